@@ -1,0 +1,49 @@
+# Two commands do most of it: `make run` and `make test`. CMake presets do the work; this only names it.
+JOBS ?= $(shell nproc)
+RUN_ARGS ?= run-priority P0 --sweep --output-dir results
+BUILD = cmake --preset release > /dev/null && cmake --build --preset release --parallel $(JOBS) --target
+export JOBS
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup build run test test-gpu bench bench-gpu install format lint clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2> /dev/null || grep '##' Makefile
+
+setup: ## Install missing distribution packages (Debian 12, Ubuntu 24.04)
+	@scripts/setup.sh build
+
+build: setup ## Build build/release/weir
+	@$(BUILD) weir
+
+run: build ## Set up, build, then sweep the P0 workloads on the best device; writes results/
+	build/release/weir $(RUN_ARGS)
+
+test: ## Set up, then the whole test suite: release, ASan+UBSan, TSan
+	@scripts/setup.sh test
+	@scripts/test.sh release asan tsan
+
+test-gpu: ## The tests that need a GPU
+	@scripts/setup.sh test
+	@scripts/test.sh gpu
+
+bench: setup ## Run the benchmarks that need no GPU
+	@$(BUILD) run_bench
+
+bench-gpu: setup ## Compare Weir with a hand-written CUDA loop (needs a GPU)
+	@$(BUILD) run_bench_gpu
+
+install: build ## Install the binary (PREFIX, default /usr/local)
+	cmake --install build/release --prefix $(or $(PREFIX),/usr/local)
+
+format: ## Format all sources in place (clang-format 19)
+	@scripts/setup.sh lint
+	find src tests bench -regex '.*\.\(h\|cpp\|cu\|cuh\)' 2> /dev/null | xargs clang-format-19 -i
+
+lint: ## Check formatting and run clang-tidy 19; CHANGED=1 looks only at files that differ from HEAD
+	@scripts/setup.sh lint
+	@scripts/lint.sh $(if $(CHANGED),--changed)
+
+clean: ## Remove build/ (results/ stays)
+	rm -rf build

@@ -1,0 +1,68 @@
+# How our own code is compiled. Libraries are SYSTEM includes, so the warnings below are about Weir alone.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+# -g1: function names and lines in back traces for a third of the size that -g costs.
+# -O2, and -O3 only for the CPU bodies of kernels, which gain from it: the rest would only take longer to compile.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG -g1")
+
+if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(WEIR_CCACHE ccache)
+  if(WEIR_CCACHE)
+    # ccache refuses to cache users of a precompiled header unless told that these two are harmless. They are: we use
+    # neither __TIME__ nor macros that change what the header means.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${WEIR_CCACHE})
+  endif()
+endif()
+
+add_library(weir_options INTERFACE)
+# -Wundef: "#if WEIR_HAVE_CUDA" without weir_build.h would silently be 0.
+# -Wno-missing-field-initializers: gcc 12 complains of {.reason = "..."}, where the other fields are meant to be empty.
+target_compile_options(weir_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wconversion;-Wundef;-Wno-missing-field-initializers>)
+# gcc 12 sees overflows in std::string that are not there (its bug 105651); gcc 13 does not.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(weir_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow;-Wno-restrict>)
+endif()
+# gcc 12 sees overflows in "text" + std::string that are not there (gcc.gnu.org/PR105329, PR105651; gone in 13).
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(weir_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow;-Wno-restrict>)
+endif()
+if(WEIR_WERROR)
+  target_compile_options(weir_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+# Without this, compilers fuse a*b+c where the machine has FMA (arm64) and not where it lacks it (baseline x86_64), and
+# generated inputs and CPU references would differ in the last bit from machine to machine.
+target_compile_options(weir_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+# std::source_location says src/base/json.cpp, wherever the checkout lies.
+target_compile_options(weir_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>)
+
+set(WEIR_BUILD_TYPE ${CMAKE_BUILD_TYPE})
+if(WEIR_SANITIZE)
+  if(WEIR_SANITIZE STREQUAL "address")
+    set(WEIR_SANITIZER_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=all)
+  elseif(WEIR_SANITIZE STREQUAL "thread")
+    set(WEIR_SANITIZER_FLAGS -fsanitize=thread)
+  else()
+    message(FATAL_ERROR "WEIR_SANITIZE=${WEIR_SANITIZE}: use address or thread")
+  endif()
+  # gcc 12 reports uninitialised and null uses inside its own instrumentation; the sanitizers find the real ones.
+  target_compile_options(weir_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:${WEIR_SANITIZER_FLAGS};-O1;-g1;-fno-omit-frame-pointer;-Wno-maybe-uninitialized>)
+  target_link_options(weir_options INTERFACE ${WEIR_SANITIZER_FLAGS})
+  string(APPEND WEIR_BUILD_TYPE "+${WEIR_SANITIZE}")
+endif()
+
+# Precompiles library headers for a target; never our own, which must compile alone.
+function(weir_precompile target)
+  if(WEIR_PCH)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+    # ccache needs the header's name to stay visible in preprocessed output.
+    target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fpch-preprocess>)
+  endif()
+endfunction()

@@ -1,0 +1,52 @@
+# Finds the libraries that scripts/setup.sh installs; each miss ends with what to do about it.
+find_package(Threads REQUIRED)
+
+function(weir_require package)
+  find_package(${package} CONFIG QUIET)
+  if(NOT ${package}_FOUND)
+    message(FATAL_ERROR "${package} is missing: run scripts/setup.sh, or install it and set CMAKE_PREFIX_PATH")
+  endif()
+endfunction()
+
+# Libraries without a dependable package config become an imported target from a header and a library file.
+function(weir_import target)
+  cmake_parse_arguments(arg "" "HEADER;LIBRARY" "SUFFIXES" ${ARGN})
+  find_path(${target}_INCLUDE_DIR ${arg_HEADER} PATH_SUFFIXES ${arg_SUFFIXES})
+  find_library(${target}_LIBRARY ${arg_LIBRARY} PATH_SUFFIXES ${arg_SUFFIXES})
+  mark_as_advanced(${target}_INCLUDE_DIR ${target}_LIBRARY)
+  if(${target}_INCLUDE_DIR AND ${target}_LIBRARY)
+    add_library(${target} INTERFACE IMPORTED GLOBAL)
+    target_include_directories(${target} INTERFACE ${${target}_INCLUDE_DIR})
+    target_link_libraries(${target} INTERFACE ${${target}_LIBRARY})
+  endif()
+endfunction()
+
+weir_require(fmt)
+weir_require(nlohmann_json)
+weir_require(CLI11)
+weir_require(yaml-cpp)
+# yaml-cpp 0.8 renamed its target.
+add_library(weir_yaml INTERFACE)
+if(TARGET yaml-cpp::yaml-cpp)
+  target_link_libraries(weir_yaml INTERFACE yaml-cpp::yaml-cpp)
+else()
+  target_link_libraries(weir_yaml INTERFACE yaml-cpp)
+endif()
+
+# OpenBLAS by files: vendor trees often lack its package config, and the plain cblas.h of Debian is an alternative that
+# may belong to another BLAS, so the folders that only OpenBLAS uses are asked first.
+set(WEIR_BLAS_SUFFIXES openblas-pthread openblas)
+if(CMAKE_LIBRARY_ARCHITECTURE)
+  list(PREPEND WEIR_BLAS_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread ${CMAKE_LIBRARY_ARCHITECTURE}/openblas)
+endif()
+weir_import(weir_blas HEADER cblas.h LIBRARY openblas SUFFIXES ${WEIR_BLAS_SUFFIXES})
+if(NOT TARGET weir_blas)
+  message(FATAL_ERROR "OpenBLAS (cblas.h, libopenblas) is missing: run scripts/setup.sh, or set CMAKE_PREFIX_PATH")
+endif()
+
+weir_import(weir_hwloc HEADER hwloc.h LIBRARY hwloc)
+if(TARGET weir_hwloc)
+  set(WEIR_HAVE_HWLOC 1)
+else()
+  set(WEIR_HAVE_HWLOC 0)
+endif()

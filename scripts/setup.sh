@@ -1,0 +1,122 @@
+#!/bin/bash
+# Installs what the build (and with "test" or "lint" those) needs from distribution packages. Calls apt only where
+# something required is missing, so it is silent and quick on a machine that has everything, with a registry or without.
+# Exit: 0 all there, 1 could not be installed, 2 a system that this script does not know.
+set -u
+
+purpose=${1:-build}
+case $purpose in
+  build | test | lint) ;;
+  *) echo "usage: $0 [build|test|lint]" >&2; exit 2 ;;
+esac
+
+# package | what to look for where the package is not installed under that name: a command, a header or a python module
+required='build-essential|command:g++
+cmake|command:cmake
+ninja-build|command:ninja
+pkg-config|command:pkg-config
+libfmt-dev|header:fmt/format.h
+libcli11-dev|header:CLI/CLI.hpp
+nlohmann-json3-dev|header:nlohmann/json.hpp
+libyaml-cpp-dev|header:yaml-cpp/yaml.h
+libopenblas-dev|header:cblas.h'
+optional='libhwloc-dev|header:hwloc.h
+ccache|command:ccache'
+case $purpose in
+  test)
+    required+=$'\nlibgtest-dev|header:gtest/gtest.h'
+    optional+=$'\npython3|command:python3\npython3-jsonschema|python:jsonschema'
+    ;;
+  lint)
+    # One version everywhere: formatting differs from release to release. Debian 12 and Ubuntu 24.04 both have 19.
+    required+=$'\nlibgtest-dev|header:gtest/gtest.h\nclang-format-19|command:clang-format-19\nclang-tidy-19|command:clang-tidy-19'
+    ;;
+  *) optional+=$'\nlibgtest-dev|header:gtest/gtest.h' ;;
+esac
+
+has_header() {
+  local folder folders prefix prefixes
+  IFS=: read -r -a folders <<<"${CPATH:-}:${CPLUS_INCLUDE_PATH:-}"
+  IFS=':;' read -r -a prefixes <<<"${CMAKE_PREFIX_PATH:-}"
+  for prefix in "${prefixes[@]}" /usr /usr/local; do
+    folders+=("$prefix/include" "$prefix/include/$(uname -m)-linux-gnu" "$prefix/include/openblas")
+  done
+  for folder in "${folders[@]}"; do
+    [ -n "$folder" ] && [ -e "$folder/$1" ] && return 0
+  done
+  return 1
+}
+
+is_present() { # package probe
+  local name=${2#*:}
+  dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'ok installed' && return 0
+  case $2 in
+    command:*) command -v "$name" >/dev/null ;;
+    header:*) has_header "$name" ;;
+    python:*) python3 -c "import $name" 2>/dev/null ;;
+  esac
+}
+
+missing_of() {
+  local package probe
+  while IFS='|' read -r package probe; do
+    is_present "$package" "$probe" || printf '%s ' "$package"
+  done <<<"$1"
+}
+
+missing=$(missing_of "$required")
+extra=$(missing_of "$optional")
+if [ -z "$missing" ]; then
+  [ -z "$extra" ] || echo "setup: going on without these optional packages: $extra"
+  exit 0
+fi
+
+id=unknown
+version=unknown
+if [ -r /etc/os-release ]; then
+  id=$(. /etc/os-release && echo "${ID:-unknown}")
+  version=$(. /etc/os-release && echo "${VERSION_ID:-unknown}")
+fi
+case $id-$version in
+  debian-12 | ubuntu-24.04) ;;
+  *)
+    {
+      echo "setup: this script installs packages on Debian 12 and Ubuntu 24.04 only; this is $id $version."
+      echo "Install these (Debian's names), then run the same command again:"
+      printf '  %s\n' $missing
+      [ -z "$extra" ] || echo "Optional: $extra"
+    } >&2
+    exit 2
+    ;;
+esac
+
+sudo=
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo >/dev/null; then
+    echo "setup: missing: $missing" >&2
+    echo "Not root, and there is no sudo. As root: apt-get install $missing" >&2
+    exit 1
+  fi
+  sudo=sudo
+fi
+
+apt() {
+  $sudo env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 -o Acquire::Retries=5 "$@"
+}
+
+echo "setup: installing $missing$extra"
+# Package lists that are already there usually do; a failure (stale or no lists, a busy mirror) refreshes them.
+for attempt in 1 2 3; do
+  apt install -y --no-install-recommends $missing $extra && break
+  echo "setup: attempt $attempt failed" >&2
+  [ "$attempt" -eq 3 ] || { sleep $((attempt * 5)); apt update; }
+done
+
+missing=$(missing_of "$required")
+[ -z "$missing" ] && exit 0
+# An optional package that cannot be had must not take the required ones with it.
+[ -z "$extra" ] || apt install -y --no-install-recommends $missing
+missing=$(missing_of "$required")
+[ -z "$missing" ] && exit 0
+echo "setup: could not install: $missing" >&2
+exit 1

@@ -1,0 +1,80 @@
+#!/bin/bash
+# Builds and runs the test suite in its parts: release, asan (everything again), tsan (tests that run threads against
+# each other). Goes on past a failing part; the last line is the sum of all parts: "N passed, N failed".
+# usage: test.sh [part ...]    JOBS: parallel jobs
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+jobs=${JOBS:-$(nproc)}
+parts=("$@")
+[ ${#parts[@]} -gt 0 ] || parts=(release asan tsan)
+passed=0
+failed=0
+skipped=0
+summary=()
+
+# gcc's TSan cannot place its shadow memory where the kernel randomizes 32 bits of addresses (Ubuntu 24.04): without
+# randomization it can. Containers may forbid the switch; then we run as we are.
+without_randomization() {
+  if setarch "$(uname -m)" -R true 2>/dev/null; then
+    setarch "$(uname -m)" -R "$@"
+  else
+    "$@"
+  fi
+}
+
+attribute() { # name file: <testsuite name="..." tests="12" failures="0" disabled="0" skipped="1" ...>
+  grep -o -m1 "\b$1=\"[0-9]*\"" "$2" | head -n1 | tr -dc 0-9
+}
+
+run_part() {
+  local part=$1 preset=$1 target=all report launcher= started=$SECONDS built tests failures skips disabled
+  case $part in
+    gpu) preset=release target=tests_gpu ;;
+    tsan) target=tests_threads launcher=without_randomization ;;
+  esac
+  echo "== $part: build"
+  if ! cmake --preset "$preset" >"/tmp/weir-configure.$$" 2>&1; then
+    cat "/tmp/weir-configure.$$"
+    rm -f "/tmp/weir-configure.$$"
+    failed=$((failed + 1))
+    summary+=("$part: configuration failed")
+    return
+  fi
+  rm -f "/tmp/weir-configure.$$"
+  if ! cmake --build --preset "$preset" --parallel "$jobs" --target "$target"; then
+    failed=$((failed + 1))
+    summary+=("$part: build failed")
+    return
+  fi
+  built=$((SECONDS - started))
+  report=$PWD/build/$preset/junit-$part.xml
+  rm -f "$report"
+  echo "== $part: test"
+  $launcher ctest --preset "$part" --parallel "$jobs" --progress --output-junit "$report"
+  local status=$?
+  if [ ! -s "$report" ]; then
+    failed=$((failed + 1))
+    summary+=("$part: ctest gave no report (exit $status)")
+    return
+  fi
+  tests=$(attribute tests "$report")
+  failures=$(attribute failures "$report")
+  skips=$(attribute skipped "$report")
+  disabled=$(attribute disabled "$report")
+  # ctest may fail without a failed test: none found, or a test binary that cannot list its tests.
+  if [ "$status" -ne 0 ] && [ "${failures:-0}" -eq 0 ]; then failures=1 tests=$((tests + 1)); fi
+  skips=$((${skips:-0} + ${disabled:-0}))
+  passed=$((passed + tests - failures - skips))
+  failed=$((failed + failures))
+  skipped=$((skipped + skips))
+  summary+=("$part: $((tests - failures - skips)) passed, $failures failed, $skips skipped (build $built s, tests $((SECONDS - started - built)) s)")
+}
+
+for part in "${parts[@]}"; do run_part "$part"; done
+
+echo
+printf '%s\n' "${summary[@]}"
+[ "$skipped" -eq 0 ] || echo "$skipped skipped"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
