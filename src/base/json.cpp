@@ -1,0 +1,143 @@
+#include "base/json.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/handle.h"
+
+namespace weir {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CloseFile {
+  void operator()(int stored) const noexcept { ::close(stored - 1); }
+};
+// Stored as descriptor + 1, because 0 is both a valid descriptor and the handle's empty value.
+using File = Handle<int, CloseFile>;
+
+std::string position_of(const std::string& text, std::size_t byte) {
+  std::size_t line = 1;
+  std::size_t column = 1;
+  for (std::size_t i = 0; i + 1 < byte && i < text.size(); ++i) {
+    if (text[i] == '\n') {
+      ++line;
+      column = 1;
+    } else {
+      ++column;
+    }
+  }
+  return fmt::format("line {}, column {}", line, column);
+}
+
+// Real files are a handful of levels deep. Copying and freeing a value recurses once per level, so a file of brackets
+// alone would exhaust the stack.
+constexpr int kDeepest = 100;
+
+bool is_too_deep(std::string_view text) {
+  int depth = 0;
+  bool is_in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (is_in_string) {
+      if (c == '\\') {
+        ++i;
+      } else if (c == '"') {
+        is_in_string = false;
+      }
+    } else if (c == '"') {
+      is_in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kDeepest) return true;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Json read_json(const fs::path& path) {
+  std::error_code status;
+  if (fs::is_directory(path, status)) reject(fmt::format("{}: is a folder, not a JSON file", path.string()));
+  std::ifstream file(path, std::ios::binary);
+  if (!file) reject(fmt::format("{}: {}", path.string(), std::strerror(errno)), "Check the path.");
+  std::ostringstream content;
+  content << file.rdbuf();
+  const std::string text = std::move(content).str();
+  if (text.empty()) reject(fmt::format("{}: the file is empty", path.string()));
+  if (is_too_deep(text)) reject(fmt::format("{}: nested more than {} levels deep", path.string(), kDeepest));
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    const bool is_cut = error.byte > text.size();
+    reject(fmt::format("{}: {} at {}", path.string(), is_cut ? "the JSON ends too early (truncated file?)" : "not valid JSON",
+                       position_of(text, error.byte)));
+  } catch (const Json::exception& error) {
+    reject(fmt::format("{}: {}", path.string(), error.what()));
+  }
+}
+
+void check_writable(const fs::path& path, bool overwrite) {
+  std::error_code status;
+  if (fs::is_directory(path, status)) reject(fmt::format("{}: is a folder", path.string()), "Name a file in it.");
+  if (fs::exists(path, status) && !overwrite)
+    reject(fmt::format("{}: exists already", path.string()), "Use --force to replace it, or choose another name.");
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (!fs::is_directory(folder, status))
+    reject(fmt::format("{}: the folder {} does not exist", path.string(), folder.string()), "Create it first.");
+  if (::access(folder.c_str(), W_OK) != 0)
+    reject(fmt::format("{}: cannot write into {}: {}", path.string(), folder.string(), std::strerror(errno)));
+}
+
+void write_file(const fs::path& path, std::string_view text, bool overwrite) {
+  check_writable(path, overwrite);
+  const std::string temporary = fmt::format("{}.{}.tmp", path.string(), ::getpid());
+  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (descriptor < 0) reject(fmt::format("{}: {}", temporary, std::strerror(errno)));
+  File file(descriptor + 1);
+  const auto give_up = [&](const char* doing) {
+    const int reason = errno;
+    ::unlink(temporary.c_str());
+    fail(fmt::format("{}: cannot {}: {}", path.string(), doing, std::strerror(reason)));
+  };
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t written = ::write(descriptor, text.data() + done, text.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) give_up("write");
+    done += static_cast<std::size_t>(written);
+  }
+  // A result that survived `rename` must survive a power cut as well.
+  if (::fsync(descriptor) != 0) give_up("flush");
+  file.reset();
+  if (overwrite) {
+    if (::rename(temporary.c_str(), path.c_str()) != 0) give_up("rename");
+  } else {
+    // link() refuses an existing name atomically, which rename() does not.
+    if (::link(temporary.c_str(), path.c_str()) != 0) {
+      if (errno == EEXIST) {
+        ::unlink(temporary.c_str());
+        reject(fmt::format("{}: exists already", path.string()), "Use --force to replace it, or choose another name.");
+      }
+      if (::rename(temporary.c_str(), path.c_str()) != 0) give_up("rename");
+      return;
+    }
+    ::unlink(temporary.c_str());
+  }
+}
+
+Json number_or_null(std::optional<double> value) {
+  if (!value || !std::isfinite(*value)) return nullptr;
+  return *value;
+}
+
+}  // namespace weir

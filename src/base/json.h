@@ -1,0 +1,26 @@
+// JSON files: read with errors that name the place, written so that nobody ever sees half a file.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace weir {
+
+using Json = nlohmann::ordered_json;
+
+// Reads and parses a file; rejects a missing, unreadable, truncated or malformed one by name and position.
+Json read_json(const std::filesystem::path& path);
+
+// Writes to a temporary name in the same folder and renames. With `overwrite` false an existing file is rejected.
+void write_file(const std::filesystem::path& path, std::string_view text, bool overwrite);
+
+// Rejects a path that `write_file` could not write, before any work is done for it.
+void check_writable(const std::filesystem::path& path, bool overwrite);
+
+// A number, or null where there is none: results never say 0 for "no data". NaN and infinity are null too.
+Json number_or_null(std::optional<double> value);
+
+}  // namespace weir

@@ -1,0 +1,37 @@
+#include "base/units.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace weir {
+namespace {
+
+TEST(Units, DurationsHaveThreeDigits) {
+  EXPECT_EQ(format_duration(3.456), "3.46 ns");
+  EXPECT_EQ(format_duration(812), "812 ns");
+  EXPECT_EQ(format_duration(999.9), "1.00 us");
+  EXPECT_EQ(format_duration(4210), "4.21 us");
+  EXPECT_EQ(format_duration(13'400'000), "13.4 ms");
+  EXPECT_EQ(format_duration(999'999'999), "1.00 s");
+  EXPECT_EQ(format_duration(2.5e12), "2500 s");
+  EXPECT_EQ(format_duration(-1500), "-1.50 us");
+}
+
+TEST(Units, BytesAndQuantities) {
+  EXPECT_EQ(format_bytes(512), "512 B");
+  EXPECT_EQ(format_bytes(1536), "1.50 KiB");
+  EXPECT_EQ(format_bytes(std::uint64_t{3} << 30), "3.00 GiB");
+  EXPECT_EQ(format_quantity(812), "812");
+  EXPECT_EQ(format_quantity(4.21e6), "4.21 M");
+  EXPECT_EQ(format_ratio(1.0341), "1.034x");
+}
+
+TEST(Units, FractionsAreWrittenTwoWays) {
+  EXPECT_DOUBLE_EQ(parse_fraction("5%"), 0.05);
+  EXPECT_DOUBLE_EQ(parse_fraction("0.05"), 0.05);
+  for (const char* text : {"", "%", "five", "5%%", "-5%", "inf", "nan", "5 %"}) EXPECT_THROW(parse_fraction(text), Error) << text;
+}
+
+}  // namespace
+}  // namespace weir
