@@ -1,0 +1,17 @@
+// What a kernel body sees on every device: pointers, sizes, scalars. Compiled by the host compiler and by nvcc/hipcc alike.
+#pragma once
+
+namespace weir {
+
+inline constexpr int kMaxOperands = 6;
+inline constexpr int kMaxDims = 4;
+inline constexpr int kMaxScalars = 4;
+
+// Passed by value as the only parameter of every device kernel; its layout is the same on host and device.
+struct KernelArguments {
+  void* operands[kMaxOperands];
+  long long dims[kMaxDims];
+  float scalars[kMaxScalars];
+};
+
+}  // namespace weir

@@ -1,0 +1,55 @@
+// Device body of the element-wise chain.
+#pragma once
+
+#include "kernel/chain.h"
+#include "kernel/device_loops.cuh"
+
+namespace weir::device {
+
+template <int N, class Function>
+__device__ inline void each(float (&values)[N], Function function) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) values[i] = function(values[i]);
+}
+
+// Comparisons keep a NaN a NaN, as the CPU body's do.
+template <int N>
+__device__ inline void apply(ChainOp op, float (&values)[N], float first, float second) {
+  switch (op) {
+    case ChainOp::mul:
+      return each(values, [=](float x) { return x * first; });
+    case ChainOp::add:
+      return each(values, [=](float x) { return x + first; });
+    case ChainOp::abs:
+      return each(values, [](float x) { return fabsf(x); });
+    case ChainOp::clamp:
+      return each(values, [=](float x) { return x < first ? first : x > second ? second : x; });
+    case ChainOp::relu:
+      return each(values, [](float x) { return x < 0 ? 0 : x; });
+    case ChainOp::square:
+      return each(values, [](float x) { return x * x; });
+    case ChainOp::none:
+      return;
+  }
+}
+
+template <class T>
+__device__ inline void chain(const KernelArguments& a) {
+  const auto ops = static_cast<unsigned>(a.dims[1]);
+  map_floats(operand<const T>(a, 0), operand<T>(a, 1), a.dims[0], [&](auto& values) {
+    // Scalars move down through registers: indexing the parameters at run time would copy them all to local memory.
+    float s0 = a.scalars[0], s1 = a.scalars[1], s2 = a.scalars[2], s3 = a.scalars[3];
+    // Every thread takes the same branches; short chains leave early.
+    for (unsigned rest = ops; rest != 0; rest >>= 8) {
+      const auto op = static_cast<ChainOp>(rest & 0xff);
+      apply(op, values, s0, s1);
+      if (op == ChainOp::mul || op == ChainOp::add) {
+        s0 = s1, s1 = s2, s2 = s3;
+      } else if (op == ChainOp::clamp) {
+        s0 = s2, s1 = s3;
+      }
+    }
+  });
+}
+
+}  // namespace weir::device

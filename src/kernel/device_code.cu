@@ -1,0 +1,37 @@
+// Every kernel of the catalogue for every element type, as functions that a driver finds by name:
+// weir_<kernel>_<type>. The bodies are in the .cuh files; gemm is the vendor library's.
+#include "kernel/chain.cuh"
+#include "kernel/copy.cuh"
+#include "kernel/fill.cuh"
+#include "kernel/gather.cuh"
+#include "kernel/gelu.cuh"
+#include "kernel/layer_norm.cuh"
+#include "kernel/reduce.cuh"
+#include "kernel/scatter.cuh"
+#include "kernel/softmax.cuh"
+#include "kernel/spin.cuh"
+
+// The bound on threads is what body.h's geometries ask for.
+#define WEIR_KERNEL(kernel, name, type, threads)                                                                \
+  extern "C" __global__ void __launch_bounds__(threads) weir_##kernel##_##name(const weir::KernelArguments a) { \
+    weir::device::kernel<type>(a);                                                                              \
+  }
+#define WEIR_FLOAT_KERNEL(kernel, threads)              \
+  WEIR_KERNEL(kernel, f32, float, threads)              \
+  WEIR_KERNEL(kernel, f16, weir::device::Half, threads) \
+  WEIR_KERNEL(kernel, bf16, weir::device::Bfloat16, threads)
+#define WEIR_ANY_KERNEL(kernel, threads) \
+  WEIR_FLOAT_KERNEL(kernel, threads)     \
+  WEIR_KERNEL(kernel, i32, int, threads)
+
+WEIR_FLOAT_KERNEL(chain, 256)
+WEIR_FLOAT_KERNEL(gelu, 256)
+WEIR_FLOAT_KERNEL(softmax, 1024)
+WEIR_FLOAT_KERNEL(layer_norm, 1024)
+WEIR_FLOAT_KERNEL(reduce, 1024)
+WEIR_ANY_KERNEL(gather, 256)
+WEIR_ANY_KERNEL(scatter, 256)
+WEIR_ANY_KERNEL(copy, 256)
+WEIR_ANY_KERNEL(fill, 256)
+
+extern "C" __global__ void __launch_bounds__(32) weir_spin_f32(const weir::KernelArguments a) { weir::device::spin(a); }

@@ -1,0 +1,124 @@
+// How device bodies walk their data: element-wise passes, rows picked by index, sums and maxima over a block.
+#pragma once
+
+#include "kernel/device_types.cuh"
+
+namespace weir::device {
+
+// N elements that lie side by side and move together.
+template <class T, int N>
+struct alignas(N * sizeof(T)) Run {
+  T elements[N];
+};
+template <int N, class T>
+__device__ inline bool is_aligned(const T* pointer) {
+  return reinterpret_cast<unsigned long long>(pointer) % sizeof(Run<T, N>) == 0;
+}
+template <int N, class T>
+__device__ inline const Run<T, N>& run_at(const T* from, long long index) {
+  return reinterpret_cast<const Run<T, N>*>(from)[index];
+}
+template <int N, class T>
+__device__ inline Run<T, N>& run_at(T* from, long long index) {
+  return reinterpret_cast<Run<T, N>*>(from)[index];
+}
+
+// out = function(in) run by run; in and out may be the same. A launch with a thread per element, as small ones have,
+// leaves after one comparison; others move 16 bytes at a time where the pointers allow it.
+template <class T, class Function>
+__device__ inline void map_runs(const T* in, T* out, long long count, Function function) {
+  const long long first = global_thread(), stride = global_threads();
+  if (count <= stride) {
+    if (first < count) run_at<1>(out, first) = function(run_at<1>(in, first));
+    return;
+  }
+  constexpr int kWide = 16 / sizeof(T);
+  const long long wide = is_aligned<kWide>(in) && is_aligned<kWide>(out) ? count / kWide : 0;
+  for (long long i = first; i < wide; i += stride) run_at<kWide>(out, i) = function(run_at<kWide>(in, i));
+  for (long long i = wide * kWide + first; i < count; i += stride) run_at<1>(out, i) = function(run_at<1>(in, i));
+}
+
+// The same with function(float (&values)[N]), which changes the values in place, between one load and one rounding.
+template <class T, class Function>
+__device__ inline void map_floats(const T* in, T* out, long long count, Function function) {
+  map_runs(in, out, count, [&](auto run) {
+    constexpr int kCount = sizeof(run.elements) / sizeof(T);
+    float values[kCount];
+#pragma unroll
+    for (int e = 0; e < kCount; ++e) values[e] = load(run.elements + e);
+    function(values);
+#pragma unroll
+    for (int e = 0; e < kCount; ++e) store(run.elements + e, values[e]);
+    return run;
+  });
+}
+
+// Calls function(column, run) for a row that the block shares, four elements at a time where it is aligned.
+template <class T, class Function>
+__device__ inline void over_row(const T* row, long long columns, bool is_wide, Function function) {
+  const long long wide = is_wide ? columns / 4 : 0;
+  for (long long i = threadIdx.x; i < wide; i += blockDim.x) function(4 * i, run_at<4>(row, i));
+  for (long long i = 4 * wide + threadIdx.x; i < columns; i += blockDim.x) function(i, run_at<1>(row, i));
+}
+// Calls function(column, float) for each element of a row.
+template <class T, class Function>
+__device__ inline void read_row(const T* row, long long columns, Function function) {
+  over_row(row, columns, is_aligned<4>(row), [&](long long column, auto run) {
+#pragma unroll
+    for (int e = 0; e < static_cast<int>(sizeof(run.elements) / sizeof(T)); ++e)
+      function(column + e, load(run.elements + e));
+  });
+}
+// out = function(column, float) for each element of a row; in and out may be the same.
+template <class T, class Function>
+__device__ inline void map_row(const T* in, T* out, long long columns, Function function) {
+  over_row(in, columns, is_aligned<4>(in) && is_aligned<4>(out), [&](long long column, auto run) {
+    constexpr int kCount = sizeof(run.elements) / sizeof(T);
+#pragma unroll
+    for (int e = 0; e < kCount; ++e) store(run.elements + e, function(column + e, load(run.elements + e)));
+    run_at<kCount>(out + column, 0) = run;
+  });
+}
+
+// Calls function(row, column) for each element of a matrix: threads lie side by side along a row, and where rows are
+// short a block takes several, so that a row's index is found without dividing.
+template <class Function>
+__device__ inline void map_rows(long long rows, long long width, Function function) {
+  int shift = 0;
+  while ((1 << shift) < static_cast<int>(blockDim.x) && (1 << shift) < width) ++shift;
+  const int per_block = blockDim.x >> shift;
+  const int lane = threadIdx.x & ((1 << shift) - 1);
+  for (long long row = static_cast<long long>(blockIdx.x) * per_block + (threadIdx.x >> shift); row < rows;
+       row += static_cast<long long>(gridDim.x) * per_block)
+    for (long long column = lane; column < width; column += 1 << shift) function(row, column);
+}
+
+struct Add {
+  __device__ static float of(float a, float b) { return a + b; }
+};
+struct Larger {
+  __device__ static float of(float a, float b) { return fmaxf(a, b); }
+};
+
+template <class Operation>
+__device__ inline float over_warp(float value, int width) {
+  for (int mask = width / 2; mask > 0; mask /= 2) value = Operation::of(value, shuffle_xor(value, mask));
+  return value;
+}
+
+// The same result for every thread of the block, combined in a fixed order. All threads must call it.
+template <class Operation>
+__device__ inline float over_block(float value) {
+  __shared__ float partial[1024 / 32];
+  const int width = min(warpSize, static_cast<int>(blockDim.x)), warps = blockDim.x / width;
+  value = over_warp<Operation>(value, width);
+  if (warps == 1) return value;
+  __syncthreads();  // the last call's partial results have been read
+  if (threadIdx.x % width == 0) partial[threadIdx.x / width] = value;
+  __syncthreads();
+  value = partial[0];
+  for (int warp = 1; warp < warps; ++warp) value = Operation::of(value, partial[warp]);
+  return value;
+}
+
+}  // namespace weir::device

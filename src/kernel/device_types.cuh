@@ -1,0 +1,63 @@
+// Everything in device code that differs between CUDA and HIP: storage types, conversions, shuffles, the clock.
+// Kernel bodies include this and name no vendor.
+#pragma once
+
+#include "kernel/arguments.h"
+
+#if defined(__HIPCC__)
+#include <hip/hip_fp16.h>
+#include <hip/hip_runtime.h>
+#else
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#endif
+
+namespace weir::device {
+
+using Half = __half;
+
+__device__ inline float load(const float* from) { return *from; }
+__device__ inline float load(const Half* from) { return __half2float(*from); }
+__device__ inline void store(float* to, float value) { *to = value; }
+__device__ inline void store(Half* to, float value) { *to = __float2half_rn(value); }
+// Integers take a float towards zero.
+__device__ inline void store(int* to, float value) { *to = static_cast<int>(value); }
+
+#if defined(__HIPCC__)
+
+// ROCm 5 has no bfloat16 header that device code of ROCm 6 also accepts; remove when 5 is no longer built.
+struct Bfloat16 {
+  unsigned short bits;
+};
+__device__ inline float load(const Bfloat16* from) { return __uint_as_float(static_cast<unsigned>(from->bits) << 16); }
+__device__ inline void store(Bfloat16* to, float value) {
+  const unsigned bits = __float_as_uint(value);
+  const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
+  to->bits = static_cast<unsigned short>(is_nan ? bits >> 16 | 0x40u : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+__device__ inline float shuffle_xor(float value, int mask) { return __shfl_xor(value, mask); }
+// The constant 100 MHz counter of GCN and CDNA.
+__device__ inline unsigned long long time_ns() { return __builtin_amdgcn_s_memrealtime() * 10; }
+
+#else
+
+using Bfloat16 = __nv_bfloat16;
+__device__ inline float load(const Bfloat16* from) { return __bfloat162float(*from); }
+__device__ inline void store(Bfloat16* to, float value) { *to = __float2bfloat16_rn(value); }
+__device__ inline float shuffle_xor(float value, int mask) { return __shfl_xor_sync(0xffffffffu, value, mask); }
+__device__ inline unsigned long long time_ns() {
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+
+#endif
+
+template <class T>
+__device__ inline T* operand(const KernelArguments& arguments, int index) {
+  return static_cast<T*>(arguments.operands[index]);
+}
+__device__ inline long long global_thread() { return static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; }
+__device__ inline long long global_threads() { return static_cast<long long>(gridDim.x) * blockDim.x; }
+
+}  // namespace weir::device

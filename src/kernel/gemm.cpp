@@ -1,0 +1,393 @@
+// Matrix product: C = alpha * op(A) op(B) + beta * C. On GPUs a vendor library does the work; here it is OpenBLAS on
+// tiles.
+#include <cblas.h>
+
+#include <atomic>
+#include <thread>
+
+#include "kernel/body.h"
+#include "kernel/random.h"
+
+namespace weir::catalogue {
+namespace {
+
+// One launch with its sizes spelled out. Matrices are row-major; a transposed one is stored as [k,m] or [n,k].
+struct Product {
+  explicit Product(const KernelShape& shape)
+      : m(shape.dims[0]),
+        n(shape.dims[1]),
+        k(shape.dims[2]),
+        a_is_transposed((shape.dims[3] & 1) != 0),
+        b_is_transposed((shape.dims[3] & 2) != 0),
+        alpha(shape.scalars[0]),
+        beta(shape.scalars[1]) {}
+
+  std::int64_t a_at(std::int64_t i, std::int64_t p) const { return a_is_transposed ? p * m + i : i * k + p; }
+  std::int64_t b_at(std::int64_t p, std::int64_t j) const { return b_is_transposed ? j * k + p : p * n + j; }
+
+  std::int64_t m, n, k;
+  bool a_is_transposed, b_is_transposed;
+  float alpha, beta;
+};
+
+// A rectangle of a stored matrix: where it begins, how many rows and columns it has, how far apart rows are.
+struct Tile {
+  std::int64_t begin, rows, columns, stride;
+};
+Tile a_tile(const Product& product, Range i, Range p) {
+  if (product.a_is_transposed) return {product.a_at(i.begin, p.begin), p.size(), i.size(), product.m};
+  return {product.a_at(i.begin, p.begin), i.size(), p.size(), product.k};
+}
+Tile b_tile(const Product& product, Range p, Range j) {
+  if (product.b_is_transposed) return {product.b_at(p.begin, j.begin), j.size(), p.size(), product.k};
+  return {product.b_at(p.begin, j.begin), p.size(), j.size(), product.n};
+}
+
+template <class T, class Number>
+void load_tile(const T* matrix, const Tile& tile, Number* to) {
+  for (std::int64_t r = 0; r < tile.rows; ++r)
+    for (std::int64_t c = 0; c < tile.columns; ++c)
+      to[r * tile.columns + c] = to_float(matrix[tile.begin + r * tile.stride + c]);
+}
+
+blasint blas(std::int64_t size) { return static_cast<blasint>(size); }
+CBLAS_TRANSPOSE order(bool is_transposed) { return is_transposed ? CblasTrans : CblasNoTrans; }
+
+// Blocks are row panels. A product with few of them is also cut by columns, so that a flat one still feeds all workers.
+struct Panels {
+  explicit Panels(const Product& product)
+      : rows(product.m >= 1024 ? 256 : 128),
+        columns(divide_up(product.m, rows) >= 8 ? product.n : 1024),
+        across(std::max<std::int64_t>(1, divide_up(product.n, columns))) {}
+  std::int64_t rows, columns, across;
+};
+
+std::uint32_t blocks(const KernelShape& shape) {
+  const Product product(shape);
+  const Panels panels(product);
+  return block_count(product.m, panels.rows) * static_cast<std::uint32_t>(panels.across);
+}
+
+// Half types: tiles are widened to float, and a float accumulator is rounded once when all of k is in.
+template <class T>
+void run_narrow(const KernelCall& call, const Product& product, Range i, Range panel) {
+  constexpr std::int64_t kDepth = 512, kWidth = 1024;
+  const std::int64_t depth = std::min(kDepth, product.k), width = std::min(kWidth, panel.size());
+  float* const a = scratch(i.size() * depth + depth * width + i.size() * width);
+  float* const b = a + i.size() * depth;
+  float* const sums = b + depth * width;
+  T* const c = operand<T>(call, 2);
+  for (Range j{panel.begin, 0}; j.begin < panel.end; j.begin = j.end) {
+    j.end = std::min(panel.end, j.begin + kWidth);
+    for (Range p{0, 0}; p.begin < product.k; p.begin = p.end) {
+      p.end = std::min(product.k, p.begin + kDepth);
+      const Tile from_a = a_tile(product, i, p), from_b = b_tile(product, p, j);
+      load_tile(operand<const T>(call, 0), from_a, a);
+      load_tile(operand<const T>(call, 1), from_b, b);
+      cblas_sgemm(CblasRowMajor, order(product.a_is_transposed), order(product.b_is_transposed), blas(i.size()),
+                  blas(j.size()), blas(p.size()), 1, a, blas(from_a.columns), b, blas(from_b.columns),
+                  p.begin == 0 ? 0.0f : 1.0f, sums, blas(j.size()));
+    }
+    for (std::int64_t row = 0; row < i.size(); ++row) {
+      T* const to = c + (i.begin + row) * product.n + j.begin;
+      for (std::int64_t column = 0; column < j.size(); ++column) {
+        float value = product.alpha * sums[row * j.size() + column];
+        // beta 0 must not read C: it may hold NaN.
+        if (product.beta != 0) value += product.beta * to_float(to[column]);
+        to[column] = from_float<T>(value);
+      }
+    }
+  }
+}
+
+void run_block(const KernelCall& call, std::uint32_t block) {
+  const Product product(call.shape);
+  const Panels panels(product);
+  const auto across = static_cast<std::uint32_t>(panels.across);
+  const Range i = block_range(product.m, panels.rows, block / across);
+  const Range j = block_range(product.n, panels.columns, block % across);
+  if (call.shape.type == ElementType::f16) return run_narrow<Half>(call, product, i, j);
+  if (call.shape.type == ElementType::bf16) return run_narrow<Bfloat16>(call, product, i, j);
+  const Tile a = a_tile(product, i, {0, product.k}), b = b_tile(product, {0, product.k}, j);
+  cblas_sgemm(CblasRowMajor, order(product.a_is_transposed), order(product.b_is_transposed), blas(i.size()),
+              blas(j.size()), blas(product.k), product.alpha, operand<const float>(call, 0) + a.begin, blas(a.stride),
+              operand<const float>(call, 1) + b.begin, blas(b.stride), product.beta,
+              operand<float>(call, 2) + i.begin * product.n + j.begin, blas(product.n));
+}
+
+template <class T>
+void store_reference(const Product& product, const double* sums, std::int64_t row, T* c) {
+  for (std::int64_t j = 0; j < product.n; ++j) {
+    double value = static_cast<double>(product.alpha) * sums[j];
+    if (product.beta != 0) value += static_cast<double>(product.beta) * to_float(c[row * product.n + j]);
+    c[row * product.n + j] = from_double<T>(value);
+  }
+}
+
+template <class T>
+void small_reference(const KernelCall& call, const Product& product) {
+  std::vector<double> sums(static_cast<std::size_t>(product.n));
+  for (std::int64_t i = 0; i < product.m; ++i) {
+    std::fill(sums.begin(), sums.end(), 0.0);
+    for (std::int64_t p = 0; p < product.k; ++p) {
+      const double a = to_float(operand<const T>(call, 0)[product.a_at(i, p)]);
+      for (std::int64_t j = 0; j < product.n; ++j)
+        sums[static_cast<std::size_t>(j)] += a * to_float(operand<const T>(call, 1)[product.b_at(p, j)]);
+    }
+    store_reference(product, sums.data(), i, operand<T>(call, 2));
+  }
+}
+
+// Too large for plain loops: dgemm on tiles, row panels on all cores.
+template <class T>
+void large_reference(const KernelCall& call, const Product& product) {
+  constexpr std::int64_t kRows = 256, kDepth = 512;
+  std::atomic<std::uint32_t> next{0};  // hands out panels; the joins below publish their results
+  const std::uint32_t panels = block_count(product.m, kRows);
+  const auto work = [&] {
+    std::vector<double> a(kRows * kDepth), b(static_cast<std::size_t>(kDepth * product.n));
+    std::vector<double> sums(static_cast<std::size_t>(kRows * product.n));
+    for (std::uint32_t panel; (panel = next.fetch_add(1, std::memory_order_relaxed)) < panels;) {
+      const Range i = block_range(product.m, kRows, panel);
+      for (Range p{0, 0}; p.begin < product.k; p.begin = p.end) {
+        p.end = std::min(product.k, p.begin + kDepth);
+        const Tile from_a = a_tile(product, i, p), from_b = b_tile(product, p, {0, product.n});
+        load_tile(operand<const T>(call, 0), from_a, a.data());
+        load_tile(operand<const T>(call, 1), from_b, b.data());
+        cblas_dgemm(CblasRowMajor, order(product.a_is_transposed), order(product.b_is_transposed), blas(i.size()),
+                    blas(product.n), blas(p.size()), 1, a.data(), blas(from_a.columns), b.data(), blas(from_b.columns),
+                    p.begin == 0 ? 0.0 : 1.0, sums.data(), blas(product.n));
+      }
+      for (std::int64_t row = 0; row < i.size(); ++row)
+        store_reference(product, sums.data() + row * product.n, i.begin + row, operand<T>(call, 2));
+    }
+  };
+  std::vector<std::jthread> helpers;
+  const std::uint32_t threads = std::min(panels, std::max(1u, std::thread::hardware_concurrency()));
+  for (std::uint32_t i = 1; i < threads; ++i) helpers.emplace_back(work);
+  work();
+}
+
+void reference(const KernelCall& call) {
+  const Product product(call.shape);
+  const double work = static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(product.k);
+  with_float_type(call.shape.type, [&]<class T>(T*) {
+    if (work <= 0x1p27) return small_reference<T>(call, product);
+    large_reference<T>(call, product);
+  });
+}
+
+// Relative to max(|c|, rms of C), for data without a preferred sign or with one:
+// - k float additions round one after the other. Their errors walk at random, so they grow like sqrt(k) while C grows
+//   like sqrt(k) or k: at most about 0.4 sqrt(k) roundings (1 sigma), 2.5 sqrt(k) in the worst of 10^9 elements; 4 are
+//   allowed, because matrix units truncate instead of rounding.
+// - tf32 cuts each factor by up to 2^-10 (2 roundings of 2^-11, 4 for a product); independent of k. Twice that is
+// allowed.
+// - f16 and bf16 factors are exact. Besides the last rounding on both sides, libraries may round partial sums of a
+// split
+//   k to the stored type: four more. cuBLAS 13 used 1.5 of them on an H200 (1000 x 520 x 777, 3.4 roundings in all).
+double tolerance(const KernelShape& shape) {
+  const double accumulation = 4 * std::sqrt(static_cast<double>(shape.dims[2])) * kFloatRounding;
+  const bool is_narrow = shape.type == ElementType::f16 || shape.type == ElementType::bf16;
+  const double factors = shape.precision == Precision::tf32 ? 8 * rounding_of(Precision::tf32) : 0;
+  return storage_tolerance(shape.type, 0) + accumulation + factors + (is_narrow ? 4 * rounding_of(shape.type) : 0);
+}
+
+// Freivalds' check: C x against A (B x) for random signs x. Columns are taken in groups, each with signs of its own:
+// the rounding of w summed elements hides an error of sqrt(w) times the tolerance, so groups are kept small.
+class Freivalds {
+ public:
+  explicit Freivalds(const KernelCall& call) : call_(call), product_(call.shape) {}
+
+  template <class T>
+  Verification run() {
+    multiply_b<T>();
+    multiply_a<T>();
+    measure_scale<T>();
+    compare_groups<T>();
+    compare_samples<T>();
+    return {worst_, tolerance(call_.shape), element_};
+  }
+
+ private:
+  static constexpr std::int64_t kGroup = 128, kVectors = 3, kSamples = 64, kRows = 128;
+  static constexpr unsigned long long kSeed = 0x5eed;
+
+  static double sign(std::int64_t vector, std::int64_t j) {
+    return random_bits(kSeed + static_cast<unsigned long long>(vector), static_cast<unsigned long long>(j)) & 1u ? 1
+                                                                                                                 : -1;
+  }
+  std::int64_t groups() const { return divide_up(product_.n, kGroup); }
+  std::int64_t vectors() const { return groups() * kVectors; }
+  double expected(std::int64_t i, std::int64_t vector) const {
+    return static_cast<double>(product_.alpha) * abx_[static_cast<std::size_t>(i * vectors() + vector)];
+  }
+
+  // bx_[vector][p]: B times each vector, which is zero outside of its group.
+  template <class T>
+  void multiply_b() {
+    bx_.assign(static_cast<std::size_t>(vectors() * product_.k), 0.0);
+    const T* const b = operand<const T>(call_, 1);
+    std::vector<double> signs(static_cast<std::size_t>(kVectors * product_.n));
+    for (std::int64_t v = 0; v < kVectors; ++v)
+      for (std::int64_t j = 0; j < product_.n; ++j) signs[static_cast<std::size_t>(v * product_.n + j)] = sign(v, j);
+    const auto x = [&](std::int64_t v, std::int64_t j) { return signs[static_cast<std::size_t>(v * product_.n + j)]; };
+    const auto to = [&](std::int64_t group, std::int64_t v) {
+      return bx_.data() + (group * kVectors + v) * product_.k;
+    };
+    if (product_.b_is_transposed) {
+      for (std::int64_t j = 0; j < product_.n; ++j)
+        for (std::int64_t v = 0; v < kVectors; ++v)
+          for (std::int64_t p = 0; p < product_.k; ++p)
+            to(j / kGroup, v)[p] += x(v, j) * to_float(b[product_.b_at(p, j)]);
+      return;
+    }
+    for (std::int64_t p = 0; p < product_.k; ++p)
+      for (std::int64_t group = 0; group < groups(); ++group) {
+        const Range range = block_range(product_.n, kGroup, static_cast<std::uint32_t>(group));
+        double sums[kVectors] = {};
+        for (std::int64_t j = range.begin; j < range.end; ++j) {
+          const double value = to_float(b[product_.b_at(p, j)]);
+          for (std::int64_t v = 0; v < kVectors; ++v) sums[v] += x(v, j) * value;
+        }
+        for (std::int64_t v = 0; v < kVectors; ++v) to(group, v)[p] = sums[v];
+      }
+  }
+
+  // abx_[i][vector]
+  template <class T>
+  void multiply_a() {
+    abx_.resize(static_cast<std::size_t>(product_.m * vectors()));
+    std::vector<double> a(static_cast<std::size_t>(kRows * product_.k));
+    for (std::int64_t begin = 0; begin < product_.m; begin += kRows) {
+      const Range i{begin, std::min(product_.m, begin + kRows)};
+      const Tile tile = a_tile(product_, i, {0, product_.k});
+      load_tile(operand<const T>(call_, 0), tile, a.data());
+      cblas_dgemm(CblasRowMajor, order(product_.a_is_transposed), CblasTrans, blas(i.size()), blas(vectors()),
+                  blas(product_.k), 1, a.data(), blas(tile.columns), bx_.data(), blas(product_.k), 0,
+                  abx_.data() + begin * vectors(), blas(vectors()));
+    }
+  }
+
+  template <class T>
+  double exact(std::int64_t i, std::int64_t j) const {
+    double sum = 0;
+    for (std::int64_t p = 0; p < product_.k; ++p)
+      sum += static_cast<double>(to_float(operand<const T>(call_, 0)[product_.a_at(i, p)])) *
+             to_float(operand<const T>(call_, 1)[product_.b_at(p, j)]);
+    return static_cast<double>(product_.alpha) * sum;
+  }
+
+  // The scale comes from the inputs alone: an output of zeros must not make its own errors look small. Over random
+  // signs, the mean of ((C x) of w columns)^2 / w is the mean of C^2.
+  template <class T>
+  void measure_scale() {
+    double squares = 0, sampled = 0;
+    row_rms_.assign(static_cast<std::size_t>(product_.m), 0.0);
+    group_rms_.assign(static_cast<std::size_t>(groups()), 0.0);
+    for (std::int64_t i = 0; i < product_.m; ++i)
+      for (std::int64_t v = 0; v < vectors(); ++v) {
+        const double square = expected(i, v) * expected(i, v);
+        squares += square;
+        row_rms_[static_cast<std::size_t>(i)] += square;
+        group_rms_[static_cast<std::size_t>(v / kVectors)] += square;
+      }
+    for (double& rms : row_rms_) rms = std::sqrt(rms / static_cast<double>(product_.n * kVectors));
+    for (std::size_t group = 0; group < group_rms_.size(); ++group) {
+      const Range range = block_range(product_.n, kGroup, static_cast<std::uint32_t>(group));
+      group_rms_[group] = std::sqrt(group_rms_[group] / static_cast<double>(product_.m * range.size() * kVectors));
+    }
+    for (std::int64_t s = 0; s < kSamples; ++s) {
+      const auto index = static_cast<unsigned long long>(s);
+      rows_[s] = random_bits(kSeed + 1000, index) % static_cast<std::uint64_t>(product_.m);
+      columns_[s] = random_bits(kSeed + 2000, index) % static_cast<std::uint64_t>(product_.n);
+      exact_[s] = exact<T>(static_cast<std::int64_t>(rows_[s]), static_cast<std::int64_t>(columns_[s]));
+      sampled += exact_[s] * exact_[s];
+    }
+    scale_ = std::sqrt(std::max(squares / static_cast<double>(product_.m * product_.n * kVectors), sampled / kSamples));
+  }
+
+  // Keeps the largest error; what is not a number counts as infinitely wrong.
+  void note(double difference, double scale, std::int64_t element) {
+    const double magnitude = std::fabs(difference);
+    double error = magnitude == 0 ? 0 : magnitude / scale;
+    if (!(error <= std::numeric_limits<double>::max())) error = std::numeric_limits<double>::infinity();
+    if (error <= worst_) return;
+    worst_ = error;
+    element_ = static_cast<std::uint64_t>(element);
+  }
+
+  template <class T>
+  void compare_groups() {
+    const T* const c = operand<const T>(call_, 2);
+    for (std::int64_t group = 0; group < groups(); ++group) {
+      const Range range = block_range(product_.n, kGroup, static_cast<std::uint32_t>(group));
+      double signs[kVectors][kGroup];
+      for (std::int64_t v = 0; v < kVectors; ++v)
+        for (std::int64_t j = 0; j < range.size(); ++j) signs[v][j] = sign(v, range.begin + j);
+      const double root = std::sqrt(static_cast<double>(range.size()));
+      for (std::int64_t i = 0; i < product_.m; ++i) {
+        double sums[kVectors] = {};
+        for (std::int64_t j = 0; j < range.size(); ++j) {
+          const double value = to_float(c[i * product_.n + range.begin + j]);
+          for (std::int64_t v = 0; v < kVectors; ++v) sums[v] += signs[v][j] * value;
+        }
+        // Rows and columns of larger values than others have larger errors by right.
+        const double scale = root * std::max({scale_, row_rms_[static_cast<std::size_t>(i)],
+                                              group_rms_[static_cast<std::size_t>(group)]});
+        for (std::int64_t v = 0; v < kVectors; ++v)
+          note(sums[v] - expected(i, group * kVectors + v), scale, i * product_.n + range.begin);
+      }
+    }
+  }
+
+  template <class T>
+  void compare_samples() {
+    for (std::int64_t s = 0; s < kSamples; ++s) {
+      const std::int64_t at = static_cast<std::int64_t>(rows_[s]) * product_.n + static_cast<std::int64_t>(columns_[s]);
+      note(to_float(operand<const T>(call_, 2)[at]) - exact_[s], std::max(scale_, std::fabs(exact_[s])), at);
+    }
+  }
+
+  const KernelCall& call_;
+  Product product_;
+  std::vector<double> bx_, abx_, row_rms_, group_rms_;
+  std::uint64_t rows_[kSamples], columns_[kSamples];
+  double exact_[kSamples];
+  double scale_ = 0;
+  double worst_ = 0;
+  std::uint64_t element_ = 0;
+};
+
+// For beta 0 only: otherwise the inputs are gone. Then the error is NaN, which passes no comparison.
+Verification verify(const KernelCall& call) {
+  if (call.shape.scalars[1] != 0) return {std::numeric_limits<double>::quiet_NaN(), tolerance(call.shape), 0};
+  return with_float_type(call.shape.type, [&]<class T>(T*) { return Freivalds(call).run<T>(); });
+}
+
+}  // namespace
+
+Kernel gemm() {
+  return {
+      .name = "gemm",
+      .summary = "matrix product by the vendor's library",
+      .operands = [](const KernelShape& shape) -> std::string_view { return shape.scalars[1] != 0 ? "rru" : "rrw"; },
+      .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+        const auto [m, n, k, flags] = shape.dims;
+        return {m * k, k * n, m * n};
+      },
+      .cost =
+          [](const KernelShape& shape) {
+            const auto m = static_cast<double>(shape.dims[0]), n = static_cast<double>(shape.dims[1]);
+            const auto k = static_cast<double>(shape.dims[2]);
+            const double c_passes = shape.scalars[1] != 0 ? 2 : 1;
+            return Cost{2 * m * n * k, (m * k + k * n + c_passes * m * n) * element_bytes(shape)};
+          },
+      .blocks = blocks,
+      .run_block = run_block,
+      .reference = reference,
+      .tolerance = tolerance,
+      .verify = verify};
+}
+
+}  // namespace weir::catalogue

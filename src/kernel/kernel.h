@@ -1,0 +1,71 @@
+// The kernel catalogue's entry: name, cost, operands, CPU body, reference. Knows no device and no stream.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "kernel/arguments.h"
+#include "kernel/cost.h"
+#include "kernel/numeric.h"
+
+namespace weir {
+
+// Everything about one launch but the data: what cost, geometry and bodies depend on.
+struct KernelShape {
+  ElementType type = ElementType::f32;
+  Precision precision = Precision::fp32;
+  std::array<std::int64_t, kMaxDims> dims{};
+  std::array<float, kMaxScalars> scalars{};
+};
+
+// One launch as a body on the host sees it.
+struct KernelCall {
+  KernelShape shape;
+  std::array<void*, kMaxOperands> operands{};
+};
+
+// Blocks and threads of a launch on a GPU.
+struct Geometry {
+  unsigned grid = 1;
+  unsigned block = 1;
+};
+
+// How far a result may be from the reference, relative to the largest reference value nearby.
+struct Verification {
+  double error = 0;      // largest relative error found
+  double tolerance = 0;  // what the kernel's arithmetic allows
+  std::uint64_t element = 0;
+};
+
+struct Kernel {
+  std::string_view name;
+  std::string_view summary;
+  // One letter per operand: r reads, w writes all of it, u reads and writes (or writes a part).
+  std::string_view (*operands)(const KernelShape&);
+  // Elements of each operand that a launch touches; zero for those whose extent is data dependent.
+  std::array<std::int64_t, kMaxOperands> (*extents)(const KernelShape&);
+  Cost (*cost)(const KernelShape&);
+  // CPU device: a launch is split into blocks that run independently, in any order, on any worker.
+  std::uint32_t (*blocks)(const KernelShape&);
+  void (*run_block)(const KernelCall&, std::uint32_t block);
+  // The result to compare with: accumulates in double, written apart from `run_block`.
+  void (*reference)(const KernelCall&);
+  // Relative error that a correct implementation may show against `reference`.
+  double (*tolerance)(const KernelShape&);
+  // GPU launch geometry; null where a vendor library does the work (gemm).
+  Geometry (*geometry)(const KernelShape&) = nullptr;
+  // Checks the outputs of `call` against its inputs without recomputing everything; null where there is no such way.
+  Verification (*verify)(const KernelCall& call) = nullptr;
+};
+
+enum class KernelId : std::uint16_t {};
+
+std::span<const Kernel> kernels();
+const Kernel& kernel(KernelId id);
+// Rejects an unknown name with a suggestion.
+KernelId kernel_named(std::string_view name);
+
+}  // namespace weir

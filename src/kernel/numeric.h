@@ -1,0 +1,102 @@
+// Element types and precisions, with conversions that round to nearest even. Knows no kernel.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace weir {
+
+enum class ElementType : std::uint8_t { f32, f16, bf16, i32 };
+
+// What a user asks for. tf32 stores f32 and lets matrix units round its operands.
+enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16 };
+
+constexpr std::uint64_t size_of(ElementType type) {
+  return type == ElementType::f32 || type == ElementType::i32 ? 4 : 2;
+}
+constexpr ElementType storage_of(Precision precision) {
+  if (precision == Precision::fp16) return ElementType::f16;
+  if (precision == Precision::bf16) return ElementType::bf16;
+  return ElementType::f32;
+}
+constexpr std::string_view name_of(ElementType type) {
+  constexpr std::string_view kNames[] = {"f32", "f16", "bf16", "i32"};
+  return kNames[static_cast<int>(type)];
+}
+constexpr std::string_view name_of(Precision precision) {
+  constexpr std::string_view kNames[] = {"fp32", "tf32", "fp16", "bf16"};
+  return kNames[static_cast<int>(precision)];
+}
+constexpr std::optional<Precision> precision_named(std::string_view name) {
+  for (const Precision p : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
+    if (name_of(p) == name) return p;
+  return std::nullopt;
+}
+
+// Relative rounding error of one operation in a precision: half a unit in the last place.
+constexpr double rounding_of(Precision precision) {
+  switch (precision) {
+    case Precision::fp32: return 0x1p-24;
+    case Precision::tf32: return 0x1p-11;
+    case Precision::fp16: return 0x1p-11;
+    case Precision::bf16: return 0x1p-8;
+  }
+  return 0;
+}
+
+struct Half {
+  std::uint16_t bits;
+};
+struct Bfloat16 {
+  std::uint16_t bits;
+};
+
+inline float to_float(float value) { return value; }
+inline float to_float(Bfloat16 value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16); }
+inline float to_float(Half value) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000u) << 16;
+  const std::uint32_t magnitude = value.bits & 0x7fffu;
+  if (magnitude >= 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
+  // Shifting the half's exponent into place and scaling by 2^112 turns its subnormals into normal floats as well.
+  return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude << 13) * 0x1p112f));
+}
+
+template <class T>
+T from_float(float value);
+template <>
+inline float from_float<float>(float value) {
+  return value;
+}
+template <>
+inline Bfloat16 from_float<Bfloat16>(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return {static_cast<std::uint16_t>(bits >> 16 | 0x40u)};  // NaN stays NaN
+  return {static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16)};
+}
+template <>
+inline Half from_float<Half>(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000u);
+  const std::uint32_t magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return {static_cast<std::uint16_t>(sign | 0x7e00u)};
+  if (magnitude >= 0x477ff000u) return {static_cast<std::uint16_t>(sign | 0x7c00u)};  // rounds to 65520 or more
+  if (magnitude < 0x38800000u) {
+    // Subnormal half: adding 0.5 makes the float unit round it to a multiple of 2^-24.
+    const float rounded = std::bit_cast<float>(magnitude) + 0.5f;
+    return {static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(rounded) - 0x3f000000u))};
+  }
+  const std::uint32_t even = magnitude >> 13 & 1u;
+  return {static_cast<std::uint16_t>(sign | (magnitude - 0x38000000u + 0xfffu + even) >> 13)};
+}
+
+// Calls `body` with a null pointer of the C++ type that stores a floating element type.
+template <class Body>
+decltype(auto) with_float_type(ElementType type, Body&& body) {
+  if (type == ElementType::f16) return body(static_cast<Half*>(nullptr));
+  if (type == ElementType::bf16) return body(static_cast<Bfloat16*>(nullptr));
+  return body(static_cast<float*>(nullptr));
+}
+
+}  // namespace weir

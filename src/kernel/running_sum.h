@@ -1,0 +1,23 @@
+// A float sum that does not drift with its length. Shared by CPU bodies and device code; needs a compiler that keeps
+// the order of float operations (no -ffast-math).
+#pragma once
+
+#include "kernel/random.h"
+
+namespace weir {
+
+// Kahan's sum: about two roundings in all instead of one per term, whatever the number of terms.
+struct RunningSum {
+  float sum = 0;
+  float lost = 0;
+
+  WEIR_HOST_DEVICE void add(float value) {
+    const float corrected = value - lost;
+    const float next = sum + corrected;
+    lost = (next - sum) - corrected;
+    sum = next;
+  }
+  WEIR_HOST_DEVICE float value() const { return sum - lost; }
+};
+
+}  // namespace weir

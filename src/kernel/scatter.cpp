@@ -1,0 +1,59 @@
+// Rows written to the places that an index names. Moves bits: any element type. Indices must be unique, because blocks
+// run in any order; those outside of the output are skipped.
+#include <cstring>
+
+#include "kernel/body.h"
+
+namespace weir::catalogue {
+namespace {
+
+void run_block(const KernelCall& call, std::uint32_t block) {
+  const auto [count, width, out_rows, unused] = call.shape.dims;
+  const Range range = block_range(count, rows_per_block(width), block);
+  const auto row_bytes = static_cast<std::size_t>(width) * size_of(call.shape.type);
+  const auto* const index = operand<const std::int32_t>(call, 1);
+  for (std::int64_t i = range.begin; i < range.end; ++i) {
+    if (index[i] < 0 || index[i] >= out_rows) continue;
+    std::memcpy(operand<std::byte>(call, 2) + static_cast<std::size_t>(index[i]) * row_bytes,
+                operand<const std::byte>(call, 0) + static_cast<std::size_t>(i) * row_bytes, row_bytes);
+  }
+}
+
+template <class Bits>
+void place(const KernelCall& call) {
+  const auto [count, width, out_rows, unused] = call.shape.dims;
+  for (std::int64_t element = 0; element < count * width; ++element) {
+    const std::int64_t row = operand<const std::int32_t>(call, 1)[element / width];
+    if (0 <= row && row < out_rows)
+      operand<Bits>(call, 2)[row * width + element % width] = operand<const Bits>(call, 0)[element];
+  }
+}
+
+void reference(const KernelCall& call) {
+  if (size_of(call.shape.type) == 4) return place<std::uint32_t>(call);
+  place<std::uint16_t>(call);
+}
+
+}  // namespace
+
+Kernel scatter() {
+  return {.name = "scatter",
+          .summary = "rows written to the places that an index names",
+          .operands = [](const KernelShape&) -> std::string_view { return "rru"; },
+          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+            const auto [count, width, out_rows, unused] = shape.dims;
+            return {count * width, count, out_rows * width};
+          },
+          .cost =
+              [](const KernelShape& shape) {
+                const auto count = static_cast<double>(shape.dims[0]), width = static_cast<double>(shape.dims[1]);
+                return Cost{0, 2 * count * width * element_bytes(shape) + 4 * count};
+              },
+          .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], rows_per_block(shape.dims[1])); },
+          .run_block = run_block,
+          .reference = reference,
+          .tolerance = [](const KernelShape&) { return 0.0; },
+          .geometry = [](const KernelShape& shape) { return indexed_geometry(shape.dims[0], shape.dims[1]); }};
+}
+
+}  // namespace weir::catalogue

@@ -1,0 +1,119 @@
+// One launch with operands of its own, for tests of the catalogue. Buffers hold exactly the extents, so that a
+// sanitizer sees a body that goes past them.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernel/kernel.h"
+#include "kernel/random.h"
+
+namespace weir {
+
+inline ElementType operand_type(std::string_view kernel, const KernelShape& shape, std::size_t index) {
+  if ((kernel == "gather" || kernel == "scatter") && index == 1) return ElementType::i32;
+  return shape.type;
+}
+
+inline double value_at(const void* data, ElementType type, std::size_t index) {
+  if (type == ElementType::i32) return static_cast<const std::int32_t*>(data)[index];
+  return with_float_type(type, [&]<class T>(T*) -> double { return to_float(static_cast<const T*>(data)[index]); });
+}
+inline void set_value(void* data, ElementType type, std::size_t index, double value) {
+  if (type == ElementType::i32) {
+    static_cast<std::int32_t*>(data)[index] = static_cast<std::int32_t>(value);
+    return;
+  }
+  with_float_type(type, [&]<class T>(T*) { static_cast<T*>(data)[index] = from_float<T>(static_cast<float>(value)); });
+}
+
+class Launch {
+ public:
+  Launch(std::string_view name, const KernelShape& shape)
+      : kernel_(&kernel(kernel_named(name))), call_{.shape = shape} {
+    const auto extents = kernel_->extents(shape);
+    const std::string_view modes = kernel_->operands(shape);
+    for (std::size_t i = 0; i < modes.size(); ++i) {
+      counts_.push_back(static_cast<std::size_t>(extents[i]));
+      types_.push_back(operand_type(name, shape, i));
+      storage_.push_back(std::make_unique<std::byte[]>(size_bytes(i)));
+      call_.operands[i] = storage_.back().get();
+      fill(i, modes[i] == 'w');
+    }
+  }
+  Launch(const Launch& other) : Launch(other.kernel_->name, other.call_.shape) {
+    for (std::size_t i = 0; i < storage_.size(); ++i)
+      std::memcpy(storage_[i].get(), other.storage_[i].get(), size_bytes(i));
+  }
+
+  const Kernel& body() const { return *kernel_; }
+  KernelCall& call() { return call_; }
+  std::size_t count(std::size_t i) const { return counts_[i]; }
+  std::size_t size_bytes(std::size_t i) const { return counts_[i] * size_of(types_[i]); }
+  std::size_t output() const { return storage_.size() - 1; }
+  double get(std::size_t i, std::size_t index) const { return value_at(storage_[i].get(), types_[i], index); }
+  void set(std::size_t i, std::size_t index, double value) { set_value(storage_[i].get(), types_[i], index, value); }
+  std::byte* bytes(std::size_t i) { return storage_[i].get(); }
+
+  // All blocks but `skipped`, in an order that depends on `seed`.
+  void run(unsigned seed, std::uint32_t skipped = std::numeric_limits<std::uint32_t>::max()) {
+    std::vector<std::uint32_t> order(kernel_->blocks(call_.shape));
+    for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+    for (std::uint32_t i = static_cast<std::uint32_t>(order.size()); i > 1; --i)
+      std::swap(order[i - 1], order[random_bits(seed, i) % i]);
+    for (const std::uint32_t block : order)
+      if (block != skipped) kernel_->run_block(call_, block);
+  }
+
+  // Largest |ours - theirs| / max(|theirs|, rms of theirs) over the output: what `tolerance` is about.
+  double error_against(const Launch& reference) const {
+    const std::size_t i = output();
+    double squares = 0, worst = 0;
+    for (std::size_t e = 0; e < counts_[i]; ++e) squares += std::pow(reference.get(i, e), 2);
+    const double rms = std::sqrt(squares / static_cast<double>(counts_[i]));
+    for (std::size_t e = 0; e < counts_[i]; ++e) {
+      const double ours = get(i, e), theirs = reference.get(i, e);
+      if (ours == theirs) continue;
+      const double error = std::fabs(ours - theirs) / std::max(std::fabs(theirs), rms);
+      if (!(error <= worst)) worst = std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
+    }
+    return worst;
+  }
+
+ private:
+  void fill(std::size_t i, bool is_output) {
+    for (std::size_t e = 0; e < counts_[i]; ++e) {
+      if (types_[i] == ElementType::i32 && i == 1) continue;
+      set(i, e,
+          is_output ? (types_[i] == ElementType::i32 ? -1 : std::nan("")) : random_uniform(17 + i, e, 2.0f, 0.25f));
+    }
+    if (operand_type(kernel_->name, call_.shape, i) == ElementType::i32 && i == 1 && kernel_->name != "copy")
+      permute(i);
+  }
+  // Distinct indices, some of them outside on either side.
+  void permute(std::size_t i) {
+    const auto rows = static_cast<std::uint32_t>(call_.shape.dims[2]);
+    std::vector<std::int32_t> all;
+    for (std::uint32_t row = 0; row < rows; ++row) all.push_back(static_cast<std::int32_t>(row));
+    for (std::uint32_t row = rows; row > 1; --row) std::swap(all[row - 1], all[random_bits(3, row) % row]);
+    for (std::size_t e = 0; e < counts_[i]; ++e) {
+      const auto outside = static_cast<std::int32_t>(rows + e);
+      set(i, e, e % 7 == 3 ? -static_cast<std::int32_t>(e) : e < all.size() ? all[e] : outside);
+    }
+  }
+
+  const Kernel* kernel_;
+  KernelCall call_;
+  std::vector<std::size_t> counts_;
+  std::vector<ElementType> types_;
+  std::vector<std::unique_ptr<std::byte[]>> storage_;
+};
+
+}  // namespace weir
