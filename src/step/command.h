@@ -1,0 +1,63 @@
+// One unit of GPU work and the data it touches. Plain records; no device, no pointers, no strings.
+#pragma once
+
+#include <cstdint>
+
+#include "kernel/kernel.h"
+
+namespace weir {
+
+using CommandId = std::uint32_t;
+using BufferId = std::uint32_t;
+using StreamId = std::uint16_t;
+
+inline constexpr int kMaxStreams = 128;
+
+enum class CommandKind : std::uint8_t { kernel, copy };
+
+// A byte range of a buffer that a command reads, writes, or both.
+struct Access {
+  BufferId buffer = 0;
+  bool reads = false;
+  bool writes = false;
+  std::uint64_t offset_bytes = 0;
+  std::uint64_t size_bytes = 0;
+};
+
+// `shape` and `kernel` have a meaning for kernels; a copy moves its first access to its second.
+struct Command {
+  CommandKind kind = CommandKind::kernel;
+  std::uint8_t role = 0;     // index into the workload's role names, e.g. large and small
+  std::int8_t priority = 0;  // higher is more urgent; 0 is normal
+  StreamId stream = 0;       // natural stream
+  KernelId kernel{};
+  std::uint32_t first_access = 0;
+  std::uint32_t access_count = 0;
+  KernelShape shape;
+};
+
+// Where a buffer lives: in the device's memory, or in (pinned) host memory that it can copy from and to.
+enum class Place : std::uint8_t { device, host };
+
+// How a buffer looks before the first iteration.
+enum class Init : std::uint8_t {
+  poison,   // NaN (or -1): an output that was never written cannot pass a check
+  uniform,  // offset + scale * [-1, 1)
+  constant, // offset
+  indices,  // i32: a random permutation of 0..count-1
+};
+
+struct Buffer {
+  ElementType type = ElementType::f32;
+  Place place = Place::device;
+  Init init = Init::poison;
+  float scale = 1;
+  float offset = 0;
+  std::uint64_t seed = 0;
+  std::uint64_t count = 0;
+  bool is_written = false;  // by some command of the step: then it is checked
+
+  std::uint64_t size_bytes() const { return count * size_of(type); }
+};
+
+}  // namespace weir

@@ -1,0 +1,255 @@
+#include "step/step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "base/error.h"
+#include "kernel/random.h"
+
+namespace weir {
+namespace {
+
+constexpr CommandId kNone = std::numeric_limits<CommandId>::max();
+
+// A byte range with one history: who wrote it last, who has read it since.
+struct Segment {
+  std::uint64_t end = 0;
+  CommandId writer = kNone;
+  std::vector<CommandId> readers;
+};
+
+// Per buffer, disjoint segments by start. Commands are numbered through both iterations: the second one's are n + id.
+class History {
+ public:
+  explicit History(std::span<const Buffer> buffers) : segments_(buffers.size()) {
+    for (std::size_t i = 0; i < buffers.size(); ++i) segments_[i].emplace(0, Segment{buffers[i].size_bytes(), kNone, {}});
+  }
+
+  // Calls `edge(before, is_value)` for each earlier command that `access` must follow, then records the access.
+  template <class Edge>
+  void apply(const Access& access, CommandId id, Edge&& edge) {
+    auto& segments = segments_[access.buffer];
+    const std::uint64_t end = access.offset_bytes + access.size_bytes;
+    split(segments, access.offset_bytes);
+    split(segments, end);
+    for (auto it = segments.find(access.offset_bytes); it != segments.end() && it->first < end; ++it) {
+      Segment& segment = it->second;
+      if (segment.writer != kNone && segment.writer != id) edge(segment.writer, access.reads);
+      if (access.writes) {
+        for (const CommandId reader : segment.readers)
+          if (reader != id) edge(reader, false);
+        segment.readers.clear();
+        segment.writer = id;
+      } else if (segment.readers.empty() || segment.readers.back() != id) {
+        segment.readers.push_back(id);
+      }
+    }
+  }
+
+ private:
+  static void split(std::map<std::uint64_t, Segment>& segments, std::uint64_t at) {
+    auto it = segments.upper_bound(at);
+    if (it == segments.begin()) return;
+    --it;
+    if (it->first == at || at >= it->second.end) return;
+    Segment tail = it->second;
+    it->second.end = at;
+    segments.emplace(at, std::move(tail));
+  }
+
+  std::vector<std::map<std::uint64_t, Segment>> segments_;
+};
+
+void append_sorted(std::vector<CommandId>& found, std::vector<CommandId>& all, std::vector<std::uint32_t>& begin) {
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  all.insert(all.end(), found.begin(), found.end());
+  begin.push_back(static_cast<std::uint32_t>(all.size()));
+  found.clear();
+}
+
+}  // namespace
+
+Cost Step::cost() const {
+  Cost total;
+  for (CommandId id = 0; id < commands_.size(); ++id) {
+    const Command& command = commands_[id];
+    if (command.kind == CommandKind::kernel) {
+      total += kernel(command.kernel).cost(command.shape);
+    } else {
+      total.bytes += 2.0 * static_cast<double>(accesses(id)[0].size_bytes);
+    }
+  }
+  return total;
+}
+
+std::uint64_t Step::size_bytes(Place place) const {
+  std::uint64_t total = 0;
+  for (const Buffer& buffer : buffers_)
+    if (buffer.place == place) total += buffer.size_bytes();
+  return total;
+}
+
+BufferId StepBuilder::add(Buffer buffer) {
+  if (buffer.count == 0) reject("a buffer of 0 elements", "Choose sizes of at least 1.");
+  const auto id = static_cast<BufferId>(step_.buffers_.size());
+  buffer.seed = seed_ * 1'000'003 + id;
+  step_.buffers_.push_back(buffer);
+  return id;
+}
+
+BufferId StepBuilder::uniform(ElementType type, std::uint64_t count, float scale, float offset) {
+  return add({.type = type, .init = Init::uniform, .scale = scale, .offset = offset, .count = count});
+}
+BufferId StepBuilder::constant(ElementType type, std::uint64_t count, float value) {
+  return add({.type = type, .init = Init::constant, .offset = value, .count = count});
+}
+BufferId StepBuilder::output(ElementType type, std::uint64_t count) {
+  return add({.type = type, .init = Init::poison, .count = count});
+}
+BufferId StepBuilder::indices(std::uint64_t count) {
+  return add({.type = ElementType::i32, .init = Init::indices, .count = count});
+}
+BufferId StepBuilder::host(ElementType type, std::uint64_t count, Init init) {
+  return add({.type = type, .place = Place::host, .init = init, .count = count});
+}
+
+void StepBuilder::access(const Operand& operand, bool reads, bool writes) {
+  if (operand.buffer >= step_.buffers_.size()) fail(fmt::format("operand names buffer {}, which does not exist", operand.buffer));
+  Buffer& buffer = step_.buffers_[operand.buffer];
+  const std::uint64_t room = operand.offset <= buffer.count ? buffer.count - operand.offset : 0;
+  const std::uint64_t count = operand.count == 0 ? room : operand.count;
+  if (count == 0 || count > room)
+    fail(fmt::format("operand {}+{} is outside of buffer {} of {} elements", operand.offset, operand.count, operand.buffer,
+                     buffer.count));
+  buffer.is_written = buffer.is_written || writes;
+  const std::uint64_t element = size_of(buffer.type);
+  step_.accesses_.push_back({operand.buffer, reads, writes, operand.offset * element, count * element});
+}
+
+CommandId StepBuilder::launch(std::string_view name, Lane lane, const KernelShape& shape,
+                              std::initializer_list<Operand> operands) {
+  const KernelId id = kernel_named(name);
+  const std::string_view modes = kernel(id).operands(shape);
+  if (modes.size() != operands.size())
+    fail(fmt::format("kernel '{}' takes {} operands, {} given", name, modes.size(), operands.size()));
+  const auto extents = kernel(id).extents(shape);
+  Command command{.kind = CommandKind::kernel, .role = lane.role, .priority = lane.priority, .stream = lane.stream,
+                  .kernel = id, .first_access = static_cast<std::uint32_t>(step_.accesses_.size()),
+                  .access_count = static_cast<std::uint32_t>(operands.size()), .shape = shape};
+  std::size_t i = 0;
+  for (const Operand& operand : operands) {
+    access(operand, modes[i] != 'w', modes[i] != 'r');
+    const Access& range = step_.accesses_.back();
+    const std::uint64_t elements = range.size_bytes / size_of(step_.buffers_[range.buffer].type);
+    // A body trusts its dims, so an operand that is too short would be a write out of bounds on the device.
+    if (elements < static_cast<std::uint64_t>(extents[i]))
+      fail(fmt::format("kernel '{}': operand {} has {} elements, {} are needed", name, i, elements, extents[i]));
+    ++i;
+  }
+  step_.commands_.push_back(command);
+  return static_cast<CommandId>(step_.commands_.size() - 1);
+}
+
+CommandId StepBuilder::copy(Lane lane, Operand from, Operand to) {
+  Command command{.kind = CommandKind::copy, .role = lane.role, .priority = lane.priority, .stream = lane.stream,
+                  .first_access = static_cast<std::uint32_t>(step_.accesses_.size()), .access_count = 2, .shape = {}};
+  access(from, true, false);
+  access(to, false, true);
+  const std::size_t count = step_.accesses_.size();
+  if (step_.accesses_[count - 2].size_bytes != step_.accesses_[count - 1].size_bytes) fail("a copy between ranges of unequal size");
+  step_.commands_.push_back(command);
+  return static_cast<CommandId>(step_.commands_.size() - 1);
+}
+
+Step StepBuilder::seal(int stream_count) && {
+  const auto count = static_cast<CommandId>(step_.commands_.size());
+  std::vector<bool> has_work(static_cast<std::size_t>(stream_count), false);
+  for (const Command& command : step_.commands_) {
+    if (command.stream >= stream_count) fail(fmt::format("a command on stream {} of {}", command.stream, stream_count));
+    has_work[command.stream] = true;
+  }
+  if (const auto idle = std::find(has_work.begin(), has_work.end(), false); idle != has_work.end())
+    fail(fmt::format("stream {} of {} has no work", idle - has_work.begin(), stream_count));
+
+  // Two iterations in a row: what ties the second to the first is what pipelined iterations must wait for. An edge from
+  // an earlier command of the last iteration is implied by stream order and by this iteration's edge from that command.
+  History history(step_.buffers_);
+  std::vector<CommandId> found, found_carried;
+  step_.edge_begin_.push_back(0);
+  step_.carried_begin_.push_back(0);
+  for (int iteration = 0; iteration < 2; ++iteration) {
+    for (CommandId id = 0; id < count; ++id) {
+      const CommandId number = iteration == 0 ? id : count + id;
+      const auto edge = [&](CommandId before, bool is_value) {
+        if (iteration == 0) {
+          found.push_back(before);
+        } else if (before < count) {
+          if (is_value) step_.is_repeatable_ = false;
+          if (before > id) found_carried.push_back(before);
+        }
+      };
+      // Reads first: a command that reads and writes one range depends on the value it replaces, not on itself.
+      for (const Access& access : step_.accesses(id))
+        if (access.reads) history.apply({access.buffer, true, false, access.offset_bytes, access.size_bytes}, number, edge);
+      for (const Access& access : step_.accesses(id))
+        if (access.writes) history.apply({access.buffer, false, true, access.offset_bytes, access.size_bytes}, number, edge);
+      if (iteration == 0) {
+        append_sorted(found, step_.edges_, step_.edge_begin_);
+      } else {
+        append_sorted(found_carried, step_.carried_, step_.carried_begin_);
+      }
+    }
+  }
+  step_.stream_count_ = stream_count;
+  return std::move(step_);
+}
+
+Step only_role(const Step& step, std::uint8_t role) {
+  StepBuilder builder(0);
+  std::map<BufferId, BufferId> buffer_of;
+  std::map<StreamId, StreamId> stream_of;
+  for (CommandId id = 0; id < step.commands().size(); ++id) {
+    Command command = step.commands()[id];
+    if (command.role != role) continue;
+    const auto stream = stream_of.emplace(command.stream, static_cast<StreamId>(stream_of.size())).first;
+    command.stream = stream->second;
+    command.first_access = static_cast<std::uint32_t>(builder.step_.accesses_.size());
+    for (Access access : step.accesses(id)) {
+      const auto next = static_cast<BufferId>(builder.step_.buffers_.size());
+      const auto [buffer, is_new] = buffer_of.emplace(access.buffer, next);
+      if (is_new) builder.step_.buffers_.push_back(step.buffers()[access.buffer]);
+      access.buffer = buffer->second;
+      builder.step_.accesses_.push_back(access);
+    }
+    builder.step_.commands_.push_back(command);
+  }
+  return std::move(builder).seal(static_cast<int>(stream_of.size()));
+}
+
+void initialise(const Buffer& buffer, std::span<std::byte> bytes) {
+  if (bytes.size() != buffer.size_bytes()) fail("initialise: the span does not fit the buffer");
+  if (buffer.type == ElementType::i32) {
+    std::span<std::int32_t> values(reinterpret_cast<std::int32_t*>(bytes.data()), buffer.count);
+    if (buffer.init == Init::indices) {
+      std::iota(values.begin(), values.end(), 0);
+      for (std::size_t i = values.size(); i > 1; --i)
+        std::swap(values[i - 1], values[random_bits(buffer.seed, i) % i]);
+    } else {
+      std::fill(values.begin(), values.end(), buffer.init == Init::constant ? static_cast<std::int32_t>(buffer.offset) : -1);
+    }
+    return;
+  }
+  with_float_type(buffer.type, [&]<class T>(T*) {
+    T* const values = reinterpret_cast<T*>(bytes.data());
+    const float filler = buffer.init == Init::poison ? std::numeric_limits<float>::quiet_NaN() : buffer.offset;
+    for (std::uint64_t i = 0; i < buffer.count; ++i)
+      values[i] = from_float<T>(buffer.init == Init::uniform ? random_uniform(buffer.seed, i, buffer.scale, buffer.offset) : filler);
+  });
+}
+
+}  // namespace weir
