@@ -1,6 +1,6 @@
 # Two commands do most of it: `make run` and `make test`. CMake presets do the work; this only names it.
 JOBS ?= $(shell nproc)
-RUN_ARGS ?= run-priority P0 --sweep --output-dir results
+RUN_ARGS ?= run-priority P0 --streams 1..16:x2 --output-dir results/$(shell date +%Y%m%d-%H%M%S)
 BUILD = cmake --preset release > /dev/null && cmake --build --preset release --parallel $(JOBS) --target
 export JOBS
 

@@ -1,6 +1,7 @@
 # bench/x.cpp -> bench_x. bench/x.cu (with x.cpp beside it, where there is one) -> bench_x that needs a GPU: not part of
 # the default build, target bench_gpu. `run_bench` and `run_bench_gpu` build and run them all.
 file(GLOB bench_sources CONFIGURE_DEPENDS bench/*.cpp)
+file(GLOB bench_headers CONFIGURE_DEPENDS bench/*.h)
 file(GLOB bench_device_sources CONFIGURE_DEPENDS bench/*.cu)
 
 set(gpu_benchmarks "")
@@ -31,7 +32,7 @@ foreach(source IN LISTS bench_device_sources)
       COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/device
       COMMAND ${WEIR_NVCC} -c -O3 -std=c++20 -I ${PROJECT_SOURCE_DIR}/src -I ${WEIR_GENERATED_DIR} ${gencode}
               -o ${object} ${source}
-      DEPENDS ${source}
+      DEPENDS ${source} ${bench_headers}
       COMMENT "Compiling bench/${stem}.cu"
       VERBATIM)
     add_executable(bench_${stem} EXCLUDE_FROM_ALL ${host_sources} ${object})

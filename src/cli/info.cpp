@@ -1,0 +1,71 @@
+// weir info: devices found and why others are not, versions, queue settings, what was left out of the build.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "cli/list.h"
+#include "cli/process.h"
+#include "cli/run_flags.h"
+#include "measure/environment.h"
+#include "weir_build.h"
+
+namespace weir::cli {
+namespace {
+
+// Environment variables that decide how many hardware queues a runtime uses; each is read once, at its start.
+constexpr const char* kQueueSettings[] = {"CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_VISIBLE_DEVICES", "GPU_MAX_HW_QUEUES",
+                                          "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "DEBUG_HIP_IGNORE_STREAM_PRIORITY"};
+
+std::string fact(const auto& known) {
+  if (known.value) return fmt::format("{}", *known.value);
+  return fmt::format("unknown ({})", known.reason);
+}
+
+void print_device(const std::string& name) {
+  try {
+    const auto device = open_named_device(name, "");
+    const DeviceInfo info = device->info();
+    fmt::print("  {:<9}{}\n", info.name, info.model);
+    if (info.backend == "null") return;
+    std::vector<std::string_view> precisions;
+    for (const Precision precision : info.precisions) precisions.push_back(name_of(precision));
+    fmt::print("           hardware queues {}\n", fact(info.hardware_queues));
+    fmt::print("           {} multiprocessors, {} copy engines, priorities {} to {}, {}\n", fact(info.multiprocessors),
+               fact(info.copy_engines), info.lowest_priority, info.highest_priority, fmt::join(precisions, " "));
+    if (info.memory_bytes.value) fmt::print("           memory {}\n", format_bytes(*info.memory_bytes.value));
+    if (!info.driver.empty()) fmt::print("           driver {}\n", info.driver);
+  } catch (const Error& error) {
+    fmt::print("  {:<9}found, but cannot be opened: {}\n", name, error.what());
+  }
+}
+
+int execute() {
+  fmt::print("weir {} ({}), {}, {}\n\nDevices\n", WEIR_VERSION, WEIR_COMMIT, WEIR_BUILD_TYPE, WEIR_COMPILER);
+  for (const DeviceType& type : device_types()) {
+    const DeviceType::Found found = type.find();
+    for (const std::string& name : found.names) print_device(name);
+    if (found.names.empty()) fmt::print("  {:<9}not here: {}\n", type.name, found.reason);
+  }
+  fmt::print("\nHardware-queue settings\n");
+  for (const char* name : kQueueSettings) fmt::print("  {:<34}{}\n", name, environment_variable(name).value_or("(not set)"));
+  fmt::print("\nBuild\n");
+  fmt::print("  CUDA device code   {}\n", WEIR_HAVE_CUDA ? fmt::format("yes, nvcc {}", WEIR_NVCC_VERSION)
+                                                         : fmt::format("left out: {}", WEIR_CUDA_REASON));
+  fmt::print("  hwloc              {}\n", WEIR_HAVE_HWLOC ? "yes" : "left out: not found when this was built");
+  const Json environment = run_context().environment;
+  fmt::print("\nMachine\n");
+  for (const char* key : {"system", "kernel", "architecture", "cpus", "governor"}) {
+    const Json& value = environment[key];
+    fmt::print("  {:<19}{}\n", key, value.is_string() ? value.get<std::string>() : value.is_null() ? "unknown" : value.dump());
+  }
+  return 0;
+}
+
+}  // namespace
+
+CliCommand info() {
+  return {"info", "show devices, versions and settings", [](CLI::App&) -> std::function<int()> { return [] { return execute(); }; }};
+}
+
+}  // namespace weir::cli

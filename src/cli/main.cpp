@@ -1,0 +1,58 @@
+// The program: parses the command line, runs one command, turns errors into messages and exit codes.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/process.h"
+#include "weir_build.h"
+
+namespace {
+
+constexpr const char* kExitCodes =
+    "Exit codes: 0 fine, 1 a run failed, 2 bad usage or input, 3 a comparison\n"
+    "regressed, 4 ambiguous (with --strict), 130 interrupted.";
+
+int report(const weir::Error& error) {
+  fmt::print(stderr, "weir: {}\n", error.what());
+  if (!error.hint.empty()) fmt::print(stderr, "      {}\n", error.hint);
+  return static_cast<int>(error.fault);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Weir follows a GPU command from the host thread that issues it to the hardware\n"
+               "queue that runs it, and says where the time went.", "weir");
+  app.set_version_flag("--version", fmt::format("weir {} ({})", WEIR_VERSION, WEIR_COMMIT));
+  app.require_subcommand(1);
+  app.footer(kExitCodes);
+  std::function<int()> chosen;
+  for (const weir::cli::CliCommand& command : weir::cli::commands()) {
+    CLI::App* sub = app.add_subcommand(command.name, command.summary);
+    sub->callback([&chosen, action = command.configure(*sub)] { chosen = action; });
+  }
+  try {
+    weir::cli::remember_process(argc, argv);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::CallForHelp& help) {
+      return app.exit(help);
+    } catch (const CLI::CallForVersion& version) {
+      return app.exit(version);
+    } catch (const CLI::ParseError& error) {
+      fmt::print(stderr, "weir: {}\n      Run `weir --help`, or `weir COMMAND --help`.\n", error.what());
+      return static_cast<int>(weir::Fault::input);
+    }
+    return chosen();
+  } catch (const weir::Error& error) {
+    return report(error);
+  } catch (const std::bad_alloc&) {
+    return report({weir::Fault::run, "out of host memory", "Use a smaller --scale or smaller --param sizes."});
+  } catch (const std::exception& error) {
+    return report({weir::Fault::run, fmt::format("internal error: {}", error.what()), "This is a bug in weir."});
+  }
+}

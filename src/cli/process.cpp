@@ -1,0 +1,75 @@
+#include "cli/process.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "measure/environment.h"
+
+extern char** environ;
+
+namespace weir::cli {
+namespace {
+
+std::vector<std::string> arguments;
+std::atomic<bool> is_interrupted{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
+
+void on_signal(int signal) {
+  if (is_interrupted.exchange(true, std::memory_order_relaxed)) {  // read by the polling loops; order does not matter
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
+}
+
+}  // namespace
+
+void remember_process(int argc, char** argv) { arguments.assign(argv, argv + argc); }
+
+RunContext run_context() {
+  std::vector<std::string> variables;
+  for (char** line = environ; *line != nullptr; ++line) variables.emplace_back(*line);
+  return {arguments, describe_environment(variables)};
+}
+
+std::optional<std::string> environment_variable(const char* name) {
+  const char* const value = std::getenv(name);
+  if (value == nullptr) return std::nullopt;
+  return value;
+}
+
+const std::atomic<bool>& catch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  return is_interrupted;
+}
+
+ProgressLine::ProgressLine(bool is_quiet) : is_on_(!is_quiet && isatty(STDERR_FILENO) == 1) {}
+
+void ProgressLine::show(std::string_view what, int done, int total) {
+  if (!is_on_) return;
+  constexpr int kCells = 24;
+  const int filled = total > 0 ? std::min(kCells, kCells * done / total) : 0;
+  std::string bar(static_cast<std::size_t>(filled), '#');
+  bar.resize(kCells, '.');
+  fmt::print(stderr, "\r\x1b[K[{}] {} {}/{}", bar, what, done, total);
+  std::fflush(stderr);
+  is_shown_ = true;
+}
+
+void ProgressLine::clear() {
+  if (!is_shown_) return;
+  fmt::print(stderr, "\r\x1b[K");
+  std::fflush(stderr);
+  is_shown_ = false;
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,42 @@
+// What this process was started with: arguments, environment, terminal, signals. Only src/cli may ask.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "run/runner.h"
+
+namespace weir::cli {
+
+void remember_process(int argc, char** argv);
+
+// Command line and environment as every result carries them.
+RunContext run_context();
+
+std::optional<std::string> environment_variable(const char* name);
+
+// From here on the first Ctrl-C (or SIGTERM) sets the flag; a second one ends the program at once.
+const std::atomic<bool>& catch_interrupts();
+
+inline constexpr int kExitInterrupted = 130;
+
+// One line on stderr that rewrites itself, only if stderr is a terminal and the user did not ask for quiet.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool is_quiet);
+  ~ProgressLine() { clear(); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void show(std::string_view what, int done, int total);
+  void clear();
+
+ private:
+  bool is_on_;
+  bool is_shown_ = false;
+};
+
+}  // namespace weir::cli

@@ -1,0 +1,68 @@
+// weir run: one workload, one device, one result.
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "cli/list.h"
+#include "cli/process.h"
+#include "cli/run_flags.h"
+#include "report/console.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  RunFlags run;
+  std::string workload;
+  std::string streams;
+  std::string submit = "inline";
+  std::string output;
+};
+
+int execute(const Flags& flags) {
+  RunRequest request = flags.run.request();
+  request.workload = flags.workload;
+  request.submit = flags.submit;
+  const Workload& workload = workload_named(flags.workload);
+  if (!flags.streams.empty()) {
+    const auto counts = parse_counts("--streams", flags.streams, workload.streams.min, workload.streams.max);
+    if (counts.size() != 1) reject(fmt::format("--streams {}: one count is needed here", flags.streams), "`weir sweep` runs several.");
+    request.streams = counts[0];
+  }
+  if (!flags.output.empty()) check_writable(flags.output, flags.run.is_forced);
+  const auto device = flags.run.open();
+
+  RunControl control;
+  control.stop = &catch_interrupts();
+  ProgressLine line(flags.run.is_quiet);
+  control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
+  const Result result = run_workload(*device, request, run_context(), control);
+  line.clear();
+  const Json json = to_json(result);
+  if (!flags.output.empty()) write_file(flags.output, json.dump(1) + "\n", flags.run.is_forced);
+  if (!flags.run.is_quiet) {
+    fmt::print("{}", describe_result(json));
+    if (!flags.output.empty()) fmt::print("\nWritten to {}\n", flags.output);
+  }
+  if (result.status == "failed") {
+    fmt::print(stderr, "weir: {}\n", result.failure);
+    return static_cast<int>(Fault::run);
+  }
+  return control.is_stopped() ? kExitInterrupted : 0;
+}
+
+}  // namespace
+
+CliCommand run() {
+  return {"run", "run one workload and say where the time went", [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            app.add_option("workload", flags->workload, "name, as `weir list` shows it")->required();
+            app.add_option("--streams", flags->streams, "number of streams (default: the workload's recommended)");
+            app.add_option("--submit", flags->submit, "inline, threads[:k] or graph")->capture_default_str();
+            flags->run.add_to(app);
+            app.add_option("--output,-o", flags->output, "write the result (weir.result/1) to this file");
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli

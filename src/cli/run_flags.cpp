@@ -1,0 +1,67 @@
+#include "cli/run_flags.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "cli/process.h"
+
+namespace weir::cli {
+namespace {
+
+std::int64_t whole_number(const char* flag, const std::string& text, std::int64_t lowest, std::int64_t highest) {
+  const auto value = parse_integer(text);
+  if (!value) reject(fmt::format("{} {}: not a whole number", flag, text), fmt::format("Use {} to {}.", lowest, highest));
+  if (*value < lowest || *value > highest)
+    reject(fmt::format("{} {}: out of range", flag, text), fmt::format("Use {} to {}.", lowest, highest));
+  return *value;
+}
+
+}  // namespace
+
+void RunFlags::add_to(CLI::App& app) {
+  app.add_option("--device", device, "auto, cpu, null, cuda:0 (auto: the first GPU, else cpu)")->capture_default_str();
+  app.add_option("--iterations", iterations, "measured iterations")->capture_default_str();
+  app.add_option("--warmup", warmup, "iterations before measuring")->capture_default_str();
+  app.add_option("--sync-mode", sync_mode, "per_iteration, end_only or none")->capture_default_str();
+  app.add_option("--placement", placement, "natural, serial, round_robin or critical_path")->capture_default_str();
+  app.add_option("--scale", scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
+  app.add_option("--precision", precision, "fp32, tf32, fp16 or bf16")->capture_default_str();
+  app.add_option("--param", params, "name=value, repeatable; `weir list -v` shows the names")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--seed", seed, "seed of all data")->capture_default_str();
+  app.add_option("--hw-queues", hardware_queues, "hardware queues of the cpu device (default 8)");
+  app.add_flag("--no-check", skips_check, "do not compare the output with the CPU reference");
+  app.add_flag("--no-trace", skips_trace, "leave out the traced pass (concurrency, fairness, convoy, queue switch)");
+  app.add_flag("--quiet,-q", is_quiet, "print nothing but errors");
+  app.add_flag("--force", is_forced, "replace existing output files");
+}
+
+RunRequest RunFlags::request() const {
+  RunRequest request;
+  request.iterations = static_cast<int>(whole_number("--iterations", iterations, 1, 10'000'000));
+  request.warmup = static_cast<int>(whole_number("--warmup", warmup, 0, 10'000'000));
+  request.sync = sync_mode_named(sync_mode);
+  request.placement = placement;
+  request.scale = scale;
+  request.precision = precision;
+  request.seed = static_cast<std::uint64_t>(whole_number("--seed", seed, 0, INT64_MAX));
+  for (const std::string& param : params) request.params.push_back(parse_assignment("--param", param));
+  request.checks_output = !skips_check;
+  request.traces = !skips_trace;
+  return request;
+}
+
+std::unique_ptr<Device> RunFlags::open() const { return open_named_device(device, hardware_queues); }
+
+std::unique_ptr<Device> open_named_device(const std::string& name, const std::string& hardware_queues) {
+  DeviceOptions options;
+  if (!hardware_queues.empty())
+    options.hardware_queues = static_cast<int>(whole_number("--hw-queues", hardware_queues, 1, kMaxStreams));
+  if (const auto connections = environment_variable("CUDA_DEVICE_MAX_CONNECTIONS"))
+    options.cuda_connections = static_cast<int>(parse_integer(*connections).value_or(0));
+  return open_device(name, options);
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,39 @@
+// The flags that run, sweep and run-priority share, and what they make of them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "run/runner.h"
+
+namespace weir::cli {
+
+// As typed. Numbers are kept as text, so that messages can name the flag and show the word.
+struct RunFlags {
+  std::string device = "auto";
+  std::string iterations = "100";
+  std::string warmup = "10";
+  std::string sync_mode = "per_iteration";
+  std::string placement = "natural";
+  std::string scale;
+  std::string precision = "fp32";
+  std::vector<std::string> params;
+  std::string seed = "1";
+  std::string hardware_queues;
+  bool skips_check = false;
+  bool skips_trace = false;
+  bool is_quiet = false;
+  bool is_forced = false;
+
+  void add_to(CLI::App& app);
+  // Everything but workload, streams and submit. Rejects by the name of the flag.
+  RunRequest request() const;
+  std::unique_ptr<Device> open() const;
+};
+
+// "auto" and friends are fine; what the driver read at its start is told to the device.
+std::unique_ptr<Device> open_named_device(const std::string& name, const std::string& hardware_queues);
+
+}  // namespace weir::cli

@@ -1,0 +1,99 @@
+// weir run-priority: all workloads of a class, each as one run or as a small sweep. Goes on past a failure.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "cli/list.h"
+#include "cli/process.h"
+#include "cli/run_flags.h"
+#include "cli/sweep_output.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  RunFlags run;
+  std::string priority;
+  std::string streams;
+  std::string submits = "inline";
+  std::string folder = "results";
+  bool resumes = false;
+};
+
+std::vector<const Workload*> chosen_workloads(const std::string& priority) {
+  const std::array<std::string, 5> names = {"P0", "P1", "P2", "P3", "all"};
+  if (std::find(names.begin(), names.end(), priority) == names.end())
+    reject(fmt::format("run-priority {}: there is no such class", priority), "Use P0, P1, P2, P3 or all.");
+  std::vector<const Workload*> chosen;
+  for (const Workload& workload : workloads())
+    if (priority == "all" || priority == fmt::format("P{}", workload.priority)) chosen.push_back(&workload);
+  if (chosen.empty()) reject(fmt::format("run-priority {}: no workload has that class yet", priority), "`weir list` shows them.");
+  return chosen;
+}
+
+int execute(const Flags& flags) {
+  const RunRequest base = flags.run.request();
+  const std::vector<const Workload*> chosen = chosen_workloads(flags.priority);
+  std::vector<int> counts;
+  if (!flags.streams.empty()) counts = parse_counts("--streams", flags.streams, 1, kMaxStreams);
+  const std::filesystem::path folder = flags.folder;
+  std::error_code status;
+  std::filesystem::create_directories(folder, status);
+  if (status) reject(fmt::format("--output-dir {}: {}", flags.folder, status.message()));
+
+  // All paths are checked before anything runs: an hour of work must not end in "exists already".
+  std::vector<SweepRequest> requests;
+  for (const Workload* workload : chosen) {
+    SweepRequest request;
+    request.run = base;
+    request.run.workload = workload->name;
+    request.submits = parse_names("--submit", flags.submits);
+    for (const int count : counts)
+      if (count >= workload->streams.min && count <= workload->streams.max) request.streams.push_back(count);
+    if (request.streams.empty()) request.streams = {workload->streams.recommended};
+    request.output = folder / (workload->name + ".json");
+    request.resumes = flags.resumes;
+    request.overwrites = flags.run.is_forced;
+    check_writable(request.output, request.overwrites || request.resumes);
+    requests.push_back(std::move(request));
+  }
+  const auto device = flags.run.open();
+  std::vector<std::string> failed;
+  for (const SweepRequest& request : requests) {
+    int code = 0;
+    try {
+      code = print_sweep(*device, request, flags.run.is_quiet);
+    } catch (const Error& error) {
+      fmt::print(stderr, "weir: {}: {}\n      {}\n", request.run.workload, error.what(), error.hint);
+      code = static_cast<int>(Fault::run);
+    }
+    if (code == kExitInterrupted) return code;
+    if (code != 0) failed.push_back(request.run.workload);
+  }
+  if (failed.empty()) return 0;
+  std::string names;
+  for (const std::string& name : failed) names += " " + name;
+  fmt::print(stderr, "weir: {} of {} workloads failed:{}\n", failed.size(), requests.size(), names);
+  return static_cast<int>(Fault::run);
+}
+
+}  // namespace
+
+CliCommand run_priority() {
+  return {"run-priority", "run all workloads of a class: P0, P1, P2, P3 or all", [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            app.add_option("class", flags->priority, "P0, P1, P2, P3 or all")->required();
+            app.add_option("--streams", flags->streams, "counts (default: each workload's recommended one)");
+            app.add_option("--submit", flags->submits, "one or several: inline,threads,graph")->capture_default_str();
+            flags->run.add_to(app);
+            app.add_option("--output-dir", flags->folder, "folder for one file per workload")->capture_default_str();
+            app.add_flag("--resume", flags->resumes, "keep the points that the files have, run the others");
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli

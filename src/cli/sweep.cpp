@@ -1,0 +1,67 @@
+// weir sweep: one workload over stream counts and submit modes.
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "cli/list.h"
+#include "cli/run_flags.h"
+#include "cli/sweep_output.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  RunFlags run;
+  std::string workload;
+  std::string streams;
+  std::string submits = "inline";
+  std::string output;
+  bool resumes = false;
+};
+
+// Doubling from the smallest to the largest count that the workload takes, 32 at most.
+std::vector<int> usual_counts(const Workload& workload) {
+  std::vector<int> counts;
+  for (int n = workload.streams.min; n <= std::min(32, workload.streams.max); n *= 2) counts.push_back(n);
+  return counts;
+}
+
+int execute(const Flags& flags) {
+  SweepRequest request;
+  request.run = flags.run.request();
+  request.run.workload = flags.workload;
+  const Workload& workload = workload_named(flags.workload);
+  request.streams = flags.streams.empty()
+                        ? usual_counts(workload)
+                        : parse_counts("--streams", flags.streams, workload.streams.min, workload.streams.max);
+  request.submits = parse_names("--submit", flags.submits);
+  request.resumes = flags.resumes;
+  request.overwrites = flags.run.is_forced;
+  const auto device = flags.run.open();
+  if (flags.output.empty()) {
+    std::filesystem::create_directories("results");
+    std::string name = device->info().name;
+    std::replace(name.begin(), name.end(), ':', '-');
+    request.output = fmt::format("results/sweep-{}-{}.json", workload.name, name);
+  } else {
+    request.output = flags.output;
+  }
+  return print_sweep(*device, request, flags.run.is_quiet);
+}
+
+}  // namespace
+
+CliCommand sweep() {
+  return {"sweep", "run a workload over stream counts and submit modes", [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            app.add_option("workload", flags->workload, "name, as `weir list` shows it")->required();
+            app.add_option("--streams", flags->streams, "counts: 1,2,4,8 or 1..64:x2 (default: doubling up to 32)");
+            app.add_option("--submit", flags->submits, "one or several: inline,threads,graph")->capture_default_str();
+            flags->run.add_to(app);
+            app.add_option("--output,-o", flags->output, "file (default: results/sweep-WORKLOAD-DEVICE.json)");
+            app.add_flag("--resume", flags->resumes, "keep the points that the output file has, run the others");
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli

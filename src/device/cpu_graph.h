@@ -1,0 +1,54 @@
+// A step recorded as a graph and replayed on the cpu device: who must end before whom, and who is ready. Knows commands
+// and their order; never runs anything.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "device/plan.h"
+
+namespace weir::cpu {
+
+class Graph {
+ public:
+  static constexpr CommandId kNone = UINT32_MAX;
+
+  // Records by the same loop that submits eagerly: the placement's stream order and the plan's events become edges.
+  explicit Graph(const Plan& plan);
+
+  // The next four are for one thread at a time, the one that drains the queue of graph launches.
+  bool is_running() const noexcept { return is_running_; }
+  void start() noexcept;
+  // The oldest command that is ready, or kNone.
+  CommandId ready() const noexcept {
+    return head_ == count_ ? kNone : ready_[head_].load(std::memory_order_acquire);  // pairs with make_ready()
+  }
+  void take_ready() noexcept {
+    ready_[head_].store(kNone, std::memory_order_relaxed);  // read again after the next start()
+    ++head_;
+  }
+  // True once, when all commands have ended: then the graph can be started again.
+  bool take_end() noexcept;
+
+  // Makes ready what waited for `command` alone. From any worker; the graph must not be touched afterwards.
+  void end(CommandId command) noexcept;
+
+  std::uint64_t size_bytes() const noexcept;
+
+ private:
+  void make_ready(CommandId command) noexcept;
+
+  std::uint32_t count_;
+  std::vector<CommandId> roots_, successors_;
+  std::vector<std::uint32_t> successor_begin_, predecessor_count_;
+  std::unique_ptr<std::atomic<std::uint32_t>[]> missing_;  // predecessors that have not ended
+  std::unique_ptr<std::atomic<CommandId>[]> ready_;        // in the order of becoming ready, each command once a launch
+  std::uint32_t head_ = 0;
+  bool is_running_ = false;
+  alignas(64) std::atomic<std::uint32_t> tail_{0};
+  alignas(64) std::atomic<std::uint32_t> unended_{0};
+};
+
+}  // namespace weir::cpu

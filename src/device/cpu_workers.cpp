@@ -1,0 +1,212 @@
+#include "device/cpu_workers.h"
+
+#include <cstddef>
+#include <exception>
+
+namespace weir::cpu {
+
+Engine::Engine(int queue_count, int worker_count)
+    : graph_queue_(queue_count), queues_(std::make_unique<HardwareQueue[]>(static_cast<std::size_t>(queue_count) + 1)) {
+  for (int i = 0; i < worker_count; ++i) threads_.emplace_back([this] { work(kernels_, worker_bell_); });
+  for (int i = 0; i < kCopyEngines; ++i) threads_.emplace_back([this] { work(copies_, copy_bell_); });
+}
+
+Engine::~Engine() {
+  is_stopping_.store(true, std::memory_order_seq_cst);  // pairs with the loads in work()
+  worker_bell_.ring_all();
+  copy_bell_.ring_all();
+}
+
+void Engine::work(BlockPool& pool, Bell& bell) noexcept {
+  unsigned idle_rounds = 0;
+  for (;;) {
+    // New packets first, before every block: something more urgent may have come.
+    if (!pushed_.is_empty()) pump(pushed_.take(), &pool);
+    if (BlockPool::Claim claim; pool.claim(claim)) {
+      run(pool, claim);
+      idle_rounds = 0;
+    } else if (is_stopping_.load(std::memory_order_seq_cst)) {  // pairs with the store in ~Engine()
+      return;
+    } else if (idle_rounds < kSpins) {
+      spin(idle_rounds++);
+    } else {
+      bell.sleep_unless(
+          [&] { return !pushed_.is_empty() || pool.has_blocks() || is_stopping_.load(std::memory_order_seq_cst); });
+      idle_rounds = 0;
+    }
+  }
+}
+
+void Engine::run(BlockPool& pool, const BlockPool::Claim& claim) noexcept {
+  Resident& resident = pool[claim.slot];
+  PreparedStep& step = *resident.step;
+  if (claim.block == 0) step.times.started(resident.command, resident.iteration);
+  try {
+    step.commands[resident.command].run(claim.block);
+  } catch (...) {
+    step.latch(std::current_exception());
+  }
+  // Release this block's writes, acquire those of the others: pairs with itself.
+  if (resident.blocks == 1 || resident.unended.fetch_sub(1, std::memory_order_acq_rel) == 1) end(pool, claim.slot);
+}
+
+void Engine::end(BlockPool& pool, std::uint32_t slot) noexcept {
+  PreparedStep& step = *pool[slot].step;
+  const CommandId command = pool[slot].command;
+  const int queue = pool[slot].queue;
+  const bool ends_iteration = step.times.ended(command, pool[slot].iteration);
+  pool.release(slot);
+
+  QueueSet todo;
+  todo.add(queue);
+  if (queue == graph_queue_) {
+    // The graph's packet is still in its queue and keeps the step alive until the last of these calls has returned.
+    step.graph->end(command);
+  } else {
+    free_stream(step, step.commands[command].stream, todo);
+    retire(step);
+  }
+  if (ends_iteration) host_bell_.ring_all();
+  if (!starved_.is_empty()) todo.add(starved_.take());
+  pump(todo, &pool);
+}
+
+void Engine::free_stream(PreparedStep& step, StreamId stream, QueueSet& todo) noexcept {
+  auto& word = step.streams[stream].word;
+  std::uint64_t state = word.load(std::memory_order_acquire);  // pairs with the exchange in drain_record()
+  bool has_recorded = false;
+  // The event comes first: once the stream is free its next instance may be recorded, and instances must not go back.
+  do {
+    if ((state & StreamState::kRecords) != 0 && !has_recorded) {
+      step.events[StreamState::event_in(state)].set_done(StreamState::instance_in(state));
+      has_recorded = true;
+      if (!waiting_.is_empty()) todo.add(waiting_.take());
+    }
+    // Release: the next command of the stream sees what this one wrote. Pairs with drain_launch() and drain_record().
+  } while (!word.compare_exchange_weak(state, StreamState::kIdle, std::memory_order_acq_rel));
+}
+
+void Engine::retire(PreparedStep& step) noexcept {
+  // Pairs with the load in Session::finish(), after which the step may be gone.
+  if (step.outstanding.fetch_sub(1, std::memory_order_seq_cst) == 1) host_bell_.ring_all();
+}
+
+void Engine::pump(const QueueSet& queues, const BlockPool* own) noexcept {
+  Offer offer;
+  offer.todo = queues;
+  for (int queue; (queue = offer.todo.take()) >= 0;) {
+    queues_[static_cast<std::size_t>(queue)].turnstile.pass([&] {
+      if (queue == graph_queue_) {
+        drain_graphs(offer);
+      } else {
+        drain(queue, offer);
+      }
+    });
+  }
+  // This thread takes a block itself when it returns to its loop.
+  if (own == &kernels_ && offer.kernel_blocks > 0) --offer.kernel_blocks;
+  if (own == &copies_ && offer.copy_blocks > 0) --offer.copy_blocks;
+  worker_bell_.ring(offer.kernel_blocks);
+  copy_bell_.ring(offer.copy_blocks);
+}
+
+void Engine::drain(int queue, Offer& offer) noexcept {
+  HardwareQueue& ring = queues_[static_cast<std::size_t>(queue)];
+  // Stops at the first packet that is not ready, whoever's the packets behind it are: head-of-line blocking.
+  while (const Packet* head = ring.front()) {
+    const Packet packet = *head;
+    switch (packet.kind) {
+      case PacketKind::launch:
+        if (!drain_launch(queue, packet, offer)) return;
+        ring.pop();
+        continue;  // retires when it ends
+      case PacketKind::record:
+        if (!drain_record(packet, offer)) return;
+        break;
+      case PacketKind::wait:
+        if (!drain_wait(queue, packet)) return;
+        break;
+      case PacketKind::graph:
+        break;
+    }
+    ring.pop();
+    retire(*packet.step);
+  }
+}
+
+bool Engine::drain_launch(int queue, const Packet& packet, Offer& offer) noexcept {
+  auto& word = packet.step->streams[packet.stream].word;
+  if (word.load(std::memory_order_acquire) != StreamState::kIdle) return false;  // pairs with free_stream()
+  const std::uint32_t slot = acquire(packet.step->is_copy[packet.subject] ? copies_ : kernels_, queue);
+  if (slot == BlockPool::kNoSlot) return false;
+  word.store(StreamState::kRuns, std::memory_order_relaxed);  // whoever ends the command learns of it by its slot
+  launch(*packet.step, packet.subject, packet.number, queue, slot, offer);
+  return true;
+}
+
+// Does not hold up the queue: the event is left with the command that runs on the stream.
+bool Engine::drain_record(const Packet& packet, Offer& offer) noexcept {
+  auto& word = packet.step->streams[packet.stream].word;
+  std::uint64_t state = word.load(std::memory_order_acquire);  // pairs with free_stream()
+  while (state != StreamState::kIdle) {
+    if ((state & StreamState::kRecords) != 0) return false;  // room for one; its end pumps this queue
+    if (word.compare_exchange_weak(state, StreamState::recording(packet.subject, packet.number),
+                                   std::memory_order_acq_rel))  // pairs with free_stream()
+      return true;
+  }
+  packet.step->events[packet.subject].set_done(packet.number);
+  if (!waiting_.is_empty()) offer.todo.add(waiting_.take());
+  return true;
+}
+
+bool Engine::drain_wait(int queue, const Packet& packet) noexcept {
+  const EventState& event = packet.step->events[packet.subject];
+  if (event.is_done(packet.number)) return true;
+  // Look again after the bit is set: either we see the event now, or who sets it sees our bit.
+  waiting_.add(queue);
+  return event.is_done(packet.number);
+}
+
+void Engine::drain_graphs(Offer& offer) noexcept {
+  HardwareQueue& ring = queues_[static_cast<std::size_t>(graph_queue_)];
+  while (const Packet* head = ring.front()) {
+    PreparedStep& step = *head->step;
+    Graph& graph = *step.graph;
+    if (!graph.is_running()) graph.start();
+    for (CommandId command; (command = graph.ready()) != Graph::kNone; graph.take_ready()) {
+      const std::uint32_t slot = acquire(step.is_copy[command] ? copies_ : kernels_, graph_queue_);
+      if (slot == BlockPool::kNoSlot) return;
+      launch(step, command, head->number, graph_queue_, slot, offer);
+    }
+    if (!graph.take_end()) return;
+    ring.pop();
+    retire(step);
+  }
+}
+
+std::uint32_t Engine::acquire(BlockPool& pool, int queue) noexcept {
+  const std::uint32_t slot = pool.acquire();
+  if (slot != BlockPool::kNoSlot) return slot;
+  // Look again after the bit is set: either we get the slot, or who releases it sees our bit.
+  starved_.add(queue);
+  return pool.acquire();
+}
+
+void Engine::launch(PreparedStep& step, CommandId command, std::uint32_t iteration, int queue, std::uint32_t slot,
+                    Offer& offer) noexcept {
+  const PreparedCommand& prepared = step.commands[command];
+  const std::uint32_t blocks = prepared.blocks;
+  BlockPool& pool = prepared.is_copy() ? copies_ : kernels_;
+  (prepared.is_copy() ? offer.copy_blocks : offer.kernel_blocks) += blocks;
+  Resident& resident = pool[slot];
+  resident.step = &step;
+  resident.command = command;
+  resident.iteration = iteration;
+  resident.blocks = blocks;
+  resident.queue = queue;
+  resident.unended.store(blocks, std::memory_order_relaxed);  // publish() below releases it
+  // From here on the command may end, and with it the step.
+  pool.publish(slot, prepared.level, blocks);
+}
+
+}  // namespace weir::cpu

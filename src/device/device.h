@@ -1,0 +1,141 @@
+// Where a step runs. The cold interface of every device: facts, preparation, and a session crossed once per batch.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "measure/timeline.h"
+#include "step/step.h"
+
+namespace weir {
+
+// Which stream each command goes to. Computed by src/stream; a device only obeys it.
+struct Placement {
+  std::string name;
+  int stream_count = 1;
+  std::vector<StreamId> stream_of;  // by command
+};
+
+// A fact that may be unknown, with the reason.
+template <class T>
+struct Known {
+  std::optional<T> value;
+  std::string reason;  // why there is no value, or where it comes from
+};
+
+struct DeviceInfo {
+  std::string name;     // as the user names it: cuda:0
+  std::string backend;  // cuda, hip, cpu, null, ...
+  std::string model;
+  std::string driver;   // versions, empty where there is none
+  bool is_gpu = false;
+  bool computes = true;  // false: runs nothing, so there is nothing to check
+  bool can_graph = true;
+  std::vector<Precision> precisions;
+  int lowest_priority = 0, highest_priority = 0;  // as of Command::priority: higher is more urgent
+  Known<int> hardware_queues;
+  Known<int> multiprocessors;
+  Known<int> copy_engines;
+  Known<std::uint64_t> memory_bytes;
+};
+
+// State of the hardware at one moment; what the device cannot tell is empty.
+struct Telemetry {
+  std::optional<double> clock_mhz;
+  std::optional<double> max_clock_mhz;
+  std::optional<double> temperature_c;
+  std::optional<double> power_w;
+  std::optional<double> energy_j;     // since some fixed moment
+  std::vector<std::string> throttle;  // reasons in force, in words
+};
+
+struct MemoryUse {
+  std::optional<std::uint64_t> allocated_bytes;  // by the step's buffers
+  std::optional<std::uint64_t> reserved_bytes;   // taken from the device for this session, everything included
+  std::optional<std::uint64_t> peak_bytes;
+  std::string reason;  // why something above is empty
+};
+
+enum class SubmitMode : std::uint8_t {
+  eager,  // each command goes to its stream by itself
+  graph,  // the whole step is recorded once and launched as one
+};
+
+struct SessionOptions {
+  SubmitMode mode = SubmitMode::eager;
+  bool is_pipelined = false;  // iterations may overlap: order them where the data asks for it
+  bool is_traced = false;     // keep a timeline (perturbs)
+  int trace_iterations = 0;   // how many iterations the timeline must hold
+};
+
+// First start and last end of one iteration's commands, on the device's clock.
+struct IterationSpan {
+  std::int64_t started_ns = kNoTime;
+  std::int64_t ended_ns = kNoTime;
+};
+
+// A step prepared on a device: everything allocated, resolved and initialised.
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  // Opens the next iteration. Called by one thread while nobody submits. May wait when too many iterations are in flight.
+  virtual void begin_iteration() noexcept = 0;
+  // Gives commands to their streams, in the order of the span. Several threads may call it at once if no stream is shared
+  // between them and every predecessor of a command was submitted before. In graph mode the span is the whole step.
+  virtual void submit(std::span<const CommandId> commands) noexcept = 0;
+  // Waits until everything submitted has ended; throws what went wrong since the last call.
+  virtual void finish() = 0;
+
+  // One entry per iteration begun since the last call, oldest first; empty where the device has no clock.
+  // Call after finish().
+  virtual std::vector<IterationSpan> take_spans() = 0;
+  // The traced pass so far. Call after finish().
+  virtual Timeline timeline() = 0;
+
+  // Sets every buffer to its initial contents. Call while nothing runs.
+  virtual void reset() = 0;
+  // Copies a buffer to host memory. Call while nothing runs.
+  virtual void read(BufferId buffer, std::span<std::byte> bytes) = 0;
+  virtual MemoryUse memory() const = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual DeviceInfo info() const = 0;
+  virtual Telemetry telemetry() { return {}; }
+  // The step and the placement must outlive the session.
+  virtual std::unique_ptr<Session> prepare(const Step& step, const Placement& placement, const SessionOptions& options) = 0;
+};
+
+// Settings of devices that users can choose; a device ignores what does not concern it.
+struct DeviceOptions {
+  int hardware_queues = 0;  // cpu: 0 = its default
+  int workers = 0;          // cpu: 0 = one per core
+  int cuda_connections = 0;  // cuda: CUDA_DEVICE_MAX_CONNECTIONS as this process has it; 0 = not set
+};
+
+// One kind of device in the list. Nothing is touched until `find` or `open` is called.
+struct DeviceType {
+  std::string name;     // the part before the colon: cuda
+  std::string summary;
+  // Names that `open` takes on this machine, best first; or why there are none.
+  struct Found {
+    std::vector<std::string> names;
+    std::string reason;
+  };
+  Found (*find)();
+  // `index` is the part after the colon, 0 where there is none. Rejects what is not there.
+  std::unique_ptr<Device> (*open)(int index, const DeviceOptions& options);
+};
+
+std::span<const DeviceType> device_types();
+// Opens "cpu", "null", "cuda:1" or "auto" (the first GPU found, else cpu). Rejects anything else, saying what there is.
+std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions& options);
+
+}  // namespace weir

@@ -1,0 +1,93 @@
+#include "device/gpu.h"
+
+#include "device/gpu_context.h"
+#include "device/gpu_session.h"
+
+namespace weir {
+namespace {
+
+class GpuDevice final : public Device {
+ public:
+  GpuDevice(const GpuApi& api, int index, int hardware_queues)
+      : context_(std::make_shared<PrimaryContext>(api, index)), hardware_queues_(hardware_queues) {
+    context_->enter();
+    check(api, api.facts(index, &facts_), "asking what the device is");
+    check(api, api.priority_range(&least_, &greatest_), "asking for priorities");
+  }
+
+  DeviceInfo info() const override {
+    const GpuApi& api = context_->api();
+    DeviceInfo info;
+    info.name = context_->device_name();
+    info.backend = api.backend;
+    info.model = facts_.model;
+    info.driver = versions();
+    info.is_gpu = true;
+    info.can_graph = api.capture_begin != nullptr;
+    info.precisions = {Precision::fp32};
+    if (facts_.has_tf32) info.precisions.push_back(Precision::tf32);
+    if (facts_.has_fp16) info.precisions.push_back(Precision::fp16);
+    if (facts_.has_bf16) info.precisions.push_back(Precision::bf16);
+    info.lowest_priority = -least_;
+    info.highest_priority = -greatest_;
+    if (hardware_queues_ > 0) info.hardware_queues.value = hardware_queues_;
+    info.hardware_queues.reason = api.queues_reason;
+    info.multiprocessors.value = facts_.multiprocessors;
+    info.copy_engines.value = facts_.copy_engines;
+    info.memory_bytes.value = facts_.memory_bytes;
+    return info;
+  }
+
+  Telemetry telemetry() override {
+    const GpuManagement* management = context_->api().management(nullptr);
+    if (management == nullptr) return {};
+    if (board_ == nullptr) board_ = management->find(facts_.bus_id.c_str());
+    return board_ == nullptr ? Telemetry{} : management->read(board_);
+  }
+
+  std::unique_ptr<Session> prepare(const Step& step, const Placement& placement,
+                                   const SessionOptions& options) override {
+    return std::make_unique<GpuSession>(context_, facts_, step, placement, options);
+  }
+
+ private:
+  // 580.65.06, CUDA 13.0
+  std::string versions() const {
+    const GpuApi& api = context_->api();
+    int version = 0;
+    std::string text = api.driver_version(&version) == 0 ? api.format_version(version) : "";
+    const GpuManagement* management = api.management(nullptr);
+    if (management == nullptr || management->driver_version.empty()) return text;
+    return management->driver_version + (text.empty() ? "" : ", " + text);
+  }
+
+  std::shared_ptr<PrimaryContext> context_;
+  GpuFacts facts_;
+  int hardware_queues_;
+  int least_ = 0, greatest_ = 0;
+  void* board_ = nullptr;
+};
+
+}  // namespace
+
+DeviceType::Found find_gpus(const GpuApi& api) {
+  int count = 0;
+  if (const int result = api.device_count(&count); result != 0) return {{}, "no device: " + api.describe(result)};
+  if (count == 0) return {{}, fmt::format("no device: the {} driver is there but sees none", api.vendor_name)};
+  DeviceType::Found found;
+  for (int i = 0; i < count; ++i) found.names.push_back(fmt::format("{}:{}", api.backend, i));
+  return found;
+}
+
+std::unique_ptr<Device> open_gpu(const GpuApi& api, int index, int hardware_queues) {
+  const DeviceType::Found found = find_gpus(api);
+  if (found.names.empty())
+    reject(fmt::format("--device {}:{}: {}", api.backend, index, found.reason), "Use --device cpu.");
+  if (index < 0 || static_cast<std::size_t>(index) >= found.names.size())
+    reject(fmt::format("--device {}:{}: this machine has {} to {}", api.backend, index, found.names.front(),
+                       found.names.back()),
+           "`weir info` lists the devices.");
+  return std::make_unique<GpuDevice>(api, index, hardware_queues);
+}
+
+}  // namespace weir

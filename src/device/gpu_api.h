@@ -1,0 +1,140 @@
+// The one function table over a GPU vendor's libraries. cuda.cpp fills it (hip.cpp will), gpu.cpp and its parts are all
+// that calls it. CUDA's driver API and HIP share the ABI of most entries; where they do not, the filler adapts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "device/device.h"
+
+namespace weir {
+
+using GpuContext = struct GpuContextHandle*;
+using GpuStream = struct GpuStreamHandle*;
+using GpuEvent = struct GpuEventHandle*;
+using GpuModule = struct GpuModuleHandle*;
+using GpuFunction = struct GpuFunctionHandle*;
+using GpuGraph = struct GpuGraphHandle*;
+using GpuGraphExec = struct GpuGraphExecHandle*;
+using GpuBlasHandle = struct GpuBlasHandleHandle*;
+using GpuPointer = unsigned long long;
+
+// The same numbers in CUDA and HIP.
+inline constexpr unsigned kGpuStreamNonBlocking = 1;
+inline constexpr unsigned kGpuEventTiming = 0;
+inline constexpr unsigned kGpuEventNoTiming = 2;
+inline constexpr unsigned kGpuHostPortable = 1;
+inline constexpr int kGpuCaptureRelaxed = 2;
+
+// What never changes about one device.
+struct GpuFacts {
+  std::string model;
+  std::string bus_id;  // PCI, as the management library wants it
+  int multiprocessors = 0;
+  int copy_engines = 0;
+  std::uint64_t memory_bytes = 0;
+  bool has_tf32 = false, has_fp16 = false, has_bf16 = false;
+  std::size_t blas_workspace_bytes = 0;  // what the vendor advises per stream
+};
+
+// C = alpha * op(A) * op(B) + beta * C, all matrices row-major and dense; op(A) is m x k, op(B) is k x n.
+struct GpuGemm {
+  ElementType type = ElementType::f32;
+  Precision precision = Precision::fp32;
+  bool transposes_a = false, transposes_b = false;
+  int m = 0, n = 0, k = 0;
+  float alpha = 1, beta = 0;
+  GpuPointer a = 0, b = 0, c = 0;
+};
+
+// Matrix products; one handle serves one stream.
+struct GpuBlas {
+  int (*create)(GpuBlasHandle* handle);
+  int (*destroy)(GpuBlasHandle handle);
+  // The stream first: setting it takes a workspace away again.
+  int (*set_stream)(GpuBlasHandle handle, GpuStream stream);
+  int (*set_workspace)(GpuBlasHandle handle, GpuPointer workspace, std::size_t bytes);  // optional
+  int (*gemm)(GpuBlasHandle handle, const GpuGemm& gemm);
+  std::string (*describe)(int result);
+  std::string version;
+};
+
+// What the board says about itself. `find` is null-safe: it returns null for a board that the library does not know.
+struct GpuManagement {
+  void* (*find)(const char* bus_id);
+  Telemetry (*read)(void* board);
+  std::string driver_version;
+};
+
+// Results are 0 for success, else the vendor's number. Entries marked optional are null where the library lacks them:
+// ask the table, never a version.
+struct GpuApi {
+  const char* backend = "";        // cuda, hip: the part of a device's name before the colon
+  const char* vendor_name = "";    // for messages: CUDA
+  const char* queues_reason = "";  // who decides about the number of hardware queues
+  const void* device_code = nullptr;
+
+  // Device facts and versions.
+  int (*device_count)(int* count) = nullptr;
+  int (*driver_version)(int* version) = nullptr;
+  int (*facts)(int device, GpuFacts* facts) = nullptr;
+  std::string (*describe)(int result) = nullptr;  // number, name and text of an error
+  bool (*is_lost)(int result) = nullptr;          // after this error nothing works until the process ends
+  std::string (*format_version)(int version) = nullptr;
+
+  // Context: one per device and process, current per thread.
+  int (*context_retain)(GpuContext* context, int device) = nullptr;
+  int (*context_release)(int device) = nullptr;
+  int (*context_set_current)(GpuContext context) = nullptr;
+  int (*priority_range)(int* least, int* greatest) = nullptr;  // smaller is more urgent
+
+  // Memory.
+  int (*memory_info)(std::size_t* free_bytes, std::size_t* total_bytes) = nullptr;
+  int (*memory_allocate)(GpuPointer* pointer, std::size_t bytes) = nullptr;
+  int (*memory_free)(GpuPointer pointer) = nullptr;
+  int (*host_allocate)(void** pointer, std::size_t bytes, unsigned flags) = nullptr;
+  int (*host_free)(void* pointer) = nullptr;
+  int (*copy_to_device)(GpuPointer to, const void* from, std::size_t bytes, GpuStream stream) = nullptr;
+  int (*copy_to_host)(void* to, GpuPointer from, std::size_t bytes, GpuStream stream) = nullptr;
+  int (*copy_on_device)(GpuPointer to, GpuPointer from, std::size_t bytes, GpuStream stream) = nullptr;
+  int (*copy_any)(GpuPointer to, GpuPointer from, std::size_t bytes, GpuStream stream) = nullptr;
+  int (*set_16)(GpuPointer to, unsigned short value, std::size_t count, GpuStream stream) = nullptr;
+  int (*set_32)(GpuPointer to, unsigned value, std::size_t count, GpuStream stream) = nullptr;
+
+  // Streams and events.
+  int (*stream_create)(GpuStream* stream, unsigned flags, int priority) = nullptr;
+  int (*stream_destroy)(GpuStream stream) = nullptr;
+  int (*stream_synchronize)(GpuStream stream) = nullptr;
+  int (*synchronize)() = nullptr;  // everything in the current context
+  int (*stream_wait)(GpuStream stream, GpuEvent event, unsigned flags) = nullptr;
+  int (*event_create)(GpuEvent* event, unsigned flags) = nullptr;
+  int (*event_destroy)(GpuEvent event) = nullptr;
+  int (*event_record)(GpuEvent event, GpuStream stream) = nullptr;
+  int (*event_synchronize)(GpuEvent event) = nullptr;
+  int (*event_elapsed)(float* milliseconds, GpuEvent from, GpuEvent to) = nullptr;
+
+  // Modules and launches.
+  int (*module_load)(GpuModule* module, const void* image) = nullptr;
+  int (*module_unload)(GpuModule module) = nullptr;
+  int (*function_get)(GpuFunction* function, GpuModule module, const char* name) = nullptr;
+  int (*function_load)(GpuFunction function) = nullptr;  // optional: brings lazily loaded code to the device
+  int (*launch)(GpuFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                unsigned block_y, unsigned block_z, unsigned shared_bytes, GpuStream stream, void** parameters,
+                void** extra) = nullptr;
+
+  // Graphs; `capture_begin` is null where there are none.
+  int (*capture_begin)(GpuStream stream, int mode) = nullptr;
+  int (*capture_end)(GpuStream stream, GpuGraph* graph) = nullptr;
+  int (*graph_instantiate)(GpuGraphExec* exec, GpuGraph graph, unsigned long long flags) = nullptr;
+  int (*graph_upload)(GpuGraphExec exec, GpuStream stream) = nullptr;  // optional
+  int (*graph_launch)(GpuGraphExec exec, GpuStream stream) = nullptr;
+  int (*graph_exec_destroy)(GpuGraphExec exec) = nullptr;
+  int (*graph_destroy)(GpuGraph graph) = nullptr;
+
+  // Further libraries, opened on the first call. Null with a reason where there is none.
+  const GpuBlas* (*blas)(std::string* reason) = nullptr;
+  const GpuManagement* (*management)(std::string* reason) = nullptr;
+};
+
+}  // namespace weir

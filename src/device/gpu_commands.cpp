@@ -1,0 +1,145 @@
+#include "device/gpu_commands.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <set>
+#include <tuple>
+
+namespace weir {
+namespace {
+
+int dimension(std::int64_t value) {
+  if (value > std::numeric_limits<int>::max())
+    reject(fmt::format("a gemm with {} rows or columns is too large for BLAS", value));
+  return static_cast<int>(value);
+}
+
+}  // namespace
+
+GpuCommands::GpuCommands(PrimaryContext& context, const Step& step, const Placement& placement,
+                         const GpuBuffers& buffers, std::span<const GpuStream> streams, const StreamBlas& blas)
+    : context_(context), blas_(blas.blas()), records_(step.commands().size()) {
+  for (CommandId id = 0; id < step.commands().size(); ++id) {
+    const Command& command = step.commands()[id];
+    LaunchRecord& record = records_[id];
+    const StreamId stream = placement.stream_of[id];
+    record.stream = streams[stream];
+    if (command.kind == CommandKind::copy || is_gemm(command)) {
+      record.other = others_.size();
+      others_.push_back(command.kind == CommandKind::copy ? copy_of(step, id, buffers)
+                                                          : gemm_of(step, id, buffers, blas.handle(stream)));
+      continue;
+    }
+    const Kernel& entry = kernel(command.kernel);
+    const Geometry geometry = entry.geometry(command.shape);
+    const std::string_view lean = entry.lean_body == nullptr ? std::string_view() : entry.lean_body(command.shape);
+    const std::string_view body = lean.empty() ? entry.name : lean;
+    record.function = context.function(fmt::format("weir_{}_{}", body, name_of(command.shape.type)));
+    record.grid = geometry.grid;
+    record.block = geometry.block;
+    KernelArguments arguments = device_arguments(command.shape);
+    const auto accesses = step.accesses(id);
+    for (std::size_t i = 0; i < accesses.size(); ++i)
+      arguments.operands[i] = buffers.address(accesses[i].buffer) + accesses[i].offset_bytes;
+    if (lean.empty()) {
+      record.arguments = arguments;
+    } else {
+      record.lean = {{arguments.operands[0], arguments.operands[1]},
+                     {arguments.scalars[0], arguments.scalars[1]},
+                     static_cast<int>(arguments.dims[0])};
+    }
+  }
+}
+
+GpuCommands::Other GpuCommands::copy_of(const Step& step, CommandId id, const GpuBuffers& buffers) const {
+  const Access& from = step.accesses(id)[0];
+  const Access& to = step.accesses(id)[1];
+  const bool is_from_device = step.buffers()[from.buffer].place == Place::device;
+  const bool is_to_device = step.buffers()[to.buffer].place == Place::device;
+  Other other;
+  other.kind = is_from_device ? (is_to_device ? Other::Kind::on_device : Other::Kind::to_host)
+                              : (is_to_device ? Other::Kind::to_device : Other::Kind::any);
+  other.from = std::bit_cast<GpuPointer>(buffers.address(from.buffer) + from.offset_bytes);
+  other.to = std::bit_cast<GpuPointer>(buffers.address(to.buffer) + to.offset_bytes);
+  other.bytes = from.size_bytes;
+  return other;
+}
+
+GpuCommands::Other GpuCommands::gemm_of(const Step& step, CommandId id, const GpuBuffers& buffers,
+                                        GpuBlasHandle handle) const {
+  const KernelShape& shape = step.commands()[id].shape;
+  const auto pointer = [&](std::size_t i) {
+    const Access& access = step.accesses(id)[i];
+    return std::bit_cast<GpuPointer>(buffers.address(access.buffer) + access.offset_bytes);
+  };
+  Other other;
+  other.kind = Other::Kind::gemm;
+  other.handle = handle;
+  other.gemm = {.type = shape.type,
+                .precision = shape.precision,
+                .transposes_a = (shape.dims[3] & 1) != 0,
+                .transposes_b = (shape.dims[3] & 2) != 0,
+                .m = dimension(shape.dims[0]),
+                .n = dimension(shape.dims[1]),
+                .k = dimension(shape.dims[2]),
+                .alpha = shape.scalars[0],
+                .beta = shape.scalars[1],
+                .a = pointer(0),
+                .b = pointer(1),
+                .c = pointer(2)};
+  return other;
+}
+
+int GpuCommands::launch_other(const LaunchRecord& record) const noexcept {
+  const GpuApi& api = context_.api();
+  const Other& other = others_[record.other];
+  switch (other.kind) {
+    case Other::Kind::gemm: {
+      const int result = blas_->gemm(other.handle, other.gemm);
+      return result == 0 ? 0 : result + kBlasOffset;
+    }
+    case Other::Kind::to_device:
+      return api.copy_to_device(other.to, std::bit_cast<const void*>(other.from), other.bytes, record.stream);
+    case Other::Kind::to_host:
+      return api.copy_to_host(std::bit_cast<void*>(other.to), other.from, other.bytes, record.stream);
+    case Other::Kind::on_device:
+      return api.copy_on_device(other.to, other.from, other.bytes, record.stream);
+    case Other::Kind::any:
+      return api.copy_any(other.to, other.from, other.bytes, record.stream);
+  }
+  return 0;
+}
+
+void GpuCommands::warm_up() const {
+  // A handle's first call is slow whatever the shape, a shape's first call loads code: each once is enough.
+  std::set<GpuBlasHandle> warm_handles;
+  std::set<std::tuple<ElementType, Precision, bool, bool, int, int, int>> warm_shapes;
+  std::set<GpuStream> used;
+  std::vector<const LaunchRecord*> products;
+  for (const LaunchRecord& record : records_)
+    if (record.function == nullptr && others_[record.other].kind == Other::Kind::gemm) products.push_back(&record);
+  // Small ones first, so that a handle's first call is a cheap one.
+  const auto size = [&](const LaunchRecord* record) {
+    const GpuGemm& gemm = others_[record->other].gemm;
+    return static_cast<double>(gemm.m) * gemm.n * gemm.k;
+  };
+  std::sort(products.begin(), products.end(), [&](const auto* a, const auto* b) { return size(a) < size(b); });
+  for (const LaunchRecord* record : products) {
+    const Other& other = others_[record->other];
+    const GpuGemm& gemm = other.gemm;
+    const bool is_new_shape =
+        warm_shapes.emplace(gemm.type, gemm.precision, gemm.transposes_a, gemm.transposes_b, gemm.m, gemm.n, gemm.k)
+            .second;
+    if (!warm_handles.insert(other.handle).second && !is_new_shape) continue;
+    if (const int result = launch_other(*record); result != 0) fail("warming gemm up failed: " + describe(result));
+    used.insert(record->stream);
+  }
+  for (GpuStream stream : used) check(context_.api(), context_.api().stream_synchronize(stream), "warming gemm up");
+}
+
+std::string GpuCommands::describe(int result) const {
+  return result > kBlasOffset ? blas_->describe(result - kBlasOffset) : context_.api().describe(result);
+}
+
+}  // namespace weir

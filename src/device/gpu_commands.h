@@ -1,0 +1,61 @@
+// A step's commands resolved for a GPU: one record each, so that launching is one table call. Knows no event.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "device/gpu_blas.h"
+#include "device/gpu_context.h"
+#include "device/gpu_memory.h"
+#include "step/step.h"
+
+namespace weir {
+
+// Two cache lines with everything that a kernel launch needs; the first is enough for a lean body.
+struct alignas(64) LaunchRecord {
+  GpuFunction function = nullptr;  // null: `other` says where the rest is
+  GpuStream stream = nullptr;
+  std::uint32_t grid = 1, block = 1;
+  std::uint64_t other = 0;
+  union {
+    KernelArguments arguments{};
+    ElementArguments lean;  // for functions that take these
+  };
+};
+static_assert(sizeof(LaunchRecord) == 128 && offsetof(LaunchRecord, lean) + sizeof(ElementArguments) == 64);
+
+class GpuCommands {
+ public:
+  GpuCommands(PrimaryContext& context, const Step& step, const Placement& placement, const GpuBuffers& buffers,
+              std::span<const GpuStream> streams, const StreamBlas& blas);
+
+  const LaunchRecord* records() const noexcept { return records_.data(); }
+  // Copies and matrix products: what is not a launch of our own kernels.
+  int launch_other(const LaunchRecord& record) const noexcept;
+  // Runs every kind of matrix product once, so that the library loads its code outside of samples. Overwrites outputs.
+  void warm_up() const;
+
+  // A result of launch_other in words. BLAS results are kept apart from the driver's by this offset.
+  static constexpr int kBlasOffset = 1'000'000;
+  std::string describe(int result) const;
+
+ private:
+  struct Other {
+    enum class Kind : std::uint8_t { gemm, to_device, to_host, on_device, any } kind = Kind::any;
+    GpuBlasHandle handle = nullptr;
+    GpuGemm gemm{};
+    GpuPointer from = 0, to = 0;
+    std::uint64_t bytes = 0;
+  };
+  Other copy_of(const Step& step, CommandId id, const GpuBuffers& buffers) const;
+  Other gemm_of(const Step& step, CommandId id, const GpuBuffers& buffers, GpuBlasHandle handle) const;
+
+  PrimaryContext& context_;
+  const GpuBlas* blas_;
+  std::vector<LaunchRecord> records_;  // by command
+  std::vector<Other> others_;
+};
+
+}  // namespace weir

@@ -1,0 +1,84 @@
+// What a GPU call's result becomes: an Error in cold code, a latched number in hot code. Knows no particular vendor.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/handle.h"
+#include "device/gpu_api.h"
+
+namespace weir {
+
+inline const char* lost_hint(const GpuApi& api, int result) {
+  return api.is_lost(result) ? "The GPU is lost to this process. Run it again; if it happens again, a sanitizer "
+                               "(compute-sanitizer) or the kernel log (dmesg) says more."
+                             : "";
+}
+
+// Throws unless `result` is success. `action` says what was tried: "creating a stream".
+inline void check(const GpuApi& api, int result, std::string_view action,
+                  std::source_location where = std::source_location::current()) {
+  if (result == 0) return;
+  throw Error(Fault::run, fmt::format("{} failed: {}", action, api.describe(result)), lost_hint(api, result), where);
+}
+
+// The first error of the hot path. Several threads may set it; the first wins.
+class ErrorLatch {
+ public:
+  static constexpr std::uint32_t kNoCommand = std::numeric_limits<std::uint32_t>::max();
+  struct Latched {
+    int result = 0;
+    std::uint32_t command = kNoCommand;
+  };
+
+  void set(int result, std::uint32_t command) noexcept {
+    std::uint64_t expected = 0;
+    // Relaxed: the value is all there is to see, and take() runs after the submitting threads were joined or awaited.
+    state_.compare_exchange_strong(expected, static_cast<std::uint64_t>(command) << 32 | static_cast<unsigned>(result),
+                                   std::memory_order_relaxed);
+  }
+  // Returns what was latched and clears it.
+  Latched take() noexcept {
+    const std::uint64_t state = state_.exchange(0, std::memory_order_relaxed);
+    return {static_cast<int>(state & 0xffffffffu), static_cast<std::uint32_t>(state >> 32)};
+  }
+
+ private:
+  std::atomic<std::uint64_t> state_{0};
+};
+
+// Gives a resource back through an entry of the table; what that returns is ignored, because a GPU that has failed
+// refuses everything and destructors must not throw.
+template <class T, int (*GpuApi::*Entry)(T)>
+struct GpuClose {
+  const GpuApi* api = nullptr;
+  void operator()(T value) const noexcept { (api->*Entry)(value); }
+};
+
+using GpuStreamOwner = Handle<GpuStream, GpuClose<GpuStream, &GpuApi::stream_destroy>>;
+using GpuEventOwner = Handle<GpuEvent, GpuClose<GpuEvent, &GpuApi::event_destroy>>;
+using GpuModuleOwner = Handle<GpuModule, GpuClose<GpuModule, &GpuApi::module_unload>>;
+using GpuGraphOwner = Handle<GpuGraph, GpuClose<GpuGraph, &GpuApi::graph_destroy>>;
+using GpuGraphExecOwner = Handle<GpuGraphExec, GpuClose<GpuGraphExec, &GpuApi::graph_exec_destroy>>;
+using GpuMemoryOwner = Handle<GpuPointer, GpuClose<GpuPointer, &GpuApi::memory_free>>;
+using GpuHostMemoryOwner = Handle<void*, GpuClose<void*, &GpuApi::host_free>>;
+
+inline GpuEventOwner make_event(const GpuApi& api, unsigned flags) {
+  GpuEvent event = nullptr;
+  check(api, api.event_create(&event, flags), "creating an event");
+  return GpuEventOwner(event, {&api});
+}
+
+inline GpuStreamOwner make_stream(const GpuApi& api, int priority) {
+  GpuStream stream = nullptr;
+  check(api, api.stream_create(&stream, kGpuStreamNonBlocking, priority), "creating a stream");
+  return GpuStreamOwner(stream, {&api});
+}
+
+}  // namespace weir

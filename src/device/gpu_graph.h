@@ -1,0 +1,25 @@
+// A step recorded as one graph: captured from its streams by the same loop that submits it eagerly, launched as one.
+#pragma once
+
+#include <span>
+
+#include "device/gpu_commands.h"
+#include "device/plan.h"
+
+namespace weir {
+
+class StepGraph {
+ public:
+  // Captures on `streams` and launches on the first of them. `events` are the plan's.
+  StepGraph(PrimaryContext& context, const Plan& plan, const GpuCommands& commands, std::span<const GpuStream> streams,
+            std::span<const GpuEvent> events);
+
+  int launch() const noexcept { return api_.graph_launch(exec_.get(), stream_); }
+
+ private:
+  const GpuApi& api_;
+  GpuStream stream_;
+  GpuGraphExecOwner exec_;
+};
+
+}  // namespace weir

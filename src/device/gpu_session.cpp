@@ -1,0 +1,169 @@
+#include "device/gpu_session.h"
+
+#include <algorithm>
+
+namespace weir {
+namespace {
+
+std::shared_ptr<PrimaryContext> entered(std::shared_ptr<PrimaryContext> context) {
+  context->enter();
+  return context;
+}
+
+}  // namespace
+
+GpuSession::Streams::Streams(PrimaryContext& context, const Step& step, const Placement& placement) {
+  const GpuApi& api = context.api();
+  int least = 0, greatest = 0;
+  check(api, api.priority_range(&least, &greatest), "asking for priorities");
+  std::vector<int> urgency(static_cast<std::size_t>(placement.stream_count), INT8_MIN);
+  for (CommandId id = 0; id < step.commands().size(); ++id) {
+    int& highest = urgency[placement.stream_of[id]];
+    highest = std::max<int>(highest, step.commands()[id].priority);
+  }
+  for (const int value : urgency) {
+    // Ours: higher is more urgent. Theirs: smaller is.
+    owners.push_back(make_stream(api, std::clamp(-value, greatest, least)));
+    handles.push_back(owners.back().get());
+  }
+}
+
+GpuSession::Events::Events(const GpuApi& api, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    owners.push_back(make_event(api, kGpuEventNoTiming));
+    handles.push_back(owners.back().get());
+  }
+}
+
+GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& facts, const Step& step,
+                       const Placement& placement, const SessionOptions& options)
+    : context_(entered(std::move(context))),
+      step_(step),
+      placement_(placement),
+      options_(options),
+      plan_(make_plan(step, placement, options.is_pipelined && options.mode == SubmitMode::eager)),
+      free_before_(free_memory()),
+      buffers_(*context_, step, StreamBlas::workspace_bytes(facts, step, placement)),
+      streams_(*context_, step, placement),
+      service_(make_stream(context_->api(), 0)),
+      events_(context_->api(), plan_.event_count),
+      blas_(*context_, facts, step, placement, streams_.handles),
+      commands_(*context_, step, placement, buffers_, streams_.handles, blas_),
+      clock_(context_->api(), service_.get()),
+      iterations_(context_->api(), clock_, options.mode == SubmitMode::graph ? 1 : streams_.handles.size()) {
+  commands_.warm_up();
+  buffers_.initialise(service_.get());
+  if (options.mode == SubmitMode::graph) {
+    graph_.emplace(*context_, plan_, commands_, streams_.handles, events_.handles);
+  } else if (options.is_traced) {
+    trace_.emplace(context_->api(), clock_, step.commands().size(), options.trace_iterations);
+  }
+  // Others may give memory back meanwhile; then the difference says nothing.
+  if (const std::size_t free_after = free_memory(); free_after <= free_before_)
+    reserved_bytes_ = free_before_ - free_after;
+}
+
+GpuSession::~GpuSession() {
+  context_->bind();
+  // What still runs uses memory that goes now. After an error this returns at once.
+  for (GpuStream stream : streams_.handles) context_->api().stream_synchronize(stream);
+}
+
+std::size_t GpuSession::free_memory() const {
+  std::size_t free = 0, total = 0;
+  check(context_->api(), context_->api().memory_info(&free, &total), "asking for free memory");
+  return free;
+}
+
+void GpuSession::begin_iteration() noexcept {
+  if (const int result = context_->bind(); result != 0) return latch_.set(result, ErrorLatch::kNoCommand);
+  iterations_.begin();
+  if (trace_) trace_->begin();
+}
+
+void GpuSession::submit(std::span<const CommandId> commands) noexcept {
+  if (const int result = context_->bind(); result != 0) [[unlikely]]
+    return latch_.set(result, ErrorLatch::kNoCommand);
+  const auto note = [this](int result) {
+    if (result != 0) [[unlikely]]
+      latch_.set(result, ErrorLatch::kNoCommand);
+  };
+  if (graph_) {
+    note(iterations_.start(0, streams_.handles[0]));
+    note(graph_->launch());
+    note(iterations_.end(0, streams_.handles[0]));
+    return;
+  }
+  const LaunchQueue launches(context_->api(), commands_, streams_.handles.data(), events_.handles.data(), latch_);
+  EagerQueue queue(launches, iterations_);
+  if (trace_) [[unlikely]] {
+    TracedQueue traced(queue, *trace_);
+    walk(plan_, commands, traced);
+  } else {
+    walk(plan_, commands, queue);
+  }
+}
+
+void GpuSession::finish() {
+  const GpuApi& api = context_->api();
+  context_->enter();
+  // One call for all streams; a graph and a single stream need not wait for what others do in the context.
+  const bool uses_one = graph_ || streams_.handles.size() == 1;
+  const int result = uses_one ? api.stream_synchronize(streams_.handles[0]) : api.synchronize();
+  const ErrorLatch::Latched latched = latch_.take();
+  if (latched.result != 0) {
+    std::string action = graph_ ? "launching the step's graph" : "submitting the step";
+    if (latched.command != ErrorLatch::kNoCommand) {
+      const Command& command = step_.commands()[latched.command];
+      action = fmt::format(
+          "submitting {} (command {}, stream {})",
+          command.kind == CommandKind::copy ? "a copy" : fmt::format("kernel '{}'", kernel(command.kernel).name),
+          latched.command, placement_.stream_of[latched.command]);
+    }
+    fail(fmt::format("{}: {} failed: {}", context_->device_name(), action, commands_.describe(latched.result)),
+         lost_hint(api, latched.result));
+  }
+  if (result != 0)
+    fail(
+        fmt::format("{}: a command of the step failed while it ran: {}", context_->device_name(), api.describe(result)),
+        lost_hint(api, result));
+}
+
+std::vector<IterationSpan> GpuSession::take_spans() {
+  context_->enter();
+  return iterations_.take();
+}
+
+Timeline GpuSession::timeline() {
+  if (trace_) {
+    context_->enter();
+    return trace_->timeline(step_, placement_);
+  }
+  Timeline timeline;
+  timeline.source = graph_ ? "none: events cannot be put around the commands of a graph without changing it"
+                           : "none: this pass was not traced";
+  return timeline;
+}
+
+void GpuSession::reset() {
+  context_->enter();
+  buffers_.initialise(service_.get());
+}
+
+void GpuSession::read(BufferId buffer, std::span<std::byte> bytes) {
+  context_->enter();
+  buffers_.read(buffer, bytes, service_.get());
+}
+
+MemoryUse GpuSession::memory() const {
+  MemoryUse use;
+  use.allocated_bytes = step_.size_bytes(Place::device);
+  if (reserved_bytes_) {
+    use.reserved_bytes = use.peak_bytes = *reserved_bytes_;
+  } else {
+    use.reason = "free device memory grew while the session was prepared: somebody else uses this device";
+  }
+  return use;
+}
+
+}  // namespace weir

@@ -1,0 +1,65 @@
+// A step prepared on a GPU. Owns everything that a run of it needs; shared by all vendors.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/gpu_graph.h"
+#include "device/gpu_queue.h"
+
+namespace weir {
+
+class GpuSession final : public Session {
+ public:
+  GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& facts, const Step& step,
+             const Placement& placement, const SessionOptions& options);
+  ~GpuSession() override;
+
+  void begin_iteration() noexcept override;
+  void submit(std::span<const CommandId> commands) noexcept override;
+  void finish() override;
+  std::vector<IterationSpan> take_spans() override;
+  Timeline timeline() override;
+  void reset() override;
+  void read(BufferId buffer, std::span<std::byte> bytes) override;
+  MemoryUse memory() const override;
+
+ private:
+  // The streams of a placement: as urgent as the most urgent of their commands.
+  struct Streams {
+    Streams(PrimaryContext& context, const Step& step, const Placement& placement);
+    std::vector<GpuStreamOwner> owners;
+    std::vector<GpuStream> handles;
+  };
+  struct Events {
+    Events(const GpuApi& api, std::size_t count);
+    std::vector<GpuEventOwner> owners;
+    std::vector<GpuEvent> handles;
+  };
+  std::size_t free_memory() const;
+
+  // In the order of construction: what is used below is destroyed after its users.
+  std::shared_ptr<PrimaryContext> context_;
+  const Step& step_;
+  const Placement& placement_;
+  SessionOptions options_;
+  Plan plan_;
+  std::size_t free_before_;
+  GpuBuffers buffers_;
+  Streams streams_;
+  GpuStreamOwner service_;  // carries the clock's events, initial contents and reads; idle while a step runs
+  Events events_;
+  StreamBlas blas_;
+  GpuCommands commands_;
+  DeviceClock clock_;
+  IterationEvents iterations_;
+  std::optional<CommandEvents> trace_;
+  std::optional<StepGraph> graph_;
+  std::optional<std::size_t> reserved_bytes_;
+  ErrorLatch latch_;
+};
+
+}  // namespace weir

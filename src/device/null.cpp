@@ -1,0 +1,83 @@
+// The device that runs nothing. What a step costs here is what the submit path itself costs: the floor of every number.
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "device/list.h"
+#include "device/plan.h"
+
+namespace weir::device_list {
+namespace {
+
+// Stores what a driver would be told, so that the loop cannot be optimised away.
+class NullQueue {
+ public:
+  void launch(CommandId command, StreamId stream) noexcept { note(command, stream); }
+  void record(EventId event, StreamId stream) noexcept { note(event, stream); }
+  void wait(EventId event, StreamId stream) noexcept { note(event, stream); }
+  void mark_first(StreamId) noexcept {}
+  void mark_last(StreamId) noexcept {}
+
+ private:
+  void note(std::uint32_t id, StreamId stream) noexcept {
+    static_cast<volatile std::uint32_t&>(doorbell_) = id ^ static_cast<std::uint32_t>(stream) << 24;
+  }
+  std::uint32_t doorbell_ = 0;
+};
+
+class NullSession final : public Session {
+ public:
+  NullSession(const Step& step, const Placement& placement, const SessionOptions& options)
+      : plan_(make_plan(step, placement, options.is_pipelined)), mode_(options.mode) {}
+
+  void begin_iteration() noexcept override {}
+  void submit(std::span<const CommandId> commands) noexcept override {
+    NullQueue queue;  // per call, hence per thread: the floor of `threads` must not be a shared cache line
+    if (mode_ == SubmitMode::graph) commands = commands.first(1);
+    walk(plan_, commands, queue);
+  }
+  void finish() override {}
+  std::vector<IterationSpan> take_spans() override { return {}; }
+  Timeline timeline() override {
+    Timeline timeline;
+    timeline.source = "the null device runs nothing";
+    return timeline;
+  }
+  void reset() override {}
+  void read(BufferId, std::span<std::byte>) override { fail("the null device computes nothing that could be read"); }
+  MemoryUse memory() const override {
+    MemoryUse use;
+    use.reason = "the null device holds no buffers";
+    return use;
+  }
+
+ private:
+  Plan plan_;
+  SubmitMode mode_;
+};
+
+class NullDevice final : public Device {
+ public:
+  DeviceInfo info() const override {
+    DeviceInfo info;
+    info.name = info.backend = "null";
+    info.model = "runs nothing: the cost of submitting";
+    info.computes = false;
+    info.precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16};
+    info.hardware_queues.reason = info.multiprocessors.reason = "the null device has none";
+    info.copy_engines.reason = info.memory_bytes.reason = "the null device has none";
+    return info;
+  }
+  std::unique_ptr<Session> prepare(const Step& step, const Placement& placement, const SessionOptions& options) override {
+    return std::make_unique<NullSession>(step, placement, options);
+  }
+};
+
+}  // namespace
+
+DeviceType null() {
+  return {"null", "runs nothing: the floor of every measurement", [] { return DeviceType::Found{{"null"}, ""}; },
+          [](int, const DeviceOptions&) -> std::unique_ptr<Device> { return std::make_unique<NullDevice>(); }};
+}
+
+}  // namespace weir::device_list

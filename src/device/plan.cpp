@@ -1,0 +1,105 @@
+#include "device/plan.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+
+namespace weir {
+namespace {
+
+constexpr EventId kNoEvent = std::numeric_limits<EventId>::max();
+
+// How far into each stream somebody is known to have come: position 0 is nothing, p is "its p-th command has ended".
+using Progress = std::vector<std::uint32_t>;
+
+void merge(Progress& into, const Progress& from) {
+  for (std::size_t i = 0; i < into.size(); ++i) into[i] = std::max(into[i], from[i]);
+}
+
+}  // namespace
+
+Plan make_plan(const Step& step, const Placement& placement, bool is_pipelined) {
+  const auto count = static_cast<CommandId>(step.commands().size());
+  if (placement.stream_of.size() != count) fail("the placement belongs to another step");
+  const auto streams = static_cast<std::size_t>(placement.stream_count);
+
+  Plan plan;
+  plan.stream_count = placement.stream_count;
+  plan.hops.resize(count);
+  std::vector<std::uint32_t> position(count);
+  std::vector<std::uint32_t> length(streams, 0);
+  std::vector<bool> crosses(count, false);  // has a successor on another stream: its progress must be remembered
+  for (CommandId id = 0; id < count; ++id) {
+    const StreamId stream = placement.stream_of[id];
+    if (stream >= streams) fail("the placement names a stream that it does not have");
+    plan.hops[id].stream = stream;
+    position[id] = ++length[stream];
+    for (const CommandId before : step.predecessors(id))
+      if (placement.stream_of[before] != stream) crosses[before] = true;
+  }
+
+  std::vector<Progress> known(streams, Progress(streams, 0));          // what each stream has waited for, transitively
+  std::vector<Progress> known_last(streams, Progress(streams, 0));     // the same for the previous iteration
+  std::vector<Progress> reached(count);                                // of commands that others may wait for
+  std::vector<EventId> event_of(count, kNoEvent);
+  const auto event_for = [&](CommandId id) {
+    if (event_of[id] == kNoEvent) event_of[id] = plan.event_count++;
+    return event_of[id];
+  };
+  std::vector<CommandId> latest(streams);
+  std::vector<CommandId> needed;
+  // Of several predecessors on one stream only the last matters.
+  const auto last_per_stream = [&](std::span<const CommandId> before, StreamId own) {
+    needed.clear();
+    std::fill(latest.begin(), latest.end(), count);
+    for (const CommandId id : before) {
+      const StreamId stream = plan.hops[id].stream;
+      if (stream != own && (latest[stream] == count || position[latest[stream]] < position[id])) latest[stream] = id;
+    }
+    for (const CommandId id : latest)
+      if (id != count) needed.push_back(id);
+  };
+
+  for (CommandId id = 0; id < count; ++id) {
+    Plan::Hop& hop = plan.hops[id];
+    hop.first_wait = static_cast<std::uint32_t>(plan.waits.size());
+    Progress& mine = known[hop.stream];
+
+    last_per_stream(step.predecessors(id), hop.stream);
+    for (const CommandId before : needed) {
+      const StreamId other = plan.hops[before].stream;
+      if (mine[other] >= position[before]) continue;
+      const bool is_implied = std::any_of(needed.begin(), needed.end(), [&](CommandId rival) {
+        return rival != before && reached[rival][other] >= position[before];
+      });
+      if (!is_implied) plan.waits.push_back(event_for(before));
+    }
+    for (const CommandId before : needed) merge(mine, reached[before]);
+
+    if (is_pipelined) {
+      last_per_stream(step.carried(id), hop.stream);
+      for (const CommandId before : needed) {
+        std::uint32_t& waited = known_last[hop.stream][plan.hops[before].stream];
+        if (waited >= position[before]) continue;
+        waited = position[before];
+        plan.waits.push_back(event_for(before));
+      }
+    }
+
+    hop.wait_count = static_cast<std::uint32_t>(plan.waits.size()) - hop.first_wait;
+    mine[hop.stream] = position[id];
+    if (crosses[id]) reached[id] = mine;
+    if (hop.wait_count != 0) hop.flags |= Plan::kWaits;
+    if (position[id] == 1) hop.flags |= Plan::kFirst;
+    if (position[id] == length[hop.stream]) hop.flags |= Plan::kLast;
+  }
+  for (CommandId id = 0; id < count; ++id) {
+    if (event_of[id] == kNoEvent) continue;
+    plan.hops[id].flags |= Plan::kRecords;
+    plan.hops[id].event = event_of[id];
+  }
+  return plan;
+}
+
+}  // namespace weir

@@ -1,0 +1,72 @@
+// What each command needs on its stream: events to wait for, an event to record. And the one loop that walks it.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "device/device.h"
+
+namespace weir {
+
+using EventId = std::uint32_t;
+
+// Streams are in order, so only edges that cross streams need an event; of those, only the ones not implied by others.
+struct Plan {
+  enum Flag : std::uint8_t {
+    kWaits = 1,    // must wait for events
+    kRecords = 2,  // others wait for it
+    kFirst = 4,    // first command of its stream in an iteration
+    kLast = 8,     // last command of its stream in an iteration
+  };
+  struct Hop {
+    StreamId stream = 0;
+    std::uint8_t flags = 0;
+    std::uint32_t first_wait = 0;
+    std::uint32_t wait_count = 0;
+    EventId event = 0;  // valid with kRecords
+  };
+  std::vector<Hop> hops;       // by command
+  std::vector<EventId> waits;  // flat; hops point into it
+  std::uint32_t event_count = 0;
+  int stream_count = 1;
+};
+
+// `is_pipelined` adds the waits that tie an iteration to the one before. A graph needs none: its launches are in order.
+Plan make_plan(const Step& step, const Placement& placement, bool is_pipelined);
+
+// What the loop needs of a hardware queue, a graph recorder, or a test's log. All calls are noexcept.
+template <class Q>
+concept CommandQueue = requires(Q& queue, CommandId command, EventId event, StreamId stream) {
+  { queue.launch(command, stream) } noexcept;
+  { queue.record(event, stream) } noexcept;
+  { queue.wait(event, stream) } noexcept;
+  { queue.mark_first(stream) } noexcept;
+  { queue.mark_last(stream) } noexcept;
+};
+
+// Submits `commands` in order. Every backend instantiates it in its own source. A driver call pushes a step's records
+// out of the nearest cache, so a queue that has records may ask for the next one's line ahead of time.
+template <CommandQueue Q>
+inline void walk(const Plan& plan, std::span<const CommandId> commands, Q& queue) noexcept {
+  const Plan::Hop* const hops = plan.hops.data();
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    const CommandId id = commands[i];
+    if constexpr (requires { queue.prefetch(id); }) {
+      if (i + 2 < commands.size()) queue.prefetch(commands[i + 2]);
+    }
+    const Plan::Hop& hop = hops[id];
+    if (hop.flags == 0) [[likely]] {
+      queue.launch(id, hop.stream);
+      continue;
+    }
+    if (hop.flags & Plan::kFirst) queue.mark_first(hop.stream);
+    for (std::uint32_t w = 0; w < hop.wait_count; ++w) queue.wait(plan.waits[hop.first_wait + w], hop.stream);
+    queue.launch(id, hop.stream);
+    if (hop.flags & Plan::kRecords) queue.record(hop.event, hop.stream);
+    if (hop.flags & Plan::kLast) queue.mark_last(hop.stream);
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,105 @@
+#include "measure/environment.h"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <optional>
+#include <thread>
+
+#include "base/options.h"
+#include "weir_build.h"
+
+namespace weir {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string first_line(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"
+std::string system_name(const fs::path& root) {
+  std::ifstream file(root / "etc/os-release");
+  for (std::string line; std::getline(file, line);) {
+    constexpr std::string_view kKey = "PRETTY_NAME=";
+    if (!line.starts_with(kKey)) continue;
+    std::string value = line.substr(kKey.size());
+    std::erase(value, '"');
+    return value;
+  }
+  return {};
+}
+
+Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+// MemTotal:       24659532 kB
+Json memory_bytes(const fs::path& root) {
+  std::ifstream file(root / "proc/meminfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("MemTotal:")) continue;
+    const std::size_t digit = line.find_first_of("0123456789");
+    const std::size_t end = line.find(' ', digit);
+    if (const auto kib = parse_integer(std::string_view(line).substr(digit, end - digit))) return *kib * 1024;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool steers_measurement(std::string_view name) {
+  constexpr std::array<std::string_view, 26> kPrefixes = {
+      "CUDA_",  "HIP_",   "ROCR_",    "ROCM_",      "HSA_",   "GPU_",   "AMD_",    "NCCL_", "RCCL_",
+      "NVIDIA_", "CUBLAS", "DEBUG_",  "OMP_",       "OPENBLAS_", "GOTO_", "MKL_",  "BLIS_", "OMPI_MCA_",
+      "UCX_",   "PMIX_",  "SLURM_",   "POCL_",      "OCL_",   "MALLOC_", "TORCH_", "WEIR_"};
+  return name == "LD_PRELOAD" || name == "LD_LIBRARY_PATH" || name == "GLIBC_TUNABLES" ||
+         std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+Json describe_environment(std::span<const std::string> variables, const fs::path& root) {
+  Json json = Json::object();
+  utsname system{};
+  uname(&system);
+  json["system"] = or_null(system_name(root));
+  json["kernel"] = fmt::format("{} {}", system.sysname, system.release);
+  json["architecture"] = system.machine;
+  json["cpus"] = std::thread::hardware_concurrency();
+  json["memory_bytes"] = memory_bytes(root);
+  json["governor"] = or_null(first_line(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
+  json["load_average"] = or_null(first_line(root / "proc/loadavg"));
+  json["compiler"] = WEIR_COMPILER;
+  json["build_type"] = WEIR_BUILD_TYPE;
+  Json kept = Json::object();
+  for (const std::string& line : variables) {
+    const std::size_t equals = line.find('=');
+    if (equals == std::string::npos || !steers_measurement(std::string_view(line).substr(0, equals))) continue;
+    kept[line.substr(0, equals)] = line.substr(equals + 1);
+  }
+  json["variables"] = std::move(kept);
+  return json;
+}
+
+std::optional<double> rapl_energy_j(const fs::path& root) {
+  std::error_code status;
+  double joules = 0;
+  bool found = false;
+  for (const auto& entry : fs::directory_iterator(root / "sys/class/powercap", status)) {
+    // Packages are intel-rapl:0, intel-rapl:1; their parts (intel-rapl:0:0) are contained in them.
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("intel-rapl:") || std::count(name.begin(), name.end(), ':') != 1) continue;
+    if (const auto value = parse_integer(first_line(entry.path() / "energy_uj"))) {
+      joules += static_cast<double>(*value) * 1e-6;
+      found = true;
+    }
+  }
+  if (!found) return std::nullopt;
+  return joules;
+}
+
+}  // namespace weir

@@ -1,0 +1,74 @@
+// One run's result: everything needed to believe it, explain it and repeat it. Its JSON form is `weir.result/1`,
+// described by docs/schema/weir.result.1.json. Knows no device and no workload; src/run fills it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "measure/statistics.h"
+
+namespace weir {
+
+inline constexpr const char* kResultSchema = "weir.result/1";
+
+// Something about the run that a reader should know before believing a number.
+struct Warning {
+  std::string code;     // stable, for programs: noisy, drift, throttled, ...
+  std::string message;  // what was seen, with figures
+  std::string advice;   // what to do about it
+};
+
+// Samples are kept whole. An absent list has its reason in Result::unavailable.
+struct Samples {
+  std::optional<std::vector<double>> latency_ns;   // per iteration, as the sync mode defines it
+  std::optional<std::vector<double>> interval_ns;  // from one iteration to the next: what throughput is made of
+  std::optional<std::vector<double>> device_ns;    // first start to last end on the device's clock
+  std::optional<std::vector<double>> submit_ns;    // host time from the first to the last submit call
+};
+
+struct Throughput {
+  double value = 0;  // in the workload's unit
+  std::optional<Interval> interval;
+};
+
+struct Result {
+  std::string status = "complete";  // or interrupted, failed
+  std::string failure;              // why, where it failed
+  std::string created;
+  std::vector<std::string> command_line;
+
+  std::string workload, category, unit, scaling;
+  int priority = 0;
+  Json parameters = Json::object();
+  std::string precision, scale, submit, placement, sync_mode;
+  int streams = 0;
+  int iterations = 0, warmup = 0;  // as asked for; samples say how many were taken
+  std::uint64_t seed = 0;
+  Json device = Json::object();
+  Json environment = Json::object();
+
+  double work_per_iteration = 0;
+  std::uint64_t commands_per_iteration = 0;
+  double flop_per_iteration = 0, bytes_per_iteration = 0;
+  Samples samples;
+
+  std::optional<Summary> latency_ns;
+  std::optional<Summary> device_ns;
+  std::optional<Throughput> throughput;
+  std::optional<double> commands_per_second;
+  std::optional<double> host_ns_per_command;
+  std::optional<double> floor_ns_per_command;  // the same on the null device, same submit mode
+  Json metrics = Json::object();               // the others by name: concurrency, fairness, convoy, queue_switch, ...
+
+  Json check = Json::object();
+  std::vector<Warning> warnings;
+  std::map<std::string, std::string> unavailable;  // metric -> reason
+};
+
+Json to_json(const Summary& summary);
+Json to_json(const Result& result);
+
+}  // namespace weir

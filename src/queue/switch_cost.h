@@ -1,0 +1,23 @@
+// What a hop to another stream costs, by experiment: one chain of dependent kernels, on one stream and over many.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "device/device.h"
+
+namespace weir {
+
+struct SwitchCost {
+  std::optional<double> ns_per_hop;  // slope: (alternating - one stream) / hops
+  std::size_t hops = 0;              // per repetition
+  std::size_t repetitions = 0;
+  int streams = 0;
+  std::string reason;  // why there is nothing
+};
+
+// A chain queued behind a held kernel, so that the host is never what is waited for. Takes some tens of milliseconds.
+SwitchCost measure_switch_cost(Device& device, int streams);
+
+}  // namespace weir

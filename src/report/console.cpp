@@ -1,0 +1,198 @@
+#include "report/console.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/units.h"
+
+namespace weir {
+namespace {
+
+// Follows keys as long as they are there; null otherwise. Result files may come from anywhere.
+const Json& at(const Json& json, std::initializer_list<const char*> keys) {
+  static const Json kNull;
+  const Json* here = &json;
+  for (const char* key : keys) {
+    if (!here->is_object() || !here->contains(key)) return kNull;
+    here = &(*here)[key];
+  }
+  return *here;
+}
+
+std::optional<double> number(const Json& json, std::initializer_list<const char*> keys) {
+  const Json& value = at(json, keys);
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+std::string text(const Json& json, std::initializer_list<const char*> keys) {
+  const Json& value = at(json, keys);
+  return value.is_string() ? value.get<std::string>() : value.is_null() ? "-" : value.dump();
+}
+
+std::string duration(std::optional<double> ns) { return ns ? format_duration(*ns) : "-"; }
+
+// Rates carry their unit already scaled (GFLOP/s), so they are not scaled again unless they count things.
+std::string rate(std::optional<double> value, const std::string& unit) {
+  if (!value) return "-";
+  if (unit.starts_with("GFLOP") || unit.starts_with("TFLOP"))
+    return fmt::format("{:.{}f} {}", *value, *value < 1 ? 4 : (*value < 100 ? 2 : 1), unit);
+  return fmt::format("{} {}", format_quantity(*value), unit);
+}
+
+void line(std::string& out, const char* label, const std::string& value) { out += fmt::format("  {:<13}{}\n", label, value); }
+
+// Breaks at blanks so that advice stays readable at 80 columns.
+std::string wrapped(const std::string& words, std::size_t indent) {
+  std::string out;
+  std::size_t column = indent;
+  std::size_t begin = 0;
+  while (begin < words.size()) {
+    const std::size_t end = std::min(words.find(' ', begin), words.size());
+    const std::size_t length = end - begin;
+    if (column + length > 79 && column > indent) {
+      out += '\n';
+      out.append(indent, ' ');
+      column = indent;
+    }
+    out.append(words, begin, length);
+    column += length + 1;
+    if (end < words.size()) out += ' ';
+    begin = end + 1;
+  }
+  return out;
+}
+
+void add_convoy(std::string& out, const Json& result) {
+  if (at(result, {"metrics", "convoy"}).is_null()) return;
+  line(out, "convoy index",
+       fmt::format("{:.2f}: {} commands p99 {} mixed, {} alone", number(result, {"metrics", "convoy", "index"}).value_or(NAN),
+                   text(result, {"metrics", "convoy", "role"}), duration(number(result, {"metrics", "convoy", "mixed_ns", "p99"})),
+                   duration(number(result, {"metrics", "convoy", "alone_ns", "p99"}))));
+}
+
+void add_traced(std::string& out, const Json& result) {
+  if (const auto mean = number(result, {"metrics", "concurrency", "mean"}))
+    line(out, "concurrency", fmt::format("{:.2f} commands at once on average, {} at most", *mean,
+                                         text(result, {"metrics", "concurrency", "max"})));
+  if (const auto fairness = number(result, {"metrics", "fairness"})) line(out, "fairness", fmt::format("{:.3f} (Jain; 1 is equal)", *fairness));
+  if (const auto hop = number(result, {"metrics", "queue_switch", "controlled", "ns_per_hop"}))
+    line(out, "queue switch", fmt::format("{} per hop to another stream (chain of {} kernels)", format_duration(*hop),
+                                          text(result, {"metrics", "queue_switch", "controlled", "hops"})));
+  add_convoy(out, result);
+}
+
+void add_check(std::string& out, const Json& result) {
+  const std::string status = text(result, {"check", "status"});
+  if (status == "passed") {
+    line(out, "check", fmt::format("passed: {} buffers against the CPU reference, worst error {:.1e}",
+                                   text(result, {"check", "buffers"}), number(result, {"check", "worst_relative_error"}).value_or(0)));
+  } else {
+    line(out, "check", wrapped(fmt::format("{}: {}", status, text(result, {"check", "reason"})), 15));
+  }
+}
+
+}  // namespace
+
+std::string describe_result(const Json& result) {
+  std::string out = fmt::format("{}, {} streams, on {} ({})\n", text(result, {"workload", "name"}), text(result, {"streams"}),
+                                text(result, {"device", "name"}), text(result, {"device", "model"}));
+  out += wrapped(fmt::format("  submit {}, placement {}, sync {}, {}, scale {}, seed {}", text(result, {"submit"}),
+                             text(result, {"placement"}), text(result, {"sync_mode"}), text(result, {"precision"}),
+                             text(result, {"scale"}), text(result, {"seed"})),
+                 2) +
+         "\n\n";
+  if (text(result, {"status"}) == "failed") out += "  FAILED: " + wrapped(text(result, {"failure"}), 10) + "\n\n";
+
+  const std::string unit = text(result, {"workload", "unit"});
+  const Json& throughput = at(result, {"metrics", "throughput"});
+  if (!throughput.is_null()) {
+    std::string value = rate(number(throughput, {"value"}), unit);
+    const Json& interval = at(throughput, {"interval"});
+    if (interval.is_array() && interval.size() == 2 && interval[0].is_number() && interval[1].is_number())
+      value += fmt::format("  [{} .. {}]", rate(interval[0].get<double>(), unit), rate(interval[1].get<double>(), unit));
+    line(out, "throughput", value);
+  }
+  const Json& latency = at(result, {"metrics", "latency_ns"});
+  if (!latency.is_null()) {
+    line(out, "latency", fmt::format("p50 {}  p95 {}  p99 {}  ({} iterations)", duration(number(latency, {"p50"})),
+                                     duration(number(latency, {"p95"})), duration(number(latency, {"p99"})), text(latency, {"count"})));
+  }
+  if (const auto device = number(result, {"metrics", "device_ns", "p50"}))
+    line(out, "on device", fmt::format("p50 {} from the first start to the last end", format_duration(*device)));
+  line(out, "host cost", fmt::format("{} per command, {} commands (floor {})",
+                                     duration(number(result, {"metrics", "host_ns_per_command"})),
+                                     text(result, {"commands_per_iteration"}),
+                                     duration(number(result, {"metrics", "floor_ns_per_command"}))));
+  add_traced(out, result);
+  if (const auto bytes = number(result, {"metrics", "memory", "allocated_bytes"}))
+    line(out, "memory", format_bytes(static_cast<std::uint64_t>(*bytes)));
+  if (const auto joules = number(result, {"metrics", "energy", "joules_per_iteration"}))
+    line(out, "energy", fmt::format("{:.3g} J per iteration, {:.1f} W", *joules, number(result, {"metrics", "energy", "mean_watts"}).value_or(0)));
+  add_check(out, result);
+
+  for (const Json& warning : at(result, {"warnings"}))
+    out += fmt::format("\n  ! {}\n    {}\n", wrapped(text(warning, {"message"}) + ".", 4), wrapped(text(warning, {"advice"}), 4));
+  return out;
+}
+
+std::string sweep_head(const Json& settings) {
+  return fmt::format("{} on {} ({}), scale {}, {}\n\n{:>7}  {:<11} {:>18} {:>9} {:>9} {:>9}  {}\n", text(settings, {"workload"}),
+                     text(settings, {"device"}), text(settings, {"model"}), text(settings, {"scale"}),
+                     text(settings, {"precision"}), "streams", "submit", "throughput", "p50", "p99", "host/cmd", "check");
+}
+
+std::string sweep_row(const Json& result) {
+  const std::string unit = text(result, {"workload", "unit"});
+  if (text(result, {"status"}) == "failed")
+    return fmt::format("{:>7}  {:<11} FAILED: {}\n", text(result, {"streams"}), text(result, {"submit"}),
+                       wrapped(text(result, {"failure"}), 21));
+  return fmt::format("{:>7}  {:<11} {:>18} {:>9} {:>9} {:>9}  {}{}\n", text(result, {"streams"}), text(result, {"submit"}),
+                     rate(number(result, {"metrics", "throughput", "value"}), unit),
+                     duration(number(result, {"metrics", "latency_ns", "p50"})),
+                     duration(number(result, {"metrics", "latency_ns", "p99"})),
+                     duration(number(result, {"metrics", "host_ns_per_command"})), text(result, {"check", "status"}),
+                     at(result, {"warnings"}).empty() ? "" : " !");
+}
+
+std::string sweep_summary(const Json& sweep) {
+  std::string out;
+  const Json& results = at(sweep, {"results"});
+  const std::string unit = results.empty() ? "" : text(results[0], {"workload", "unit"});
+  for (const auto& [submit, analysis] : at(sweep, {"scaling"}).items()) {
+    std::string words = fmt::format("{}: best at {} streams", submit, text(analysis, {"best_streams"}));
+    for (const Json& row : at(analysis, {"rows"}))
+      if (at(row, {"streams"}) == at(analysis, {"best_streams"}))
+        words += fmt::format(" ({}, {:.2f}x of {}, efficiency {:.0f} %)", rate(number(row, {"throughput"}), unit),
+                             number(row, {"speedup"}).value_or(NAN), text(analysis["rows"][0], {"streams"}),
+                             100 * number(row, {"efficiency"}).value_or(NAN));
+    if (at(analysis, {"knee"}).is_number()) words += fmt::format("; 95 % of it from {} streams on", text(analysis, {"knee"}));
+    words += '.';
+    if (const auto alpha = number(analysis, {"usl", "alpha"})) {
+      words += fmt::format(" Scalability law: contention {:.3f}, coherency {:.5f}, R2 {:.3f}", *alpha,
+                           number(analysis, {"usl", "beta"}).value_or(NAN), number(analysis, {"usl", "r_squared"}).value_or(NAN));
+      if (const auto peak = number(analysis, {"usl", "peak_streams"})) words += fmt::format(", peak near {:.0f} streams", *peak);
+      words += '.';
+    }
+    out += wrapped(words, 2) + "\n";
+  }
+  // One line per kind of warning: where it was seen, and what it said the first time.
+  std::map<std::string, std::pair<std::string, std::string>> seen;
+  for (const Json& result : results) {
+    for (const Json& warning : at(result, {"warnings"})) {
+      auto& [where, words] = seen[text(warning, {"code"})];
+      if (words.empty()) words = text(warning, {"message"}) + ". " + text(warning, {"advice"});
+      where += fmt::format("{}{} {}", where.empty() ? "" : ", ", text(result, {"streams"}), text(result, {"submit"}));
+    }
+  }
+  for (const auto& [code, entry] : seen) {
+    const auto& [where, words] = entry;
+    out += wrapped(fmt::format("! {} (at {}): {}", code, where, words), 2) + "\n";
+  }
+  return out;
+}
+
+}  // namespace weir

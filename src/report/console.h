@@ -1,0 +1,19 @@
+// Results as text for a terminal of 80 columns. Reads results only; never writes to a terminal itself.
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+
+namespace weir {
+
+// One `weir.result/1` document: what was run, what came out, what to be careful about.
+std::string describe_result(const Json& result);
+
+// The head and the rows of a sweep's table, apart, so that rows can be printed as they come.
+std::string sweep_head(const Json& settings);
+std::string sweep_row(const Json& result);
+// What a sweep shows as a whole: best point, knee, efficiency, scalability law.
+std::string sweep_summary(const Json& sweep);
+
+}  // namespace weir

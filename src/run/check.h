@@ -1,0 +1,27 @@
+// Compares what a device computed with the CPU reference. Trusts the step's description, not the device.
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+#include "device/device.h"
+
+namespace weir {
+
+struct CheckReport {
+  enum class Status { passed, failed, skipped };
+  Status status = Status::skipped;
+  std::string reason;   // why skipped, or what is wrong: buffer, element, values
+  std::size_t buffers = 0;  // how many were compared
+  double worst_error = 0;   // relative, of all of them
+  double worst_share = 0;   // error / tolerance of the buffer that came closest to failing
+  double seconds = 0;
+
+  Json to_json() const;
+};
+
+// Compares every buffer that the step writes. The session must hold the result of whole iterations: any number where
+// the step is repeatable, exactly one after reset() where it is not.
+CheckReport check_outputs(const Step& step, Session& session);
+
+}  // namespace weir

@@ -1,0 +1,295 @@
+#include "run/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+
+#include "base/error.h"
+#include "measure/statistics.h"
+#include "run/pairing.h"
+
+namespace weir {
+namespace {
+
+// Samples that depend on their neighbours count for less; below this many independent ones nothing can be said.
+constexpr double kFewestIndependent = 5;
+constexpr std::size_t kMostNotes = 12;
+
+struct Metric {
+  const char* name;
+  const SampleSeries ResultPoint::*series;
+  bool is_less_better;
+};
+constexpr std::array kMetrics{Metric{"latency", &ResultPoint::latency, true},
+                              Metric{"throughput", &ResultPoint::throughput, false}};
+
+// "samples/sec" and "samples/s" are one unit.
+std::string plain_unit(std::string unit) {
+  if (unit.ends_with("/sec")) unit.resize(unit.size() - 2);
+  return unit;
+}
+
+bool mentions(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
+// Settings that change speed; not those that change with every run (free memory, temperature, paths).
+bool can_explain(const std::string& name) {
+  std::string lower;
+  for (const char letter : name) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  if (mentions(lower, {"free", "used", "temperature", "time", "uuid", "path", "home", "host"})) return false;
+  return mentions(lower, {"model", "backend", "driver", "version", "queue", "governor", "toolkit", "connections",
+                          "cuda", "hip", "gpu_", "hsa_", "rocm", "rocr", "nccl", "rccl", "tool", "worker"});
+}
+
+void note_settings(const ResultPoint& baseline, const ResultPoint& test, std::map<std::string, std::size_t>& notes) {
+  const auto value_in = [](const ResultPoint& point, const std::string& name) {
+    const auto found = point.settings.find(name);
+    return found == point.settings.end() ? std::string("(not set)") : found->second;
+  };
+  const auto compare = [&](const std::string& name) {
+    if (!can_explain(name)) return;
+    const std::string left = value_in(baseline, name);
+    const std::string right = value_in(test, name);
+    if (left != right) ++notes[fmt::format("{} differs: {} vs {}", name, left, right)];
+  };
+  // Another tool records other settings: only what both have can differ.
+  if (baseline.is_key_complete != test.is_key_complete) {
+    ++notes["Weir and AORTA build workloads of one name differently: ratios between them compare two programs"];
+    for (const auto& [name, value] : baseline.settings)
+      if (test.settings.contains(name)) compare(name);
+    return;
+  }
+  for (const auto& [name, value] : baseline.settings) compare(name);
+  for (const auto& [name, value] : test.settings)
+    if (!baseline.settings.contains(name)) compare(name);
+  if (!baseline.device.empty() && !test.device.empty() && baseline.device != test.device)
+    ++notes[fmt::format("device differs: {} vs {}", baseline.device, test.device)];
+}
+
+// Fills in everything but what needs Holm's correction. Where there is nothing to test, `p` stays empty and `reason`
+// says why.
+void measure(const Metric& metric, const SampleSeries& baseline, const SampleSeries& test,
+             const CompareOptions& options, MetricComparison& result) {
+  result.metric = metric.name;
+  result.unit = test.unit.empty() ? baseline.unit : test.unit;
+  result.baseline_count = baseline.samples.size();
+  result.test_count = test.samples.size();
+  if (!baseline.samples.empty()) result.baseline_median = median(baseline.samples);
+  if (!test.samples.empty()) result.test_median = median(test.samples);
+  if (baseline.samples.empty() || test.samples.empty()) {
+    const bool is_baseline = baseline.samples.empty();
+    result.reason =
+        fmt::format("{}: {}", is_baseline ? "baseline" : "test", is_baseline ? baseline.reason : test.reason);
+    return;
+  }
+  if (!baseline.unit.empty() && !test.unit.empty() && plain_unit(baseline.unit) != plain_unit(test.unit)) {
+    result.reason = fmt::format("units differ: {} vs {}", baseline.unit, test.unit);
+    return;
+  }
+  if (*result.baseline_median <= 0 || *result.test_median <= 0) {
+    result.reason = "a median of 0 has no ratio";
+    return;
+  }
+  result.ratio = *result.test_median / *result.baseline_median;
+  const std::size_t fewest = std::min(result.baseline_count, result.test_count);
+  if (fewest < kFewestForInterval) {
+    result.reason = fmt::format("only {} sample{} on one side, at least {} are needed", fewest, fewest == 1 ? "" : "s",
+                                kFewestForInterval);
+    return;
+  }
+  const double slow_end = metric.is_less_better ? 0.99 : 0.01;
+  const double baseline_tail = quantile(baseline.samples, slow_end);
+  if (baseline_tail > 0) result.tail_ratio = quantile(test.samples, slow_end) / baseline_tail;
+
+  const Dependence before = serial_dependence(baseline.samples);
+  const Dependence after = serial_dependence(test.samples);
+  result.interval = median_ratio_interval(test.samples, baseline.samples, options.bootstrap);
+  const double independent = std::min(static_cast<double>(result.baseline_count) / before.inflation,
+                                      static_cast<double>(result.test_count) / after.inflation);
+  if (!result.interval || independent < kFewestIndependent) {
+    result.reason = fmt::format(
+        "neighbouring samples are so alike that they are worth {:.0f} independent ones; "
+        "more iterations are needed",
+        std::floor(independent));
+    return;
+  }
+  const double inflation = joint_inflation(after, result.test_count, before, result.baseline_count);
+  result.p = mann_whitney(test.samples, baseline.samples, inflation).p;
+}
+
+void decide(const Metric& metric, const CompareOptions& options, MetricComparison& result) {
+  // Everything below is in terms of slowness, so that one rule serves both metrics.
+  const double slowness = metric.is_less_better ? *result.ratio : 1 / *result.ratio;
+  const Interval range =
+      metric.is_less_better ? *result.interval : Interval{1 / result.interval->high, 1 / result.interval->low};
+  const double most = 1 + options.threshold;
+  const bool is_significant = *result.adjusted_p < options.significance;
+  if (is_significant && range.low > 1 && slowness > most) {
+    result.verdict = Verdict::slower;
+  } else if (is_significant && range.high < 1 && slowness < 1 / most) {
+    result.verdict = Verdict::faster;
+  } else if (range.low >= 1 / most && range.high <= most) {
+    result.verdict = Verdict::same;
+  } else {
+    result.verdict = Verdict::ambiguous;
+    const bool is_real = is_significant && (range.low > 1 || range.high < 1);
+    result.reason = is_real ? "a difference is there, but it may lie on either side of the threshold"
+                            : "too noisy to tell a change beyond the threshold from none; more iterations narrow the "
+                              "interval";
+  }
+}
+
+// Things that a median does not show.
+void add_warnings(const Metric& metric, const SampleSeries& baseline, const SampleSeries& test,
+                  const MetricComparison& result, const CompareOptions& options, std::vector<std::string>& notes) {
+  for (const auto& [side, series] : {std::pair{"baseline", &baseline}, std::pair{"test", &test}}) {
+    const auto drift = trend(series->samples);
+    if (drift && drift->is_clear && std::fabs(drift->change) > options.threshold / 2)
+      notes.push_back(fmt::format("{} {} drifts by {:+.1f} % from first to last sample (warm-up too short, or clocks?)",
+                                  side, metric.name, 100 * drift->change));
+  }
+  if (!result.tail_ratio || result.verdict == Verdict::slower) return;
+  const double tail = metric.is_less_better ? *result.tail_ratio : 1 / *result.tail_ratio;
+  if (metric.is_less_better && std::min(result.baseline_count, result.test_count) >= 40 &&
+      tail > 1 + 5 * options.threshold)
+    notes.push_back(fmt::format("the tail grew: p99 latency is {:.2f} times the baseline's (not judged)", tail));
+}
+
+Verdict worst_of(const std::vector<MetricComparison>& metrics) {
+  const auto has = [&](Verdict verdict) {
+    return std::any_of(metrics.begin(), metrics.end(), [&](const auto& metric) { return metric.verdict == verdict; });
+  };
+  for (const Verdict verdict : {Verdict::slower, Verdict::ambiguous, Verdict::faster, Verdict::same})
+    if (has(verdict)) return verdict;
+  return Verdict::ambiguous;
+}
+
+PairComparison compare_pair(const ResultPoint& baseline, const ResultPoint& test, const CompareOptions& options) {
+  PairComparison pair;
+  pair.key = baseline.key;
+  for (const auto& [name, value] : test.key) pair.key.emplace(name, value);
+  pair.notes = baseline.notes;
+  for (const std::string& note : test.notes)
+    if (std::find(pair.notes.begin(), pair.notes.end(), note) == pair.notes.end()) pair.notes.push_back(note);
+  if (!test.failure.empty()) {
+    pair.verdict = Verdict::slower;
+    pair.failure = fmt::format("test: {}{}", test.failure, baseline.failure.empty() ? "" : " (so did the baseline)");
+    return pair;
+  }
+  if (!baseline.failure.empty()) {
+    pair.failure = fmt::format("baseline: {}", baseline.failure);
+    return pair;
+  }
+  for (const Metric& metric : kMetrics) {
+    const SampleSeries& before = baseline.*metric.series;
+    const SampleSeries& after = test.*metric.series;
+    if (before.samples.empty() && after.samples.empty() && before.is_expected_missing && after.is_expected_missing) {
+      pair.notes.push_back(fmt::format("{} is not judged: {}", metric.name, after.reason));
+      continue;
+    }
+    measure(metric, before, after, options, pair.metrics.emplace_back());
+  }
+  if (pair.metrics.empty()) pair.failure = "neither side has samples of any metric";
+  return pair;
+}
+
+LonePoint lone(const ResultPoint& point, const std::set<std::string>& fields, const std::string& nearest) {
+  return {label_of(point, fields), point.origin, nearest};
+}
+
+}  // namespace
+
+const char* name_of(Verdict verdict) {
+  constexpr std::array kNames{"same", "faster", "slower", "ambiguous"};
+  return kNames[static_cast<std::size_t>(verdict)];
+}
+
+Comparison compare_results(const ResultFile& baseline, std::span<const ResultFile> tests,
+                           const CompareOptions& options) {
+  Comparison comparison{baseline.name, options, {}, 0};
+  const std::vector<ResultPoint> before = pool_repeats(baseline.points);
+  std::vector<std::vector<ResultPoint>> after;
+  std::vector<ResultPoint> all = before;
+  for (const ResultFile& test : tests) {
+    after.push_back(pool_repeats(test.points));
+    all.insert(all.end(), after.back().begin(), after.back().end());
+  }
+  const std::set<std::string> fields = varying_fields(all);
+  std::vector<Pairing> pairings;
+
+  for (std::size_t t = 0; t < tests.size(); ++t) {
+    const Pairing& pairing = pairings.emplace_back(pair_points(before, after[t]));
+    TestComparison& result = comparison.tests.emplace_back();
+    result.name = tests[t].name;
+    if (pairing.pairs.empty())
+      reject(fmt::format("{}: no result has a partner in {}", tests[t].name, baseline.name),
+             fmt::format("{}: {}.", label_of(after[t].front(), fields), pairing.test_only.front().nearest));
+    std::map<std::string, std::size_t> differing;
+    for (const auto& [i, j] : pairing.pairs) {
+      result.pairs.push_back(compare_pair(before[i], after[t][j], options));
+      result.pairs.back().label = label_of(before[i], fields);
+      note_settings(before[i], after[t][j], differing);
+    }
+    for (const Unpaired& point : pairing.baseline_only)
+      result.baseline_only.push_back(lone(before[point.index], fields, point.nearest));
+    for (const Unpaired& point : pairing.test_only)
+      result.test_only.push_back(lone(after[t][point.index], fields, point.nearest));
+    result.notes = baseline.notes;
+    result.notes.insert(result.notes.end(), tests[t].notes.begin(), tests[t].notes.end());
+    for (const auto& [note, times] : differing) {
+      if (result.notes.size() >= kMostNotes) {
+        result.notes.push_back("more settings differ; see the result files");
+        break;
+      }
+      result.notes.push_back(times == result.pairs.size() ? note : fmt::format("{} ({} pairs)", note, times));
+    }
+  }
+
+  std::vector<double> p_values;
+  for (const TestComparison& test : comparison.tests)
+    for (const PairComparison& pair : test.pairs)
+      for (const MetricComparison& metric : pair.metrics)
+        if (metric.p) p_values.push_back(*metric.p);
+  comparison.hypotheses = p_values.size();
+  const std::vector<double> adjusted = holm(p_values);
+  std::size_t next = 0;
+  for (std::size_t t = 0; t < comparison.tests.size(); ++t) {
+    for (std::size_t k = 0; k < comparison.tests[t].pairs.size(); ++k) {
+      PairComparison& pair = comparison.tests[t].pairs[k];
+      const auto& [i, j] = pairings[t].pairs[k];
+      bool is_warned = false;  // latency and throughput drift together: once is enough
+      for (MetricComparison& result : pair.metrics) {
+        const Metric& metric = kMetrics[result.metric == kMetrics[0].name ? 0 : 1];
+        if (result.p) {
+          result.adjusted_p = adjusted[next++];
+          decide(metric, options, result);
+        }
+        if (!is_warned && result.interval)
+          add_warnings(metric, before[i].*metric.series, after[t][j].*metric.series, result, options, pair.notes);
+        is_warned = is_warned || result.interval.has_value();
+      }
+      if (pair.failure.empty()) pair.verdict = worst_of(pair.metrics);
+    }
+  }
+  return comparison;
+}
+
+std::map<Verdict, std::size_t> count_verdicts(const Comparison& comparison) {
+  std::map<Verdict, std::size_t> counts;
+  for (const TestComparison& test : comparison.tests)
+    for (const PairComparison& pair : test.pairs) ++counts[pair.verdict];
+  return counts;
+}
+
+int exit_code(const Comparison& comparison, bool is_strict) {
+  const auto counts = count_verdicts(comparison);
+  if (counts.contains(Verdict::slower)) return 3;
+  return is_strict && counts.contains(Verdict::ambiguous) ? 4 : 0;
+}
+
+}  // namespace weir

@@ -1,0 +1,230 @@
+#include "run/metrics.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "queue/switch_cost.h"
+#include "stream/placement.h"
+#include "trace/concurrency.h"
+#include "trace/fairness.h"
+#include "trace/queue_switch.h"
+#include "trace/role_latency.h"
+
+namespace weir {
+namespace {
+
+constexpr double kNoisyRatio = 1.5;    // p99 / p50
+constexpr double kDriftChange = 0.05;  // from the first to the last sample
+constexpr std::size_t kTracedSpans = 100'000;
+
+void put(Result& result, const std::string& metric, std::optional<double> value, const std::string& reason) {
+  result.metrics[metric] = number_or_null(value);
+  if (!value) result.unavailable["metrics." + metric] = reason;
+}
+
+void warn_about_noise(Result& result, const std::vector<double>& samples) {
+  if (const auto ratio = noise_ratio(samples); ratio && *ratio > kNoisyRatio && samples.size() >= 20)
+    result.warnings.push_back({"noisy", fmt::format("latency p99 is {:.1f} times p50", *ratio),
+                               "Close other programs, pin the clocks, or take more iterations; compare p50 rather than mean."});
+  if (const auto drift = trend(samples); drift && drift->is_clear && std::fabs(drift->change) > kDriftChange)
+    result.warnings.push_back({"drift", fmt::format("latency drifts by {:+.0f} % from the first to the last iteration", 100 * drift->change),
+                               "Raise --warmup until it is steady, or let the machine reach its working temperature."});
+}
+
+void add_energy(Result& result, const TimedPass& pass, std::size_t iterations) {
+  const auto& [before, after] = std::pair(pass.before.energy_j, pass.after.energy_j);
+  if (before && after && *after > *before && iterations > 0) {
+    const double joules = *after - *before;
+    result.metrics["energy"] = {{"joules_per_iteration", joules / static_cast<double>(iterations)},
+                                {"mean_watts", joules / (pass.total_ns * 1e-9)}};
+    return;
+  }
+  result.metrics["energy"] = nullptr;
+  result.unavailable["metrics.energy"] =
+      before ? "the energy counter did not advance during the run: take more iterations"
+             : "no energy counter on this device (NVML or RAPL)";
+}
+
+void add_telemetry(Result& result, const TimedPass& pass) {
+  const Telemetry& after = pass.after;
+  result.metrics["telemetry"] = {{"clock_mhz_before", number_or_null(pass.before.clock_mhz)},
+                                 {"clock_mhz_after", number_or_null(after.clock_mhz)},
+                                 {"max_clock_mhz", number_or_null(after.max_clock_mhz)},
+                                 {"temperature_c", number_or_null(after.temperature_c)},
+                                 {"power_w", number_or_null(after.power_w)},
+                                 {"throttle", after.throttle}};
+  if (!after.throttle.empty())
+    result.warnings.push_back({"throttled", fmt::format("the device held its clocks back: {}", fmt::join(after.throttle, ", ")),
+                               "Lower the power draw or cool it, and compare only with runs under the same conditions."});
+}
+
+void add_memory(Result& result, const MemoryUse& use) {
+  const auto bytes = [](const std::optional<std::uint64_t>& value) { return value ? Json(*value) : Json(nullptr); };
+  result.metrics["memory"] = {{"allocated_bytes", bytes(use.allocated_bytes)},
+                              {"reserved_bytes", bytes(use.reserved_bytes)},
+                              {"peak_bytes", bytes(use.peak_bytes)}};
+  if (!use.allocated_bytes || !use.reserved_bytes || !use.peak_bytes) result.unavailable["metrics.memory"] = use.reason;
+}
+
+}  // namespace
+
+void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step) {
+  const auto commands = static_cast<double>(step.commands().size());
+  const std::size_t iterations = pass.submit_ns.size();
+  const bool has_device_clock = !pass.device_ns.empty();
+  result.samples.submit_ns = pass.submit_ns;
+  if (has_device_clock) {
+    result.samples.device_ns = pass.device_ns;
+    result.device_ns = summarise(pass.device_ns);
+  } else {
+    result.unavailable["metrics.device_ns"] = result.unavailable["samples.device_ns"] = "the device has no clock of its own";
+  }
+
+  switch (pass.sync) {
+    case SyncMode::per_iteration: result.samples.latency_ns = pass.latency_ns; break;
+    case SyncMode::end_only:
+      if (has_device_clock) result.samples.latency_ns = pass.device_ns;
+      break;
+    case SyncMode::none: break;
+  }
+  if (result.samples.latency_ns) {
+    result.latency_ns = summarise(*result.samples.latency_ns);
+    if (result.latency_ns && !result.latency_ns->p99_interval)
+      result.unavailable["metrics.latency_ns.p99_interval"] =
+          fmt::format("{} samples are too few to say how certain p99 is", result.samples.latency_ns->size());
+    warn_about_noise(result, *result.samples.latency_ns);
+  } else {
+    result.unavailable["metrics.latency_ns"] = result.unavailable["samples.latency_ns"] =
+        pass.sync == SyncMode::none ? "sync mode none measures throughput only"
+                                    : "pipelined iterations need the device's clock, and it has none";
+  }
+
+  if (!pass.interval_ns.empty()) {
+    result.samples.interval_ns = pass.interval_ns;
+    // `end_only` counts the drain; the others look at the steady state between the first and the last sample.
+    double seconds = pass.total_ns * 1e-9;
+    auto counted = static_cast<double>(iterations);
+    if (pass.sync != SyncMode::end_only) {
+      counted = static_cast<double>(pass.interval_ns.size());
+      seconds = mean(pass.interval_ns) * counted * 1e-9;
+    }
+    if (seconds > 0) {
+      Throughput throughput;
+      throughput.value = step.work() * counted / seconds;
+      if (const auto summary = summarise(pass.interval_ns); summary && summary->mean_interval)
+        throughput.interval = Interval{step.work() * 1e9 / summary->mean_interval->high, step.work() * 1e9 / summary->mean_interval->low};
+      result.throughput = throughput;
+      result.commands_per_second = commands * counted / seconds;
+    }
+  } else {
+    result.unavailable["samples.interval_ns"] = "pipelined throughput needs at least two iterations";
+  }
+  if (!result.throughput)
+    result.unavailable["metrics.throughput"] = result.unavailable["metrics.commands_per_second"] = "no interval was measured";
+  result.host_ns_per_command = median(pass.submit_ns) / commands;
+  add_memory(result, pass.memory);
+  add_energy(result, pass, iterations);
+  add_telemetry(result, pass);
+}
+
+double floor_ns_per_command(const Step& step, const Placement& placement, const SubmitChoice& submit) {
+  const auto device = open_device("null", {});
+  SessionOptions options;
+  options.mode = submit.mode;
+  const auto session = device->prepare(step, placement, options);
+  const auto submitter = make_submitter(submit, step, placement, *session);
+  // Short steps are repeated within a sample, so that the clock's own cost does not count.
+  const auto commands = static_cast<double>(step.commands().size());
+  const int repeat = std::max(1, static_cast<int>(2000 / commands));
+  std::vector<double> samples;
+  for (int i = 0; i < 12; ++i) {
+    const std::int64_t begun = now_ns();
+    for (int k = 0; k < repeat; ++k) submitter->submit_step();
+    if (i >= 2) samples.push_back(static_cast<double>(now_ns() - begun) / repeat);
+  }
+  return median(samples) / commands;
+}
+
+void note_untraced(Result& result, const std::string& reason) {
+  for (const char* metric : {"tracing", "concurrency", "fairness", "queue_switch", "convoy"}) {
+    result.metrics[metric] = nullptr;
+    result.unavailable[std::string("metrics.") + metric] = reason;
+  }
+}
+
+void add_traced_metrics(Result& result, Device& device, const Workload& workload, const Step& step,
+                        const Placement& placement, const SubmitChoice& submit, const RunControl& control) {
+  const int iterations = std::clamp(static_cast<int>(kTracedSpans / step.commands().size()), 1, 20);
+  if (control.progress) control.progress("trace", 0, iterations);
+  const TracedPass pass = run_traced_pass(device, step, placement, submit, iterations);
+  const bool has_spans = !pass.timeline.spans.empty();
+  const std::string why = fmt::format("no timeline: {}", pass.timeline.source);
+
+  Json tracing = Json::object();
+  tracing["source"] = pass.timeline.source;
+  tracing["iterations"] = iterations;
+  tracing["clock_error_ns"] = pass.timeline.clock_error_ns;
+  const bool comparable = result.latency_ns && result.sync_mode == "per_iteration" && has_spans;
+  tracing["latency_ratio"] = comparable ? number_or_null(median(pass.latency_ns) / result.latency_ns->p50) : Json(nullptr);
+  result.metrics["tracing"] = std::move(tracing);
+
+  const auto running = concurrency(pass.timeline);
+  result.metrics["concurrency"] = running ? Json{{"mean", running->mean}, {"max", running->max}} : Json(nullptr);
+  if (!running) result.unavailable["metrics.concurrency"] = why;
+  put(result, "fairness", fairness(pass.timeline), has_spans ? "no two streams have the same work" : why);
+
+  const QueueSwitch gaps = queue_switch(pass.timeline);
+  const auto gap = [](const std::optional<SwitchGap>& found) {
+    return found ? Json{{"median_ns", found->median_ns}, {"count", found->count}} : Json(nullptr);
+  };
+  Json timeline = Json::object();
+  timeline["same_stream_gap"] = gap(gaps.same_stream);
+  timeline["same_queue_gap"] = gap(gaps.same_queue);
+  timeline["other_queue_gap"] = gap(gaps.other_queue);
+  timeline["same_queue_overhead_ns"] = number_or_null(gaps.same_queue_overhead_ns);
+  timeline["other_queue_overhead_ns"] = number_or_null(gaps.other_queue_overhead_ns);
+  timeline["host_bound_pairs"] = gaps.host_bound;
+  if (!gaps.reason.empty()) result.unavailable["metrics.queue_switch.timeline"] = gaps.reason;
+
+  const SwitchCost controlled = control.is_stopped() ? SwitchCost{} : measure_switch_cost(device, placement.stream_count);
+  result.metrics["queue_switch"] = {{"timeline", timeline},
+                                    {"controlled", {{"ns_per_hop", number_or_null(controlled.ns_per_hop)},
+                                                    {"hops", controlled.hops},
+                                                    {"repetitions", controlled.repetitions},
+                                                    {"streams", placement.stream_count}}}};
+  if (!controlled.ns_per_hop)
+    result.unavailable["metrics.queue_switch.controlled"] = controlled.reason.empty() ? "interrupted" : controlled.reason;
+
+  result.metrics["convoy"] = nullptr;
+  if (!workload.convoy_role) {
+    result.unavailable["metrics.convoy"] = "the workload has no small commands beside large ones";
+    return;
+  }
+  if (!has_spans || submit.mode == SubmitMode::graph) {
+    result.unavailable["metrics.convoy"] = has_spans ? "commands of a graph are submitted as one" : why;
+    return;
+  }
+  const Step small = only_role(step, *workload.convoy_role);
+  // Placement by the same policy; threads that would have no stream left are not started.
+  const Placement small_placement = place(small, placement.name);
+  SubmitChoice small_submit = submit;
+  small_submit.threads = std::min(submit.threads, small_placement.stream_count);
+  const TracedPass alone = run_traced_pass(device, small, small_placement, small_submit, iterations);
+  const auto mixed_summary = summarise(role_latencies(pass.timeline, *workload.convoy_role));
+  const auto alone_summary = summarise(role_latencies(alone.timeline, *workload.convoy_role));
+  if (!mixed_summary || !alone_summary) {
+    result.unavailable["metrics.convoy"] = "the timeline holds no complete command of that role";
+    return;
+  }
+  result.metrics["convoy"] = {{"role", workload.roles[*workload.convoy_role]},
+                              {"alone_ns", to_json(*alone_summary)},
+                              {"mixed_ns", to_json(*mixed_summary)},
+                              {"index", number_or_null(mixed_summary->p99 / alone_summary->p99)}};
+}
+
+}  // namespace weir

@@ -1,0 +1,25 @@
+// Turns passes into metrics: every number of a result, or the reason why there is none.
+#pragma once
+
+#include <string>
+
+#include "measure/result.h"
+#include "run/passes.h"
+#include "workload/workload.h"
+
+namespace weir {
+
+// Latency, throughput, host cost, memory, energy, and warnings about noise, drift and throttling.
+void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step);
+
+// Host cost of the same step, placement and submitter on the null device: the floor under host_ns_per_command.
+double floor_ns_per_command(const Step& step, const Placement& placement, const SubmitChoice& submit);
+
+// Concurrency, fairness, queue switch and convoy index, from traced passes of their own.
+void add_traced_metrics(Result& result, Device& device, const Workload& workload, const Step& step,
+                        const Placement& placement, const SubmitChoice& submit, const RunControl& control);
+
+// Marks everything that a traced pass would have given as not available.
+void note_untraced(Result& result, const std::string& reason);
+
+}  // namespace weir

@@ -1,0 +1,38 @@
+// The loops that take samples: a timed pass without any tracing, a traced pass without any timing claim.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "device/device.h"
+#include "run/runner.h"
+#include "stream/submitter.h"
+
+namespace weir {
+
+// What the host's and the device's clocks said, one entry per measured iteration.
+struct TimedPass {
+  std::vector<double> latency_ns;   // begin to all ended, by the host; only per_iteration
+  std::vector<double> interval_ns;  // begin to next begin (per_iteration), end to next end (pipelined)
+  std::vector<double> device_ns;    // first start to last end, by the device; empty where it has no clock
+  std::vector<double> submit_ns;    // host time in submit
+  double total_ns = 0;              // all work, drain included
+  SyncMode sync = SyncMode::per_iteration;
+  bool is_interrupted = false;
+  Telemetry before, after;
+  MemoryUse memory;
+};
+
+TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter, const RunRequest& request,
+                         const RunControl& control);
+
+struct TracedPass {
+  Timeline timeline;
+  std::vector<double> latency_ns;  // of the traced iterations: what tracing costs
+};
+
+// Runs `iterations` traced iterations (and one to warm up, which is not kept).
+TracedPass run_traced_pass(Device& device, const Step& step, const Placement& placement, const SubmitChoice& submit,
+                           int iterations);
+
+}  // namespace weir

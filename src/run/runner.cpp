@@ -1,0 +1,195 @@
+#include "run/runner.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/options.h"
+#include "run/check.h"
+#include "run/metrics.h"
+#include "run/passes.h"
+#include "stream/placement.h"
+#include "stream/submitter.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kSyncModes[] = {"per_iteration", "end_only", "none"};
+
+Json known(const auto& fact) {
+  if (fact.value) return *fact.value;
+  return nullptr;
+}
+
+int checked_streams(const Workload& workload, int asked) {
+  if (asked == 0) return workload.streams.recommended;
+  if (asked < workload.streams.min || asked > workload.streams.max)
+    reject(fmt::format("--streams {}: {} runs on {} to {} streams", asked, workload.name, workload.streams.min,
+                       workload.streams.max),
+           fmt::format("{} is recommended.", workload.streams.recommended));
+  return asked;
+}
+
+Precision checked_precision(const std::string& name, const DeviceInfo& info) {
+  const auto precision = precision_named(name);
+  std::vector<std::string> names;
+  for (const Precision supported : info.precisions) names.emplace_back(name_of(supported));
+  if (!precision)
+    reject(fmt::format("--precision {}: there is no such precision", name), suggestion(name, names));
+  if (std::find(info.precisions.begin(), info.precisions.end(), *precision) == info.precisions.end())
+    reject(fmt::format("--precision {}: device '{}' does not compute in it", name, info.name),
+           fmt::format("It has {}.", fmt::join(names, ", ")));
+  return *precision;
+}
+
+Result described(const Workload& workload, const RunRequest& request, const Params& params, const DeviceInfo& info,
+                 const RunContext& context) {
+  Result result;
+  result.created = wall_time();
+  result.command_line = context.command_line;
+  result.environment = context.environment;
+  result.workload = workload.name;
+  result.category = workload.category;
+  result.unit = workload.unit;
+  result.scaling = name_of(workload.scaling);
+  result.priority = workload.priority;
+  for (const auto& [name, value] : params.values())
+    std::visit([&, key = name](const auto& held) { result.parameters[key] = held; }, value);
+  result.precision = request.precision;
+  result.sync_mode = name_of(request.sync);
+  result.iterations = request.iterations;
+  result.warmup = request.warmup;
+  result.seed = request.seed;
+  result.device = to_json(info);
+  return result;
+}
+
+// Streams that share a hardware queue may hold each other up: worth a word before anybody wonders about scaling.
+void warn_about_shared_queues(Result& result, const DeviceInfo& info, int streams) {
+  const std::optional<int> queues = info.hardware_queues.value;
+  if (!queues || streams <= *queues) return;
+  std::string advice = fmt::format("Use --streams {} or fewer to give each its own", *queues);
+  if (info.backend == "cpu") advice += fmt::format(", or --hw-queues {}", streams);
+  if (info.backend == "cuda" && *queues < 32) advice += ", or set CUDA_DEVICE_MAX_CONNECTIONS=32 before the program starts";
+  result.warnings.push_back({"shared_queues", fmt::format("{} streams share the {} hardware queues of '{}'", streams, *queues, info.name),
+                             advice + "."});
+}
+
+// The output of the timed iterations where repeating changes nothing; of one fresh iteration where it does.
+CheckReport check_run(const Step& step, Session& session, Submitter& submitter) {
+  if (!step.is_repeatable()) {
+    session.reset();
+    session.begin_iteration();
+    submitter.submit_step();
+    session.finish();
+  }
+  return check_outputs(step, session);
+}
+
+}  // namespace
+
+std::string_view name_of(SyncMode mode) { return kSyncModes[static_cast<int>(mode)]; }
+
+SyncMode sync_mode_named(std::string_view name) {
+  for (const SyncMode mode : {SyncMode::per_iteration, SyncMode::end_only, SyncMode::none})
+    if (name_of(mode) == name) return mode;
+  const std::vector<std::string> names(std::begin(kSyncModes), std::end(kSyncModes));
+  reject(fmt::format("--sync-mode {}: there is no such mode", name), suggestion(name, names));
+}
+
+Json to_json(const DeviceInfo& info) {
+  Json json = Json::object();
+  json["name"] = info.name;
+  json["backend"] = info.backend;
+  json["model"] = info.model;
+  json["driver"] = info.driver.empty() ? Json(nullptr) : Json(info.driver);
+  json["hardware_queues"] = known(info.hardware_queues);
+  json["multiprocessors"] = known(info.multiprocessors);
+  json["copy_engines"] = known(info.copy_engines);
+  json["memory_bytes"] = known(info.memory_bytes);
+  return json;
+}
+
+Result run_workload(Device& device, const RunRequest& request, const RunContext& context, const RunControl& control) {
+  const Workload& workload = workload_named(request.workload);
+  const DeviceInfo info = device.info();
+  const int streams = checked_streams(workload, request.streams);
+  if (request.iterations < 1) reject(fmt::format("--iterations {}: at least 1 is needed", request.iterations));
+  if (request.warmup < 0) reject(fmt::format("--warmup {}: cannot be negative", request.warmup));
+  const SubmitChoice submit = parse_submit(request.submit, streams);
+  const Scale scale = request.scale.empty() ? (info.is_gpu ? Scale::full : Scale::small) : scale_named(request.scale);
+  Params params(workload.params, scale, request.params);
+  params.precision = checked_precision(request.precision, info);
+  params.seed = request.seed;
+  if (submit.mode == SubmitMode::graph && !info.can_graph)
+    reject(fmt::format("--submit graph: device '{}' has no graphs", info.name), "Use inline or threads.");
+
+  Result result = described(workload, request, params, info, context);
+  result.scale = name_of(scale);
+  result.streams = streams;
+  result.submit = submit.name;
+
+  const Step step = workload.build(params, streams);
+  const Placement placement = place(step, request.placement);
+  result.placement = placement.name;
+  if (submit.mode == SubmitMode::eager) warn_about_shared_queues(result, info, placement.stream_count);
+  result.work_per_iteration = step.work();
+  result.commands_per_iteration = step.commands().size();
+  result.flop_per_iteration = step.cost().flop;
+  result.bytes_per_iteration = step.cost().bytes;
+
+  try {
+    const TimedPass timed = [&] {
+      const bool is_pipelined = request.sync != SyncMode::per_iteration;
+      SessionOptions options;
+      options.mode = submit.mode;
+      options.is_pipelined = is_pipelined;
+      const auto session = device.prepare(step, placement, options);
+      const auto submitter = make_submitter(submit, step, placement, *session);
+      TimedPass pass = run_timed_pass(device, *session, *submitter, request, control);
+      CheckReport check;
+      if (!info.computes) {
+        check.reason = fmt::format("device '{}' computes nothing", info.name);
+      } else if (!request.checks_output) {
+        check.reason = "--no-check";
+      } else {
+        if (control.progress) control.progress("check", 0, 1);
+        check = check_run(step, *session, *submitter);
+      }
+      result.check = check.to_json();
+      if (check.status == CheckReport::Status::failed) {
+        result.status = "failed";
+        result.failure = fmt::format("{}: the output is wrong: {}", workload.name, check.reason);
+      }
+      return pass;
+    }();
+    if (result.status == "complete" && timed.is_interrupted) result.status = "interrupted";
+    add_timed_metrics(result, timed, step);
+    result.floor_ns_per_command = floor_ns_per_command(step, placement, submit);
+    if (!request.traces) {
+      note_untraced(result, "the traced pass was left out (--no-trace)");
+    } else if (!info.computes) {
+      note_untraced(result, fmt::format("device '{}' runs nothing", info.name));
+    } else if (control.is_stopped()) {
+      note_untraced(result, "interrupted before the traced pass");
+    } else {
+      add_traced_metrics(result, device, workload, step, placement, submit, control);
+    }
+  } catch (const Error& error) {
+    if (error.fault == Fault::input) throw;
+    result.status = "failed";
+    result.failure = error.hint.empty() ? error.what() : fmt::format("{} {}", error.what(), error.hint);
+    if (result.check.empty()) {
+      CheckReport check;
+      check.reason = "the run failed before its output could be checked";
+      result.check = check.to_json();
+    }
+  }
+  return result;
+}
+
+}  // namespace weir

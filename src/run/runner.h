@@ -1,0 +1,61 @@
+// Runs one workload on one device and makes a result of it. Knows every layer below; prints nothing.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "device/device.h"
+#include "measure/result.h"
+#include "workload/workload.h"
+
+namespace weir {
+
+enum class SyncMode : std::uint8_t {
+  per_iteration,  // the host waits after each iteration; latency by the host's clock
+  end_only,       // iterations are pipelined; latency by the device's clock
+  none,           // not even warm-up is waited for; throughput only
+};
+std::string_view name_of(SyncMode mode);
+SyncMode sync_mode_named(std::string_view name);  // rejects by the name of --sync-mode
+
+// What to run. Strings are as the user typed them; run_workload() rejects what does not fit.
+struct RunRequest {
+  std::string workload;
+  int streams = 0;  // 0: the workload's recommended count
+  int iterations = 100;
+  int warmup = 10;
+  SyncMode sync = SyncMode::per_iteration;
+  std::string submit = "inline";
+  std::string placement = "natural";
+  std::string scale;  // empty: full on a GPU, small elsewhere
+  std::string precision = "fp32";
+  std::vector<std::pair<std::string, std::string>> params;
+  std::uint64_t seed = 1;
+  bool checks_output = true;
+  bool traces = true;  // a second, traced pass for concurrency, fairness, convoy and queue switch
+};
+
+// What a caller may want to see and steer while it runs.
+struct RunControl {
+  const std::atomic<bool>* stop = nullptr;  // set: the current iteration is finished, then what there is is returned
+  std::function<void(std::string_view phase, int done, int total)> progress;
+  bool is_stopped() const { return stop != nullptr && stop->load(std::memory_order_relaxed); }
+};
+
+// Facts that every result of a session shares; collected once by the caller.
+struct RunContext {
+  std::vector<std::string> command_line;
+  Json environment = Json::object();
+};
+
+// Throws for bad requests; a run that fails later (wrong output, device error) comes back with status "failed".
+Result run_workload(Device& device, const RunRequest& request, const RunContext& context, const RunControl& control);
+
+Json to_json(const DeviceInfo& info);
+
+}  // namespace weir

@@ -1,0 +1,193 @@
+#include "run/sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "measure/scaling.h"
+#include "run/metrics.h"
+#include "stream/placement.h"
+#include "stream/submitter.h"
+#include "weir_build.h"
+
+namespace weir {
+namespace {
+
+// A point of the sweep: submit names are canonical ("threads:4"), as in results.
+struct Point {
+  int streams;
+  std::string submit;
+};
+
+std::vector<Point> points_of(const SweepRequest& request) {
+  const Workload& workload = workload_named(request.run.workload);
+  std::vector<Point> points;
+  for (const std::string& submit : request.submits) {
+    for (const int streams : request.streams) {
+      if (streams < workload.streams.min || streams > workload.streams.max)
+        reject(fmt::format("--streams {}: {} runs on {} to {} streams", streams, workload.name, workload.streams.min,
+                           workload.streams.max));
+      Point point{streams, parse_submit(submit, streams).name};
+      // threads and threads:1 are one point on one stream.
+      const bool is_known = std::any_of(points.begin(), points.end(), [&](const Point& other) {
+        return other.streams == point.streams && other.submit == point.submit;
+      });
+      if (!is_known) points.push_back(std::move(point));
+    }
+  }
+  return points;
+}
+
+// What a resumed sweep must have in common with the file, so that its points are comparable.
+Json settings_of(const Device& device, const SweepRequest& request) {
+  const RunRequest& run = request.run;
+  const DeviceInfo info = device.info();
+  const Scale scale = run.scale.empty() ? (info.is_gpu ? Scale::full : Scale::small) : scale_named(run.scale);
+  const Params params(workload_named(run.workload).params, scale, run.params);
+  Json settings = Json::object();
+  settings["workload"] = run.workload;
+  settings["device"] = info.name;
+  settings["model"] = info.model;
+  settings["scale"] = name_of(scale);
+  settings["precision"] = run.precision;
+  settings["placement"] = run.placement;
+  settings["sync_mode"] = name_of(run.sync);
+  settings["iterations"] = run.iterations;
+  settings["warmup"] = run.warmup;
+  settings["seed"] = run.seed;
+  settings["parameters"] = Json::object();
+  for (const auto& [name, value] : params.values()) settings["parameters"][name] = to_string(value);
+  return settings;
+}
+
+Json results_to_keep(const SweepRequest& request, const Json& settings) {
+  std::error_code status;
+  if (!request.resumes || !std::filesystem::exists(request.output, status)) return Json::array();
+  const Json document = read_json(request.output);
+  const auto refuse = [&](const std::string& why) {
+    reject(fmt::format("--resume: {}: {}", request.output.string(), why), "Resume with the same flags, or choose another --output.");
+  };
+  if (!document.is_object() || document.value("schema", "") != kSweepSchema || !document.contains("settings") ||
+      !document["settings"].is_object() || !document.contains("results") || !document["results"].is_array())
+    refuse("not a sweep of this program");
+  for (const auto& [name, value] : settings.items()) {
+    const Json before = document["settings"].value(name, Json());
+    if (before != value) refuse(fmt::format("it was run with {} = {}, now it is {}", name, before.dump(), value.dump()));
+  }
+  Json kept = Json::array();
+  for (const Json& result : document["results"])
+    if (result.is_object() && result.value("status", "") != "interrupted") kept.push_back(result);
+  return kept;
+}
+
+Json floors_of(const SweepRequest& request, const std::vector<Point>& points, const Json& settings) {
+  const Workload& workload = workload_named(request.run.workload);
+  Params params(workload.params, scale_named(settings["scale"].get<std::string>()), request.run.params);
+  params.seed = request.run.seed;
+  Json floors = Json::array();
+  for (const Point& point : points) {
+    const Step step = workload.build(params, point.streams);
+    const Placement placement = place(step, request.run.placement);
+    floors.push_back({{"streams", point.streams},
+                      {"submit", point.submit},
+                      {"ns_per_command", floor_ns_per_command(step, placement, parse_submit(point.submit, point.streams))}});
+  }
+  return floors;
+}
+
+}  // namespace
+
+Json scaling_of(const Json& results, const std::string& scaling) {
+  std::map<std::string, std::vector<ScalingPoint>> by_submit;
+  for (const Json& result : results) {
+    if (result.value("status", "") == "failed") continue;
+    const Json& throughput = result["metrics"]["throughput"];
+    // threads:1, threads:2, ... are one curve: the thread count follows the stream count up to its limit.
+    const std::string submit = result["submit"].get<std::string>();
+    if (!throughput.is_null())
+      by_submit[submit.substr(0, submit.find(':'))].push_back({result["streams"].get<int>(), throughput["value"].get<double>()});
+  }
+  Json analyses = Json::object();
+  for (const auto& [submit, points] : by_submit) {
+    const ScalingAnalysis analysis = analyse_scaling(scaling_named(scaling).value_or(Scaling::grows), points);
+    Json json = Json::object();
+    json["meaning"] = analysis.meaning;
+    json["rows"] = Json::array();
+    for (const ScalingRow& row : analysis.rows)
+      json["rows"].push_back({{"streams", row.streams},
+                              {"throughput", row.throughput},
+                              {"per_stream", row.per_stream},
+                              {"speedup", row.speedup},
+                              {"efficiency", row.efficiency},
+                              {"marginal", number_or_null(row.marginal)}});
+    json["best_streams"] = analysis.best_streams;
+    json["knee"] = analysis.knee ? Json(*analysis.knee) : Json(nullptr);
+    json["knee_reason"] = analysis.knee ? Json(nullptr) : Json(analysis.knee_reason);
+    json["usl"] = nullptr;
+    json["usl_reason"] = analysis.usl ? Json(nullptr) : Json(analysis.usl_reason);
+    if (analysis.usl)
+      json["usl"] = {{"gamma", analysis.usl->gamma},
+                     {"alpha", analysis.usl->alpha},
+                     {"beta", analysis.usl->beta},
+                     {"r_squared", number_or_null(analysis.usl->r_squared)},
+                     {"peak_streams", number_or_null(analysis.usl->peak_streams)},
+                     {"peak_throughput", number_or_null(analysis.usl->peak_throughput)},
+                     {"is_peak_measured", analysis.usl->is_peak_measured}};
+    analyses[submit] = std::move(json);
+  }
+  return analyses;
+}
+
+Json run_sweep(Device& device, const SweepRequest& request, const RunContext& context, const SweepControl& control) {
+  const Workload& workload = workload_named(request.run.workload);
+  const std::vector<Point> points = points_of(request);
+  const Json settings = settings_of(device, request);
+  const Json kept = results_to_keep(request, settings);
+  check_writable(request.output, request.overwrites || request.resumes);
+
+  Json document = Json::object();
+  document["schema"] = kSweepSchema;
+  document["status"] = "interrupted";
+  document["created"] = wall_time();
+  document["weir"] = {{"version", WEIR_VERSION}, {"commit", WEIR_COMMIT}};
+  document["command_line"] = context.command_line;
+  document["workload"] = workload.name;
+  document["settings"] = settings;
+  document["floor"] = floors_of(request, points, settings);
+  document["results"] = Json::array();
+  document["scaling"] = Json::object();
+  if (control.on_floor) control.on_floor(document["floor"]);
+
+  bool is_saved = false;
+  const auto save = [&] {
+    document["scaling"] = scaling_of(document["results"], std::string(name_of(workload.scaling)));
+    write_file(request.output, document.dump(1) + "\n", request.overwrites || request.resumes || is_saved);
+    is_saved = true;
+  };
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (control.run.is_stopped()) break;
+    const Point& point = points[i];
+    const auto same = std::find_if(kept.begin(), kept.end(), [&](const Json& result) {
+      return result.value("streams", 0) == point.streams && result.value("submit", "") == point.submit;
+    });
+    const bool was_kept = same != kept.end();
+    if (was_kept) {
+      document["results"].push_back(*same);
+    } else {
+      RunRequest run = request.run;
+      run.streams = point.streams;
+      run.submit = point.submit;
+      document["results"].push_back(to_json(run_workload(device, run, context, control.run)));
+    }
+    if (control.on_point) control.on_point(document["results"].back(), i, points.size(), was_kept);
+    if (!was_kept) save();
+  }
+  if (!control.run.is_stopped()) document["status"] = "complete";
+  save();
+  return document;
+}
+
+}  // namespace weir

@@ -1,0 +1,38 @@
+// Runs a workload over stream counts and submit modes, saving each point as it ends; a killed sweep can be resumed.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "run/runner.h"
+
+namespace weir {
+
+inline constexpr const char* kSweepSchema = "weir.sweep/1";
+
+struct SweepRequest {
+  RunRequest run;  // streams and submit are taken from the lists below
+  std::vector<int> streams;
+  std::vector<std::string> submits;
+  std::filesystem::path output;
+  bool resumes = false;    // keep the points that the file has, and run the others
+  bool overwrites = false;
+};
+
+struct SweepControl {
+  RunControl run;
+  // Called after each point with its result; `index` counts from 0 to `total` - 1. `was_kept`: taken from the file.
+  std::function<void(const Json& result, std::size_t index, std::size_t total, bool was_kept)> on_point;
+  // Called once before anything runs on the device: ns per command on the null device, by point.
+  std::function<void(const Json& floor)> on_floor;
+};
+
+// Returns the `weir.sweep/1` document, which is also in `output`. Failed points are in it with status "failed".
+Json run_sweep(Device& device, const SweepRequest& request, const RunContext& context, const SweepControl& control);
+
+// The scaling analysis of a sweep document, one entry per submit mode.
+Json scaling_of(const Json& results, const std::string& scaling);
+
+}  // namespace weir

@@ -1,0 +1,69 @@
+#include "trace/queue_switch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "measure/statistics.h"
+
+namespace weir {
+namespace {
+
+std::optional<SwitchGap> gap_of(const std::vector<double>& gaps) {
+  if (gaps.size() < kFewestGaps) return std::nullopt;
+  return SwitchGap{gaps.size(), median(gaps)};
+}
+
+std::optional<double> overhead(const std::optional<SwitchGap>& between, const std::optional<SwitchGap>& within) {
+  if (!between || !within) return std::nullopt;
+  return between->median_ns - within->median_ns;
+}
+
+}  // namespace
+
+QueueSwitch queue_switch(const Timeline& timeline) {
+  QueueSwitch found;
+  if (!timeline.has_exact_gaps) {
+    found.reason = fmt::format("gaps cannot be trusted: {}", timeline.source);
+    return found;
+  }
+  std::vector<const Span*> spans;
+  for (const Span& span : timeline.spans)
+    if (span.started_ns != kNoTime && span.ended_ns != kNoTime) spans.push_back(&span);
+  std::sort(spans.begin(), spans.end(), [](const Span* a, const Span* b) { return a->started_ns < b->started_ns; });
+
+  std::vector<double> same_stream, same_queue, other_queue, unknown_queue;
+  const Span* last = nullptr;  // the command that ended last so far
+  for (const Span* span : spans) {
+    // Only pairs with nothing running in between have a gap at all.
+    if (last != nullptr && span->started_ns >= last->ended_ns && span->iteration == last->iteration) {
+      const auto gap = static_cast<double>(span->started_ns - last->ended_ns);
+      if (span->submitted_ns == kNoTime || span->submitted_ns > last->ended_ns) {
+        ++found.host_bound;
+      } else if (span->stream == last->stream) {
+        same_stream.push_back(gap);
+      } else if (span->queue == kNoQueue || last->queue == kNoQueue) {
+        unknown_queue.push_back(gap);
+      } else {
+        (span->queue == last->queue ? same_queue : other_queue).push_back(gap);
+      }
+    }
+    if (last == nullptr || span->ended_ns > last->ended_ns) last = span;
+  }
+  found.same_stream = gap_of(same_stream);
+  found.same_queue = gap_of(same_queue);
+  found.other_queue = gap_of(other_queue);
+  found.unknown_queue = gap_of(unknown_queue);
+  found.same_queue_overhead_ns = overhead(found.same_queue, found.same_stream);
+  found.other_queue_overhead_ns = overhead(found.other_queue, found.same_stream);
+  found.unknown_queue_overhead_ns = overhead(found.unknown_queue, found.same_stream);
+  if (!found.same_queue_overhead_ns && !found.other_queue_overhead_ns && !found.unknown_queue_overhead_ns)
+    found.reason = fmt::format(
+        "fewer than {} pairs of consecutive commands within and between streams with nothing else running ({} within, {} "
+        "between, {} left out because the host was late)",
+        kFewestGaps, same_stream.size(), same_queue.size() + other_queue.size() + unknown_queue.size(), found.host_bound);
+  return found;
+}
+
+}  // namespace weir

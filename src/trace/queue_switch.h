@@ -1,0 +1,33 @@
+// What it costs to go on in another stream or hardware queue, read from gaps between commands. Reads timelines only.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "measure/timeline.h"
+
+namespace weir {
+
+// Medians over pairs of consecutive commands between which nothing ran and the host was not late.
+struct SwitchGap {
+  std::size_t count = 0;
+  double median_ns = 0;
+};
+
+struct QueueSwitch {
+  std::optional<SwitchGap> same_stream;
+  std::optional<SwitchGap> same_queue;   // other stream, same hardware queue
+  std::optional<SwitchGap> other_queue;  // other stream, other hardware queue
+  std::optional<SwitchGap> unknown_queue;  // other stream, queues not known
+  // Gap between streams minus gap within a stream; nothing where either side has too few pairs.
+  std::optional<double> same_queue_overhead_ns, other_queue_overhead_ns, unknown_queue_overhead_ns;
+  std::size_t host_bound = 0;  // pairs left out because the second command was submitted after the first had ended
+  std::string reason;          // why there is nothing
+};
+
+inline constexpr std::size_t kFewestGaps = 10;
+
+QueueSwitch queue_switch(const Timeline& timeline);
+
+}  // namespace weir

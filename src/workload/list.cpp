@@ -1,0 +1,30 @@
+#include "workload/list.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/error.h"
+#include "base/options.h"
+
+namespace weir {
+
+std::span<const Workload> workloads() {
+  static const std::array kWorkloads = {
+      workload_list::hetero_kernels(),
+      workload_list::tiny_kernel_stress(),
+      workload_list::large_gemm_only(),
+  };
+  return kWorkloads;
+}
+
+const Workload& workload_named(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Workload& workload : workloads()) {
+    if (workload.name == name) return workload;
+    names.push_back(workload.name);
+  }
+  reject(fmt::format("there is no workload '{}'", name), suggestion(name, names) + " `weir list` shows them all.");
+}
+
+}  // namespace weir

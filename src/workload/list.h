@@ -1,0 +1,12 @@
+// The workloads by name, for list.cpp and for the files that define them.
+#pragma once
+
+#include "workload/workload.h"
+
+namespace weir::workload_list {
+
+Workload hetero_kernels();
+Workload tiny_kernel_stress();
+Workload large_gemm_only();
+
+}  // namespace weir::workload_list

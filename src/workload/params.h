@@ -1,0 +1,57 @@
+// A workload's parameters: what can be set, what each scale sets, what the user chose. Knows no workload.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "kernel/numeric.h"
+
+namespace weir {
+
+enum class Scale : std::uint8_t { tiny, small, full };
+
+std::string_view name_of(Scale scale);
+Scale scale_named(std::string_view name);  // rejects by the name of --scale
+
+using ParamValue = std::variant<std::int64_t, double, std::string>;
+
+// One parameter. Integers and numbers have a range; choices have a list.
+struct ParamSpec {
+  std::string name;
+  std::string help;
+  std::array<ParamValue, 3> defaults;  // by scale: tiny, small, full
+  double lowest = 0, highest = 0;
+  std::vector<std::string> choices;
+};
+
+ParamSpec integer_param(std::string name, std::string help, std::array<std::int64_t, 3> defaults, std::int64_t lowest,
+                        std::int64_t highest);
+ParamSpec choice_param(std::string name, std::string help, std::string initial, std::vector<std::string> choices);
+
+// All of a workload's parameters with a value each.
+class Params {
+ public:
+  // Defaults of `scale`, then the user's assignments. Rejects unknown names, wrong types and values out of range.
+  Params(std::span<const ParamSpec> specs, Scale scale, std::span<const std::pair<std::string, std::string>> assignments);
+
+  std::int64_t integer(std::string_view name) const;
+  const std::string& choice(std::string_view name) const;
+  const std::map<std::string, ParamValue, std::less<>>& values() const { return values_; }
+
+  Precision precision = Precision::fp32;
+  std::uint64_t seed = 1;
+
+ private:
+  std::map<std::string, ParamValue, std::less<>> values_;
+};
+
+std::string to_string(const ParamValue& value);
+
+}  // namespace weir

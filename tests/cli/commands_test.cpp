@@ -1,0 +1,298 @@
+// Drives the built binary: every command, as a new user would type it.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "base/json.h"
+#include "cli/program.h"
+
+namespace weir::testing {
+namespace {
+
+constexpr const char* kSchemas = WEIR_SOURCE_DIR "/docs/schema/";
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::vector<std::string> tiny_run(const std::string& workload, std::initializer_list<std::string> more = {}) {
+  std::vector<std::string> arguments = {"run", workload, "--device", "cpu", "--scale", "tiny", "--iterations", "5", "--warmup", "1"};
+  arguments.insert(arguments.end(), more);
+  return arguments;
+}
+
+std::size_t widest_line(const std::string& text) {
+  std::istringstream lines(text);
+  std::size_t widest = 0;
+  for (std::string line; std::getline(lines, line);) widest = std::max(widest, line.size());
+  return widest;
+}
+
+// Validates with an independent implementation of JSON Schema. Skips where python3-jsonschema is not installed.
+void expect_valid(const std::string& file, const std::string& schema) {
+  const Outcome probe = run_program({"python3", "-c", "import jsonschema"});
+  if (probe.code != 0) GTEST_SKIP() << "python3-jsonschema is not installed";
+  const Outcome outcome = run_program({"python3", "-c",
+                                       "import json,sys,jsonschema\n"
+                                       "d=json.load(open(sys.argv[1])); s=json.load(open(sys.argv[2]))\n"
+                                       "jsonschema.Draft7Validator.check_schema(s)\n"
+                                       "jsonschema.validate(d, s)\n",
+                                       file, kSchemas + schema});
+  EXPECT_EQ(outcome.code, 0) << file << "\n" << outcome.err;
+}
+
+TEST(List, ShowsWorkloadsAndDetails) {
+  const Outcome brief = weir({"list"});
+  EXPECT_EQ(brief.code, 0);
+  for (const char* name : {"hetero_kernels", "tiny_kernel_stress", "large_gemm_only"}) EXPECT_TRUE(has(brief.out, name)) << name;
+  EXPECT_LE(widest_line(brief.out), 80u);
+  const Outcome full = weir({"list", "-v", "--category", "latency_sensitive"});
+  EXPECT_TRUE(has(full.out, "recommended"));
+  EXPECT_TRUE(has(full.out, "--param"));
+  const Outcome none = weir({"list", "--category", "latency"});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_TRUE(has(none.err, "latency_sensitive")) << none.err;
+}
+
+TEST(Info, NamesDevicesAndWhatIsMissing) {
+  const Outcome outcome = weir({"info"});
+  EXPECT_EQ(outcome.code, 0);
+  for (const char* part : {"cpu", "null", "cuda", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA device code"}) EXPECT_TRUE(has(outcome.out, part)) << part;
+}
+
+TEST(Help, EveryCommandHasHelpAndTheProgramAVersion) {
+  EXPECT_EQ(weir({"--help"}).code, 0);
+  for (const char* command : {"list", "info", "run", "sweep", "run-priority", "compare"}) {
+    const Outcome outcome = weir({command, "--help"});
+    EXPECT_EQ(outcome.code, 0) << command;
+    EXPECT_TRUE(has(outcome.out, command)) << command;
+  }
+  EXPECT_TRUE(has(weir({"--version"}).out, "weir 0."));
+}
+
+TEST(Run, PrintsAtMost80ColumnsAndWritesAValidResult) {
+  const Folder folder;
+  for (const char* workload : {"hetero_kernels", "tiny_kernel_stress", "large_gemm_only"}) {
+    for (const char* submit : {"inline", "threads:2", "graph"}) {
+      const std::string file = folder / (std::string(workload) + submit + ".json");
+      const Outcome outcome = weir(tiny_run(workload, {"--submit", submit, "--output", file}));
+      ASSERT_EQ(outcome.code, 0) << outcome.err;
+      EXPECT_LE(widest_line(outcome.out.substr(0, outcome.out.find("Written"))), 80u) << outcome.out;
+      EXPECT_TRUE(has(outcome.out, "passed")) << outcome.out;
+      EXPECT_TRUE(outcome.err.empty()) << outcome.err;
+      expect_valid(file, "weir.result.1.json");
+    }
+  }
+}
+
+TEST(Run, OtherSyncModesAndDevicesAreValidToo) {
+  const Folder folder;
+  int number = 0;
+  for (const std::vector<std::string>& more : std::vector<std::vector<std::string>>{
+           {"--sync-mode", "end_only"}, {"--sync-mode", "none"}, {"--device", "null"}, {"--no-check", "--no-trace"},
+           {"--hw-queues", "2"}, {"--precision", "bf16"}, {"--placement", "serial"}, {"--param", "elements=100", "--param", "operations=2"}}) {
+    const std::string file = folder / (std::to_string(number++) + ".json");
+    std::vector<std::string> arguments = {"run", "tiny_kernel_stress", "--scale", "tiny", "--iterations", "4", "--streams", "4", "--output", file};
+    if (more[0] != "--device") arguments.insert(arguments.end(), {"--device", "cpu"});
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome outcome = weir(arguments);
+    ASSERT_EQ(outcome.code, 0) << more[0] << outcome.err;
+    expect_valid(file, "weir.result.1.json");
+  }
+  const Json skipped = read_json(folder / "3.json");
+  EXPECT_EQ(skipped["check"]["status"], "skipped");
+  EXPECT_EQ(skipped["check"]["reason"], "--no-check");
+}
+
+TEST(Run, QuietPrintsNothing) {
+  const Outcome outcome = weir(tiny_run("tiny_kernel_stress", {"--quiet"}));
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out + outcome.err, "");
+}
+
+TEST(Run, SameSeedSameData) {
+  const Folder folder;
+  for (const char* name : {"a", "b"}) weir(tiny_run("large_gemm_only", {"-o", folder / name}));
+  EXPECT_EQ(read_json(folder / "a")["check"]["worst_relative_error"], read_json(folder / "b")["check"]["worst_relative_error"]);
+}
+
+struct BadInput {
+  const char* name;
+  std::vector<std::string> arguments;
+  std::string message;
+};
+
+class BadRun : public ::testing::TestWithParam<BadInput> {};
+
+TEST_P(BadRun, ExitsTwoAndSaysWhatToDo) {
+  const Folder folder;
+  std::vector<std::string> arguments = GetParam().arguments;
+  const Outcome outcome = weir(arguments, folder.path());
+  EXPECT_EQ(outcome.code, 2) << outcome.out << outcome.err;
+  EXPECT_TRUE(has(outcome.err, GetParam().message)) << outcome.err;
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "something was written";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cli, BadRun,
+    ::testing::Values(
+        BadInput{"unknown_workload", {"run", "hetero_kernel"}, "Did you mean 'hetero_kernels'?"},
+        BadInput{"unknown_command", {"runn", "hetero_kernels"}, "weir"},
+        BadInput{"no_command", {}, "weir --help"},
+        BadInput{"zero_streams", {"run", "hetero_kernels", "--device", "cpu", "--streams", "0"}, "--streams 0"},
+        BadInput{"streams_not_a_number", {"run", "hetero_kernels", "--device", "cpu", "--streams", "many"}, "--streams many"},
+        BadInput{"too_many_streams", {"run", "hetero_kernels", "--device", "cpu", "--streams", "65"}, "2 to 64"},
+        BadInput{"several_streams", {"run", "hetero_kernels", "--device", "cpu", "--streams", "2,4"}, "weir sweep"},
+        BadInput{"unknown_parameter", {"run", "hetero_kernels", "--device", "cpu", "--param", "sice=4"}, "'size'"},
+        BadInput{"wrong_type", {"run", "hetero_kernels", "--device", "cpu", "--param", "size=big"}, "whole number"},
+        BadInput{"parameter_out_of_range", {"run", "hetero_kernels", "--device", "cpu", "--param", "size=0"}, "out of range"},
+        BadInput{"no_assignment", {"run", "hetero_kernels", "--device", "cpu", "--param", "size"}, "--param name=value"},
+        BadInput{"unknown_device", {"run", "hetero_kernels", "--device", "gpu"}, "--device gpu"},
+        BadInput{"absent_device", {"run", "hetero_kernels", "--device", "cuda:37"}, "cuda:37"},
+        BadInput{"bad_index", {"run", "hetero_kernels", "--device", "cpu:x"}, "cpu:x"},
+        BadInput{"unknown_precision", {"run", "hetero_kernels", "--device", "cpu", "--precision", "fp7"}, "--precision fp7"},
+        BadInput{"unknown_sync", {"run", "hetero_kernels", "--device", "cpu", "--sync-mode", "per_itera"}, "per_iteration"},
+        BadInput{"unknown_submit", {"run", "hetero_kernels", "--device", "cpu", "--submit", "thread"}, "threads"},
+        BadInput{"unknown_placement", {"run", "hetero_kernels", "--device", "cpu", "--placement", "serail"}, "serial"},
+        BadInput{"unknown_scale", {"run", "hetero_kernels", "--device", "cpu", "--scale", "large"}, "tiny, small or full"},
+        BadInput{"zero_iterations", {"run", "hetero_kernels", "--device", "cpu", "--iterations", "0"}, "--iterations 0"},
+        BadInput{"negative_warmup", {"run", "hetero_kernels", "--device", "cpu", "--warmup", "-1"}, "--warmup"},
+        BadInput{"too_large", {"run", "large_gemm_only", "--device", "cpu", "--param", "size=65536", "--streams", "64"}, "GiB"},
+        BadInput{"output_folder_absent", {"run", "hetero_kernels", "--device", "cpu", "-o", "absent/x.json"}, "does not exist"},
+        BadInput{"zero_queues", {"run", "hetero_kernels", "--device", "cpu", "--hw-queues", "0"}, "--hw-queues 0"},
+        BadInput{"sweep_range", {"sweep", "hetero_kernels", "--device", "cpu", "--streams", "1..128:x2"}, "out of range"},
+        BadInput{"unknown_class", {"run-priority", "P7"}, "P0, P1, P2, P3 or all"},
+        BadInput{"compare_absent", {"compare", "--baseline", "no.json", "--test", "no.json"}, "no.json"}),
+    [](const ::testing::TestParamInfo<BadInput>& parameter) { return parameter.param.name; });
+
+TEST(Run, NeverOverwritesWithoutForce) {
+  const Folder folder;
+  const std::string file = folder / "kept.json";
+  std::ofstream(file) << "precious";
+  const Outcome refused = weir(tiny_run("tiny_kernel_stress", {"-o", file}));
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(has(refused.err, "--force")) << refused.err;
+  std::string text;
+  std::getline(std::ifstream(file), text);
+  EXPECT_EQ(text, "precious");
+  EXPECT_EQ(weir(tiny_run("tiny_kernel_stress", {"-o", file, "--force"})).code, 0);
+  EXPECT_EQ(read_json(file)["schema"], "weir.result/1");
+}
+
+TEST(Run, ReadOnlyFolderIsRefusedBeforeAnythingRuns) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write anywhere";
+  const Folder folder;
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+  EXPECT_EQ(weir(tiny_run("tiny_kernel_stress", {"-o", folder / "x.json"})).code, 2);
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
+}
+
+TEST(RunPriority, WritesOneFilePerWorkload) {
+  const Folder folder;
+  const Outcome outcome = weir({"run-priority", "P0", "--device", "cpu", "--scale", "tiny", "--iterations", "3", "--streams", "1,2,4",
+                                "--output-dir", folder / "results"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* name : {"hetero_kernels", "tiny_kernel_stress", "large_gemm_only"}) {
+    const std::string file = folder / ("results/" + std::string(name) + ".json");
+    expect_valid(file, "weir.sweep.1.json");
+    // hetero_kernels needs two streams: the count of one is left out for it.
+    EXPECT_EQ(read_json(file)["results"].size(), std::string(name) == "hetero_kernels" ? 2u : 3u);
+  }
+  EXPECT_EQ(weir({"run-priority", "P0", "--device", "cpu", "--output-dir", folder / "results"}).code, 2);
+}
+
+std::vector<std::string> sweep_arguments(const std::string& file, const std::string& iterations) {
+  return {"sweep", "tiny_kernel_stress", "--device", "cpu", "--scale", "tiny", "--iterations", iterations, "--streams", "1..16:x2",
+          "--submit", "inline,graph", "--no-trace", "--output", file};
+}
+
+TEST(Sweep, SurvivesAKillAndRepeatsNothing) {
+  const Folder folder;
+  const std::string file = folder / "sweep.json";
+  // Long enough per point that the kill comes in the middle, whatever the machine.
+  const pid_t child = start_weir(sweep_arguments(file, "4000"), folder.path());
+  for (int i = 0; i < 600 && !std::filesystem::exists(file); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ::kill(child, SIGKILL);
+  EXPECT_EQ(wait_for(child), 128 + SIGKILL);
+  ASSERT_TRUE(std::filesystem::exists(file));
+  const Json before = read_json(file);  // never half written
+  EXPECT_EQ(before["status"], "interrupted");
+  ASSERT_LT(before["results"].size(), 10u);
+
+  std::vector<std::string> again = sweep_arguments(file, "4000");
+  EXPECT_EQ(weir(again).code, 2) << "without --resume the file is in the way";
+  again.push_back("--resume");
+  const Outcome outcome = weir(again);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(has(outcome.out, "(kept)"));
+  const Json after = read_json(file);
+  EXPECT_EQ(after["status"], "complete");
+  ASSERT_EQ(after["results"].size(), 10u);
+  for (std::size_t i = 0; i < before["results"].size(); ++i) EXPECT_EQ(after["results"][i], before["results"][i]);
+  expect_valid(file, "weir.sweep.1.json");
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    EXPECT_TRUE(entry.path() == file || entry.path().extension() == ".tmp") << entry.path();
+}
+
+TEST(Sweep, CtrlCSavesWhatThereIs) {
+  const Folder folder;
+  const std::string file = folder / "sweep.json";
+  const pid_t child = start_weir(sweep_arguments(file, "4000"), folder.path());
+  for (int i = 0; i < 600 && !std::filesystem::exists(file); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ::kill(child, SIGINT);
+  EXPECT_EQ(wait_for(child), 130);
+  const Json sweep = read_json(file);
+  EXPECT_EQ(sweep["status"], "interrupted");
+  EXPECT_GE(sweep["results"].size(), 1u);
+}
+
+TEST(Run, CtrlCSavesWhatThereIs) {
+  const Folder folder;
+  const std::string file = folder / "run.json";
+  const pid_t child = start_weir({"run", "large_gemm_only", "--device", "cpu", "--iterations", "1000000", "--output", file}, folder.path());
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  ::kill(child, SIGINT);
+  EXPECT_EQ(wait_for(child), 130);
+  const Json result = read_json(file);
+  EXPECT_EQ(result["status"], "interrupted");
+  EXPECT_GE(result["samples"]["latency_ns"].size(), 1u);
+  EXPECT_LT(result["samples"]["latency_ns"].size(), 1000000u);
+  expect_valid(file, "weir.result.1.json");
+}
+
+TEST(Compare, SameRunIsTheSame) {
+  const Folder folder;
+  ASSERT_EQ(weir({"run", "tiny_kernel_stress", "--device", "cpu", "--scale", "tiny", "--iterations", "40", "-o", folder / "a.json"}).code, 0);
+  const Outcome same = weir({"compare", "--baseline", folder / "a.json", "--test", folder / "a.json"});
+  EXPECT_EQ(same.code, 0) << same.out;
+
+  // A copy whose every sample is twice as long is slower for certain.
+  Json slow = read_json(folder / "a.json");
+  for (const char* list : {"latency_ns", "interval_ns"})
+    for (Json& sample : slow["samples"][list]) sample = sample.get<std::int64_t>() * 2;
+  write_file(folder / "slow.json", slow.dump(), false);
+  EXPECT_EQ(weir({"compare", "--baseline", folder / "a.json", "--test", folder / "slow.json"}).code, 3);
+  EXPECT_EQ(weir({"compare", "--baseline", folder / "slow.json", "--test", folder / "a.json"}).code, 0);
+  for (const char* format : {"text", "markdown", "json"}) {
+    const Outcome outcome = weir({"compare", "--baseline", folder / "a.json", "--test", folder / "slow.json", "--format", format});
+    EXPECT_EQ(outcome.code, 3);
+    EXPECT_TRUE(has(outcome.out, "slower")) << outcome.out;
+  }
+}
+
+TEST(Compare, ReadsAortaAndRefusesTheRest) {
+  const Folder folder;
+  std::ofstream(folder / "aorta.json") << R"({"workload_name": "tiny_kernel_stress", "stream_count": 4, "throughput": 1000.0,
+    "latency_ms": {"p50": 1.0, "p95": 1.1, "p99": 1.2}, "iteration_times_ms": [1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0]})";
+  EXPECT_EQ(weir({"compare", "--baseline", folder / "aorta.json", "--test", folder / "aorta.json"}).code, 0);
+  std::ofstream(folder / "cut.json") << R"({"schema": "weir.result/1", "stre)";
+  std::ofstream(folder / "foreign.json") << R"({"hello": "world"})";
+  for (const char* bad : {"cut.json", "foreign.json"})
+    EXPECT_EQ(weir({"compare", "--baseline", folder / "aorta.json", "--test", folder / bad}).code, 2) << bad;
+}
+
+}  // namespace
+}  // namespace weir::testing

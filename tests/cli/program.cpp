@@ -1,0 +1,87 @@
+#include "cli/program.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+namespace weir::testing {
+namespace {
+
+pid_t start(const std::vector<std::string>& command, const std::filesystem::path& folder, const std::string& out,
+            const std::string& err) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child < 0) throw std::runtime_error("fork failed");
+  if (child == 0) {
+    const int in = ::open("/dev/null", O_RDONLY);
+    const int to_out = ::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const int to_err = ::open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (in < 0 || to_out < 0 || to_err < 0 || ::chdir(folder.c_str()) != 0) ::_exit(126);
+    ::dup2(in, STDIN_FILENO);
+    ::dup2(to_out, STDOUT_FILENO);
+    ::dup2(to_err, STDERR_FILENO);
+    ::execvp(arguments[0], arguments.data());
+    ::_exit(127);
+  }
+  return child;
+}
+
+std::string content(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> with_binary(const std::vector<std::string>& arguments) {
+  std::vector<std::string> command = {WEIR_BINARY};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
+}  // namespace
+
+int wait_for(pid_t process) {
+  int status = 0;
+  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+Outcome run_program(const std::vector<std::string>& command, const std::filesystem::path& folder) {
+  const Folder kept;
+  Outcome outcome;
+  outcome.code = wait_for(start(command, folder, kept / "out", kept / "err"));
+  outcome.out = content(kept / "out");
+  outcome.err = content(kept / "err");
+  return outcome;
+}
+
+Outcome weir(const std::vector<std::string>& arguments, const std::filesystem::path& folder) {
+  return run_program(with_binary(arguments), folder);
+}
+
+pid_t start_weir(const std::vector<std::string>& arguments, const std::filesystem::path& folder) {
+  return start(with_binary(arguments), folder, "/dev/null", "/dev/null");
+}
+
+Folder::Folder() {
+  std::string name = (std::filesystem::temp_directory_path() / "weir_cli_XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
+  path_ = name;
+}
+
+Folder::~Folder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace weir::testing

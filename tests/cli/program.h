@@ -1,0 +1,39 @@
+// Runs the built binary as a user would, and keeps what it said.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace weir::testing {
+
+struct Outcome {
+  int code = -1;  // exit code, or 128 + signal
+  std::string out, err;
+};
+
+// Arguments go to the program as they are: no shell in between.
+Outcome run_program(const std::vector<std::string>& command, const std::filesystem::path& folder = ".");
+Outcome weir(const std::vector<std::string>& arguments, const std::filesystem::path& folder = ".");
+
+// Starts the binary without waiting; `wait_for` returns its exit code, or 128 + signal.
+pid_t start_weir(const std::vector<std::string>& arguments, const std::filesystem::path& folder);
+int wait_for(pid_t process);
+
+// An empty folder that goes away with the object.
+class Folder {
+ public:
+  Folder();
+  ~Folder();
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::filesystem::path path() const { return path_; }
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace weir::testing

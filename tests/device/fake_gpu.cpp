@@ -1,0 +1,190 @@
+// Streams, events and captures of the fake GPU: what runs when.
+#include <algorithm>
+
+#include "device/fake_gpu_state.h"
+#include "kernel/random.h"
+
+namespace weir::fake_gpu {
+
+State& state() {
+  static State kState;
+  return kState;
+}
+
+namespace {
+
+std::uint32_t draw(std::size_t below) {
+  State& s = state();
+  return random_bits(s.settings.seed, ++s.steps) % static_cast<std::uint32_t>(below);
+}
+
+int execute(Operation& operation) {
+  State& s = state();
+  s.now_ms += 0.001;
+  if (operation.kind == Operation::Kind::record) {
+    operation.event->done = std::max(operation.event->done, operation.version);
+    operation.event->time_ms = s.now_ms;
+    return 0;
+  }
+  return operation.kind == Operation::Kind::work ? operation.work() : 0;
+}
+
+// Advances some stream by one operation; false if none can.
+bool advance(std::vector<std::deque<Operation>*>& queues, const std::function<bool(const Operation&)>& is_ready,
+             int& result) {
+  std::vector<std::deque<Operation>*> ready;
+  for (auto* queue : queues)
+    if (!queue->empty() && is_ready(queue->front())) ready.push_back(queue);
+  if (ready.empty()) return false;
+  std::deque<Operation>& chosen = *ready[draw(ready.size())];
+  Operation operation = std::move(chosen.front());
+  chosen.pop_front();
+  if (const int failed = execute(operation); failed != 0 && result == 0) result = failed;
+  return true;
+}
+
+// Runs what was submitted, in an order of chance, until `is_enough`.
+int run_until(const std::function<bool()>& is_enough) {
+  State& s = state();
+  while (!is_enough()) {
+    std::vector<std::deque<Operation>*> queues;
+    for (GpuStream stream : s.streams) queues.push_back(&stream->pending);
+    int result = 0;
+    const auto is_ready = [](const Operation& o) {
+      return o.kind != Operation::Kind::wait || o.event->done >= o.version;
+    };
+    if (!advance(queues, is_ready, result)) return kDeadlock;
+    if (result != 0) s.broken = result;
+    if (s.broken != 0) return s.broken;
+  }
+  return s.broken;
+}
+
+}  // namespace
+
+// A graph's launch: its own streams and events, again in an order of chance.
+int run_graph(const Capture& capture) {
+  std::map<GpuStream, std::deque<Operation>> streams;
+  for (const auto& [stream, operation] : capture.operations) streams[stream].push_back(operation);
+  std::map<GpuEvent, std::uint64_t> done;
+  std::vector<std::deque<Operation>*> queues;
+  for (auto& [stream, queue] : streams) {
+    for (Operation& operation : queue) {
+      if (operation.kind != Operation::Kind::record) continue;
+      GpuEvent const event = operation.event;
+      const std::uint64_t version = operation.version;
+      operation.kind = Operation::Kind::work;
+      operation.work = [&done, event, version] { return done[event] = std::max(done[event], version), 0; };
+    }
+    queues.push_back(&queue);
+  }
+  int result = 0;
+  const auto is_ready = [&](const Operation& o) {
+    return o.kind != Operation::Kind::wait || done[o.event] >= o.version;
+  };
+  while (advance(queues, is_ready, result)) {
+  }
+  for (const auto* queue : queues)
+    if (!queue->empty()) return kDeadlock;
+  return result;
+}
+
+int enqueue(GpuStream stream, Operation operation) {
+  State& s = state();
+  if (s.broken != 0) return s.broken;
+  if (!s.streams.contains(stream)) return kInvalid;
+  if (stream->capture != nullptr) {
+    if (stream != s.origin) stream->capture->open.insert(stream);
+    stream->capture->operations.emplace_back(stream, std::move(operation));
+  } else {
+    stream->pending.push_back(std::move(operation));
+    // Some work is done while more is submitted, as on a real device.
+    if (draw(4) == 0) {
+      std::vector<std::deque<Operation>*> queues;
+      for (GpuStream other : s.streams) queues.push_back(&other->pending);
+      int result = 0;
+      advance(
+          queues, [](const Operation& o) { return o.kind != Operation::Kind::wait || o.event->done >= o.version; },
+          result);
+      if (result != 0) s.broken = result;
+    }
+  }
+  return 0;
+}
+
+int enqueue_work(GpuStream stream, std::function<int()> work) {
+  return enqueue(stream, {Operation::Kind::work, std::move(work), nullptr, 0});
+}
+
+int event_record(GpuEvent event, GpuStream stream) {
+  const Lock lock(state().mutex);
+  event->is_captured = stream->capture != nullptr;
+  return enqueue(stream, {Operation::Kind::record, {}, event, ++event->recorded});
+}
+
+int stream_wait(GpuStream stream, GpuEvent event, unsigned) {
+  const Lock lock(state().mutex);
+  State& s = state();
+  if (event->recorded == 0) return 0;  // never recorded: a no-op, as on a real device
+  if (event->is_captured && s.capture != nullptr) {
+    stream->capture = s.capture.get();
+    if (stream == s.origin) {
+      // What the origin waits for is joined, if it was the last thing in its stream.
+      for (GpuStream other : std::set(s.capture->open)) {
+        const auto last = std::find_if(s.capture->operations.rbegin(), s.capture->operations.rend(),
+                                       [&](const auto& each) { return each.first == other; });
+        if (last->second.event == event && last->second.version == event->recorded) s.capture->open.erase(other);
+      }
+    }
+  }
+  return enqueue(stream, {Operation::Kind::wait, {}, event, event->recorded});
+}
+
+int stream_synchronize(GpuStream stream) {
+  const Lock lock(state().mutex);
+  return run_until([&] { return stream->pending.empty(); });
+}
+
+int synchronize() {
+  const Lock lock(state().mutex);
+  return run_until([&] {
+    return std::all_of(state().streams.begin(), state().streams.end(), [](const auto& each) { return each->pending.empty(); });
+  });
+}
+
+int event_synchronize(GpuEvent event) {
+  const Lock lock(state().mutex);
+  return run_until([&] { return event->done >= event->recorded; });
+}
+
+int event_elapsed(float* milliseconds, GpuEvent from, GpuEvent to) {
+  const Lock lock(state().mutex);
+  if (state().broken != 0) return state().broken;
+  if (!from->has_timing || !to->has_timing || from->recorded == 0 || to->recorded == 0) return kInvalid;
+  if (from->done < from->recorded || to->done < to->recorded) return kNotReady;
+  *milliseconds = static_cast<float>(to->time_ms - from->time_ms);
+  return 0;
+}
+
+int capture_begin(GpuStream stream, int) {
+  const Lock lock(state().mutex);
+  State& s = state();
+  s.capture = std::make_unique<Capture>();
+  s.origin = stream;
+  stream->capture = s.capture.get();
+  return 0;
+}
+
+int capture_end(GpuStream stream, GpuGraph* graph) {
+  const Lock lock(state().mutex);
+  State& s = state();
+  if (stream != s.origin) return kInvalid;
+  for (GpuStream each : s.streams) each->capture = nullptr;
+  const std::unique_ptr<Capture> capture = std::move(s.capture);
+  if (!capture->open.empty()) return kUnjoined;
+  *graph = new GpuGraphHandle{std::move(*capture)};
+  ++s.graphs;
+  return 0;
+}
+
+}  // namespace weir::fake_gpu

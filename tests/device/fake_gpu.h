@@ -1,0 +1,34 @@
+// A GPU made of nothing: fills the function table with streams that run on nobody's clock but in the most awkward order
+// that events allow, so that a missing wait shows. Knows CUDA's rules of streams, events and capture.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "device/gpu_api.h"
+
+namespace weir::fake_gpu {
+
+struct Settings {
+  std::uint64_t seed = 1;                  // of the order in which streams advance
+  std::uint64_t memory_bytes = 256 << 20;  // of the device
+  int device_count = 1;
+  bool has_graphs = true;
+  bool has_blas = true;
+  int fail_launch = -1;  // this launch (counted from 0) is refused ...
+  int fail_run = -1;     // this kernel (counted from 0) fails while it runs, and everything after it ...
+  int error = 700;       // ... with this number
+};
+
+// Starts over. Everything made before must be gone.
+void reset(const Settings& settings);
+const GpuApi& api();
+
+// Things made and not given back, in words; empty if there are none.
+std::string leaks();
+// Kernel launches accepted so far.
+int launches();
+// Priorities of the streams made since reset(), in order.
+const std::vector<int>& priorities();
+
+}  // namespace weir::fake_gpu

@@ -1,0 +1,112 @@
+// The fake GPU's inside, shared by its two halves: fake_gpu.cpp runs streams, fake_gpu_table.cpp fills the table.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "device/fake_gpu.h"
+
+namespace weir {
+
+// The opaque handles of the table are these.
+struct GpuEventHandle {
+  std::uint64_t recorded = 0;  // version of the last record call
+  std::uint64_t done = 0;      // version that has been reached
+  double time_ms = 0;
+  bool has_timing = true;
+  bool is_captured = false;  // last recorded while capturing
+};
+struct GpuStreamHandle;
+struct GpuFunctionHandle {
+  const Kernel* kernel = nullptr;
+  ElementType type = ElementType::f32;
+  long long lean_op = 0;  // of a lean chain body, as chain_ops packs it
+};
+struct GpuContextHandle {};
+struct GpuModuleHandle {};
+struct GpuBlasHandleHandle {
+  GpuStream stream = nullptr;
+};
+
+namespace fake_gpu {
+
+// One thing in a stream: work, or a record (event with version), or a wait for one.
+struct Operation {
+  enum class Kind { work, record, wait } kind = Kind::work;
+  std::function<int()> work;
+  GpuEvent event = nullptr;
+  std::uint64_t version = 0;
+};
+
+struct Capture {
+  std::vector<std::pair<GpuStream, Operation>> operations;
+  std::set<GpuStream> open;  // forked and not joined; the origin is not in it
+};
+
+}  // namespace fake_gpu
+
+struct GpuStreamHandle {
+  std::deque<fake_gpu::Operation> pending;
+  fake_gpu::Capture* capture = nullptr;
+};
+struct GpuGraphHandle {
+  fake_gpu::Capture capture;
+};
+struct GpuGraphExecHandle {
+  fake_gpu::Capture capture;
+};
+
+namespace fake_gpu {
+
+inline constexpr int kInvalid = 1, kOutOfMemory = 2, kNoDevice = 100, kBadDevice = 101, kNotReady = 600,
+                     kDeadlock = 999;
+inline constexpr int kUnjoined = 904;
+
+struct State {
+  Settings settings;
+  std::mutex mutex;
+  std::uint64_t steps = 0;
+  double now_ms = 0;
+  int broken = 0;  // an error that sticks
+  int launches = 0, runs = 0;
+  std::vector<int> priorities;
+  std::uint64_t used_bytes = 0;
+  std::map<void*, std::size_t> memory, host_memory;
+  std::set<GpuStream> streams;
+  std::set<GpuEvent> events;
+  std::map<std::string, std::unique_ptr<GpuFunctionHandle>> functions;
+  std::map<GpuEvent, Capture*> captured_by;
+  std::unique_ptr<Capture> capture;
+  GpuStream origin = nullptr;
+  int contexts = 0, modules = 0, graphs = 0, execs = 0, handles = 0;
+  GpuContextHandle context;
+  GpuModuleHandle module;
+};
+
+State& state();
+using Lock = std::lock_guard<std::mutex>;
+
+// Puts an operation into a stream, or into the capture that the stream takes part in. The lock is held.
+int enqueue(GpuStream stream, Operation operation);
+int enqueue_work(GpuStream stream, std::function<int()> work);
+// Runs a captured graph to its end.
+int run_graph(const Capture& capture);
+
+// Entries of the table.
+int event_record(GpuEvent event, GpuStream stream);
+int stream_wait(GpuStream stream, GpuEvent event, unsigned flags);
+int stream_synchronize(GpuStream stream);
+int synchronize();
+int event_synchronize(GpuEvent event);
+int event_elapsed(float* milliseconds, GpuEvent from, GpuEvent to);
+int capture_begin(GpuStream stream, int mode);
+int capture_end(GpuStream stream, GpuGraph* graph);
+
+}  // namespace fake_gpu
+}  // namespace weir

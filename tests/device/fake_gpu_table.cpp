@@ -1,0 +1,269 @@
+// The fake GPU's function table: memory, kernels by name, BLAS, and how to start over.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "device/fake_gpu_state.h"
+#include "kernel/chain.h"
+
+namespace weir::fake_gpu {
+namespace {
+
+int run_kernel(const Kernel& kernel, const KernelShape& shape, void* const* operands) {
+  State& s = state();
+  if (s.runs++ == s.settings.fail_run) return s.settings.error;
+  KernelCall call{shape, {}};
+  std::copy_n(operands, kMaxOperands, call.operands.begin());
+  kernel.reference(call);
+  return 0;
+}
+
+Precision precision_of(ElementType type) {
+  return type == ElementType::f16 ? Precision::fp16 : type == ElementType::bf16 ? Precision::bf16 : Precision::fp32;
+}
+
+int launch(GpuFunction function, unsigned grid, unsigned, unsigned, unsigned block, unsigned, unsigned, unsigned,
+           GpuStream stream, void** parameters, void**) {
+  const Lock lock(state().mutex);
+  State& s = state();
+  if (s.launches++ == s.settings.fail_launch) return s.settings.error;
+  if (grid == 0 || block == 0 || block > 1024) return kInvalid;
+  KernelArguments arguments{};
+  // Copied now: the caller may change them at once.
+  if (function->lean_op == 0) {
+    std::memcpy(&arguments, parameters[0], sizeof arguments);
+  } else {
+    ElementArguments lean;
+    std::memcpy(&lean, parameters[0], sizeof lean);
+    std::copy_n(lean.operands, 2, arguments.operands);
+    std::copy_n(lean.scalars, 2, arguments.scalars);
+    arguments.dims[0] = lean.count;
+    arguments.dims[1] = function->lean_op;
+  }
+  KernelShape shape{.type = function->type, .precision = precision_of(function->type)};
+  std::copy_n(arguments.dims, kMaxDims, shape.dims.begin());
+  std::copy_n(arguments.scalars, kMaxScalars, shape.scalars.begin());
+  return enqueue_work(
+      stream, [function, shape, arguments] { return run_kernel(*function->kernel, shape, arguments.operands); });
+}
+
+// The operation of a lean chain body, by its name without the type; 0 for every other body.
+long long lean_op(std::string_view body) {
+  constexpr std::pair<std::string_view, ChainOp> kBodies[] = {{"weir_chain_mul", ChainOp::mul},
+                                                              {"weir_chain_add", ChainOp::add},
+                                                              {"weir_chain_abs", ChainOp::abs},
+                                                              {"weir_chain_clamp", ChainOp::clamp}};
+  for (const auto& [name, op] : kBodies)
+    if (name == body) return chain_ops({op});
+  return 0;
+}
+
+// weir_layer_norm_bf16, weir_chain_mul_f32
+int function_get(GpuFunction* function, GpuModule, const char* name) {
+  const Lock lock(state().mutex);
+  const std::string text = name;
+  for (const Kernel& kernel : kernels()) {
+    for (const ElementType type : {ElementType::f32, ElementType::f16, ElementType::bf16, ElementType::i32}) {
+      const std::string suffix = fmt::format("_{}", name_of(type));
+      if (!text.ends_with(suffix) || kernel.geometry == nullptr) continue;
+      const std::string body = text.substr(0, text.size() - suffix.size());
+      const long long op = kernel.name == "chain" ? lean_op(body) : 0;
+      if (op == 0 && body != fmt::format("weir_{}", kernel.name)) continue;
+      auto& known = state().functions[text];
+      if (known == nullptr) known = std::make_unique<GpuFunctionHandle>(GpuFunctionHandle{&kernel, type, op});
+      *function = known.get();
+      return 0;
+    }
+  }
+  return 500;
+}
+
+int copy(void* to, const void* from, std::size_t bytes, GpuStream stream) {
+  const Lock lock(state().mutex);
+  return enqueue_work(stream, [=] { return std::memcpy(to, from, bytes), 0; });
+}
+
+template <class T>
+int fill(GpuPointer to, T value, std::size_t count, GpuStream stream) {
+  const Lock lock(state().mutex);
+  return enqueue_work(stream, [=] { return std::fill_n(reinterpret_cast<T*>(to), count, value), 0; });
+}
+
+int allocate(std::map<void*, std::size_t>& kept, void** pointer, std::size_t bytes) {
+  *pointer = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  kept[*pointer] = bytes;
+  return 0;
+}
+
+int release(std::map<void*, std::size_t>& kept, void* pointer) {
+  if (kept.erase(pointer) == 0) return kInvalid;
+  std::free(pointer);
+  return 0;
+}
+
+const GpuBlas* blas(std::string* reason) {
+  static const GpuBlas kBlas = [] {
+    GpuBlas blas{};
+    blas.create = [](GpuBlasHandle* handle) { return *handle = new GpuBlasHandleHandle, ++state().handles, 0; };
+    blas.destroy = [](GpuBlasHandle handle) { return delete handle, --state().handles, 0; };
+    blas.set_stream = [](GpuBlasHandle handle, GpuStream stream) { return handle->stream = stream, 0; };
+    blas.set_workspace = [](GpuBlasHandle, GpuPointer, std::size_t) { return 0; };
+    blas.gemm = [](GpuBlasHandle handle, const GpuGemm& gemm) {
+      const Lock lock(state().mutex);
+      const KernelShape shape{
+          .type = gemm.type,
+          .precision = gemm.precision,
+          .dims = {gemm.m, gemm.n, gemm.k, (gemm.transposes_a ? 1 : 0) + (gemm.transposes_b ? 2 : 0)},
+          .scalars = {gemm.alpha, gemm.beta}};
+      std::array<void*, kMaxOperands> operands{reinterpret_cast<void*>(gemm.a), reinterpret_cast<void*>(gemm.b),
+                                               reinterpret_cast<void*>(gemm.c)};
+      return enqueue_work(handle->stream,
+                          [=] { return run_kernel(kernel(kernel_named("gemm")), shape, operands.data()); });
+    };
+    blas.describe = [](int result) { return fmt::format("fake BLAS status {}", result); };
+    return blas;
+  }();
+  if (state().settings.has_blas) return &kBlas;
+  *reason = "there is no fake BLAS";
+  return nullptr;
+}
+
+GpuApi make_api() {
+  GpuApi api;
+  api.backend = "fake";
+  api.vendor_name = "fake";
+  api.queues_reason = "there are none";
+  api.device_count = [](int* count) { return *count = state().settings.device_count, *count == 0 ? kNoDevice : 0; };
+  api.driver_version = [](int* version) { return *version = 1, 0; };
+  api.format_version = [](int version) { return fmt::format("fake {}", version); };
+  api.describe = [](int result) { return fmt::format("fake error {}", result); };
+  api.is_lost = [](int result) { return result == 700; };
+  api.facts = [](int, GpuFacts* facts) {
+    *facts = {.model = "fake",
+              .bus_id = "",
+              .multiprocessors = 4,
+              .copy_engines = 1,
+              .memory_bytes = state().settings.memory_bytes,
+              .has_fp16 = true,
+              .blas_workspace_bytes = 4 << 20};
+    return 0;
+  };
+  api.context_retain = [](GpuContext* context, int index) {
+    if (index >= state().settings.device_count) return kBadDevice;
+    return *context = &state().context, ++state().contexts, 0;
+  };
+  api.context_release = [](int) { return --state().contexts, 0; };
+  api.context_set_current = [](GpuContext) { return 0; };
+  api.priority_range = [](int* least, int* greatest) { return *least = 0, *greatest = -5, 0; };
+
+  api.memory_info = [](std::size_t* free, std::size_t* total) {
+    *total = state().settings.memory_bytes;
+    *free = *total - state().used_bytes;
+    return 0;
+  };
+  api.memory_allocate = [](GpuPointer* pointer, std::size_t bytes) {
+    State& s = state();
+    if (s.used_bytes + bytes > s.settings.memory_bytes) return kOutOfMemory;
+    s.used_bytes += bytes;
+    return allocate(s.memory, reinterpret_cast<void**>(pointer), bytes);
+  };
+  api.memory_free = [](GpuPointer pointer) {
+    State& s = state();
+    s.used_bytes -= s.memory[reinterpret_cast<void*>(pointer)];
+    return release(s.memory, reinterpret_cast<void*>(pointer));
+  };
+  api.host_allocate = [](void** pointer, std::size_t bytes, unsigned) {
+    return allocate(state().host_memory, pointer, bytes);
+  };
+  api.host_free = [](void* pointer) { return release(state().host_memory, pointer); };
+  api.copy_to_device = [](GpuPointer to, const void* from, std::size_t bytes, GpuStream stream) {
+    return copy(reinterpret_cast<void*>(to), from, bytes, stream);
+  };
+  api.copy_to_host = [](void* to, GpuPointer from, std::size_t bytes, GpuStream stream) {
+    return copy(to, reinterpret_cast<void*>(from), bytes, stream);
+  };
+  api.copy_on_device = api.copy_any = [](GpuPointer to, GpuPointer from, std::size_t bytes, GpuStream stream) {
+    return copy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes, stream);
+  };
+  api.set_16 = fill<unsigned short>;
+  api.set_32 = fill<unsigned>;
+
+  api.stream_create = [](GpuStream* stream, unsigned, int priority) {
+    state().priorities.push_back(priority);
+    return *stream = new GpuStreamHandle, state().streams.insert(*stream), 0;
+  };
+  api.stream_destroy = [](GpuStream stream) { return state().streams.erase(stream), delete stream, 0; };
+  api.stream_synchronize = stream_synchronize;
+  api.synchronize = synchronize;
+  api.stream_wait = stream_wait;
+  api.event_create = [](GpuEvent* event, unsigned flags) {
+    *event = new GpuEventHandle{.has_timing = flags != kGpuEventNoTiming};
+    return state().events.insert(*event), 0;
+  };
+  api.event_destroy = [](GpuEvent event) { return state().events.erase(event), delete event, 0; };
+  api.event_record = event_record;
+  api.event_synchronize = event_synchronize;
+  api.event_elapsed = event_elapsed;
+
+  api.module_load = [](GpuModule* module, const void*) { return *module = &state().module, ++state().modules, 0; };
+  api.module_unload = [](GpuModule) { return --state().modules, 0; };
+  api.function_get = function_get;
+  api.launch = launch;
+  api.capture_begin = capture_begin;
+  api.capture_end = capture_end;
+  api.graph_instantiate = [](GpuGraphExec* exec, GpuGraph graph, unsigned long long) {
+    return *exec = new GpuGraphExecHandle{graph->capture}, ++state().execs, 0;
+  };
+  api.graph_launch = [](GpuGraphExec exec, GpuStream stream) {
+    const Lock lock(state().mutex);
+    return enqueue_work(stream, [exec] { return run_graph(exec->capture); });
+  };
+  api.graph_exec_destroy = [](GpuGraphExec exec) { return delete exec, --state().execs, 0; };
+  api.graph_destroy = [](GpuGraph graph) { return delete graph, --state().graphs, 0; };
+  api.blas = blas;
+  api.management = [](std::string*) -> const GpuManagement* { return nullptr; };
+  return api;
+}
+
+GpuApi& table() {
+  static GpuApi kApi = make_api();
+  return kApi;
+}
+
+}  // namespace
+
+void reset(const Settings& settings) {
+  State& s = state();
+  s.settings = settings;
+  s.steps = 0;
+  s.now_ms = 0;
+  s.broken = s.launches = s.runs = 0;
+  s.priorities.clear();
+  table().capture_begin = settings.has_graphs ? capture_begin : nullptr;
+}
+
+const GpuApi& api() { return table(); }
+
+std::string leaks() {
+  const State& s = state();
+  const std::pair<const char*, std::size_t> counts[] = {{"buffers", s.memory.size()},
+                                                        {"host buffers", s.host_memory.size()},
+                                                        {"streams", s.streams.size()},
+                                                        {"events", s.events.size()},
+                                                        {"contexts", static_cast<std::size_t>(s.contexts)},
+                                                        {"modules", static_cast<std::size_t>(s.modules)},
+                                                        {"graphs", static_cast<std::size_t>(s.graphs)},
+                                                        {"executables", static_cast<std::size_t>(s.execs)},
+                                                        {"BLAS handles", static_cast<std::size_t>(s.handles)}};
+  std::string text;
+  for (const auto& [name, count] : counts)
+    if (count != 0) text += fmt::format("{} {} ", count, name);
+  return text;
+}
+
+int launches() { return state().launches; }
+const std::vector<int>& priorities() { return state().priorities; }
+
+}  // namespace weir::fake_gpu

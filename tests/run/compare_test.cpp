@@ -1,0 +1,333 @@
+// Pairing, verdicts and exit codes of a comparison; and how often it cries wolf on equal runs (fixed seeds, no timing).
+#include "run/compare.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "run/pairing.h"
+
+namespace weir {
+namespace {
+
+double gauss(SplitMix& random) {
+  const double radius = std::sqrt(-2 * std::log(1 - random.fraction()));
+  return radius * std::cos(6.283185307179586 * random.fraction());
+}
+
+// Lognormal times around `median_ns` whose logarithms follow an AR(1) process.
+std::vector<double> times(SplitMix& random, int count, double median_ns, double sigma, double rho = 0) {
+  std::vector<double> values;
+  double state = gauss(random);
+  for (int i = 0; i < count; ++i) {
+    values.push_back(median_ns * std::exp(sigma * state));
+    state = rho * state + std::sqrt(1 - rho * rho) * gauss(random);
+  }
+  return values;
+}
+
+ResultPoint point(const std::vector<double>& latency, int streams = 8, const std::string& submit = "inline") {
+  ResultPoint made;
+  made.key = {{"workload", "moe"}, {"streams", std::to_string(streams)}, {"submit", submit}, {"param.hidden", "64"}};
+  made.device = "cpu";
+  made.latency = {latency, "ns", latency.empty() ? "no samples" : "", false};
+  made.throughput = {{}, "tokens/s", "no samples", false};
+  for (const double time : latency) made.throughput.samples.push_back(1e9 / time);
+  made.origin = "file";
+  return made;
+}
+
+ResultFile file(std::vector<ResultPoint> points, const std::string& name = "file") {
+  return {name, std::move(points), {}};
+}
+
+Comparison compare_points(const ResultPoint& baseline, const ResultPoint& test, const CompareOptions& options = {}) {
+  const std::vector<ResultFile> tests{file({test}, "test")};
+  return compare_results(file({baseline}, "baseline"), tests, options);
+}
+
+Verdict verdict_of(const ResultPoint& baseline, const ResultPoint& test, const CompareOptions& options = {}) {
+  return compare_points(baseline, test, options).tests.at(0).pairs.at(0).verdict;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+bool any_has(const std::vector<std::string>& texts, const std::string& part) {
+  for (const std::string& text : texts)
+    if (has(text, part)) return true;
+  return false;
+}
+
+TEST(Compare, TellsSlowerFasterSameAmbiguous) {
+  SplitMix random(1);
+  const ResultPoint baseline = point(times(random, 100, 1e6, 0.02));
+  const ResultPoint slower = point(times(random, 100, 1.10e6, 0.02));
+  const ResultPoint faster = point(times(random, 100, 0.85e6, 0.02));
+  const ResultPoint same = point(times(random, 100, 1.01e6, 0.02));
+  const ResultPoint noisy = point(times(random, 20, 1.05e6, 0.5));
+  EXPECT_EQ(verdict_of(baseline, slower), Verdict::slower);
+  EXPECT_EQ(verdict_of(baseline, faster), Verdict::faster);
+  EXPECT_EQ(verdict_of(baseline, same), Verdict::same);
+  EXPECT_EQ(verdict_of(baseline, noisy), Verdict::ambiguous);
+  EXPECT_EQ(verdict_of(baseline, baseline), Verdict::same);
+
+  const Comparison comparison = compare_points(baseline, slower);
+  const auto& metrics = comparison.tests[0].pairs[0].metrics;
+  ASSERT_EQ(metrics.size(), 2U);
+  EXPECT_EQ(metrics[0].metric, "latency");
+  EXPECT_NEAR(*metrics[0].ratio, 1.10, 0.01);
+  EXPECT_NEAR(*metrics[1].ratio, 1 / 1.10, 0.01);
+  EXPECT_EQ(metrics[1].verdict, Verdict::slower);
+  EXPECT_LT(metrics[0].interval->low, *metrics[0].ratio);
+  EXPECT_GT(metrics[0].interval->high, *metrics[0].ratio);
+  EXPECT_EQ(comparison.hypotheses, 2U);
+  EXPECT_EQ(exit_code(comparison, false), 3);
+  EXPECT_EQ(exit_code(compare_points(baseline, noisy), false), 0);
+  EXPECT_EQ(exit_code(compare_points(baseline, noisy), true), 4);
+  EXPECT_EQ(exit_code(compare_points(baseline, faster), true), 0);
+}
+
+TEST(Compare, ThresholdDecidesWhatMatters) {
+  SplitMix random(2);
+  const ResultPoint baseline = point(times(random, 200, 1e6, 0.02));
+  const ResultPoint test = point(times(random, 200, 1.04e6, 0.02));
+  CompareOptions options;
+  options.threshold = 0.10;
+  EXPECT_EQ(verdict_of(baseline, test, options), Verdict::same);
+  options.threshold = 0.01;
+  EXPECT_EQ(verdict_of(baseline, test, options), Verdict::slower);
+  options.threshold = 0.041;
+  const Comparison close = compare_points(baseline, test, options);
+  EXPECT_EQ(close.tests[0].pairs[0].verdict, Verdict::ambiguous);
+  EXPECT_TRUE(has(close.tests[0].pairs[0].metrics[0].reason, "either side of the threshold"));
+}
+
+TEST(Compare, ConstantSamplesAreJudged) {
+  const ResultPoint five = point(std::vector<double>(30, 5.0));
+  const ResultPoint six = point(std::vector<double>(30, 6.0));
+  EXPECT_EQ(verdict_of(five, five), Verdict::same);
+  EXPECT_EQ(verdict_of(five, six), Verdict::slower);
+  EXPECT_EQ(verdict_of(six, five), Verdict::faster);
+}
+
+TEST(Compare, FailuresCountAsSlower) {
+  SplitMix random(3);
+  const ResultPoint good = point(times(random, 50, 1e6, 0.02));
+  ResultPoint bad = good;
+  bad.failure = "its output is wrong";
+  const Comparison comparison = compare_points(good, bad);
+  EXPECT_EQ(comparison.tests[0].pairs[0].verdict, Verdict::slower);
+  EXPECT_EQ(comparison.tests[0].pairs[0].failure, "test: its output is wrong");
+  EXPECT_EQ(exit_code(comparison, false), 3);
+  EXPECT_EQ(verdict_of(bad, good), Verdict::ambiguous);
+  EXPECT_EQ(verdict_of(bad, bad), Verdict::slower);
+}
+
+TEST(Compare, MissingSamplesAreAmbiguousWithAReason) {
+  SplitMix random(4);
+  const ResultPoint whole = point(times(random, 50, 1e6, 0.02));
+  ResultPoint empty = point({});
+  Comparison comparison = compare_points(whole, empty);
+  EXPECT_EQ(comparison.tests[0].pairs[0].verdict, Verdict::ambiguous);
+  EXPECT_EQ(comparison.tests[0].pairs[0].metrics[0].reason, "test: no samples");
+  // Sync mode none has no latency on either side: that is no finding.
+  ResultPoint before = whole;
+  ResultPoint after = whole;
+  before.latency = after.latency = {{}, "ns", "sync mode none", true};
+  comparison = compare_points(before, after);
+  EXPECT_EQ(comparison.tests[0].pairs[0].verdict, Verdict::same);
+  EXPECT_TRUE(any_has(comparison.tests[0].pairs[0].notes, "latency is not judged: sync mode none"));
+  EXPECT_EQ(verdict_of(point({1, 2, 3, 4}), point({1, 2, 3, 4})), Verdict::ambiguous);
+  EXPECT_EQ(verdict_of(point(std::vector<double>(20, 0.0)), whole), Verdict::ambiguous);
+  after = whole;
+  after.throughput.unit = "GFLOP/s";
+  EXPECT_TRUE(has(compare_points(whole, after).tests[0].pairs[0].metrics[1].reason, "units differ"));
+  before = whole;
+  before.throughput.unit = "samples/sec";
+  after.throughput.unit = "samples/s";
+  EXPECT_EQ(verdict_of(before, after), Verdict::same);
+}
+
+TEST(Compare, PairsByKeyNotByPosition) {
+  SplitMix random(5);
+  const auto quick = times(random, 60, 1e6, 0.01);
+  const auto slow = times(random, 60, 3e6, 0.01);
+  const ResultFile baseline = file({point(quick, 8), point(slow, 16), point(quick, 32)}, "baseline");
+  const std::vector<ResultFile> tests{file({point(slow, 16), point(quick, 64), point(quick, 8)}, "test")};
+  const Comparison comparison = compare_results(baseline, tests);
+  const TestComparison& result = comparison.tests[0];
+  ASSERT_EQ(result.pairs.size(), 2U);
+  EXPECT_EQ(result.pairs[0].verdict, Verdict::same);
+  EXPECT_EQ(result.pairs[1].verdict, Verdict::same);
+  ASSERT_EQ(result.baseline_only.size(), 1U);
+  ASSERT_EQ(result.test_only.size(), 1U);
+  EXPECT_EQ(result.baseline_only[0].label, "moe, 32 streams, inline");
+  EXPECT_TRUE(has(result.test_only[0].nearest, "nearest differs in streams: 64 vs "));
+}
+
+TEST(Compare, NothingPairedIsBadInput) {
+  SplitMix random(6);
+  const auto sample = times(random, 20, 1e6, 0.01);
+  const std::vector<ResultFile> tests{file({point(sample, 16, "graph")}, "test.json")};
+  try {
+    compare_results(file({point(sample, 8)}, "base.json"), tests);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault, Fault::input);
+    EXPECT_TRUE(has(error.what(), "test.json: no result has a partner in base.json"));
+    EXPECT_TRUE(has(error.hint, "streams: 16 vs 8"));
+    EXPECT_TRUE(has(error.hint, "submit: graph vs inline"));
+  }
+}
+
+TEST(Compare, RepeatsArePooledAndCopiesCountOnce) {
+  SplitMix random(7);
+  const ResultPoint first = point(times(random, 30, 1e6, 0.02));
+  const ResultPoint second = point(times(random, 30, 1e6, 0.02));
+  const std::vector<ResultPoint> points{first, second, first};
+  const std::vector<ResultPoint> pooled = pool_repeats(points);
+  ASSERT_EQ(pooled.size(), 1U);
+  EXPECT_EQ(pooled[0].latency.samples.size(), 60U);
+  EXPECT_TRUE(any_has(pooled[0].notes, "2 runs of one configuration are pooled"));
+  EXPECT_TRUE(any_has(pooled[0].notes, "counts once"));
+  ResultPoint failed = second;
+  failed.failure = "the run failed";
+  EXPECT_EQ(pool_repeats(std::vector<ResultPoint>{first, failed})[0].failure, "the run failed");
+}
+
+TEST(Compare, TheNullDeviceKeepsToItself) {
+  SplitMix random(8);
+  ResultPoint floor = point(times(random, 30, 1e3, 0.02));
+  floor.device = "null";
+  const ResultPoint real = point(times(random, 30, 1e6, 0.02));
+  ResultPoint other = real;
+  other.device = "cuda:0";
+  const std::vector<ResultPoint> both{floor, real};
+  EXPECT_EQ(pool_repeats(both).size(), 2U);
+  EXPECT_EQ(pair_points(both, both).pairs.size(), 2U);
+  EXPECT_TRUE(pair_points(std::vector<ResultPoint>{floor}, std::vector<ResultPoint>{real}).pairs.empty());
+  // Another device is a fair question, with a note.
+  const Comparison across = compare_points(real, other);
+  EXPECT_TRUE(any_has(across.tests[0].notes, "device differs: cpu vs cuda:0"));
+  // But the same device goes first.
+  const std::vector<ResultPoint> devices{other, real};
+  const Pairing pairing = pair_points(std::vector<ResultPoint>{real}, devices);
+  ASSERT_EQ(pairing.pairs.size(), 1U);
+  EXPECT_EQ(pairing.pairs[0].second, 1U);
+}
+
+TEST(Compare, IncompleteKeysPairOnWhatBothKnow) {
+  SplitMix random(9);
+  ResultPoint foreign = point(times(random, 30, 1e6, 0.02));
+  foreign.is_key_complete = false;
+  foreign.key = {{"workload", "moe"}, {"streams", "8"}};
+  const ResultPoint inline_point = point(times(random, 30, 1e6, 0.02), 8, "inline");
+  const ResultPoint graph_point = point(times(random, 30, 1e6, 0.02), 8, "graph");
+  const Comparison comparison = compare_points(foreign, inline_point);
+  EXPECT_EQ(comparison.tests[0].pairs.size(), 1U);
+  EXPECT_TRUE(any_has(comparison.tests[0].notes, "compare two programs"));
+  const Pairing unclear =
+      pair_points(std::vector<ResultPoint>{foreign}, std::vector<ResultPoint>{inline_point, graph_point});
+  EXPECT_TRUE(unclear.pairs.empty());
+  EXPECT_TRUE(has(unclear.baseline_only.at(0).nearest, "fits 2 points"));
+}
+
+TEST(Compare, NotesWhatElseDiffers) {
+  SplitMix random(10);
+  ResultPoint baseline = point(times(random, 60, 1e6, 0.02));
+  ResultPoint test = point(times(random, 60, 1e6, 0.02));
+  baseline.settings = {{"device.model", "A100"}, {"weir.version", "0.1.0"}, {"environment.free_memory", "1"}};
+  test.settings = {{"device.model", "H200"},
+                   {"weir.version", "0.2.0"},
+                   {"environment.free_memory", "2"},
+                   {"environment.variables.GPU_MAX_HW_QUEUES", "8"}};
+  const auto notes = compare_points(baseline, test).tests[0].notes;
+  EXPECT_TRUE(any_has(notes, "device.model differs: A100 vs H200"));
+  EXPECT_TRUE(any_has(notes, "weir.version differs: 0.1.0 vs 0.2.0"));
+  EXPECT_TRUE(any_has(notes, "GPU_MAX_HW_QUEUES differs: (not set) vs 8"));
+  EXPECT_FALSE(any_has(notes, "free_memory"));
+}
+
+TEST(Compare, WarnsOfDriftAndTails) {
+  SplitMix random(12);
+  const std::vector<double> steady = times(random, 100, 1e6, 0.01);
+  std::vector<double> drifting = steady;
+  for (std::size_t i = 0; i < drifting.size(); ++i) drifting[i] *= 1 + 0.2 * static_cast<double>(i) / 100;
+  EXPECT_TRUE(
+      any_has(compare_points(point(steady), point(drifting)).tests[0].pairs[0].notes, "test latency drifts by +1"));
+  std::vector<double> stalling = steady;
+  for (std::size_t i = 7; i < stalling.size(); i += 25) stalling[i] *= 5;
+  EXPECT_TRUE(any_has(compare_points(point(steady), point(stalling)).tests[0].pairs[0].notes, "the tail grew"));
+}
+
+TEST(Compare, StronglyCorrelatedShortRunsAreNotJudged) {
+  std::vector<double> low;
+  std::vector<double> high;
+  for (int i = 0; i < 20; ++i) {
+    low.push_back(1e6 + 1e3 * i);
+    high.push_back(1.2e6 + 1e3 * i);
+  }
+  const Comparison comparison = compare_points(point(low), point(high));
+  EXPECT_EQ(comparison.tests[0].pairs[0].verdict, Verdict::ambiguous);
+  EXPECT_TRUE(has(comparison.tests[0].pairs[0].metrics[0].reason, "independent"));
+}
+
+// Equal distributions, so every "slower" or "faster" is false. 5 % per comparison is what Holm promises.
+TEST(CompareProperty, CriesWolfRarely) {
+  struct Noise {
+    int count;
+    double sigma;
+    double rho;
+  };
+  for (const Noise noise : {Noise{100, 0.02, 0}, Noise{100, 0.2, 0}, Noise{30, 0.2, 0}, Noise{100, 0.2, 0.3},
+                            Noise{100, 0.2, 0.6}, Noise{100, 0.2, 0.9}, Noise{300, 0.1, 0.6}}) {
+    SplitMix random(2026);
+    CompareOptions options;
+    options.bootstrap.resamples = 500;
+    constexpr int kRounds = 200;
+    int false_alarms = 0;
+    for (int round = 0; round < kRounds; ++round) {
+      const Verdict verdict = verdict_of(point(times(random, noise.count, 1e6, noise.sigma, noise.rho)),
+                                         point(times(random, noise.count, 1e6, noise.sigma, noise.rho)), options);
+      false_alarms += verdict == Verdict::slower || verdict == Verdict::faster;
+    }
+    EXPECT_LE(false_alarms, kRounds * 5 / 100) << noise.count << ' ' << noise.sigma << ' ' << noise.rho;
+  }
+}
+
+// Twenty equal configurations in one comparison: Holm keeps the family at 5 %, not each pair.
+TEST(CompareProperty, ManyPairsShareTheirDoubt) {
+  SplitMix random(99);
+  CompareOptions options;
+  options.bootstrap.resamples = 400;
+  options.threshold = 0.01;  // hardly any protection from the threshold
+  int alarmed = 0;
+  for (int round = 0; round < 100; ++round) {
+    std::vector<ResultPoint> before;
+    std::vector<ResultPoint> after;
+    for (int streams = 1; streams <= 20; ++streams) {
+      before.push_back(point(times(random, 50, 1e6, 0.1), streams));
+      after.push_back(point(times(random, 50, 1e6, 0.1), streams));
+    }
+    const std::vector<ResultFile> tests{file(after)};
+    const auto counts = count_verdicts(compare_results(file(before), tests, options));
+    alarmed += counts.contains(Verdict::slower) || counts.contains(Verdict::faster);
+  }
+  EXPECT_LE(alarmed, 7);
+}
+
+// And it must still see what is there: 10 % slower under 5 % noise, 100 samples.
+TEST(CompareProperty, SeesRealRegressions) {
+  SplitMix random(7);
+  CompareOptions options;
+  options.bootstrap.resamples = 500;
+  int seen = 0;
+  for (int round = 0; round < 100; ++round)
+    seen += verdict_of(point(times(random, 100, 1e6, 0.05)), point(times(random, 100, 1.1e6, 0.05)), options) ==
+            Verdict::slower;
+  EXPECT_GE(seen, 95);
+}
+
+}  // namespace
+}  // namespace weir

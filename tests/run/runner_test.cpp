@@ -1,0 +1,227 @@
+#include "run/runner.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "base/error.h"
+#include "kernel/chain.h"
+#include "run/check.h"
+#include "run/sweep.h"
+#include "stream/placement.h"
+#include "stream/submitter.h"
+
+namespace weir {
+namespace {
+
+RunRequest tiny(const std::string& workload, int streams) {
+  RunRequest request;
+  request.workload = workload;
+  request.streams = streams;
+  request.iterations = 6;
+  request.warmup = 1;
+  request.scale = "tiny";
+  return request;
+}
+
+TEST(Runner, EveryWorkloadPassesItsCheckHoweverItIsRun) {
+  const auto device = open_device("cpu", {});
+  for (const Workload& workload : workloads()) {
+    for (const char* submit : {"inline", "threads:2", "graph"}) {
+      for (const char* placement : {"natural", "serial", "round_robin", "critical_path"}) {
+        for (const SyncMode sync : {SyncMode::per_iteration, SyncMode::end_only, SyncMode::none}) {
+          RunRequest request = tiny(workload.name, workload.streams.recommended);
+          request.submit = submit;
+          request.placement = placement;
+          request.sync = sync;
+          request.traces = false;
+          const Result result = run_workload(*device, request, {}, {});
+          EXPECT_EQ(result.status, "complete") << workload.name << " " << submit << " " << placement << ": " << result.failure;
+          EXPECT_EQ(result.check["status"], "passed");
+          EXPECT_TRUE(result.throughput);
+          EXPECT_EQ(result.latency_ns.has_value(), sync != SyncMode::none);
+        }
+      }
+    }
+  }
+}
+
+TEST(Runner, ComputesInEveryPrecisionOfTheDevice) {
+  const auto device = open_device("cpu", {});
+  for (const Workload& workload : workloads()) {
+    for (const Precision precision : device->info().precisions) {
+      RunRequest request = tiny(workload.name, workload.streams.min);
+      request.precision = name_of(precision);
+      request.traces = false;
+      const Result result = run_workload(*device, request, {}, {});
+      EXPECT_EQ(result.check["status"], "passed") << workload.name << " " << name_of(precision) << ": " << result.failure;
+    }
+  }
+}
+
+TEST(Runner, WarmUpIsNotCountedAndSamplesAreKeptWhole) {
+  const auto device = open_device("cpu", {});
+  for (const SyncMode sync : {SyncMode::per_iteration, SyncMode::end_only, SyncMode::none}) {
+    RunRequest request = tiny("tiny_kernel_stress", 4);
+    request.sync = sync;
+    request.iterations = 7;
+    request.warmup = 3;
+    request.traces = false;
+    const Result result = run_workload(*device, request, {}, {});
+    EXPECT_EQ(result.samples.submit_ns->size(), 7u);
+    EXPECT_EQ(result.samples.device_ns->size(), 7u);
+    EXPECT_EQ(result.samples.interval_ns->size(), sync == SyncMode::per_iteration ? 7u : 6u);
+  }
+}
+
+TEST(Runner, TracedMetricsComeWithReasons) {
+  const auto device = open_device("cpu", {});
+  const Result result = run_workload(*device, tiny("hetero_kernels", 4), {}, {});
+  ASSERT_EQ(result.status, "complete") << result.failure;
+  EXPECT_TRUE(result.metrics["concurrency"].is_object());
+  EXPECT_TRUE(result.metrics["convoy"].is_object());
+  EXPECT_TRUE(result.metrics["queue_switch"]["controlled"]["ns_per_hop"].is_number());
+  // Whatever is null has a reason.
+  const Json json = to_json(result);
+  for (const auto& [name, value] : json["metrics"].items()) {
+    EXPECT_TRUE(!value.is_null() || json["unavailable"].contains("metrics." + name)) << name;
+  }
+}
+
+TEST(Runner, StopsAfterTheCurrentIterationAndKeepsWhatThereIs) {
+  const auto device = open_device("cpu", {});
+  std::atomic<bool> stop{true};
+  RunControl control;
+  control.stop = &stop;
+  const Result result = run_workload(*device, tiny("tiny_kernel_stress", 2), {}, control);
+  EXPECT_EQ(result.status, "interrupted");
+  EXPECT_EQ(result.samples.latency_ns->size(), 1u);
+  EXPECT_EQ(result.check["status"], "passed");
+}
+
+TEST(Runner, RejectsRequestsThatDoNotFit) {
+  const auto device = open_device("cpu", {});
+  const auto rejected = [&](auto&& change) {
+    RunRequest request = tiny("hetero_kernels", 4);
+    change(request);
+    try {
+      run_workload(*device, request, {}, {});
+    } catch (const Error& error) {
+      return error.fault == Fault::input;
+    }
+    return false;
+  };
+  EXPECT_TRUE(rejected([](RunRequest& r) { r.workload = "hetero"; }));
+  EXPECT_TRUE(rejected([](RunRequest& r) { r.streams = 1; }));
+  EXPECT_TRUE(rejected([](RunRequest& r) { r.streams = 65; }));
+  EXPECT_TRUE(rejected([](RunRequest& r) { r.precision = "fp64"; }));
+  EXPECT_TRUE(rejected([](RunRequest& r) { r.precision = "tf32"; }));  // not on a cpu
+  EXPECT_TRUE(rejected([](RunRequest& r) { r.submit = "pigeon"; }));
+  EXPECT_TRUE(rejected([](RunRequest& r) { r.placement = "nowhere"; }));
+  EXPECT_TRUE(rejected([](RunRequest& r) { r.scale = "huge"; }));
+  EXPECT_TRUE(rejected([](RunRequest& r) { r.params = {{"size", "-4"}}; }));
+  EXPECT_TRUE(rejected([](RunRequest& r) { r.iterations = 0; }));
+}
+
+// A device that computes on the cpu device but hands out one wrong byte, as broken hardware would.
+class BrokenSession final : public Session {
+ public:
+  BrokenSession(std::unique_ptr<Session> whole, BufferId broken) : whole_(std::move(whole)), broken_(broken) {}
+  void begin_iteration() noexcept override { whole_->begin_iteration(); }
+  void submit(std::span<const CommandId> commands) noexcept override { whole_->submit(commands); }
+  void finish() override { whole_->finish(); }
+  std::vector<IterationSpan> take_spans() override { return whole_->take_spans(); }
+  Timeline timeline() override { return whole_->timeline(); }
+  void reset() override { whole_->reset(); }
+  MemoryUse memory() const override { return whole_->memory(); }
+  void read(BufferId buffer, std::span<std::byte> bytes) override {
+    whole_->read(buffer, bytes);
+    if (buffer == broken_) bytes[3] = ~bytes[3];  // sign and exponent of the first float
+  }
+
+ private:
+  std::unique_ptr<Session> whole_;
+  BufferId broken_;
+};
+
+class BrokenDevice final : public Device {
+ public:
+  explicit BrokenDevice(BufferId broken) : broken_(broken) {}
+  DeviceInfo info() const override { return whole_->info(); }
+  std::unique_ptr<Session> prepare(const Step& step, const Placement& placement, const SessionOptions& options) override {
+    return std::make_unique<BrokenSession>(whole_->prepare(step, placement, options), broken_);
+  }
+
+ private:
+  std::unique_ptr<Device> whole_ = open_device("cpu", {});
+  BufferId broken_;
+};
+
+TEST(Runner, WrongOutputFailsTheRunAndNamesTheBuffer) {
+  // large_gemm_only on 2 streams has buffers A B C A B C; 5 is the second product.
+  BrokenDevice device(5);
+  for (const char* size : {"96", "420"}) {  // compared with the reference; verified by Freivalds
+    RunRequest request = tiny("large_gemm_only", 2);
+    request.params = {{"size", size}};
+    const Result result = run_workload(device, request, {}, {});
+    EXPECT_EQ(result.status, "failed");
+    EXPECT_NE(result.failure.find("buffer 5"), std::string::npos) << result.failure;
+    EXPECT_EQ(result.check["status"], "failed");
+  }
+}
+
+TEST(Check, ResetsStepsThatReadTheirOwnResults) {
+  StepBuilder builder(3);
+  const BufferId x = builder.uniform(ElementType::f32, 64);
+  builder.launch("chain", {}, {.dims = {64, chain_ops({ChainOp::mul, ChainOp::add})}, .scalars = {0.5f, 1.0f}}, {{x}, {x}});
+  const Step step = std::move(builder).seal(1);
+  const auto device = open_device("cpu", {});
+  const Placement placement = place(step, "natural");
+  const auto session = device->prepare(step, placement, {});
+  const auto submitter = inline_submitter(step, *session);
+  for (int i = 0; i < 3; ++i) {
+    session->begin_iteration();
+    submitter->submit_step();
+  }
+  session->finish();
+  EXPECT_EQ(check_outputs(step, *session).status, CheckReport::Status::failed) << "three iterations are not one";
+  session->reset();
+  session->begin_iteration();
+  submitter->submit_step();
+  session->finish();
+  EXPECT_EQ(check_outputs(step, *session).status, CheckReport::Status::passed);
+}
+
+TEST(Sweep, ResumesWithoutRepeatingAnything) {
+  const auto device = open_device("cpu", {});
+  SweepRequest request;
+  request.run = tiny("tiny_kernel_stress", 0);
+  request.run.traces = false;
+  request.streams = {1, 2};
+  request.submits = {"inline", "graph"};
+  request.output = std::filesystem::temp_directory_path() / ("weir_sweep_" + std::to_string(::getpid()) + ".json");
+  std::filesystem::remove(request.output);
+  const Json first = run_sweep(*device, request, {}, {});
+  EXPECT_EQ(first["results"].size(), 4u);
+  EXPECT_EQ(first["status"], "complete");
+  EXPECT_EQ(first["floor"].size(), 4u);
+  EXPECT_THROW(run_sweep(*device, request, {}, {}), Error) << "must not overwrite";
+
+  request.resumes = true;
+  request.streams = {1, 2, 4};
+  int kept = 0;
+  SweepControl control;
+  control.on_point = [&](const Json&, std::size_t, std::size_t, bool was_kept) { kept += was_kept; };
+  const Json second = run_sweep(*device, request, {}, control);
+  EXPECT_EQ(kept, 4);
+  EXPECT_EQ(second["results"].size(), 6u);
+  EXPECT_EQ(second["results"][0]["samples"], first["results"][0]["samples"]);
+
+  request.run.iterations = 9;
+  EXPECT_THROW(run_sweep(*device, request, {}, {}), Error) << "other settings make points that cannot be compared";
+  std::filesystem::remove(request.output);
+}
+
+}  // namespace
+}  // namespace weir

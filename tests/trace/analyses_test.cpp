@@ -1,0 +1,107 @@
+#include <gtest/gtest.h>
+
+#include "trace/concurrency.h"
+#include "trace/fairness.h"
+#include "trace/queue_switch.h"
+#include "trace/role_latency.h"
+
+namespace weir {
+namespace {
+
+Span span(std::uint16_t stream, std::int64_t submitted, std::int64_t started, std::int64_t ended, std::int32_t queue = 0) {
+  Span made;
+  made.stream = stream;
+  made.queue = queue;
+  made.submitted_ns = submitted;
+  made.started_ns = started;
+  made.ended_ns = ended;
+  return made;
+}
+
+TEST(Concurrency, WeighsByTimeAndIgnoresIdleStretches) {
+  Timeline timeline;
+  // 0-10 one, 10-20 two, 20-30 one, then idle, 100-110 one: 50 of area over 40 busy.
+  timeline.spans = {span(0, 0, 0, 20), span(1, 0, 10, 30), span(0, 0, 100, 110)};
+  const auto found = concurrency(timeline);
+  ASSERT_TRUE(found);
+  EXPECT_DOUBLE_EQ(found->mean, 50.0 / 40.0);
+  EXPECT_EQ(found->max, 2);
+  EXPECT_DOUBLE_EQ(found->busy_ns, 40);
+}
+
+TEST(Concurrency, BackToBackIsNotAtOnce) {
+  Timeline timeline;
+  timeline.spans = {span(0, 0, 0, 10), span(1, 0, 10, 20)};
+  EXPECT_EQ(concurrency(timeline)->max, 1);
+  EXPECT_FALSE(concurrency(Timeline{}));
+}
+
+TEST(Fairness, ComparesStreamsWithEqualWork) {
+  Timeline timeline;
+  timeline.spans = {span(0, 0, 0, 100), span(1, 0, 0, 100)};
+  EXPECT_DOUBLE_EQ(*fairness(timeline), 1.0);
+  // Rates 1/100 and 1/300: (4/3)^2 / (2 * (1 + 1/9)) = 0.8.
+  timeline.spans = {span(0, 0, 0, 100), span(1, 0, 0, 300)};
+  EXPECT_NEAR(*fairness(timeline), 0.8, 1e-12);
+  // A third stream with twice the commands is in a group of its own.
+  timeline.spans.push_back(span(2, 0, 0, 50));
+  timeline.spans.push_back(span(2, 0, 50, 900));
+  EXPECT_NEAR(*fairness(timeline), 0.8, 1e-12);
+  timeline.spans = {span(0, 0, 0, 100)};
+  EXPECT_FALSE(fairness(timeline));
+}
+
+Timeline chain_of(int pairs, std::int64_t within, std::int64_t same, std::int64_t other) {
+  Timeline timeline;
+  timeline.has_exact_gaps = true;
+  std::int64_t now = 0;
+  const auto add = [&](std::uint16_t stream, std::int32_t queue, std::int64_t gap) {
+    now += gap;
+    timeline.spans.push_back(span(stream, 0, now, now + 1000, queue));
+    now += 1000;
+  };
+  add(0, 0, 1);
+  for (int i = 0; i < pairs; ++i) {
+    add(0, 0, within);
+    add(2, 0, same);   // another stream on queue 0
+    add(1, 1, other);  // another queue
+    add(0, 0, other);
+  }
+  return timeline;
+}
+
+TEST(QueueSwitch, SeparatesStreamAndQueue) {
+  const QueueSwitch found = queue_switch(chain_of(20, 500, 800, 2500));
+  ASSERT_TRUE(found.same_queue_overhead_ns && found.other_queue_overhead_ns) << found.reason;
+  EXPECT_DOUBLE_EQ(*found.same_queue_overhead_ns, 300);
+  EXPECT_DOUBLE_EQ(*found.other_queue_overhead_ns, 2000);
+  EXPECT_EQ(found.same_stream->count, 20u);
+  EXPECT_EQ(found.other_queue->count, 40u);
+}
+
+TEST(QueueSwitch, LeavesOutGapsThatAreTheHostsFault) {
+  Timeline timeline = chain_of(20, 500, 800, 2500);
+  for (Span& late : timeline.spans) late.submitted_ns = late.started_ns;
+  const QueueSwitch found = queue_switch(timeline);
+  EXPECT_FALSE(found.other_queue_overhead_ns);
+  EXPECT_EQ(found.host_bound, timeline.spans.size() - 1);
+  EXPECT_FALSE(found.reason.empty());
+}
+
+TEST(QueueSwitch, SaysWhyThereIsNothing) {
+  EXPECT_FALSE(queue_switch(chain_of(3, 1, 1, 1)).reason.empty());
+  Timeline inexact = chain_of(20, 500, 800, 2500);
+  inexact.has_exact_gaps = false;
+  EXPECT_FALSE(queue_switch(inexact).same_queue_overhead_ns);
+  EXPECT_FALSE(queue_switch(inexact).reason.empty());
+}
+
+TEST(RoleLatency, RunsFromSubmitToEnd) {
+  Timeline timeline;
+  timeline.spans = {span(0, 100, 150, 400), span(0, 0, kNoTime, kNoTime)};
+  EXPECT_EQ(role_latencies(timeline, 0), std::vector<double>({300}));
+  EXPECT_TRUE(role_latencies(timeline, 1).empty());
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,135 @@
+#include "workload/workload.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+
+namespace weir {
+namespace {
+
+Step build(const Workload& workload, int streams, std::vector<std::pair<std::string, std::string>> assignments = {}) {
+  return workload.build(Params(workload.params, Scale::tiny, assignments), streams);
+}
+
+TEST(Workloads, HaveDistinctNamesAndFacts) {
+  std::set<std::string> names;
+  for (const Workload& workload : workloads()) {
+    EXPECT_TRUE(names.insert(workload.name).second) << workload.name;
+    EXPECT_FALSE(workload.summary.empty() || workload.shows.empty() || workload.unit.empty()) << workload.name;
+    EXPECT_LE(workload.streams.min, workload.streams.recommended) << workload.name;
+    EXPECT_LE(workload.streams.recommended, workload.streams.max) << workload.name;
+    EXPECT_LE(workload.streams.max, kMaxStreams) << workload.name;
+  }
+}
+
+TEST(Workloads, GiveEveryStreamWork) {
+  for (const Workload& workload : workloads()) {
+    for (const int streams : {workload.streams.min, workload.streams.recommended, workload.streams.max}) {
+      const Step step = build(workload, streams);
+      std::vector<int> commands(static_cast<std::size_t>(streams), 0);
+      for (const Command& command : step.commands()) ++commands[command.stream];
+      EXPECT_EQ(step.stream_count(), streams);
+      EXPECT_GT(*std::min_element(commands.begin(), commands.end()), 0) << workload.name << " on " << streams;
+      EXPECT_GT(step.work(), 0) << workload.name;
+    }
+  }
+}
+
+TEST(Workloads, WorkGrowsWhereTheySaySo) {
+  for (const Workload& workload : workloads()) {
+    if (workload.scaling != Scaling::grows) continue;
+    const int few = workload.streams.min * 2;
+    const double ratio = build(workload, few * 2).work() / build(workload, few).work();
+    EXPECT_NEAR(ratio, 2.0, 1e-9) << workload.name;
+  }
+}
+
+TEST(Workloads, AreRepeatable) {
+  // So that the output after the last measured iteration is what the reference computes once.
+  for (const Workload& workload : workloads()) EXPECT_TRUE(build(workload, workload.streams.recommended).is_repeatable()) << workload.name;
+}
+
+TEST(Workloads, UnknownNamesGetASuggestion) {
+  try {
+    workload_named("hetero_kernel");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(error.hint.find("'hetero_kernels'"), std::string::npos);
+  }
+}
+
+TEST(TinyKernelStress, IssuesInTheOrderAskedFor) {
+  const Workload& workload = workload_named("tiny_kernel_stress");
+  const Step interleaved = build(workload, 3);
+  EXPECT_EQ(interleaved.commands()[0].stream, 0);
+  EXPECT_EQ(interleaved.commands()[1].stream, 1);
+  EXPECT_EQ(interleaved.commands()[3].stream, 0);
+  const Step major = build(workload, 3, {{"order", "stream_major"}});
+  for (std::size_t i = 1; i < major.commands().size(); ++i) EXPECT_GE(major.commands()[i].stream, major.commands()[i - 1].stream);
+  EXPECT_EQ(interleaved.commands().size(), 3u * 4 * 4);
+  EXPECT_EQ(interleaved.work(), 3.0 * 4 * 4);
+}
+
+TEST(TinyKernelStress, FourKernelsOfAnOperationDependOnEachOther) {
+  const Step step = build(workload_named("tiny_kernel_stress"), 1);
+  for (CommandId id = 0; id < step.commands().size(); ++id) {
+    const auto before = step.predecessors(id);
+    if (id % 4 == 0) {
+      EXPECT_TRUE(before.empty()) << id;
+    } else {
+      ASSERT_FALSE(before.empty()) << id;
+      EXPECT_EQ(before.back(), id - 1);
+    }
+  }
+}
+
+TEST(HeteroKernels, HalfTheStreamsAreLarge) {
+  const Workload& workload = workload_named("hetero_kernels");
+  for (const char* order : {"alternating", "batched", "random"}) {
+    const Step step = build(workload, 8, {{"order", order}});
+    std::map<StreamId, std::set<int>> roles;
+    std::map<StreamId, int> count;
+    for (const Command& command : step.commands()) {
+      roles[command.stream].insert(command.role);
+      ++count[command.stream];
+    }
+    int large = 0;
+    for (const auto& [stream, seen] : roles) {
+      ASSERT_EQ(seen.size(), 1u);
+      const bool is_large = *seen.begin() == 0;
+      large += is_large;
+      EXPECT_EQ(count[stream], is_large ? 1 : 10) << order;
+    }
+    EXPECT_EQ(large, 4) << order;
+  }
+}
+
+TEST(HeteroKernels, OrderFollowsTheSeed) {
+  const Workload& workload = workload_named("hetero_kernels");
+  const auto streams = [&](std::uint64_t seed) {
+    Params params(workload.params, Scale::tiny, std::vector<std::pair<std::string, std::string>>{{"order", "random"}});
+    params.seed = seed;
+    std::vector<int> order;
+    const Step step = workload.build(params, 8);
+    for (const Command& command : step.commands()) order.push_back(command.stream);
+    return order;
+  };
+  EXPECT_EQ(streams(1), streams(1));
+  EXPECT_NE(streams(1), streams(2));
+}
+
+TEST(Params, RejectWhatDoesNotFit) {
+  const Workload& workload = workload_named("hetero_kernels");
+  using Assignments = std::vector<std::pair<std::string, std::string>>;
+  for (const Assignments& bad : {Assignments{{"sise", "4"}}, {{"size", "big"}}, {{"size", "0"}}, {{"size", "1e3"}}, {{"order", "none"}}})
+    EXPECT_THROW(Params(workload.params, Scale::tiny, bad), Error) << bad[0].first << "=" << bad[0].second;
+  EXPECT_EQ(Params(workload.params, Scale::full, Assignments{}).integer("size"), 4096);
+  EXPECT_EQ(Params(workload.params, Scale::full, Assignments{{"size", "128"}}).integer("size"), 128);
+}
+
+}  // namespace
+}  // namespace weir
