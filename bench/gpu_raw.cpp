@@ -137,7 +137,8 @@ int main(int argc, char** argv) try {
   fmt::print(
       "| ---------- | ------- | ------ | ------------- | ------ | ------------- | ------ | ------------- | ---- |\n");
   bool is_within = true;
-  for (const auto& [mode, name] : {std::pair{raw::Mode::loop, "loop"}, {raw::Mode::threads, "threads"}, {raw::Mode::graph, "graph"}}) {
+  for (const auto& [mode, name] :
+       {std::pair{raw::Mode::loop, "loop"}, {raw::Mode::threads, "threads"}, {raw::Mode::graph, "graph"}}) {
     if (!only.empty() && only != name) continue;
     for (const int streams : {1, 8, 32, 64}) is_within = compare(*device, mode, streams, rounds) && is_within;
   }

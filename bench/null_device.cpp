@@ -48,7 +48,8 @@ int main() {
   fmt::print("{:<22}{:>8}  {:>8}\n", "", "batch", "ns/command");
   for (const std::size_t batch : {std::size_t{1}, std::size_t{8}, std::size_t{64}, ids.size()}) {
     report("session, by hand", batch, ids.size(), [&] {
-      for (std::size_t i = 0; i < ids.size(); i += batch) session->submit(std::span(ids).subspan(i, std::min(batch, ids.size() - i)));
+      for (std::size_t i = 0; i < ids.size(); i += batch)
+        session->submit(std::span(ids).subspan(i, std::min(batch, ids.size() - i)));
     });
   }
   for (const char* way : {"inline", "threads:2"}) {

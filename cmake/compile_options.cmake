@@ -51,9 +51,11 @@ if(WEIR_SANITIZE)
   else()
     message(FATAL_ERROR "WEIR_SANITIZE=${WEIR_SANITIZE}: use address or thread")
   endif()
+  # Not among the options of targets: these come last on the command line, and src/cli overrides the level.
+  set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
   # gcc 12 reports uninitialised and null uses inside its own instrumentation; the sanitizers find the real ones.
   target_compile_options(weir_options INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:${WEIR_SANITIZER_FLAGS};-O1;-g1;-fno-omit-frame-pointer;-Wno-maybe-uninitialized>)
+    $<$<COMPILE_LANGUAGE:CXX>:${WEIR_SANITIZER_FLAGS};-fno-omit-frame-pointer;-Wno-maybe-uninitialized>)
   target_link_options(weir_options INTERFACE ${WEIR_SANITIZER_FLAGS})
   string(APPEND WEIR_BUILD_TYPE "+${WEIR_SANITIZE}")
 endif()

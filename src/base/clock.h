@@ -1,9 +1,8 @@
 // The host clock of every measurement. Knows nanoseconds; never formats.
 #pragma once
 
-#include <ctime>
-
 #include <cstdint>
+#include <ctime>
 #include <string>
 
 namespace weir {

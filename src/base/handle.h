@@ -11,8 +11,7 @@ class Handle {
  public:
   Handle() = default;
   explicit Handle(T value, Close close = {}) : value_(value), close_(std::move(close)) {}
-  Handle(Handle&& other) noexcept
-      : value_(std::exchange(other.value_, T{})), close_(std::move(other.close_)) {}
+  Handle(Handle&& other) noexcept : value_(std::exchange(other.value_, T{})), close_(std::move(other.close_)) {}
   Handle& operator=(Handle&& other) noexcept {
     if (this != &other) {
       reset();

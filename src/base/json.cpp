@@ -80,7 +80,8 @@ Json read_json(const fs::path& path) {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
     const bool is_cut = error.byte > text.size();
-    reject(fmt::format("{}: {} at {}", path.string(), is_cut ? "the JSON ends too early (truncated file?)" : "not valid JSON",
+    reject(fmt::format("{}: {} at {}", path.string(),
+                       is_cut ? "the JSON ends too early (truncated file?)" : "not valid JSON",
                        position_of(text, error.byte)));
   } catch (const Json::exception& error) {
     reject(fmt::format("{}: {}", path.string(), error.what()));

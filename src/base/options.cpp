@@ -55,7 +55,8 @@ std::vector<int> parse_counts(std::string_view flag, std::string_view text, int 
   constexpr std::string_view kForms = "Give counts like 8, 1,2,4, 1..8 or 1..64:x2.";
   const auto count = [&](std::string_view word) {
     const auto value = parse_integer(trimmed(word));
-    if (!value) reject(fmt::format("{} {}: '{}' is not a whole number", flag, text, trimmed(word)), std::string(kForms));
+    if (!value)
+      reject(fmt::format("{} {}: '{}' is not a whole number", flag, text, trimmed(word)), std::string(kForms));
     if (*value < lowest || *value > highest)
       reject(fmt::format("{} {}: {} is out of range", flag, text, *value),
              fmt::format("Use {} to {}.", lowest, highest));

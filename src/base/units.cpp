@@ -41,9 +41,7 @@ std::string format_bytes(std::uint64_t bytes) {
   return scaled(static_cast<double>(bytes) / 1024.0, 1024.0, std::array{" KiB", " MiB", " GiB", " TiB"});
 }
 
-std::string format_quantity(double value) {
-  return scaled(value, 1e3, std::array{"", " k", " M", " G", " T", " P"});
-}
+std::string format_quantity(double value) { return scaled(value, 1e3, std::array{"", " k", " M", " G", " T", " P"}); }
 
 std::string format_ratio(double ratio) { return fmt::format("{:.3f}x", ratio); }
 

@@ -14,8 +14,9 @@ namespace weir::cli {
 namespace {
 
 // Environment variables that decide how many hardware queues a runtime uses; each is read once, at its start.
-constexpr const char* kQueueSettings[] = {"CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_VISIBLE_DEVICES", "GPU_MAX_HW_QUEUES",
-                                          "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "DEBUG_HIP_IGNORE_STREAM_PRIORITY"};
+constexpr const char* kQueueSettings[] = {"CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_VISIBLE_DEVICES",
+                                          "GPU_MAX_HW_QUEUES",           "HIP_VISIBLE_DEVICES",
+                                          "ROCR_VISIBLE_DEVICES",        "DEBUG_HIP_IGNORE_STREAM_PRIORITY"};
 
 std::string fact(const auto& known) {
   if (known.value) return fmt::format("{}", *known.value);
@@ -48,7 +49,8 @@ int execute() {
     if (found.names.empty()) fmt::print("  {:<9}not here: {}\n", type.name, found.reason);
   }
   fmt::print("\nHardware-queue settings\n");
-  for (const char* name : kQueueSettings) fmt::print("  {:<34}{}\n", name, environment_variable(name).value_or("(not set)"));
+  for (const char* name : kQueueSettings)
+    fmt::print("  {:<34}{}\n", name, environment_variable(name).value_or("(not set)"));
   fmt::print("\nBuild\n");
   fmt::print("  CUDA device code   {}\n", WEIR_HAVE_CUDA ? fmt::format("yes, nvcc {}", WEIR_NVCC_VERSION)
                                                          : fmt::format("left out: {}", WEIR_CUDA_REASON));
@@ -57,7 +59,10 @@ int execute() {
   fmt::print("\nMachine\n");
   for (const char* key : {"system", "kernel", "architecture", "cpus", "governor"}) {
     const Json& value = environment[key];
-    fmt::print("  {:<19}{}\n", key, value.is_string() ? value.get<std::string>() : value.is_null() ? "unknown" : value.dump());
+    fmt::print("  {:<19}{}\n", key,
+               value.is_string() ? value.get<std::string>()
+               : value.is_null() ? "unknown"
+                                 : value.dump());
   }
   return 0;
 }
@@ -65,7 +70,8 @@ int execute() {
 }  // namespace
 
 CliCommand info() {
-  return {"info", "show devices, versions and settings", [](CLI::App&) -> std::function<int()> { return [] { return execute(); }; }};
+  return {"info", "show devices, versions and settings",
+          [](CLI::App&) -> std::function<int()> { return [] { return execute(); }; }};
 }
 
 }  // namespace weir::cli

@@ -16,7 +16,8 @@ void print_details(const Workload& workload) {
   fmt::print("  shows    {}\n", workload.shows);
   fmt::print("  unit     {}; work {} with the stream count\n", workload.unit,
              workload.scaling == Scaling::divided ? "is divided" : "grows");
-  fmt::print("  streams  {} to {}, {} recommended\n", workload.streams.min, workload.streams.max, workload.streams.recommended);
+  fmt::print("  streams  {} to {}, {} recommended\n", workload.streams.min, workload.streams.max,
+             workload.streams.recommended);
   for (const ParamSpec& param : workload.params) {
     fmt::print("  --param  {} = {} / {} / {} (tiny / small / full)\n", param.name, to_string(param.defaults[0]),
                to_string(param.defaults[1]), to_string(param.defaults[2]));
@@ -38,7 +39,8 @@ int execute(const std::string& category, bool is_verbose) {
   for (const Workload& workload : workloads()) {
     if (!category.empty() && workload.category != category) continue;
     const std::string streams = fmt::format("{}-{}", workload.streams.min, workload.streams.max);
-    fmt::print("{:<22}P{:<3}{:<19}{:<9}{}\n", workload.name, workload.priority, workload.category, streams, workload.unit);
+    fmt::print("{:<22}P{:<3}{:<19}{:<9}{}\n", workload.name, workload.priority, workload.category, streams,
+               workload.unit);
     fmt::print("  {}\n", workload.summary);
     if (is_verbose) print_details(workload);
   }

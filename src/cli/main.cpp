@@ -25,8 +25,10 @@ int report(const weir::Error& error) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Weir follows a GPU command from the host thread that issues it to the hardware\n"
-               "queue that runs it, and says where the time went.", "weir");
+  CLI::App app(
+      "Weir follows a GPU command from the host thread that issues it to the hardware\n"
+      "queue that runs it, and says where the time went.",
+      "weir");
   app.set_version_flag("--version", fmt::format("weir {} ({})", WEIR_VERSION, WEIR_COMMIT));
   app.require_subcommand(1);
   app.footer(kExitCodes);

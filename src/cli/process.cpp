@@ -43,7 +43,7 @@ std::optional<std::string> environment_variable(const char* name) {
 }
 
 const std::atomic<bool>& catch_interrupts() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;

@@ -26,7 +26,8 @@ int execute(const Flags& flags) {
   const Workload& workload = workload_named(flags.workload);
   if (!flags.streams.empty()) {
     const auto counts = parse_counts("--streams", flags.streams, workload.streams.min, workload.streams.max);
-    if (counts.size() != 1) reject(fmt::format("--streams {}: one count is needed here", flags.streams), "`weir sweep` runs several.");
+    if (counts.size() != 1)
+      reject(fmt::format("--streams {}: one count is needed here", flags.streams), "`weir sweep` runs several.");
     request.streams = counts[0];
   }
   if (!flags.output.empty()) check_writable(flags.output, flags.run.is_forced);

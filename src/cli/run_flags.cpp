@@ -11,7 +11,8 @@ namespace {
 
 std::int64_t whole_number(const char* flag, const std::string& text, std::int64_t lowest, std::int64_t highest) {
   const auto value = parse_integer(text);
-  if (!value) reject(fmt::format("{} {}: not a whole number", flag, text), fmt::format("Use {} to {}.", lowest, highest));
+  if (!value)
+    reject(fmt::format("{} {}: not a whole number", flag, text), fmt::format("Use {} to {}.", lowest, highest));
   if (*value < lowest || *value > highest)
     reject(fmt::format("{} {}: out of range", flag, text), fmt::format("Use {} to {}.", lowest, highest));
   return *value;

@@ -31,7 +31,8 @@ std::vector<const Workload*> chosen_workloads(const std::string& priority) {
   std::vector<const Workload*> chosen;
   for (const Workload& workload : workloads())
     if (priority == "all" || priority == fmt::format("P{}", workload.priority)) chosen.push_back(&workload);
-  if (chosen.empty()) reject(fmt::format("run-priority {}: no workload has that class yet", priority), "`weir list` shows them.");
+  if (chosen.empty())
+    reject(fmt::format("run-priority {}: no workload has that class yet", priority), "`weir list` shows them.");
   return chosen;
 }
 
@@ -84,7 +85,8 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand run_priority() {
-  return {"run-priority", "run all workloads of a class: P0, P1, P2, P3 or all", [](CLI::App& app) -> std::function<int()> {
+  return {"run-priority", "run all workloads of a class: P0, P1, P2, P3 or all",
+          [](CLI::App& app) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
             app.add_option("class", flags->priority, "P0, P1, P2, P3 or all")->required();
             app.add_option("--streams", flags->streams, "counts (default: each workload's recommended one)");

@@ -148,8 +148,8 @@ class CpuSession final : public Session {
 
 class CpuDevice final : public Device {
  public:
-  CpuDevice(int queue_count, int worker_count, const Seams& seams)
-      : queue_count_(queue_count), worker_count_(worker_count), seams_(seams) {}
+  CpuDevice(int queue_count, int worker_count, Seams seams)
+      : queue_count_(queue_count), worker_count_(worker_count), seams_(std::move(seams)) {}
 
   DeviceInfo info() const override {
     DeviceInfo info;
@@ -219,10 +219,7 @@ namespace weir::device_list {
 DeviceType cpu() {
   return {.name = "cpu",
           .summary = "software GPU: worker threads behind hardware queues, on this machine's cores",
-          .find =
-              [] {
-                return DeviceType::Found{{"cpu"}, {}};
-              },
+          .find = [] { return DeviceType::Found{{"cpu"}, {}}; },
           .open =
               [](int index, const DeviceOptions& options) {
                 if (index != 0)

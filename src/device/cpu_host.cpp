@@ -15,7 +15,7 @@ std::string field(const std::string& path, std::string_view key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     const std::size_t colon = line.find(':');
-    if (colon == std::string::npos || line.compare(0, key.size(), key) != 0) continue;
+    if (colon == std::string::npos || !line.starts_with(key)) continue;
     if (line.find_first_not_of(" \t", key.size()) != colon) continue;
     const std::size_t begin = line.find_first_not_of(" \t", colon + 1);
     if (begin != std::string::npos) return line.substr(begin);

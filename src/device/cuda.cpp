@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
 #include <memory>
 #include <type_traits>
 
@@ -28,15 +27,14 @@ namespace {
 // Our neutral signature against the driver's: same arity, same size and class of every argument.
 template <class Ours, class Theirs>
 constexpr bool is_same_argument =
-    sizeof(Ours) == sizeof(Theirs) && std::is_pointer_v<Ours> ==
-                                          std::is_pointer_v<Theirs>&& std::is_floating_point_v<Ours> ==
-                                          std::is_floating_point_v<Theirs>;
+    sizeof(Ours) == sizeof(Theirs) && std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
+    std::is_floating_point_v<Ours> == std::is_floating_point_v<Theirs>;
 template <class Ours, class Theirs>
 struct SameAbi : std::false_type {};
 template <class... Ours, class... Theirs>
-requires(sizeof...(Ours) == sizeof...(Theirs)) struct SameAbi<int (*)(Ours...), CUresult (*)(Theirs...)>
-    : std::bool_constant<(is_same_argument<Ours, Theirs> && ...)> {
-};
+  requires(sizeof...(Ours) == sizeof...(Theirs))
+struct SameAbi<int (*)(Ours...), CUresult (*)(Theirs...)>
+    : std::bool_constant<(is_same_argument<Ours, Theirs> && ...)> {};
 
 // What the adapters below call besides the table's own entries.
 struct Entries {

@@ -31,7 +31,7 @@ struct DeviceInfo {
   std::string name;     // as the user names it: cuda:0
   std::string backend;  // cuda, hip, cpu, null, ...
   std::string model;
-  std::string driver;   // versions, empty where there is none
+  std::string driver;  // versions, empty where there is none
   bool is_gpu = false;
   bool computes = true;  // false: runs nothing, so there is nothing to check
   bool can_graph = true;
@@ -83,10 +83,12 @@ class Session {
  public:
   virtual ~Session() = default;
 
-  // Opens the next iteration. Called by one thread while nobody submits. May wait when too many iterations are in flight.
+  // Opens the next iteration. Called by one thread while nobody submits. May wait when too many iterations are in
+  // flight.
   virtual void begin_iteration() noexcept = 0;
-  // Gives commands to their streams, in the order of the span. Several threads may call it at once if no stream is shared
-  // between them and every predecessor of a command was submitted before. In graph mode the span is the whole step.
+  // Gives commands to their streams, in the order of the span. Several threads may call it at once if no stream is
+  // shared between them and every predecessor of a command was submitted before. In graph mode the span is the whole
+  // step.
   virtual void submit(std::span<const CommandId> commands) noexcept = 0;
   // Waits until everything submitted has ended; throws what went wrong since the last call.
   virtual void finish() = 0;
@@ -110,19 +112,20 @@ class Device {
   virtual DeviceInfo info() const = 0;
   virtual Telemetry telemetry() { return {}; }
   // The step and the placement must outlive the session.
-  virtual std::unique_ptr<Session> prepare(const Step& step, const Placement& placement, const SessionOptions& options) = 0;
+  virtual std::unique_ptr<Session> prepare(const Step& step, const Placement& placement,
+                                           const SessionOptions& options) = 0;
 };
 
 // Settings of devices that users can choose; a device ignores what does not concern it.
 struct DeviceOptions {
-  int hardware_queues = 0;  // cpu: 0 = its default
-  int workers = 0;          // cpu: 0 = one per core
+  int hardware_queues = 0;   // cpu: 0 = its default
+  int workers = 0;           // cpu: 0 = one per core
   int cuda_connections = 0;  // cuda: CUDA_DEVICE_MAX_CONNECTIONS as this process has it; 0 = not set
 };
 
 // One kind of device in the list. Nothing is touched until `find` or `open` is called.
 struct DeviceType {
-  std::string name;     // the part before the colon: cuda
+  std::string name;  // the part before the colon: cuda
   std::string summary;
   // Names that `open` takes on this machine, best first; or why there are none.
   struct Found {

@@ -159,7 +159,8 @@ MemoryUse GpuSession::memory() const {
   MemoryUse use;
   use.allocated_bytes = step_.size_bytes(Place::device);
   if (reserved_bytes_) {
-    use.reserved_bytes = use.peak_bytes = *reserved_bytes_;
+    use.reserved_bytes = reserved_bytes_;
+    use.peak_bytes = reserved_bytes_;
   } else {
     use.reason = "free device memory grew while the session was prepared: somebody else uses this device";
   }

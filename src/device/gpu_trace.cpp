@@ -30,7 +30,7 @@ void CommandEvents::begin() noexcept {
 
 Timeline CommandEvents::timeline(const Step& step, const Placement& placement) {
   Timeline timeline;
-  timeline.source = "device events around each command (adds gaps; CUPTI timing comes with weir profile)";
+  timeline.source = "device events around each command, which add gaps of their own";
   timeline.has_exact_gaps = false;
   const ClockMap map(clock_.first_fix(), clock_.take_fix());
   timeline.clock_error_ns = map.error_ns();

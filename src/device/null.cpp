@@ -68,7 +68,8 @@ class NullDevice final : public Device {
     info.copy_engines.reason = info.memory_bytes.reason = "the null device has none";
     return info;
   }
-  std::unique_ptr<Session> prepare(const Step& step, const Placement& placement, const SessionOptions& options) override {
+  std::unique_ptr<Session> prepare(const Step& step, const Placement& placement,
+                                   const SessionOptions& options) override {
     return std::make_unique<NullSession>(step, placement, options);
   }
 };

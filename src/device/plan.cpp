@@ -39,9 +39,9 @@ Plan make_plan(const Step& step, const Placement& placement, bool is_pipelined) 
       if (placement.stream_of[before] != stream) crosses[before] = true;
   }
 
-  std::vector<Progress> known(streams, Progress(streams, 0));          // what each stream has waited for, transitively
-  std::vector<Progress> known_last(streams, Progress(streams, 0));     // the same for the previous iteration
-  std::vector<Progress> reached(count);                                // of commands that others may wait for
+  std::vector<Progress> known(streams, Progress(streams, 0));       // what each stream has waited for, transitively
+  std::vector<Progress> known_last(streams, Progress(streams, 0));  // the same for the previous iteration
+  std::vector<Progress> reached(count);                             // of commands that others may wait for
   std::vector<EventId> event_of(count, kNoEvent);
   const auto event_for = [&](CommandId id) {
     if (event_of[id] == kNoEvent) event_of[id] = plan.event_count++;

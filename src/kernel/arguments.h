@@ -1,4 +1,5 @@
-// What a kernel body sees on every device: pointers, sizes, scalars. Compiled by the host compiler and by nvcc/hipcc alike.
+// What a kernel body sees on every device: pointers, sizes, scalars. Compiled by the host compiler and by nvcc/hipcc
+// alike.
 #pragma once
 
 namespace weir {
@@ -12,6 +13,14 @@ struct KernelArguments {
   void* operands[kMaxOperands];
   long long dims[kMaxDims];
   float scalars[kMaxScalars];
+};
+
+// The same for bodies that do one thing to each element: a third of the bytes, which is what a driver copies per
+// launch.
+struct ElementArguments {
+  void* operands[2];
+  float scalars[2];
+  int count;
 };
 
 }  // namespace weir

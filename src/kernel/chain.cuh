@@ -52,4 +52,14 @@ __device__ inline void chain(const KernelArguments& a) {
   });
 }
 
+// One operation, one element per thread.
+template <ChainOp op, class T>
+__device__ inline void chain_single(const ElementArguments& a) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= a.count) return;
+  float value[] = {load(static_cast<const T*>(a.operands[0]) + i)};
+  apply(op, value, a.scalars[0], a.scalars[1]);
+  store(static_cast<T*>(a.operands[1]) + i, value[0]);
+}
+
 }  // namespace weir::device

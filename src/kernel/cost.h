@@ -26,9 +26,12 @@ enum class Scaling : std::uint8_t {
 
 constexpr std::string_view name_of(Scaling scaling) {
   switch (scaling) {
-    case Scaling::grows: return "grows";
-    case Scaling::divided: return "divided";
-    case Scaling::requests: return "requests";
+    case Scaling::grows:
+      return "grows";
+    case Scaling::divided:
+      return "divided";
+    case Scaling::requests:
+      return "requests";
   }
   return "?";
 }

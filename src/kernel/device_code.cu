@@ -24,7 +24,20 @@
   WEIR_FLOAT_KERNEL(kernel, threads)     \
   WEIR_KERNEL(kernel, i32, int, threads)
 
+#define WEIR_CHAIN_KERNEL(op, name, type)                                                                      \
+  extern "C" __global__ void __launch_bounds__(256) weir_chain_##op##_##name(const weir::ElementArguments a) { \
+    weir::device::chain_single<weir::ChainOp::op, type>(a);                                                    \
+  }
+#define WEIR_LEAN_CHAIN(op)                      \
+  WEIR_CHAIN_KERNEL(op, f32, float)              \
+  WEIR_CHAIN_KERNEL(op, f16, weir::device::Half) \
+  WEIR_CHAIN_KERNEL(op, bf16, weir::device::Bfloat16)
+
 WEIR_FLOAT_KERNEL(chain, 256)
+WEIR_LEAN_CHAIN(mul)
+WEIR_LEAN_CHAIN(add)
+WEIR_LEAN_CHAIN(abs)
+WEIR_LEAN_CHAIN(clamp)
 WEIR_FLOAT_KERNEL(gelu, 256)
 WEIR_FLOAT_KERNEL(softmax, 1024)
 WEIR_FLOAT_KERNEL(layer_norm, 1024)

@@ -1,4 +1,6 @@
 // GELU in its exact form: x times the probability that a normal variable is below x.
+#include <numbers>
+
 #include "kernel/body.h"
 
 namespace weir::catalogue {
@@ -22,7 +24,7 @@ void reference(const KernelCall& call) {
   with_float_type(call.shape.type, [&]<class T>(T*) {
     for (std::int64_t i = 0; i < call.shape.dims[0]; ++i) {
       const double x = to_float(operand<const T>(call, 0)[i]);
-      operand<T>(call, 1)[i] = from_double<T>(x * (0.5 + 0.5 * std::erf(x / std::sqrt(2.0))));
+      operand<T>(call, 1)[i] = from_double<T>(x * (0.5 + 0.5 * std::erf(x / std::numbers::sqrt2)));
     }
   });
 }

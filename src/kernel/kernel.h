@@ -57,6 +57,8 @@ struct Kernel {
   double (*tolerance)(const KernelShape&);
   // GPU launch geometry; null where a vendor library does the work (gemm).
   Geometry (*geometry)(const KernelShape&) = nullptr;
+  // Name of a leaner device body for this shape, which takes ElementArguments; empty: the general one.
+  std::string_view (*lean_body)(const KernelShape&) = nullptr;
   // Checks the outputs of `call` against its inputs without recomputing everything; null where there is no such way.
   Verification (*verify)(const KernelCall& call) = nullptr;
 };

@@ -38,10 +38,14 @@ constexpr std::optional<Precision> precision_named(std::string_view name) {
 // Relative rounding error of one operation in a precision: half a unit in the last place.
 constexpr double rounding_of(Precision precision) {
   switch (precision) {
-    case Precision::fp32: return 0x1p-24;
-    case Precision::tf32: return 0x1p-11;
-    case Precision::fp16: return 0x1p-11;
-    case Precision::bf16: return 0x1p-8;
+    case Precision::fp32:
+      return 0x1p-24;
+    case Precision::tf32:
+      return 0x1p-11;
+    case Precision::fp16:
+      return 0x1p-11;
+    case Precision::bf16:
+      return 0x1p-8;
   }
   return 0;
 }

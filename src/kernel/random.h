@@ -24,7 +24,8 @@ WEIR_HOST_DEVICE inline float random_unit(unsigned long long seed, unsigned long
 }
 
 // offset + scale * random_unit. Device code must not fuse the two, hence the explicit intrinsics there.
-WEIR_HOST_DEVICE inline float random_uniform(unsigned long long seed, unsigned long long index, float scale, float offset) {
+WEIR_HOST_DEVICE inline float random_uniform(unsigned long long seed, unsigned long long index, float scale,
+                                             float offset) {
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
   return __fadd_rn(__fmul_rn(scale, random_unit(seed, index)), offset);
 #else

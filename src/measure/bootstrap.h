@@ -63,7 +63,7 @@ inline constexpr std::size_t kFewestForInterval = 5;
 
 // Samples from which on a quantile has an interval: two of them must be expected beyond it. p95: 40, p99: 200.
 constexpr std::size_t fewest_for_quantile(double level) {
-  return std::max(kFewestForInterval, static_cast<std::size_t>(2 / (1 - level) + 0.5));
+  return std::max(kFewestForInterval, static_cast<std::size_t>(2.000001 / (1 - level)));
 }
 
 // Resamples actually drawn for `count` samples: at most 4 million draws in all, but never fewer than 400 resamples.

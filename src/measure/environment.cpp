@@ -55,11 +55,12 @@ Json memory_bytes(const fs::path& root) {
 
 bool steers_measurement(std::string_view name) {
   constexpr std::array<std::string_view, 26> kPrefixes = {
-      "CUDA_",  "HIP_",   "ROCR_",    "ROCM_",      "HSA_",   "GPU_",   "AMD_",    "NCCL_", "RCCL_",
-      "NVIDIA_", "CUBLAS", "DEBUG_",  "OMP_",       "OPENBLAS_", "GOTO_", "MKL_",  "BLIS_", "OMPI_MCA_",
-      "UCX_",   "PMIX_",  "SLURM_",   "POCL_",      "OCL_",   "MALLOC_", "TORCH_", "WEIR_"};
+      "CUDA_",   "HIP_",   "ROCR_",  "ROCM_", "HSA_",      "GPU_",    "AMD_",   "NCCL_", "RCCL_",
+      "NVIDIA_", "CUBLAS", "DEBUG_", "OMP_",  "OPENBLAS_", "GOTO_",   "MKL_",   "BLIS_", "OMPI_MCA_",
+      "UCX_",    "PMIX_",  "SLURM_", "POCL_", "OCL_",      "MALLOC_", "TORCH_", "WEIR_"};
   return name == "LD_PRELOAD" || name == "LD_LIBRARY_PATH" || name == "GLIBC_TUNABLES" ||
-         std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](std::string_view prefix) { return name.starts_with(prefix); });
+         std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
 Json describe_environment(std::span<const std::string> variables, const fs::path& root) {

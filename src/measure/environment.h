@@ -9,8 +9,8 @@
 
 namespace weir {
 
-// `variables` are "NAME=value" lines of the process environment; those that steer GPU runtimes, BLAS, MPI or threads are kept.
-// `root` is prefixed to every path that is read, so that tests can describe a machine.
+// `variables` are "NAME=value" lines of the process environment; those that steer GPU runtimes, BLAS, MPI or threads
+// are kept. `root` is prefixed to every path that is read, so that tests can describe a machine.
 Json describe_environment(std::span<const std::string> variables, const std::filesystem::path& root = "/");
 
 // True for variables that can change a measurement: CUDA_*, HIP_*, GPU_MAX_HW_QUEUES, NCCL_*, ...

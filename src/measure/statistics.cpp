@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
 
 namespace weir {
@@ -10,7 +11,7 @@ namespace {
 
 constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
-double two_sided_normal(double z) { return std::min(1.0, std::erfc(std::fabs(z) / std::sqrt(2.0))); }
+double two_sided_normal(double z) { return std::min(1.0, std::erfc(std::fabs(z) / std::numbers::sqrt2)); }
 
 // Sum of t^3 - t over the groups of equal values; `sorted` is any ascending list.
 double tie_term(std::span<const double> sorted) {

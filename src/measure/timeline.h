@@ -26,9 +26,9 @@ struct Span {
 
 struct Timeline {
   std::vector<Span> spans;
-  std::string source;            // how the times were taken, for the reader: "cpu workers' clock"
-  bool has_exact_gaps = false;   // gaps between commands can be trusted (not inflated by the tracing itself)
-  double clock_error_ns = 0;     // of device times against the host clock
+  std::string source;           // how the times were taken, for the reader: "cpu workers' clock"
+  bool has_exact_gaps = false;  // gaps between commands can be trusted (not inflated by the tracing itself)
+  double clock_error_ns = 0;    // of device times against the host clock
 };
 
 }  // namespace weir

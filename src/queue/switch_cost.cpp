@@ -22,7 +22,8 @@ Step chain(int streams) {
   const BufferId gate = step.output(ElementType::f32, 1);
   step.launch("spin", {}, {.dims = {kHoldNs, 1}, .scalars = {}}, {{gate}});
   // The first hop reads the held kernel's output, every other one its predecessor's.
-  step.launch("fill", {.stream = static_cast<StreamId>(1 % streams)}, {.dims = {256, 0, 0}, .scalars = {1.0f}}, {{data}});
+  step.launch("fill", {.stream = static_cast<StreamId>(1 % streams)}, {.dims = {256, 0, 0}, .scalars = {1.0f}},
+              {{data}});
   for (int hop = 0; hop <= kHops; ++hop) {
     const KernelShape shape{.dims = {hop == 0 ? 1 : 256, chain_ops({ChainOp::mul})}, .scalars = {0.5f}};
     const Operand in = hop == 0 ? Operand{gate} : Operand{data, 0, 256};

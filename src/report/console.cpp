@@ -35,15 +35,20 @@ std::string text(const Json& json, std::initializer_list<const char*> keys) {
 
 std::string duration(std::optional<double> ns) { return ns ? format_duration(*ns) : "-"; }
 
-// Rates carry their unit already scaled (GFLOP/s), so they are not scaled again unless they count things.
-std::string rate(std::optional<double> value, const std::string& unit) {
-  if (!value) return "-";
+// Rates in GFLOP/s carry a scaled unit already; those that count things are scaled here: 3.90 M.
+std::string bare_rate(double value, const std::string& unit) {
   if (unit.starts_with("GFLOP") || unit.starts_with("TFLOP"))
-    return fmt::format("{:.{}f} {}", *value, *value < 1 ? 4 : (*value < 100 ? 2 : 1), unit);
-  return fmt::format("{} {}", format_quantity(*value), unit);
+    return fmt::format("{:.{}f}", value, value < 1 ? 4 : (value < 100 ? 2 : 0));
+  return format_quantity(value);
 }
 
-void line(std::string& out, const char* label, const std::string& value) { out += fmt::format("  {:<13}{}\n", label, value); }
+std::string rate(std::optional<double> value, const std::string& unit) {
+  return value ? fmt::format("{} {}", bare_rate(*value, unit), unit) : "-";
+}
+
+void line(std::string& out, const char* label, const std::string& value) {
+  out += fmt::format("  {:<13}{}\n", label, value);
+}
 
 // Breaks at blanks so that advice stays readable at 80 columns.
 std::string wrapped(const std::string& words, std::size_t indent) {
@@ -69,27 +74,34 @@ std::string wrapped(const std::string& words, std::size_t indent) {
 void add_convoy(std::string& out, const Json& result) {
   if (at(result, {"metrics", "convoy"}).is_null()) return;
   line(out, "convoy index",
-       fmt::format("{:.2f}: {} commands p99 {} mixed, {} alone", number(result, {"metrics", "convoy", "index"}).value_or(NAN),
-                   text(result, {"metrics", "convoy", "role"}), duration(number(result, {"metrics", "convoy", "mixed_ns", "p99"})),
+       fmt::format("{:.2f}: {} commands p99 {} mixed, {} alone",
+                   number(result, {"metrics", "convoy", "index"}).value_or(NAN),
+                   text(result, {"metrics", "convoy", "role"}),
+                   duration(number(result, {"metrics", "convoy", "mixed_ns", "p99"})),
                    duration(number(result, {"metrics", "convoy", "alone_ns", "p99"}))));
 }
 
 void add_traced(std::string& out, const Json& result) {
   if (const auto mean = number(result, {"metrics", "concurrency", "mean"}))
-    line(out, "concurrency", fmt::format("{:.2f} commands at once on average, {} at most", *mean,
-                                         text(result, {"metrics", "concurrency", "max"})));
-  if (const auto fairness = number(result, {"metrics", "fairness"})) line(out, "fairness", fmt::format("{:.3f} (Jain; 1 is equal)", *fairness));
+    line(out, "concurrency",
+         fmt::format("{:.2f} commands at once on average, {} at most", *mean,
+                     text(result, {"metrics", "concurrency", "max"})));
+  if (const auto fairness = number(result, {"metrics", "fairness"}))
+    line(out, "fairness", fmt::format("{:.3f} (Jain; 1 is equal)", *fairness));
   if (const auto hop = number(result, {"metrics", "queue_switch", "controlled", "ns_per_hop"}))
-    line(out, "queue switch", fmt::format("{} per hop to another stream (chain of {} kernels)", format_duration(*hop),
-                                          text(result, {"metrics", "queue_switch", "controlled", "hops"})));
+    line(out, "queue switch",
+         fmt::format("{} per hop to another stream (chain of {} kernels)", format_duration(*hop),
+                     text(result, {"metrics", "queue_switch", "controlled", "hops"})));
   add_convoy(out, result);
 }
 
 void add_check(std::string& out, const Json& result) {
   const std::string status = text(result, {"check", "status"});
   if (status == "passed") {
-    line(out, "check", fmt::format("passed: {} buffers against the CPU reference, worst error {:.1e}",
-                                   text(result, {"check", "buffers"}), number(result, {"check", "worst_relative_error"}).value_or(0)));
+    line(
+        out, "check",
+        fmt::format("passed: {} buffers against the CPU reference, worst error {:.1e}",
+                    text(result, {"check", "buffers"}), number(result, {"check", "worst_relative_error"}).value_or(0)));
   } else {
     line(out, "check", wrapped(fmt::format("{}: {}", status, text(result, {"check", "reason"})), 15));
   }
@@ -98,8 +110,9 @@ void add_check(std::string& out, const Json& result) {
 }  // namespace
 
 std::string describe_result(const Json& result) {
-  std::string out = fmt::format("{}, {} streams, on {} ({})\n", text(result, {"workload", "name"}), text(result, {"streams"}),
-                                text(result, {"device", "name"}), text(result, {"device", "model"}));
+  std::string out =
+      fmt::format("{}, {} streams, on {} ({})\n", text(result, {"workload", "name"}), text(result, {"streams"}),
+                  text(result, {"device", "name"}), text(result, {"device", "model"}));
   out += wrapped(fmt::format("  submit {}, placement {}, sync {}, {}, scale {}, seed {}", text(result, {"submit"}),
                              text(result, {"placement"}), text(result, {"sync_mode"}), text(result, {"precision"}),
                              text(result, {"scale"}), text(result, {"seed"})),
@@ -113,36 +126,42 @@ std::string describe_result(const Json& result) {
     std::string value = rate(number(throughput, {"value"}), unit);
     const Json& interval = at(throughput, {"interval"});
     if (interval.is_array() && interval.size() == 2 && interval[0].is_number() && interval[1].is_number())
-      value += fmt::format("  [{} .. {}]", rate(interval[0].get<double>(), unit), rate(interval[1].get<double>(), unit));
+      value += fmt::format("  (95 % interval {} .. {})", bare_rate(interval[0].get<double>(), unit),
+                           bare_rate(interval[1].get<double>(), unit));
     line(out, "throughput", value);
   }
   const Json& latency = at(result, {"metrics", "latency_ns"});
   if (!latency.is_null()) {
-    line(out, "latency", fmt::format("p50 {}  p95 {}  p99 {}  ({} iterations)", duration(number(latency, {"p50"})),
-                                     duration(number(latency, {"p95"})), duration(number(latency, {"p99"})), text(latency, {"count"})));
+    line(out, "latency",
+         fmt::format("p50 {}  p95 {}  p99 {}  ({} iterations)", duration(number(latency, {"p50"})),
+                     duration(number(latency, {"p95"})), duration(number(latency, {"p99"})), text(latency, {"count"})));
   }
   if (const auto device = number(result, {"metrics", "device_ns", "p50"}))
     line(out, "on device", fmt::format("p50 {} from the first start to the last end", format_duration(*device)));
-  line(out, "host cost", fmt::format("{} per command, {} commands (floor {})",
-                                     duration(number(result, {"metrics", "host_ns_per_command"})),
-                                     text(result, {"commands_per_iteration"}),
-                                     duration(number(result, {"metrics", "floor_ns_per_command"}))));
+  line(out, "host cost",
+       fmt::format(
+           "{} per command, {} commands (floor {})", duration(number(result, {"metrics", "host_ns_per_command"})),
+           text(result, {"commands_per_iteration"}), duration(number(result, {"metrics", "floor_ns_per_command"}))));
   add_traced(out, result);
   if (const auto bytes = number(result, {"metrics", "memory", "allocated_bytes"}))
     line(out, "memory", format_bytes(static_cast<std::uint64_t>(*bytes)));
   if (const auto joules = number(result, {"metrics", "energy", "joules_per_iteration"}))
-    line(out, "energy", fmt::format("{:.3g} J per iteration, {:.1f} W", *joules, number(result, {"metrics", "energy", "mean_watts"}).value_or(0)));
+    line(out, "energy",
+         fmt::format("{:.3g} J per iteration, {:.1f} W", *joules,
+                     number(result, {"metrics", "energy", "mean_watts"}).value_or(0)));
   add_check(out, result);
 
   for (const Json& warning : at(result, {"warnings"}))
-    out += fmt::format("\n  ! {}\n    {}\n", wrapped(text(warning, {"message"}) + ".", 4), wrapped(text(warning, {"advice"}), 4));
+    out += fmt::format("\n  ! {}\n    {}\n", wrapped(text(warning, {"message"}) + ".", 4),
+                       wrapped(text(warning, {"advice"}), 4));
   return out;
 }
 
 std::string sweep_head(const Json& settings) {
-  return fmt::format("{} on {} ({}), scale {}, {}\n\n{:>7}  {:<11} {:>18} {:>9} {:>9} {:>9}  {}\n", text(settings, {"workload"}),
-                     text(settings, {"device"}), text(settings, {"model"}), text(settings, {"scale"}),
-                     text(settings, {"precision"}), "streams", "submit", "throughput", "p50", "p99", "host/cmd", "check");
+  return fmt::format("{} on {} ({}), scale {}, {}\n\n{:>7}  {:<11} {:>18} {:>9} {:>9} {:>9}  {}\n",
+                     text(settings, {"workload"}), text(settings, {"device"}), text(settings, {"model"}),
+                     text(settings, {"scale"}), text(settings, {"precision"}), "streams", "submit", "throughput", "p50",
+                     "p99", "host/cmd", "check");
 }
 
 std::string sweep_row(const Json& result) {
@@ -150,8 +169,8 @@ std::string sweep_row(const Json& result) {
   if (text(result, {"status"}) == "failed")
     return fmt::format("{:>7}  {:<11} FAILED: {}\n", text(result, {"streams"}), text(result, {"submit"}),
                        wrapped(text(result, {"failure"}), 21));
-  return fmt::format("{:>7}  {:<11} {:>18} {:>9} {:>9} {:>9}  {}{}\n", text(result, {"streams"}), text(result, {"submit"}),
-                     rate(number(result, {"metrics", "throughput", "value"}), unit),
+  return fmt::format("{:>7}  {:<11} {:>18} {:>9} {:>9} {:>9}  {}{}\n", text(result, {"streams"}),
+                     text(result, {"submit"}), rate(number(result, {"metrics", "throughput", "value"}), unit),
                      duration(number(result, {"metrics", "latency_ns", "p50"})),
                      duration(number(result, {"metrics", "latency_ns", "p99"})),
                      duration(number(result, {"metrics", "host_ns_per_command"})), text(result, {"check", "status"}),
@@ -169,12 +188,15 @@ std::string sweep_summary(const Json& sweep) {
         words += fmt::format(" ({}, {:.2f}x of {}, efficiency {:.0f} %)", rate(number(row, {"throughput"}), unit),
                              number(row, {"speedup"}).value_or(NAN), text(analysis["rows"][0], {"streams"}),
                              100 * number(row, {"efficiency"}).value_or(NAN));
-    if (at(analysis, {"knee"}).is_number()) words += fmt::format("; 95 % of it from {} streams on", text(analysis, {"knee"}));
+    if (at(analysis, {"knee"}).is_number())
+      words += fmt::format("; 95 % of it from {} streams on", text(analysis, {"knee"}));
     words += '.';
     if (const auto alpha = number(analysis, {"usl", "alpha"})) {
       words += fmt::format(" Scalability law: contention {:.3f}, coherency {:.5f}, R2 {:.3f}", *alpha,
-                           number(analysis, {"usl", "beta"}).value_or(NAN), number(analysis, {"usl", "r_squared"}).value_or(NAN));
-      if (const auto peak = number(analysis, {"usl", "peak_streams"})) words += fmt::format(", peak near {:.0f} streams", *peak);
+                           number(analysis, {"usl", "beta"}).value_or(NAN),
+                           number(analysis, {"usl", "r_squared"}).value_or(NAN));
+      if (const auto peak = number(analysis, {"usl", "peak_streams"}))
+        words += fmt::format(", peak near {:.0f} streams", *peak);
       words += '.';
     }
     out += wrapped(words, 2) + "\n";

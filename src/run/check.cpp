@@ -135,7 +135,8 @@ class Checker {
         check(groups[i]);
     };
     {
-      const std::size_t threads = std::min<std::size_t>(groups.size(), std::max(1u, std::thread::hardware_concurrency()));
+      const std::size_t threads =
+          std::min<std::size_t>(groups.size(), std::max(1u, std::thread::hardware_concurrency()));
       std::vector<std::jthread> helpers;
       for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
       work();
@@ -217,9 +218,9 @@ class Checker {
     report_.worst_share = std::max(report_.worst_share, share);
     if (share <= 1 || report_.status == CheckReport::Status::failed) return;
     report_.status = CheckReport::Status::failed;
-    const std::string what =
-        is_verified ? fmt::format("near element {}", difference.element)
-                    : fmt::format("element {} is {:.9g}, expected {:.9g}", difference.element, difference.got, difference.expected);
+    const std::string what = is_verified ? fmt::format("near element {}", difference.element)
+                                         : fmt::format("element {} is {:.9g}, expected {:.9g}", difference.element,
+                                                       difference.got, difference.expected);
     report_.reason = fmt::format("buffer {} is wrong: {} (relative error {:.3g}, at most {:.3g} allowed)", b, what,
                                  difference.error, tolerance);
   }

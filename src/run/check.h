@@ -11,7 +11,7 @@ namespace weir {
 struct CheckReport {
   enum class Status { passed, failed, skipped };
   Status status = Status::skipped;
-  std::string reason;   // why skipped, or what is wrong: buffer, element, values
+  std::string reason;       // why skipped, or what is wrong: buffer, element, values
   std::size_t buffers = 0;  // how many were compared
   double worst_error = 0;   // relative, of all of them
   double worst_share = 0;   // error / tolerance of the buffer that came closest to failing

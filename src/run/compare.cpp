@@ -20,7 +20,7 @@ constexpr std::size_t kMostNotes = 12;
 
 struct Metric {
   const char* name;
-  const SampleSeries ResultPoint::*series;
+  const SampleSeries ResultPoint::* series;
   bool is_less_better;
 };
 constexpr std::array kMetrics{Metric{"latency", &ResultPoint::latency, true},
@@ -243,7 +243,7 @@ Comparison compare_results(const ResultFile& baseline, std::span<const ResultFil
     result.notes.insert(result.notes.end(), tests[t].notes.begin(), tests[t].notes.end());
     for (const auto& [note, times] : differing) {
       if (result.notes.size() >= kMostNotes) {
-        result.notes.push_back("more settings differ; see the result files");
+        result.notes.emplace_back("more settings differ; see the result files");
         break;
       }
       result.notes.push_back(times == result.pairs.size() ? note : fmt::format("{} ({} pairs)", note, times));

@@ -257,7 +257,7 @@ ResultPoint aorta_point(const Place& result, const std::string& sweep_workload, 
     for (const double time : times_ns) sum += time;
     const double work = total * (sum / static_cast<double>(times_ns.size()));
     set_rates(point.throughput, work, times_ns);
-    point.notes.push_back(
+    point.notes.emplace_back(
         "AORTA gives one throughput per run: its values per iteration are derived from "
         "iteration_times_ms, scaled to that number");
   }

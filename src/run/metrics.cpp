@@ -20,6 +20,7 @@ namespace {
 
 constexpr double kNoisyRatio = 1.5;    // p99 / p50
 constexpr double kDriftChange = 0.05;  // from the first to the last sample
+constexpr double kSteadyClock = 0.95;  // after / before
 constexpr std::size_t kTracedSpans = 100'000;
 
 void put(Result& result, const std::string& metric, std::optional<double> value, const std::string& reason) {
@@ -29,11 +30,13 @@ void put(Result& result, const std::string& metric, std::optional<double> value,
 
 void warn_about_noise(Result& result, const std::vector<double>& samples) {
   if (const auto ratio = noise_ratio(samples); ratio && *ratio > kNoisyRatio && samples.size() >= 20)
-    result.warnings.push_back({"noisy", fmt::format("latency p99 is {:.1f} times p50", *ratio),
-                               "Close other programs, pin the clocks, or take more iterations; compare p50 rather than mean."});
+    result.warnings.push_back(
+        {"noisy", fmt::format("latency p99 is {:.1f} times p50", *ratio),
+         "Close other programs, pin the clocks, or take more iterations; compare p50 rather than mean."});
   if (const auto drift = trend(samples); drift && drift->is_clear && std::fabs(drift->change) > kDriftChange)
-    result.warnings.push_back({"drift", fmt::format("latency drifts by {:+.0f} % from the first to the last iteration", 100 * drift->change),
-                               "Raise --warmup until it is steady, or let the machine reach its working temperature."});
+    result.warnings.push_back(
+        {"drift", fmt::format("latency drifts by {:+.0f} % from the first to the last iteration", 100 * drift->change),
+         "Raise --warmup until it is steady, or let the machine reach its working temperature."});
 }
 
 void add_energy(Result& result, const TimedPass& pass, std::size_t iterations) {
@@ -45,9 +48,9 @@ void add_energy(Result& result, const TimedPass& pass, std::size_t iterations) {
     return;
   }
   result.metrics["energy"] = nullptr;
-  result.unavailable["metrics.energy"] =
-      before ? "the energy counter did not advance during the run: take more iterations"
-             : "no energy counter on this device (NVML or RAPL)";
+  result.unavailable["metrics.energy"] = before
+                                             ? "the energy counter did not advance during the run: take more iterations"
+                                             : "no energy counter on this device (NVML or RAPL)";
 }
 
 void add_telemetry(Result& result, const TimedPass& pass) {
@@ -58,9 +61,15 @@ void add_telemetry(Result& result, const TimedPass& pass) {
                                  {"temperature_c", number_or_null(after.temperature_c)},
                                  {"power_w", number_or_null(after.power_w)},
                                  {"throttle", after.throttle}};
+  if (pass.before.clock_mhz && after.clock_mhz && *after.clock_mhz < kSteadyClock * *pass.before.clock_mhz)
+    result.warnings.push_back({"clocks",
+                               fmt::format("the clock fell from {:.0f} to {:.0f} MHz during the run",
+                                           *pass.before.clock_mhz, *after.clock_mhz),
+                               "Warm the device up for longer, or lock its clocks, before comparing."});
   if (!after.throttle.empty())
-    result.warnings.push_back({"throttled", fmt::format("the device held its clocks back: {}", fmt::join(after.throttle, ", ")),
-                               "Lower the power draw or cool it, and compare only with runs under the same conditions."});
+    result.warnings.push_back(
+        {"throttled", fmt::format("the device held its clocks back: {}", fmt::join(after.throttle, ", ")),
+         "Lower the power draw or cool it, and compare only with runs under the same conditions."});
 }
 
 void add_memory(Result& result, const MemoryUse& use) {
@@ -82,15 +91,19 @@ void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step) 
     result.samples.device_ns = pass.device_ns;
     result.device_ns = summarise(pass.device_ns);
   } else {
-    result.unavailable["metrics.device_ns"] = result.unavailable["samples.device_ns"] = "the device has no clock of its own";
+    result.unavailable["metrics.device_ns"] = result.unavailable["samples.device_ns"] =
+        "the device has no clock of its own";
   }
 
   switch (pass.sync) {
-    case SyncMode::per_iteration: result.samples.latency_ns = pass.latency_ns; break;
+    case SyncMode::per_iteration:
+      result.samples.latency_ns = pass.latency_ns;
+      break;
     case SyncMode::end_only:
       if (has_device_clock) result.samples.latency_ns = pass.device_ns;
       break;
-    case SyncMode::none: break;
+    case SyncMode::none:
+      break;
   }
   if (result.samples.latency_ns) {
     result.latency_ns = summarise(*result.samples.latency_ns);
@@ -117,7 +130,8 @@ void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step) 
       Throughput throughput;
       throughput.value = step.work() * counted / seconds;
       if (const auto summary = summarise(pass.interval_ns); summary && summary->mean_interval)
-        throughput.interval = Interval{step.work() * 1e9 / summary->mean_interval->high, step.work() * 1e9 / summary->mean_interval->low};
+        throughput.interval =
+            Interval{step.work() * 1e9 / summary->mean_interval->high, step.work() * 1e9 / summary->mean_interval->low};
       result.throughput = throughput;
       result.commands_per_second = commands * counted / seconds;
     }
@@ -125,7 +139,8 @@ void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step) 
     result.unavailable["samples.interval_ns"] = "pipelined throughput needs at least two iterations";
   }
   if (!result.throughput)
-    result.unavailable["metrics.throughput"] = result.unavailable["metrics.commands_per_second"] = "no interval was measured";
+    result.unavailable["metrics.throughput"] = result.unavailable["metrics.commands_per_second"] =
+        "no interval was measured";
   result.host_ns_per_command = median(pass.submit_ns) / commands;
   add_memory(result, pass.memory);
   add_energy(result, pass, iterations);
@@ -170,7 +185,8 @@ void add_traced_metrics(Result& result, Device& device, const Workload& workload
   tracing["iterations"] = iterations;
   tracing["clock_error_ns"] = pass.timeline.clock_error_ns;
   const bool comparable = result.latency_ns && result.sync_mode == "per_iteration" && has_spans;
-  tracing["latency_ratio"] = comparable ? number_or_null(median(pass.latency_ns) / result.latency_ns->p50) : Json(nullptr);
+  tracing["latency_ratio"] =
+      comparable ? number_or_null(median(pass.latency_ns) / result.latency_ns->p50) : Json(nullptr);
   result.metrics["tracing"] = std::move(tracing);
 
   const auto running = concurrency(pass.timeline);
@@ -191,14 +207,17 @@ void add_traced_metrics(Result& result, Device& device, const Workload& workload
   timeline["host_bound_pairs"] = gaps.host_bound;
   if (!gaps.reason.empty()) result.unavailable["metrics.queue_switch.timeline"] = gaps.reason;
 
-  const SwitchCost controlled = control.is_stopped() ? SwitchCost{} : measure_switch_cost(device, placement.stream_count);
+  const SwitchCost controlled =
+      control.is_stopped() ? SwitchCost{} : measure_switch_cost(device, placement.stream_count);
   result.metrics["queue_switch"] = {{"timeline", timeline},
-                                    {"controlled", {{"ns_per_hop", number_or_null(controlled.ns_per_hop)},
-                                                    {"hops", controlled.hops},
-                                                    {"repetitions", controlled.repetitions},
-                                                    {"streams", placement.stream_count}}}};
+                                    {"controlled",
+                                     {{"ns_per_hop", number_or_null(controlled.ns_per_hop)},
+                                      {"hops", controlled.hops},
+                                      {"repetitions", controlled.repetitions},
+                                      {"streams", placement.stream_count}}}};
   if (!controlled.ns_per_hop)
-    result.unavailable["metrics.queue_switch.controlled"] = controlled.reason.empty() ? "interrupted" : controlled.reason;
+    result.unavailable["metrics.queue_switch.controlled"] =
+        controlled.reason.empty() ? "interrupted" : controlled.reason;
 
   result.metrics["convoy"] = nullptr;
   if (!workload.convoy_role) {

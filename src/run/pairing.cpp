@@ -101,7 +101,7 @@ std::vector<ResultPoint> pool_repeats(std::span<const ResultPoint> points) {
   std::vector<decltype(runs)::const_iterator> order;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const auto [entry, is_new] = runs.try_emplace({points[i].key, points[i].device, points[i].is_key_complete});
-    if (is_new) order.push_back(entry);
+    if (is_new) order.emplace_back(entry);
     entry->second.push_back(i);
   }
   for (const auto& entry : order) {

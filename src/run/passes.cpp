@@ -74,11 +74,13 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
       pass.interval_ns.push_back(static_cast<double>(next - recorder.begun[i]));
     }
   }
-  for (const IterationSpan& span : spans) pass.device_ns.push_back(static_cast<double>(span.ended_ns - span.started_ns));
+  for (const IterationSpan& span : spans)
+    pass.device_ns.push_back(static_cast<double>(span.ended_ns - span.started_ns));
   if (!waits_each) {
     if (!spans.empty()) {
       for (std::size_t i = 1; i < spans.size(); ++i)
-        pass.interval_ns.push_back(static_cast<double>(std::max<std::int64_t>(1, spans[i].ended_ns - spans[i - 1].ended_ns)));
+        pass.interval_ns.push_back(
+            static_cast<double>(std::max<std::int64_t>(1, spans[i].ended_ns - spans[i - 1].ended_ns)));
     } else {
       for (std::size_t i = 1; i < done; ++i)
         pass.interval_ns.push_back(static_cast<double>(recorder.submitted[i] - recorder.submitted[i - 1]));

@@ -38,8 +38,7 @@ Precision checked_precision(const std::string& name, const DeviceInfo& info) {
   const auto precision = precision_named(name);
   std::vector<std::string> names;
   for (const Precision supported : info.precisions) names.emplace_back(name_of(supported));
-  if (!precision)
-    reject(fmt::format("--precision {}: there is no such precision", name), suggestion(name, names));
+  if (!precision) reject(fmt::format("--precision {}: there is no such precision", name), suggestion(name, names));
   if (std::find(info.precisions.begin(), info.precisions.end(), *precision) == info.precisions.end())
     reject(fmt::format("--precision {}: device '{}' does not compute in it", name, info.name),
            fmt::format("It has {}.", fmt::join(names, ", ")));
@@ -74,9 +73,11 @@ void warn_about_shared_queues(Result& result, const DeviceInfo& info, int stream
   if (!queues || streams <= *queues) return;
   std::string advice = fmt::format("Use --streams {} or fewer to give each its own", *queues);
   if (info.backend == "cpu") advice += fmt::format(", or --hw-queues {}", streams);
-  if (info.backend == "cuda" && *queues < 32) advice += ", or set CUDA_DEVICE_MAX_CONNECTIONS=32 before the program starts";
-  result.warnings.push_back({"shared_queues", fmt::format("{} streams share the {} hardware queues of '{}'", streams, *queues, info.name),
-                             advice + "."});
+  if (info.backend == "cuda" && *queues < 32)
+    advice += ", or set CUDA_DEVICE_MAX_CONNECTIONS=32 before the program starts";
+  result.warnings.push_back(
+      {"shared_queues", fmt::format("{} streams share the {} hardware queues of '{}'", streams, *queues, info.name),
+       advice + "."});
 }
 
 // The output of the timed iterations where repeating changes nothing; of one fresh iteration where it does.

@@ -68,14 +68,16 @@ Json results_to_keep(const SweepRequest& request, const Json& settings) {
   if (!request.resumes || !std::filesystem::exists(request.output, status)) return Json::array();
   const Json document = read_json(request.output);
   const auto refuse = [&](const std::string& why) {
-    reject(fmt::format("--resume: {}: {}", request.output.string(), why), "Resume with the same flags, or choose another --output.");
+    reject(fmt::format("--resume: {}: {}", request.output.string(), why),
+           "Resume with the same flags, or choose another --output.");
   };
   if (!document.is_object() || document.value("schema", "") != kSweepSchema || !document.contains("settings") ||
       !document["settings"].is_object() || !document.contains("results") || !document["results"].is_array())
     refuse("not a sweep of this program");
   for (const auto& [name, value] : settings.items()) {
     const Json before = document["settings"].value(name, Json());
-    if (before != value) refuse(fmt::format("it was run with {} = {}, now it is {}", name, before.dump(), value.dump()));
+    if (before != value)
+      refuse(fmt::format("it was run with {} = {}, now it is {}", name, before.dump(), value.dump()));
   }
   Json kept = Json::array();
   for (const Json& result : document["results"])
@@ -91,9 +93,10 @@ Json floors_of(const SweepRequest& request, const std::vector<Point>& points, co
   for (const Point& point : points) {
     const Step step = workload.build(params, point.streams);
     const Placement placement = place(step, request.run.placement);
-    floors.push_back({{"streams", point.streams},
-                      {"submit", point.submit},
-                      {"ns_per_command", floor_ns_per_command(step, placement, parse_submit(point.submit, point.streams))}});
+    floors.push_back(
+        {{"streams", point.streams},
+         {"submit", point.submit},
+         {"ns_per_command", floor_ns_per_command(step, placement, parse_submit(point.submit, point.streams))}});
   }
   return floors;
 }
@@ -108,7 +111,8 @@ Json scaling_of(const Json& results, const std::string& scaling) {
     // threads:1, threads:2, ... are one curve: the thread count follows the stream count up to its limit.
     const std::string submit = result["submit"].get<std::string>();
     if (!throughput.is_null())
-      by_submit[submit.substr(0, submit.find(':'))].push_back({result["streams"].get<int>(), throughput["value"].get<double>()});
+      by_submit[submit.substr(0, submit.find(':'))].push_back(
+          {result["streams"].get<int>(), throughput["value"].get<double>()});
   }
   Json analyses = Json::object();
   for (const auto& [submit, points] : by_submit) {

@@ -17,7 +17,7 @@ struct SweepRequest {
   std::vector<int> streams;
   std::vector<std::string> submits;
   std::filesystem::path output;
-  bool resumes = false;    // keep the points that the file has, and run the others
+  bool resumes = false;  // keep the points that the file has, and run the others
   bool overwrites = false;
 };
 

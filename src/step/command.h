@@ -41,10 +41,10 @@ enum class Place : std::uint8_t { device, host };
 
 // How a buffer looks before the first iteration.
 enum class Init : std::uint8_t {
-  poison,   // NaN (or -1): an output that was never written cannot pass a check
-  uniform,  // offset + scale * [-1, 1)
-  constant, // offset
-  indices,  // i32: a random permutation of 0..count-1
+  poison,    // NaN (or -1): an output that was never written cannot pass a check
+  uniform,   // offset + scale * [-1, 1)
+  constant,  // offset
+  indices,   // i32: a random permutation of 0..count-1
 };
 
 struct Buffer {

@@ -26,7 +26,8 @@ struct Segment {
 class History {
  public:
   explicit History(std::span<const Buffer> buffers) : segments_(buffers.size()) {
-    for (std::size_t i = 0; i < buffers.size(); ++i) segments_[i].emplace(0, Segment{buffers[i].size_bytes(), kNone, {}});
+    for (std::size_t i = 0; i < buffers.size(); ++i)
+      segments_[i].emplace(0, Segment{buffers[i].size_bytes(), kNone, {}});
   }
 
   // Calls `edge(before, is_value)` for each earlier command that `access` must follow, then records the access.
@@ -119,13 +120,14 @@ BufferId StepBuilder::host(ElementType type, std::uint64_t count, Init init) {
 }
 
 void StepBuilder::access(const Operand& operand, bool reads, bool writes) {
-  if (operand.buffer >= step_.buffers_.size()) fail(fmt::format("operand names buffer {}, which does not exist", operand.buffer));
+  if (operand.buffer >= step_.buffers_.size())
+    fail(fmt::format("operand names buffer {}, which does not exist", operand.buffer));
   Buffer& buffer = step_.buffers_[operand.buffer];
   const std::uint64_t room = operand.offset <= buffer.count ? buffer.count - operand.offset : 0;
   const std::uint64_t count = operand.count == 0 ? room : operand.count;
   if (count == 0 || count > room)
-    fail(fmt::format("operand {}+{} is outside of buffer {} of {} elements", operand.offset, operand.count, operand.buffer,
-                     buffer.count));
+    fail(fmt::format("operand {}+{} is outside of buffer {} of {} elements", operand.offset, operand.count,
+                     operand.buffer, buffer.count));
   buffer.is_written = buffer.is_written || writes;
   const std::uint64_t element = size_of(buffer.type);
   step_.accesses_.push_back({operand.buffer, reads, writes, operand.offset * element, count * element});
@@ -138,9 +140,14 @@ CommandId StepBuilder::launch(std::string_view name, Lane lane, const KernelShap
   if (modes.size() != operands.size())
     fail(fmt::format("kernel '{}' takes {} operands, {} given", name, modes.size(), operands.size()));
   const auto extents = kernel(id).extents(shape);
-  Command command{.kind = CommandKind::kernel, .role = lane.role, .priority = lane.priority, .stream = lane.stream,
-                  .kernel = id, .first_access = static_cast<std::uint32_t>(step_.accesses_.size()),
-                  .access_count = static_cast<std::uint32_t>(operands.size()), .shape = shape};
+  Command command{.kind = CommandKind::kernel,
+                  .role = lane.role,
+                  .priority = lane.priority,
+                  .stream = lane.stream,
+                  .kernel = id,
+                  .first_access = static_cast<std::uint32_t>(step_.accesses_.size()),
+                  .access_count = static_cast<std::uint32_t>(operands.size()),
+                  .shape = shape};
   std::size_t i = 0;
   for (const Operand& operand : operands) {
     access(operand, modes[i] != 'w', modes[i] != 'r');
@@ -156,12 +163,18 @@ CommandId StepBuilder::launch(std::string_view name, Lane lane, const KernelShap
 }
 
 CommandId StepBuilder::copy(Lane lane, Operand from, Operand to) {
-  Command command{.kind = CommandKind::copy, .role = lane.role, .priority = lane.priority, .stream = lane.stream,
-                  .first_access = static_cast<std::uint32_t>(step_.accesses_.size()), .access_count = 2, .shape = {}};
+  Command command{.kind = CommandKind::copy,
+                  .role = lane.role,
+                  .priority = lane.priority,
+                  .stream = lane.stream,
+                  .first_access = static_cast<std::uint32_t>(step_.accesses_.size()),
+                  .access_count = 2,
+                  .shape = {}};
   access(from, true, false);
   access(to, false, true);
   const std::size_t count = step_.accesses_.size();
-  if (step_.accesses_[count - 2].size_bytes != step_.accesses_[count - 1].size_bytes) fail("a copy between ranges of unequal size");
+  if (step_.accesses_[count - 2].size_bytes != step_.accesses_[count - 1].size_bytes)
+    fail("a copy between ranges of unequal size");
   step_.commands_.push_back(command);
   return static_cast<CommandId>(step_.commands_.size() - 1);
 }
@@ -195,9 +208,11 @@ Step StepBuilder::seal(int stream_count) && {
       };
       // Reads first: a command that reads and writes one range depends on the value it replaces, not on itself.
       for (const Access& access : step_.accesses(id))
-        if (access.reads) history.apply({access.buffer, true, false, access.offset_bytes, access.size_bytes}, number, edge);
+        if (access.reads)
+          history.apply({access.buffer, true, false, access.offset_bytes, access.size_bytes}, number, edge);
       for (const Access& access : step_.accesses(id))
-        if (access.writes) history.apply({access.buffer, false, true, access.offset_bytes, access.size_bytes}, number, edge);
+        if (access.writes)
+          history.apply({access.buffer, false, true, access.offset_bytes, access.size_bytes}, number, edge);
       if (iteration == 0) {
         append_sorted(found, step_.edges_, step_.edge_begin_);
       } else {
@@ -237,10 +252,10 @@ void initialise(const Buffer& buffer, std::span<std::byte> bytes) {
     std::span<std::int32_t> values(reinterpret_cast<std::int32_t*>(bytes.data()), buffer.count);
     if (buffer.init == Init::indices) {
       std::iota(values.begin(), values.end(), 0);
-      for (std::size_t i = values.size(); i > 1; --i)
-        std::swap(values[i - 1], values[random_bits(buffer.seed, i) % i]);
+      for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random_bits(buffer.seed, i) % i]);
     } else {
-      std::fill(values.begin(), values.end(), buffer.init == Init::constant ? static_cast<std::int32_t>(buffer.offset) : -1);
+      std::fill(values.begin(), values.end(),
+                buffer.init == Init::constant ? static_cast<std::int32_t>(buffer.offset) : -1);
     }
     return;
   }
@@ -248,7 +263,8 @@ void initialise(const Buffer& buffer, std::span<std::byte> bytes) {
     T* const values = reinterpret_cast<T*>(bytes.data());
     const float filler = buffer.init == Init::poison ? std::numeric_limits<float>::quiet_NaN() : buffer.offset;
     for (std::uint64_t i = 0; i < buffer.count; ++i)
-      values[i] = from_float<T>(buffer.init == Init::uniform ? random_uniform(buffer.seed, i, buffer.scale, buffer.offset) : filler);
+      values[i] = from_float<T>(
+          buffer.init == Init::uniform ? random_uniform(buffer.seed, i, buffer.scale, buffer.offset) : filler);
   });
 }
 

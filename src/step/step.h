@@ -75,7 +75,8 @@ class StepBuilder {
   BufferId indices(std::uint64_t count);
   BufferId host(ElementType type, std::uint64_t count, Init init);
 
-  CommandId launch(std::string_view kernel, Lane lane, const KernelShape& shape, std::initializer_list<Operand> operands);
+  CommandId launch(std::string_view kernel, Lane lane, const KernelShape& shape,
+                   std::initializer_list<Operand> operands);
   CommandId copy(Lane lane, Operand from, Operand to);
   void work(double amount) { step_.work_ = amount; }
 

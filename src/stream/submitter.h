@@ -32,6 +32,7 @@ std::unique_ptr<Submitter> make_submitter(const SubmitChoice& choice, const Step
                                           Session& session);
 
 std::unique_ptr<Submitter> inline_submitter(const Step& step, Session& session);
-std::unique_ptr<Submitter> threads_submitter(int threads, const Step& step, const Placement& placement, Session& session);
+std::unique_ptr<Submitter> threads_submitter(int threads, const Step& step, const Placement& placement,
+                                             Session& session);
 
 }  // namespace weir

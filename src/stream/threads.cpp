@@ -60,7 +60,8 @@ class ThreadsSubmitter final : public Submitter {
   }
 
   void submit_step() noexcept override {
-    const std::uint64_t iteration = iteration_.fetch_add(1, std::memory_order_release);  // pairs with the acquire in serve()
+    const std::uint64_t iteration =
+        iteration_.fetch_add(1, std::memory_order_release);  // pairs with the acquire in serve()
     iteration_.notify_all();
     submit_lane(lanes_[0], iteration);
     for (std::size_t i = 1; i < lanes_.size(); ++i) await(lanes_[i], (iteration + 1) * lanes_[i].commands.size());
@@ -135,7 +136,8 @@ class ThreadsSubmitter final : public Submitter {
   }
 
   static void await(const Lane& lane, std::uint64_t count) noexcept {
-    for (int spins = 0; lane.submitted.load(std::memory_order_acquire) < count; ++spins)  // pairs with the release in submit_lane()
+    for (int spins = 0; lane.submitted.load(std::memory_order_acquire) < count;
+         ++spins)  // pairs with the release in submit_lane()
       relax(spins);
   }
 
@@ -163,7 +165,8 @@ class ThreadsSubmitter final : public Submitter {
 
 }  // namespace
 
-std::unique_ptr<Submitter> threads_submitter(int threads, const Step& step, const Placement& placement, Session& session) {
+std::unique_ptr<Submitter> threads_submitter(int threads, const Step& step, const Placement& placement,
+                                             Session& session) {
   return std::make_unique<ThreadsSubmitter>(threads, step, placement, session);
 }
 

@@ -7,9 +7,9 @@
 
 namespace weir {
 
-// Jain's index over the service rates of streams that had the same number of commands of the same roles in an iteration;
-// service rate = commands over the time from the iteration's first start to the stream's last end. Averaged over groups
-// and iterations by streams. Nothing where no group has two streams.
+// Jain's index over the service rates of streams that had the same number of commands of the same roles in an
+// iteration; service rate = commands over the time from the iteration's first start to the stream's last end. Averaged
+// over groups and iterations by streams. Nothing where no group has two streams.
 std::optional<double> fairness(const Timeline& timeline);
 
 }  // namespace weir

@@ -60,9 +60,11 @@ QueueSwitch queue_switch(const Timeline& timeline) {
   found.unknown_queue_overhead_ns = overhead(found.unknown_queue, found.same_stream);
   if (!found.same_queue_overhead_ns && !found.other_queue_overhead_ns && !found.unknown_queue_overhead_ns)
     found.reason = fmt::format(
-        "fewer than {} pairs of consecutive commands within and between streams with nothing else running ({} within, {} "
+        "fewer than {} pairs of consecutive commands within and between streams with nothing else running ({} within, "
+        "{} "
         "between, {} left out because the host was late)",
-        kFewestGaps, same_stream.size(), same_queue.size() + other_queue.size() + unknown_queue.size(), found.host_bound);
+        kFewestGaps, same_stream.size(), same_queue.size() + other_queue.size() + unknown_queue.size(),
+        found.host_bound);
   return found;
 }
 

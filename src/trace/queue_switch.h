@@ -17,8 +17,8 @@ struct SwitchGap {
 
 struct QueueSwitch {
   std::optional<SwitchGap> same_stream;
-  std::optional<SwitchGap> same_queue;   // other stream, same hardware queue
-  std::optional<SwitchGap> other_queue;  // other stream, other hardware queue
+  std::optional<SwitchGap> same_queue;     // other stream, same hardware queue
+  std::optional<SwitchGap> other_queue;    // other stream, other hardware queue
   std::optional<SwitchGap> unknown_queue;  // other stream, queues not known
   // Gap between streams minus gap within a stream; nothing where either side has too few pairs.
   std::optional<double> same_queue_overhead_ns, other_queue_overhead_ns, unknown_queue_overhead_ns;

@@ -44,7 +44,8 @@ Step build(const Params& params, int stream_count) {
   if (params.choice("order") == "batched") {
     for (const bool large : {true, false})
       for (int s = 0; s < stream_count; ++s)
-        for (std::int64_t part = 0; is_large(s) == large && part < (large ? 1 : ratio); ++part) order.push_back({s, part});
+        for (std::int64_t part = 0; is_large(s) == large && part < (large ? 1 : ratio); ++part)
+          order.push_back({s, part});
   } else {
     for (std::int64_t part = 0; part < ratio; ++part)
       for (int s = 0; s < stream_count; ++s)
@@ -69,8 +70,10 @@ Step build(const Params& params, int stream_count) {
       continue;
     }
     // x*1.01 + 0.1 of the previous part's slice; the first reads the input.
-    const KernelShape shape{.type = type, .precision = params.precision,
-                            .dims = {elements, chain_ops({ChainOp::mul, ChainOp::add})}, .scalars = {1.01f, 0.1f}};
+    const KernelShape shape{.type = type,
+                            .precision = params.precision,
+                            .dims = {elements, chain_ops({ChainOp::mul, ChainOp::add})},
+                            .scalars = {1.01f, 0.1f}};
     const auto count = static_cast<std::uint64_t>(elements);
     const auto part = static_cast<std::uint64_t>(issue.part);
     const Operand in = part == 0 ? Operand{own.a, 0, count} : Operand{own.c, (part - 1) * count, count};

@@ -14,7 +14,8 @@ Step build(const Params& params, int stream_count) {
     const BufferId b = step.uniform(type, elements);
     const BufferId c = step.output(type, elements);
     step.launch("gemm", {.stream = static_cast<StreamId>(s)},
-                {.type = type, .precision = params.precision, .dims = {n, n, n, 0}, .scalars = {1, 0}}, {{a}, {b}, {c}});
+                {.type = type, .precision = params.precision, .dims = {n, n, n, 0}, .scalars = {1, 0}},
+                {{a}, {b}, {c}});
   }
   const double size = static_cast<double>(n);
   step.work(2 * size * size * size * stream_count * 1e-12);

@@ -48,8 +48,12 @@ Scale scale_named(std::string_view name) {
 
 ParamSpec integer_param(std::string name, std::string help, std::array<std::int64_t, 3> defaults, std::int64_t lowest,
                         std::int64_t highest) {
-  return {std::move(name), std::move(help), {defaults[0], defaults[1], defaults[2]}, static_cast<double>(lowest),
-          static_cast<double>(highest), {}};
+  return {std::move(name),
+          std::move(help),
+          {defaults[0], defaults[1], defaults[2]},
+          static_cast<double>(lowest),
+          static_cast<double>(highest),
+          {}};
 }
 
 ParamSpec choice_param(std::string name, std::string help, std::string initial, std::vector<std::string> choices) {
@@ -64,15 +68,19 @@ Params::Params(std::span<const ParamSpec> specs, Scale scale,
     names.push_back(spec.name);
   }
   for (const auto& [name, text] : assignments) {
-    const auto spec = std::find_if(specs.begin(), specs.end(), [&](const ParamSpec& known) { return known.name == name; });
+    const auto spec =
+        std::find_if(specs.begin(), specs.end(), [&](const ParamSpec& known) { return known.name == name; });
     if (spec == specs.end())
-      reject(fmt::format("--param {}={}: the workload has no parameter '{}'", name, text, name), suggestion(name, names));
+      reject(fmt::format("--param {}={}: the workload has no parameter '{}'", name, text, name),
+             suggestion(name, names));
     values_[name] = parsed(*spec, text);
   }
 }
 
 std::int64_t Params::integer(std::string_view name) const { return std::get<std::int64_t>(values_.find(name)->second); }
-const std::string& Params::choice(std::string_view name) const { return std::get<std::string>(values_.find(name)->second); }
+const std::string& Params::choice(std::string_view name) const {
+  return std::get<std::string>(values_.find(name)->second);
+}
 
 std::string to_string(const ParamValue& value) {
   return std::visit([](const auto& held) { return fmt::format("{}", held); }, value);

@@ -39,7 +39,8 @@ ParamSpec choice_param(std::string name, std::string help, std::string initial, 
 class Params {
  public:
   // Defaults of `scale`, then the user's assignments. Rejects unknown names, wrong types and values out of range.
-  Params(std::span<const ParamSpec> specs, Scale scale, std::span<const std::pair<std::string, std::string>> assignments);
+  Params(std::span<const ParamSpec> specs, Scale scale,
+         std::span<const std::pair<std::string, std::string>> assignments);
 
   std::int64_t integer(std::string_view name) const;
   const std::string& choice(std::string_view name) const;

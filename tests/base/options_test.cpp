@@ -19,8 +19,9 @@ TEST(Counts, TakesListsRangesAndStrides) {
 }
 
 TEST(Counts, RejectsWhatIsNoCount) {
-  for (const char* text : {"", "0", "129", "-1", "eight", "1,,2", "1,", "4..1", "1..8:", "1..8:x1", "1..8:x0", "1..8:2",
-                           "1..8:+0", "1.5", "1 2", "99999999999999999999", "..", "1..", "..4", "1..4..8", "0x8"}) {
+  for (const char* text : {"",      "0",       "129",     "-1",      "eight",   "1,,2", "1,",  "4..1",
+                           "1..8:", "1..8:x1", "1..8:x0", "1..8:2",  "1..8:+0", "1.5",  "1 2", "99999999999999999999",
+                           "..",    "1..",     "..4",     "1..4..8", "0x8"}) {
     EXPECT_THROW(counts(text), Error) << text;
   }
 }
@@ -53,7 +54,8 @@ TEST(Nearest, FindsTyposAndBeginnings) {
 TEST(Integer, TakesWholeNumbersOnly) {
   EXPECT_EQ(parse_integer("42"), 42);
   EXPECT_EQ(parse_integer("-7"), -7);
-  for (const char* text : {"", " 1", "1 ", "+1", "1e3", "9223372036854775808"}) EXPECT_EQ(parse_integer(text), std::nullopt) << text;
+  for (const char* text : {"", " 1", "1 ", "+1", "1e3", "9223372036854775808"})
+    EXPECT_EQ(parse_integer(text), std::nullopt) << text;
 }
 
 }  // namespace

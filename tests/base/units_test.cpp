@@ -30,7 +30,8 @@ TEST(Units, BytesAndQuantities) {
 TEST(Units, FractionsAreWrittenTwoWays) {
   EXPECT_DOUBLE_EQ(parse_fraction("5%"), 0.05);
   EXPECT_DOUBLE_EQ(parse_fraction("0.05"), 0.05);
-  for (const char* text : {"", "%", "five", "5%%", "-5%", "inf", "nan", "5 %"}) EXPECT_THROW(parse_fraction(text), Error) << text;
+  for (const char* text : {"", "%", "five", "5%%", "-5%", "inf", "nan", "5 %"})
+    EXPECT_THROW(parse_fraction(text), Error) << text;
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ constexpr const char* kSchemas = WEIR_SOURCE_DIR "/docs/schema/";
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 std::vector<std::string> tiny_run(const std::string& workload, std::initializer_list<std::string> more = {}) {
-  std::vector<std::string> arguments = {"run", workload, "--device", "cpu", "--scale", "tiny", "--iterations", "5", "--warmup", "1"};
+  std::vector<std::string> arguments = {"run",  workload,       "--device", "cpu",      "--scale",
+                                        "tiny", "--iterations", "5",        "--warmup", "1"};
   arguments.insert(arguments.end(), more);
   return arguments;
 }
@@ -47,7 +48,8 @@ void expect_valid(const std::string& file, const std::string& schema) {
 TEST(List, ShowsWorkloadsAndDetails) {
   const Outcome brief = weir({"list"});
   EXPECT_EQ(brief.code, 0);
-  for (const char* name : {"hetero_kernels", "tiny_kernel_stress", "large_gemm_only"}) EXPECT_TRUE(has(brief.out, name)) << name;
+  for (const char* name : {"hetero_kernels", "tiny_kernel_stress", "large_gemm_only"})
+    EXPECT_TRUE(has(brief.out, name)) << name;
   EXPECT_LE(widest_line(brief.out), 80u);
   const Outcome full = weir({"list", "-v", "--category", "latency_sensitive"});
   EXPECT_TRUE(has(full.out, "recommended"));
@@ -60,7 +62,8 @@ TEST(List, ShowsWorkloadsAndDetails) {
 TEST(Info, NamesDevicesAndWhatIsMissing) {
   const Outcome outcome = weir({"info"});
   EXPECT_EQ(outcome.code, 0);
-  for (const char* part : {"cpu", "null", "cuda", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA device code"}) EXPECT_TRUE(has(outcome.out, part)) << part;
+  for (const char* part : {"cpu", "null", "cuda", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA device code"})
+    EXPECT_TRUE(has(outcome.out, part)) << part;
 }
 
 TEST(Help, EveryCommandHasHelpAndTheProgramAVersion) {
@@ -91,11 +94,18 @@ TEST(Run, PrintsAtMost80ColumnsAndWritesAValidResult) {
 TEST(Run, OtherSyncModesAndDevicesAreValidToo) {
   const Folder folder;
   int number = 0;
-  for (const std::vector<std::string>& more : std::vector<std::vector<std::string>>{
-           {"--sync-mode", "end_only"}, {"--sync-mode", "none"}, {"--device", "null"}, {"--no-check", "--no-trace"},
-           {"--hw-queues", "2"}, {"--precision", "bf16"}, {"--placement", "serial"}, {"--param", "elements=100", "--param", "operations=2"}}) {
+  for (const std::vector<std::string>& more :
+       std::vector<std::vector<std::string>>{{"--sync-mode", "end_only"},
+                                             {"--sync-mode", "none"},
+                                             {"--device", "null"},
+                                             {"--no-check", "--no-trace"},
+                                             {"--hw-queues", "2"},
+                                             {"--precision", "bf16"},
+                                             {"--placement", "serial"},
+                                             {"--param", "elements=100", "--param", "operations=2"}}) {
     const std::string file = folder / (std::to_string(number++) + ".json");
-    std::vector<std::string> arguments = {"run", "tiny_kernel_stress", "--scale", "tiny", "--iterations", "4", "--streams", "4", "--output", file};
+    std::vector<std::string> arguments = {"run", "tiny_kernel_stress", "--scale", "tiny",     "--iterations",
+                                          "4",   "--streams",          "4",       "--output", file};
     if (more[0] != "--device") arguments.insert(arguments.end(), {"--device", "cpu"});
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Outcome outcome = weir(arguments);
@@ -116,7 +126,8 @@ TEST(Run, QuietPrintsNothing) {
 TEST(Run, SameSeedSameData) {
   const Folder folder;
   for (const char* name : {"a", "b"}) weir(tiny_run("large_gemm_only", {"-o", folder / name}));
-  EXPECT_EQ(read_json(folder / "a")["check"]["worst_relative_error"], read_json(folder / "b")["check"]["worst_relative_error"]);
+  EXPECT_EQ(read_json(folder / "a")["check"]["worst_relative_error"],
+            read_json(folder / "b")["check"]["worst_relative_error"]);
 }
 
 struct BadInput {
@@ -140,30 +151,43 @@ INSTANTIATE_TEST_SUITE_P(
     Cli, BadRun,
     ::testing::Values(
         BadInput{"unknown_workload", {"run", "hetero_kernel"}, "Did you mean 'hetero_kernels'?"},
-        BadInput{"unknown_command", {"runn", "hetero_kernels"}, "weir"},
-        BadInput{"no_command", {}, "weir --help"},
+        BadInput{"unknown_command", {"runn", "hetero_kernels"}, "weir"}, BadInput{"no_command", {}, "weir --help"},
         BadInput{"zero_streams", {"run", "hetero_kernels", "--device", "cpu", "--streams", "0"}, "--streams 0"},
-        BadInput{"streams_not_a_number", {"run", "hetero_kernels", "--device", "cpu", "--streams", "many"}, "--streams many"},
+        BadInput{"streams_not_a_number",
+                 {"run", "hetero_kernels", "--device", "cpu", "--streams", "many"},
+                 "--streams many"},
         BadInput{"too_many_streams", {"run", "hetero_kernels", "--device", "cpu", "--streams", "65"}, "2 to 64"},
         BadInput{"several_streams", {"run", "hetero_kernels", "--device", "cpu", "--streams", "2,4"}, "weir sweep"},
         BadInput{"unknown_parameter", {"run", "hetero_kernels", "--device", "cpu", "--param", "sice=4"}, "'size'"},
         BadInput{"wrong_type", {"run", "hetero_kernels", "--device", "cpu", "--param", "size=big"}, "whole number"},
-        BadInput{"parameter_out_of_range", {"run", "hetero_kernels", "--device", "cpu", "--param", "size=0"}, "out of range"},
-        BadInput{"no_assignment", {"run", "hetero_kernels", "--device", "cpu", "--param", "size"}, "--param name=value"},
+        BadInput{"parameter_out_of_range",
+                 {"run", "hetero_kernels", "--device", "cpu", "--param", "size=0"},
+                 "out of range"},
+        BadInput{
+            "no_assignment", {"run", "hetero_kernels", "--device", "cpu", "--param", "size"}, "--param name=value"},
         BadInput{"unknown_device", {"run", "hetero_kernels", "--device", "gpu"}, "--device gpu"},
         BadInput{"absent_device", {"run", "hetero_kernels", "--device", "cuda:37"}, "cuda:37"},
         BadInput{"bad_index", {"run", "hetero_kernels", "--device", "cpu:x"}, "cpu:x"},
-        BadInput{"unknown_precision", {"run", "hetero_kernels", "--device", "cpu", "--precision", "fp7"}, "--precision fp7"},
-        BadInput{"unknown_sync", {"run", "hetero_kernels", "--device", "cpu", "--sync-mode", "per_itera"}, "per_iteration"},
+        BadInput{
+            "unknown_precision", {"run", "hetero_kernels", "--device", "cpu", "--precision", "fp7"}, "--precision fp7"},
+        BadInput{
+            "unknown_sync", {"run", "hetero_kernels", "--device", "cpu", "--sync-mode", "per_itera"}, "per_iteration"},
         BadInput{"unknown_submit", {"run", "hetero_kernels", "--device", "cpu", "--submit", "thread"}, "threads"},
         BadInput{"unknown_placement", {"run", "hetero_kernels", "--device", "cpu", "--placement", "serail"}, "serial"},
-        BadInput{"unknown_scale", {"run", "hetero_kernels", "--device", "cpu", "--scale", "large"}, "tiny, small or full"},
-        BadInput{"zero_iterations", {"run", "hetero_kernels", "--device", "cpu", "--iterations", "0"}, "--iterations 0"},
+        BadInput{
+            "unknown_scale", {"run", "hetero_kernels", "--device", "cpu", "--scale", "large"}, "tiny, small or full"},
+        BadInput{
+            "zero_iterations", {"run", "hetero_kernels", "--device", "cpu", "--iterations", "0"}, "--iterations 0"},
         BadInput{"negative_warmup", {"run", "hetero_kernels", "--device", "cpu", "--warmup", "-1"}, "--warmup"},
-        BadInput{"too_large", {"run", "large_gemm_only", "--device", "cpu", "--param", "size=65536", "--streams", "64"}, "GiB"},
-        BadInput{"output_folder_absent", {"run", "hetero_kernels", "--device", "cpu", "-o", "absent/x.json"}, "does not exist"},
+        BadInput{"too_large",
+                 {"run", "large_gemm_only", "--device", "cpu", "--param", "size=65536", "--streams", "64"},
+                 "GiB"},
+        BadInput{"output_folder_absent",
+                 {"run", "hetero_kernels", "--device", "cpu", "-o", "absent/x.json"},
+                 "does not exist"},
         BadInput{"zero_queues", {"run", "hetero_kernels", "--device", "cpu", "--hw-queues", "0"}, "--hw-queues 0"},
-        BadInput{"sweep_range", {"sweep", "hetero_kernels", "--device", "cpu", "--streams", "1..128:x2"}, "out of range"},
+        BadInput{
+            "sweep_range", {"sweep", "hetero_kernels", "--device", "cpu", "--streams", "1..128:x2"}, "out of range"},
         BadInput{"unknown_class", {"run-priority", "P7"}, "P0, P1, P2, P3 or all"},
         BadInput{"compare_absent", {"compare", "--baseline", "no.json", "--test", "no.json"}, "no.json"}),
     [](const ::testing::TestParamInfo<BadInput>& parameter) { return parameter.param.name; });
@@ -192,8 +216,8 @@ TEST(Run, ReadOnlyFolderIsRefusedBeforeAnythingRuns) {
 
 TEST(RunPriority, WritesOneFilePerWorkload) {
   const Folder folder;
-  const Outcome outcome = weir({"run-priority", "P0", "--device", "cpu", "--scale", "tiny", "--iterations", "3", "--streams", "1,2,4",
-                                "--output-dir", folder / "results"});
+  const Outcome outcome = weir({"run-priority", "P0", "--device", "cpu", "--scale", "tiny", "--iterations", "3",
+                                "--streams", "1,2,4", "--output-dir", folder / "results"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   for (const char* name : {"hetero_kernels", "tiny_kernel_stress", "large_gemm_only"}) {
     const std::string file = folder / ("results/" + std::string(name) + ".json");
@@ -205,8 +229,9 @@ TEST(RunPriority, WritesOneFilePerWorkload) {
 }
 
 std::vector<std::string> sweep_arguments(const std::string& file, const std::string& iterations) {
-  return {"sweep", "tiny_kernel_stress", "--device", "cpu", "--scale", "tiny", "--iterations", iterations, "--streams", "1..16:x2",
-          "--submit", "inline,graph", "--no-trace", "--output", file};
+  return {"sweep",    "tiny_kernel_stress", "--device",   "cpu",       "--scale",
+          "tiny",     "--iterations",       iterations,   "--streams", "1..16:x2",
+          "--submit", "inline,graph",       "--no-trace", "--output",  file};
 }
 
 TEST(Sweep, SurvivesAKillAndRepeatsNothing) {
@@ -214,7 +239,8 @@ TEST(Sweep, SurvivesAKillAndRepeatsNothing) {
   const std::string file = folder / "sweep.json";
   // Long enough per point that the kill comes in the middle, whatever the machine.
   const pid_t child = start_weir(sweep_arguments(file, "4000"), folder.path());
-  for (int i = 0; i < 600 && !std::filesystem::exists(file); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  for (int i = 0; i < 600 && !std::filesystem::exists(file); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
   ::kill(child, SIGKILL);
   EXPECT_EQ(wait_for(child), 128 + SIGKILL);
   ASSERT_TRUE(std::filesystem::exists(file));
@@ -224,7 +250,7 @@ TEST(Sweep, SurvivesAKillAndRepeatsNothing) {
 
   std::vector<std::string> again = sweep_arguments(file, "4000");
   EXPECT_EQ(weir(again).code, 2) << "without --resume the file is in the way";
-  again.push_back("--resume");
+  again.emplace_back("--resume");
   const Outcome outcome = weir(again);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "(kept)"));
@@ -241,7 +267,8 @@ TEST(Sweep, CtrlCSavesWhatThereIs) {
   const Folder folder;
   const std::string file = folder / "sweep.json";
   const pid_t child = start_weir(sweep_arguments(file, "4000"), folder.path());
-  for (int i = 0; i < 600 && !std::filesystem::exists(file); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  for (int i = 0; i < 600 && !std::filesystem::exists(file); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
   ::kill(child, SIGINT);
   EXPECT_EQ(wait_for(child), 130);
   const Json sweep = read_json(file);
@@ -252,7 +279,8 @@ TEST(Sweep, CtrlCSavesWhatThereIs) {
 TEST(Run, CtrlCSavesWhatThereIs) {
   const Folder folder;
   const std::string file = folder / "run.json";
-  const pid_t child = start_weir({"run", "large_gemm_only", "--device", "cpu", "--iterations", "1000000", "--output", file}, folder.path());
+  const pid_t child = start_weir(
+      {"run", "large_gemm_only", "--device", "cpu", "--iterations", "1000000", "--output", file}, folder.path());
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   ::kill(child, SIGINT);
   EXPECT_EQ(wait_for(child), 130);
@@ -265,7 +293,10 @@ TEST(Run, CtrlCSavesWhatThereIs) {
 
 TEST(Compare, SameRunIsTheSame) {
   const Folder folder;
-  ASSERT_EQ(weir({"run", "tiny_kernel_stress", "--device", "cpu", "--scale", "tiny", "--iterations", "40", "-o", folder / "a.json"}).code, 0);
+  ASSERT_EQ(weir({"run", "tiny_kernel_stress", "--device", "cpu", "--scale", "tiny", "--iterations", "40", "-o",
+                  folder / "a.json"})
+                .code,
+            0);
   const Outcome same = weir({"compare", "--baseline", folder / "a.json", "--test", folder / "a.json"});
   EXPECT_EQ(same.code, 0) << same.out;
 
@@ -277,7 +308,8 @@ TEST(Compare, SameRunIsTheSame) {
   EXPECT_EQ(weir({"compare", "--baseline", folder / "a.json", "--test", folder / "slow.json"}).code, 3);
   EXPECT_EQ(weir({"compare", "--baseline", folder / "slow.json", "--test", folder / "a.json"}).code, 0);
   for (const char* format : {"text", "markdown", "json"}) {
-    const Outcome outcome = weir({"compare", "--baseline", folder / "a.json", "--test", folder / "slow.json", "--format", format});
+    const Outcome outcome =
+        weir({"compare", "--baseline", folder / "a.json", "--test", folder / "slow.json", "--format", format});
     EXPECT_EQ(outcome.code, 3);
     EXPECT_TRUE(has(outcome.out, "slower")) << outcome.out;
   }
@@ -285,7 +317,8 @@ TEST(Compare, SameRunIsTheSame) {
 
 TEST(Compare, ReadsAortaAndRefusesTheRest) {
   const Folder folder;
-  std::ofstream(folder / "aorta.json") << R"({"workload_name": "tiny_kernel_stress", "stream_count": 4, "throughput": 1000.0,
+  std::ofstream(folder / "aorta.json")
+      << R"({"workload_name": "tiny_kernel_stress", "stream_count": 4, "throughput": 1000.0,
     "latency_ms": {"p50": 1.0, "p95": 1.1, "p99": 1.2}, "iteration_times_ms": [1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0]})";
   EXPECT_EQ(weir({"compare", "--baseline", folder / "aorta.json", "--test", folder / "aorta.json"}).code, 0);
   std::ofstream(folder / "cut.json") << R"({"schema": "weir.result/1", "stre)";

@@ -96,8 +96,7 @@ TEST(CpuSession, allocates_nothing_between_start_and_end) {
       ActionStep step;
       const BufferId shared = step.data();
       for (int i = 0; i < 40; ++i) {
-        step.add(
-            {.stream = static_cast<StreamId>(i % 8)}, [](std::uint32_t) {}, 3);
+        step.add({.stream = static_cast<StreamId>(i % 8)}, [](std::uint32_t) {}, 3);
         step.add_on({.stream = static_cast<StreamId>(i % 8)}, shared, [](std::uint32_t) {});
       }
       const BufferId from = step.builder().uniform(ElementType::f32, 100),

@@ -246,9 +246,7 @@ double process_cpu_seconds() {
 TEST(CpuWorkers, sleep_when_idle_and_wake_for_work) {
   std::atomic<int> count{0};
   ActionStep step;
-  for (int i = 0; i < 4; ++i)
-    step.add(
-        {.stream = static_cast<StreamId>(i)}, [&](std::uint32_t) { ++count; }, 4);
+  for (int i = 0; i < 4; ++i) step.add({.stream = static_cast<StreamId>(i)}, [&](std::uint32_t) { ++count; }, 4);
   const auto device = action_device(4, 4);
   Prepared run(*device, step.seal());
   for (int round = 0; round < 50; ++round) {

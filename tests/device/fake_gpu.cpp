@@ -148,7 +148,8 @@ int stream_synchronize(GpuStream stream) {
 int synchronize() {
   const Lock lock(state().mutex);
   return run_until([&] {
-    return std::all_of(state().streams.begin(), state().streams.end(), [](const auto& each) { return each->pending.empty(); });
+    return std::all_of(state().streams.begin(), state().streams.end(),
+                       [](const auto& each) { return each->pending.empty(); });
   });
 }
 

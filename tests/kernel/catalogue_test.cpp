@@ -327,7 +327,7 @@ TEST(Gemm, VerifyAllowsTf32) {
   Launch launch("gemm", shape);
   Launch exact(launch);
   // What a matrix unit does to its factors: 13 bits cut off.
-  for (const std::size_t i : {0, 1})
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}})
     for (std::size_t e = 0; e < launch.count(i); ++e) {
       const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(launch.get(i, e)));
       launch.set(i, e, std::bit_cast<float>(bits & ~0x1fffu));

@@ -180,8 +180,8 @@ TEST(Bootstrap, RankHistogramEqualsPlainResampling) {
     const auto fast = summary_intervals(kWaveA, options);
     const auto mean_slow = bootstrap_interval(kWaveA, mean, options);
     const auto median_slow = bootstrap_interval(kWaveA, median, options);
-    const auto p95_slow = bootstrap_interval(
-        kWaveA, [](std::span<const double> values) { return quantile(values, 0.95); }, options);
+    const auto p95_slow =
+        bootstrap_interval(kWaveA, [](std::span<const double> values) { return quantile(values, 0.95); }, options);
     EXPECT_NEAR(fast->mean.low, mean_slow->low, 1e-9);
     EXPECT_NEAR(fast->mean.high, mean_slow->high, 1e-9);
     EXPECT_NEAR(fast->p50.low, median_slow->low, 1e-9);

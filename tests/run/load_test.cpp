@@ -241,7 +241,9 @@ TEST(Load, DeepNestingAndHugeArrays) {
   for (const std::string member : {"\"hidden\":1024", "\"driver\":\"550.1\"", "\"status\":\"complete\""}) {
     std::string text = deep;
     const std::string name = member.substr(0, member.find(':') + 1);
-    text.replace(text.find(member), member.size(), name + nest + close);
+    std::string deeper = name;
+    deeper.append(nest).append(close);
+    text.replace(text.find(member), member.size(), deeper);
     const fs::path path = folder.write("deep.json", text);
     EXPECT_TRUE(has(complaint([&] { load_results(path); }), "nested"));
   }

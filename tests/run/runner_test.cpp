@@ -37,7 +37,8 @@ TEST(Runner, EveryWorkloadPassesItsCheckHoweverItIsRun) {
           request.sync = sync;
           request.traces = false;
           const Result result = run_workload(*device, request, {}, {});
-          EXPECT_EQ(result.status, "complete") << workload.name << " " << submit << " " << placement << ": " << result.failure;
+          EXPECT_EQ(result.status, "complete")
+              << workload.name << " " << submit << " " << placement << ": " << result.failure;
           EXPECT_EQ(result.check["status"], "passed");
           EXPECT_TRUE(result.throughput);
           EXPECT_EQ(result.latency_ns.has_value(), sync != SyncMode::none);
@@ -55,7 +56,8 @@ TEST(Runner, ComputesInEveryPrecisionOfTheDevice) {
       request.precision = name_of(precision);
       request.traces = false;
       const Result result = run_workload(*device, request, {}, {});
-      EXPECT_EQ(result.check["status"], "passed") << workload.name << " " << name_of(precision) << ": " << result.failure;
+      EXPECT_EQ(result.check["status"], "passed")
+          << workload.name << " " << name_of(precision) << ": " << result.failure;
     }
   }
 }
@@ -149,7 +151,8 @@ class BrokenDevice final : public Device {
  public:
   explicit BrokenDevice(BufferId broken) : broken_(broken) {}
   DeviceInfo info() const override { return whole_->info(); }
-  std::unique_ptr<Session> prepare(const Step& step, const Placement& placement, const SessionOptions& options) override {
+  std::unique_ptr<Session> prepare(const Step& step, const Placement& placement,
+                                   const SessionOptions& options) override {
     return std::make_unique<BrokenSession>(whole_->prepare(step, placement, options), broken_);
   }
 
@@ -174,7 +177,8 @@ TEST(Runner, WrongOutputFailsTheRunAndNamesTheBuffer) {
 TEST(Check, ResetsStepsThatReadTheirOwnResults) {
   StepBuilder builder(3);
   const BufferId x = builder.uniform(ElementType::f32, 64);
-  builder.launch("chain", {}, {.dims = {64, chain_ops({ChainOp::mul, ChainOp::add})}, .scalars = {0.5f, 1.0f}}, {{x}, {x}});
+  builder.launch("chain", {}, {.dims = {64, chain_ops({ChainOp::mul, ChainOp::add})}, .scalars = {0.5f, 1.0f}},
+                 {{x}, {x}});
   const Step step = std::move(builder).seal(1);
   const auto device = open_device("cpu", {});
   const Placement placement = place(step, "natural");

@@ -24,7 +24,7 @@ TEST(Step, DerivesTheThreeHazards) {
   const BufferId y = builder.output(ElementType::f32, 8);
   const BufferId z = builder.output(ElementType::f32, 8);
   const CommandId write_y = builder.launch("copy", {}, copy_of(8), {{x}, {y}});
-  const CommandId read_y = builder.launch("copy", {}, copy_of(8), {{y}, {z}});  // read after write
+  const CommandId read_y = builder.launch("copy", {}, copy_of(8), {{y}, {z}});     // read after write
   const CommandId rewrite_y = builder.launch("copy", {}, copy_of(8), {{x}, {y}});  // write after read, after write
   const Step step = std::move(builder).seal(1);
   EXPECT_TRUE(step.predecessors(write_y).empty());
@@ -94,7 +94,8 @@ struct HostMemory {
   void run(CommandId id) {
     const auto accesses = step.accesses(id);
     KernelCall call{step.commands()[id].shape, {}};
-    for (std::size_t i = 0; i < accesses.size(); ++i) call.operands[i] = bytes[accesses[i].buffer].data() + accesses[i].offset_bytes;
+    for (std::size_t i = 0; i < accesses.size(); ++i)
+      call.operands[i] = bytes[accesses[i].buffer].data() + accesses[i].offset_bytes;
     kernel(step.commands()[id].kernel).reference(call);
   }
   const Step& step;
@@ -134,7 +135,8 @@ TEST(Step, EveryLegalOrderGivesTheSameBuffers) {
       std::vector<CommandId> ready;
       for (CommandId id = 0; id < count; ++id) {
         const auto before = step.predecessors(id);
-        if (!is_done[id] && std::all_of(before.begin(), before.end(), [&](CommandId b) { return is_done[b]; })) ready.push_back(id);
+        if (!is_done[id] && std::all_of(before.begin(), before.end(), [&](CommandId b) { return is_done[b]; }))
+          ready.push_back(id);
       }
       ASSERT_FALSE(ready.empty());
       const CommandId chosen = ready[random_bits(seed * 7919, done) % ready.size()];

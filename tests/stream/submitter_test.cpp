@@ -58,7 +58,8 @@ Step random_step(std::uint64_t seed, int streams) {
   std::vector<BufferId> buffers;
   for (int i = 0; i < 6; ++i) buffers.push_back(builder.uniform(ElementType::f32, 4));
   for (int i = 0; i < 120; ++i) {
-    const auto stream = static_cast<StreamId>(i < streams ? i : static_cast<int>(next(static_cast<std::uint64_t>(streams))));
+    const auto stream =
+        static_cast<StreamId>(i < streams ? i : static_cast<int>(next(static_cast<std::uint64_t>(streams))));
     builder.launch("chain", {.stream = stream}, {.dims = {4, chain_ops({ChainOp::abs})}, .scalars = {}},
                    {{buffers[next(6)]}, {buffers[next(6)]}});
   }
@@ -125,7 +126,8 @@ TEST(Placements, CriticalPathKeepsChainsTogetherAndSpreadsTheRest) {
   std::vector<BufferId> data;
   for (int chain = 0; chain < 2; ++chain) data.push_back(builder.uniform(ElementType::f32, 1024));
   for (int i = 0; i < 4; ++i)
-    for (std::size_t chain = 0; chain < 2; ++chain) builder.launch("chain", {.stream = static_cast<StreamId>(chain)}, shape, {{data[chain]}, {data[chain]}});
+    for (std::size_t chain = 0; chain < 2; ++chain)
+      builder.launch("chain", {.stream = static_cast<StreamId>(chain)}, shape, {{data[chain]}, {data[chain]}});
   const Step step = std::move(builder).seal(2);
   const Placement placement = place(step, "critical_path");
   for (std::size_t i = 2; i < 8; ++i) EXPECT_EQ(placement.stream_of[i], placement.stream_of[i - 2]);

@@ -8,7 +8,8 @@
 namespace weir {
 namespace {
 
-Span span(std::uint16_t stream, std::int64_t submitted, std::int64_t started, std::int64_t ended, std::int32_t queue = 0) {
+Span span(std::uint16_t stream, std::int64_t submitted, std::int64_t started, std::int64_t ended,
+          std::int32_t queue = 0) {
   Span made;
   made.stream = stream;
   made.queue = queue;

@@ -50,7 +50,8 @@ TEST(Workloads, WorkGrowsWhereTheySaySo) {
 
 TEST(Workloads, AreRepeatable) {
   // So that the output after the last measured iteration is what the reference computes once.
-  for (const Workload& workload : workloads()) EXPECT_TRUE(build(workload, workload.streams.recommended).is_repeatable()) << workload.name;
+  for (const Workload& workload : workloads())
+    EXPECT_TRUE(build(workload, workload.streams.recommended).is_repeatable()) << workload.name;
 }
 
 TEST(Workloads, UnknownNamesGetASuggestion) {
@@ -69,7 +70,8 @@ TEST(TinyKernelStress, IssuesInTheOrderAskedFor) {
   EXPECT_EQ(interleaved.commands()[1].stream, 1);
   EXPECT_EQ(interleaved.commands()[3].stream, 0);
   const Step major = build(workload, 3, {{"order", "stream_major"}});
-  for (std::size_t i = 1; i < major.commands().size(); ++i) EXPECT_GE(major.commands()[i].stream, major.commands()[i - 1].stream);
+  for (std::size_t i = 1; i < major.commands().size(); ++i)
+    EXPECT_GE(major.commands()[i].stream, major.commands()[i - 1].stream);
   EXPECT_EQ(interleaved.commands().size(), 3u * 4 * 4);
   EXPECT_EQ(interleaved.work(), 3.0 * 4 * 4);
 }
@@ -125,7 +127,8 @@ TEST(HeteroKernels, OrderFollowsTheSeed) {
 TEST(Params, RejectWhatDoesNotFit) {
   const Workload& workload = workload_named("hetero_kernels");
   using Assignments = std::vector<std::pair<std::string, std::string>>;
-  for (const Assignments& bad : {Assignments{{"sise", "4"}}, {{"size", "big"}}, {{"size", "0"}}, {{"size", "1e3"}}, {{"order", "none"}}})
+  for (const Assignments& bad :
+       {Assignments{{"sise", "4"}}, {{"size", "big"}}, {{"size", "0"}}, {{"size", "1e3"}}, {{"order", "none"}}})
     EXPECT_THROW(Params(workload.params, Scale::tiny, bad), Error) << bad[0].first << "=" << bad[0].second;
   EXPECT_EQ(Params(workload.params, Scale::full, Assignments{}).integer("size"), 4096);
   EXPECT_EQ(Params(workload.params, Scale::full, Assignments{{"size", "128"}}).integer("size"), 128);

@@ -1,0 +1,49 @@
+// A whole sample, from begin to finish, through every submitter: nothing may be allocated in it.
+#include <gtest/gtest.h>
+
+#include "device/allocation_count.h"
+#include "device/device.h"
+#include "stream/placement.h"
+#include "stream/submitter.h"
+#include "workload/workload.h"
+
+namespace weir {
+namespace {
+
+TEST(Sample, AllocatesNothing) {
+  for (const char* name : {"null", "cpu"}) {
+    const auto device = open_device(name, {});
+    for (const Workload& workload : workloads()) {
+      const Step step = workload.build(Params(workload.params, Scale::tiny, {}), workload.streams.recommended);
+      for (const char* policy : {"natural", "round_robin"}) {
+        const Placement placement = place(step, policy);
+        for (const char* way : {"inline", "threads:2", "graph"}) {
+          const SubmitChoice submit = parse_submit(way, placement.stream_count);
+          SessionOptions options;
+          options.mode = submit.mode;
+          const auto session = device->prepare(step, placement, options);
+          const auto submitter = make_submitter(submit, step, placement, *session);
+          const auto sample = [&] {
+            session->begin_iteration();
+            submitter->submit_step();
+            session->finish();
+          };
+          // Twice each worker's scratch: row kernels grow theirs on first use.
+          for (int i = 0; i < 20; ++i) sample();
+          const std::uint64_t before = allocation_count();
+          for (int i = 0; i < 20; ++i) sample();
+          EXPECT_EQ(allocation_count() - before, 0u) << name << " " << workload.name << " " << policy << " " << way;
+        }
+      }
+    }
+  }
+}
+
+TEST(Sample, TheCountCounts) {
+  const std::uint64_t before = allocation_count();
+  ::operator delete(::operator new(16));  // a call that no compiler may leave out
+  EXPECT_GT(allocation_count(), before);
+}
+
+}  // namespace
+}  // namespace weir
