@@ -6,7 +6,7 @@ export JOBS
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build run test test-gpu bench bench-gpu install format lint clean
+.PHONY: help setup build run test test-gpu bench bench-gpu fuzz install format lint clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2> /dev/null || grep '##' Makefile
@@ -34,12 +34,16 @@ bench: setup ## Run the benchmarks that need no GPU
 bench-gpu: setup ## Compare Weir with a hand-written CUDA loop (needs a GPU)
 	@$(BUILD) run_bench_gpu
 
+fuzz: ## Fuzz the parsers with libFuzzer (SECONDS=60 each; inputs that crash stay in build/fuzz)
+	@scripts/setup.sh fuzz
+	@scripts/fuzz.sh $(or $(SECONDS),60)
+
 install: build ## Install the binary (PREFIX, default /usr/local)
 	cmake --install build/release --prefix $(or $(PREFIX),/usr/local)
 
 format: ## Format all sources in place (clang-format 19)
 	@scripts/setup.sh lint
-	find src tests bench -regex '.*\.\(h\|cpp\|cu\|cuh\)' 2> /dev/null | xargs clang-format-19 -i
+	find src tests bench fuzz -regex '.*\.\(h\|cpp\|cu\|cuh\)' 2> /dev/null | xargs clang-format-19 -i
 
 lint: ## Check formatting and run clang-tidy 19; CHANGED=1 looks only at files that differ from HEAD
 	@scripts/setup.sh lint

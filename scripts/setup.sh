@@ -1,13 +1,13 @@
 #!/bin/bash
-# Installs what the build (and with "test" or "lint" those) needs from distribution packages. Calls apt only where
+# Installs what the build (and with "test", "lint" or "fuzz" those) needs from distribution packages. Calls apt only where
 # something required is missing, so it is silent and quick on a machine that has everything, with a registry or without.
 # Exit: 0 all there, 1 could not be installed, 2 a system that this script does not know.
 set -u
 
 purpose=${1:-build}
 case $purpose in
-  build | test | lint) ;;
-  *) echo "usage: $0 [build|test|lint]" >&2; exit 2 ;;
+  build | test | lint | fuzz) ;;
+  *) echo "usage: $0 [build|test|lint|fuzz]" >&2; exit 2 ;;
 esac
 
 # package | what to look for where the package is not installed under that name: a command, a header or a python module
@@ -31,6 +31,7 @@ case $purpose in
     # One version everywhere: formatting differs from release to release. Debian 12 and Ubuntu 24.04 both have 19.
     required+=$'\nlibgtest-dev|header:gtest/gtest.h\nclang-format-19|command:clang-format-19\nclang-tidy-19|command:clang-tidy-19'
     ;;
+  fuzz) required+=$'\nclang-19|command:clang++-19\nlibclang-rt-19-dev|file:/usr/lib/llvm-19/lib/clang/19/lib/linux' ;;
   *) optional+=$'\nlibgtest-dev|header:gtest/gtest.h' ;;
 esac
 
@@ -53,6 +54,7 @@ is_present() { # package probe
   case $2 in
     command:*) command -v "$name" >/dev/null ;;
     header:*) has_header "$name" ;;
+    file:*) [ -e "$name" ] ;;
     python:*) python3 -c "import $name" 2>/dev/null ;;
   esac
 }

@@ -24,7 +24,7 @@ struct CloseFile {
 // Stored as descriptor + 1, because 0 is both a valid descriptor and the handle's empty value.
 using File = Handle<int, CloseFile>;
 
-std::string position_of(const std::string& text, std::size_t byte) {
+std::string position_of(std::string_view text, std::size_t byte) {
   std::size_t line = 1;
   std::size_t column = 1;
   for (std::size_t i = 0; i + 1 < byte && i < text.size(); ++i) {
@@ -66,6 +66,22 @@ bool is_too_deep(std::string_view text) {
 
 }  // namespace
 
+Json parse_json(std::string_view text, const std::string& name) {
+  if (text.empty()) reject(fmt::format("{}: the file is empty", name));
+  if (is_too_deep(text)) reject(fmt::format("{}: nested more than {} levels deep", name, kDeepest));
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    const bool is_cut = error.byte > text.size();
+    const bool has_nan = text.find("NaN") != std::string_view::npos || text.find("Infinity") != std::string_view::npos;
+    reject(fmt::format("{}: {} at {}", name, is_cut ? "the JSON ends too early (truncated file?)" : "not valid JSON",
+                       position_of(text, error.byte)),
+           has_nan ? "NaN and Infinity are not JSON; write null instead." : "");
+  } catch (const Json::exception& error) {
+    reject(fmt::format("{}: {}", name, error.what()));
+  }
+}
+
 Json read_json(const fs::path& path) {
   std::error_code status;
   if (fs::is_directory(path, status)) reject(fmt::format("{}: is a folder, not a JSON file", path.string()));
@@ -73,20 +89,10 @@ Json read_json(const fs::path& path) {
   if (!file) reject(fmt::format("{}: {}", path.string(), std::strerror(errno)), "Check the path.");
   std::ostringstream content;
   content << file.rdbuf();
-  const std::string text = std::move(content).str();
-  if (text.empty()) reject(fmt::format("{}: the file is empty", path.string()));
-  if (is_too_deep(text)) reject(fmt::format("{}: nested more than {} levels deep", path.string(), kDeepest));
-  try {
-    return Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    const bool is_cut = error.byte > text.size();
-    reject(fmt::format("{}: {} at {}", path.string(),
-                       is_cut ? "the JSON ends too early (truncated file?)" : "not valid JSON",
-                       position_of(text, error.byte)));
-  } catch (const Json::exception& error) {
-    reject(fmt::format("{}: {}", path.string(), error.what()));
-  }
+  return parse_json(std::move(content).str(), path.string());
 }
+
+std::string to_text(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 void check_writable(const fs::path& path, bool overwrite) {
   std::error_code status;

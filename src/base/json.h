@@ -11,11 +11,18 @@ namespace weir {
 
 using Json = nlohmann::ordered_json;
 
+// Parses text that came from `name`; rejects what is empty, truncated, malformed or nested absurdly deep.
+Json parse_json(std::string_view text, const std::string& name);
+
 // Reads and parses a file; rejects a missing, unreadable, truncated or malformed one by name and position.
 Json read_json(const std::filesystem::path& path);
 
 // Writes to a temporary name in the same folder and renames. With `overwrite` false an existing file is rejected.
 void write_file(const std::filesystem::path& path, std::string_view text, bool overwrite);
+
+// A document as text for a file. Bytes that are not UTF-8 (paths and variables may hold any) are replaced: they must
+// not cost a finished run its result.
+std::string to_text(const Json& json);
 
 // Rejects a path that `write_file` could not write, before any work is done for it.
 void check_writable(const std::filesystem::path& path, bool overwrite);

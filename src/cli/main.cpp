@@ -1,11 +1,15 @@
 // The program: parses the command line, runs one command, turns errors into messages and exit codes.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "cli/command.h"
 #include "cli/process.h"
 #include "weir_build.h"
@@ -17,9 +21,19 @@ constexpr const char* kExitCodes =
     "regressed, 4 ambiguous (with --strict), 130 interrupted.";
 
 int report(const weir::Error& error) {
+  std::fflush(stdout);  // what was printed before belongs above
   fmt::print(stderr, "weir: {}\n", error.what());
   if (!error.hint.empty()) fmt::print(stderr, "      {}\n", error.hint);
   return static_cast<int>(error.fault);
+}
+
+// CLI11 only says that a command is required.
+void reject_unknown_command(int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  std::vector<std::string> names;
+  for (const weir::cli::CliCommand& command : weir::cli::commands()) names.emplace_back(command.name);
+  if (std::find(names.begin(), names.end(), argv[1]) == names.end())
+    weir::reject(fmt::format("there is no command '{}'", argv[1]), weir::suggestion(argv[1], names));
 }
 
 }  // namespace
@@ -39,6 +53,7 @@ int main(int argc, char** argv) {
   }
   try {
     weir::cli::remember_process(argc, argv);
+    reject_unknown_command(argc, argv);
     try {
       app.parse(argc, argv);
     } catch (const CLI::CallForHelp& help) {
@@ -49,7 +64,9 @@ int main(int argc, char** argv) {
       fmt::print(stderr, "weir: {}\n      Run `weir --help`, or `weir COMMAND --help`.\n", error.what());
       return static_cast<int>(weir::Fault::input);
     }
-    return chosen();
+    const int code = chosen();
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) weir::fail("cannot write to standard output");
+    return code;
   } catch (const weir::Error& error) {
     return report(error);
   } catch (const std::bad_alloc&) {

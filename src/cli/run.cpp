@@ -39,15 +39,16 @@ int execute(const Flags& flags) {
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
   const Result result = run_workload(*device, request, run_context(), control);
   line.clear();
+  // What the user can mend by other flags (sizes that do not fit) is a message, not a result.
+  if (result.status == "failed" && result.fault == Fault::input) reject(result.failure, result.hint);
   const Json json = to_json(result);
-  if (!flags.output.empty()) write_file(flags.output, json.dump(1) + "\n", flags.run.is_forced);
+  if (!flags.output.empty()) write_file(flags.output, to_text(json), flags.run.is_forced);
   if (!flags.run.is_quiet) {
     fmt::print("{}", describe_result(json));
     if (!flags.output.empty()) fmt::print("\nWritten to {}\n", flags.output);
   }
   if (result.status == "failed") {
-    fmt::print(stderr, "weir: {}\n", result.failure);
-    return static_cast<int>(Fault::run);
+    fail(result.failure, result.hint);
   }
   return control.is_stopped() ? kExitInterrupted : 0;
 }

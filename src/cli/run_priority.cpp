@@ -53,15 +53,17 @@ int execute(const Flags& flags) {
     request.run = base;
     request.run.workload = workload->name;
     request.submits = parse_names("--submit", flags.submits);
-    for (const int count : counts)
-      if (count >= workload->streams.min && count <= workload->streams.max) request.streams.push_back(count);
-    if (request.streams.empty()) request.streams = {workload->streams.recommended};
+    request.streams = {workload->streams.recommended};
+    if (!counts.empty()) request.streams = fitting_counts(*workload, counts);
+    if (request.streams.empty()) continue;
     request.output = folder / (workload->name + ".json");
     request.resumes = flags.resumes;
     request.overwrites = flags.run.is_forced;
     check_writable(request.output, request.overwrites || request.resumes);
     requests.push_back(std::move(request));
   }
+  if (requests.empty())
+    reject(fmt::format("--streams {}: no workload of {} runs on that", flags.streams, flags.priority));
   const auto device = flags.run.open();
   std::vector<std::string> failed;
   for (const SweepRequest& request : requests) {
@@ -69,6 +71,7 @@ int execute(const Flags& flags) {
     try {
       code = print_sweep(*device, request, flags.run.is_quiet);
     } catch (const Error& error) {
+      std::fflush(stdout);
       fmt::print(stderr, "weir: {}: {}\n      {}\n", request.run.workload, error.what(), error.hint);
       code = static_cast<int>(Fault::run);
     }
@@ -76,6 +79,7 @@ int execute(const Flags& flags) {
     if (code != 0) failed.push_back(request.run.workload);
   }
   if (failed.empty()) return 0;
+  std::fflush(stdout);
   std::string names;
   for (const std::string& name : failed) names += " " + name;
   fmt::print(stderr, "weir: {} of {} workloads failed:{}\n", failed.size(), requests.size(), names);

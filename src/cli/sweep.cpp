@@ -33,7 +33,10 @@ int execute(const Flags& flags) {
   const Workload& workload = workload_named(flags.workload);
   request.streams = flags.streams.empty()
                         ? usual_counts(workload)
-                        : parse_counts("--streams", flags.streams, workload.streams.min, workload.streams.max);
+                        : fitting_counts(workload, parse_counts("--streams", flags.streams, 1, kMaxStreams));
+  if (request.streams.empty())
+    reject(fmt::format("--streams {}: {} runs on {} to {} streams", flags.streams, workload.name, workload.streams.min,
+                       workload.streams.max));
   request.submits = parse_names("--submit", flags.submits);
   request.resumes = flags.resumes;
   request.overwrites = flags.run.is_forced;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -12,25 +13,57 @@
 
 namespace weir::cli {
 
+std::vector<int> fitting_counts(const Workload& workload, const std::vector<int>& asked) {
+  std::vector<int> fitting;
+  std::string others;
+  for (const int count : asked) {
+    if (count >= workload.streams.min && count <= workload.streams.max) {
+      fitting.push_back(count);
+    } else {
+      others += fmt::format("{}{}", others.empty() ? "" : ", ", count);
+    }
+  }
+  if (!others.empty())
+    fmt::print(stderr, "weir: {} runs on {} to {} streams: leaving out {}\n", workload.name, workload.streams.min,
+               workload.streams.max, others);
+  return fitting;
+}
+
 int print_sweep(Device& device, const SweepRequest& request, bool is_quiet) {
   ProgressLine line(is_quiet);
   SweepControl control;
   control.run.stop = &catch_interrupts();
-  std::size_t point = 0;
+  std::string where;
+  std::size_t asked = 0, ended = 0;
+  control.on_begin = [&](int streams, const std::string& submit, std::size_t index, std::size_t total) {
+    where = fmt::format("{} {}/{}, {} streams, {}", request.run.workload, index + 1, total, streams, submit);
+    asked = total;
+  };
   control.run.progress = [&](std::string_view phase, int done, int total) {
-    line.show(fmt::format("{}, point {}: {}", request.run.workload, point + 1, phase), done, total);
+    line.show(fmt::format("{}: {}", where, phase), done, total);
   };
   bool has_failed = false;
   bool has_head = false;
-  double floor = 0;
-  control.on_floor = [&](const Json& floors) {
-    for (const Json& entry : floors) floor = std::max(floor, entry["ns_per_command"].get<double>());
+  std::string floors;
+  control.on_floor = [&](const Json& entries) {
+    std::map<std::string, double> highest;  // by way to submit
+    for (const Json& entry : entries) {
+      const std::string submit = entry["submit"].get<std::string>();
+      double& floor = highest[submit.substr(0, submit.find(':'))];
+      floor = std::max(floor, entry["ns_per_command"].get<double>());
+    }
+    for (const auto& [submit, floor] : highest)
+      floors += fmt::format("{}{} {}", floors.empty() ? "" : ", ", submit, format_duration(floor));
   };
-  control.on_point = [&](const Json& result, std::size_t index, std::size_t, bool was_kept) {
-    point = index + 1;
-    has_failed = has_failed || result.value("status", "") == "failed";
+  control.on_point = [&](const Json& result, bool was_kept) {
+    ++ended;
+    const bool is_failed = result.value("status", "") == "failed";
+    has_failed = has_failed || is_failed;
     line.clear();
-    if (is_quiet) return;
+    if (is_quiet) {
+      if (is_failed) fmt::print(stderr, "weir: {}: {}\n", where, result.value("failure", "failed"));
+      return;
+    }
     if (!has_head) {
       Json head = result;
       head["workload"] = result["workload"]["name"];
@@ -39,18 +72,21 @@ int print_sweep(Device& device, const SweepRequest& request, bool is_quiet) {
       fmt::print("{}", sweep_head(head));
       has_head = true;
     }
-    std::string row = sweep_row(result);
-    if (was_kept) row.insert(row.size() - 1, " (kept)");
-    fmt::print("{}", row);
+    fmt::print("{}", sweep_row(result, was_kept));
     std::fflush(stdout);
   };
   const Json sweep = run_sweep(device, request, run_context(), control);
   line.clear();
+  const bool is_stopped = control.run.is_stopped();
   if (!is_quiet) {
-    fmt::print("\nFloor: the null device takes at most {} per command.\n{}Written to {}\n\n", format_duration(floor),
-               sweep_summary(sweep), request.output.string());
+    fmt::print("\nFloor, at most, per command on the null device: {}.\n{}Written to {}\n", floors, sweep_summary(sweep),
+               request.output.string());
+    if (is_stopped)
+      fmt::print("Interrupted: {} of {} points were begun. The same command with --resume runs the rest.\n", ended,
+                 asked);
+    fmt::print("\n");
   }
-  if (control.run.is_stopped()) return kExitInterrupted;
+  if (is_stopped) return kExitInterrupted;
   return has_failed ? static_cast<int>(Fault::run) : 0;
 }
 

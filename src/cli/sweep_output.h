@@ -5,6 +5,9 @@
 
 namespace weir::cli {
 
+// The counts that the workload takes; says on stderr which are left out. Empty where none fits.
+std::vector<int> fitting_counts(const Workload& workload, const std::vector<int>& asked);
+
 // Prints rows as they come. Returns 0, 1 where a point failed, 130 where it was interrupted.
 int print_sweep(Device& device, const SweepRequest& request, bool is_quiet);
 

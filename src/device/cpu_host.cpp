@@ -7,6 +7,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "measure/environment.h"
+
 namespace weir::cpu {
 namespace {
 
@@ -96,6 +98,7 @@ Telemetry host_telemetry(const HostRoots& roots) {
   if (const auto khz = number_of(cpufreq + "scaling_cur_freq")) telemetry.clock_mhz = static_cast<double>(*khz) / 1000;
   if (const auto khz = number_of(cpufreq + "cpuinfo_max_freq"))
     telemetry.max_clock_mhz = static_cast<double>(*khz) / 1000;
+  telemetry.energy_j = rapl_energy_j(roots.sys);
   return telemetry;
 }
 

@@ -1,17 +1,30 @@
 #include "device/cpu_workers.h"
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <exception>
+#include <system_error>
+
+#include "base/error.h"
 
 namespace weir::cpu {
 
 Engine::Engine(int queue_count, int worker_count)
     : graph_queue_(queue_count), queues_(std::make_unique<HardwareQueue[]>(static_cast<std::size_t>(queue_count) + 1)) {
-  for (int i = 0; i < worker_count; ++i) threads_.emplace_back([this] { work(kernels_, worker_bell_); });
-  for (int i = 0; i < kCopyEngines; ++i) threads_.emplace_back([this] { work(copies_, copy_bell_); });
+  try {
+    for (int i = 0; i < worker_count; ++i) threads_.emplace_back([this] { work(kernels_, worker_bell_); });
+    for (int i = 0; i < kCopyEngines; ++i) threads_.emplace_back([this] { work(copies_, copy_bell_); });
+  } catch (const std::system_error& error) {
+    stop();  // those that did start must end, or joining them would wait for ever
+    fail(fmt::format("cpu: cannot start a worker thread: {}", error.what()),
+         "Raise the limit on processes (ulimit -u).");
+  }
 }
 
-Engine::~Engine() {
+Engine::~Engine() { stop(); }
+
+void Engine::stop() noexcept {
   is_stopping_.store(true, std::memory_order_seq_cst);  // pairs with the loads in work()
   worker_bell_.ring_all();
   copy_bell_.ring_all();
@@ -25,7 +38,7 @@ void Engine::work(BlockPool& pool, Bell& bell) noexcept {
     if (BlockPool::Claim claim; pool.claim(claim)) {
       run(pool, claim);
       idle_rounds = 0;
-    } else if (is_stopping_.load(std::memory_order_seq_cst)) {  // pairs with the store in ~Engine()
+    } else if (is_stopping_.load(std::memory_order_seq_cst)) {  // pairs with the store in stop()
       return;
     } else if (idle_rounds < kSpins) {
       spin(idle_rounds++);

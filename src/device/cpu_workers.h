@@ -68,6 +68,7 @@ class Engine {
   }
 
  private:
+  void stop() noexcept;
   // Long enough to catch the next launch of a stream of small kernels (a wake-up costs 5-10 us), short enough to be
   // invisible in `top`: about 10 us on a Neoverse-V1.
   static constexpr unsigned kSpins = 512;
@@ -103,7 +104,7 @@ class Engine {
   SharedQueueSet starved_;  // head waits for a slot
   BlockPool kernels_, copies_;
   Bell worker_bell_, copy_bell_, host_bell_;
-  std::atomic<bool> is_stopping_{false};  // set by the destructor, read by every thread before it sleeps
+  std::atomic<bool> is_stopping_{false};  // set by stop(), read by every thread before it sleeps
   std::vector<std::jthread> threads_;
 };
 

@@ -115,12 +115,16 @@ class Resampler {
   std::uint32_t block_ = 1;
 };
 
-// Percentile interval, stretched about the estimate by what the blocks were too short to reproduce.
+// Percentile interval, stretched about the estimate by what the blocks were too short to reproduce. Times and rates are
+// stretched as ratios, so that a positive quantity never gets a negative bound.
 Interval percentile_interval(std::vector<double>& replicates, double confidence, double estimate, double stretch) {
   std::sort(replicates.begin(), replicates.end());
   const double tail = (1 - confidence) / 2;
   const Interval found{quantile_sorted(replicates, tail), quantile_sorted(replicates, 1 - tail)};
   if (stretch <= 1) return found;
+  if (found.low > 0 && estimate > 0)
+    return {std::min(found.low, estimate * std::pow(found.low / estimate, stretch)),
+            std::max(found.high, estimate * std::pow(found.high / estimate, stretch))};
   return {std::min(found.low, estimate - stretch * (estimate - found.low)),
           std::max(found.high, estimate + stretch * (found.high - estimate))};
 }

@@ -45,6 +45,7 @@ Json memory_bytes(const fs::path& root) {
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("MemTotal:")) continue;
     const std::size_t digit = line.find_first_of("0123456789");
+    if (digit == std::string::npos) break;
     const std::size_t end = line.find(' ', digit);
     if (const auto kib = parse_integer(std::string_view(line).substr(digit, end - digit))) return *kib * 1024;
   }
@@ -86,11 +87,11 @@ Json describe_environment(std::span<const std::string> variables, const fs::path
   return json;
 }
 
-std::optional<double> rapl_energy_j(const fs::path& root) {
+std::optional<double> rapl_energy_j(const fs::path& sys) {
   std::error_code status;
   double joules = 0;
   bool found = false;
-  for (const auto& entry : fs::directory_iterator(root / "sys/class/powercap", status)) {
+  for (const auto& entry : fs::directory_iterator(sys / "class/powercap", status)) {
     // Packages are intel-rapl:0, intel-rapl:1; their parts (intel-rapl:0:0) are contained in them.
     const std::string name = entry.path().filename().string();
     if (!name.starts_with("intel-rapl:") || std::count(name.begin(), name.end(), ':') != 1) continue;

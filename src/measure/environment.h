@@ -16,7 +16,7 @@ Json describe_environment(std::span<const std::string> variables, const std::fil
 // True for variables that can change a measurement: CUDA_*, HIP_*, GPU_MAX_HW_QUEUES, NCCL_*, ...
 bool steers_measurement(std::string_view name);
 
-// CPU energy since boot from powercap (RAPL) below `root`, all packages; nothing where the kernel does not offer it.
-std::optional<double> rapl_energy_j(const std::filesystem::path& root = "/");
+// CPU energy since boot from powercap (RAPL) below `sys`, all packages; nothing where the kernel does not offer it.
+std::optional<double> rapl_energy_j(const std::filesystem::path& sys = "/sys");
 
 }  // namespace weir

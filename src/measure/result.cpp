@@ -44,6 +44,7 @@ Json to_json(const Result& result) {
   json["schema"] = kResultSchema;
   json["status"] = result.status;
   json["failure"] = result.failure.empty() ? Json(nullptr) : Json(result.failure);
+  json["hint"] = result.hint.empty() ? Json(nullptr) : Json(result.hint);
   json["created"] = result.created;
   json["weir"] = {{"version", WEIR_VERSION}, {"commit", WEIR_COMMIT}};
   json["command_line"] = result.command_line;

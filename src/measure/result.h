@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "measure/statistics.h"
 
@@ -36,7 +37,8 @@ struct Throughput {
 
 struct Result {
   std::string status = "complete";  // or interrupted, failed
-  std::string failure;              // why, where it failed
+  std::string failure, hint;        // why, where it failed, and what to do
+  Fault fault = Fault::run;         // of the failure; not part of the document
   std::string created;
   std::vector<std::string> command_line;
 

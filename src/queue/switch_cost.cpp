@@ -20,10 +20,10 @@ Step chain(int streams) {
   StepBuilder step(1);
   const BufferId data = step.output(ElementType::f32, 256);
   const BufferId gate = step.output(ElementType::f32, 1);
+  // Both before the chain and on its first stream, so that they cost the same however the chain is placed.
+  step.launch("fill", {}, {.dims = {256, 0, 0}, .scalars = {1.0f}}, {{data}});
   step.launch("spin", {}, {.dims = {kHoldNs, 1}, .scalars = {}}, {{gate}});
   // The first hop reads the held kernel's output, every other one its predecessor's.
-  step.launch("fill", {.stream = static_cast<StreamId>(1 % streams)}, {.dims = {256, 0, 0}, .scalars = {1.0f}},
-              {{data}});
   for (int hop = 0; hop <= kHops; ++hop) {
     const KernelShape shape{.dims = {hop == 0 ? 1 : 256, chain_ops({ChainOp::mul})}, .scalars = {0.5f}};
     const Operand in = hop == 0 ? Operand{gate} : Operand{data, 0, 256};
@@ -57,7 +57,9 @@ SwitchCost measure_switch_cost(Device& device, int streams) {
     cost.reason = "there is only one stream";
     return cost;
   }
-  const Step step = chain(streams);
+  // Each hop goes to the next stream, so a chain cannot use more streams than it has hops.
+  cost.streams = std::min(streams, kHops);
+  const Step step = chain(cost.streams);
   const std::vector<double> one = times(device, step, "serial");
   const std::vector<double> many = times(device, step, "natural");
   if (one.empty() || many.empty()) {

@@ -12,6 +12,8 @@
 namespace weir {
 namespace {
 
+constexpr double kGoodFit = 0.8;  // R2 from which on a fitted law is worth printing
+
 // Follows keys as long as they are there; null otherwise. Result files may come from anywhere.
 const Json& at(const Json& json, std::initializer_list<const char*> keys) {
   static const Json kNull;
@@ -62,10 +64,11 @@ std::string wrapped(const std::string& words, std::size_t indent) {
       out += '\n';
       out.append(indent, ' ');
       column = indent;
+    } else if (begin > 0) {
+      out += ' ';
     }
     out.append(words, begin, length);
     column += length + 1;
-    if (end < words.size()) out += ' ';
     begin = end + 1;
   }
   return out;
@@ -113,11 +116,11 @@ std::string describe_result(const Json& result) {
   std::string out =
       fmt::format("{}, {} streams, on {} ({})\n", text(result, {"workload", "name"}), text(result, {"streams"}),
                   text(result, {"device", "name"}), text(result, {"device", "model"}));
-  out += wrapped(fmt::format("  submit {}, placement {}, sync {}, {}, scale {}, seed {}", text(result, {"submit"}),
-                             text(result, {"placement"}), text(result, {"sync_mode"}), text(result, {"precision"}),
-                             text(result, {"scale"}), text(result, {"seed"})),
-                 2) +
-         "\n\n";
+  out += fmt::format("  {}, scale {}; submit {}, placement {}, sync {}\n\n", text(result, {"precision"}),
+                     text(result, {"scale"}), text(result, {"submit"}), text(result, {"placement"}),
+                     text(result, {"sync_mode"}));
+  if (text(result, {"status"}) == "interrupted")
+    out += fmt::format("  INTERRUPTED: {} iterations were asked for\n\n", text(result, {"iterations"}));
   if (text(result, {"status"}) == "failed") out += "  FAILED: " + wrapped(text(result, {"failure"}), 10) + "\n\n";
 
   const std::string unit = text(result, {"workload", "unit"});
@@ -164,8 +167,9 @@ std::string sweep_head(const Json& settings) {
                      "p99", "host/cmd", "check");
 }
 
-std::string sweep_row(const Json& result) {
+std::string sweep_row(const Json& result, bool was_kept) {
   const std::string unit = text(result, {"workload", "unit"});
+  const bool is_interrupted = text(result, {"status"}) == "interrupted";
   if (text(result, {"status"}) == "failed")
     return fmt::format("{:>7}  {:<11} FAILED: {}\n", text(result, {"streams"}), text(result, {"submit"}),
                        wrapped(text(result, {"failure"}), 21));
@@ -173,7 +177,10 @@ std::string sweep_row(const Json& result) {
                      text(result, {"submit"}), rate(number(result, {"metrics", "throughput", "value"}), unit),
                      duration(number(result, {"metrics", "latency_ns", "p50"})),
                      duration(number(result, {"metrics", "latency_ns", "p99"})),
-                     duration(number(result, {"metrics", "host_ns_per_command"})), text(result, {"check", "status"}),
+                     duration(number(result, {"metrics", "host_ns_per_command"})),
+                     was_kept         ? "kept"
+                     : is_interrupted ? "interrupted"
+                                      : text(result, {"check", "status"}),
                      at(result, {"warnings"}).empty() ? "" : " !");
 }
 
@@ -182,22 +189,28 @@ std::string sweep_summary(const Json& sweep) {
   const Json& results = at(sweep, {"results"});
   const std::string unit = results.empty() ? "" : text(results[0], {"workload", "unit"});
   for (const auto& [submit, analysis] : at(sweep, {"scaling"}).items()) {
+    const Json& rows = at(analysis, {"rows"});
+    if (rows.size() < 2) continue;  // one point scales to nothing
     std::string words = fmt::format("{}: best at {} streams", submit, text(analysis, {"best_streams"}));
-    for (const Json& row : at(analysis, {"rows"}))
+    for (const Json& row : rows)
       if (at(row, {"streams"}) == at(analysis, {"best_streams"}))
-        words += fmt::format(" ({}, {:.2f}x of {}, efficiency {:.0f} %)", rate(number(row, {"throughput"}), unit),
-                             number(row, {"speedup"}).value_or(NAN), text(analysis["rows"][0], {"streams"}),
+        words += fmt::format(" ({}, {:.2f}x of {}, efficiency {:.0f}%)", rate(number(row, {"throughput"}), unit),
+                             number(row, {"speedup"}).value_or(NAN), text(rows[0], {"streams"}),
                              100 * number(row, {"efficiency"}).value_or(NAN));
     if (at(analysis, {"knee"}).is_number())
-      words += fmt::format("; 95 % of it from {} streams on", text(analysis, {"knee"}));
+      words += fmt::format("; {} are enough for 95% of it", text(analysis, {"knee"}));
     words += '.';
-    if (const auto alpha = number(analysis, {"usl", "alpha"})) {
-      words += fmt::format(" Scalability law: contention {:.3f}, coherency {:.5f}, R2 {:.3f}", *alpha,
-                           number(analysis, {"usl", "beta"}).value_or(NAN),
-                           number(analysis, {"usl", "r_squared"}).value_or(NAN));
+    // A law that does not describe the points predicts nothing.
+    const double fit = number(analysis, {"usl", "r_squared"}).value_or(0);
+    if (fit >= kGoodFit) {
+      words += fmt::format(" Scalability law: contention {:.3f}, coherency {:.5f} (R2 {:.3f})",
+                           number(analysis, {"usl", "alpha"}).value_or(NAN),
+                           number(analysis, {"usl", "beta"}).value_or(NAN), fit);
       if (const auto peak = number(analysis, {"usl", "peak_streams"}))
         words += fmt::format(", peak near {:.0f} streams", *peak);
       words += '.';
+    } else if (!at(analysis, {"usl"}).is_null()) {
+      words += fmt::format(" The scalability law does not fit (R2 {:.2f}).", fit);
     }
     out += wrapped(words, 2) + "\n";
   }

@@ -12,7 +12,8 @@ std::string describe_result(const Json& result);
 
 // The head and the rows of a sweep's table, apart, so that rows can be printed as they come.
 std::string sweep_head(const Json& settings);
-std::string sweep_row(const Json& result);
+// `was_kept`: the point was in the file before.
+std::string sweep_row(const Json& result, bool was_kept = false);
 // What a sweep shows as a whole: best point, knee, efficiency, scalability law.
 std::string sweep_summary(const Json& sweep);
 

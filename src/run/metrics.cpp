@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/clock.h"
 #include "base/units.h"
@@ -39,8 +40,24 @@ void warn_about_noise(Result& result, const std::vector<double>& samples) {
          "Raise --warmup until it is steady, or let the machine reach its working temperature."});
 }
 
+void note_missing_intervals(Result& result, const std::string& metric, const Summary& summary) {
+  const std::pair<const char*, const std::optional<Interval>*> intervals[] = {{"mean", &summary.mean_interval},
+                                                                              {"p50", &summary.p50_interval},
+                                                                              {"p95", &summary.p95_interval},
+                                                                              {"p99", &summary.p99_interval}};
+  for (const auto& [name, interval] : intervals)
+    if (!*interval)
+      result.unavailable[fmt::format("metrics.{}.{}_interval", metric, name)] =
+          fmt::format("{} samples are too few to say how certain it is", summary.count);
+}
+
 void add_energy(Result& result, const TimedPass& pass, std::size_t iterations) {
   const auto& [before, after] = std::pair(pass.before.energy_j, pass.after.energy_j);
+  if (pass.sync == SyncMode::none) {
+    result.metrics["energy"] = nullptr;
+    result.unavailable["metrics.energy"] = "warm-up and measurement overlap in sync mode none";
+    return;
+  }
   if (before && after && *after > *before && iterations > 0) {
     const double joules = *after - *before;
     result.metrics["energy"] = {{"joules_per_iteration", joules / static_cast<double>(iterations)},
@@ -48,9 +65,9 @@ void add_energy(Result& result, const TimedPass& pass, std::size_t iterations) {
     return;
   }
   result.metrics["energy"] = nullptr;
-  result.unavailable["metrics.energy"] = before
-                                             ? "the energy counter did not advance during the run: take more iterations"
-                                             : "no energy counter on this device (NVML or RAPL)";
+  result.unavailable["metrics.energy"] =
+      before ? "the energy counter did not advance during the run, or wrapped: take more iterations"
+             : "no energy counter on this device (NVML or RAPL)";
 }
 
 void add_telemetry(Result& result, const TimedPass& pass) {
@@ -61,6 +78,8 @@ void add_telemetry(Result& result, const TimedPass& pass) {
                                  {"temperature_c", number_or_null(after.temperature_c)},
                                  {"power_w", number_or_null(after.power_w)},
                                  {"throttle", after.throttle}};
+  if (!after.clock_mhz || !after.temperature_c || !after.power_w)
+    result.unavailable["metrics.telemetry"] = "the device does not tell what is null there";
   if (pass.before.clock_mhz && after.clock_mhz && *after.clock_mhz < kSteadyClock * *pass.before.clock_mhz)
     result.warnings.push_back({"clocks",
                                fmt::format("the clock fell from {:.0f} to {:.0f} MHz during the run",
@@ -82,7 +101,7 @@ void add_memory(Result& result, const MemoryUse& use) {
 
 }  // namespace
 
-void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step) {
+void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, bool computes) {
   const auto commands = static_cast<double>(step.commands().size());
   const std::size_t iterations = pass.submit_ns.size();
   const bool has_device_clock = !pass.device_ns.empty();
@@ -90,6 +109,7 @@ void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step) 
   if (has_device_clock) {
     result.samples.device_ns = pass.device_ns;
     result.device_ns = summarise(pass.device_ns);
+    if (result.device_ns) note_missing_intervals(result, "device_ns", *result.device_ns);
   } else {
     result.unavailable["metrics.device_ns"] = result.unavailable["samples.device_ns"] =
         "the device has no clock of its own";
@@ -107,9 +127,7 @@ void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step) 
   }
   if (result.samples.latency_ns) {
     result.latency_ns = summarise(*result.samples.latency_ns);
-    if (result.latency_ns && !result.latency_ns->p99_interval)
-      result.unavailable["metrics.latency_ns.p99_interval"] =
-          fmt::format("{} samples are too few to say how certain p99 is", result.samples.latency_ns->size());
+    note_missing_intervals(result, "latency_ns", *result.latency_ns);
     warn_about_noise(result, *result.samples.latency_ns);
   } else {
     result.unavailable["metrics.latency_ns"] = result.unavailable["samples.latency_ns"] =
@@ -117,30 +135,26 @@ void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step) 
                                     : "pipelined iterations need the device's clock, and it has none";
   }
 
-  if (!pass.interval_ns.empty()) {
-    result.samples.interval_ns = pass.interval_ns;
-    // `end_only` counts the drain; the others look at the steady state between the first and the last sample.
-    double seconds = pass.total_ns * 1e-9;
-    auto counted = static_cast<double>(iterations);
-    if (pass.sync != SyncMode::end_only) {
-      counted = static_cast<double>(pass.interval_ns.size());
-      seconds = mean(pass.interval_ns) * counted * 1e-9;
-    }
-    if (seconds > 0) {
-      Throughput throughput;
-      throughput.value = step.work() * counted / seconds;
-      if (const auto summary = summarise(pass.interval_ns); summary && summary->mean_interval)
-        throughput.interval =
-            Interval{step.work() * 1e9 / summary->mean_interval->high, step.work() * 1e9 / summary->mean_interval->low};
-      result.throughput = throughput;
-      result.commands_per_second = commands * counted / seconds;
-    }
+  result.samples.interval_ns = pass.interval_ns;
+  const auto counted = static_cast<double>(pass.interval_ns.size());
+  // `end_only` counts by the host, from the first submit to the end of the drain.
+  const double seconds = (pass.sync == SyncMode::end_only ? pass.total_ns : mean(pass.interval_ns) * counted) * 1e-9;
+  if (seconds > 0) result.commands_per_second = commands * counted / seconds;
+  if (!computes) {
+    result.unavailable["metrics.throughput"] = "the device runs nothing";
+  } else if (seconds > 0) {
+    Throughput throughput;
+    throughput.value = step.work() * counted / seconds;
+    if (const auto summary = summarise(pass.interval_ns);
+        summary && summary->mean_interval && summary->mean_interval->low > 0)
+      // About the value above, which in `end_only` counts the drain as well.
+      throughput.interval = Interval{throughput.value * summary->mean / summary->mean_interval->high,
+                                     throughput.value * summary->mean / summary->mean_interval->low};
+    result.throughput = throughput;
   } else {
-    result.unavailable["samples.interval_ns"] = "pipelined throughput needs at least two iterations";
+    result.unavailable["metrics.throughput"] = "no time passed on the clock";
   }
-  if (!result.throughput)
-    result.unavailable["metrics.throughput"] = result.unavailable["metrics.commands_per_second"] =
-        "no interval was measured";
+  if (!result.commands_per_second) result.unavailable["metrics.commands_per_second"] = "no time passed on the clock";
   result.host_ns_per_command = median(pass.submit_ns) / commands;
   add_memory(result, pass.memory);
   add_energy(result, pass, iterations);
@@ -182,9 +196,14 @@ void add_traced_metrics(Result& result, Device& device, const Workload& workload
 
   Json tracing = Json::object();
   tracing["source"] = pass.timeline.source;
-  tracing["iterations"] = iterations;
+  std::set<std::uint32_t> kept;
+  for (const Span& span : pass.timeline.spans) kept.insert(span.iteration);
+  tracing["iterations"] = kept.size();
   tracing["clock_error_ns"] = pass.timeline.clock_error_ns;
   const bool comparable = result.latency_ns && result.sync_mode == "per_iteration" && has_spans;
+  if (!comparable)
+    result.unavailable["metrics.tracing.latency_ratio"] =
+        "only a per_iteration run with a timeline can be compared with its traced pass";
   tracing["latency_ratio"] =
       comparable ? number_or_null(median(pass.latency_ns) / result.latency_ns->p50) : Json(nullptr);
   result.metrics["tracing"] = std::move(tracing);
@@ -204,8 +223,14 @@ void add_traced_metrics(Result& result, Device& device, const Workload& workload
   timeline["other_queue_gap"] = gap(gaps.other_queue);
   timeline["same_queue_overhead_ns"] = number_or_null(gaps.same_queue_overhead_ns);
   timeline["other_queue_overhead_ns"] = number_or_null(gaps.other_queue_overhead_ns);
+  timeline["unknown_queue_gap"] = gap(gaps.unknown_queue);
+  timeline["unknown_queue_overhead_ns"] = number_or_null(gaps.unknown_queue_overhead_ns);
   timeline["host_bound_pairs"] = gaps.host_bound;
   if (!gaps.reason.empty()) result.unavailable["metrics.queue_switch.timeline"] = gaps.reason;
+  for (const auto& [name, value] : timeline.items())
+    if (value.is_null() && gaps.reason.empty())
+      result.unavailable["metrics.queue_switch.timeline." + name] =
+          fmt::format("fewer than {} such pairs", kFewestGaps);
 
   const SwitchCost controlled =
       control.is_stopped() ? SwitchCost{} : measure_switch_cost(device, placement.stream_count);
@@ -214,7 +239,7 @@ void add_traced_metrics(Result& result, Device& device, const Workload& workload
                                      {{"ns_per_hop", number_or_null(controlled.ns_per_hop)},
                                       {"hops", controlled.hops},
                                       {"repetitions", controlled.repetitions},
-                                      {"streams", placement.stream_count}}}};
+                                      {"streams", controlled.streams}}}};
   if (!controlled.ns_per_hop)
     result.unavailable["metrics.queue_switch.controlled"] =
         controlled.reason.empty() ? "interrupted" : controlled.reason;

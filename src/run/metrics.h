@@ -10,7 +10,8 @@
 namespace weir {
 
 // Latency, throughput, host cost, memory, energy, and warnings about noise, drift and throttling.
-void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step);
+// A device that does not compute has no throughput, only commands per second.
+void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, bool computes);
 
 // Host cost of the same step, placement and submitter on the null device: the floor under host_ns_per_command.
 double floor_ns_per_command(const Step& step, const Placement& placement, const SubmitChoice& submit);

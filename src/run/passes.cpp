@@ -9,8 +9,10 @@ namespace {
 
 // All that a sample writes down; allocated before the first one.
 struct Recorder {
-  explicit Recorder(std::size_t iterations) : begun(iterations), submitted(iterations), ended(iterations) {}
+  explicit Recorder(std::size_t iterations)
+      : begun(iterations), submitted(iterations), ended(iterations), is_followed_by_output(iterations, 0) {}
   std::vector<std::int64_t> begun, submitted, ended;
+  std::vector<std::uint8_t> is_followed_by_output;  // then the time to the next one says nothing
 };
 
 void warm_up(Session& session, Submitter& submitter, const RunRequest& request, const RunControl& control) {
@@ -35,13 +37,15 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
   TimedPass pass;
   pass.sync = request.sync;
   Recorder recorder(wanted);
+  // Asking the hardware takes a while: where nothing waits for the warm-up, the queue must not run dry meanwhile.
+  if (request.sync == SyncMode::none) pass.before = device.telemetry();
   warm_up(session, submitter, request, control);
-  pass.before = device.telemetry();
+  if (request.sync != SyncMode::none) pass.before = device.telemetry();
   std::int64_t reported_ns = now_ns();
   std::size_t done = 0;
   while (done < wanted && (done == 0 || !control.is_stopped())) {
+    session.begin_iteration();  // may read old spans, so the sample starts behind it
     const std::int64_t begun = now_ns();
-    session.begin_iteration();
     submitter.submit_step();
     const std::int64_t submitted = now_ns();
     if (waits_each) session.finish();
@@ -53,6 +57,7 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
     // Between samples, and rarely: a terminal is slow.
     if (control.progress && ended - reported_ns > 100'000'000) {
       control.progress("measure", static_cast<int>(done), request.iterations);
+      recorder.is_followed_by_output[done - 1] = 1;
       reported_ns = now_ns();
     }
   }
@@ -65,25 +70,35 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
   const std::vector<IterationSpan> all_spans = session.take_spans();
   // In mode `none` the warm-up's spans come first.
   const std::size_t skipped = all_spans.size() > done ? all_spans.size() - done : 0;
-  const std::span<const IterationSpan> spans = std::span(all_spans).subspan(skipped);
+  std::vector<IterationSpan> spans(all_spans.begin() + static_cast<std::ptrdiff_t>(skipped), all_spans.end());
+  // A device that could not read an iteration's times leaves them empty.
+  std::erase_if(spans,
+                [](const IterationSpan& span) { return span.started_ns == kNoTime || span.ended_ns == kNoTime; });
   for (std::size_t i = 0; i < done; ++i) {
     pass.submit_ns.push_back(static_cast<double>(recorder.submitted[i] - recorder.begun[i]));
     if (waits_each) {
       pass.latency_ns.push_back(static_cast<double>(recorder.ended[i] - recorder.begun[i]));
-      const std::int64_t next = i + 1 < done ? recorder.begun[i + 1] : recorder.ended[i];
+      const bool is_last = i + 1 == done || recorder.is_followed_by_output[i] != 0;
+      const std::int64_t next = is_last ? recorder.ended[i] : recorder.begun[i + 1];
       pass.interval_ns.push_back(static_cast<double>(next - recorder.begun[i]));
     }
   }
   for (const IterationSpan& span : spans)
     pass.device_ns.push_back(static_cast<double>(span.ended_ns - span.started_ns));
-  if (!waits_each) {
-    if (!spans.empty()) {
-      for (std::size_t i = 1; i < spans.size(); ++i)
-        pass.interval_ns.push_back(
-            static_cast<double>(std::max<std::int64_t>(1, spans[i].ended_ns - spans[i - 1].ended_ns)));
-    } else {
-      for (std::size_t i = 1; i < done; ++i)
-        pass.interval_ns.push_back(static_cast<double>(recorder.submitted[i] - recorder.submitted[i - 1]));
+  // Pipelined iterations: end to end, and the first from its own start, so that together they cover the whole window.
+  // Streams may run ahead of each other; counting from the first end would leave out the time in which the fast ones
+  // already did later iterations' work, and overstate the throughput.
+  if (!waits_each && !spans.empty()) {
+    std::int64_t from = spans[0].started_ns;
+    for (const IterationSpan& span : spans) {
+      pass.interval_ns.push_back(static_cast<double>(std::max<std::int64_t>(1, span.ended_ns - from)));
+      from = std::max(from, span.ended_ns);
+    }
+  } else if (!waits_each) {
+    std::int64_t from = recorder.begun[0];
+    for (std::size_t i = 0; i < done; ++i) {
+      pass.interval_ns.push_back(static_cast<double>(recorder.submitted[i] - from));
+      from = recorder.submitted[i];
     }
   }
   pass.memory = session.memory();

@@ -12,11 +12,12 @@ namespace weir {
 
 // What the host's and the device's clocks said, one entry per measured iteration.
 struct TimedPass {
-  std::vector<double> latency_ns;   // begin to all ended, by the host; only per_iteration
-  std::vector<double> interval_ns;  // begin to next begin (per_iteration), end to next end (pipelined)
-  std::vector<double> device_ns;    // first start to last end, by the device; empty where it has no clock
-  std::vector<double> submit_ns;    // host time in submit
-  double total_ns = 0;              // all work, drain included
+  std::vector<double> latency_ns;  // begin to all ended, by the host; only per_iteration
+  std::vector<double>
+      interval_ns;  // begin to next begin (per_iteration), end to next end (pipelined, the first from its start)
+  std::vector<double> device_ns;  // first start to last end, by the device; empty where it has no clock
+  std::vector<double> submit_ns;  // host time in submit
+  double total_ns = 0;            // all work, drain included
   SyncMode sync = SyncMode::per_iteration;
   bool is_interrupted = false;
   Telemetry before, after;

@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <exception>
 #include <memory>
+#include <new>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -169,7 +171,7 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
       return pass;
     }();
     if (result.status == "complete" && timed.is_interrupted) result.status = "interrupted";
-    add_timed_metrics(result, timed, step);
+    add_timed_metrics(result, timed, step, info.computes);
     result.floor_ns_per_command = floor_ns_per_command(step, placement, submit);
     if (!request.traces) {
       note_untraced(result, "the traced pass was left out (--no-trace)");
@@ -178,12 +180,23 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
     } else if (control.is_stopped()) {
       note_untraced(result, "interrupted before the traced pass");
     } else {
-      add_traced_metrics(result, device, workload, step, placement, submit, control);
+      try {
+        add_traced_metrics(result, device, workload, step, placement, submit, control);
+      } catch (const Error& error) {
+        // The timed numbers stand; what needs a timeline is missing, and says why.
+        note_untraced(result, error.what());
+        result.warnings.push_back(
+            {"untraced", fmt::format("the traced pass failed: {}", error.what()), "Use --no-trace to leave it out."});
+      }
     }
-  } catch (const Error& error) {
-    if (error.fault == Fault::input) throw;
+    // Whatever was cut short: a point that --resume must not keep.
+    if (result.status == "complete" && control.is_stopped()) result.status = "interrupted";
+  } catch (const std::exception& error) {
+    const auto* const known_error = dynamic_cast<const Error*>(&error);
     result.status = "failed";
-    result.failure = error.hint.empty() ? error.what() : fmt::format("{} {}", error.what(), error.hint);
+    result.fault = known_error != nullptr ? known_error->fault : Fault::run;
+    result.failure = dynamic_cast<const std::bad_alloc*>(&error) != nullptr ? "out of host memory" : error.what();
+    if (known_error != nullptr) result.hint = known_error->hint;
     if (result.check.empty()) {
       CheckReport check;
       check.reason = "the run failed before its output could be checked";

@@ -53,7 +53,8 @@ struct RunContext {
   Json environment = Json::object();
 };
 
-// Throws for bad requests; a run that fails later (wrong output, device error) comes back with status "failed".
+// Throws for bad requests; a run that fails later (out of memory, device error, wrong output) comes back with status
+// "failed".
 Result run_workload(Device& device, const RunRequest& request, const RunContext& context, const RunControl& control);
 
 Json to_json(const DeviceInfo& info);

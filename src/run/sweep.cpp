@@ -58,9 +58,27 @@ Json settings_of(const Device& device, const SweepRequest& request) {
   settings["iterations"] = run.iterations;
   settings["warmup"] = run.warmup;
   settings["seed"] = run.seed;
+  settings["hardware_queues"] = info.hardware_queues.value ? Json(*info.hardware_queues.value) : Json(nullptr);
+  settings["checks_output"] = run.checks_output;
+  settings["traces"] = run.traces;
   settings["parameters"] = Json::object();
   for (const auto& [name, value] : params.values()) settings["parameters"][name] = to_string(value);
   return settings;
+}
+
+// A file may hold anything: what a point is used for must be there, and of the right type.
+bool is_point(const Json& result) {
+  const auto is_text = [](const Json& json, const char* key) { return json.contains(key) && json[key].is_string(); };
+  const auto is_named = [&](const char* key) {
+    return result.contains(key) && result[key].is_object() && is_text(result[key], "name");
+  };
+  return result.is_object() && is_text(result, "status") && is_text(result, "submit") && result.contains("streams") &&
+         result["streams"].is_number_integer() && result.contains("metrics") && result["metrics"].is_object() &&
+         is_named("workload") && is_named("device") && is_text(result["device"], "model");
+}
+
+bool is_at(const Json& result, const Point& point) {
+  return result["streams"] == point.streams && result["submit"] == point.submit;
 }
 
 Json results_to_keep(const SweepRequest& request, const Json& settings) {
@@ -71,8 +89,9 @@ Json results_to_keep(const SweepRequest& request, const Json& settings) {
     reject(fmt::format("--resume: {}: {}", request.output.string(), why),
            "Resume with the same flags, or choose another --output.");
   };
-  if (!document.is_object() || document.value("schema", "") != kSweepSchema || !document.contains("settings") ||
-      !document["settings"].is_object() || !document.contains("results") || !document["results"].is_array())
+  if (!document.is_object() || !document.contains("schema") || document["schema"] != kSweepSchema ||
+      !document.contains("settings") || !document["settings"].is_object() || !document.contains("results") ||
+      !document["results"].is_array())
     refuse("not a sweep of this program");
   for (const auto& [name, value] : settings.items()) {
     const Json before = document["settings"].value(name, Json());
@@ -80,8 +99,10 @@ Json results_to_keep(const SweepRequest& request, const Json& settings) {
       refuse(fmt::format("it was run with {} = {}, now it is {}", name, before.dump(), value.dump()));
   }
   Json kept = Json::array();
-  for (const Json& result : document["results"])
-    if (result.is_object() && result.value("status", "") != "interrupted") kept.push_back(result);
+  for (const Json& result : document["results"]) {
+    // Failed and interrupted points are run again.
+    if (is_point(result) && result["status"] == "complete") kept.push_back(result);
+  }
   return kept;
 }
 
@@ -106,11 +127,11 @@ Json floors_of(const SweepRequest& request, const std::vector<Point>& points, co
 Json scaling_of(const Json& results, const std::string& scaling) {
   std::map<std::string, std::vector<ScalingPoint>> by_submit;
   for (const Json& result : results) {
-    if (result.value("status", "") == "failed") continue;
-    const Json& throughput = result["metrics"]["throughput"];
+    if (result["status"] == "failed") continue;
+    const Json throughput = result["metrics"].value("throughput", Json());
     // threads:1, threads:2, ... are one curve: the thread count follows the stream count up to its limit.
     const std::string submit = result["submit"].get<std::string>();
-    if (!throughput.is_null())
+    if (throughput.is_object() && throughput.contains("value") && throughput["value"].is_number())
       by_submit[submit.substr(0, submit.find(':'))].push_back(
           {result["streams"].get<int>(), throughput["value"].get<double>()});
   }
@@ -161,32 +182,30 @@ Json run_sweep(Device& device, const SweepRequest& request, const RunContext& co
   document["workload"] = workload.name;
   document["settings"] = settings;
   document["floor"] = floors_of(request, points, settings);
-  document["results"] = Json::array();
+  // From the first save on, so that another kill loses none of them, whether this call asks for them or not.
+  document["results"] = kept;
   document["scaling"] = Json::object();
   if (control.on_floor) control.on_floor(document["floor"]);
 
   bool is_saved = false;
   const auto save = [&] {
     document["scaling"] = scaling_of(document["results"], std::string(name_of(workload.scaling)));
-    write_file(request.output, document.dump(1) + "\n", request.overwrites || request.resumes || is_saved);
+    write_file(request.output, to_text(document), request.overwrites || request.resumes || is_saved);
     is_saved = true;
   };
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (control.run.is_stopped()) break;
     const Point& point = points[i];
-    const auto same = std::find_if(kept.begin(), kept.end(), [&](const Json& result) {
-      return result.value("streams", 0) == point.streams && result.value("submit", "") == point.submit;
-    });
+    if (control.on_begin) control.on_begin(point.streams, point.submit, i, points.size());
+    const auto same = std::find_if(kept.begin(), kept.end(), [&](const Json& result) { return is_at(result, point); });
     const bool was_kept = same != kept.end();
-    if (was_kept) {
-      document["results"].push_back(*same);
-    } else {
+    if (!was_kept) {
       RunRequest run = request.run;
       run.streams = point.streams;
       run.submit = point.submit;
       document["results"].push_back(to_json(run_workload(device, run, context, control.run)));
     }
-    if (control.on_point) control.on_point(document["results"].back(), i, points.size(), was_kept);
+    if (control.on_point) control.on_point(was_kept ? *same : document["results"].back(), was_kept);
     if (!was_kept) save();
   }
   if (!control.run.is_stopped()) document["status"] = "complete";

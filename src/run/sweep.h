@@ -17,14 +17,16 @@ struct SweepRequest {
   std::vector<int> streams;
   std::vector<std::string> submits;
   std::filesystem::path output;
-  bool resumes = false;  // keep the points that the file has, and run the others
+  bool resumes = false;  // keep the complete points that the file has, and run the others
   bool overwrites = false;
 };
 
 struct SweepControl {
   RunControl run;
-  // Called after each point with its result; `index` counts from 0 to `total` - 1. `was_kept`: taken from the file.
-  std::function<void(const Json& result, std::size_t index, std::size_t total, bool was_kept)> on_point;
+  // Called before each point; `index` counts from 0.
+  std::function<void(int streams, const std::string& submit, std::size_t index, std::size_t total)> on_begin;
+  // Called after each point with its result. `was_kept`: taken from the file.
+  std::function<void(const Json& result, bool was_kept)> on_point;
   // Called once before anything runs on the device: ns per command on the null device, by point.
   std::function<void(const Json& floor)> on_floor;
 };

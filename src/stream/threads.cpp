@@ -1,10 +1,14 @@
 // k host threads submit, each its own streams. A command is held back until everything it depends on was submitted:
 // waiting for an event that was never recorded is a no-op on GPUs, so a dependant that came first would run too early.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
+#include <system_error>
 #include <thread>
 #include <vector>
 
+#include "base/error.h"
 #include "stream/submitter.h"
 
 namespace weir {
@@ -51,13 +55,14 @@ class ThreadsSubmitter final : public Submitter {
       : session_(session), lanes_(static_cast<std::size_t>(threads)) {
     divide(step, placement);
     // The caller's thread is one of the k: it submits lane 0.
-    for (std::size_t i = 1; i < lanes_.size(); ++i) threads_.emplace_back([this, i] { serve(i); });
+    try {
+      for (std::size_t i = 1; i < lanes_.size(); ++i) threads_.emplace_back([this, i] { serve(i); });
+    } catch (const std::system_error& error) {
+      close();  // those that did start must end, or joining them would wait for ever
+      fail(fmt::format("--submit threads:{}: cannot start a thread: {}", threads, error.what()), "Use fewer threads.");
+    }
   }
-  ~ThreadsSubmitter() override {
-    is_closing_.store(true, std::memory_order_relaxed);  // published by the release below
-    iteration_.fetch_add(1, std::memory_order_release);  // pairs with the acquire in serve()
-    iteration_.notify_all();
-  }
+  ~ThreadsSubmitter() override { close(); }
 
   void submit_step() noexcept override {
     const std::uint64_t iteration =
@@ -68,6 +73,12 @@ class ThreadsSubmitter final : public Submitter {
   }
 
  private:
+  void close() noexcept {
+    is_closing_.store(true, std::memory_order_relaxed);  // published by the release below
+    iteration_.fetch_add(1, std::memory_order_release);  // pairs with the acquire in serve()
+    iteration_.notify_all();
+  }
+
   // Streams go to threads round robin; a thread's commands keep the step's order.
   void divide(const Step& step, const Placement& placement) {
     const std::size_t count = step.commands().size();

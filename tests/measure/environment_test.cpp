@@ -45,7 +45,7 @@ TEST_F(FakeRoot, MissingFilesAreNull) {
   const Json json = describe_environment({}, root_);
   for (const char* key : {"system", "memory_bytes", "governor", "load_average"})
     EXPECT_TRUE(json[key].is_null()) << key;
-  EXPECT_FALSE(rapl_energy_j(root_));
+  EXPECT_FALSE(rapl_energy_j(root_ / "sys"));
 }
 
 TEST_F(FakeRoot, EnergyIsThePackagesSumWithoutTheirParts) {
@@ -53,8 +53,8 @@ TEST_F(FakeRoot, EnergyIsThePackagesSumWithoutTheirParts) {
   put("sys/class/powercap/intel-rapl:0:0/energy_uj", "700000\n");
   put("sys/class/powercap/intel-rapl:1/energy_uj", "2500000\n");
   put("sys/class/powercap/intel-rapl/enabled", "1\n");
-  ASSERT_TRUE(rapl_energy_j(root_));
-  EXPECT_DOUBLE_EQ(*rapl_energy_j(root_), 4.0);
+  ASSERT_TRUE(rapl_energy_j(root_ / "sys"));
+  EXPECT_DOUBLE_EQ(*rapl_energy_j(root_ / "sys"), 4.0);
 }
 
 }  // namespace

@@ -73,7 +73,13 @@ TEST(Runner, WarmUpIsNotCountedAndSamplesAreKeptWhole) {
     const Result result = run_workload(*device, request, {}, {});
     EXPECT_EQ(result.samples.submit_ns->size(), 7u);
     EXPECT_EQ(result.samples.device_ns->size(), 7u);
-    EXPECT_EQ(result.samples.interval_ns->size(), sync == SyncMode::per_iteration ? 7u : 6u);
+    EXPECT_EQ(result.samples.interval_ns->size(), 7u);
+    // Whatever the mode, throughput is work over a time that holds all of it.
+    const double seconds = mean(*result.samples.interval_ns) * 7e-9;
+    EXPECT_LE(result.throughput->value, result.work_per_iteration * 7 / seconds * 1.0001);
+    ASSERT_TRUE(result.throughput->interval);
+    EXPECT_GT(result.throughput->interval->low, 0);
+    EXPECT_LE(result.throughput->interval->low, result.throughput->interval->high);
   }
 }
 
@@ -88,6 +94,16 @@ TEST(Runner, TracedMetricsComeWithReasons) {
   const Json json = to_json(result);
   for (const auto& [name, value] : json["metrics"].items()) {
     EXPECT_TRUE(!value.is_null() || json["unavailable"].contains("metrics." + name)) << name;
+  }
+}
+
+TEST(Runner, MeasuresQueueSwitchesAtEveryStreamCount) {
+  const auto device = open_device("cpu", {});
+  for (const int streams : {1, 2, 65, 128}) {
+    const Result result = run_workload(*device, tiny("tiny_kernel_stress", streams), {}, {});
+    EXPECT_EQ(result.status, "complete") << result.failure;
+    const Json& hop = result.metrics["queue_switch"]["controlled"]["ns_per_hop"];
+    EXPECT_EQ(hop.is_number(), streams > 1) << streams;
   }
 }
 
@@ -216,11 +232,16 @@ TEST(Sweep, ResumesWithoutRepeatingAnything) {
   request.streams = {1, 2, 4};
   int kept = 0;
   SweepControl control;
-  control.on_point = [&](const Json&, std::size_t, std::size_t, bool was_kept) { kept += was_kept; };
+  control.on_point = [&](const Json&, bool was_kept) { kept += was_kept; };
   const Json second = run_sweep(*device, request, {}, control);
   EXPECT_EQ(kept, 4);
   EXPECT_EQ(second["results"].size(), 6u);
   EXPECT_EQ(second["results"][0]["samples"], first["results"][0]["samples"]);
+
+  // Asking for less must not throw points away.
+  request.streams = {2};
+  request.submits = {"inline"};
+  EXPECT_EQ(run_sweep(*device, request, {}, {})["results"].size(), 6u);
 
   request.run.iterations = 9;
   EXPECT_THROW(run_sweep(*device, request, {}, {}), Error) << "other settings make points that cannot be compared";

@@ -1,0 +1,34 @@
+#!/bin/bash
+# Builds fuzz/*.cpp with libFuzzer, ASan and UBSan and runs each for a while, from seeds of our own making.
+# usage: fuzz.sh SECONDS
+set -eu
+cd "$(dirname "$0")/.."
+seconds=${1:-60}
+out=build/fuzz
+mkdir -p "$out"
+
+flags=(-std=c++20 -g1 -O1 -Isrc -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all)
+for source in fuzz/*.cpp; do
+  name=$(basename "$source" .cpp)
+  echo "== $name: build"
+  clang++-19 "${flags[@]}" "$source" src/base/*.cpp src/run/load.cpp -lfmt -o "$out/$name"
+  mkdir -p "$out/$name.corpus"
+done
+
+cat > "$out/results.corpus/weir" <<'SEED'
+{"schema":"weir.result/1","status":"complete","workload":{"name":"w","unit":"commands/s","scaling":"grows"},"parameters":{"size":4},
+"precision":"fp32","scale":"tiny","streams":2,"submit":"inline","placement":"natural","sync_mode":"per_iteration","device":{"name":"cpu","model":"m"},
+"environment":{"variables":{}},"work_per_iteration":8.0,"samples":{"latency_ns":[1,2,3],"interval_ns":[1,2,3],"device_ns":null,"submit_ns":[1]},
+"metrics":{"latency_ns":{"p50":2},"throughput":{"value":1.0,"unit":"x","interval":null}},"check":{"status":"passed"},"warnings":[],"unavailable":{}}
+SEED
+echo '{"schema":"weir.sweep/1","results":[],"workload":"w"}' > "$out/results.corpus/sweep"
+echo '{"workload":"w","results":[{"workload_name":"w","stream_count":4,"throughput":1.5,"latency_ms":{"p50":1.0},"iteration_times_ms":[1.0,1.1]}]}' \
+  > "$out/results.corpus/aorta"
+for text in 8 1,2,4 1..64:x2 16..64:+16 size=4 5% 0.05 inline,graph; do printf %s "$text" > "$out/options.corpus/${text//[^0-9a-z]/_}"; done
+
+for source in fuzz/*.cpp; do
+  name=$(basename "$source" .cpp)
+  echo "== $name: $seconds s"
+  "$out/$name" -max_total_time="$seconds" -max_len=8192 -print_final_stats=1 -verbosity=0 \
+    -artifact_prefix="$out/$name-" "$out/$name.corpus"
+done
