@@ -21,6 +21,7 @@ namespace {
 
 constexpr double kNoisyRatio = 1.5;    // p99 / p50
 constexpr double kDriftChange = 0.05;  // from the first to the last sample
+constexpr double kWidestInterval = 4;  // high / low: where streams run ahead, iterations end in bunches
 constexpr double kSteadyClock = 0.95;  // after / before
 constexpr std::size_t kTracedSpans = 100'000;
 
@@ -145,11 +146,17 @@ void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, 
   } else if (seconds > 0) {
     Throughput throughput;
     throughput.value = step.work() * counted / seconds;
-    if (const auto summary = summarise(pass.interval_ns);
-        summary && summary->mean_interval && summary->mean_interval->low > 0)
+    const auto summary = summarise(pass.interval_ns);
+    const bool has_interval = summary && summary->mean_interval && summary->mean_interval->low > 0;
+    if (has_interval && summary->mean_interval->high < kWidestInterval * summary->mean_interval->low) {
       // About the value above, which in `end_only` counts the drain as well.
       throughput.interval = Interval{throughput.value * summary->mean / summary->mean_interval->high,
                                      throughput.value * summary->mean / summary->mean_interval->low};
+    } else {
+      result.unavailable["metrics.throughput.interval"] =
+          has_interval ? "iterations depend on each other so much that their spread says nothing about the mean"
+                       : "too few iterations to say how certain it is";
+    }
     result.throughput = throughput;
   } else {
     result.unavailable["metrics.throughput"] = "no time passed on the clock";
