@@ -373,7 +373,8 @@ TEST(Run, CtrlCSavesWhatThereIs) {
   const std::string file = folder / "run.json";
   const pid_t child = start_weir(
       {"run", "large_gemm_only", "--device", "cpu", "--iterations", "1000000", "--output", file}, folder.path());
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  await_handler(child, SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
   ::kill(child, SIGINT);
   EXPECT_EQ(wait_for(child), 130);
   const Json result = read_json(file);

@@ -56,6 +56,19 @@ int wait_for(pid_t process) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+void await_handler(pid_t process, int signal) {
+  for (int i = 0; i < 60'000; ++i) {
+    // SigCgt:	0000000000004002
+    std::ifstream status("/proc/" + std::to_string(process) + "/status");
+    for (std::string line; std::getline(status, line);) {
+      if (!line.starts_with("SigCgt:")) continue;
+      const unsigned long long caught = std::strtoull(line.c_str() + 7, nullptr, 16);
+      if ((caught >> (signal - 1) & 1) != 0) return;
+    }
+    ::usleep(1000);
+  }
+}
+
 Outcome run_program(const std::vector<std::string>& command, const std::filesystem::path& folder) {
   const Folder kept;
   Outcome outcome;

@@ -21,6 +21,8 @@ Outcome weir(const std::vector<std::string>& arguments, const std::filesystem::p
 // Starts the binary without waiting; `wait_for` returns its exit code, or 128 + signal.
 pid_t start_weir(const std::vector<std::string>& arguments, const std::filesystem::path& folder);
 int wait_for(pid_t process);
+// Returns once the process has a handler for the signal: earlier it would only die of it. Gives up after a minute.
+void await_handler(pid_t process, int signal);
 
 // An empty folder that goes away with the object.
 class Folder {
