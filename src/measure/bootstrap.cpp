@@ -55,8 +55,10 @@ class Resampler {
       : kept_(thinned(samples)), sorted_(kept_), rank_(kept_.size()), times_(kept_.size()), random_(seed) {
     std::vector<std::uint32_t> order(kept_.size());
     std::iota(order.begin(), order.end(), 0U);
-    std::stable_sort(order.begin(), order.end(),
-                     [this](std::uint32_t left, std::uint32_t right) { return kept_[left] < kept_[right]; });
+    // Equal values keep their order in time, so that ranks are the same with every standard library.
+    std::sort(order.begin(), order.end(), [this](std::uint32_t left, std::uint32_t right) {
+      return kept_[left] != kept_[right] ? kept_[left] < kept_[right] : left < right;
+    });
     for (std::uint32_t rank = 0; rank < order.size(); ++rank) {
       rank_[order[rank]] = rank;
       sorted_[rank] = kept_[order[rank]];
