@@ -77,9 +77,13 @@ TEST(Runner, WarmUpIsNotCountedAndSamplesAreKeptWhole) {
     // Whatever the mode, throughput is work over a time that holds all of it.
     const double seconds = mean(*result.samples.interval_ns) * 7e-9;
     EXPECT_LE(result.throughput->value, result.work_per_iteration * 7 / seconds * 1.0001);
-    ASSERT_TRUE(result.throughput->interval);
-    EXPECT_GT(result.throughput->interval->low, 0);
-    EXPECT_LE(result.throughput->interval->low, result.throughput->interval->high);
+    // There may be none on a noisy machine; then it says why.
+    if (const auto interval = result.throughput->interval) {
+      EXPECT_GT(interval->low, 0);
+      EXPECT_LE(interval->low, interval->high);
+    } else {
+      EXPECT_TRUE(result.unavailable.contains("metrics.throughput.interval"));
+    }
   }
 }
 
