@@ -51,7 +51,8 @@ function(weir_add_tests name)
   # Threads that hand work to each other wait for whole time slices when another test's threads share the cores: 28 s
   # instead of 0.2 s for one stress test (2 cores, ASan, November 2026).
   set(is_threaded FALSE)
-  if(arg_LABEL STREQUAL "threads" OR (arg_LABEL STREQUAL "cli" AND WEIR_SANITIZE))
+  # Tests on the GPU share one device and its memory.
+  if(arg_LABEL STREQUAL "threads" OR arg_LABEL STREQUAL "gpu" OR (arg_LABEL STREQUAL "cli" AND WEIR_SANITIZE))
     set(is_threaded TRUE)
   endif()
   if(WEIR_SANITIZE STREQUAL "address")
