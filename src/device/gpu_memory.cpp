@@ -80,12 +80,13 @@ void GpuBuffers::initialise_on_device(const Buffer& buffer, std::byte* address, 
           "launching fill");
     return;
   }
-  // All elements alike, or a permutation: let the one definition of initial contents write them.
+  // The one definition of initial contents writes the rest: one element where all are alike.
+  const bool is_alike = buffer.init == Init::constant || buffer.init == Init::poison;
   Buffer pattern = buffer;
-  if (buffer.init != Init::indices) pattern.count = 1;
+  if (is_alike) pattern.count = 1;
   std::vector<std::byte> bytes(pattern.size_bytes());
   weir::initialise(pattern, bytes);
-  if (buffer.init == Init::indices) {
+  if (!is_alike) {
     check(api, api.copy_to_device(pointer, bytes.data(), bytes.size(), stream), "copying to the device");
     check(api, api.stream_synchronize(stream), "copying to the device");  // `bytes` goes
   } else if (bytes.size() == 2) {

@@ -55,7 +55,8 @@ Kernel gather() {
           .run_block = run_block,
           .reference = reference,
           .tolerance = [](const KernelShape&) { return 0.0; },
-          .geometry = [](const KernelShape& shape) { return indexed_geometry(shape.dims[0], shape.dims[1]); }};
+          .geometry = [](const KernelShape& shape) { return indexed_geometry(shape.dims[0], shape.dims[1]); },
+          .types = "tit"};
 }
 
 }  // namespace weir::catalogue

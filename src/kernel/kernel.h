@@ -43,7 +43,7 @@ struct Verification {
 struct Kernel {
   std::string_view name;
   std::string_view summary;
-  // One letter per operand: r reads, w writes all of it, u reads and writes (or writes a part).
+  // One letter per operand: r reads, w writes all of it, p writes a part that the data decides, u reads and writes.
   std::string_view (*operands)(const KernelShape&);
   // Elements of each operand that a launch touches; zero for those whose extent is data dependent.
   std::array<std::int64_t, kMaxOperands> (*extents)(const KernelShape&);
@@ -61,6 +61,14 @@ struct Kernel {
   std::string_view (*lean_body)(const KernelShape&) = nullptr;
   // Checks the outputs of `call` against its inputs without recomputing everything; null where there is no such way.
   Verification (*verify)(const KernelCall& call) = nullptr;
+  // One letter per operand: t the shape's type, i i32, f f32. Empty: all have the shape's.
+  std::string_view types = {};
+  bool is_host_only = false;  // there is no device body: it is something that hosts do
+
+  ElementType type_of(const KernelShape& shape, std::size_t operand) const {
+    const char letter = operand < types.size() ? types[operand] : 't';
+    return letter == 'i' ? ElementType::i32 : letter == 'f' ? ElementType::f32 : shape.type;
+  }
 };
 
 enum class KernelId : std::uint16_t {};

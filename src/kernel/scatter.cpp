@@ -39,7 +39,7 @@ void reference(const KernelCall& call) {
 Kernel scatter() {
   return {.name = "scatter",
           .summary = "rows written to the places that an index names",
-          .operands = [](const KernelShape&) -> std::string_view { return "rru"; },
+          .operands = [](const KernelShape&) -> std::string_view { return "rrp"; },
           .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
             const auto [count, width, out_rows, unused] = shape.dims;
             return {count * width, count, out_rows * width};
@@ -53,7 +53,8 @@ Kernel scatter() {
           .run_block = run_block,
           .reference = reference,
           .tolerance = [](const KernelShape&) { return 0.0; },
-          .geometry = [](const KernelShape& shape) { return indexed_geometry(shape.dims[0], shape.dims[1]); }};
+          .geometry = [](const KernelShape& shape) { return indexed_geometry(shape.dims[0], shape.dims[1]); },
+          .types = "tit"};
 }
 
 }  // namespace weir::catalogue

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "kernel/kernel.h"
 
@@ -13,7 +14,32 @@ using StreamId = std::uint16_t;
 
 inline constexpr int kMaxStreams = 128;
 
-enum class CommandKind : std::uint8_t { kernel, copy };
+enum class CommandKind : std::uint8_t {
+  kernel,      // on the device
+  copy,        // its first access to its second
+  host,        // a kernel's CPU body on host threads, in stream order; touches host memory only
+  collective,  // between ranks: its first access in, its second out
+};
+
+// What a collective of n elements per rank does; R ranks, r this one.
+enum class CollectiveOp : std::uint8_t {
+  all_gather,      // n -> n R: every rank's part, in rank order
+  reduce_scatter,  // n R -> n: the sum over ranks of part r
+  all_reduce,      // n -> n: the sum over ranks
+  all_to_all,      // n R -> n R: part s of the output is part r of rank s
+  shift,           // n -> n: what rank r - 1 has (the last one's for rank 0)
+};
+
+constexpr std::string_view name_of(CollectiveOp op) {
+  constexpr std::string_view kNames[] = {"all_gather", "reduce_scatter", "all_reduce", "all_to_all", "shift"};
+  return kNames[static_cast<int>(op)];
+}
+
+// Which process of how many this is. One alone has no collectives: they become copies.
+struct Ranks {
+  int rank = 0;
+  int count = 1;
+};
 
 // A byte range of a buffer that a command reads, writes, or both.
 struct Access {
@@ -24,12 +50,13 @@ struct Access {
   std::uint64_t size_bytes = 0;
 };
 
-// `shape` and `kernel` have a meaning for kernels; a copy moves its first access to its second.
+// `shape` and `kernel` have a meaning for kernels, on the device or on the host; a collective uses shape.type.
 struct Command {
   CommandKind kind = CommandKind::kernel;
   std::uint8_t role = 0;     // index into the workload's role names, e.g. large and small
   std::int8_t priority = 0;  // higher is more urgent; 0 is normal
   StreamId stream = 0;       // natural stream
+  CollectiveOp collective{};
   KernelId kernel{};
   std::uint32_t first_access = 0;
   std::uint32_t access_count = 0;
@@ -42,9 +69,10 @@ enum class Place : std::uint8_t { device, host };
 // How a buffer looks before the first iteration.
 enum class Init : std::uint8_t {
   poison,    // NaN (or -1): an output that was never written cannot pass a check
-  uniform,   // offset + scale * [-1, 1)
+  uniform,   // offset + scale * [-1, 1); i32: 0..scale-1 at random
   constant,  // offset
   indices,   // i32: a random permutation of 0..count-1
+  ramp,      // offset + scale * i / count; i32: i
 };
 
 struct Buffer {

@@ -79,10 +79,10 @@ Cost Step::cost() const {
   Cost total;
   for (CommandId id = 0; id < commands_.size(); ++id) {
     const Command& command = commands_[id];
-    if (command.kind == CommandKind::kernel) {
+    if (command.kind == CommandKind::kernel || command.kind == CommandKind::host) {
       total += kernel(command.kernel).cost(command.shape);
     } else {
-      total.bytes += 2.0 * static_cast<double>(accesses(id)[0].size_bytes);
+      total.bytes += static_cast<double>(accesses(id)[0].size_bytes + accesses(id)[1].size_bytes);
     }
   }
   return total;
@@ -115,11 +115,23 @@ BufferId StepBuilder::output(ElementType type, std::uint64_t count) {
 BufferId StepBuilder::indices(std::uint64_t count) {
   return add({.type = ElementType::i32, .init = Init::indices, .count = count});
 }
-BufferId StepBuilder::host(ElementType type, std::uint64_t count, Init init) {
-  return add({.type = type, .place = Place::host, .init = init, .count = count});
+BufferId StepBuilder::sharded(ElementType type, std::uint64_t count, float scale) {
+  const BufferId id = uniform(type, count, scale);
+  step_.buffers_[id].seed += static_cast<std::uint64_t>(ranks().rank) * 0x9e3779b97f4a7c15u;
+  return id;
+}
+BufferId StepBuilder::integers(std::uint64_t count, std::int64_t limit) {
+  return add(
+      {.type = ElementType::i32, .init = Init::uniform, .scale = static_cast<float>(limit), .offset = 0, .count = count});
+}
+BufferId StepBuilder::ramp(ElementType type, std::uint64_t count, float scale, float offset) {
+  return add({.type = type, .init = Init::ramp, .scale = scale, .offset = offset, .count = count});
+}
+BufferId StepBuilder::host(ElementType type, std::uint64_t count, Init init, float scale, float offset) {
+  return add({.type = type, .place = Place::host, .init = init, .scale = scale, .offset = offset, .count = count});
 }
 
-void StepBuilder::access(const Operand& operand, bool reads, bool writes) {
+const Access& StepBuilder::access(const Operand& operand, bool reads, bool writes) {
   if (operand.buffer >= step_.buffers_.size())
     fail(fmt::format("operand names buffer {}, which does not exist", operand.buffer));
   Buffer& buffer = step_.buffers_[operand.buffer];
@@ -131,52 +143,96 @@ void StepBuilder::access(const Operand& operand, bool reads, bool writes) {
   buffer.is_written = buffer.is_written || writes;
   const std::uint64_t element = size_of(buffer.type);
   step_.accesses_.push_back({operand.buffer, reads, writes, operand.offset * element, count * element});
+  return step_.accesses_.back();
+}
+
+Command& StepBuilder::begin(CommandKind kind, Lane lane) {
+  step_.commands_.push_back({.kind = kind,
+                             .role = lane.role,
+                             .priority = lane.priority,
+                             .stream = lane.stream,
+                             .first_access = static_cast<std::uint32_t>(step_.accesses_.size()),
+                             .access_count = 2,
+                             .shape = {}});
+  return step_.commands_.back();
 }
 
 CommandId StepBuilder::launch(std::string_view name, Lane lane, const KernelShape& shape,
-                              std::initializer_list<Operand> operands) {
+                              std::span<const Operand> operands) {
+  return add_kernel(CommandKind::kernel, name, lane, shape, operands);
+}
+CommandId StepBuilder::launch_on_host(std::string_view name, Lane lane, const KernelShape& shape,
+                                      std::initializer_list<Operand> operands) {
+  return add_kernel(CommandKind::host, name, lane, shape, std::span(operands.begin(), operands.size()));
+}
+
+CommandId StepBuilder::add_kernel(CommandKind kind, std::string_view name, Lane lane, const KernelShape& shape,
+                                  std::span<const Operand> operands) {
   const KernelId id = kernel_named(name);
-  const std::string_view modes = kernel(id).operands(shape);
+  const Kernel& entry = kernel(id);
+  if (kind == CommandKind::kernel && entry.is_host_only) fail(fmt::format("kernel '{}' runs on the host only", name));
+  const std::string_view modes = entry.operands(shape);
   if (modes.size() != operands.size())
     fail(fmt::format("kernel '{}' takes {} operands, {} given", name, modes.size(), operands.size()));
-  const auto extents = kernel(id).extents(shape);
-  Command command{.kind = CommandKind::kernel,
-                  .role = lane.role,
-                  .priority = lane.priority,
-                  .stream = lane.stream,
-                  .kernel = id,
-                  .first_access = static_cast<std::uint32_t>(step_.accesses_.size()),
-                  .access_count = static_cast<std::uint32_t>(operands.size()),
-                  .shape = shape};
-  std::size_t i = 0;
-  for (const Operand& operand : operands) {
-    access(operand, modes[i] != 'w', modes[i] != 'r');
-    const Access& range = step_.accesses_.back();
-    const std::uint64_t elements = range.size_bytes / size_of(step_.buffers_[range.buffer].type);
-    // A body trusts its dims, so an operand that is too short would be a write out of bounds on the device.
-    if (elements < static_cast<std::uint64_t>(extents[i]))
-      fail(fmt::format("kernel '{}': operand {} has {} elements, {} are needed", name, i, elements, extents[i]));
-    ++i;
+  const auto extents = entry.extents(shape);
+  Command& command = begin(kind, lane);
+  command.kernel = id;
+  command.shape = shape;
+  command.access_count = static_cast<std::uint32_t>(operands.size());
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Access& range = access(operands[i], modes[i] == 'r' || modes[i] == 'u', modes[i] != 'r');
+    const Buffer& buffer = step_.buffers_[range.buffer];
+    // A body trusts its dims and types, so an operand that is too short would be a write out of bounds on the device.
+    if (const ElementType wanted = entry.type_of(shape, i); buffer.type != wanted)
+      fail(fmt::format("kernel '{}': operand {} holds {}, {} is needed", name, i, name_of(buffer.type),
+                       name_of(wanted)));
+    if (range.size_bytes / size_of(buffer.type) < static_cast<std::uint64_t>(extents[i]))
+      fail(fmt::format("kernel '{}': operand {} has {} elements, {} are needed", name, i,
+                       range.size_bytes / size_of(buffer.type), extents[i]));
+    if (const Place wanted = kind == CommandKind::host ? Place::host : Place::device; buffer.place != wanted)
+      fail(fmt::format("kernel '{}': operand {} is in {} memory", name, i,
+                       buffer.place == Place::host ? "host" : "device"));
   }
-  step_.commands_.push_back(command);
   return static_cast<CommandId>(step_.commands_.size() - 1);
 }
 
 CommandId StepBuilder::copy(Lane lane, Operand from, Operand to) {
-  Command command{.kind = CommandKind::copy,
-                  .role = lane.role,
-                  .priority = lane.priority,
-                  .stream = lane.stream,
-                  .first_access = static_cast<std::uint32_t>(step_.accesses_.size()),
-                  .access_count = 2,
-                  .shape = {}};
+  begin(CommandKind::copy, lane);
   access(from, true, false);
   access(to, false, true);
   const std::size_t count = step_.accesses_.size();
   if (step_.accesses_[count - 2].size_bytes != step_.accesses_[count - 1].size_bytes)
     fail("a copy between ranges of unequal size");
-  step_.commands_.push_back(command);
   return static_cast<CommandId>(step_.commands_.size() - 1);
+}
+
+CommandId StepBuilder::collective(CollectiveOp op, Lane lane, Operand from, Operand to) {
+  if (ranks().count == 1) return copy(lane, from, to);
+  Command& command = begin(CommandKind::collective, lane);
+  command.collective = op;
+  command.shape.type = step_.buffers_[from.buffer].type;
+  const std::uint64_t in = access(from, true, false).size_bytes;
+  const std::uint64_t out = access(to, false, true).size_bytes;
+  if (step_.buffers_[to.buffer].type != command.shape.type) fail("a collective between buffers of different types");
+  const auto count = static_cast<std::uint64_t>(ranks().count);
+  const bool fits = op == CollectiveOp::all_gather       ? out == in * count
+                    : op == CollectiveOp::reduce_scatter ? in == out * count
+                                                         : in == out && (op != CollectiveOp::all_to_all ||
+                                                                         in / size_of(command.shape.type) % count == 0);
+  if (!fits) fail(fmt::format("{} of {} bytes into {} between {} ranks", name_of(op), in, out, count));
+  return static_cast<CommandId>(step_.commands_.size() - 1);
+}
+
+void StepBuilder::count_work(Operand counts, double unit) {
+  const Buffer& buffer = step_.buffers_[counts.buffer];
+  if (buffer.type != ElementType::i32) fail("work is counted in i32 elements");
+  const std::uint64_t count = counts.count == 0 ? buffer.count - counts.offset : counts.count;
+  step_.counted_ = {{counts.buffer, true, false, counts.offset * 4, count * 4}, unit};
+}
+
+void StepBuilder::cut() {
+  const auto here = static_cast<CommandId>(step_.commands_.size());
+  if (here != 0 && (step_.segments_.empty() || step_.segments_.back() != here)) step_.segments_.push_back(here);
 }
 
 Step StepBuilder::seal(int stream_count) && {
@@ -221,6 +277,8 @@ Step StepBuilder::seal(int stream_count) && {
     }
   }
   step_.stream_count_ = stream_count;
+  step_.segments_.insert(step_.segments_.begin(), 0);
+  if (step_.segments_.back() != count) step_.segments_.push_back(count);
   return std::move(step_);
 }
 
@@ -250,7 +308,13 @@ void initialise(const Buffer& buffer, std::span<std::byte> bytes) {
   if (bytes.size() != buffer.size_bytes()) fail("initialise: the span does not fit the buffer");
   if (buffer.type == ElementType::i32) {
     std::span<std::int32_t> values(reinterpret_cast<std::int32_t*>(bytes.data()), buffer.count);
-    if (buffer.init == Init::indices) {
+    if (buffer.init == Init::ramp) {
+      std::iota(values.begin(), values.end(), 0);
+    } else if (buffer.init == Init::uniform) {
+      const auto limit = static_cast<std::uint64_t>(buffer.scale);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<std::int32_t>(random_bits(buffer.seed, i) % std::max<std::uint64_t>(1, limit));
+    } else if (buffer.init == Init::indices) {
       std::iota(values.begin(), values.end(), 0);
       for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random_bits(buffer.seed, i) % i]);
     } else {
@@ -262,9 +326,13 @@ void initialise(const Buffer& buffer, std::span<std::byte> bytes) {
   with_float_type(buffer.type, [&]<class T>(T*) {
     T* const values = reinterpret_cast<T*>(bytes.data());
     const float filler = buffer.init == Init::poison ? std::numeric_limits<float>::quiet_NaN() : buffer.offset;
-    for (std::uint64_t i = 0; i < buffer.count; ++i)
-      values[i] = from_float<T>(
-          buffer.init == Init::uniform ? random_uniform(buffer.seed, i, buffer.scale, buffer.offset) : filler);
+    const auto value = [&](std::uint64_t i) {
+      if (buffer.init == Init::uniform) return random_uniform(buffer.seed, i, buffer.scale, buffer.offset);
+      if (buffer.init == Init::ramp)
+        return buffer.offset + buffer.scale * (static_cast<float>(i) / static_cast<float>(buffer.count));
+      return filler;
+    };
+    for (std::uint64_t i = 0; i < buffer.count; ++i) values[i] = from_float<T>(value(i));
   });
 }
 

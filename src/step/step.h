@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -27,8 +28,23 @@ class Step {
   int stream_count() const { return stream_count_; }
   // True when an iteration reads nothing that an earlier one wrote: then running it again changes no result.
   bool is_repeatable() const { return is_repeatable_; }
-  // Work of one iteration in the workload's unit.
+  // Work of one iteration in the workload's unit; where it is counted(), what the device counted instead.
   double work() const { return work_; }
+  // The i32 elements whose sum, times `unit`, is the work of the last iteration: decided by data, so only known then.
+  struct Counted {
+    Access where;
+    double unit = 1;
+  };
+  const std::optional<Counted>& counted() const { return counted_; }
+  // Where graphs begin: commands [segments()[i], segments()[i + 1]) are captured as one. From 0 to the command count.
+  std::span<const CommandId> segments() const { return segments_; }
+  // Commands that hand a request its next token, in order for each request.
+  struct Token {
+    CommandId command = 0;
+    std::uint32_t request = 0;
+  };
+  std::span<const Token> tokens() const { return tokens_; }
+  Ranks ranks() const { return ranks_; }
   Cost cost() const;
   std::uint64_t size_bytes(Place place) const;
 
@@ -45,6 +61,10 @@ class Step {
   std::vector<Access> accesses_;
   std::vector<CommandId> edges_, carried_;
   std::vector<std::uint32_t> edge_begin_, carried_begin_;
+  std::vector<CommandId> segments_;
+  std::vector<Token> tokens_;
+  std::optional<Counted> counted_;
+  Ranks ranks_;
   int stream_count_ = 0;
   bool is_repeatable_ = true;
   double work_ = 0;
@@ -67,18 +87,36 @@ struct Lane {
 // Collects what a workload does to which data. Rejects operands that do not fit their buffer or their kernel.
 class StepBuilder {
  public:
-  explicit StepBuilder(std::uint64_t seed) : seed_(seed) {}
+  explicit StepBuilder(std::uint64_t seed, Ranks ranks = {}) : seed_(seed) { step_.ranks_ = ranks; }
+  Ranks ranks() const { return step_.ranks_; }
 
   BufferId uniform(ElementType type, std::uint64_t count, float scale = 1, float offset = 0);
+  BufferId sharded(ElementType type, std::uint64_t count, float scale = 1);  // uniform, other values on every rank
   BufferId constant(ElementType type, std::uint64_t count, float value);
   BufferId output(ElementType type, std::uint64_t count);  // poisoned: some command must write it
   BufferId indices(std::uint64_t count);
-  BufferId host(ElementType type, std::uint64_t count, Init init);
+  BufferId integers(std::uint64_t count, std::int64_t limit);  // i32: 0..limit-1 at random
+  BufferId ramp(ElementType type, std::uint64_t count, float scale = 1, float offset = 0);
+  BufferId host(ElementType type, std::uint64_t count, Init init, float scale = 1, float offset = 0);
 
+  // `operands` takes a braced list: launch("gemm", lane, shape, {{a}, {b}, {c}}).
   CommandId launch(std::string_view kernel, Lane lane, const KernelShape& shape,
-                   std::initializer_list<Operand> operands);
+                   std::initializer_list<Operand> operands) {
+    return launch(kernel, lane, shape, std::span(operands.begin(), operands.size()));
+  }
+  CommandId launch(std::string_view kernel, Lane lane, const KernelShape& shape, std::span<const Operand> operands);
+  // The same kernel on host threads; all operands must be in host memory.
+  CommandId launch_on_host(std::string_view kernel, Lane lane, const KernelShape& shape,
+                           std::initializer_list<Operand> operands);
   CommandId copy(Lane lane, Operand from, Operand to);
+  // Between ranks; with one rank a copy, which is what all of them then are.
+  CommandId collective(CollectiveOp op, Lane lane, Operand from, Operand to);
+
   void work(double amount) { step_.work_ = amount; }
+  void count_work(Operand counts, double unit = 1);
+  // Graph mode starts a new graph here; streams in eager mode take no notice.
+  void cut();
+  void token(CommandId command, std::uint32_t request) { step_.tokens_.push_back({command, request}); }
 
   // Derives all edges. Rejects a step that leaves one of its `stream_count` streams without a command.
   Step seal(int stream_count) &&;
@@ -86,7 +124,10 @@ class StepBuilder {
  private:
   friend Step only_role(const Step& step, std::uint8_t role);
   BufferId add(Buffer buffer);
-  void access(const Operand& operand, bool reads, bool writes);
+  const Access& access(const Operand& operand, bool reads, bool writes);
+  Command& begin(CommandKind kind, Lane lane);
+  CommandId add_kernel(CommandKind kind, std::string_view kernel, Lane lane, const KernelShape& shape,
+                       std::span<const Operand> operands);
 
   std::uint64_t seed_;
   Step step_;

@@ -42,7 +42,7 @@ Placement critical_path(const Step& step) {
   // constant keeps tiny commands from being free.
   const auto weight = [&](std::size_t i) {
     double units = 1000;
-    if (commands[i].kind == CommandKind::kernel) {
+    if (commands[i].kind == CommandKind::kernel || commands[i].kind == CommandKind::host) {
       const Cost cost = kernel(commands[i].kernel).cost(commands[i].shape);
       units += std::max(cost.flop / 200.0, cost.bytes);
     } else {

@@ -56,6 +56,10 @@ ParamSpec integer_param(std::string name, std::string help, std::array<std::int6
           {}};
 }
 
+ParamSpec number_param(std::string name, std::string help, double initial, double lowest, double highest) {
+  return {std::move(name), std::move(help), {initial, initial, initial}, lowest, highest, {}};
+}
+
 ParamSpec choice_param(std::string name, std::string help, std::string initial, std::vector<std::string> choices) {
   return {std::move(name), std::move(help), {initial, initial, initial}, 0, 0, std::move(choices)};
 }
@@ -78,6 +82,7 @@ Params::Params(std::span<const ParamSpec> specs, Scale scale,
 }
 
 std::int64_t Params::integer(std::string_view name) const { return std::get<std::int64_t>(values_.find(name)->second); }
+double Params::number(std::string_view name) const { return std::get<double>(values_.find(name)->second); }
 const std::string& Params::choice(std::string_view name) const {
   return std::get<std::string>(values_.find(name)->second);
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernel/numeric.h"
+#include "step/command.h"
 
 namespace weir {
 
@@ -33,6 +34,7 @@ struct ParamSpec {
 
 ParamSpec integer_param(std::string name, std::string help, std::array<std::int64_t, 3> defaults, std::int64_t lowest,
                         std::int64_t highest);
+ParamSpec number_param(std::string name, std::string help, double initial, double lowest, double highest);
 ParamSpec choice_param(std::string name, std::string help, std::string initial, std::vector<std::string> choices);
 
 // All of a workload's parameters with a value each.
@@ -43,11 +45,13 @@ class Params {
          std::span<const std::pair<std::string, std::string>> assignments);
 
   std::int64_t integer(std::string_view name) const;
+  double number(std::string_view name) const;
   const std::string& choice(std::string_view name) const;
   const std::map<std::string, ParamValue, std::less<>>& values() const { return values_; }
 
   Precision precision = Precision::fp32;
   std::uint64_t seed = 1;
+  Ranks ranks;
 
  private:
   std::map<std::string, ParamValue, std::less<>> values_;
