@@ -13,6 +13,8 @@
 
 namespace weir {
 
+class Communicator;
+
 // Which stream each command goes to. Computed by src/stream; a device only obeys it.
 struct Placement {
   std::string name;
@@ -121,6 +123,7 @@ struct DeviceOptions {
   int hardware_queues = 0;   // cpu: 0 = its default
   int workers = 0;           // cpu: 0 = one per core
   int cuda_connections = 0;  // cuda: CUDA_DEVICE_MAX_CONNECTIONS as this process has it; 0 = not set
+  Communicator* communicator = nullptr;  // where there are other ranks; outlives the device
 };
 
 // One kind of device in the list. Nothing is touched until `find` or `open` is called.

@@ -1,0 +1,44 @@
+// How the ranks of a run talk to each other. The interface that devices and the runner see; MPI is behind it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernel/numeric.h"
+#include "step/command.h"
+
+namespace weir {
+
+// Calls may come from any thread, but never from two at once. What fails throws Error and names the rank.
+class Communicator {
+ public:
+  using Request = std::uintptr_t;
+
+  virtual ~Communicator() = default;
+
+  virtual Ranks ranks() const = 0;
+  virtual Ranks local_ranks() const = 0;  // among the ranks of this host: who owns which GPU
+  virtual std::string library() const = 0;
+
+  // Channels are independent sequences of collectives: on each, all ranks start the same ones in the same order; between
+  // channels there is no order. All ranks call this with the same count; channels that are already open stay.
+  virtual void open_channels(int count) = 0;
+  // Starts a collective on host memory and returns at once. `count` is in elements of `from`, as CollectiveOp says.
+  virtual Request start(int channel, CollectiveOp op, ElementType type, const void* from, void* to,
+                        std::uint64_t count) = 0;
+  // Makes progress; true once, when the collective has ended: then the request is gone.
+  virtual bool test(Request request) = 0;
+
+  // For the runner, while no collective is in flight.
+  virtual void barrier() = 0;
+  virtual void broadcast(std::span<std::byte> bytes, int from) = 0;
+  virtual std::vector<std::string> gather(const std::string& text) = 0;  // at rank 0: by rank; elsewhere empty
+  // Ends all ranks at once.
+  [[noreturn]] virtual void abort(int code) noexcept = 0;
+};
+
+}  // namespace weir
