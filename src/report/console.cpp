@@ -84,6 +84,13 @@ void add_convoy(std::string& out, const Json& result) {
                    duration(number(result, {"metrics", "convoy", "alone_ns", "p99"}))));
 }
 
+void add_serving(std::string& out, const Json& result) {
+  for (const auto& [label, key] : {std::pair("first token", "first_token_ns"), std::pair("next token", "next_token_ns")})
+    if (const auto p50 = number(result, {"metrics", "serving", key, "p50"}))
+      line(out, label,
+           fmt::format("p50 {}, p99 {}", duration(p50), duration(number(result, {"metrics", "serving", key, "p99"}))));
+}
+
 void add_traced(std::string& out, const Json& result) {
   if (const auto mean = number(result, {"metrics", "concurrency", "mean"}))
     line(out, "concurrency",
@@ -96,6 +103,7 @@ void add_traced(std::string& out, const Json& result) {
          fmt::format("{} per hop to another stream (chain of {} kernels)", format_duration(*hop),
                      text(result, {"metrics", "queue_switch", "controlled", "hops"})));
   add_convoy(out, result);
+  add_serving(out, result);
 }
 
 void add_check(std::string& out, const Json& result) {

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <numeric>
 #include <thread>
@@ -13,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "rank/communicator.h"
 
 namespace weir {
 namespace {
@@ -22,50 +25,90 @@ constexpr double kVerifyFlop = 128e6;
 
 using Bytes = std::vector<std::byte>;
 
-// Commands that share no buffer with the rest: they can be checked apart, one after the other or at once, so that
-// memory is needed for one such group per thread and not for the whole step.
-struct Group {
-  std::vector<CommandId> commands;
-  std::vector<BufferId> buffers;
-  double flop = 0;
-};
+// Which buffers a check can take from the device as they are, and which it must replay. A settled buffer has each byte
+// written at most once in an iteration, and never after it was read: what the device holds at the end is what every
+// command read or wrote. So a command between settled buffers is checked by itself: the reference is applied to the
+// device's own inputs, and errors do not add up from one to the next; a decision that was close (an arg-max, a top-k)
+// is judged on the values that the device decided on.
+std::vector<bool> chained_buffers(const Step& step) {
+  struct Use {
+    std::uint64_t begin, end;
+    CommandId id;
+  };
+  struct Uses {
+    std::vector<Use> reads, writes;
+  };
+  std::vector<Uses> uses(step.buffers().size());
+  for (CommandId id = 0; id < step.commands().size(); ++id) {
+    for (const Access& access : step.accesses(id)) {
+      const Use use{access.offset_bytes, access.offset_bytes + access.size_bytes, id};
+      if (access.reads) uses[access.buffer].reads.push_back(use);
+      if (access.writes) uses[access.buffer].writes.push_back(use);
+    }
+  }
+  std::vector<bool> is_chained(uses.size(), false);
+  for (std::size_t b = 0; b < uses.size(); ++b) {
+    auto& [reads, writes] = uses[b];
+    std::sort(writes.begin(), writes.end(), [](const Use& x, const Use& y) { return x.begin < y.begin; });
+    for (std::size_t i = 1; i < writes.size() && !is_chained[b]; ++i)
+      is_chained[b] = writes[i].begin < writes[i - 1].end;
+    for (std::size_t r = 0; r < reads.size() && !is_chained[b]; ++r) {
+      auto write = std::upper_bound(writes.begin(), writes.end(), reads[r].begin,
+                                    [](std::uint64_t at, const Use& use) { return at < use.end; });
+      for (; write != writes.end() && write->begin < reads[r].end && !is_chained[b]; ++write)
+        is_chained[b] = write->id >= reads[r].id;
+    }
+  }
+  return is_chained;
+}
 
-std::vector<Group> groups_of(const Step& step) {
+// Commands that are tied by chained buffers, in order; one command alone where it touches none. Groups are checked at
+// once, on all cores.
+std::vector<std::vector<CommandId>> groups_of(const Step& step, const std::vector<bool>& is_chained) {
   std::vector<BufferId> parent(step.buffers().size());
   std::iota(parent.begin(), parent.end(), BufferId{0});
   const auto root = [&](BufferId b) {
     while (parent[b] != b) b = parent[b] = parent[parent[b]];
     return b;
   };
+  constexpr BufferId kNone = ~BufferId{0};
+  const auto chain_of = [&](CommandId id) {
+    for (const Access& access : step.accesses(id))
+      if (is_chained[access.buffer]) return root(access.buffer);
+    return kNone;
+  };
   const auto count = static_cast<CommandId>(step.commands().size());
   for (CommandId id = 0; id < count; ++id)
-    for (const Access& access : step.accesses(id)) parent[root(access.buffer)] = root(step.accesses(id)[0].buffer);
+    for (const Access& access : step.accesses(id))
+      if (is_chained[access.buffer]) parent[root(access.buffer)] = chain_of(id);
 
-  std::map<BufferId, Group> groups;
+  std::vector<std::vector<CommandId>> groups;
+  std::map<BufferId, std::size_t> group_of;
   for (CommandId id = 0; id < count; ++id) {
-    Group& group = groups[root(step.accesses(id)[0].buffer)];
-    group.commands.push_back(id);
-    if (step.commands()[id].kind == CommandKind::kernel)
-      group.flop += kernel(step.commands()[id].kernel).cost(step.commands()[id].shape).flop;
+    if (step.commands()[id].kind == CommandKind::collective) continue;
+    const BufferId chain = chain_of(id);
+    if (chain == kNone) {
+      groups.push_back({id});
+      continue;
+    }
+    const auto [known, is_new] = group_of.emplace(chain, groups.size());
+    if (is_new) groups.emplace_back();
+    groups[known->second].push_back(id);
   }
-  for (BufferId b = 0; b < parent.size(); ++b)
-    if (const auto group = groups.find(root(b)); group != groups.end()) group->second.buffers.push_back(b);
-  std::vector<Group> list;
-  for (auto& [id, group] : groups) list.push_back(std::move(group));
-  return list;
+  return groups;
 }
 
-// Errors add up along the data: a command's result is as uncertain as its own arithmetic plus its worst input.
-std::vector<double> tolerances(const Step& step) {
+// What each command may add, plus what it inherits through chained buffers: there errors add up along the data.
+std::vector<double> tolerances(const Step& step, const std::vector<bool>& is_chained) {
   std::vector<double> of_command(step.commands().size(), 0.0);
-  std::vector<double> of_buffer(step.buffers().size(), 0.0);
   for (CommandId id = 0; id < of_command.size(); ++id) {
     const Command& command = step.commands()[id];
     double inherited = 0;
-    for (const CommandId before : step.predecessors(id)) {
-      for (const Access& read : step.accesses(id)) {
+    for (const Access& read : step.accesses(id)) {
+      if (!read.reads || !is_chained[read.buffer]) continue;
+      for (const CommandId before : step.predecessors(id)) {
         for (const Access& write : step.accesses(before)) {
-          const bool flows = read.reads && write.writes && read.buffer == write.buffer &&
+          const bool flows = write.writes && read.buffer == write.buffer &&
                              read.offset_bytes < write.offset_bytes + write.size_bytes &&
                              write.offset_bytes < read.offset_bytes + read.size_bytes;
           if (flows) inherited = std::max(inherited, of_command[before]);
@@ -73,41 +116,41 @@ std::vector<double> tolerances(const Step& step) {
       }
     }
     of_command[id] = inherited;
-    if (command.kind == CommandKind::kernel) of_command[id] += kernel(command.kernel).tolerance(command.shape);
-    for (const Access& access : step.accesses(id))
-      if (access.writes) of_buffer[access.buffer] = std::max(of_buffer[access.buffer], of_command[id]);
+    if (command.kind == CommandKind::kernel || command.kind == CommandKind::host)
+      of_command[id] += kernel(command.kernel).tolerance(command.shape);
   }
-  return of_buffer;
+  return of_command;
 }
 
 struct Difference {
-  double error = 0;  // relative to the larger of |reference| and the buffer's root mean square
+  double error = 0;  // relative to the larger of |reference| and the range's root mean square
   std::uint64_t element = 0;
   double got = 0, expected = 0;
 };
 
-Difference compare_elements(const Buffer& buffer, const Bytes& got, const Bytes& expected) {
+Difference compare_elements(ElementType type, std::span<const std::byte> got, std::span<const std::byte> expected) {
   Difference worst;
-  if (buffer.type == ElementType::i32) {
+  const std::uint64_t count = got.size() / size_of(type);
+  if (type == ElementType::i32) {
     const auto* a = reinterpret_cast<const std::int32_t*>(got.data());
     const auto* b = reinterpret_cast<const std::int32_t*>(expected.data());
-    for (std::uint64_t i = 0; i < buffer.count; ++i)
+    for (std::uint64_t i = 0; i < count; ++i)
       if (a[i] != b[i]) return {HUGE_VAL, i, static_cast<double>(a[i]), static_cast<double>(b[i])};
     return worst;
   }
-  with_float_type(buffer.type, [&]<class T>(T*) {
+  with_float_type(type, [&]<class T>(T*) {
     const T* a = reinterpret_cast<const T*>(got.data());
     const T* b = reinterpret_cast<const T*>(expected.data());
     double squares = 0;
     std::uint64_t finite = 0;
-    for (std::uint64_t i = 0; i < buffer.count; ++i) {
+    for (std::uint64_t i = 0; i < count; ++i) {
       const double value = to_float(b[i]);
       if (!std::isfinite(value)) continue;
       squares += value * value;
       ++finite;
     }
     const double scale = finite == 0 ? 0 : std::sqrt(squares / static_cast<double>(finite));
-    for (std::uint64_t i = 0; i < buffer.count; ++i) {
+    for (std::uint64_t i = 0; i < count; ++i) {
       const double x = to_float(a[i]);
       const double y = to_float(b[i]);
       // Parts that nobody writes keep their poison on both sides.
@@ -121,13 +164,74 @@ Difference compare_elements(const Buffer& buffer, const Bytes& got, const Bytes&
   return worst;
 }
 
+// Contents of settled buffers and of inputs, in host memory from their first user to their last.
+class Contents {
+ public:
+  Contents(const Step& step, Session& session) : step_(step), session_(session), entries_(step.buffers().size()) {}
+
+  void expect(BufferId b) { ++entries_[b].uses; }
+  std::shared_ptr<const Bytes> take(BufferId b) {
+    Entry& entry = entries_[b];
+    const std::lock_guard lock(entry.mutex);
+    if (!entry.bytes) entry.bytes = load(b);
+    std::shared_ptr<const Bytes> bytes = entry.bytes;
+    if (--entry.uses == 0) entry.bytes.reset();
+    return bytes;
+  }
+  std::shared_ptr<const Bytes> load(BufferId b) {
+    const Buffer& buffer = step_.buffers()[b];
+    auto bytes = std::make_shared<Bytes>(buffer.size_bytes());
+    if (!buffer.is_written) {
+      initialise(buffer, *bytes);
+      return bytes;
+    }
+    const std::lock_guard lock(session_mutex_);  // a session is read by one thread at a time
+    session_.read(b, *bytes);
+    return bytes;
+  }
+
+ private:
+  struct Entry {
+    std::mutex mutex;
+    std::size_t uses = 0;
+    std::shared_ptr<const Bytes> bytes;
+  };
+  const Step& step_;
+  Session& session_;
+  std::vector<Entry> entries_;
+  std::mutex session_mutex_;
+};
+
+// The initial contents of a part of a buffer.
+Bytes initial_part(const Buffer& buffer, std::uint64_t offset_bytes, std::uint64_t size_bytes) {
+  const bool is_alike = buffer.init == Init::poison || buffer.init == Init::constant;
+  Buffer part = buffer;
+  if (is_alike) part.count = size_bytes / size_of(buffer.type);
+  Bytes bytes(part.size_bytes());
+  initialise(part, bytes);
+  if (is_alike || bytes.size() == size_bytes) return bytes;
+  const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(offset_bytes);
+  return {begin, begin + static_cast<std::ptrdiff_t>(size_bytes)};
+}
+
 class Checker {
  public:
-  Checker(const Step& step, Session& session) : step_(step), session_(session), tolerance_(tolerances(step)) {}
+  Checker(const Step& step, Session& session, Communicator* communicator)
+      : step_(step),
+        communicator_(communicator),
+        is_chained_(chained_buffers(step)),
+        tolerance_(tolerances(step, is_chained_)),
+        contents_(step, session) {}
 
   CheckReport run() {
     const std::int64_t begin = now_ns();
-    std::vector<Group> groups = groups_of(step_);
+    const std::vector<std::vector<CommandId>> groups = groups_of(step_, is_chained_);
+    for (CommandId id = 0; id < step_.commands().size(); ++id)
+      for (const Access& access : step_.accesses(id))
+        if (!is_chained_[access.buffer]) contents_.expect(access.buffer);
+    for (const Buffer& buffer : step_.buffers()) report_.buffers += buffer.is_written ? 1 : 0;
+    check_collectives();
+
     std::atomic<std::size_t> next{0};  // only hands out work: groups are complete before the threads start
     const auto work = [&] {
       for (std::size_t i = next.fetch_add(1, std::memory_order_relaxed); i < groups.size();
@@ -148,7 +252,14 @@ class Checker {
   }
 
  private:
-  void check(const Group& group) noexcept {
+  // An operand of the command at hand: where its bytes are, and what must stay alive meanwhile.
+  struct Place {
+    std::byte* at = nullptr;
+    std::shared_ptr<const Bytes> device;  // settled: what the device holds
+    Bytes computed;                       // settled output: what the reference makes of it
+  };
+
+  void check(const std::vector<CommandId>& group) noexcept {
     try {
       check_group(group);
     } catch (...) {
@@ -157,80 +268,199 @@ class Checker {
     }
   }
 
-  void check_group(const Group& group) {
-    std::map<BufferId, Bytes> expected;
-    for (const BufferId b : group.buffers) {
-      expected[b].resize(step_.buffers()[b].size_bytes());
-      initialise(step_.buffers()[b], expected[b]);
-    }
-    std::vector<bool> is_verified(step_.buffers().size(), false);
-    for (const CommandId id : group.commands) {
+  void check_group(const std::vector<CommandId>& group) {
+    std::map<BufferId, Bytes> chained;
+    std::map<BufferId, CommandId> loosest;  // the command that allows a chained buffer the largest error
+    for (const CommandId id : group) {
       const Command& command = step_.commands()[id];
       const auto accesses = step_.accesses(id);
+      std::vector<Place> places(accesses.size());
+      bool is_settled = true;
+      for (std::size_t i = 0; i < accesses.size(); ++i) {
+        const Access& access = accesses[i];
+        if (is_chained_[access.buffer]) {
+          const auto [state, is_new] = chained.try_emplace(access.buffer);
+          if (is_new) {
+            state->second.resize(step_.buffers()[access.buffer].size_bytes());
+            initialise(step_.buffers()[access.buffer], state->second);
+          }
+          places[i].at = state->second.data() + access.offset_bytes;
+          if (!access.writes) continue;
+          is_settled = false;
+          const auto [known, is_first] = loosest.try_emplace(access.buffer, id);
+          if (!is_first && tolerance_[id] > tolerance_[known->second]) known->second = id;
+          continue;
+        }
+        places[i].device = contents_.take(access.buffer);
+        places[i].at = const_cast<std::byte*>(places[i].device->data()) + access.offset_bytes;  // read only where shared
+      }
+      if (is_settled && verify(id, places)) continue;
+      for (std::size_t i = 0; i < accesses.size(); ++i) {
+        if (!accesses[i].writes || is_chained_[accesses[i].buffer]) continue;
+        places[i].computed =
+            initial_part(step_.buffers()[accesses[i].buffer], accesses[i].offset_bytes, accesses[i].size_bytes);
+        places[i].at = places[i].computed.data();
+      }
       if (command.kind == CommandKind::copy) {
-        const std::byte* from = expected[accesses[0].buffer].data() + accesses[0].offset_bytes;
-        std::copy_n(from, accesses[0].size_bytes, expected[accesses[1].buffer].data() + accesses[1].offset_bytes);
-        continue;
-      }
-      KernelCall call{command.shape, {}};
-      for (std::size_t i = 0; i < accesses.size(); ++i)
-        call.operands[i] = expected[accesses[i].buffer].data() + accesses[i].offset_bytes;
-      const Kernel& body = kernel(command.kernel);
-      if (body.verify != nullptr && body.cost(command.shape).flop > kVerifyFlop && is_final(id)) {
-        const BufferId out = accesses.back().buffer;
-        expected[out] = read(out);  // from here on the device's own result: verified instead of compared
-        call.operands[accesses.size() - 1] = expected[out].data() + accesses.back().offset_bytes;
-        const Verification verified = body.verify(call);
-        is_verified[out] = true;
-        note(out, {verified.error, verified.element, 0, 0}, std::max(verified.tolerance, tolerance_[out]), true);
+        std::memmove(places[1].at, places[0].at, accesses[0].size_bytes);
       } else {
-        body.reference(call);
+        kernel(command.kernel).reference(call_of(command, places));
       }
+      for (std::size_t i = 0; i < accesses.size(); ++i)
+        if (accesses[i].writes && places[i].device) compare(id, i, *places[i].device, places[i].computed);
     }
-    for (const BufferId b : group.buffers) {
-      if (!step_.buffers()[b].is_written || is_verified[b]) continue;
-      note(b, compare_elements(step_.buffers()[b], read(b), expected[b]), tolerance_[b], false);
+    for (const auto& [buffer, expected] : chained) {
+      if (!step_.buffers()[buffer].is_written) continue;
+      const auto got = contents_.load(buffer);
+      note(loosest.at(buffer), buffer, compare_elements(step_.buffers()[buffer].type, *got, expected),
+           tolerance_[loosest.at(buffer)]);
     }
   }
 
-  // True when a command alone makes its last operand's buffer, all of it, and nobody reads it afterwards.
-  bool is_final(CommandId id) const {
-    const Access& out = step_.accesses(id).back();
-    if (out.size_bytes != step_.buffers()[out.buffer].size_bytes()) return false;
-    for (CommandId other = 0; other < step_.commands().size(); ++other)
-      for (const Access& access : step_.accesses(other))
-        if (other != id && access.buffer == out.buffer) return false;
+  static KernelCall call_of(const Command& command, const std::vector<Place>& places) {
+    KernelCall call{command.shape, {}};
+    for (std::size_t i = 0; i < places.size(); ++i) call.operands[i] = places[i].at;
+    return call;
+  }
+
+  // Judges the device's result without recomputing it, where that is cheaper and the kernel knows how.
+  bool verify(CommandId id, const std::vector<Place>& places) {
+    const Command& command = step_.commands()[id];
+    if (command.kind != CommandKind::kernel) return false;
+    const Kernel& body = kernel(command.kernel);
+    if (body.verify == nullptr || body.cost(command.shape).flop <= kVerifyFlop) return false;
+    const Verification verified = body.verify(call_of(command, places));
+    note(id, step_.accesses(id).back().buffer, {verified.error, verified.element, 0, 0},
+         std::max(verified.tolerance, tolerance_[id]), true);
     return true;
   }
 
-  Bytes read(BufferId b) {
-    Bytes bytes(step_.buffers()[b].size_bytes());
-    const std::lock_guard lock(mutex_);  // a session is read by one thread at a time
-    session_.read(b, bytes);
-    return bytes;
+  void compare(CommandId id, std::size_t operand, const Bytes& device, const Bytes& computed) {
+    const Access& access = step_.accesses(id)[operand];
+    const std::span got(device.data() + access.offset_bytes, access.size_bytes);
+    Difference difference = compare_elements(step_.buffers()[access.buffer].type, got, computed);
+    difference.element += access.offset_bytes / size_of(step_.buffers()[access.buffer].type);
+    note(id, access.buffer, difference, tolerance_[id]);
   }
 
-  void note(BufferId b, const Difference& difference, double tolerance, bool is_verified) {
+  // In the order of the step on all ranks: each needs what the others hold.
+  void check_collectives() {
+    for (CommandId id = 0; id < step_.commands().size(); ++id) {
+      const Command& command = step_.commands()[id];
+      if (command.kind != CommandKind::collective) continue;
+      const Access& from = step_.accesses(id)[0];
+      const Access& to = step_.accesses(id)[1];
+      if (communicator_ == nullptr) fail("a step with collectives cannot be checked without the other ranks");
+      if (is_chained_[from.buffer] || is_chained_[to.buffer])
+        fail(fmt::format("collective {} works on data that is overwritten later, which cannot be checked", id));
+      const auto input = contents_.take(from.buffer);
+      const auto output = contents_.take(to.buffer);
+      const Bytes all = gathered(std::span(*input).subspan(from.offset_bytes, from.size_bytes));
+      const Bytes expected = collective_reference(command, all, from.size_bytes, to.size_bytes, step_.ranks());
+      tolerance_[id] = collective_tolerance(command, step_.ranks().count);
+      compare(id, 1, *output, expected);
+    }
+  }
+
+  Bytes gathered(std::span<const std::byte> own) {
+    Bytes all(own.size() * static_cast<std::size_t>(step_.ranks().count));
+    // As whole words: bits travel, whatever they mean.
+    const ElementType type = own.size() % 4 == 0 ? ElementType::i32 : ElementType::f16;
+    const Communicator::Request request = communicator_->start(0, CollectiveOp::all_gather, type, own.data(),
+                                                               all.data(), own.size() / size_of(type));
+    while (!communicator_->test(request)) std::this_thread::yield();
+    return all;
+  }
+
+  static double collective_tolerance(const Command& command, int ranks) {
+    const bool adds = command.collective == CollectiveOp::reduce_scatter || command.collective == CollectiveOp::all_reduce;
+    if (!adds || command.shape.type == ElementType::i32) return 0;
+    // Partial sums may be rounded to the stored type on the way from rank to rank.
+    const Precision precision = command.shape.type == ElementType::f16    ? Precision::fp16
+                                : command.shape.type == ElementType::bf16 ? Precision::bf16
+                                                                          : Precision::fp32;
+    return (ranks + 1) * rounding_of(precision);
+  }
+
+  static Bytes collective_reference(const Command& command, const Bytes& all, std::uint64_t in_bytes,
+                                    std::uint64_t out_bytes, Ranks ranks) {
+    const auto rank = static_cast<std::size_t>(ranks.rank), count = static_cast<std::size_t>(ranks.count);
+    Bytes out(out_bytes);
+    const auto part = [&](std::size_t of, std::size_t offset) { return all.data() + of * in_bytes + offset; };
+    switch (command.collective) {
+      case CollectiveOp::all_gather:
+        return all;
+      case CollectiveOp::all_to_all:
+        for (std::size_t s = 0; s < count; ++s)
+          std::memcpy(out.data() + s * (out_bytes / count), part(s, rank * (in_bytes / count)), out_bytes / count);
+        return out;
+      case CollectiveOp::shift:
+        std::memcpy(out.data(), part((rank + count - 1) % count, 0), out_bytes);
+        return out;
+      case CollectiveOp::reduce_scatter:
+      case CollectiveOp::all_reduce:
+        break;
+    }
+    const std::size_t offset = command.collective == CollectiveOp::reduce_scatter ? rank * out_bytes : 0;
+    if (command.shape.type == ElementType::i32) {
+      for (std::size_t i = 0; i < out_bytes / 4; ++i) {
+        std::uint32_t sum = 0;
+        for (std::size_t s = 0; s < count; ++s)
+          sum += reinterpret_cast<const std::uint32_t*>(part(s, offset))[i];
+        reinterpret_cast<std::uint32_t*>(out.data())[i] = sum;
+      }
+      return out;
+    }
+    with_float_type(command.shape.type, [&]<class T>(T*) {
+      for (std::size_t i = 0; i < out_bytes / sizeof(T); ++i) {
+        double sum = 0;
+        for (std::size_t s = 0; s < count; ++s) sum += to_float(reinterpret_cast<const T*>(part(s, offset))[i]);
+        reinterpret_cast<T*>(out.data())[i] = from_float<T>(static_cast<float>(sum));
+      }
+    });
+    return out;
+  }
+
+  std::string describe(CommandId id) const {
+    const Command& command = step_.commands()[id];
+    switch (command.kind) {
+      case CommandKind::copy:
+        return "copy";
+      case CommandKind::collective:
+        return std::string(name_of(command.collective));
+      case CommandKind::kernel:
+      case CommandKind::host:
+        break;
+    }
+    return std::string(kernel(command.kernel).name);
+  }
+
+  void note(CommandId id, BufferId b, const Difference& difference, double tolerance, bool is_verified = false) {
     const std::lock_guard lock(mutex_);
-    ++report_.buffers;
+    ++report_.outputs;
     report_.worst_error = std::max(report_.worst_error, difference.error);
     const double share = tolerance > 0 ? difference.error / tolerance : (difference.error > 0 ? HUGE_VAL : 0);
     report_.worst_share = std::max(report_.worst_share, share);
-    if (share <= 1 || report_.status == CheckReport::Status::failed) return;
+    // The earliest command that is wrong says most: what follows may only have inherited it.
+    if (share <= 1 || (report_.status == CheckReport::Status::failed && id >= first_wrong_)) return;
     report_.status = CheckReport::Status::failed;
+    first_wrong_ = id;
     const std::string what = is_verified ? fmt::format("near element {}", difference.element)
                                          : fmt::format("element {} is {:.9g}, expected {:.9g}", difference.element,
                                                        difference.got, difference.expected);
-    report_.reason = fmt::format("buffer {} is wrong: {} (relative error {:.3g}, at most {:.3g} allowed)", b, what,
-                                 difference.error, tolerance);
+    report_.reason = fmt::format("command {} ({}), buffer {} is wrong: {} (relative error {:.3g}, at most {:.3g} allowed)",
+                                 id, describe(id), b, what, difference.error, tolerance);
   }
 
   const Step& step_;
-  Session& session_;
-  const std::vector<double> tolerance_;
+  Communicator* const communicator_;
+  const std::vector<bool> is_chained_;
+  std::vector<double> tolerance_;  // by command
+  Contents contents_;
   std::mutex mutex_;
   std::exception_ptr error_;
   CheckReport report_;
+  CommandId first_wrong_ = 0;
 };
 
 }  // namespace
@@ -241,12 +471,15 @@ Json CheckReport::to_json() const {
   json["status"] = kNames[static_cast<int>(status)];
   json["reason"] = reason.empty() ? Json(nullptr) : Json(reason);
   json["buffers"] = buffers;
+  json["outputs"] = outputs;
   json["worst_relative_error"] = status == Status::skipped ? Json(nullptr) : number_or_null(worst_error);
   json["worst_share_of_tolerance"] = status == Status::skipped ? Json(nullptr) : number_or_null(worst_share);
   json["seconds"] = seconds;
   return json;
 }
 
-CheckReport check_outputs(const Step& step, Session& session) { return Checker(step, session).run(); }
+CheckReport check_outputs(const Step& step, Session& session, Communicator* communicator) {
+  return Checker(step, session, communicator).run();
+}
 
 }  // namespace weir

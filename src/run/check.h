@@ -1,4 +1,5 @@
-// Compares what a device computed with the CPU reference. Trusts the step's description, not the device.
+// Compares what a device computed with the CPU reference, command by command, on the device's own inputs. Trusts the
+// step's description, not the device.
 #pragma once
 
 #include <string>
@@ -12,7 +13,8 @@ struct CheckReport {
   enum class Status { passed, failed, skipped };
   Status status = Status::skipped;
   std::string reason;       // why skipped, or what is wrong: buffer, element, values
-  std::size_t buffers = 0;  // how many were compared
+  std::size_t buffers = 0;  // how many were compared, all of those that the step writes
+  std::size_t outputs = 0;  // of commands, compared each by itself
   double worst_error = 0;   // relative, of all of them
   double worst_share = 0;   // error / tolerance of the buffer that came closest to failing
   double seconds = 0;
@@ -21,7 +23,8 @@ struct CheckReport {
 };
 
 // Compares every buffer that the step writes. The session must hold the result of whole iterations: any number where
-// the step is repeatable, exactly one after reset() where it is not.
-CheckReport check_outputs(const Step& step, Session& session);
+// the step is repeatable, exactly one after reset() where it is not. Where the step has collectives, all ranks call it
+// at once, with their communicator.
+CheckReport check_outputs(const Step& step, Session& session, Communicator* communicator = nullptr);
 
 }  // namespace weir

@@ -15,6 +15,7 @@
 #include "trace/fairness.h"
 #include "trace/queue_switch.h"
 #include "trace/role_latency.h"
+#include "trace/token_latency.h"
 
 namespace weir {
 namespace {
@@ -100,6 +101,22 @@ void add_memory(Result& result, const MemoryUse& use) {
   if (!use.allocated_bytes || !use.reserved_bytes || !use.peak_bytes) result.unavailable["metrics.memory"] = use.reason;
 }
 
+// Time to the first token and per further token, where the workload marks tokens.
+void add_serving(Result& result, const Timeline& timeline, const Step& step, const std::string& no_timeline) {
+  result.metrics["serving"] = nullptr;
+  std::vector<TokenMark> marks;
+  for (const Step::Token& token : step.tokens()) marks.push_back({token.command, token.request});
+  const TokenLatencies tokens = token_latencies(timeline, marks);
+  const auto first = summarise(tokens.first_ns);
+  const auto next = summarise(tokens.next_ns);
+  if (!first) {
+    result.unavailable["metrics.serving"] = marks.empty() ? "the workload hands out no tokens" : no_timeline;
+    return;
+  }
+  result.metrics["serving"] = {{"first_token_ns", to_json(*first)}, {"next_token_ns", next ? to_json(*next) : Json(nullptr)}};
+  if (!next) result.unavailable["metrics.serving.next_token_ns"] = "each request gets one token per iteration";
+}
+
 }  // namespace
 
 void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, bool computes) {
@@ -145,7 +162,7 @@ void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, 
     result.unavailable["metrics.throughput"] = "the device runs nothing";
   } else if (seconds > 0) {
     Throughput throughput;
-    throughput.value = step.work() * counted / seconds;
+    throughput.value = result.work_per_iteration * counted / seconds;
     const auto summary = summarise(pass.interval_ns);
     const bool has_interval = summary && summary->mean_interval && summary->mean_interval->low > 0;
     if (has_interval && summary->mean_interval->high < kWidestInterval * summary->mean_interval->low) {
@@ -187,7 +204,7 @@ double floor_ns_per_command(const Step& step, const Placement& placement, const 
 }
 
 void note_untraced(Result& result, const std::string& reason) {
-  for (const char* metric : {"tracing", "concurrency", "fairness", "queue_switch", "convoy"}) {
+  for (const char* metric : {"tracing", "concurrency", "fairness", "queue_switch", "convoy", "serving"}) {
     result.metrics[metric] = nullptr;
     result.unavailable[std::string("metrics.") + metric] = reason;
   }
@@ -251,6 +268,7 @@ void add_traced_metrics(Result& result, Device& device, const Workload& workload
     result.unavailable["metrics.queue_switch.controlled"] =
         controlled.reason.empty() ? "interrupted" : controlled.reason;
 
+  add_serving(result, pass.timeline, step, why);
   result.metrics["convoy"] = nullptr;
   if (!workload.convoy_role) {
     result.unavailable["metrics.convoy"] = "the workload has no small commands beside large ones";

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <new>
@@ -82,6 +83,21 @@ void warn_about_shared_queues(Result& result, const DeviceInfo& info, int stream
        advice + "."});
 }
 
+// What the device counted in the last iteration, where the data decides how much work there is.
+double work_of(const Step& step, Session& session, bool computes) {
+  if (!step.counted() || !computes) return step.work();
+  const Access& where = step.counted()->where;
+  std::vector<std::byte> bytes(step.buffers()[where.buffer].size_bytes());
+  session.read(where.buffer, bytes);
+  double sum = 0;
+  for (std::uint64_t at = where.offset_bytes; at < where.offset_bytes + where.size_bytes; at += sizeof(std::int32_t)) {
+    std::int32_t count = 0;
+    std::memcpy(&count, bytes.data() + at, sizeof count);
+    sum += count;
+  }
+  return sum * step.counted()->unit;
+}
+
 // The output of the timed iterations where repeating changes nothing; of one fresh iteration where it does.
 CheckReport check_run(const Step& step, Session& session, Submitter& submitter) {
   if (!step.is_repeatable()) {
@@ -154,6 +170,7 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
       const auto session = device.prepare(step, placement, options);
       const auto submitter = make_submitter(submit, step, placement, *session);
       TimedPass pass = run_timed_pass(device, *session, *submitter, request, control);
+      result.work_per_iteration = work_of(step, *session, info.computes);
       CheckReport check;
       if (!info.computes) {
         check.reason = fmt::format("device '{}' computes nothing", info.name);
