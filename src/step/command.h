@@ -46,6 +46,7 @@ struct Access {
   BufferId buffer = 0;
   bool reads = false;
   bool writes = false;
+  bool is_partial = false;  // writes a part that the data decides: the rest keeps what was there
   std::uint64_t offset_bytes = 0;
   std::uint64_t size_bytes = 0;
 };

@@ -39,7 +39,7 @@ class History {
     split(segments, end);
     for (auto it = segments.find(access.offset_bytes); it != segments.end() && it->first < end; ++it) {
       Segment& segment = it->second;
-      if (segment.writer != kNone && segment.writer != id) edge(segment.writer, access.reads);
+      if (segment.writer != kNone && segment.writer != id) edge(segment.writer, access.reads || access.is_partial);
       if (access.writes) {
         for (const CommandId reader : segment.readers)
           if (reader != id) edge(reader, false);
@@ -142,7 +142,7 @@ const Access& StepBuilder::access(const Operand& operand, bool reads, bool write
                      operand.buffer, buffer.count));
   buffer.is_written = buffer.is_written || writes;
   const std::uint64_t element = size_of(buffer.type);
-  step_.accesses_.push_back({operand.buffer, reads, writes, operand.offset * element, count * element});
+  step_.accesses_.push_back({operand.buffer, reads, writes, false, operand.offset * element, count * element});
   return step_.accesses_.back();
 }
 
@@ -181,6 +181,7 @@ CommandId StepBuilder::add_kernel(CommandKind kind, std::string_view name, Lane 
   command.access_count = static_cast<std::uint32_t>(operands.size());
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const Access& range = access(operands[i], modes[i] == 'r' || modes[i] == 'u', modes[i] != 'r');
+    step_.accesses_.back().is_partial = modes[i] == 'p';
     const Buffer& buffer = step_.buffers_[range.buffer];
     // A body trusts its dims and types, so an operand that is too short would be a write out of bounds on the device.
     if (const ElementType wanted = entry.type_of(shape, i); buffer.type != wanted)
@@ -227,7 +228,7 @@ void StepBuilder::count_work(Operand counts, double unit) {
   const Buffer& buffer = step_.buffers_[counts.buffer];
   if (buffer.type != ElementType::i32) fail("work is counted in i32 elements");
   const std::uint64_t count = counts.count == 0 ? buffer.count - counts.offset : counts.count;
-  step_.counted_ = {{counts.buffer, true, false, counts.offset * 4, count * 4}, unit};
+  step_.counted_ = {{counts.buffer, true, false, false, counts.offset * 4, count * 4}, unit};
 }
 
 void StepBuilder::cut() {
@@ -265,10 +266,11 @@ Step StepBuilder::seal(int stream_count) && {
       // Reads first: a command that reads and writes one range depends on the value it replaces, not on itself.
       for (const Access& access : step_.accesses(id))
         if (access.reads)
-          history.apply({access.buffer, true, false, access.offset_bytes, access.size_bytes}, number, edge);
+          history.apply({access.buffer, true, false, false, access.offset_bytes, access.size_bytes}, number, edge);
       for (const Access& access : step_.accesses(id))
         if (access.writes)
-          history.apply({access.buffer, false, true, access.offset_bytes, access.size_bytes}, number, edge);
+          history.apply({access.buffer, false, true, access.is_partial, access.offset_bytes, access.size_bytes}, number,
+                        edge);
       if (iteration == 0) {
         append_sorted(found, step_.edges_, step_.edge_begin_);
       } else {

@@ -1,0 +1,99 @@
+// The parts that models are made of, in terms of catalogue kernels: each call launches on the lane that it is given and
+// returns the operand that it wrote. And how streams are divided among roles. Knows no workload.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <vector>
+
+#include "kernel/numeric.h"
+#include "step/step.h"
+
+namespace weir {
+
+// Streams [first, first + count) for one role; item i goes to stream i modulo count.
+struct Lanes {
+  int first = 0, count = 1;
+  std::uint8_t role = 0;
+  std::int8_t priority = 0;
+  Lane operator[](std::int64_t item) const {
+    return {static_cast<StreamId>(first + static_cast<int>(item % count)), role, priority};
+  }
+};
+
+// One role per share, in order, numbered from 0; streams in proportion to the shares, at least one for each role.
+std::vector<Lanes> divide_streams(int stream_count, std::initializer_list<int> shares);
+
+// Part `index` of `total` items cut into `parts` that differ by one at most.
+struct Part {
+  std::int64_t begin = 0, count = 0;
+};
+Part part_of(std::int64_t total, std::int64_t parts, std::int64_t index);
+
+// Rejects `value` where `by` does not divide it; `what` names the parameters: "hidden", "heads".
+void require_multiple(const char* what, std::int64_t value, const char* by_what, std::int64_t by);
+
+// A matrix product's sizes and options: C[m,n] = alpha op(A) op(B) + beta C, `batch` of them one after the other.
+struct Product {
+  std::int64_t m = 1, n = 1, k = 1;
+  bool transposes_a = false, transposes_b = false;
+  float alpha = 1, beta = 0;
+  std::int64_t batch = 1;
+};
+
+class Layers {
+ public:
+  Layers(StepBuilder& step, Precision precision) : step_(step), precision_(precision) {}
+  ElementType type() const { return storage_of(precision_); }
+  StepBuilder& step() { return step_; }
+
+  // Weights that keep the variance of what they are applied to; the same on every rank.
+  Operand weights(std::int64_t rows, std::int64_t columns);
+  Operand output(std::int64_t count) { return {step_.output(type(), static_cast<std::uint64_t>(count))}; }
+  Operand integers_output(std::int64_t count) {
+    return {step_.output(ElementType::i32, static_cast<std::uint64_t>(count))};
+  }
+
+  // `to` is where the result goes; a buffer of its own where it is not given.
+  using To = std::optional<Operand>;
+  Operand gemm(Lane lane, Operand a, Operand b, const Product& product, To to = {});
+  Operand gelu(Lane lane, Operand x, std::int64_t count, To to = {});
+  Operand gelu_backward(Lane lane, Operand x, Operand dy, std::int64_t count, To to = {});
+  Operand relu(Lane lane, Operand x, std::int64_t count, To to = {});
+  // Gain 1 and shift 0, which are shared by all that are as wide.
+  Operand layer_norm(Lane lane, Operand x, std::int64_t rows, std::int64_t columns, To to = {});
+  Operand layer_norm_backward(Lane lane, Operand x, Operand dy, std::int64_t rows, std::int64_t columns, To to = {},
+                              To stats = {});
+  Operand add(Lane lane, Operand a, Operand b, std::int64_t count, float scale_a = 1, float scale_b = 1, To to = {});
+  // out[i] = scale * sum of `parts` vectors of `count` that begin `stride` apart.
+  Operand sum(Lane lane, Operand in, std::int64_t parts, std::int64_t count, std::int64_t stride, float scale = 1,
+              To to = {});
+  // [batch][rows][columns][width] -> [batch][columns][rows][width]
+  Operand transpose(Lane lane, Operand x, std::int64_t rows, std::int64_t columns, std::int64_t width,
+                    std::int64_t batch = 1, To to = {});
+  Operand softmax(Lane lane, Operand x, std::int64_t rows, std::int64_t columns, bool is_causal = false, To to = {});
+  Operand softmax_backward(Lane lane, Operand p, Operand dp, std::int64_t rows, std::int64_t columns, To to = {});
+  // Rows of a table by i32 index.
+  Operand gather(Lane lane, Operand table, std::int64_t table_rows, Operand indices, std::int64_t count,
+                 std::int64_t width, To to = {});
+  Operand arg_max(Lane lane, Operand scores, std::int64_t rows, std::int64_t columns, To to = {});
+  // i32: in + delta.
+  Operand increase(Lane lane, Operand in, std::int64_t count, std::int64_t delta, To to = {});
+
+ private:
+  KernelShape shape(std::array<std::int64_t, kMaxDims> dims, std::array<float, kMaxScalars> scalars = {}) const {
+    return {.type = type(), .precision = precision_, .dims = dims, .scalars = scalars};
+  }
+  Operand place(To to, std::int64_t count) { return to ? *to : output(count); }
+  struct Gain {
+    std::int64_t columns;
+    Operand gamma, beta;
+  };
+  Gain gain(std::int64_t columns);
+
+  StepBuilder& step_;
+  Precision precision_;
+  std::vector<Gain> gains_;
+};
+
+}  // namespace weir
