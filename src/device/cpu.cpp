@@ -1,6 +1,6 @@
 // The cpu device: a software GPU with real threads. Streams share hardware queues that block at their heads, kernels
-// run as blocks by priority, copies run on an engine of their own. Device and session only: the hardware is in
-// cpu_workers.h.
+// run as blocks by priority, copies and host functions run on engines of their own. Device and session only: the
+// hardware is in cpu_workers.h.
 #include <cblas.h>
 #include <fmt/format.h>
 
@@ -21,8 +21,8 @@ namespace {
 // One call of submit(): turns hops into packets.
 class PacketWriter {
  public:
-  PacketWriter(Engine& engine, PreparedStep& step, std::uint32_t iteration, bool has_copies) noexcept
-      : step_(step), iteration_(iteration), has_copies_(has_copies), door_(engine) {}
+  PacketWriter(Engine& engine, PreparedStep& step, std::uint32_t iteration) noexcept
+      : step_(step), iteration_(iteration), door_(engine) {}
   PacketWriter(const PacketWriter&) = delete;
   PacketWriter& operator=(const PacketWriter&) = delete;
   ~PacketWriter() {
@@ -33,33 +33,33 @@ class PacketWriter {
 
   void launch(CommandId command, StreamId stream) noexcept {
     step_.times.submitted(command, iteration_);
-    push(PacketKind::launch, command, iteration_, stream, step_.is_copy[command] != 0);
+    push(PacketKind::launch, command, iteration_, stream, wakes(step_.unit_of[command]));
   }
   void record(EventId event, StreamId stream) noexcept {
     // One stream records an event, so one thread writes here.
     auto& submitted = step_.events[event].submitted;
     const std::uint32_t instance = submitted.load(std::memory_order_relaxed) + 1;
-    push(PacketKind::record, event, instance, stream, has_copies_);  // a copy may wait for it, and workers be busy
+    push(PacketKind::record, event, instance, stream, step_.woken);  // a copy may wait for it, and workers be busy
     submitted.store(instance, std::memory_order_release);            // pairs with the acquire in wait()
   }
   void wait(EventId event, StreamId stream) noexcept {
     const std::uint32_t instance =
         step_.events[event].submitted.load(std::memory_order_acquire);  // pairs with record()
-    if (instance != 0) push(PacketKind::wait, event, instance, stream, false);
+    if (instance != 0) push(PacketKind::wait, event, instance, stream, 0);
   }
   // Iterations are timed by the commands themselves.
   void mark_first(StreamId) noexcept {}
   void mark_last(StreamId) noexcept {}
 
  private:
-  void push(PacketKind kind, std::uint32_t subject, std::uint32_t number, StreamId stream, bool is_copy) noexcept {
+  void push(PacketKind kind, std::uint32_t subject, std::uint32_t number, StreamId stream,
+            std::uint8_t woken) noexcept {
     door_.push(step_.queue_of_stream[stream],
-               {.step = &step_, .subject = subject, .number = number, .stream = stream, .kind = kind}, is_copy);
+               {.step = &step_, .subject = subject, .number = number, .stream = stream, .kind = kind}, woken);
   }
 
   PreparedStep& step_;
   std::uint32_t iteration_;
-  bool has_copies_;
   Engine::Door door_;
 };
 
@@ -68,7 +68,7 @@ class CpuSession final : public Session {
   CpuSession(std::shared_ptr<Engine> engine, const Step& step, const Placement& placement,
              const SessionOptions& options, const Seams& seams)
       : engine_(std::move(engine)), step_(step, placement, options, engine_->queue_count(), seams.kernel_of) {
-    for (const std::uint8_t is_copy : step_.is_copy) has_copies_ |= is_copy != 0;
+    for (const Unit unit : step_.unit_of) engine_->staff(unit);
   }
   ~CpuSession() override { wait_for_all(); }
 
@@ -87,7 +87,7 @@ class CpuSession final : public Session {
       submit_graph(iteration);
       return;
     }
-    PacketWriter writer(*engine_, step_, iteration, has_copies_);
+    PacketWriter writer(*engine_, step_, iteration);
     walk(step_.plan, commands, writer);
   }
 
@@ -136,14 +136,13 @@ class CpuSession final : public Session {
   void submit_graph(std::uint32_t iteration) noexcept {
     step_.times.graph_submitted(iteration);
     Engine::Door door(*engine_);
-    door.push(engine_->graph_queue(), {.step = &step_, .number = iteration, .kind = PacketKind::graph}, has_copies_);
+    door.push(engine_->graph_queue(), {.step = &step_, .number = iteration, .kind = PacketKind::graph}, step_.woken);
     door.ring();
     step_.outstanding.fetch_add(1, std::memory_order_relaxed);  // as in PacketWriter
   }
 
   std::shared_ptr<Engine> engine_;  // outlives the device if it must
   PreparedStep step_;
-  bool has_copies_ = false;
 };
 
 class CpuDevice final : public Device {

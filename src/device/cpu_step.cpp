@@ -29,7 +29,7 @@ PreparedStep::PreparedStep(const Step& step, const Placement& placement, const S
       // A graph's launches are in order, so nothing ties one to the next but that.
       plan(make_plan(step, placement, options.is_pipelined && options.mode == SubmitMode::eager)),
       commands(step.commands().size()),
-      is_copy(step.commands().size()),
+      unit_of(step.commands().size(), Unit::workers),
       streams(static_cast<std::size_t>(placement.stream_count)),
       events(plan.event_count),
       times(step, placement, options, queue_count) {
@@ -45,7 +45,11 @@ PreparedStep::PreparedStep(const Step& step, const Placement& placement, const S
       reject(fmt::format("device 'cpu' could not allocate a buffer of {}", format_bytes(size)),
              "Use a smaller --scale or smaller sizes.");
   }
-  for (CommandId id = 0; id < commands.size(); ++id) resolve(id, kernel_of);
+  for (CommandId id = 0; id < commands.size(); ++id) {
+    resolve(id, kernel_of);
+    unit_of[id] = commands[id].unit;
+    woken |= wakes(unit_of[id]);
+  }
   if (options.mode == SubmitMode::graph) graph = std::make_unique<Graph>(plan);
   reset();
 }
@@ -67,9 +71,10 @@ void PreparedStep::resolve(CommandId id, KernelTable kernel_of) {
                           accesses[1].offset_bytes < accesses[0].offset_bytes + accesses[0].size_bytes;
     const std::uint64_t chunks = (prepared.size_bytes + prepared.kChunkBytes - 1) / prepared.kChunkBytes;
     prepared.blocks = overlaps ? 1 : static_cast<std::uint32_t>(chunks);
-    is_copy[id] = 1;
+    prepared.unit = Unit::copy;
     return;
   }
+  if (command.kind == CommandKind::host) prepared.unit = Unit::host;
   const Kernel& body = kernel_of(command.kernel);
   prepared.run_block = body.run_block;
   prepared.blocks = body.blocks(command.shape);
@@ -97,7 +102,7 @@ void PreparedStep::reset() {
 
 std::uint64_t PreparedStep::size_bytes() const noexcept {
   return sizeof(*this) + step.size_bytes(Place::device) + step.size_bytes(Place::host) + times.size_bytes() +
-         commands.capacity() * sizeof(PreparedCommand) + is_copy.capacity() + plan.hops.capacity() * sizeof(Plan::Hop) +
+         commands.capacity() * sizeof(PreparedCommand) + unit_of.capacity() + plan.hops.capacity() * sizeof(Plan::Hop) +
          plan.waits.capacity() * sizeof(EventId) + streams.capacity() * sizeof(StreamState) +
          events.capacity() * sizeof(EventState) + (graph ? graph->size_bytes() : 0);
 }

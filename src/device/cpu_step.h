@@ -20,6 +20,15 @@ namespace weir::cpu {
 
 using KernelTable = const Kernel& (*)(KernelId);
 
+// Which threads run a command. Each unit has its own, so that none waits for another's cores.
+enum class Unit : std::uint8_t { workers, copy, host };
+inline constexpr std::size_t kUnits = 3;
+
+// Units as bits; the workers are not in it, because they are woken by every new packet anyhow.
+constexpr std::uint8_t wakes(Unit unit) {
+  return unit == Unit::workers ? std::uint8_t{0} : static_cast<std::uint8_t>(1u << static_cast<unsigned>(unit));
+}
+
 // A command without lookups. A copy has no body; its blocks are chunks.
 struct PreparedCommand {
   static constexpr std::uint64_t kChunkBytes = 1 << 20;
@@ -27,13 +36,13 @@ struct PreparedCommand {
   void (*run_block)(const KernelCall&, std::uint32_t) = nullptr;
   std::uint32_t blocks = 1;
   std::uint8_t level = 0;
+  Unit unit = Unit::workers;
   StreamId stream = 0;
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
   std::uint64_t size_bytes = 0;
   KernelCall call;
 
-  bool is_copy() const noexcept { return run_block == nullptr; }
   void run(std::uint32_t block) const;
 };
 
@@ -81,12 +90,13 @@ struct PreparedStep {
   const Step& step;
   Plan plan;
   std::vector<PreparedCommand> commands;
-  std::vector<std::uint8_t> is_copy;          // by command: submitting reads this and not the wide records above
+  std::vector<Unit> unit_of;                  // by command: submitting reads this and not the wide records above
   std::vector<std::uint8_t> queue_of_stream;  // the stream map
   std::vector<StreamState> streams;
   std::vector<EventState> events;
   std::unique_ptr<Graph> graph;
   Times times;
+  std::uint8_t woken = 0;  // wakes() of all units that this step uses
   std::atomic<bool> has_failed{false};
   std::exception_ptr failure;  // read when nothing is in flight
 

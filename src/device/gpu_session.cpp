@@ -1,6 +1,7 @@
 #include "device/gpu_session.h"
 
 #include <algorithm>
+#include <exception>
 
 namespace weir {
 namespace {
@@ -8,6 +9,20 @@ namespace {
 std::shared_ptr<PrimaryContext> entered(std::shared_ptr<PrimaryContext> context) {
   context->enter();
   return context;
+}
+
+std::string in_words(const Command& command) {
+  switch (command.kind) {
+    case CommandKind::kernel:
+      return fmt::format("kernel '{}'", kernel(command.kernel).name);
+    case CommandKind::copy:
+      return "a copy";
+    case CommandKind::host:
+      return fmt::format("host function '{}'", kernel(command.kernel).name);
+    case CommandKind::collective:
+      return fmt::format("a collective '{}'", name_of(command.collective));
+  }
+  return "a command";
 }
 
 }  // namespace
@@ -48,7 +63,8 @@ GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& 
       service_(make_stream(context_->api(), 0)),
       events_(context_->api(), plan_.event_count),
       blas_(*context_, facts, step, placement, streams_.handles),
-      commands_(*context_, step, placement, buffers_, streams_.handles, blas_),
+      host_threads_(make_host_threads()),
+      commands_(*context_, step, placement, buffers_, streams_.handles, blas_, host_threads_.get()),
       clock_(context_->api(), service_.get()),
       iterations_(context_->api(), clock_, options.mode == SubmitMode::graph ? 1 : streams_.handles.size()) {
   commands_.warm_up();
@@ -67,6 +83,17 @@ GpuSession::~GpuSession() {
   context_->bind();
   // What still runs uses memory that goes now. After an error this returns at once.
   for (GpuStream stream : streams_.handles) context_->api().stream_synchronize(stream);
+}
+
+std::unique_ptr<HostThreads> GpuSession::make_host_threads() const {
+  const auto commands = step_.commands();
+  if (std::none_of(commands.begin(), commands.end(), [](const Command& c) { return c.kind == CommandKind::host; }))
+    return nullptr;
+  if (context_->api().launch_host == nullptr)
+    reject(fmt::format("{}: this workload runs host functions in streams, which the driver cannot do",
+                       context_->device_name()),
+           "Update the driver, or use --device cpu.");
+  return std::make_unique<HostThreads>(HostThreads::default_count());
 }
 
 std::size_t GpuSession::free_memory() const {
@@ -111,14 +138,13 @@ void GpuSession::finish() {
   const bool uses_one = graph_ || streams_.handles.size() == 1;
   const int result = uses_one ? api.stream_synchronize(streams_.handles[0]) : api.synchronize();
   const ErrorLatch::Latched latched = latch_.take();
+  const std::exception_ptr thrown = host_threads_ ? host_threads_->take_failure() : nullptr;
   if (latched.result != 0) {
     std::string action = graph_ ? "launching the step's graph" : "submitting the step";
     if (latched.command != ErrorLatch::kNoCommand) {
       const Command& command = step_.commands()[latched.command];
-      action = fmt::format(
-          "submitting {} (command {}, stream {})",
-          command.kind == CommandKind::copy ? "a copy" : fmt::format("kernel '{}'", kernel(command.kernel).name),
-          latched.command, placement_.stream_of[latched.command]);
+      action = fmt::format("submitting {} (command {}, stream {})", in_words(command), latched.command,
+                           placement_.stream_of[latched.command]);
     }
     fail(fmt::format("{}: {} failed: {}", context_->device_name(), action, commands_.describe(latched.result)),
          lost_hint(api, latched.result));
@@ -127,6 +153,16 @@ void GpuSession::finish() {
     fail(
         fmt::format("{}: a command of the step failed while it ran: {}", context_->device_name(), api.describe(result)),
         lost_hint(api, result));
+  if (thrown == nullptr) return;
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    fail(fmt::format("{}: a host function failed: {}", context_->device_name(), error.what()));
+  } catch (...) {
+    fail(fmt::format("{}: a host function failed", context_->device_name()));
+  }
 }
 
 std::vector<IterationSpan> GpuSession::take_spans() {

@@ -40,6 +40,7 @@ class GpuSession final : public Session {
     std::vector<GpuEvent> handles;
   };
   std::size_t free_memory() const;
+  std::unique_ptr<HostThreads> make_host_threads() const;
 
   // In the order of construction: what is used below is destroyed after its users.
   std::shared_ptr<PrimaryContext> context_;
@@ -53,6 +54,7 @@ class GpuSession final : public Session {
   GpuStreamOwner service_;  // carries the clock's events, initial contents and reads; idle while a step runs
   Events events_;
   StreamBlas blas_;
+  std::unique_ptr<HostThreads> host_threads_;  // null without host commands
   GpuCommands commands_;
   DeviceClock clock_;
   IterationEvents iterations_;

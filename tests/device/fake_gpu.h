@@ -15,6 +15,7 @@ struct Settings {
   int device_count = 1;
   bool has_graphs = true;
   bool has_blas = true;
+  bool has_host_functions = true;
   int fail_launch = -1;  // this launch (counted from 0) is refused ...
   int fail_run = -1;     // this kernel (counted from 0) fails while it runs, and everything after it ...
   int error = 700;       // ... with this number

@@ -50,6 +50,12 @@ int launch(GpuFunction function, unsigned grid, unsigned, unsigned, unsigned blo
       stream, [function, shape, arguments] { return run_kernel(*function->kernel, shape, arguments.operands); });
 }
 
+// The lock is held while `body` runs: one that calls the table hangs, as it may on a real device.
+int launch_host(GpuStream stream, void (*body)(void*), void* data) {
+  const Lock lock(state().mutex);
+  return enqueue_work(stream, [body, data] { return body(data), 0; });
+}
+
 // The operation of a lean chain body, by its name without the type; 0 for every other body.
 long long lean_op(std::string_view body) {
   constexpr std::pair<std::string_view, ChainOp> kBodies[] = {{"weir_chain_mul", ChainOp::mul},
@@ -212,6 +218,7 @@ GpuApi make_api() {
   api.module_unload = [](GpuModule) { return --state().modules, 0; };
   api.function_get = function_get;
   api.launch = launch;
+  api.launch_host = launch_host;
   api.capture_begin = capture_begin;
   api.capture_end = capture_end;
   api.graph_instantiate = [](GpuGraphExec* exec, GpuGraph graph, unsigned long long) {
@@ -242,6 +249,7 @@ void reset(const Settings& settings) {
   s.now_ms = 0;
   s.broken = s.launches = s.runs = 0;
   s.priorities.clear();
+  table().launch_host = settings.has_host_functions ? launch_host : nullptr;
   table().capture_begin = settings.has_graphs ? capture_begin : nullptr;
 }
 
