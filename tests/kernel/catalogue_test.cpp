@@ -50,6 +50,8 @@ std::vector<Entry> entries() {
       list("chain", type, {n, chain_ops({clamp, clamp})}, {-1.0f, 1.5f, -0.5f, 0.5f}, {n, n});
       list("chain", type, {n, chain_ops({relu, square, square, add})}, {-0.75f}, {n, n});
       list("gelu", type, {n}, {}, {n, n});
+      list("gelu_backward", type, {n}, {}, {n, n, n});
+      list("adam", type, {n}, {1e-2f, 0.9f, 0.999f, 1e-8f}, {n, n, n, n});
     }
     for (const auto [rows, columns] :
          {std::array<std::int64_t, 2>{1, 1}, {7, 1}, {1, 1000}, {33, 127}, {130, 257}, {3, 20011}}) {
@@ -57,7 +59,24 @@ std::vector<Entry> entries() {
       list("layer_norm", type, {rows, columns}, {1e-5f}, {rows * columns, columns, columns, rows * columns});
       list("reduce", type, {rows, columns, 0}, {}, {rows * columns, columns});
       list("reduce", type, {rows, columns, 1}, {}, {rows * columns, rows});
+      const std::int64_t count = rows * columns;
+      list("softmax", type, {rows, columns, 1}, {}, {count, count});
+      list("softmax_backward", type, {rows, columns}, {}, {count, count, count});
+      list("layer_norm_backward", type, {rows, columns}, {1e-5f}, {count, columns, count, count, 2 * rows});
+      list("layer_norm_grad", type, {rows, columns}, {}, {count, count, 2 * rows, columns, columns});
+      list("add", type, {rows, columns, 0}, {1.0f, 1.0f}, {count, count, count});
+      list("add", type, {rows, columns, 0}, {0.75f, -1.5f}, {count, count, count});
+      list("add", type, {rows, columns, 1}, {1.0f, 1.25f}, {count, columns, count});
     }
+    for (const auto [groups, parts, count, stride] : {std::array<std::int64_t, 4>{1, 1, 1, 1},
+                                                      {1, 7, 1, 1},
+                                                      {3, 2, 20011, 20011},
+                                                      {5, 33, 130, 131},
+                                                      {1000, 4, 3, 9},
+                                                      {2, 1000, 257, 260},
+                                                      {4, 5, 9, 2}})
+      list("sum_rows", type, {groups, parts, count, stride}, {0.25f},
+           {(groups * parts - 1) * stride + count, groups * count});
   }
   for (const ElementType type : {ElementType::f32, ElementType::f16, ElementType::bf16, ElementType::i32}) {
     for (const auto [count, width, rows] :
@@ -69,6 +88,17 @@ std::vector<Entry> entries() {
       list("copy", type, {n}, {}, {n, n});
       list("fill", type, {n, 0, 0}, {-3.7f}, {n});
       list("fill", type, {n, 1, 99}, {1000.0f, 0.1f}, {n});
+      list("graph_break", type, {n, 1000}, {}, {n, n});
+    }
+    for (const auto [batch, rows, columns, width] : {std::array<std::int64_t, 4>{1, 1, 1, 1},
+                                                     {1, 300, 131, 1},
+                                                     {3, 65, 64, 1},
+                                                     {2, 1, 5, 3},
+                                                     {2, 33, 12, 64},
+                                                     {3, 7, 1, 20000},
+                                                     {1, 129, 130, 2}}) {
+      const std::int64_t count = batch * rows * columns * width;
+      list("transpose", type, {batch, rows, columns, width}, {}, {count, count});
     }
   }
   list("spin", ElementType::f32, {2000, 5}, {}, {5});
@@ -201,6 +231,68 @@ TEST(Catalogue, SpinLastsAsLongAsAsked) {
   EXPECT_GE(now_ns() - started_ns, 6'000'000);
 }
 
+TEST(Catalogue, GraphBreakLastsAsLongAsAsked) {
+  Launch launch("graph_break", {.dims = {3, 4'000'000}});
+  const std::int64_t started_ns = now_ns();
+  launch.run(1);
+  EXPECT_GE(now_ns() - started_ns, 4'000'000);
+  EXPECT_TRUE(launch.body().is_host_only);
+  EXPECT_EQ(launch.body().geometry, nullptr);
+}
+
+// Column c of row r counts while c <= r % columns; the rest is zero even where the input is not a number.
+TEST(Catalogue, CausalSoftmaxSeesTheTriangle) {
+  for (const ElementType type : kFloats) {
+    Launch ours("softmax", {.type = type, .dims = {7, 3, 1}});
+    for (std::size_t e = 0; e < 21; ++e) ours.set(0, e, e % 3 > e / 3 % 3 ? std::nan("") : 0.5);
+    Launch theirs(ours);
+    ours.run(1);
+    theirs.body().reference(theirs.call());
+    for (std::size_t e = 0; e < 21; ++e) {
+      const std::size_t row = e / 3 % 3, column = e % 3;
+      const double expected = column > row ? 0 : 1 / static_cast<double>(row + 1);
+      EXPECT_NEAR(ours.get(1, e), expected, 2e-3) << e;
+      EXPECT_EQ(ours.get(1, e), theirs.get(1, e)) << e;
+    }
+  }
+  const Cost cost = kernel(kernel_named("softmax")).cost({.dims = {7, 3, 1}});
+  EXPECT_EQ(cost.flop, 5 * (6 + 6 + 1));
+  EXPECT_EQ(cost.bytes, 4 * (13 + 21));
+}
+
+TEST(Catalogue, KnownResults) {
+  const auto expect = [](Launch& launch, std::vector<std::vector<double>> inputs,
+                         std::vector<std::vector<double>> outputs) {
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      for (std::size_t e = 0; e < inputs[i].size(); ++e) launch.set(i, e, inputs[i][e]);
+    Launch theirs(launch);
+    launch.run(1);
+    theirs.body().reference(theirs.call());
+    ASSERT_EQ(outputs.size(), launch.outputs().size());
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      for (std::size_t e = 0; e < outputs[i].size(); ++e)
+        for (Launch* each : {&launch, &theirs})
+          EXPECT_NEAR(each->get(launch.outputs()[i], e), outputs[i][e], 2e-6) << launch.body().name << ' ' << e;
+  };
+  Launch sums("sum_rows", {.dims = {2, 2, 2, 3}, .scalars = {0.5f}});
+  expect(sums, {{1, 2, 100, 3, 4, 100, 5, 6, 100, 7, 8}}, {{2, 3, 6, 7}});
+  Launch bias("add", {.dims = {2, 2, 1}, .scalars = {2, -1}});
+  expect(bias, {{1, 2, 3, 4}, {10, 20}}, {{-8, -16, -4, -12}});
+  Launch heads("transpose", {.type = ElementType::i32, .dims = {1, 2, 3, 2}});
+  expect(heads, {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}}, {{0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11}});
+  Launch softmax("softmax_backward", {.dims = {1, 2}});
+  expect(softmax, {{0.25, 0.75}, {4, 8}}, {{-0.75, 0.75}});
+  Launch gelu("gelu_backward", {.dims = {3}});
+  expect(gelu, {{0, 1, -1}, {3, 1, 2}}, {{1.5, 1.0833154706, 2 * -0.0833154706}});
+  // x = 1, 3: mean 2, deviation 2 with an epsilon of 3; by the normal row (1, 0), so by_mean 1/2, by_deviation -1/4.
+  Launch norm("layer_norm_backward", {.dims = {1, 2}, .scalars = {3}});
+  expect(norm, {{1, 3}, {0.5, 1}, {2, 0}}, {{(1 - 0.5 - 0.125) / 2, (-0.5 + 0.125) / 2}, {2, 0.5}});
+  Launch grad("layer_norm_grad", {.dims = {2, 1}});
+  expect(grad, {{3, 5}, {10, 1}, {1, 0.5, 1, 0.25}}, {{11}, {11}});
+  Launch adam("adam", {.type = ElementType::f16, .dims = {1}, .scalars = {0.5f, 0.5f, 0.75f, 1.0f}});
+  expect(adam, {{4}, {10}, {2}, {0}}, {{9.5}, {3}, {4}});
+}
+
 TEST(Catalogue, Geometry) {
   for (const char* const name : {"chain", "gelu", "copy", "fill"}) {
     const Geometry geometry = kernel(kernel_named(name)).geometry({.dims = {256}});
@@ -238,7 +330,7 @@ TEST(Catalogue, Names) {
     EXPECT_FALSE(each.summary.empty()) << each.name;
     EXPECT_EQ(kernel(kernel_named(each.name)).name, each.name);
   }
-  EXPECT_EQ(names.size(), 11u);
+  EXPECT_EQ(names.size(), 20u);
   try {
     kernel_named("sofmax");
     FAIL();
