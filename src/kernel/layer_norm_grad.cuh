@@ -33,7 +33,8 @@ __device__ inline void layer_norm_grad(const KernelArguments& a) {
   if (down > 1 || column >= columns) return;
   RunningSum total;
   for (int i = 0; i < kDown; ++i) total.add(partial[down][i][lane]);
-  store(operand<T>(a, 3 + down) + column, total.value());
+  T* const out = down == 0 ? operand<T>(a, 3) : operand<T>(a, 4);
+  store(out + column, total.value());
 }
 
 }  // namespace weir::device
