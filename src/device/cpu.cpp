@@ -83,7 +83,7 @@ class CpuSession final : public Session {
       return;
     }
     const std::uint32_t iteration = step_.times.begun() - 1;
-    if (step_.graph) {
+    if (!step_.graphs.empty()) {
       submit_graph(iteration);
       return;
     }
@@ -134,11 +134,14 @@ class CpuSession final : public Session {
   }
 
   void submit_graph(std::uint32_t iteration) noexcept {
-    step_.times.graph_submitted(iteration);
     Engine::Door door(*engine_);
-    door.push(engine_->graph_queue(), {.step = &step_, .number = iteration, .kind = PacketKind::graph}, step_.woken);
+    for (std::uint32_t segment = 0; segment < step_.graphs.size(); ++segment) {
+      step_.times.graph_submitted(segment, iteration);
+      door.push(engine_->graph_queue(),
+                {.step = &step_, .subject = segment, .number = iteration, .kind = PacketKind::graph}, step_.woken);
+    }
     door.ring();
-    step_.outstanding.fetch_add(1, std::memory_order_relaxed);  // as in PacketWriter
+    step_.outstanding.fetch_add(door.pushed(), std::memory_order_relaxed);  // as in PacketWriter
   }
 
   std::shared_ptr<Engine> engine_;  // outlives the device if it must

@@ -26,8 +26,8 @@ void PreparedCommand::run(std::uint32_t block) const {
 PreparedStep::PreparedStep(const Step& step, const Placement& placement, const SessionOptions& options, int queue_count,
                            KernelTable kernel_of)
     : step(step),
-      // A graph's launches are in order, so nothing ties one to the next but that.
-      plan(make_plan(step, placement, options.is_pipelined && options.mode == SubmitMode::eager)),
+      plan(options.mode == SubmitMode::graph ? make_graph_plan(step, placement)
+                                             : make_plan(step, placement, options.is_pipelined)),
       commands(step.commands().size()),
       unit_of(step.commands().size(), Unit::workers),
       streams(static_cast<std::size_t>(placement.stream_count)),
@@ -50,7 +50,13 @@ PreparedStep::PreparedStep(const Step& step, const Placement& placement, const S
     unit_of[id] = commands[id].unit;
     woken |= wakes(unit_of[id]);
   }
-  if (options.mode == SubmitMode::graph) graph = std::make_unique<Graph>(plan);
+  if (options.mode == SubmitMode::graph) {
+    const auto segments = step.segments();
+    for (std::uint32_t i = 0; i + 1 < segments.size(); ++i) {
+      graphs.push_back(std::make_unique<Graph>(plan, segments[i], segments[i + 1]));
+      segment_of.resize(segments[i + 1], i);
+    }
+  }
   reset();
 }
 
@@ -101,10 +107,12 @@ void PreparedStep::reset() {
 }
 
 std::uint64_t PreparedStep::size_bytes() const noexcept {
+  std::uint64_t graph_bytes = segment_of.capacity() * sizeof(std::uint32_t);
+  for (const auto& graph : graphs) graph_bytes += graph->size_bytes();
   return sizeof(*this) + step.size_bytes(Place::device) + step.size_bytes(Place::host) + times.size_bytes() +
          commands.capacity() * sizeof(PreparedCommand) + unit_of.capacity() + plan.hops.capacity() * sizeof(Plan::Hop) +
          plan.waits.capacity() * sizeof(EventId) + streams.capacity() * sizeof(StreamState) +
-         events.capacity() * sizeof(EventState) + (graph ? graph->size_bytes() : 0);
+         events.capacity() * sizeof(EventState) + graph_bytes;
 }
 
 }  // namespace weir::cpu

@@ -94,7 +94,8 @@ struct PreparedStep {
   std::vector<std::uint8_t> queue_of_stream;  // the stream map
   std::vector<StreamState> streams;
   std::vector<EventState> events;
-  std::unique_ptr<Graph> graph;
+  std::vector<std::unique_ptr<Graph>> graphs;  // by segment; none in eager mode
+  std::vector<std::uint32_t> segment_of;       // by command, for graphs
   Times times;
   std::uint8_t woken = 0;  // wakes() of all units that this step uses
   std::atomic<bool> has_failed{false};

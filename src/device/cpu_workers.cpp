@@ -91,7 +91,7 @@ void Engine::end(Crew& crew, std::uint32_t slot) noexcept {
   todo.add(queue);
   if (queue == graph_queue_) {
     // The graph's packet is still in its queue and keeps the step alive until the last of these calls has returned.
-    step.graph->end(command);
+    step.graphs[step.segment_of[command]]->end(command);
   } else {
     free_stream(step, step.commands[command].stream, todo);
     retire(step);
@@ -201,7 +201,7 @@ void Engine::drain_graphs(Offer& offer) noexcept {
   HardwareQueue& ring = queues_[static_cast<std::size_t>(graph_queue_)];
   while (const Packet* head = ring.front()) {
     PreparedStep& step = *head->step;
-    Graph& graph = *step.graph;
+    Graph& graph = *step.graphs[head->subject];
     if (!graph.is_running()) graph.start();
     for (CommandId command; (command = graph.ready()) != Graph::kNone; graph.take_ready()) {
       const std::uint32_t slot = acquire(crew(step.unit_of[command]).pool, graph_queue_);
