@@ -24,8 +24,9 @@ void PreparedCommand::run(std::uint32_t block) const {
 }
 
 PreparedStep::PreparedStep(const Step& step, const Placement& placement, const SessionOptions& options, int queue_count,
-                           KernelTable kernel_of)
+                           KernelTable kernel_of, Communicator* communicator)
     : step(step),
+      communicator(communicator),
       plan(options.mode == SubmitMode::graph ? make_graph_plan(step, placement)
                                              : make_plan(step, placement, options.is_pipelined)),
       commands(step.commands().size()),
@@ -34,6 +35,11 @@ PreparedStep::PreparedStep(const Step& step, const Placement& placement, const S
       events(plan.event_count),
       times(step, placement, options, queue_count) {
   if (plan.event_count >= 1u << 30) fail("more than 2^30 events");
+  const auto is_collective = [](const Command& command) { return command.kind == CommandKind::collective; };
+  const auto all = step.commands();
+  if (communicator == nullptr && std::any_of(all.begin(), all.end(), is_collective))
+    reject("device 'cpu': the step has collectives, but there are no other ranks to talk to",
+           "Start the run with --ranks.");
   for (int stream = 0; stream < placement.stream_count; ++stream)
     queue_of_stream.push_back(static_cast<std::uint8_t>(queue_of(static_cast<StreamId>(stream), queue_count)));
 
@@ -67,6 +73,15 @@ void PreparedStep::resolve(CommandId id, KernelTable kernel_of) {
   const auto address = [&](const Access& access) { return bytes(access.buffer).data() + access.offset_bytes; };
   prepared.level = level_of(command.priority);
   prepared.stream = plan.hops[id].stream;
+  if (command.kind == CommandKind::collective) {
+    prepared.unit = Unit::collective;
+    prepared.collective = command.collective;
+    prepared.call.shape = command.shape;
+    prepared.from = address(accesses[0]);
+    prepared.to = address(accesses[1]);
+    prepared.size_bytes = accesses[0].size_bytes;
+    return;
+  }
   if (command.kind == CommandKind::copy) {
     prepared.from = address(accesses[0]);
     prepared.to = address(accesses[1]);
