@@ -21,15 +21,15 @@ namespace weir::cpu {
 using KernelTable = const Kernel& (*)(KernelId);
 
 // Which threads run a command. Each unit has its own, so that none waits for another's cores.
-enum class Unit : std::uint8_t { workers, copy, host };
-inline constexpr std::size_t kUnits = 3;
+enum class Unit : std::uint8_t { workers, copy, host, collective };
+inline constexpr std::size_t kUnits = 4;
 
 // Units as bits; the workers are not in it, because they are woken by every new packet anyhow.
 constexpr std::uint8_t wakes(Unit unit) {
   return unit == Unit::workers ? std::uint8_t{0} : static_cast<std::uint8_t>(1u << static_cast<unsigned>(unit));
 }
 
-// A command without lookups. A copy has no body; its blocks are chunks.
+// A command without lookups. A copy has no body; its blocks are chunks. A collective has neither: it is one block.
 struct PreparedCommand {
   static constexpr std::uint64_t kChunkBytes = 1 << 20;
 
@@ -40,7 +40,8 @@ struct PreparedCommand {
   StreamId stream = 0;
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
-  std::uint64_t size_bytes = 0;
+  std::uint64_t size_bytes = 0;  // of `from`
+  CollectiveOp collective{};
   KernelCall call;
 
   void run(std::uint32_t block) const;
@@ -77,8 +78,9 @@ struct EventState {
 };
 
 struct PreparedStep {
+  // Rejects a step with collectives where there is no communicator.
   PreparedStep(const Step& step, const Placement& placement, const SessionOptions& options, int queue_count,
-               KernelTable kernel_of);
+               KernelTable kernel_of, Communicator* communicator);
 
   void reset();
   std::uint64_t size_bytes() const noexcept;
@@ -88,13 +90,15 @@ struct PreparedStep {
   }
 
   const Step& step;
+  Communicator* communicator;  // null without collectives, perhaps
   Plan plan;
   std::vector<PreparedCommand> commands;
   std::vector<Unit> unit_of;                  // by command: submitting reads this and not the wide records above
   std::vector<std::uint8_t> queue_of_stream;  // the stream map
   std::vector<StreamState> streams;
   std::vector<EventState> events;
-  std::unique_ptr<Graph> graph;
+  std::vector<std::unique_ptr<Graph>> graphs;  // by segment; none in eager mode
+  std::vector<std::uint32_t> segment_of;       // by command, for graphs
   Times times;
   std::uint8_t woken = 0;  // wakes() of all units that this step uses
   std::atomic<bool> has_failed{false};

@@ -8,8 +8,65 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "rank/communicator.h"
 
 namespace weir::cpu {
+
+// The collectives that this rank has started and that have not ended.
+class Engine::Collectives {
+ public:
+  Collectives(Engine& engine, Crew& crew) noexcept : engine_(engine), crew_(crew) {}
+  bool is_empty() const noexcept { return count_ == 0; }
+
+  void start(std::uint32_t slot) noexcept {
+    const Resident& resident = crew_.pool[slot];
+    PreparedStep& step = *resident.step;
+    const PreparedCommand& command = step.commands[resident.command];
+    const ElementType type = command.call.shape.type;
+    step.times.started(resident.command, resident.iteration);
+    try {
+      const Communicator::Request request = step.communicator->start(
+          command.stream, command.collective, type, command.from, command.to, command.size_bytes / size_of(type));
+      pending_[count_++] = {slot, request};
+    } catch (...) {
+      step.latch(std::current_exception());
+      engine_.end(crew_, slot);
+    }
+  }
+
+  // Asks each once and ends those that are done; false if none is.
+  bool poll() noexcept {
+    bool has_ended = false;
+    for (std::uint32_t i = 0; i < count_;) {
+      const Pending pending = pending_[i];
+      PreparedStep& step = *crew_.pool[pending.slot].step;
+      bool is_done = true;
+      try {
+        is_done = step.communicator->test(pending.request);
+      } catch (...) {
+        step.latch(std::current_exception());
+      }
+      if (!is_done) {
+        ++i;
+        continue;
+      }
+      pending_[i] = pending_[--count_];
+      engine_.end(crew_, pending.slot);
+      has_ended = true;
+    }
+    return has_ended;
+  }
+
+ private:
+  struct Pending {
+    std::uint32_t slot = 0;
+    Communicator::Request request = 0;
+  };
+  Engine& engine_;
+  Crew& crew_;
+  std::array<Pending, BlockPool::kSlots> pending_;
+  std::uint32_t count_ = 0;
+};
 
 Engine::Engine(int queue_count, int worker_count)
     : graph_queue_(queue_count),
@@ -30,9 +87,11 @@ void Engine::staff(Unit unit) {
   Crew& mine = crew(unit);
   if (mine.is_staffed) return;
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  const int count = unit == Unit::workers ? worker_count_ : unit == Unit::host ? std::max(1, cores / 2) : kCopyEngines;
+  const int counts[kUnits] = {worker_count_, kCopyEngines, std::max(1, cores / 2), 1};  // by unit
+  const int count = counts[static_cast<std::size_t>(unit)];
   try {
-    for (int i = 0; i < count; ++i) threads_.emplace_back([this, &mine] { work(mine); });
+    for (int i = 0; i < count; ++i)
+      threads_.emplace_back([this, &mine, unit] { unit == Unit::collective ? work_on_collectives(mine) : work(mine); });
   } catch (const std::system_error& error) {
     fail(fmt::format("cpu: cannot start a worker thread: {}", error.what()),
          "Raise the limit on processes (ulimit -u).");
@@ -57,6 +116,30 @@ void Engine::work(Crew& crew) noexcept {
       return;
     } else if (idle_rounds < kSpins) {
       spin(idle_rounds++);
+    } else {
+      crew.bell.sleep_unless([&] {
+        return !pushed_.is_empty() || crew.pool.has_blocks() || is_stopping_.load(std::memory_order_seq_cst);
+      });
+      idle_rounds = 0;
+    }
+  }
+}
+
+void Engine::work_on_collectives(Crew& crew) noexcept {
+  Collectives collectives(*this, crew);
+  unsigned idle_rounds = 0;
+  for (;;) {
+    if (!pushed_.is_empty()) pump(pushed_.take(), crew);
+    bool is_busy = false;
+    for (BlockPool::Claim claim; crew.pool.claim(claim); is_busy = true) collectives.start(claim.slot);
+    if (collectives.poll() || is_busy) {
+      idle_rounds = 0;
+    } else if (idle_rounds < kSpins) {
+      spin(idle_rounds++);
+    } else if (!collectives.is_empty()) {
+      std::this_thread::yield();  // another rank on this host may need the core to get here
+    } else if (is_stopping_.load(std::memory_order_seq_cst)) {  // pairs with the store in stop()
+      return;
     } else {
       crew.bell.sleep_unless([&] {
         return !pushed_.is_empty() || crew.pool.has_blocks() || is_stopping_.load(std::memory_order_seq_cst);
@@ -91,7 +174,7 @@ void Engine::end(Crew& crew, std::uint32_t slot) noexcept {
   todo.add(queue);
   if (queue == graph_queue_) {
     // The graph's packet is still in its queue and keeps the step alive until the last of these calls has returned.
-    step.graph->end(command);
+    step.graphs[step.segment_of[command]]->end(command);
   } else {
     free_stream(step, step.commands[command].stream, todo);
     retire(step);
@@ -201,7 +284,7 @@ void Engine::drain_graphs(Offer& offer) noexcept {
   HardwareQueue& ring = queues_[static_cast<std::size_t>(graph_queue_)];
   while (const Packet* head = ring.front()) {
     PreparedStep& step = *head->step;
-    Graph& graph = *step.graph;
+    Graph& graph = *step.graphs[head->subject];
     if (!graph.is_running()) graph.start();
     for (CommandId command; (command = graph.ready()) != Graph::kNone; graph.take_ready()) {
       const std::uint32_t slot = acquire(crew(step.unit_of[command]).pool, graph_queue_);

@@ -1,5 +1,6 @@
-// The cpu device's hardware: queues, workers, and engines for copies and host functions. Workers are also the front
-// end: whoever makes a queue's head ready, launches it. Knows packets and prepared steps; no Session and no Device.
+// The cpu device's hardware: queues, workers, and engines for copies, host functions and collectives. Workers are also
+// the front end: whoever makes a queue's head ready, launches it. Knows packets and prepared steps; no Session and no
+// Device.
 #pragma once
 
 #include <array>
@@ -92,7 +93,11 @@ class Engine {
   };
   Crew& crew(Unit unit) noexcept { return crews_[static_cast<std::size_t>(unit)]; }
 
+  // Claims and ends collectives; never blocks in one, because ranks come to those of different streams in any order.
+  class Collectives;
+
   void work(Crew& crew) noexcept;
+  void work_on_collectives(Crew& crew) noexcept;
   void run(Crew& crew, const BlockPool::Claim& claim) noexcept;
   void end(Crew& crew, std::uint32_t slot) noexcept;
   void free_stream(PreparedStep& step, StreamId stream, QueueSet& todo) noexcept;

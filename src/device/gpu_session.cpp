@@ -56,7 +56,7 @@ GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& 
       step_(step),
       placement_(placement),
       options_(options),
-      plan_(make_plan(step, placement, options.is_pipelined && options.mode == SubmitMode::eager)),
+      plan_(has_graphs() ? make_graph_plan(step, placement) : make_plan(step, placement, options.is_pipelined)),
       free_before_(free_memory()),
       buffers_(*context_, step, StreamBlas::workspace_bytes(facts, step, placement)),
       streams_(*context_, step, placement),
@@ -66,11 +66,11 @@ GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& 
       host_threads_(make_host_threads()),
       commands_(*context_, step, placement, buffers_, streams_.handles, blas_, host_threads_.get()),
       clock_(context_->api(), service_.get()),
-      iterations_(context_->api(), clock_, options.mode == SubmitMode::graph ? 1 : streams_.handles.size()) {
+      iterations_(context_->api(), clock_, has_graphs() ? 1 : streams_.handles.size()) {
   commands_.warm_up();
   buffers_.initialise(service_.get());
-  if (options.mode == SubmitMode::graph) {
-    graph_.emplace(*context_, plan_, commands_, streams_.handles, events_.handles);
+  if (has_graphs()) {
+    capture_segments();
   } else if (options.is_traced) {
     trace_.emplace(context_->api(), clock_, step.commands().size(), options.trace_iterations);
   }
@@ -96,6 +96,21 @@ std::unique_ptr<HostThreads> GpuSession::make_host_threads() const {
   return std::make_unique<HostThreads>(HostThreads::default_count());
 }
 
+void GpuSession::capture_segments() {
+  const auto begins = step_.segments();
+  segments_.reserve(begins.size());
+  for (std::size_t i = 0; i + 1 < begins.size(); ++i) {
+    Segment& segment = segments_.emplace_back();
+    // The host waits for what it needs and lets the next graph go: a graph around it would add nothing.
+    if (begins[i + 1] - begins[i] == 1 && step_.commands()[begins[i]].kind == CommandKind::host) {
+      segment.alone = commands_.records()[begins[i]];
+      segment.alone.stream = streams_.handles[0];
+    } else {
+      segment.graph.emplace(*context_, plan_, begins[i], begins[i + 1], commands_, streams_.handles, events_.handles);
+    }
+  }
+}
+
 std::size_t GpuSession::free_memory() const {
   std::size_t free = 0, total = 0;
   check(context_->api(), context_->api().memory_info(&free, &total), "asking for free memory");
@@ -115,9 +130,10 @@ void GpuSession::submit(std::span<const CommandId> commands) noexcept {
     if (result != 0) [[unlikely]]
       latch_.set(result, ErrorLatch::kNoCommand);
   };
-  if (graph_) {
+  if (has_graphs()) {
     note(iterations_.start(0, streams_.handles[0]));
-    note(graph_->launch());
+    for (const Segment& segment : segments_)
+      note(segment.graph ? segment.graph->launch() : commands_.launch_other(segment.alone));
     note(iterations_.end(0, streams_.handles[0]));
     return;
   }
@@ -135,12 +151,12 @@ void GpuSession::finish() {
   const GpuApi& api = context_->api();
   context_->enter();
   // One call for all streams; a graph and a single stream need not wait for what others do in the context.
-  const bool uses_one = graph_ || streams_.handles.size() == 1;
+  const bool uses_one = has_graphs() || streams_.handles.size() == 1;
   const int result = uses_one ? api.stream_synchronize(streams_.handles[0]) : api.synchronize();
   const ErrorLatch::Latched latched = latch_.take();
   const std::exception_ptr thrown = host_threads_ ? host_threads_->take_failure() : nullptr;
   if (latched.result != 0) {
-    std::string action = graph_ ? "launching the step's graph" : "submitting the step";
+    std::string action = has_graphs() ? "launching the step's graph" : "submitting the step";
     if (latched.command != ErrorLatch::kNoCommand) {
       const Command& command = step_.commands()[latched.command];
       action = fmt::format("submitting {} (command {}, stream {})", in_words(command), latched.command,
@@ -176,8 +192,8 @@ Timeline GpuSession::timeline() {
     return trace_->timeline(step_, placement_);
   }
   Timeline timeline;
-  timeline.source = graph_ ? "none: events cannot be put around the commands of a graph without changing it"
-                           : "none: this pass was not traced";
+  timeline.source = has_graphs() ? "none: events cannot be put around the commands of a graph without changing it"
+                                 : "none: this pass was not traced";
   return timeline;
 }
 

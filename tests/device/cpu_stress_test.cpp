@@ -53,6 +53,7 @@ Step random_step(Random& random, int stream_count) {
     lane.stream = static_cast<StreamId>(i < stream_count ? static_cast<std::uint64_t>(i)
                                                          : below(random, static_cast<std::uint64_t>(stream_count)));
     lane.priority = static_cast<std::int8_t>(static_cast<int>(below(random, 5)) - 2);
+    if (below(random, 8) == 0) builder.cut();
     const auto from = static_cast<BufferId>(below(random, buffer_count));
     const auto to = static_cast<BufferId>((from + 1 + below(random, buffer_count - 1)) % buffer_count);
     const std::uint64_t size = 1 + below(random, 128);

@@ -29,6 +29,8 @@ const GpuApi& api();
 std::string leaks();
 // Kernel launches accepted so far.
 int launches();
+// Graphs launched so far.
+int graph_launches();
 // Priorities of the streams made since reset(), in order.
 const std::vector<int>& priorities();
 

@@ -226,6 +226,7 @@ GpuApi make_api() {
   };
   api.graph_launch = [](GpuGraphExec exec, GpuStream stream) {
     const Lock lock(state().mutex);
+    ++state().graph_launches;
     return enqueue_work(stream, [exec] { return run_graph(exec->capture); });
   };
   api.graph_exec_destroy = [](GpuGraphExec exec) { return delete exec, --state().execs, 0; };
@@ -247,7 +248,7 @@ void reset(const Settings& settings) {
   s.settings = settings;
   s.steps = 0;
   s.now_ms = 0;
-  s.broken = s.launches = s.runs = 0;
+  s.broken = s.launches = s.runs = s.graph_launches = 0;
   s.priorities.clear();
   table().launch_host = settings.has_host_functions ? launch_host : nullptr;
   table().capture_begin = settings.has_graphs ? capture_begin : nullptr;
@@ -273,6 +274,7 @@ std::string leaks() {
 }
 
 int launches() { return state().launches; }
+int graph_launches() { return state().graph_launches; }
 const std::vector<int>& priorities() { return state().priorities; }
 
 }  // namespace weir::fake_gpu

@@ -126,6 +126,23 @@ TEST_F(Gpu, host_functions_run_in_stream_order) {
     EXPECT_TRUE(run(*device, step, natural(step), {submit, false, 2}) == reference(step, 1)) << submit;
 }
 
+TEST_F(Gpu, each_segment_is_a_graph_but_a_lone_host_function) {
+  const auto device = open();
+  StepBuilder builder(1);
+  const BufferId data = builder.uniform(ElementType::f32, 8), host = builder.host(ElementType::f32, 8, Init::constant);
+  const KernelShape add{.dims = {8, chain_ops({ChainOp::add})}, .scalars = {1}};
+  builder.launch("chain", {.stream = 1}, add, {{data}, {data}});
+  builder.copy({.stream = 0}, {data}, {host});
+  builder.cut();
+  builder.launch_on_host("chain", {.stream = 2}, add, {{host}, {host}});
+  builder.cut();
+  builder.copy({.stream = 1}, {host}, {data});
+  builder.launch_on_host("chain", {.stream = 0}, add, {{host}, {host}});
+  const Step step = std::move(builder).seal(3);
+  EXPECT_TRUE(run(*device, step, natural(step), {"graph", true, 5}) == reference(step, 5));
+  EXPECT_EQ(fake_gpu::graph_launches(), 2 * 5);
+}
+
 TEST_F(Gpu, a_refused_host_function_is_named) {
   GpuApi spoilt = fake_gpu::api();
   const auto device = open_gpu(spoilt, 0);

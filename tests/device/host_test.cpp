@@ -133,6 +133,37 @@ TEST(CpuHost, keeps_the_order_of_its_stream_and_a_timeline) {
   }
 }
 
+TEST(CpuGraph, segments_follow_each_other) {
+  // Nothing but the cuts orders these.
+  Log log;
+  ActionStep step;
+  for (int i = 0; i < 9; ++i) {
+    if (i % 3 == 0) step.builder().cut();
+    step.add({.stream = static_cast<StreamId>(i % 3)}, [&log, i](std::uint32_t) { log.add(i / 3); });
+  }
+  step.builder().cut();
+  step.add_on_host({.stream = 1}, step.host_data(), [&log](std::uint32_t) { log.add(3); });
+  step.builder().cut();
+  step.add({.stream = 2}, [&log](std::uint32_t) { log.add(4); });
+  const auto device = action_device(2, 3);
+  Prepared run(*device, step.seal(),
+               {.mode = SubmitMode::graph, .is_pipelined = true, .is_traced = true, .trace_iterations = 2});
+  for (int i = 0; i < 20; ++i) run.iterate();
+  run.session->finish();
+  std::vector<int> expected;
+  for (int i = 0; i < 20; ++i) expected.insert(expected.end(), {0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 4});
+  EXPECT_EQ(log.entries(), expected);
+  const Timeline timeline = run.session->timeline();
+  ASSERT_EQ(timeline.spans.size(), 22u);
+  for (const Span& span : timeline.spans) {
+    EXPECT_LE(span.submitted_ns, span.started_ns);
+    if (span.command % 3 != 0) continue;
+    if (span.command > 0) {
+      EXPECT_GE(span.submitted_ns, run.span(span.command - 1, span.iteration).submitted_ns);
+    }
+  }
+}
+
 TEST(CpuHost, what_a_body_throws_is_thrown_by_finish) {
   ActionStep step;
   step.add_on_host({}, step.host_data(), [](std::uint32_t) { throw std::runtime_error("no such file"); });
