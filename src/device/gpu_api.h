@@ -38,12 +38,14 @@ struct GpuFacts {
   std::size_t blas_workspace_bytes = 0;  // what the vendor advises per stream
 };
 
-// C = alpha * op(A) * op(B) + beta * C, all matrices row-major and dense; op(A) is m x k, op(B) is k x n.
+// C = alpha * op(A) * op(B) + beta * C, all matrices row-major and dense; op(A) is m x k, op(B) is k x n. The matrices
+// of a batch lie one after the other.
 struct GpuGemm {
   ElementType type = ElementType::f32;
   Precision precision = Precision::fp32;
   bool transposes_a = false, transposes_b = false;
   int m = 0, n = 0, k = 0;
+  int batch = 1;
   float alpha = 1, beta = 0;
   GpuPointer a = 0, b = 0, c = 0;
 };

@@ -6,12 +6,14 @@
 #include <set>
 #include <tuple>
 
+#include "kernel/gemm.h"
+
 namespace weir {
 namespace {
 
 int dimension(std::int64_t value) {
   if (value > std::numeric_limits<int>::max())
-    reject(fmt::format("a gemm with {} rows or columns is too large for BLAS", value));
+    reject(fmt::format("a gemm with {} rows, columns or products is too large for BLAS", value));
   return static_cast<int>(value);
 }
 
@@ -78,11 +80,12 @@ GpuCommands::Other GpuCommands::gemm_of(const Step& step, CommandId id, const Gp
   other.handle = handle;
   other.gemm = {.type = shape.type,
                 .precision = shape.precision,
-                .transposes_a = (shape.dims[3] & 1) != 0,
-                .transposes_b = (shape.dims[3] & 2) != 0,
+                .transposes_a = transposes_a(shape),
+                .transposes_b = transposes_b(shape),
                 .m = dimension(shape.dims[0]),
                 .n = dimension(shape.dims[1]),
                 .k = dimension(shape.dims[2]),
+                .batch = dimension(gemm_batch(shape)),
                 .alpha = shape.scalars[0],
                 .beta = shape.scalars[1],
                 .a = pointer(0),
@@ -114,7 +117,7 @@ int GpuCommands::launch_other(const LaunchRecord& record) const noexcept {
 void GpuCommands::warm_up() const {
   // A handle's first call is slow whatever the shape, a shape's first call loads code: each once is enough.
   std::set<GpuBlasHandle> warm_handles;
-  std::set<std::tuple<ElementType, Precision, bool, bool, int, int, int>> warm_shapes;
+  std::set<std::tuple<ElementType, Precision, bool, bool, int, int, int, int>> warm_shapes;
   std::set<GpuStream> used;
   std::vector<const LaunchRecord*> products;
   for (const LaunchRecord& record : records_)
@@ -122,15 +125,16 @@ void GpuCommands::warm_up() const {
   // Small ones first, so that a handle's first call is a cheap one.
   const auto size = [&](const LaunchRecord* record) {
     const GpuGemm& gemm = others_[record->other].gemm;
-    return static_cast<double>(gemm.m) * gemm.n * gemm.k;
+    return static_cast<double>(gemm.m) * gemm.n * gemm.k * gemm.batch;
   };
   std::sort(products.begin(), products.end(), [&](const auto* a, const auto* b) { return size(a) < size(b); });
   for (const LaunchRecord* record : products) {
     const Other& other = others_[record->other];
     const GpuGemm& gemm = other.gemm;
-    const bool is_new_shape =
-        warm_shapes.emplace(gemm.type, gemm.precision, gemm.transposes_a, gemm.transposes_b, gemm.m, gemm.n, gemm.k)
-            .second;
+    const bool is_new_shape = warm_shapes
+                                  .emplace(gemm.type, gemm.precision, gemm.transposes_a, gemm.transposes_b, gemm.m,
+                                           gemm.n, gemm.k, gemm.batch)
+                                  .second;
     if (!warm_handles.insert(other.handle).second && !is_new_shape) continue;
     if (const int result = launch_other(*record); result != 0) fail("warming gemm up failed: " + describe(result));
     used.insert(record->stream);

@@ -24,6 +24,8 @@ struct Entries {
   int (*set_workspace)(GpuBlasHandle, void*, std::size_t) = nullptr;
   int (*gemm)(GpuBlasHandle, int, int, int, int, int, const void*, const void*, int, int, const void*, int, int,
               const void*, void*, int, int, int, int) = nullptr;
+  int (*gemm_batch)(GpuBlasHandle, int, int, int, int, int, const void*, const void*, int, int, long long, const void*,
+                    int, int, long long, const void*, void*, int, int, long long, int, int, int) = nullptr;
   int (*version)(GpuBlasHandle, int*) = nullptr;
   const char* (*status_string)(int) = nullptr;
 };
@@ -42,11 +44,18 @@ int gemm(GpuBlasHandle handle, const GpuGemm& product) {
   // cuBLAS thinks in columns: a row-major C = A B is its C' = B' A', so the operands change places and nothing moves.
   const int stride_a = product.transposes_a ? product.m : product.k;
   const int stride_b = product.transposes_b ? product.k : product.n;
-  return g_entries.gemm(handle, product.transposes_b ? kTransposed : kPlain,
-                        product.transposes_a ? kTransposed : kPlain, product.n, product.m, product.k, &product.alpha,
-                        reinterpret_cast<const void*>(product.b), type, stride_b,
-                        reinterpret_cast<const void*>(product.a), type, stride_a, &product.beta,
-                        reinterpret_cast<void*>(product.c), type, product.n, compute, kDefaultAlgorithm);
+  const int order_a = product.transposes_a ? kTransposed : kPlain;
+  const int order_b = product.transposes_b ? kTransposed : kPlain;
+  const auto* const a = reinterpret_cast<const void*>(product.a);
+  const auto* const b = reinterpret_cast<const void*>(product.b);
+  auto* const c = reinterpret_cast<void*>(product.c);
+  if (product.batch == 1)
+    return g_entries.gemm(handle, order_b, order_a, product.n, product.m, product.k, &product.alpha, b, type, stride_b,
+                          a, type, stride_a, &product.beta, c, type, product.n, compute, kDefaultAlgorithm);
+  const long long m = product.m, n = product.n, k = product.k;
+  return g_entries.gemm_batch(handle, order_b, order_a, product.n, product.m, product.k, &product.alpha, b, type,
+                              stride_b, k * n, a, type, stride_a, m * k, &product.beta, c, type, product.n, m * n,
+                              product.batch, compute, kDefaultAlgorithm);
 }
 
 std::string describe(int result) {
@@ -78,6 +87,7 @@ struct Opened {
     library.need(g_entries.destroy, "cublasDestroy_v2");
     library.need(g_entries.set_stream, "cublasSetStream_v2");
     library.need(g_entries.gemm, "cublasGemmEx");
+    library.need(g_entries.gemm_batch, "cublasGemmStridedBatchedEx");
     library.want(g_entries.set_workspace, "cublasSetWorkspace_v2");
     library.want(g_entries.status_string, "cublasGetStatusString");
     if (!library.missing().empty()) {

@@ -1,5 +1,7 @@
-// Matrix product: C = alpha * op(A) op(B) + beta * C. On GPUs a vendor library does the work; here it is OpenBLAS on
-// tiles.
+// Matrix product: C = alpha * op(A) op(B) + beta * C, or a batch of them. On GPUs a vendor library does the work; here
+// it is OpenBLAS on tiles.
+#include "kernel/gemm.h"
+
 #include <cblas.h>
 
 #include <atomic>
@@ -11,14 +13,14 @@
 namespace weir::catalogue {
 namespace {
 
-// One launch with its sizes spelled out. Matrices are row-major; a transposed one is stored as [k,m] or [n,k].
+// One product with its sizes spelled out. Matrices are row-major; a transposed one is stored as [k,m] or [n,k].
 struct Product {
   explicit Product(const KernelShape& shape)
       : m(shape.dims[0]),
         n(shape.dims[1]),
         k(shape.dims[2]),
-        a_is_transposed((shape.dims[3] & 1) != 0),
-        b_is_transposed((shape.dims[3] & 2) != 0),
+        a_is_transposed(transposes_a(shape)),
+        b_is_transposed(transposes_b(shape)),
         alpha(shape.scalars[0]),
         beta(shape.scalars[1]) {}
 
@@ -29,6 +31,17 @@ struct Product {
   bool a_is_transposed, b_is_transposed;
   float alpha, beta;
 };
+
+// One product of a batch, as a call of its own.
+KernelCall product_of(const KernelCall& call, std::int64_t index) {
+  const auto [m, n, k, flags] = call.shape.dims;
+  const std::int64_t skipped = index * static_cast<std::int64_t>(size_of(call.shape.type));
+  KernelCall one = call;
+  one.shape.dims[3] = gemm_flags(transposes_a(call.shape), transposes_b(call.shape));
+  one.operands = {operand<std::byte>(call, 0) + skipped * m * k, operand<std::byte>(call, 1) + skipped * k * n,
+                  operand<std::byte>(call, 2) + skipped * m * n};
+  return one;
+}
 
 // A rectangle of a stored matrix: where it begins, how many rows and columns it has, how far apart rows are.
 struct Tile {
@@ -58,14 +71,14 @@ struct Panels {
   explicit Panels(const Product& product)
       : rows(product.m >= 1024 ? 256 : 128),
         columns(divide_up(product.m, rows) >= 8 ? product.n : 1024),
-        across(std::max<std::int64_t>(1, divide_up(product.n, columns))) {}
-  std::int64_t rows, columns, across;
+        across(block_count(product.n, columns)),
+        count(block_count(product.m, rows) * across) {}
+  std::int64_t rows, columns;
+  std::uint32_t across, count;
 };
 
 std::uint32_t blocks(const KernelShape& shape) {
-  const Product product(shape);
-  const Panels panels(product);
-  return block_count(product.m, panels.rows) * static_cast<std::uint32_t>(panels.across);
+  return Panels(Product(shape)).count * static_cast<std::uint32_t>(gemm_batch(shape));
 }
 
 // Half types: tiles are widened to float, and a float accumulator is rounded once when all of k is in.
@@ -100,12 +113,13 @@ void run_narrow(const KernelCall& call, const Product& product, Range i, Range p
   }
 }
 
-void run_block(const KernelCall& call, std::uint32_t block) {
-  const Product product(call.shape);
+void run_block(const KernelCall& batch, std::uint32_t block) {
+  const Product product(batch.shape);
   const Panels panels(product);
-  const auto across = static_cast<std::uint32_t>(panels.across);
-  const Range i = block_range(product.m, panels.rows, block / across);
-  const Range j = block_range(product.n, panels.columns, block % across);
+  const KernelCall call = product_of(batch, block / panels.count);
+  const std::uint32_t panel = block % panels.count;
+  const Range i = block_range(product.m, panels.rows, panel / panels.across);
+  const Range j = block_range(product.n, panels.columns, panel % panels.across);
   if (call.shape.type == ElementType::f16) return run_narrow<Half>(call, product, i, j);
   if (call.shape.type == ElementType::bf16) return run_narrow<Bfloat16>(call, product, i, j);
   const Tile a = a_tile(product, i, {0, product.k}), b = b_tile(product, {0, product.k}, j);
@@ -138,17 +152,19 @@ void small_reference(const KernelCall& call, const Product& product) {
   }
 }
 
-// Too large for plain loops: dgemm on tiles, row panels on all cores.
+// Too large for plain loops: dgemm on tiles, row panels of all products on all cores.
 template <class T>
-void large_reference(const KernelCall& call, const Product& product) {
+void large_reference(const KernelCall& batch, const Product& product) {
   constexpr std::int64_t kRows = 256, kDepth = 512;
   std::atomic<std::uint32_t> next{0};  // hands out panels; the joins below publish their results
-  const std::uint32_t panels = block_count(product.m, kRows);
+  const std::uint32_t per_product = block_count(product.m, kRows);
+  const std::uint32_t panels = per_product * static_cast<std::uint32_t>(gemm_batch(batch.shape));
   const auto work = [&] {
     std::vector<double> a(kRows * kDepth), b(static_cast<std::size_t>(kDepth * product.n));
     std::vector<double> sums(static_cast<std::size_t>(kRows * product.n));
     for (std::uint32_t panel; (panel = next.fetch_add(1, std::memory_order_relaxed)) < panels;) {
-      const Range i = block_range(product.m, kRows, panel);
+      const KernelCall call = product_of(batch, panel / per_product);
+      const Range i = block_range(product.m, kRows, panel % per_product);
       for (Range p{0, 0}; p.begin < product.k; p.begin = p.end) {
         p.end = std::min(product.k, p.begin + kDepth);
         const Tile from_a = a_tile(product, i, p), from_b = b_tile(product, p, {0, product.n});
@@ -170,10 +186,11 @@ void large_reference(const KernelCall& call, const Product& product) {
 
 void reference(const KernelCall& call) {
   const Product product(call.shape);
+  const std::int64_t batch = gemm_batch(call.shape);
   const double work = static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(product.k);
   with_float_type(call.shape.type, [&]<class T>(T*) {
-    if (work <= 0x1p27) return small_reference<T>(call, product);
-    large_reference<T>(call, product);
+    if (work * static_cast<double>(batch) > 0x1p27) return large_reference<T>(call, product);
+    for (std::int64_t index = 0; index < batch; ++index) small_reference<T>(product_of(call, index), product);
   });
 }
 
@@ -362,7 +379,16 @@ class Freivalds {
 // For beta 0 only: otherwise the inputs are gone. Then the error is NaN, which passes no comparison.
 Verification verify(const KernelCall& call) {
   if (call.shape.scalars[1] != 0) return {std::numeric_limits<double>::quiet_NaN(), tolerance(call.shape), 0};
-  return with_float_type(call.shape.type, [&]<class T>(T*) { return Freivalds(call).run<T>(); });
+  Verification worst{.tolerance = tolerance(call.shape)};
+  for (std::int64_t index = 0; index < gemm_batch(call.shape); ++index) {
+    const KernelCall one = product_of(call, index);
+    const Verification found =
+        with_float_type(call.shape.type, [&]<class T>(T*) { return Freivalds(one).run<T>(); });
+    if (found.error <= worst.error) continue;
+    worst.error = found.error;
+    worst.element = static_cast<std::uint64_t>(index * call.shape.dims[0] * call.shape.dims[1]) + found.element;
+  }
+  return worst;
 }
 
 }  // namespace
@@ -370,18 +396,20 @@ Verification verify(const KernelCall& call) {
 Kernel gemm() {
   return {
       .name = "gemm",
-      .summary = "matrix product by the vendor's library",
+      .summary = "matrix products by the vendor's library",
       .operands = [](const KernelShape& shape) -> std::string_view { return shape.scalars[1] != 0 ? "rru" : "rrw"; },
       .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
         const auto [m, n, k, flags] = shape.dims;
-        return {m * k, k * n, m * n};
+        const std::int64_t batch = gemm_batch(shape);
+        return {batch * m * k, batch * k * n, batch * m * n};
       },
       .cost =
           [](const KernelShape& shape) {
             const auto m = static_cast<double>(shape.dims[0]), n = static_cast<double>(shape.dims[1]);
             const auto k = static_cast<double>(shape.dims[2]);
+            const auto batch = static_cast<double>(gemm_batch(shape));
             const double c_passes = shape.scalars[1] != 0 ? 2 : 1;
-            return Cost{2 * m * n * k, (m * k + k * n + c_passes * m * n) * element_bytes(shape)};
+            return Cost{batch * 2 * m * n * k, batch * (m * k + k * n + c_passes * m * n) * element_bytes(shape)};
           },
       .blocks = blocks,
       .run_block = run_block,

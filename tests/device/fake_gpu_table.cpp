@@ -7,6 +7,7 @@
 
 #include "device/fake_gpu_state.h"
 #include "kernel/chain.h"
+#include "kernel/gemm.h"
 
 namespace weir::fake_gpu {
 namespace {
@@ -115,7 +116,7 @@ const GpuBlas* blas(std::string* reason) {
       const KernelShape shape{
           .type = gemm.type,
           .precision = gemm.precision,
-          .dims = {gemm.m, gemm.n, gemm.k, (gemm.transposes_a ? 1 : 0) + (gemm.transposes_b ? 2 : 0)},
+          .dims = {gemm.m, gemm.n, gemm.k, gemm_flags(gemm.transposes_a, gemm.transposes_b, gemm.batch)},
           .scalars = {gemm.alpha, gemm.beta}};
       std::array<void*, kMaxOperands> operands{reinterpret_cast<void*>(gemm.a), reinterpret_cast<void*>(gemm.b),
                                                reinterpret_cast<void*>(gemm.c)};

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "device/cuda.h"
 #include "device/gpu_cases.h"
+#include "kernel/gemm.h"
 #include "run/check.h"
 
 namespace weir {
@@ -54,7 +55,10 @@ std::vector<Case> cases() {
         list("gemm", type, {m, n, k, flags}, {1.0f, 0.0f});
         list("gemm", type, {m, n, k, flags}, {-0.5f, 1.5f});
         if (type == ElementType::f32) list("gemm", type, {m, n, k, flags}, {1.0f, 0.0f}, Precision::tf32);
+        list("gemm", type, {m, n, k, flags | 5 << 8}, {1.0f, 0.0f});
+        list("gemm", type, {m, n, k, flags | 2 << 8}, {-0.5f, 1.5f});
       }
+    list("gemm", type, {512, 512, 64, gemm_flags(false, true, 32)}, {0.125f, 0.0f});  // scores of attention: verified
     for (const std::int64_t n : {1, 257, 16385, 1'000'003}) {
       using enum ChainOp;
       list("chain", type, {n, chain_ops({mul, add, abs, clamp})}, {1.5f, 0.5f, 0.0f, 2.0f});
@@ -95,21 +99,17 @@ Step step_of(const Case& test) {
   std::vector<Operand> operands;
   for (std::size_t i = 0; i < modes.size(); ++i) {
     const auto count = static_cast<std::uint64_t>(extents[i]);
-    const bool is_index = i == 1 && (test.kernel == "gather" || test.kernel == "scatter");
-    if (is_index) {
+    const ElementType type = body.type_of(test.shape, i);
+    const bool is_square = test.kernel == "adam" && i == 3;  // no data can make it negative
+    if (modes[i] == 'w') {
+      operands.push_back({builder.output(type, count)});
+    } else if (type == ElementType::i32) {
       operands.push_back({builder.indices(count)});
-    } else if (test.shape.type == ElementType::i32) {
-      operands.push_back({modes[i] == 'w' ? builder.output(ElementType::i32, count) : builder.indices(count)});
     } else {
-      operands.push_back({modes[i] == 'w' ? builder.output(test.shape.type, count)
-                                          : builder.uniform(test.shape.type, count, 2.0f, 0.25f)});
+      operands.push_back({builder.uniform(type, count, 2.0f, is_square ? 2.25f : 0.25f)});
     }
   }
-  const auto launch = [&](auto... each) { builder.launch(test.kernel, {}, test.shape, {each...}); };
-  if (operands.size() == 1) launch(operands[0]);
-  if (operands.size() == 2) launch(operands[0], operands[1]);
-  if (operands.size() == 3) launch(operands[0], operands[1], operands[2]);
-  if (operands.size() == 4) launch(operands[0], operands[1], operands[2], operands[3]);
+  builder.launch(test.kernel, {}, test.shape, operands);
   return std::move(builder).seal(1);
 }
 

@@ -9,6 +9,7 @@
 #include "device/allocation_count.h"
 #include "device/fake_gpu.h"
 #include "device/gpu_cases.h"
+#include "kernel/gemm.h"
 
 namespace weir {
 namespace {
@@ -79,6 +80,16 @@ TEST_F(Gpu, gemm_runs_on_its_stream) {
   const Step step = std::move(builder).seal(3);
   for (const char* submit : {"inline", "threads:3", "graph"})
     EXPECT_TRUE(run(*device, step, natural(step), {submit, false, 2}) == reference(step, 1)) << submit;
+}
+
+TEST_F(Gpu, gemm_runs_all_of_a_batch) {
+  const auto device = open();
+  StepBuilder builder(1);
+  const BufferId a = builder.uniform(ElementType::f32, 3 * 30), b = builder.uniform(ElementType::f32, 3 * 42);
+  const BufferId c = builder.output(ElementType::f32, 3 * 35);
+  builder.launch("gemm", {}, {.dims = {5, 7, 6, gemm_flags(true, false, 3)}, .scalars = {1, 0}}, {{a}, {b}, {c}});
+  const Step step = std::move(builder).seal(1);
+  EXPECT_TRUE(run(*device, step, natural(step), {}) == reference(step, 1));
 }
 
 TEST_F(Gpu, says_what_a_missing_library_is_needed_for) {

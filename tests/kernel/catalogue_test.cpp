@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "kernel/chain.h"
+#include "kernel/gemm.h"
 #include "kernel/launch.h"
 
 namespace weir {
@@ -37,6 +38,9 @@ std::vector<Entry> entries() {
       for (std::int64_t flags = 0; flags < 4; ++flags) {
         list("gemm", type, {m, n, k, flags}, {1.0f, 0.0f}, {m * k, k * n, m * n});
         list("gemm", type, {m, n, k, flags}, {-0.5f, 1.5f}, {m * k, k * n, m * n});
+        if (m * n * k > 100'000'000) continue;
+        list("gemm", type, {m, n, k, flags | 3 << 8}, {-0.5f, 0.0f}, {3 * m * k, 3 * k * n, 3 * m * n});
+        list("gemm", type, {m, n, k, flags | 2 << 8}, {-0.5f, 1.5f}, {2 * m * k, 2 * k * n, 2 * m * n});
       }
     for (const std::int64_t n : {1, 255, 256, 257, 1023, 16384, 16385, 50001}) {
       using enum ChainOp;
@@ -103,21 +107,22 @@ TEST(Catalogue, PlantedErrorsShow) {
     Launch ours(theirs);
     theirs.body().reference(theirs.call());
     ours.run(seed);
-    const std::size_t out = ours.output();
     const double tolerance = ours.body().tolerance(entry.shape);
     ASSERT_LT(tolerance, 0.05);
+    ASSERT_FALSE(ours.outputs().empty());
 
-    const std::size_t element = random_bits(5, seed++) % ours.count(out);
-    const double right = ours.get(out, element);
-    double squares = 0;
-    for (std::size_t e = 0; e < ours.count(out); ++e) squares += std::pow(theirs.get(out, e), 2);
-    const double scale = std::max(std::fabs(right), std::sqrt(squares / static_cast<double>(ours.count(out))));
-    ours.set(out, element,
-             entry.shape.type == ElementType::i32 ? right + 1 : right + std::max(3 * tolerance, 0.02) * scale + 1e-6);
-    EXPECT_GT(ours.error_against(theirs), tolerance);
-    if (entry.shape.type != ElementType::i32) {
-      ours.set(out, element, std::nan(""));
-      EXPECT_GT(ours.error_against(theirs), tolerance);
+    for (const std::size_t out : ours.outputs()) {
+      const bool is_integer = ours.body().type_of(entry.shape, out) == ElementType::i32;
+      const std::size_t element = random_bits(5, seed++) % ours.count(out);
+      const double right = ours.get(out, element);
+      const double scale = std::max(std::fabs(right), theirs.rms(out));
+      ours.set(out, element, is_integer ? right + 1 : right + std::max(3 * tolerance, 0.02) * scale + 1e-6);
+      EXPECT_GT(ours.error_against(theirs), tolerance) << out;
+      if (!is_integer) {
+        ours.set(out, element, std::nan(""));
+        EXPECT_GT(ours.error_against(theirs), tolerance) << out;
+      }
+      ours.set(out, element, right);
     }
 
     // A block that never ran leaves poison behind. Scatter and beta != 0 keep old values, which differ too.
@@ -127,7 +132,10 @@ TEST(Catalogue, PlantedErrorsShow) {
     partial.run(seed, skipped);
     Launch whole(untouched);
     whole.run(seed);
-    const bool writes_something = std::memcmp(whole.bytes(out), untouched.bytes(out), whole.size_bytes(out)) != 0;
+    bool writes_something = false;
+    for (const std::size_t out : whole.outputs())
+      writes_something =
+          writes_something || std::memcmp(whole.bytes(out), untouched.bytes(out), whole.size_bytes(out)) != 0;
     if (blocks == 1 ? writes_something : entry.kernel != "scatter") {
       EXPECT_GT(partial.error_against(theirs), tolerance);
     }
@@ -213,6 +221,10 @@ TEST(Catalogue, Cost) {
   const Cost gemm = kernel(kernel_named("gemm")).cost({.type = ElementType::f16, .dims = {2, 3, 5}, .scalars = {1, 0}});
   EXPECT_EQ(gemm.flop, 60);
   EXPECT_EQ(gemm.bytes, 2 * (10 + 15 + 6));
+  const Cost batch =
+      kernel(kernel_named("gemm")).cost({.type = ElementType::f16, .dims = {2, 3, 5, gemm_flags(true, false, 7)}});
+  EXPECT_EQ(batch.flop, 7 * gemm.flop);
+  EXPECT_EQ(batch.bytes, 7 * gemm.bytes);
   const Cost chain = kernel(kernel_named("chain")).cost({.dims = {100, chain_ops({ChainOp::mul, ChainOp::abs})}});
   EXPECT_EQ(chain.flop, 200);
   EXPECT_EQ(chain.bytes, 800);
@@ -236,6 +248,32 @@ TEST(Catalogue, Names) {
   }
 }
 
+TEST(Gemm, Packing) {
+  static_assert(gemm_flags(true, false, 5) == (1 | 5 << 8));
+  static_assert(gemm_flags(false, true) == (2 | 1 << 8));
+  for (const std::int64_t flags : {std::int64_t{2}, gemm_flags(false, true)}) {
+    EXPECT_EQ(gemm_batch({.dims = {1, 1, 1, flags}}), 1);
+    EXPECT_FALSE(transposes_a({.dims = {1, 1, 1, flags}}));
+    EXPECT_TRUE(transposes_b({.dims = {1, 1, 1, flags}}));
+  }
+}
+
+// A batch is what its products are one by one.
+TEST(Gemm, BatchIsManyProducts) {
+  const KernelShape shape{.dims = {150, 70, 33, gemm_flags(false, true, 4)}, .scalars = {2, 0.5f}};
+  Launch batch("gemm", shape), apart(batch);
+  EXPECT_EQ(batch.body().blocks(shape), 4 * 2u);
+  batch.run(1);
+  KernelCall one = apart.call();
+  one.shape.dims[3] = 2;
+  for (std::size_t i = 0; i < 4; ++i) {
+    for (std::size_t operand = 0; operand < 3; ++operand)
+      one.operands[operand] = apart.bytes(operand) + i * apart.size_bytes(operand) / 4;
+    for (std::uint32_t block = 0; block < 2; ++block) apart.body().run_block(one, block);
+  }
+  EXPECT_EQ(std::memcmp(batch.bytes(2), apart.bytes(2), batch.size_bytes(2)), 0);
+}
+
 TEST(Catalogue, ChainPacking) {
   using enum ChainOp;
   static_assert(chain_ops({mul, add, abs, clamp}) == 0x04030201);
@@ -247,9 +285,11 @@ TEST(Catalogue, ChainPacking) {
 // Products too large for plain loops take another way through the reference.
 TEST(Gemm, LargeReference) {
   for (const ElementType type : kFloats)
-    for (const std::int64_t flags : {0, 3}) {
-      const KernelShape shape{
-          .type = type, .precision = precision_of(type), .dims = {513, 517, 521, flags}, .scalars = {0.5f, 0.25f}};
+    for (const std::int64_t flags : {std::int64_t{0}, gemm_flags(true, true, 2)}) {
+      const KernelShape shape{.type = type,
+                              .precision = precision_of(type),
+                              .dims = {flags == 0 ? 513 : 300, 517, 521, flags},
+                              .scalars = {0.5f, 0.25f}};
       Launch ours("gemm", shape);
       Launch theirs(ours);
       ours.run(1);
@@ -296,6 +336,24 @@ TEST_P(GemmVerify, RejectsOneWrongElement) {
     launch.set(2, element, right);
   }
   EXPECT_TRUE(accepts(launch));
+}
+
+TEST_P(GemmVerify, LooksAtEveryProductOfABatch) {
+  const auto [type, flags] = GetParam();
+  Launch launch(
+      "gemm",
+      {.type = type, .precision = precision_of(type), .dims = {40, 130, 30, flags | 5 << 8}, .scalars = {0.5f, 0.0f}});
+  launch.run(1);
+  EXPECT_TRUE(accepts(launch));
+  for (std::size_t product = 0; product < 5; ++product) {
+    const std::size_t element = product * 40 * 130 + 1234;
+    const double right = launch.get(2, element);
+    launch.set(2, element, right + launch.rms(2));
+    const Verification found = launch.body().verify(launch.call());
+    EXPECT_GT(found.error, found.tolerance) << product;
+    EXPECT_EQ(found.element / (40 * 130), product);
+    launch.set(2, element, right);
+  }
 }
 
 TEST_P(GemmVerify, RejectsTransposedInputs) {

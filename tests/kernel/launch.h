@@ -2,12 +2,14 @@
 // sanitizer sees a body that goes past them.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,11 +18,6 @@
 #include "kernel/random.h"
 
 namespace weir {
-
-inline ElementType operand_type(std::string_view kernel, const KernelShape& shape, std::size_t index) {
-  if ((kernel == "gather" || kernel == "scatter") && index == 1) return ElementType::i32;
-  return shape.type;
-}
 
 inline double value_at(const void* data, ElementType type, std::size_t index) {
   if (type == ElementType::i32) return static_cast<const std::int32_t*>(data)[index];
@@ -42,10 +39,11 @@ class Launch {
     const std::string_view modes = kernel_->operands(shape);
     for (std::size_t i = 0; i < modes.size(); ++i) {
       counts_.push_back(static_cast<std::size_t>(extents[i]));
-      types_.push_back(operand_type(name, shape, i));
+      types_.push_back(kernel_->type_of(shape, i));
       storage_.push_back(std::make_unique<std::byte[]>(size_bytes(i)));
       call_.operands[i] = storage_.back().get();
       fill(i, modes[i] == 'w');
+      if (modes[i] != 'r') outputs_.push_back(i);
     }
   }
   Launch(const Launch& other) : Launch(other.kernel_->name, other.call_.shape) {
@@ -57,7 +55,7 @@ class Launch {
   KernelCall& call() { return call_; }
   std::size_t count(std::size_t i) const { return counts_[i]; }
   std::size_t size_bytes(std::size_t i) const { return counts_[i] * size_of(types_[i]); }
-  std::size_t output() const { return storage_.size() - 1; }
+  std::span<const std::size_t> outputs() const { return outputs_; }  // every operand that a body writes
   double get(std::size_t i, std::size_t index) const { return value_at(storage_[i].get(), types_[i], index); }
   void set(std::size_t i, std::size_t index, double value) { set_value(storage_[i].get(), types_[i], index, value); }
   std::byte* bytes(std::size_t i) { return storage_[i].get(); }
@@ -72,12 +70,15 @@ class Launch {
       if (block != skipped) kernel_->run_block(call_, block);
   }
 
-  // Largest |ours - theirs| / max(|theirs|, rms of theirs) over the output: what `tolerance` is about.
+  // Largest |ours - theirs| / max(|theirs|, rms of theirs) over each output: what `tolerance` is about.
   double error_against(const Launch& reference) const {
-    const std::size_t i = output();
-    double squares = 0, worst = 0;
-    for (std::size_t e = 0; e < counts_[i]; ++e) squares += std::pow(reference.get(i, e), 2);
-    const double rms = std::sqrt(squares / static_cast<double>(counts_[i]));
+    double worst = 0;
+    for (const std::size_t i : outputs_) worst = std::max(worst, error_against(reference, i));
+    return worst;
+  }
+  double error_against(const Launch& reference, std::size_t i) const {
+    const double rms = reference.rms(i);
+    double worst = 0;
     for (std::size_t e = 0; e < counts_[i]; ++e) {
       const double ours = get(i, e), theirs = reference.get(i, e);
       if (ours == theirs) continue;
@@ -86,17 +87,26 @@ class Launch {
     }
     return worst;
   }
+  double rms(std::size_t i) const {
+    double squares = 0;
+    for (std::size_t e = 0; e < counts_[i]; ++e) squares += std::pow(get(i, e), 2);
+    return std::sqrt(squares / static_cast<double>(counts_[i]));
+  }
 
  private:
   void fill(std::size_t i, bool is_output) {
+    const bool is_index = i == 1 && (kernel_->name == "gather" || kernel_->name == "scatter");
+    if (is_index) return permute(i);
+    const double poison = types_[i] == ElementType::i32 ? -1 : std::nan("");
+    const float scale = types_[i] == ElementType::i32 ? 1000.0f : 2.0f;
     for (std::size_t e = 0; e < counts_[i]; ++e) {
-      if (types_[i] == ElementType::i32 && i == 1) continue;
-      set(i, e,
-          is_output ? (types_[i] == ElementType::i32 ? -1 : std::nan("")) : random_uniform(17 + i, e, 2.0f, 0.25f));
+      double value = is_output ? poison : random_uniform(17 + i, e, scale, 0.25f);
+      if (is_square(i)) value = std::fabs(value);
+      set(i, e, value);
     }
-    if (operand_type(kernel_->name, call_.shape, i) == ElementType::i32 && i == 1 && kernel_->name != "copy")
-      permute(i);
   }
+  // Operands that no data can make negative.
+  bool is_square(std::size_t i) const { return kernel_->name == "adam" && i == 3; }
   // Distinct indices, some of them outside on either side.
   void permute(std::size_t i) {
     const auto rows = static_cast<std::uint32_t>(call_.shape.dims[2]);
@@ -113,6 +123,7 @@ class Launch {
   KernelCall call_;
   std::vector<std::size_t> counts_;
   std::vector<ElementType> types_;
+  std::vector<std::size_t> outputs_;
   std::vector<std::unique_ptr<std::byte[]>> storage_;
 };
 

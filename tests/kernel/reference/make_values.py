@@ -57,8 +57,8 @@ def array(bits):
 cases = []
 
 
-def case(kernel, kind, dims, scalars, operands, result):
-    """operands: one list of bits each, in order; the written one holds what it holds before. result: bits after."""
+def case(kernel, kind, dims, scalars, operands, *results):
+    """operands: one list of bits each, in order; written ones hold what they hold before. results: their bits after."""
     while len(dims) < 4:
         dims = dims + [0]
     while len(scalars) < 4:
@@ -67,7 +67,8 @@ def case(kernel, kind, dims, scalars, operands, result):
     # As hexadecimal floats: every float exactly.
     scalars = ", ".join(float(np.float32(s)).hex() + "f" for s in scalars)
     operands = ",\n      ".join(array(o) for o in operands)
-    cases.append(f'    {{"{kernel}", ElementType::{kind}, {{{dims}}}, {{{scalars}}},\n     {{{operands}}},\n     {array(result)}}},')
+    results = ",\n      ".join(array(r) for r in results)
+    cases.append(f'    {{"{kernel}", ElementType::{kind}, {{{dims}}}, {{{scalars}}},\n     {{{operands}}},\n     {{{results}}}}},')
 
 
 def uniform(*shape, scale=2.0):
@@ -83,6 +84,11 @@ for kind in ("f32", "f16", "bf16"):
         product = np.einsum("mk,kn->mn", a.T if flags & 1 else a, b.T if flags & 2 else b)
         result = alpha * product + beta * c
         case("gemm", kind, [m, n, k, flags], [alpha, beta], [a_bits, b_bits, c_bits], rounded(result, kind)[0])
+
+    batch_a_bits, batch_a = rounded(uniform(2, 4, 3), kind)
+    batch_b_bits, batch_b = rounded(uniform(2, 5, 4), kind)
+    case("gemm", kind, [3, 5, 4, 3 | 2 << 8], [1.0, 0.0], [batch_a_bits, batch_b_bits, [0] * 30],
+         rounded(np.einsum("bkm,bnk->bmn", batch_a, batch_b), kind)[0])
 
     blank = lambda count: [0] * count
     x_bits, x = rounded(uniform(11), kind)
@@ -172,7 +178,7 @@ struct Case {
   std::array<std::int64_t, kMaxDims> dims;
   std::array<float, kMaxScalars> scalars;
   std::vector<std::vector<std::uint32_t>> operands;  // before the launch
-  std::vector<std::uint32_t> result;                 // of the last operand, after it
+  std::vector<std::vector<std::uint32_t>> results;   // of those that it writes, after it
 };
 inline const Case kCases[] = {""")
 print("\n".join(cases))
