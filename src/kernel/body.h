@@ -107,13 +107,13 @@ inline constexpr unsigned kThreads = 256;
 constexpr unsigned grid_of(std::int64_t blocks) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(blocks, 1, std::numeric_limits<std::int32_t>::max()));
 }
-// Element-wise kernels over dims[0] elements: one per thread while that is about what a GPU holds, then 16 bytes each.
+// Element-wise kernels: one element per thread while that is about what a GPU holds, then 16 bytes each.
 inline constexpr std::int64_t kOnePerThread = 256 * 1024;
-constexpr Geometry element_geometry(const KernelShape& shape) {
-  const std::int64_t count = shape.dims[0];
-  const auto per_thread = count <= kOnePerThread ? 1 : static_cast<std::int64_t>(16 / size_of(shape.type));
+constexpr Geometry element_geometry(std::int64_t count, ElementType type) {
+  const auto per_thread = count <= kOnePerThread ? 1 : static_cast<std::int64_t>(16 / size_of(type));
   return {grid_of(divide_up(count, per_thread * kThreads)), kThreads};
 }
+constexpr Geometry element_geometry(const KernelShape& shape) { return element_geometry(shape.dims[0], shape.type); }
 // Kernels over indexed rows: threads side by side along a row, several rows per block where rows are short.
 constexpr Geometry indexed_geometry(std::int64_t rows, std::int64_t width) {
   std::int64_t lanes = 1;

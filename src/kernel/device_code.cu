@@ -1,15 +1,23 @@
 // Every kernel of the catalogue for every element type, as functions that a driver finds by name:
 // weir_<kernel>_<type>. The bodies are in the .cuh files; gemm is the vendor library's.
+#include "kernel/adam.cuh"
+#include "kernel/add.cuh"
 #include "kernel/chain.cuh"
 #include "kernel/copy.cuh"
 #include "kernel/fill.cuh"
 #include "kernel/gather.cuh"
 #include "kernel/gelu.cuh"
+#include "kernel/gelu_backward.cuh"
 #include "kernel/layer_norm.cuh"
+#include "kernel/layer_norm_backward.cuh"
+#include "kernel/layer_norm_grad.cuh"
 #include "kernel/reduce.cuh"
 #include "kernel/scatter.cuh"
 #include "kernel/softmax.cuh"
+#include "kernel/softmax_backward.cuh"
 #include "kernel/spin.cuh"
+#include "kernel/sum_rows.cuh"
+#include "kernel/transpose.cuh"
 
 // The bound on threads is what body.h's geometries ask for.
 #define WEIR_KERNEL(kernel, name, type, threads)                                                                \
@@ -46,5 +54,13 @@ WEIR_ANY_KERNEL(gather, 256)
 WEIR_ANY_KERNEL(scatter, 256)
 WEIR_ANY_KERNEL(copy, 256)
 WEIR_ANY_KERNEL(fill, 256)
+WEIR_FLOAT_KERNEL(add, 256)
+WEIR_FLOAT_KERNEL(sum_rows, 256)
+WEIR_ANY_KERNEL(transpose, 256)
+WEIR_FLOAT_KERNEL(softmax_backward, 1024)
+WEIR_FLOAT_KERNEL(gelu_backward, 256)
+WEIR_FLOAT_KERNEL(layer_norm_backward, 1024)
+WEIR_FLOAT_KERNEL(layer_norm_grad, 1024)
+WEIR_FLOAT_KERNEL(adam, 256)
 
 extern "C" __global__ void __launch_bounds__(32) weir_spin_f32(const weir::KernelArguments a) { weir::device::spin(a); }

@@ -53,6 +53,34 @@ __device__ inline void map_floats(const T* in, T* out, long long count, Function
   });
 }
 
+// 64-bit division takes a GPU some 70 instructions, 32-bit a third of that. Neither may be negative.
+__device__ inline long long divide(long long a, long long b) {
+  return ((a | b) >> 32) == 0 ? static_cast<unsigned>(a) / static_cast<unsigned>(b) : a / b;
+}
+
+template <int N, class T, class Function>
+__device__ inline void zip_run(const T* a, const T* b, T* out, Function function) {
+  const Run<T, N> x = run_at<N>(a, 0), y = run_at<N>(b, 0);
+  Run<T, N> result;
+#pragma unroll
+  for (int e = 0; e < N; ++e) store(result.elements + e, function(load(x.elements + e), load(y.elements + e)));
+  run_at<N>(out, 0) = result;
+}
+// out = function(a, b) element by element, with one rounding; b starts again after every `period` elements.
+template <class T, class Function>
+__device__ inline void zip_floats(const T* a, const T* b, T* out, long long count, long long period,
+                                  Function function) {
+  const long long first = global_thread(), stride = global_threads();
+  constexpr int kWide = 16 / sizeof(T);
+  const bool is_wide = count > stride && is_aligned<kWide>(a) && is_aligned<kWide>(b) && is_aligned<kWide>(out) &&
+                       (period == count || period % kWide == 0);
+  const long long wide = is_wide ? count / kWide * kWide : 0;
+  const auto within = [=](long long i) { return period == count ? i : i - divide(i, period) * period; };
+  for (long long i = first * kWide; i < wide; i += stride * kWide)
+    zip_run<kWide>(a + i, b + within(i), out + i, function);
+  for (long long i = wide + first; i < count; i += stride) zip_run<1>(a + i, b + within(i), out + i, function);
+}
+
 // Calls function(column, run) for a row that the block shares, four elements at a time where it is aligned.
 template <class T, class Function>
 __device__ inline void over_row(const T* row, long long columns, bool is_wide, Function function) {
@@ -78,6 +106,41 @@ __device__ inline void map_row(const T* in, T* out, long long columns, Function 
     for (int e = 0; e < kCount; ++e) store(run.elements + e, function(column + e, load(run.elements + e)));
     run_at<kCount>(out + column, 0) = run;
   });
+}
+
+// The same with two rows: function(column, x, y).
+template <class T, class Function>
+__device__ inline void read_rows(const T* a, const T* b, long long columns, Function function) {
+  over_row(a, columns, is_aligned<4>(a) && is_aligned<4>(b), [&](long long column, auto run) {
+    constexpr int kCount = sizeof(run.elements) / sizeof(T);
+    const auto other = run_at<kCount>(b + column, 0);
+#pragma unroll
+    for (int e = 0; e < kCount; ++e) function(column + e, load(run.elements + e), load(other.elements + e));
+  });
+}
+template <class T, class Function>
+__device__ inline void zip_rows(const T* a, const T* b, T* out, long long columns, Function function) {
+  const bool is_wide = is_aligned<4>(a) && is_aligned<4>(b) && is_aligned<4>(out);
+  over_row(a, columns, is_wide, [&](long long column, auto run) {
+    constexpr int kCount = sizeof(run.elements) / sizeof(T);
+    const auto other = run_at<kCount>(b + column, 0);
+#pragma unroll
+    for (int e = 0; e < kCount; ++e)
+      store(run.elements + e, function(column + e, load(run.elements + e), load(other.elements + e)));
+    run_at<kCount>(out + column, 0) = run;
+  });
+}
+// Zeros in the columns from `begin` on.
+template <class T>
+__device__ inline void clear_row(T* out, long long begin, long long columns) {
+  const long long first_wide = is_aligned<4>(out) ? (begin + 3) / 4 * 4 : columns;
+  for (long long c = begin + threadIdx.x; c < min(first_wide, columns); c += blockDim.x) store(out + c, 0.0f);
+  Run<T, 4> zeros;
+#pragma unroll
+  for (int e = 0; e < 4; ++e) store(zeros.elements + e, 0.0f);
+  long long c = first_wide + 4 * static_cast<long long>(threadIdx.x);
+  for (; c + 4 <= columns; c += 4 * static_cast<long long>(blockDim.x)) run_at<4>(out + c, 0) = zeros;
+  for (; c < columns; ++c) store(out + c, 0.0f);
 }
 
 // Calls function(row, column) for each element of a matrix: threads lie side by side along a row, and where rows are

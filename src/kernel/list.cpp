@@ -11,23 +11,34 @@
 namespace weir {
 namespace catalogue {
 
-Kernel chain(), copy(), fill(), gather(), gelu(), gemm(), layer_norm(), reduce(), scatter(), softmax(), spin();
+Kernel adam(), add(), chain(), copy(), fill(), gather(), gelu(), gelu_backward(), gemm(), graph_break(), layer_norm(),
+    layer_norm_backward(), layer_norm_grad(), reduce(), scatter(), softmax(), softmax_backward(), spin(), sum_rows(),
+    transpose();
 
 }  // namespace catalogue
 
 std::span<const Kernel> kernels() {
   static const Kernel kKernels[] = {
-      catalogue::gemm(),        //
-      catalogue::chain(),       //
-      catalogue::softmax(),     //
-      catalogue::layer_norm(),  //
-      catalogue::gelu(),        //
-      catalogue::reduce(),      //
-      catalogue::gather(),      //
-      catalogue::scatter(),     //
-      catalogue::copy(),        //
-      catalogue::fill(),        //
-      catalogue::spin(),        //
+      catalogue::gemm(),                 //
+      catalogue::chain(),                //
+      catalogue::softmax(),              //
+      catalogue::layer_norm(),           //
+      catalogue::gelu(),                 //
+      catalogue::reduce(),               //
+      catalogue::gather(),               //
+      catalogue::scatter(),              //
+      catalogue::copy(),                 //
+      catalogue::fill(),                 //
+      catalogue::spin(),                 //
+      catalogue::add(),                  //
+      catalogue::sum_rows(),             //
+      catalogue::transpose(),            //
+      catalogue::softmax_backward(),     //
+      catalogue::gelu_backward(),        //
+      catalogue::layer_norm_backward(),  //
+      catalogue::layer_norm_grad(),      //
+      catalogue::adam(),                 //
+      catalogue::graph_break(),          //
   };
   return kKernels;
 }

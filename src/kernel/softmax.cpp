@@ -1,37 +1,56 @@
-// Softmax over the columns of each row, with the row's largest value subtracted first.
+// Softmax over the columns of each row, with the row's largest value subtracted first. Causal: row r of each square
+// sees the columns up to r, and the others become 0.
 #include "kernel/body.h"
 
 namespace weir::catalogue {
 namespace {
 
+std::int64_t visible_columns(const KernelShape& shape, std::int64_t row) {
+  const std::int64_t columns = shape.dims[1];
+  return shape.dims[2] != 0 ? row % columns + 1 : columns;
+}
+
 void run_block(const KernelCall& call, std::uint32_t block) {
-  const auto [rows, columns, unused0, unused1] = call.shape.dims;
+  const auto [rows, columns, is_causal, unused] = call.shape.dims;
   const Range range = block_range(rows, rows_per_block(columns), block);
   float* const row = scratch(columns);
   with_float_type(call.shape.type, [&]<class T>(T*) {
     for (std::int64_t r = range.begin; r < range.end; ++r) {
-      load_floats(operand<const T>(call, 0) + r * columns, row, columns);
-      const float largest = *std::max_element(row, row + columns);
-      for (std::int64_t c = 0; c < columns; ++c) row[c] = std::exp(row[c] - largest);
-      const float total = sum_of(columns, [row](std::int64_t c) { return row[c]; });
-      for (std::int64_t c = 0; c < columns; ++c) row[c] /= total;
-      store_floats(row, operand<T>(call, 1) + r * columns, columns);
+      const std::int64_t visible = visible_columns(call.shape, r);
+      T* const out = operand<T>(call, 1) + r * columns;
+      load_floats(operand<const T>(call, 0) + r * columns, row, visible);
+      const float largest = *std::max_element(row, row + visible);
+      for (std::int64_t c = 0; c < visible; ++c) row[c] = std::exp(row[c] - largest);
+      const float total = sum_of(visible, [row](std::int64_t c) { return row[c]; });
+      for (std::int64_t c = 0; c < visible; ++c) row[c] /= total;
+      store_floats(row, out, visible);
+      std::fill(out + visible, out + columns, T{});
     }
   });
 }
 
 void reference(const KernelCall& call) {
-  const auto [rows, columns, unused0, unused1] = call.shape.dims;
+  const auto [rows, columns, is_causal, unused] = call.shape.dims;
   with_float_type(call.shape.type, [&]<class T>(T*) {
     for (std::int64_t r = 0; r < rows; ++r) {
       const T* const in = operand<const T>(call, 0) + r * columns;
       T* const out = operand<T>(call, 1) + r * columns;
+      const std::int64_t last = is_causal != 0 ? r % columns : columns - 1;
       double largest = to_float(in[0]), total = 0;
-      for (std::int64_t c = 1; c < columns; ++c) largest = std::max<double>(largest, to_float(in[c]));
-      for (std::int64_t c = 0; c < columns; ++c) total += std::exp(to_float(in[c]) - largest);
-      for (std::int64_t c = 0; c < columns; ++c) out[c] = from_double<T>(std::exp(to_float(in[c]) - largest) / total);
+      for (std::int64_t c = 1; c <= last; ++c) largest = std::max<double>(largest, to_float(in[c]));
+      for (std::int64_t c = 0; c <= last; ++c) total += std::exp(to_float(in[c]) - largest);
+      for (std::int64_t c = 0; c < columns; ++c)
+        out[c] = from_double<T>(c <= last ? std::exp(to_float(in[c]) - largest) / total : 0.0);
     }
   });
+}
+
+// Elements that count: all, or the triangle of each square.
+double visible_count(const KernelShape& shape) {
+  const auto rows = static_cast<double>(shape.dims[0]), columns = static_cast<double>(shape.dims[1]);
+  if (shape.dims[2] == 0) return rows * columns;
+  const double squares = std::floor(rows / columns), left = rows - squares * columns;
+  return squares * columns * (columns + 1) / 2 + left * (left + 1) / 2;
 }
 
 }  // namespace
@@ -48,7 +67,8 @@ Kernel softmax() {
       .cost =
           [](const KernelShape& shape) {
             const double count = static_cast<double>(shape.dims[0]) * static_cast<double>(shape.dims[1]);
-            return Cost{5 * count, 2 * count * element_bytes(shape)};
+            const double visible = visible_count(shape);
+            return Cost{5 * visible, (visible + count) * element_bytes(shape)};
           },
       .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], rows_per_block(shape.dims[1])); },
       .run_block = run_block,

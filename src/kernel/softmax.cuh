@@ -12,13 +12,15 @@ __device__ inline void softmax(const KernelArguments& a) {
   for (long long row = blockIdx.x; row < a.dims[0]; row += gridDim.x) {
     const T* const in = operand<const T>(a, 0) + row * columns;
     T* const out = operand<T>(a, 1) + row * columns;
+    const long long visible = a.dims[2] != 0 ? row - divide(row, columns) * columns + 1 : columns;
     float largest = -INFINITY;
-    read_row(in, columns, [&](long long, float x) { largest = fmaxf(largest, x); });
+    read_row(in, visible, [&](long long, float x) { largest = fmaxf(largest, x); });
     largest = over_block<Larger>(largest);
     RunningSum sum;
-    read_row(in, columns, [&](long long, float x) { sum.add(expf(x - largest)); });
+    read_row(in, visible, [&](long long, float x) { sum.add(expf(x - largest)); });
     const float total = over_block<Add>(sum.value());
-    map_row(in, out, columns, [=](long long, float x) { return expf(x - largest) / total; });
+    map_row(in, out, visible, [=](long long, float x) { return expf(x - largest) / total; });
+    if (visible < columns) clear_row(out, visible, columns);
   }
 }
 

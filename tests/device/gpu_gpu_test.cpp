@@ -65,6 +65,8 @@ std::vector<Case> cases() {
       for (const ChainOp op : {mul, add, abs, clamp, relu}) list("chain", type, {n, chain_ops({op})}, {-0.5f, 0.75f});
       list("chain", type, {n, chain_ops({relu, square, square, add})}, {-0.75f});
       list("gelu", type, {n});
+      list("gelu_backward", type, {n});
+      list("adam", type, {n}, {1e-2f, 0.9f, 0.999f, 1e-8f});
     }
     for (const auto [rows, columns] :
          {std::array<std::int64_t, 2>{1, 1}, {7, 1}, {1, 1000}, {130, 257}, {3, 20011}, {4096, 33}}) {
@@ -72,7 +74,29 @@ std::vector<Case> cases() {
       list("layer_norm", type, {rows, columns}, {1e-5f});
       list("reduce", type, {rows, columns, 0});
       list("reduce", type, {rows, columns, 1});
+      list("softmax", type, {rows, columns, 1});
+      list("softmax_backward", type, {rows, columns});
+      list("layer_norm_backward", type, {rows, columns}, {1e-5f});
+      list("layer_norm_grad", type, {rows, columns});
+      list("add", type, {rows, columns, 0}, {0.75f, -1.5f});
+      list("add", type, {rows, columns, 1}, {1.0f, 1.25f});
     }
+    // Wide loads everywhere, and rows of many kinds of triangle.
+    list("softmax", type, {2 * 512, 512, 1});
+    list("softmax_backward", type, {2 * 512, 512});
+    list("layer_norm_backward", type, {512, 2048}, {1e-5f});
+    list("layer_norm_grad", type, {2048, 2048});
+    list("add", type, {1024, 2048, 1}, {1.0f, 1.0f});
+    for (const auto [groups, parts, count, stride] : {std::array<std::int64_t, 4>{1, 1, 1, 1},
+                                                      {1, 7, 1, 1},
+                                                      {2, 4, 1'000'000, 1'000'000},
+                                                      {3, 2, 20011, 20011},
+                                                      {5, 33, 130, 131},
+                                                      {1000, 4, 3, 9},
+                                                      {16, 1000, 256, 260},
+                                                      {2, 1000, 257, 260},
+                                                      {4, 5, 9, 2}})
+      list("sum_rows", type, {groups, parts, count, stride}, {0.25f});
   }
   for (const ElementType type : {ElementType::f32, ElementType::f16, ElementType::bf16, ElementType::i32}) {
     for (const auto [count, width] :
@@ -85,6 +109,15 @@ std::vector<Case> cases() {
       list("fill", type, {n, 0, 0}, {-3.7f});
       list("fill", type, {n, 1, 99}, {1000.0f, 0.1f});
     }
+    for (const auto [batch, rows, columns, width] : {std::array<std::int64_t, 4>{1, 1, 1, 1},
+                                                     {1, 300, 131, 1},
+                                                     {3, 65, 64, 1},
+                                                     {2, 1, 5, 3},
+                                                     {2, 512, 12, 64},
+                                                     {3, 7, 1, 20000},
+                                                     {1, 129, 130, 2},
+                                                     {1, 2048, 1024, 1}})
+      list("transpose", type, {batch, rows, columns, width});
   }
   list("spin", ElementType::f32, {20'000, 5});
   return all;

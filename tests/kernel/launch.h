@@ -19,6 +19,11 @@
 
 namespace weir {
 
+inline constexpr ElementType kFloats[] = {ElementType::f32, ElementType::f16, ElementType::bf16};
+constexpr Precision precision_of(ElementType type) {
+  return type == ElementType::f16 ? Precision::fp16 : type == ElementType::bf16 ? Precision::bf16 : Precision::fp32;
+}
+
 inline double value_at(const void* data, ElementType type, std::size_t index) {
   if (type == ElementType::i32) return static_cast<const std::int32_t*>(data)[index];
   return with_float_type(type, [&]<class T>(T*) -> double { return to_float(static_cast<const T*>(data)[index]); });

@@ -127,6 +127,65 @@ for kind in ("f32", "f16", "bf16"):
     after[index] = values
     case("scatter", kind, [3, 3, 5], [], [in_bits, index, table_bits], rounded(after, kind)[0])
 
+# What training adds to the above.
+for kind in ("f32", "f16", "bf16"):
+    x_bits, x = rounded(uniform(5, 4, scale=5.0), kind)
+    hidden = np.where(np.arange(4)[None, :] <= (np.arange(5) % 4)[:, None], x, -np.inf)
+    case("softmax", kind, [5, 4, 1], [], [x_bits, blank(20)], rounded(special.softmax(hidden, axis=1), kind)[0])
+
+    p_bits, p = rounded(special.softmax(uniform(3, 9), axis=1), kind)
+    dp_bits, dp = rounded(uniform(3, 9), kind)
+    case("softmax_backward", kind, [3, 9], [], [p_bits, dp_bits, blank(27)],
+         rounded(p * (dp - np.sum(p * dp, axis=1, keepdims=True)), kind)[0])
+
+    x_bits, x = rounded(np.concatenate([uniform(6, scale=6.0), [-4.0, -1.0, 0.0, 1.0, 4.0]]), kind)
+    dy_bits, dy = rounded(uniform(11), kind)
+    slope = special.ndtr(x) + x * np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
+    case("gelu_backward", kind, [11], [], [x_bits, dy_bits, blank(11)], rounded(dy * slope, kind)[0])
+
+    x_bits, x = rounded(uniform(3, 9) + 5.0, kind)
+    gamma_bits, gamma = rounded(uniform(9), kind)
+    dy_bits, dy = rounded(uniform(3, 9), kind)
+    epsilon = float(np.float32(1e-3))
+    mean = x.mean(axis=1, keepdims=True)
+    inverse = 1 / np.sqrt(x.var(axis=1, keepdims=True) + epsilon)
+    normal = (x - mean) * inverse
+    scaled = dy * gamma
+    dx = inverse * (scaled - scaled.mean(axis=1, keepdims=True) - normal * (scaled * normal).mean(axis=1, keepdims=True))
+    stats_bits, stats = rounded(np.concatenate([mean, inverse], axis=1), "f32")
+    case("layer_norm_backward", kind, [3, 9], [1e-3], [x_bits, gamma_bits, dy_bits, blank(27), blank(6)],
+         rounded(dx, kind)[0], stats_bits)
+    normal = (x - stats[:, :1]) * stats[:, 1:]
+    case("layer_norm_grad", kind, [3, 9], [], [x_bits, dy_bits, stats_bits, blank(9), blank(9)],
+         rounded((dy * normal).sum(axis=0), kind)[0], rounded(dy.sum(axis=0), kind)[0])
+
+    a_bits, a = rounded(uniform(3, 5), kind)
+    b_bits, b = rounded(uniform(3, 5), kind)
+    case("add", kind, [3, 5, 0], [0.75, -1.5], [a_bits, b_bits, blank(15)], rounded(0.75 * a - 1.5 * b, kind)[0])
+    row_bits, row = rounded(uniform(5), kind)
+    case("add", kind, [3, 5, 1], [1.0, 0.5], [a_bits, row_bits, blank(15)], rounded(a + 0.5 * row, kind)[0])
+
+    in_bits, values = rounded(uniform(2 * 3 * 5 - 1), kind)
+    padded = np.append(values, 0.0).reshape(2, 3, 5)[:, :, :4]
+    case("sum_rows", kind, [2, 3, 4, 5], [0.25], [in_bits, blank(8)], rounded(0.25 * padded.sum(axis=1), kind)[0])
+
+    g_bits, g = rounded(uniform(7), kind)
+    w_bits, w = rounded(uniform(7), "f32")
+    m_bits, m = rounded(uniform(7), "f32")
+    v_bits, v = rounded(np.abs(uniform(7)), "f32")
+    rate, beta1, beta2, epsilon = (float(np.float32(s)) for s in (0.01, 0.9, 0.999, 1e-8))
+    m = beta1 * m + (1 - beta1) * g
+    v = beta2 * v + (1 - beta2) * g * g
+    w = w - rate * m / (np.sqrt(v) + epsilon)
+    case("adam", kind, [7], [0.01, 0.9, 0.999, 1e-8], [g_bits, w_bits, m_bits, v_bits],
+         rounded(w, "f32")[0], rounded(m, "f32")[0], rounded(v, "f32")[0])
+
+for kind in ("f32", "f16", "bf16", "i32"):
+    x_bits, x = rounded(np.arange(2 * 3 * 4 * 2).reshape(2, 3, 4, 2), kind)
+    case("transpose", kind, [2, 3, 4, 2], [], [x_bits, [0] * 48], rounded(x.transpose(0, 2, 1, 3), kind)[0])
+    x_bits, _ = rounded(np.arange(5) * -7.0, kind)
+    case("graph_break", kind, [5, 100], [], [x_bits, [0] * 5], x_bits)
+
 for kind in ("f32", "f16", "bf16", "i32"):
     x_bits, _ = rounded(np.arange(-3, 4) * 1000.0, kind)
     case("copy", kind, [7], [], [x_bits, [0] * 7], x_bits)

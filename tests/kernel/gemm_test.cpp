@@ -1,0 +1,162 @@
+// Matrix products: how batches are packed, the reference's other way, and Freivalds' check that must see errors.
+#include "kernel/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include "kernel/launch.h"
+
+namespace weir {
+namespace {
+
+TEST(Gemm, Packing) {
+  static_assert(gemm_flags(true, false, 5) == (1 | 5 << 8));
+  static_assert(gemm_flags(false, true) == (2 | 1 << 8));
+  for (const std::int64_t flags : {std::int64_t{2}, gemm_flags(false, true)}) {
+    EXPECT_EQ(gemm_batch({.dims = {1, 1, 1, flags}}), 1);
+    EXPECT_FALSE(transposes_a({.dims = {1, 1, 1, flags}}));
+    EXPECT_TRUE(transposes_b({.dims = {1, 1, 1, flags}}));
+  }
+}
+
+// A batch is what its products are one by one.
+TEST(Gemm, BatchIsManyProducts) {
+  const KernelShape shape{.dims = {150, 70, 33, gemm_flags(false, true, 4)}, .scalars = {2, 0.5f}};
+  Launch batch("gemm", shape), apart(batch);
+  EXPECT_EQ(batch.body().blocks(shape), 4 * 2u);
+  batch.run(1);
+  KernelCall one = apart.call();
+  one.shape.dims[3] = 2;
+  for (std::size_t i = 0; i < 4; ++i) {
+    for (std::size_t operand = 0; operand < 3; ++operand)
+      one.operands[operand] = apart.bytes(operand) + i * apart.size_bytes(operand) / 4;
+    for (std::uint32_t block = 0; block < 2; ++block) apart.body().run_block(one, block);
+  }
+  EXPECT_EQ(std::memcmp(batch.bytes(2), apart.bytes(2), batch.size_bytes(2)), 0);
+}
+
+// Products too large for plain loops take another way through the reference.
+TEST(Gemm, LargeReference) {
+  for (const ElementType type : kFloats)
+    for (const std::int64_t flags : {std::int64_t{0}, gemm_flags(true, true, 2)}) {
+      const KernelShape shape{.type = type,
+                              .precision = precision_of(type),
+                              .dims = {flags == 0 ? 513 : 300, 517, 521, flags},
+                              .scalars = {0.5f, 0.25f}};
+      Launch ours("gemm", shape);
+      Launch theirs(ours);
+      ours.run(1);
+      theirs.body().reference(theirs.call());
+      EXPECT_LE(ours.error_against(theirs), ours.body().tolerance(shape));
+    }
+}
+
+class GemmVerify : public testing::TestWithParam<std::tuple<ElementType, std::int64_t>> {
+ protected:
+  static Launch product(std::int64_t m, std::int64_t n, std::int64_t k) {
+    const auto [type, flags] = GetParam();
+    Launch launch("gemm",
+                  {.type = type, .precision = precision_of(type), .dims = {m, n, k, flags}, .scalars = {0.5f, 0.0f}});
+    launch.run(1);
+    return launch;
+  }
+  static bool accepts(Launch& launch) {
+    const Verification result = launch.body().verify(launch.call());
+    return result.error <= result.tolerance;
+  }
+};
+
+TEST_P(GemmVerify, AcceptsRightResults) {
+  for (const auto [m, n, k] :
+       {std::array<std::int64_t, 3>{1, 1, 1}, {1, 2, 1}, {3, 2, 300}, {200, 1, 50}, {130, 700, 90}, {300, 257, 600}}) {
+    Launch launch = product(m, n, k);
+    EXPECT_TRUE(accepts(launch)) << m << ' ' << n << ' ' << k << ' ' << launch.body().verify(launch.call()).error;
+  }
+}
+
+TEST_P(GemmVerify, RejectsOneWrongElement) {
+  Launch launch = product(200, 600, 100);
+  double squares = 0;
+  for (std::size_t e = 0; e < launch.count(2); ++e) squares += std::pow(launch.get(2, e), 2);
+  const double rms = std::sqrt(squares / static_cast<double>(launch.count(2)));
+  for (unsigned trial = 0; trial < 20; ++trial) {
+    const std::size_t element = random_bits(11, trial) % launch.count(2);
+    const double right = launch.get(2, element);
+    launch.set(2, element, right + rms);
+    EXPECT_FALSE(accepts(launch)) << element;
+    launch.set(2, element, std::nan(""));
+    EXPECT_FALSE(accepts(launch)) << element;
+    launch.set(2, element, right);
+  }
+  EXPECT_TRUE(accepts(launch));
+}
+
+TEST_P(GemmVerify, LooksAtEveryProductOfABatch) {
+  const auto [type, flags] = GetParam();
+  Launch launch(
+      "gemm",
+      {.type = type, .precision = precision_of(type), .dims = {40, 130, 30, flags | 5 << 8}, .scalars = {0.5f, 0.0f}});
+  launch.run(1);
+  EXPECT_TRUE(accepts(launch));
+  for (std::size_t product = 0; product < 5; ++product) {
+    const std::size_t element = product * 40 * 130 + 1234;
+    const double right = launch.get(2, element);
+    launch.set(2, element, right + launch.rms(2));
+    const Verification found = launch.body().verify(launch.call());
+    EXPECT_GT(found.error, found.tolerance) << product;
+    EXPECT_EQ(found.element / (40 * 130), product);
+    launch.set(2, element, right);
+  }
+}
+
+TEST_P(GemmVerify, RejectsTransposedInputs) {
+  for (const std::int64_t mistake : {1, 2}) {
+    Launch launch = product(128, 128, 128);
+    launch.call().shape.dims[3] ^= mistake;
+    EXPECT_FALSE(accepts(launch));
+  }
+}
+
+TEST_P(GemmVerify, RejectsZerosAndSwappedRows) {
+  Launch launch = product(64, 300, 65);
+  for (std::size_t c = 0; c < 300; ++c) {
+    const double first = launch.get(2, c);
+    launch.set(2, c, launch.get(2, 300 + c));
+    launch.set(2, 300 + c, first);
+  }
+  EXPECT_FALSE(accepts(launch));
+  for (std::size_t e = 0; e < launch.count(2); ++e) launch.set(2, e, 0);
+  EXPECT_FALSE(accepts(launch));
+  for (std::size_t e = 0; e < launch.count(2); ++e) launch.set(2, e, HUGE_VAL);
+  EXPECT_FALSE(accepts(launch));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GemmVerify, testing::Combine(testing::ValuesIn(kFloats), testing::Values(0, 1, 2, 3)));
+
+TEST(Gemm, VerifyAllowsTf32) {
+  KernelShape shape{.precision = Precision::tf32, .dims = {100, 300, 200}, .scalars = {1, 0}};
+  Launch launch("gemm", shape);
+  Launch exact(launch);
+  // What a matrix unit does to its factors: 13 bits cut off.
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}})
+    for (std::size_t e = 0; e < launch.count(i); ++e) {
+      const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(launch.get(i, e)));
+      launch.set(i, e, std::bit_cast<float>(bits & ~0x1fffu));
+    }
+  launch.run(1);
+  std::memcpy(exact.bytes(2), launch.bytes(2), launch.size_bytes(2));
+  const Verification as_tf32 = exact.body().verify(exact.call());
+  EXPECT_LE(as_tf32.error, as_tf32.tolerance);
+  exact.call().shape.precision = Precision::fp32;
+  const Verification as_fp32 = exact.body().verify(exact.call());
+  EXPECT_GT(as_fp32.error, as_fp32.tolerance);
+}
+
+TEST(Gemm, VerifyDeclinesBeta) {
+  Launch launch("gemm", {.dims = {4, 4, 4}, .scalars = {1, 1}});
+  launch.run(1);
+  const Verification result = launch.body().verify(launch.call());
+  EXPECT_FALSE(result.error <= result.tolerance);
+}
+
+}  // namespace
+}  // namespace weir
