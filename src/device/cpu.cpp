@@ -1,6 +1,6 @@
 // The cpu device: a software GPU with real threads. Streams share hardware queues that block at their heads, kernels
-// run as blocks by priority, copies run on an engine of their own. Device and session only: the hardware is in
-// cpu_workers.h.
+// run as blocks by priority, copies, host functions and collectives run on engines of their own. Device and session
+// only: the hardware is in cpu_workers.h.
 #include <cblas.h>
 #include <fmt/format.h>
 
@@ -14,6 +14,7 @@
 #include "device/cpu_seams.h"
 #include "device/cpu_step.h"
 #include "device/cpu_workers.h"
+#include "rank/communicator.h"
 
 namespace weir::cpu {
 namespace {
@@ -21,8 +22,8 @@ namespace {
 // One call of submit(): turns hops into packets.
 class PacketWriter {
  public:
-  PacketWriter(Engine& engine, PreparedStep& step, std::uint32_t iteration, bool has_copies) noexcept
-      : step_(step), iteration_(iteration), has_copies_(has_copies), door_(engine) {}
+  PacketWriter(Engine& engine, PreparedStep& step, std::uint32_t iteration) noexcept
+      : step_(step), iteration_(iteration), door_(engine) {}
   PacketWriter(const PacketWriter&) = delete;
   PacketWriter& operator=(const PacketWriter&) = delete;
   ~PacketWriter() {
@@ -33,42 +34,45 @@ class PacketWriter {
 
   void launch(CommandId command, StreamId stream) noexcept {
     step_.times.submitted(command, iteration_);
-    push(PacketKind::launch, command, iteration_, stream, step_.is_copy[command] != 0);
+    push(PacketKind::launch, command, iteration_, stream, wakes(step_.unit_of[command]));
   }
   void record(EventId event, StreamId stream) noexcept {
     // One stream records an event, so one thread writes here.
     auto& submitted = step_.events[event].submitted;
     const std::uint32_t instance = submitted.load(std::memory_order_relaxed) + 1;
-    push(PacketKind::record, event, instance, stream, has_copies_);  // a copy may wait for it, and workers be busy
+    push(PacketKind::record, event, instance, stream, step_.woken);  // a copy may wait for it, and workers be busy
     submitted.store(instance, std::memory_order_release);            // pairs with the acquire in wait()
   }
   void wait(EventId event, StreamId stream) noexcept {
     const std::uint32_t instance =
         step_.events[event].submitted.load(std::memory_order_acquire);  // pairs with record()
-    if (instance != 0) push(PacketKind::wait, event, instance, stream, false);
+    if (instance != 0) push(PacketKind::wait, event, instance, stream, 0);
   }
   // Iterations are timed by the commands themselves.
   void mark_first(StreamId) noexcept {}
   void mark_last(StreamId) noexcept {}
 
  private:
-  void push(PacketKind kind, std::uint32_t subject, std::uint32_t number, StreamId stream, bool is_copy) noexcept {
+  void push(PacketKind kind, std::uint32_t subject, std::uint32_t number, StreamId stream,
+            std::uint8_t woken) noexcept {
     door_.push(step_.queue_of_stream[stream],
-               {.step = &step_, .subject = subject, .number = number, .stream = stream, .kind = kind}, is_copy);
+               {.step = &step_, .subject = subject, .number = number, .stream = stream, .kind = kind}, woken);
   }
 
   PreparedStep& step_;
   std::uint32_t iteration_;
-  bool has_copies_;
   Engine::Door door_;
 };
 
 class CpuSession final : public Session {
  public:
   CpuSession(std::shared_ptr<Engine> engine, const Step& step, const Placement& placement,
-             const SessionOptions& options, const Seams& seams)
-      : engine_(std::move(engine)), step_(step, placement, options, engine_->queue_count(), seams.kernel_of) {
-    for (const std::uint8_t is_copy : step_.is_copy) has_copies_ |= is_copy != 0;
+             const SessionOptions& options, const Seams& seams, Communicator* communicator)
+      : engine_(std::move(engine)),
+        step_(step, placement, options, engine_->queue_count(), seams.kernel_of, communicator) {
+    for (const Unit unit : step_.unit_of) engine_->staff(unit);
+    // A channel is a stream: that is where all ranks have the same order.
+    if ((step_.woken & wakes(Unit::collective)) != 0) communicator->open_channels(placement.stream_count);
   }
   ~CpuSession() override { wait_for_all(); }
 
@@ -83,11 +87,11 @@ class CpuSession final : public Session {
       return;
     }
     const std::uint32_t iteration = step_.times.begun() - 1;
-    if (step_.graph) {
+    if (!step_.graphs.empty()) {
       submit_graph(iteration);
       return;
     }
-    PacketWriter writer(*engine_, step_, iteration, has_copies_);
+    PacketWriter writer(*engine_, step_, iteration);
     walk(step_.plan, commands, writer);
   }
 
@@ -134,22 +138,24 @@ class CpuSession final : public Session {
   }
 
   void submit_graph(std::uint32_t iteration) noexcept {
-    step_.times.graph_submitted(iteration);
     Engine::Door door(*engine_);
-    door.push(engine_->graph_queue(), {.step = &step_, .number = iteration, .kind = PacketKind::graph}, has_copies_);
+    for (std::uint32_t segment = 0; segment < step_.graphs.size(); ++segment) {
+      step_.times.graph_submitted(segment, iteration);
+      door.push(engine_->graph_queue(),
+                {.step = &step_, .subject = segment, .number = iteration, .kind = PacketKind::graph}, step_.woken);
+    }
     door.ring();
-    step_.outstanding.fetch_add(1, std::memory_order_relaxed);  // as in PacketWriter
+    step_.outstanding.fetch_add(door.pushed(), std::memory_order_relaxed);  // as in PacketWriter
   }
 
   std::shared_ptr<Engine> engine_;  // outlives the device if it must
   PreparedStep step_;
-  bool has_copies_ = false;
 };
 
 class CpuDevice final : public Device {
  public:
-  CpuDevice(int queue_count, int worker_count, Seams seams)
-      : queue_count_(queue_count), worker_count_(worker_count), seams_(std::move(seams)) {}
+  CpuDevice(int queue_count, int worker_count, Seams seams, Communicator* communicator)
+      : queue_count_(queue_count), worker_count_(worker_count), seams_(std::move(seams)), communicator_(communicator) {}
 
   DeviceInfo info() const override {
     DeviceInfo info;
@@ -176,7 +182,7 @@ class CpuDevice final : public Device {
     // two workers reach 42, 98 and 101 GFLOP/s at n = 64, 256 and 512 (2 Neoverse-V1 cores, by 2026-11).
     openblas_set_num_threads(1);
     if (!engine_) engine_ = std::make_shared<Engine>(queue_count_, worker_count_);
-    return std::make_unique<CpuSession>(engine_, step, placement, options, seams_);
+    return std::make_unique<CpuSession>(engine_, step, placement, options, seams_, communicator_);
   }
 
  private:
@@ -193,6 +199,7 @@ class CpuDevice final : public Device {
   int queue_count_;
   int worker_count_;
   Seams seams_;
+  Communicator* communicator_;
   std::shared_ptr<Engine> engine_;  // made by the first prepare(), so that opening the device starts no thread
 };
 
@@ -209,7 +216,7 @@ std::unique_ptr<Device> open_cpu(const DeviceOptions& options, const Seams& seam
   if (workers == 0) workers = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   if (workers < 1 || workers > kMostWorkers)
     reject(fmt::format("device 'cpu' cannot have {} workers", workers), fmt::format("Use 1 to {}.", kMostWorkers));
-  return std::make_unique<CpuDevice>(queues, workers, seams);
+  return std::make_unique<CpuDevice>(queues, workers, seams, options.communicator);
 }
 
 }  // namespace weir::cpu

@@ -1,5 +1,5 @@
-// A step recorded as a graph and replayed on the cpu device: who must end before whom, and who is ready. Knows commands
-// and their order; never runs anything.
+// A segment of a step recorded as a graph and replayed on the cpu device: who must end before whom, and who is ready.
+// Knows commands and their order; never runs anything.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,9 @@ class Graph {
  public:
   static constexpr CommandId kNone = UINT32_MAX;
 
-  // Records by the same loop that submits eagerly: the placement's stream order and the plan's events become edges.
-  explicit Graph(const Plan& plan);
+  // Records commands [begin, end) by the same loop that submits eagerly: the placement's stream order and the plan's
+  // events become edges.
+  Graph(const Plan& plan, CommandId begin, CommandId end);
 
   // The next four are for one thread at a time, the one that drains the queue of graph launches.
   bool is_running() const noexcept { return is_running_; }
@@ -40,8 +41,9 @@ class Graph {
  private:
   void make_ready(CommandId command) noexcept;
 
+  CommandId begin_;
   std::uint32_t count_;
-  std::vector<CommandId> roots_, successors_;
+  std::vector<CommandId> roots_, successors_;  // all arrays below are by command less begin_
   std::vector<std::uint32_t> successor_begin_, predecessor_count_;
   std::unique_ptr<std::atomic<std::uint32_t>[]> missing_;  // predecessors that have not ended
   std::unique_ptr<std::atomic<CommandId>[]> ready_;        // in the order of becoming ready, each command once a launch

@@ -25,12 +25,12 @@ enum class PacketKind : std::uint8_t {
   launch,  // a kernel or a copy
   record,  // an event, when everything before it in its stream has ended
   wait,    // until an event's instance is done
-  graph,   // a whole step
+  graph,   // a segment of a step
 };
 
 struct Packet {
   PreparedStep* step = nullptr;
-  std::uint32_t subject = 0;  // command or event
+  std::uint32_t subject = 0;  // command, event or segment
   std::uint32_t number = 0;   // iteration of a launch or a graph; instance of an event
   StreamId stream = 0;
   PacketKind kind = PacketKind::launch;

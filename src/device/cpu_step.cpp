@@ -24,16 +24,22 @@ void PreparedCommand::run(std::uint32_t block) const {
 }
 
 PreparedStep::PreparedStep(const Step& step, const Placement& placement, const SessionOptions& options, int queue_count,
-                           KernelTable kernel_of)
+                           KernelTable kernel_of, Communicator* communicator)
     : step(step),
-      // A graph's launches are in order, so nothing ties one to the next but that.
-      plan(make_plan(step, placement, options.is_pipelined && options.mode == SubmitMode::eager)),
+      communicator(communicator),
+      plan(options.mode == SubmitMode::graph ? make_graph_plan(step, placement)
+                                             : make_plan(step, placement, options.is_pipelined)),
       commands(step.commands().size()),
-      is_copy(step.commands().size()),
+      unit_of(step.commands().size(), Unit::workers),
       streams(static_cast<std::size_t>(placement.stream_count)),
       events(plan.event_count),
       times(step, placement, options, queue_count) {
   if (plan.event_count >= 1u << 30) fail("more than 2^30 events");
+  const auto is_collective = [](const Command& command) { return command.kind == CommandKind::collective; };
+  const auto all = step.commands();
+  if (communicator == nullptr && std::any_of(all.begin(), all.end(), is_collective))
+    reject("device 'cpu': the step has collectives, but there are no other ranks to talk to",
+           "Start the run with --ranks.");
   for (int stream = 0; stream < placement.stream_count; ++stream)
     queue_of_stream.push_back(static_cast<std::uint8_t>(queue_of(static_cast<StreamId>(stream), queue_count)));
 
@@ -45,8 +51,18 @@ PreparedStep::PreparedStep(const Step& step, const Placement& placement, const S
       reject(fmt::format("device 'cpu' could not allocate a buffer of {}", format_bytes(size)),
              "Use a smaller --scale or smaller sizes.");
   }
-  for (CommandId id = 0; id < commands.size(); ++id) resolve(id, kernel_of);
-  if (options.mode == SubmitMode::graph) graph = std::make_unique<Graph>(plan);
+  for (CommandId id = 0; id < commands.size(); ++id) {
+    resolve(id, kernel_of);
+    unit_of[id] = commands[id].unit;
+    woken |= wakes(unit_of[id]);
+  }
+  if (options.mode == SubmitMode::graph) {
+    const auto segments = step.segments();
+    for (std::uint32_t i = 0; i + 1 < segments.size(); ++i) {
+      graphs.push_back(std::make_unique<Graph>(plan, segments[i], segments[i + 1]));
+      segment_of.resize(segments[i + 1], i);
+    }
+  }
   reset();
 }
 
@@ -57,6 +73,15 @@ void PreparedStep::resolve(CommandId id, KernelTable kernel_of) {
   const auto address = [&](const Access& access) { return bytes(access.buffer).data() + access.offset_bytes; };
   prepared.level = level_of(command.priority);
   prepared.stream = plan.hops[id].stream;
+  if (command.kind == CommandKind::collective) {
+    prepared.unit = Unit::collective;
+    prepared.collective = command.collective;
+    prepared.call.shape = command.shape;
+    prepared.from = address(accesses[0]);
+    prepared.to = address(accesses[1]);
+    prepared.size_bytes = accesses[0].size_bytes;
+    return;
+  }
   if (command.kind == CommandKind::copy) {
     prepared.from = address(accesses[0]);
     prepared.to = address(accesses[1]);
@@ -67,9 +92,10 @@ void PreparedStep::resolve(CommandId id, KernelTable kernel_of) {
                           accesses[1].offset_bytes < accesses[0].offset_bytes + accesses[0].size_bytes;
     const std::uint64_t chunks = (prepared.size_bytes + prepared.kChunkBytes - 1) / prepared.kChunkBytes;
     prepared.blocks = overlaps ? 1 : static_cast<std::uint32_t>(chunks);
-    is_copy[id] = 1;
+    prepared.unit = Unit::copy;
     return;
   }
+  if (command.kind == CommandKind::host) prepared.unit = Unit::host;
   const Kernel& body = kernel_of(command.kernel);
   prepared.run_block = body.run_block;
   prepared.blocks = body.blocks(command.shape);
@@ -96,10 +122,12 @@ void PreparedStep::reset() {
 }
 
 std::uint64_t PreparedStep::size_bytes() const noexcept {
+  std::uint64_t graph_bytes = segment_of.capacity() * sizeof(std::uint32_t);
+  for (const auto& graph : graphs) graph_bytes += graph->size_bytes();
   return sizeof(*this) + step.size_bytes(Place::device) + step.size_bytes(Place::host) + times.size_bytes() +
-         commands.capacity() * sizeof(PreparedCommand) + is_copy.capacity() + plan.hops.capacity() * sizeof(Plan::Hop) +
+         commands.capacity() * sizeof(PreparedCommand) + unit_of.capacity() + plan.hops.capacity() * sizeof(Plan::Hop) +
          plan.waits.capacity() * sizeof(EventId) + streams.capacity() * sizeof(StreamState) +
-         events.capacity() * sizeof(EventState) + (graph ? graph->size_bytes() : 0);
+         events.capacity() * sizeof(EventState) + graph_bytes;
 }
 
 }  // namespace weir::cpu

@@ -20,20 +20,30 @@ namespace weir::cpu {
 
 using KernelTable = const Kernel& (*)(KernelId);
 
-// A command without lookups. A copy has no body; its blocks are chunks.
+// Which threads run a command. Each unit has its own, so that none waits for another's cores.
+enum class Unit : std::uint8_t { workers, copy, host, collective };
+inline constexpr std::size_t kUnits = 4;
+
+// Units as bits; the workers are not in it, because they are woken by every new packet anyhow.
+constexpr std::uint8_t wakes(Unit unit) {
+  return unit == Unit::workers ? std::uint8_t{0} : static_cast<std::uint8_t>(1u << static_cast<unsigned>(unit));
+}
+
+// A command without lookups. A copy has no body; its blocks are chunks. A collective has neither: it is one block.
 struct PreparedCommand {
   static constexpr std::uint64_t kChunkBytes = 1 << 20;
 
   void (*run_block)(const KernelCall&, std::uint32_t) = nullptr;
   std::uint32_t blocks = 1;
   std::uint8_t level = 0;
+  Unit unit = Unit::workers;
   StreamId stream = 0;
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
-  std::uint64_t size_bytes = 0;
+  std::uint64_t size_bytes = 0;  // of `from`
+  CollectiveOp collective{};
   KernelCall call;
 
-  bool is_copy() const noexcept { return run_block == nullptr; }
   void run(std::uint32_t block) const;
 };
 
@@ -68,8 +78,9 @@ struct EventState {
 };
 
 struct PreparedStep {
+  // Rejects a step with collectives where there is no communicator.
   PreparedStep(const Step& step, const Placement& placement, const SessionOptions& options, int queue_count,
-               KernelTable kernel_of);
+               KernelTable kernel_of, Communicator* communicator);
 
   void reset();
   std::uint64_t size_bytes() const noexcept;
@@ -79,14 +90,17 @@ struct PreparedStep {
   }
 
   const Step& step;
+  Communicator* communicator;  // null without collectives, perhaps
   Plan plan;
   std::vector<PreparedCommand> commands;
-  std::vector<std::uint8_t> is_copy;          // by command: submitting reads this and not the wide records above
+  std::vector<Unit> unit_of;                  // by command: submitting reads this and not the wide records above
   std::vector<std::uint8_t> queue_of_stream;  // the stream map
   std::vector<StreamState> streams;
   std::vector<EventState> events;
-  std::unique_ptr<Graph> graph;
+  std::vector<std::unique_ptr<Graph>> graphs;  // by segment; none in eager mode
+  std::vector<std::uint32_t> segment_of;       // by command, for graphs
   Times times;
+  std::uint8_t woken = 0;  // wakes() of all units that this step uses
   std::atomic<bool> has_failed{false};
   std::exception_ptr failure;  // read when nothing is in flight
 

@@ -9,7 +9,8 @@ namespace weir::cpu {
 Times::Times(const Step& step, const Placement& placement, const SessionOptions& options, int queue_count)
     : command_count_(static_cast<std::uint32_t>(step.commands().size())),
       traced_iterations_(options.is_traced ? static_cast<std::uint32_t>(std::max(options.trace_iterations, 0)) : 0),
-      is_graph_(options.mode == SubmitMode::graph) {
+      segments_(step.segments()) {
+  if (options.mode == SubmitMode::graph) segment_count_ = static_cast<std::uint32_t>(segments_.size()) - 1;
   constexpr std::size_t kSpansAhead = 1 << 14;  // room that no sample has to allocate; 256 KiB, touched when used
   iterations_.reserve(kSpansAhead);
   spans_.resize(static_cast<std::size_t>(traced_iterations_) * command_count_);
@@ -20,10 +21,10 @@ Times::Times(const Step& step, const Placement& placement, const SessionOptions&
       mine.iteration = iteration;
       mine.stream = placement.stream_of[id];
       mine.role = step.commands()[id].role;
-      mine.queue = is_graph_ ? kNoQueue : queue_of(mine.stream, queue_count);
+      mine.queue = segment_count_ != 0 ? kNoQueue : queue_of(mine.stream, queue_count);
     }
   }
-  if (is_graph_) graph_submitted_ns_.assign(traced_iterations_, kNoTime);
+  graph_submitted_ns_.assign(static_cast<std::size_t>(traced_iterations_) * segment_count_, kNoTime);
 }
 
 void Times::harvest() {
@@ -54,7 +55,11 @@ Timeline Times::timeline() const {
   timeline.source = "clock of the cpu device's workers";
   timeline.has_exact_gaps = true;
   for (Span span : spans_) {
-    if (is_graph_) span.submitted_ns = graph_submitted_ns_[span.iteration];
+    if (segment_count_ != 0) {
+      const auto after = std::upper_bound(segments_.begin(), segments_.end(), span.command);
+      const auto segment = static_cast<std::size_t>(after - segments_.begin()) - 1;
+      span.submitted_ns = graph_submitted_ns_[static_cast<std::size_t>(span.iteration) * segment_count_ + segment];
+    }
     if (span.submitted_ns != kNoTime) timeline.spans.push_back(span);
   }
   return timeline;

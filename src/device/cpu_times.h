@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/clock.h"
@@ -30,9 +31,10 @@ class Times {
     if (iteration < traced_iterations_) [[unlikely]]
       span(command, iteration).submitted_ns = now_ns();
   }
-  void graph_submitted(std::uint32_t iteration) noexcept {
+  // For all commands of a segment.
+  void graph_submitted(std::uint32_t segment, std::uint32_t iteration) noexcept {
     if (iteration < traced_iterations_) [[unlikely]]
-      graph_submitted_ns_[iteration] = now_ns();
+      graph_submitted_ns_[iteration * segment_count_ + segment] = now_ns();
   }
   void started(CommandId command, std::uint32_t iteration) noexcept {
     Place& mine = place(iteration);
@@ -80,13 +82,14 @@ class Times {
 
   std::uint32_t command_count_;
   std::uint32_t traced_iterations_;
-  bool is_graph_;
+  std::uint32_t segment_count_ = 0;      // of graphs; 0 in eager mode
+  std::span<const CommandId> segments_;  // the step's
   std::uint32_t begun_ = 0;
   std::uint32_t harvested_ = 0;
   std::array<Place, kWindow> window_;
   std::vector<IterationSpan> iterations_;
   std::vector<Span> spans_;
-  std::vector<std::int64_t> graph_submitted_ns_;
+  std::vector<std::int64_t> graph_submitted_ns_;  // iteration, segment
 };
 
 }  // namespace weir::cpu

@@ -2,56 +2,155 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <system_error>
 
 #include "base/error.h"
+#include "rank/communicator.h"
 
 namespace weir::cpu {
 
+// The collectives that this rank has started and that have not ended.
+class Engine::Collectives {
+ public:
+  Collectives(Engine& engine, Crew& crew) noexcept : engine_(engine), crew_(crew) {}
+  bool is_empty() const noexcept { return count_ == 0; }
+
+  void start(std::uint32_t slot) noexcept {
+    const Resident& resident = crew_.pool[slot];
+    PreparedStep& step = *resident.step;
+    const PreparedCommand& command = step.commands[resident.command];
+    const ElementType type = command.call.shape.type;
+    step.times.started(resident.command, resident.iteration);
+    try {
+      const Communicator::Request request = step.communicator->start(
+          command.stream, command.collective, type, command.from, command.to, command.size_bytes / size_of(type));
+      pending_[count_++] = {slot, request};
+    } catch (...) {
+      step.latch(std::current_exception());
+      engine_.end(crew_, slot);
+    }
+  }
+
+  // Asks each once and ends those that are done; false if none is.
+  bool poll() noexcept {
+    bool has_ended = false;
+    for (std::uint32_t i = 0; i < count_;) {
+      const Pending pending = pending_[i];
+      PreparedStep& step = *crew_.pool[pending.slot].step;
+      bool is_done = true;
+      try {
+        is_done = step.communicator->test(pending.request);
+      } catch (...) {
+        step.latch(std::current_exception());
+      }
+      if (!is_done) {
+        ++i;
+        continue;
+      }
+      pending_[i] = pending_[--count_];
+      engine_.end(crew_, pending.slot);
+      has_ended = true;
+    }
+    return has_ended;
+  }
+
+ private:
+  struct Pending {
+    std::uint32_t slot = 0;
+    Communicator::Request request = 0;
+  };
+  Engine& engine_;
+  Crew& crew_;
+  std::array<Pending, BlockPool::kSlots> pending_;
+  std::uint32_t count_ = 0;
+};
+
 Engine::Engine(int queue_count, int worker_count)
-    : graph_queue_(queue_count), queues_(std::make_unique<HardwareQueue[]>(static_cast<std::size_t>(queue_count) + 1)) {
+    : graph_queue_(queue_count),
+      queues_(std::make_unique<HardwareQueue[]>(static_cast<std::size_t>(queue_count) + 1)),
+      worker_count_(worker_count) {
   try {
-    for (int i = 0; i < worker_count; ++i) threads_.emplace_back([this] { work(kernels_, worker_bell_); });
-    for (int i = 0; i < kCopyEngines; ++i) threads_.emplace_back([this] { work(copies_, copy_bell_); });
-  } catch (const std::system_error& error) {
+    staff(Unit::workers);
+    staff(Unit::copy);
+  } catch (...) {
     stop();  // those that did start must end, or joining them would wait for ever
-    fail(fmt::format("cpu: cannot start a worker thread: {}", error.what()),
-         "Raise the limit on processes (ulimit -u).");
+    throw;
   }
 }
 
 Engine::~Engine() { stop(); }
 
-void Engine::stop() noexcept {
-  is_stopping_.store(true, std::memory_order_seq_cst);  // pairs with the loads in work()
-  worker_bell_.ring_all();
-  copy_bell_.ring_all();
+void Engine::staff(Unit unit) {
+  Crew& mine = crew(unit);
+  if (mine.is_staffed) return;
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  const int counts[kUnits] = {worker_count_, kCopyEngines, std::max(1, cores / 2), 1};  // by unit
+  const int count = counts[static_cast<std::size_t>(unit)];
+  try {
+    for (int i = 0; i < count; ++i)
+      threads_.emplace_back([this, &mine, unit] { unit == Unit::collective ? work_on_collectives(mine) : work(mine); });
+  } catch (const std::system_error& error) {
+    fail(fmt::format("cpu: cannot start a worker thread: {}", error.what()),
+         "Raise the limit on processes (ulimit -u).");
+  }
+  mine.is_staffed = true;
 }
 
-void Engine::work(BlockPool& pool, Bell& bell) noexcept {
+void Engine::stop() noexcept {
+  is_stopping_.store(true, std::memory_order_seq_cst);  // pairs with the loads in work()
+  for (Crew& crew : crews_) crew.bell.ring_all();
+}
+
+void Engine::work(Crew& crew) noexcept {
   unsigned idle_rounds = 0;
   for (;;) {
     // New packets first, before every block: something more urgent may have come.
-    if (!pushed_.is_empty()) pump(pushed_.take(), &pool);
-    if (BlockPool::Claim claim; pool.claim(claim)) {
-      run(pool, claim);
+    if (!pushed_.is_empty()) pump(pushed_.take(), crew);
+    if (BlockPool::Claim claim; crew.pool.claim(claim)) {
+      run(crew, claim);
       idle_rounds = 0;
     } else if (is_stopping_.load(std::memory_order_seq_cst)) {  // pairs with the store in stop()
       return;
     } else if (idle_rounds < kSpins) {
       spin(idle_rounds++);
     } else {
-      bell.sleep_unless(
-          [&] { return !pushed_.is_empty() || pool.has_blocks() || is_stopping_.load(std::memory_order_seq_cst); });
+      crew.bell.sleep_unless([&] {
+        return !pushed_.is_empty() || crew.pool.has_blocks() || is_stopping_.load(std::memory_order_seq_cst);
+      });
       idle_rounds = 0;
     }
   }
 }
 
-void Engine::run(BlockPool& pool, const BlockPool::Claim& claim) noexcept {
-  Resident& resident = pool[claim.slot];
+void Engine::work_on_collectives(Crew& crew) noexcept {
+  Collectives collectives(*this, crew);
+  unsigned idle_rounds = 0;
+  for (;;) {
+    if (!pushed_.is_empty()) pump(pushed_.take(), crew);
+    bool is_busy = false;
+    for (BlockPool::Claim claim; crew.pool.claim(claim); is_busy = true) collectives.start(claim.slot);
+    if (collectives.poll() || is_busy) {
+      idle_rounds = 0;
+    } else if (idle_rounds < kSpins) {
+      spin(idle_rounds++);
+    } else if (!collectives.is_empty()) {
+      std::this_thread::yield();  // another rank on this host may need the core to get here
+    } else if (is_stopping_.load(std::memory_order_seq_cst)) {  // pairs with the store in stop()
+      return;
+    } else {
+      crew.bell.sleep_unless([&] {
+        return !pushed_.is_empty() || crew.pool.has_blocks() || is_stopping_.load(std::memory_order_seq_cst);
+      });
+      idle_rounds = 0;
+    }
+  }
+}
+
+void Engine::run(Crew& crew, const BlockPool::Claim& claim) noexcept {
+  Resident& resident = crew.pool[claim.slot];
   PreparedStep& step = *resident.step;
   if (claim.block == 0) step.times.started(resident.command, resident.iteration);
   try {
@@ -60,10 +159,11 @@ void Engine::run(BlockPool& pool, const BlockPool::Claim& claim) noexcept {
     step.latch(std::current_exception());
   }
   // Release this block's writes, acquire those of the others: pairs with itself.
-  if (resident.blocks == 1 || resident.unended.fetch_sub(1, std::memory_order_acq_rel) == 1) end(pool, claim.slot);
+  if (resident.blocks == 1 || resident.unended.fetch_sub(1, std::memory_order_acq_rel) == 1) end(crew, claim.slot);
 }
 
-void Engine::end(BlockPool& pool, std::uint32_t slot) noexcept {
+void Engine::end(Crew& crew, std::uint32_t slot) noexcept {
+  BlockPool& pool = crew.pool;
   PreparedStep& step = *pool[slot].step;
   const CommandId command = pool[slot].command;
   const int queue = pool[slot].queue;
@@ -74,14 +174,14 @@ void Engine::end(BlockPool& pool, std::uint32_t slot) noexcept {
   todo.add(queue);
   if (queue == graph_queue_) {
     // The graph's packet is still in its queue and keeps the step alive until the last of these calls has returned.
-    step.graph->end(command);
+    step.graphs[step.segment_of[command]]->end(command);
   } else {
     free_stream(step, step.commands[command].stream, todo);
     retire(step);
   }
   if (ends_iteration) host_bell_.ring_all();
   if (!starved_.is_empty()) todo.add(starved_.take());
-  pump(todo, &pool);
+  pump(todo, crew);
 }
 
 void Engine::free_stream(PreparedStep& step, StreamId stream, QueueSet& todo) noexcept {
@@ -104,7 +204,7 @@ void Engine::retire(PreparedStep& step) noexcept {
   if (step.outstanding.fetch_sub(1, std::memory_order_seq_cst) == 1) host_bell_.ring_all();
 }
 
-void Engine::pump(const QueueSet& queues, const BlockPool* own) noexcept {
+void Engine::pump(const QueueSet& queues, const Crew& own) noexcept {
   Offer offer;
   offer.todo = queues;
   for (int queue; (queue = offer.todo.take()) >= 0;) {
@@ -116,11 +216,11 @@ void Engine::pump(const QueueSet& queues, const BlockPool* own) noexcept {
       }
     });
   }
-  // This thread takes a block itself when it returns to its loop.
-  if (own == &kernels_ && offer.kernel_blocks > 0) --offer.kernel_blocks;
-  if (own == &copies_ && offer.copy_blocks > 0) --offer.copy_blocks;
-  worker_bell_.ring(offer.kernel_blocks);
-  copy_bell_.ring(offer.copy_blocks);
+  for (std::size_t i = 0; i < kUnits; ++i) {
+    // This thread takes a block itself when it returns to its loop.
+    if (&own == &crews_[i] && offer.blocks[i] > 0) --offer.blocks[i];
+    crews_[i].bell.ring(offer.blocks[i]);
+  }
 }
 
 void Engine::drain(int queue, Offer& offer) noexcept {
@@ -150,7 +250,7 @@ void Engine::drain(int queue, Offer& offer) noexcept {
 bool Engine::drain_launch(int queue, const Packet& packet, Offer& offer) noexcept {
   auto& word = packet.step->streams[packet.stream].word;
   if (word.load(std::memory_order_acquire) != StreamState::kIdle) return false;  // pairs with free_stream()
-  const std::uint32_t slot = acquire(packet.step->is_copy[packet.subject] ? copies_ : kernels_, queue);
+  const std::uint32_t slot = acquire(crew(packet.step->unit_of[packet.subject]).pool, queue);
   if (slot == BlockPool::kNoSlot) return false;
   word.store(StreamState::kRuns, std::memory_order_relaxed);  // whoever ends the command learns of it by its slot
   launch(*packet.step, packet.subject, packet.number, queue, slot, offer);
@@ -184,10 +284,10 @@ void Engine::drain_graphs(Offer& offer) noexcept {
   HardwareQueue& ring = queues_[static_cast<std::size_t>(graph_queue_)];
   while (const Packet* head = ring.front()) {
     PreparedStep& step = *head->step;
-    Graph& graph = *step.graph;
+    Graph& graph = *step.graphs[head->subject];
     if (!graph.is_running()) graph.start();
     for (CommandId command; (command = graph.ready()) != Graph::kNone; graph.take_ready()) {
-      const std::uint32_t slot = acquire(step.is_copy[command] ? copies_ : kernels_, graph_queue_);
+      const std::uint32_t slot = acquire(crew(step.unit_of[command]).pool, graph_queue_);
       if (slot == BlockPool::kNoSlot) return;
       launch(step, command, head->number, graph_queue_, slot, offer);
     }
@@ -209,8 +309,8 @@ void Engine::launch(PreparedStep& step, CommandId command, std::uint32_t iterati
                     Offer& offer) noexcept {
   const PreparedCommand& prepared = step.commands[command];
   const std::uint32_t blocks = prepared.blocks;
-  BlockPool& pool = prepared.is_copy() ? copies_ : kernels_;
-  (prepared.is_copy() ? offer.copy_blocks : offer.kernel_blocks) += blocks;
+  BlockPool& pool = crew(prepared.unit).pool;
+  offer.blocks[static_cast<std::size_t>(prepared.unit)] += blocks;
   Resident& resident = pool[slot];
   resident.step = &step;
   resident.command = command;

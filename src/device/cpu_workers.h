@@ -1,7 +1,9 @@
-// The cpu device's hardware: queues, workers, a copy engine. Workers are also the front end: whoever makes a queue's
-// head ready, launches it. Knows packets and prepared steps; no Session and no Device.
+// The cpu device's hardware: queues, workers, and engines for copies, host functions and collectives. Workers are also
+// the front end: whoever makes a queue's head ready, launches it. Knows packets and prepared steps; no Session and no
+// Device.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <thread>
@@ -24,6 +26,9 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
+  // Starts a unit's threads if it has none yet; workers and the copy engine always do. For one thread at a time.
+  void staff(Unit unit);
+
   int queue_count() const noexcept { return graph_queue_; }
   int graph_queue() const noexcept { return graph_queue_; }
 
@@ -31,20 +36,22 @@ class Engine {
   class Door {
    public:
     explicit Door(Engine& engine) noexcept : engine_(engine) {}
-    void push(int queue, const Packet& packet, bool wakes_copies) noexcept {
+    // `woken`: units besides the workers that the packet may give something to do.
+    void push(int queue, const Packet& packet, std::uint8_t woken) noexcept {
       engine_.queues_[static_cast<std::size_t>(queue)].push(packet, [this] { ring(); });
       unrung_.add(queue);
-      wakes_copies_ |= wakes_copies;
+      woken_ |= woken;
       ++pushed_;
       if (pushed_ % kPacketsPerRing == 0) ring();
     }
     void ring() noexcept {
       const bool is_news = engine_.pushed_.add(unrung_);
-      if (is_news) engine_.worker_bell_.ring(1);
-      // Workers may all be busy with long blocks, and a copy must not wait for them.
-      if (wakes_copies_) engine_.copy_bell_.ring(1);
+      if (is_news) engine_.crew(Unit::workers).bell.ring(1);
+      // Workers may all be busy with long blocks, and other units must not wait for them.
+      for (std::size_t i = 0; woken_ != 0 && i < kUnits; ++i)
+        if ((woken_ >> i & 1) != 0) engine_.crews_[i].bell.ring(1);
       unrung_ = {};
-      wakes_copies_ = false;
+      woken_ = 0;
     }
     // Packets so far.
     std::uint32_t pushed() const noexcept { return pushed_; }
@@ -53,7 +60,7 @@ class Engine {
     static constexpr std::uint32_t kPacketsPerRing = 16;
     Engine& engine_;
     QueueSet unrung_;
-    bool wakes_copies_ = false;
+    std::uint8_t woken_ = 0;
     std::uint32_t pushed_ = 0;
   };
 
@@ -76,18 +83,28 @@ class Engine {
   // What a round of launches offered, so that as many threads are woken as there is work for.
   struct Offer {
     QueueSet todo;
-    std::uint64_t kernel_blocks = 0;
-    std::uint64_t copy_blocks = 0;
+    std::array<std::uint64_t, kUnits> blocks{};
   };
+  // A unit's threads: what they take blocks from, and where they sleep.
+  struct Crew {
+    BlockPool pool;
+    Bell bell;
+    bool is_staffed = false;
+  };
+  Crew& crew(Unit unit) noexcept { return crews_[static_cast<std::size_t>(unit)]; }
 
-  void work(BlockPool& pool, Bell& bell) noexcept;
-  void run(BlockPool& pool, const BlockPool::Claim& claim) noexcept;
-  void end(BlockPool& pool, std::uint32_t slot) noexcept;
+  // Claims and ends collectives; never blocks in one, because ranks come to those of different streams in any order.
+  class Collectives;
+
+  void work(Crew& crew) noexcept;
+  void work_on_collectives(Crew& crew) noexcept;
+  void run(Crew& crew, const BlockPool::Claim& claim) noexcept;
+  void end(Crew& crew, std::uint32_t slot) noexcept;
   void free_stream(PreparedStep& step, StreamId stream, QueueSet& todo) noexcept;
   void retire(PreparedStep& step) noexcept;
 
   // Launches all that can be launched from these queues, and from those which that makes ready.
-  void pump(const QueueSet& queues, const BlockPool* own) noexcept;
+  void pump(const QueueSet& queues, const Crew& own) noexcept;
   void drain(int queue, Offer& offer) noexcept;
   bool drain_launch(int queue, const Packet& packet, Offer& offer) noexcept;
   bool drain_record(const Packet& packet, Offer& offer) noexcept;
@@ -102,8 +119,9 @@ class Engine {
   SharedQueueSet pushed_;   // have packets that nobody has looked at
   SharedQueueSet waiting_;  // head waits for an event
   SharedQueueSet starved_;  // head waits for a slot
-  BlockPool kernels_, copies_;
-  Bell worker_bell_, copy_bell_, host_bell_;
+  std::array<Crew, kUnits> crews_;
+  Bell host_bell_;  // where those who wait for sessions sleep
+  int worker_count_;
   std::atomic<bool> is_stopping_{false};  // set by stop(), read by every thread before it sleeps
   std::vector<std::jthread> threads_;
 };

@@ -225,6 +225,7 @@ struct Opened {
     WEIR_CUDA_NEED(api.function_get, cuModuleGetFunction, "cuModuleGetFunction");
     WEIR_CUDA_WANT(api.function_load, cuFuncLoad, "cuFuncLoad");
     WEIR_CUDA_NEED(api.launch, cuLaunchKernel, "cuLaunchKernel");
+    WEIR_CUDA_WANT(api.launch_host, cuLaunchHostFunc, "cuLaunchHostFunc");
   }
 
   void bind_graphs(VendorLibrary& library) {

@@ -64,7 +64,7 @@ struct MemoryUse {
 
 enum class SubmitMode : std::uint8_t {
   eager,  // each command goes to its stream by itself
-  graph,  // the whole step is recorded once and launched as one
+  graph,  // each segment of the step is recorded once and launched as one
 };
 
 struct SessionOptions {
@@ -120,9 +120,9 @@ class Device {
 
 // Settings of devices that users can choose; a device ignores what does not concern it.
 struct DeviceOptions {
-  int hardware_queues = 0;   // cpu: 0 = its default
-  int workers = 0;           // cpu: 0 = one per core
-  int cuda_connections = 0;  // cuda: CUDA_DEVICE_MAX_CONNECTIONS as this process has it; 0 = not set
+  int hardware_queues = 0;               // cpu: 0 = its default
+  int workers = 0;                       // cpu: 0 = one per core
+  int cuda_connections = 0;              // cuda: CUDA_DEVICE_MAX_CONNECTIONS as this process has it; 0 = not set
   Communicator* communicator = nullptr;  // where there are other ranks; outlives the device
 };
 

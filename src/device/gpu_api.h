@@ -124,6 +124,8 @@ struct GpuApi {
   int (*launch)(GpuFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                 unsigned block_y, unsigned block_z, unsigned shared_bytes, GpuStream stream, void** parameters,
                 void** extra) = nullptr;
+  // Optional: calls `body` on a thread of the driver, in stream order. It must not call the table.
+  int (*launch_host)(GpuStream stream, void (*body)(void* data), void* data) = nullptr;
 
   // Graphs; `capture_begin` is null where there are none.
   int (*capture_begin)(GpuStream stream, int mode) = nullptr;

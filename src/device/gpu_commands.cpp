@@ -20,17 +20,25 @@ int dimension(std::int64_t value) {
 }  // namespace
 
 GpuCommands::GpuCommands(PrimaryContext& context, const Step& step, const Placement& placement,
-                         const GpuBuffers& buffers, std::span<const GpuStream> streams, const StreamBlas& blas)
+                         const GpuBuffers& buffers, std::span<const GpuStream> streams, const StreamBlas& blas,
+                         HostThreads* threads)
     : context_(context), blas_(blas.blas()), records_(step.commands().size()) {
   for (CommandId id = 0; id < step.commands().size(); ++id) {
     const Command& command = step.commands()[id];
     LaunchRecord& record = records_[id];
     const StreamId stream = placement.stream_of[id];
     record.stream = streams[stream];
-    if (command.kind == CommandKind::copy || is_gemm(command)) {
-      record.other = others_.size();
-      others_.push_back(command.kind == CommandKind::copy ? copy_of(step, id, buffers)
-                                                          : gemm_of(step, id, buffers, blas.handle(stream)));
+    record.other = others_.size();
+    if (command.kind == CommandKind::copy) {
+      others_.push_back(copy_of(step, id, buffers));
+      continue;
+    }
+    if (command.kind == CommandKind::host) {
+      others_.push_back(host_of(step, id, buffers, threads));
+      continue;
+    }
+    if (is_gemm(command)) {
+      others_.push_back(gemm_of(step, id, buffers, blas.handle(stream)));
       continue;
     }
     const Kernel& entry = kernel(command.kernel);
@@ -94,6 +102,22 @@ GpuCommands::Other GpuCommands::gemm_of(const Step& step, CommandId id, const Gp
   return other;
 }
 
+GpuCommands::Other GpuCommands::host_of(const Step& step, CommandId id, const GpuBuffers& buffers,
+                                        HostThreads* threads) {
+  const Command& command = step.commands()[id];
+  const Kernel& body = kernel(command.kernel);
+  HostCall host{.threads = threads, .run_block = body.run_block, .blocks = body.blocks(command.shape), .call = {}};
+  host.call.shape = command.shape;
+  const auto accesses = step.accesses(id);
+  for (std::size_t i = 0; i < accesses.size(); ++i)
+    host.call.operands[i] = buffers.address(accesses[i].buffer) + accesses[i].offset_bytes;
+  Other other;
+  other.kind = Other::Kind::host;
+  other.host_call = host_calls_.size();
+  host_calls_.push_back(host);
+  return other;
+}
+
 int GpuCommands::launch_other(const LaunchRecord& record) const noexcept {
   const GpuApi& api = context_.api();
   const Other& other = others_[record.other];
@@ -110,6 +134,14 @@ int GpuCommands::launch_other(const LaunchRecord& record) const noexcept {
       return api.copy_on_device(other.to, other.from, other.bytes, record.stream);
     case Other::Kind::any:
       return api.copy_any(other.to, other.from, other.bytes, record.stream);
+    case Other::Kind::host:
+      return api.launch_host(
+          record.stream,
+          [](void* data) {
+            const auto& host = *static_cast<const HostCall*>(data);
+            host.threads->run(host.run_block, host.call, host.blocks);
+          },
+          const_cast<HostCall*>(&host_calls_[other.host_call]));
   }
   return 0;
 }

@@ -9,6 +9,7 @@
 #include "device/gpu_blas.h"
 #include "device/gpu_context.h"
 #include "device/gpu_memory.h"
+#include "device/host_threads.h"
 #include "step/step.h"
 
 namespace weir {
@@ -28,11 +29,12 @@ static_assert(sizeof(LaunchRecord) == 128 && offsetof(LaunchRecord, lean) + size
 
 class GpuCommands {
  public:
+  // `threads` runs the host commands; null where there are none.
   GpuCommands(PrimaryContext& context, const Step& step, const Placement& placement, const GpuBuffers& buffers,
-              std::span<const GpuStream> streams, const StreamBlas& blas);
+              std::span<const GpuStream> streams, const StreamBlas& blas, HostThreads* threads);
 
   const LaunchRecord* records() const noexcept { return records_.data(); }
-  // Copies and matrix products: what is not a launch of our own kernels.
+  // Copies, matrix products and host functions: what is not a launch of our own kernels.
   int launch_other(const LaunchRecord& record) const noexcept;
   // Runs every kind of matrix product once, so that the library loads its code outside of samples. Overwrites outputs.
   void warm_up() const;
@@ -43,19 +45,29 @@ class GpuCommands {
 
  private:
   struct Other {
-    enum class Kind : std::uint8_t { gemm, to_device, to_host, on_device, any } kind = Kind::any;
+    enum class Kind : std::uint8_t { gemm, to_device, to_host, on_device, any, host } kind = Kind::any;
     GpuBlasHandle handle = nullptr;
     GpuGemm gemm{};
     GpuPointer from = 0, to = 0;
     std::uint64_t bytes = 0;
+    std::size_t host_call = 0;
+  };
+  // What the driver's callback gets.
+  struct HostCall {
+    HostThreads* threads = nullptr;
+    void (*run_block)(const KernelCall&, std::uint32_t) = nullptr;
+    std::uint32_t blocks = 1;
+    KernelCall call;
   };
   Other copy_of(const Step& step, CommandId id, const GpuBuffers& buffers) const;
   Other gemm_of(const Step& step, CommandId id, const GpuBuffers& buffers, GpuBlasHandle handle) const;
+  Other host_of(const Step& step, CommandId id, const GpuBuffers& buffers, HostThreads* threads);
 
   PrimaryContext& context_;
   const GpuBlas* blas_;
   std::vector<LaunchRecord> records_;  // by command
   std::vector<Other> others_;
+  std::vector<HostCall> host_calls_;  // stays where it is once everything is resolved
 };
 
 }  // namespace weir

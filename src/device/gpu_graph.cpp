@@ -36,15 +36,15 @@ class CaptureQueue : public LaunchQueue {
 
 }  // namespace
 
-StepGraph::StepGraph(PrimaryContext& context, const Plan& plan, const GpuCommands& commands,
-                     std::span<const GpuStream> streams, std::span<const GpuEvent> events)
+StepGraph::StepGraph(PrimaryContext& context, const Plan& plan, CommandId begin, CommandId end,
+                     const GpuCommands& commands, std::span<const GpuStream> streams, std::span<const GpuEvent> events)
     : api_(context.api()), stream_(streams[0]) {
   if (api_.capture_begin == nullptr)
     reject(fmt::format("--submit graph: the driver of {} cannot capture graphs", context.device_name()),
            "Use --submit inline or threads.");
   const GpuEventOwner fork = make_event(api_, kGpuEventNoTiming), join = make_event(api_, kGpuEventNoTiming);
-  std::vector<CommandId> all(plan.hops.size());
-  std::iota(all.begin(), all.end(), CommandId{0});
+  std::vector<CommandId> all(end - begin);
+  std::iota(all.begin(), all.end(), begin);
 
   ErrorLatch latch;
   CaptureQueue queue(LaunchQueue(api_, commands, streams.data(), events.data(), latch), fork.get(), join.get());

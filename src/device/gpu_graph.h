@@ -1,4 +1,5 @@
-// A step recorded as one graph: captured from its streams by the same loop that submits it eagerly, launched as one.
+// A segment of a step recorded as one graph: captured from its streams by the same loop that submits it eagerly,
+// launched as one.
 #pragma once
 
 #include <span>
@@ -10,9 +11,10 @@ namespace weir {
 
 class StepGraph {
  public:
-  // Captures on `streams` and launches on the first of them. `events` are the plan's.
-  StepGraph(PrimaryContext& context, const Plan& plan, const GpuCommands& commands, std::span<const GpuStream> streams,
-            std::span<const GpuEvent> events);
+  // Captures commands [begin, end) on `streams` and launches on the first of them. `events` are the plan's, which is
+  // one for graphs.
+  StepGraph(PrimaryContext& context, const Plan& plan, CommandId begin, CommandId end, const GpuCommands& commands,
+            std::span<const GpuStream> streams, std::span<const GpuEvent> events);
 
   int launch() const noexcept { return api_.graph_launch(exec_.get(), stream_); }
 

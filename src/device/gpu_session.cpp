@@ -1,6 +1,7 @@
 #include "device/gpu_session.h"
 
 #include <algorithm>
+#include <exception>
 
 namespace weir {
 namespace {
@@ -8,6 +9,20 @@ namespace {
 std::shared_ptr<PrimaryContext> entered(std::shared_ptr<PrimaryContext> context) {
   context->enter();
   return context;
+}
+
+std::string in_words(const Command& command) {
+  switch (command.kind) {
+    case CommandKind::kernel:
+      return fmt::format("kernel '{}'", kernel(command.kernel).name);
+    case CommandKind::copy:
+      return "a copy";
+    case CommandKind::host:
+      return fmt::format("host function '{}'", kernel(command.kernel).name);
+    case CommandKind::collective:
+      return fmt::format("a collective '{}'", name_of(command.collective));
+  }
+  return "a command";
 }
 
 }  // namespace
@@ -41,20 +56,21 @@ GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& 
       step_(step),
       placement_(placement),
       options_(options),
-      plan_(make_plan(step, placement, options.is_pipelined && options.mode == SubmitMode::eager)),
+      plan_(has_graphs() ? make_graph_plan(step, placement) : make_plan(step, placement, options.is_pipelined)),
       free_before_(free_memory()),
       buffers_(*context_, step, StreamBlas::workspace_bytes(facts, step, placement)),
       streams_(*context_, step, placement),
       service_(make_stream(context_->api(), 0)),
       events_(context_->api(), plan_.event_count),
       blas_(*context_, facts, step, placement, streams_.handles),
-      commands_(*context_, step, placement, buffers_, streams_.handles, blas_),
+      host_threads_(make_host_threads()),
+      commands_(*context_, step, placement, buffers_, streams_.handles, blas_, host_threads_.get()),
       clock_(context_->api(), service_.get()),
-      iterations_(context_->api(), clock_, options.mode == SubmitMode::graph ? 1 : streams_.handles.size()) {
+      iterations_(context_->api(), clock_, has_graphs() ? 1 : streams_.handles.size()) {
   commands_.warm_up();
   buffers_.initialise(service_.get());
-  if (options.mode == SubmitMode::graph) {
-    graph_.emplace(*context_, plan_, commands_, streams_.handles, events_.handles);
+  if (has_graphs()) {
+    capture_segments();
   } else if (options.is_traced) {
     trace_.emplace(context_->api(), clock_, step.commands().size(), options.trace_iterations);
   }
@@ -67,6 +83,32 @@ GpuSession::~GpuSession() {
   context_->bind();
   // What still runs uses memory that goes now. After an error this returns at once.
   for (GpuStream stream : streams_.handles) context_->api().stream_synchronize(stream);
+}
+
+std::unique_ptr<HostThreads> GpuSession::make_host_threads() const {
+  const auto commands = step_.commands();
+  if (std::none_of(commands.begin(), commands.end(), [](const Command& c) { return c.kind == CommandKind::host; }))
+    return nullptr;
+  if (context_->api().launch_host == nullptr)
+    reject(fmt::format("{}: this workload runs host functions in streams, which the driver cannot do",
+                       context_->device_name()),
+           "Update the driver, or use --device cpu.");
+  return std::make_unique<HostThreads>(HostThreads::default_count());
+}
+
+void GpuSession::capture_segments() {
+  const auto begins = step_.segments();
+  segments_.reserve(begins.size());
+  for (std::size_t i = 0; i + 1 < begins.size(); ++i) {
+    Segment& segment = segments_.emplace_back();
+    // The host waits for what it needs and lets the next graph go: a graph around it would add nothing.
+    if (begins[i + 1] - begins[i] == 1 && step_.commands()[begins[i]].kind == CommandKind::host) {
+      segment.alone = commands_.records()[begins[i]];
+      segment.alone.stream = streams_.handles[0];
+    } else {
+      segment.graph.emplace(*context_, plan_, begins[i], begins[i + 1], commands_, streams_.handles, events_.handles);
+    }
+  }
 }
 
 std::size_t GpuSession::free_memory() const {
@@ -88,9 +130,10 @@ void GpuSession::submit(std::span<const CommandId> commands) noexcept {
     if (result != 0) [[unlikely]]
       latch_.set(result, ErrorLatch::kNoCommand);
   };
-  if (graph_) {
+  if (has_graphs()) {
     note(iterations_.start(0, streams_.handles[0]));
-    note(graph_->launch());
+    for (const Segment& segment : segments_)
+      note(segment.graph ? segment.graph->launch() : commands_.launch_other(segment.alone));
     note(iterations_.end(0, streams_.handles[0]));
     return;
   }
@@ -108,17 +151,16 @@ void GpuSession::finish() {
   const GpuApi& api = context_->api();
   context_->enter();
   // One call for all streams; a graph and a single stream need not wait for what others do in the context.
-  const bool uses_one = graph_ || streams_.handles.size() == 1;
+  const bool uses_one = has_graphs() || streams_.handles.size() == 1;
   const int result = uses_one ? api.stream_synchronize(streams_.handles[0]) : api.synchronize();
   const ErrorLatch::Latched latched = latch_.take();
+  const std::exception_ptr thrown = host_threads_ ? host_threads_->take_failure() : nullptr;
   if (latched.result != 0) {
-    std::string action = graph_ ? "launching the step's graph" : "submitting the step";
+    std::string action = has_graphs() ? "launching the step's graph" : "submitting the step";
     if (latched.command != ErrorLatch::kNoCommand) {
       const Command& command = step_.commands()[latched.command];
-      action = fmt::format(
-          "submitting {} (command {}, stream {})",
-          command.kind == CommandKind::copy ? "a copy" : fmt::format("kernel '{}'", kernel(command.kernel).name),
-          latched.command, placement_.stream_of[latched.command]);
+      action = fmt::format("submitting {} (command {}, stream {})", in_words(command), latched.command,
+                           placement_.stream_of[latched.command]);
     }
     fail(fmt::format("{}: {} failed: {}", context_->device_name(), action, commands_.describe(latched.result)),
          lost_hint(api, latched.result));
@@ -127,6 +169,16 @@ void GpuSession::finish() {
     fail(
         fmt::format("{}: a command of the step failed while it ran: {}", context_->device_name(), api.describe(result)),
         lost_hint(api, result));
+  if (thrown == nullptr) return;
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    fail(fmt::format("{}: a host function failed: {}", context_->device_name(), error.what()));
+  } catch (...) {
+    fail(fmt::format("{}: a host function failed", context_->device_name()));
+  }
 }
 
 std::vector<IterationSpan> GpuSession::take_spans() {
@@ -140,8 +192,8 @@ Timeline GpuSession::timeline() {
     return trace_->timeline(step_, placement_);
   }
   Timeline timeline;
-  timeline.source = graph_ ? "none: events cannot be put around the commands of a graph without changing it"
-                           : "none: this pass was not traced";
+  timeline.source = has_graphs() ? "none: events cannot be put around the commands of a graph without changing it"
+                                 : "none: this pass was not traced";
   return timeline;
 }
 

@@ -40,6 +40,9 @@ class GpuSession final : public Session {
     std::vector<GpuEvent> handles;
   };
   std::size_t free_memory() const;
+  std::unique_ptr<HostThreads> make_host_threads() const;
+  void capture_segments();
+  bool has_graphs() const noexcept { return options_.mode == SubmitMode::graph; }
 
   // In the order of construction: what is used below is destroyed after its users.
   std::shared_ptr<PrimaryContext> context_;
@@ -53,11 +56,17 @@ class GpuSession final : public Session {
   GpuStreamOwner service_;  // carries the clock's events, initial contents and reads; idle while a step runs
   Events events_;
   StreamBlas blas_;
+  std::unique_ptr<HostThreads> host_threads_;  // null without host commands
   GpuCommands commands_;
   DeviceClock clock_;
   IterationEvents iterations_;
   std::optional<CommandEvents> trace_;
-  std::optional<StepGraph> graph_;
+  // What graph mode launches for a segment of the step: a graph, or a host function alone on the graphs' stream.
+  struct Segment {
+    std::optional<StepGraph> graph;
+    LaunchRecord alone;
+  };
+  std::vector<Segment> segments_;  // none in eager mode
   std::optional<std::size_t> reserved_bytes_;
   ErrorLatch latch_;
 };

@@ -28,12 +28,15 @@ class NullQueue {
 class NullSession final : public Session {
  public:
   NullSession(const Step& step, const Placement& placement, const SessionOptions& options)
-      : plan_(make_plan(step, placement, options.is_pipelined)), mode_(options.mode) {}
+      : plan_(make_plan(step, placement, options.is_pipelined)), step_(step), mode_(options.mode) {}
 
   void begin_iteration() noexcept override {}
   void submit(std::span<const CommandId> commands) noexcept override {
     NullQueue queue;  // per call, hence per thread: the floor of `threads` must not be a shared cache line
-    if (mode_ == SubmitMode::graph) commands = commands.first(1);
+    if (mode_ == SubmitMode::graph) {
+      for (const CommandId first : step_.segments().first(step_.segments().size() - 1)) queue.launch(first, 0);
+      return;
+    }
     walk(plan_, commands, queue);
   }
   void finish() override {}
@@ -53,6 +56,7 @@ class NullSession final : public Session {
 
  private:
   Plan plan_;
+  const Step& step_;
   SubmitMode mode_;
 };
 

@@ -17,9 +17,8 @@ void merge(Progress& into, const Progress& from) {
   for (std::size_t i = 0; i < into.size(); ++i) into[i] = std::max(into[i], from[i]);
 }
 
-}  // namespace
-
-Plan make_plan(const Step& step, const Placement& placement, bool is_pipelined) {
+// `segments` is where commands forget what was before them: [0, count] if never.
+Plan make(const Step& step, const Placement& placement, bool is_pipelined, std::span<const CommandId> segments) {
   const auto count = static_cast<CommandId>(step.commands().size());
   if (placement.stream_of.size() != count) fail("the placement belongs to another step");
   const auto streams = static_cast<std::size_t>(placement.stream_count);
@@ -29,10 +28,23 @@ Plan make_plan(const Step& step, const Placement& placement, bool is_pipelined) 
   plan.hops.resize(count);
   std::vector<std::uint32_t> position(count);
   std::vector<std::uint32_t> length(streams, 0);
+  std::vector<CommandId> segment_begin(count, 0);
+  std::vector<CommandId> last_on(streams);
+  for (std::size_t i = 0; i + 1 < segments.size(); ++i) {
+    std::fill(last_on.begin(), last_on.end(), count);
+    for (CommandId id = segments[i]; id < segments[i + 1]; ++id) {
+      segment_begin[id] = segments[i];
+      const StreamId stream = placement.stream_of[id];
+      if (stream >= streams) fail("the placement names a stream that it does not have");
+      if (last_on[stream] == count) plan.hops[id].flags |= Plan::kFirst;
+      last_on[stream] = id;
+    }
+    for (const CommandId last : last_on)
+      if (last != count) plan.hops[last].flags |= Plan::kLast;
+  }
   std::vector<bool> crosses(count, false);  // has a successor on another stream: its progress must be remembered
   for (CommandId id = 0; id < count; ++id) {
     const StreamId stream = placement.stream_of[id];
-    if (stream >= streams) fail("the placement names a stream that it does not have");
     plan.hops[id].stream = stream;
     position[id] = ++length[stream];
     for (const CommandId before : step.predecessors(id))
@@ -50,12 +62,13 @@ Plan make_plan(const Step& step, const Placement& placement, bool is_pipelined) 
   std::vector<CommandId> latest(streams);
   std::vector<CommandId> needed;
   // Of several predecessors on one stream only the last matters.
-  const auto last_per_stream = [&](std::span<const CommandId> before, StreamId own) {
+  const auto last_per_stream = [&](std::span<const CommandId> before, StreamId own, CommandId since) {
     needed.clear();
     std::fill(latest.begin(), latest.end(), count);
     for (const CommandId id : before) {
       const StreamId stream = plan.hops[id].stream;
-      if (stream != own && (latest[stream] == count || position[latest[stream]] < position[id])) latest[stream] = id;
+      if (id >= since && stream != own && (latest[stream] == count || position[latest[stream]] < position[id]))
+        latest[stream] = id;
     }
     for (const CommandId id : latest)
       if (id != count) needed.push_back(id);
@@ -66,7 +79,7 @@ Plan make_plan(const Step& step, const Placement& placement, bool is_pipelined) 
     hop.first_wait = static_cast<std::uint32_t>(plan.waits.size());
     Progress& mine = known[hop.stream];
 
-    last_per_stream(step.predecessors(id), hop.stream);
+    last_per_stream(step.predecessors(id), hop.stream, segment_begin[id]);
     for (const CommandId before : needed) {
       const StreamId other = plan.hops[before].stream;
       if (mine[other] >= position[before]) continue;
@@ -78,7 +91,7 @@ Plan make_plan(const Step& step, const Placement& placement, bool is_pipelined) 
     for (const CommandId before : needed) merge(mine, reached[before]);
 
     if (is_pipelined) {
-      last_per_stream(step.carried(id), hop.stream);
+      last_per_stream(step.carried(id), hop.stream, 0);
       for (const CommandId before : needed) {
         std::uint32_t& waited = known_last[hop.stream][plan.hops[before].stream];
         if (waited >= position[before]) continue;
@@ -91,8 +104,6 @@ Plan make_plan(const Step& step, const Placement& placement, bool is_pipelined) 
     mine[hop.stream] = position[id];
     if (crosses[id]) reached[id] = mine;
     if (hop.wait_count != 0) hop.flags |= Plan::kWaits;
-    if (position[id] == 1) hop.flags |= Plan::kFirst;
-    if (position[id] == length[hop.stream]) hop.flags |= Plan::kLast;
   }
   for (CommandId id = 0; id < count; ++id) {
     if (event_of[id] == kNoEvent) continue;
@@ -100,6 +111,17 @@ Plan make_plan(const Step& step, const Placement& placement, bool is_pipelined) 
     plan.hops[id].event = event_of[id];
   }
   return plan;
+}
+
+}  // namespace
+
+Plan make_plan(const Step& step, const Placement& placement, bool is_pipelined) {
+  const CommandId whole[] = {0, static_cast<CommandId>(step.commands().size())};
+  return make(step, placement, is_pipelined, whole);
+}
+
+Plan make_graph_plan(const Step& step, const Placement& placement) {
+  return make(step, placement, false, step.segments());
 }
 
 }  // namespace weir

@@ -17,8 +17,8 @@ struct Plan {
   enum Flag : std::uint8_t {
     kWaits = 1,    // must wait for events
     kRecords = 2,  // others wait for it
-    kFirst = 4,    // first command of its stream in an iteration
-    kLast = 8,     // last command of its stream in an iteration
+    kFirst = 4,    // first command of its stream in an iteration, or in a graph
+    kLast = 8,     // last command of its stream in an iteration, or in a graph
   };
   struct Hop {
     StreamId stream = 0;
@@ -33,8 +33,11 @@ struct Plan {
   int stream_count = 1;
 };
 
-// `is_pipelined` adds the waits that tie an iteration to the one before. A graph needs none: its launches are in order.
+// `is_pipelined` adds the waits that tie an iteration to the one before.
 Plan make_plan(const Step& step, const Placement& placement, bool is_pipelined);
+// For graphs, one per segment of the step. Launches are in order, so nothing ties a segment to what was before it: a
+// wait for an event of another capture is an error on GPUs.
+Plan make_graph_plan(const Step& step, const Placement& placement);
 
 // What the loop needs of a hardware queue, a graph recorder, or a test's log. All calls are noexcept.
 template <class Q>

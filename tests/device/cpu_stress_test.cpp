@@ -46,24 +46,37 @@ Step random_step(Random& random, int stream_count) {
       builder.constant(ElementType::f32, kElements, 0.25f);
     }
   }
+  const BufferId host = builder.host(ElementType::f32, kElements, Init::uniform);
   const auto count = static_cast<int>(static_cast<std::uint64_t>(stream_count) + below(random, 40));
   for (int i = 0; i < count; ++i) {
     Lane lane;
     lane.stream = static_cast<StreamId>(i < stream_count ? static_cast<std::uint64_t>(i)
                                                          : below(random, static_cast<std::uint64_t>(stream_count)));
     lane.priority = static_cast<std::int8_t>(static_cast<int>(below(random, 5)) - 2);
+    if (below(random, 8) == 0) builder.cut();
     const auto from = static_cast<BufferId>(below(random, buffer_count));
     const auto to = static_cast<BufferId>((from + 1 + below(random, buffer_count - 1)) % buffer_count);
     const std::uint64_t size = 1 + below(random, 128);
     const Operand in{from, below(random, kElements - size), size}, out{to, below(random, kElements - size), size};
     const auto elements = static_cast<std::int64_t>(size);
     const float factor = 0.5f + static_cast<float>(below(random, 100)) * 0.01f;
-    switch (below(random, 6)) {
+    switch (below(random, 8)) {
       case 0:
         builder.launch("fill", lane, {.dims = {elements}, .scalars = {factor}}, {out});
         break;
       case 1:
         builder.copy(lane, in, out);
+        break;
+      case 6: {  // to the host, changed there, and back; the copies keep it tied to the device's buffers
+        const Operand there{host, below(random, kElements - size), size};
+        builder.copy(lane, in, there);
+        builder.launch_on_host(
+            "chain", lane, {.dims = {elements, chain_ops({ChainOp::mul, ChainOp::add})}, .scalars = {factor, -0.125f}},
+            {there, there});
+        break;
+      }
+      case 7:
+        builder.copy(lane, {host, below(random, kElements - size), size}, out);
         break;
       case 2:
         builder.launch("copy", lane, {.dims = {elements}}, {in, out});

@@ -32,7 +32,7 @@ using Action = std::function<void(std::uint32_t block)>;
 // Builds a step of actions. Commands are independent unless they name the same `data`.
 class ActionStep {
  public:
-  ActionStep() : builder_(1) {}
+  explicit ActionStep(Ranks ranks = {}) : builder_(1, ranks) {}
 
   struct Where {
     StreamId stream = 0;
@@ -51,6 +51,16 @@ class ActionStep {
     return builder_.launch("fill", {.stream = where.stream, .role = where.role, .priority = where.priority}, shape,
                            {{.buffer = data}});
   }
+  // A host function; `data` must be in host memory, as of host_data().
+  CommandId add_on_host(Where where, BufferId data, Action action, std::uint32_t blocks = 1) {
+    KernelShape shape;
+    shape.dims = {1, 0, static_cast<std::int64_t>(actions().size()), static_cast<std::int64_t>(blocks)};
+    actions().push_back(std::move(action));
+    last_stream_ = std::max(last_stream_, static_cast<int>(where.stream));
+    return builder_.launch_on_host("fill", {.stream = where.stream, .role = where.role, .priority = where.priority},
+                                   shape, {{.buffer = data}});
+  }
+  BufferId host_data() { return builder_.host(ElementType::f32, 1, Init::constant); }
   BufferId data() { return builder_.output(ElementType::f32, 1); }
   StepBuilder& builder() { return builder_; }
   Step seal() { return std::move(builder_).seal(last_stream_ + 1); }

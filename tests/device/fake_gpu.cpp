@@ -118,7 +118,7 @@ int enqueue_work(GpuStream stream, std::function<int()> work) {
 
 int event_record(GpuEvent event, GpuStream stream) {
   const Lock lock(state().mutex);
-  event->is_captured = stream->capture != nullptr;
+  event->capture = stream->capture != nullptr ? state().captures : 0;
   return enqueue(stream, {Operation::Kind::record, {}, event, ++event->recorded});
 }
 
@@ -126,7 +126,10 @@ int stream_wait(GpuStream stream, GpuEvent event, unsigned) {
   const Lock lock(state().mutex);
   State& s = state();
   if (event->recorded == 0) return 0;  // never recorded: a no-op, as on a real device
-  if (event->is_captured && s.capture != nullptr) {
+  // A capture knows no event from outside of it, and nobody outside knows its events.
+  const bool is_capturing = stream->capture != nullptr || (event->capture != 0 && s.capture != nullptr);
+  if (is_capturing ? event->capture != s.captures : event->capture != 0) return kIsolated;
+  if (is_capturing) {
     stream->capture = s.capture.get();
     if (stream == s.origin) {
       // What the origin waits for is joined, if it was the last thing in its stream.
@@ -171,6 +174,7 @@ int capture_begin(GpuStream stream, int) {
   const Lock lock(state().mutex);
   State& s = state();
   s.capture = std::make_unique<Capture>();
+  ++s.captures;
   s.origin = stream;
   stream->capture = s.capture.get();
   return 0;

@@ -15,6 +15,7 @@ struct Settings {
   int device_count = 1;
   bool has_graphs = true;
   bool has_blas = true;
+  bool has_host_functions = true;
   int fail_launch = -1;  // this launch (counted from 0) is refused ...
   int fail_run = -1;     // this kernel (counted from 0) fails while it runs, and everything after it ...
   int error = 700;       // ... with this number
@@ -28,6 +29,8 @@ const GpuApi& api();
 std::string leaks();
 // Kernel launches accepted so far.
 int launches();
+// Graphs launched so far.
+int graph_launches();
 // Priorities of the streams made since reset(), in order.
 const std::vector<int>& priorities();
 

@@ -20,7 +20,7 @@ struct GpuEventHandle {
   std::uint64_t done = 0;      // version that has been reached
   double time_ms = 0;
   bool has_timing = true;
-  bool is_captured = false;  // last recorded while capturing
+  int capture = 0;  // number of the capture that it was last recorded in; 0 outside of one
 };
 struct GpuStreamHandle;
 struct GpuFunctionHandle {
@@ -66,7 +66,7 @@ namespace fake_gpu {
 
 inline constexpr int kInvalid = 1, kOutOfMemory = 2, kNoDevice = 100, kBadDevice = 101, kNotReady = 600,
                      kDeadlock = 999;
-inline constexpr int kUnjoined = 904;
+inline constexpr int kUnjoined = 904, kIsolated = 905;
 
 struct State {
   Settings settings;
@@ -83,6 +83,7 @@ struct State {
   std::map<std::string, std::unique_ptr<GpuFunctionHandle>> functions;
   std::map<GpuEvent, Capture*> captured_by;
   std::unique_ptr<Capture> capture;
+  int captures = 0, graph_launches = 0;
   GpuStream origin = nullptr;
   int contexts = 0, modules = 0, graphs = 0, execs = 0, handles = 0;
   GpuContextHandle context;

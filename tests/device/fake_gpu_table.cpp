@@ -50,6 +50,12 @@ int launch(GpuFunction function, unsigned grid, unsigned, unsigned, unsigned blo
       stream, [function, shape, arguments] { return run_kernel(*function->kernel, shape, arguments.operands); });
 }
 
+// The lock is held while `body` runs: one that calls the table hangs, as it may on a real device.
+int launch_host(GpuStream stream, void (*body)(void*), void* data) {
+  const Lock lock(state().mutex);
+  return enqueue_work(stream, [body, data] { return body(data), 0; });
+}
+
 // The operation of a lean chain body, by its name without the type; 0 for every other body.
 long long lean_op(std::string_view body) {
   constexpr std::pair<std::string_view, ChainOp> kBodies[] = {{"weir_chain_mul", ChainOp::mul},
@@ -212,6 +218,7 @@ GpuApi make_api() {
   api.module_unload = [](GpuModule) { return --state().modules, 0; };
   api.function_get = function_get;
   api.launch = launch;
+  api.launch_host = launch_host;
   api.capture_begin = capture_begin;
   api.capture_end = capture_end;
   api.graph_instantiate = [](GpuGraphExec* exec, GpuGraph graph, unsigned long long) {
@@ -219,6 +226,7 @@ GpuApi make_api() {
   };
   api.graph_launch = [](GpuGraphExec exec, GpuStream stream) {
     const Lock lock(state().mutex);
+    ++state().graph_launches;
     return enqueue_work(stream, [exec] { return run_graph(exec->capture); });
   };
   api.graph_exec_destroy = [](GpuGraphExec exec) { return delete exec, --state().execs, 0; };
@@ -240,8 +248,9 @@ void reset(const Settings& settings) {
   s.settings = settings;
   s.steps = 0;
   s.now_ms = 0;
-  s.broken = s.launches = s.runs = 0;
+  s.broken = s.launches = s.runs = s.graph_launches = 0;
   s.priorities.clear();
+  table().launch_host = settings.has_host_functions ? launch_host : nullptr;
   table().capture_begin = settings.has_graphs ? capture_begin : nullptr;
 }
 
@@ -265,6 +274,7 @@ std::string leaks() {
 }
 
 int launches() { return state().launches; }
+int graph_launches() { return state().graph_launches; }
 const std::vector<int>& priorities() { return state().priorities; }
 
 }  // namespace weir::fake_gpu

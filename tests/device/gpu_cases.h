@@ -30,7 +30,12 @@ class Dice {
 
 // Element-wise kernels, fills and copies between slices of few buffers: dense in hazards, and exact on any device,
 // because every kernel rounds once.
-inline Step random_step(std::uint64_t seed, int streams) {
+struct Mix {
+  bool has_host = false;  // host functions on the buffer in host memory
+  bool has_cuts = false;  // more than one graph, some of a host function alone
+};
+
+inline Step random_step(std::uint64_t seed, int streams, Mix mix = {}) {
   constexpr std::uint64_t kSlice = 96, kSlices = 4;
   Dice dice(seed);
   StepBuilder step(seed);
@@ -46,6 +51,16 @@ inline Step random_step(std::uint64_t seed, int streams) {
     const Lane lane{.stream = static_cast<StreamId>(
                         i < streams ? i : static_cast<int>(dice.below(static_cast<std::size_t>(streams)))),
                     .priority = static_cast<std::int8_t>(dice.below(3))};
+    if (mix.has_cuts && dice.below(6) == 0) step.cut();
+    if (mix.has_host && dice.below(4) == 0) {
+      const bool is_alone = mix.has_cuts && dice.below(3) == 0;
+      if (is_alone) step.cut();
+      const Operand from{buffers[4], dice.below(kSlices) * kSlice, kSlice};
+      const Operand to{buffers[4], dice.below(kSlices) * kSlice, kSlice};
+      step.launch_on_host("chain", lane, {.dims = {n, chain_ops({ChainOp::add})}, .scalars = {0.25f}}, {from, to});
+      if (is_alone) step.cut();
+      continue;
+    }
     const std::uint32_t kind = dice.below(8);
     if (kind < 5) {
       KernelShape shape{.dims = {n, chain_ops({ChainOp::mul})}, .scalars = {0.75f}};
@@ -141,7 +156,7 @@ inline Contents run(Device& device, const Step& step, const Placement& placement
 inline void expect_same_buffers(Device& device, std::uint64_t seed) {
   Dice dice(seed + 1000);
   const int streams = 1 + static_cast<int>(dice.below(7));
-  const Step step = random_step(seed, streams);
+  const Step step = random_step(seed, streams, {.has_host = seed % 2 == 0, .has_cuts = seed % 3 == 0});
   for (const char* submit : {"inline", "threads:2", "threads:3", "graph"}) {
     for (const bool is_pipelined : {false, true}) {
       const int iterations = 1 + static_cast<int>(dice.below(4));

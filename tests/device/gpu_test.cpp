@@ -102,6 +102,60 @@ TEST_F(Gpu, says_what_a_missing_library_is_needed_for) {
   EXPECT_TRUE(has(message_of([&] { device->prepare(step, placement, {}); }), "there is no fake BLAS"));
 }
 
+// A host function on each stream.
+Step host_step(int streams) {
+  StepBuilder builder(1);
+  for (int s = 0; s < streams; ++s) {
+    const BufferId host = builder.host(ElementType::f32, 40'000, Init::constant);
+    builder.launch_on_host("fill", {.stream = static_cast<StreamId>(s)}, {.dims = {40'000}, .scalars = {3}}, {{host}});
+  }
+  return std::move(builder).seal(streams);
+}
+
+TEST_F(Gpu, without_host_functions_it_says_so) {
+  const auto device = open({.has_host_functions = false});
+  const Step step = host_step(1);
+  const Placement placement = natural(step);
+  EXPECT_TRUE(has(message_of([&] { device->prepare(step, placement, {}); }), "fake:0: this workload runs host"));
+}
+
+TEST_F(Gpu, host_functions_run_in_stream_order) {
+  const auto device = open();
+  const Step step = host_step(3);
+  for (const char* submit : {"inline", "threads:3", "graph"})
+    EXPECT_TRUE(run(*device, step, natural(step), {submit, false, 2}) == reference(step, 1)) << submit;
+}
+
+TEST_F(Gpu, each_segment_is_a_graph_but_a_lone_host_function) {
+  const auto device = open();
+  StepBuilder builder(1);
+  const BufferId data = builder.uniform(ElementType::f32, 8), host = builder.host(ElementType::f32, 8, Init::constant);
+  const KernelShape add{.dims = {8, chain_ops({ChainOp::add})}, .scalars = {1}};
+  builder.launch("chain", {.stream = 1}, add, {{data}, {data}});
+  builder.copy({.stream = 0}, {data}, {host});
+  builder.cut();
+  builder.launch_on_host("chain", {.stream = 2}, add, {{host}, {host}});
+  builder.cut();
+  builder.copy({.stream = 1}, {host}, {data});
+  builder.launch_on_host("chain", {.stream = 0}, add, {{host}, {host}});
+  const Step step = std::move(builder).seal(3);
+  EXPECT_TRUE(run(*device, step, natural(step), {"graph", true, 5}) == reference(step, 5));
+  EXPECT_EQ(fake_gpu::graph_launches(), 2 * 5);
+}
+
+TEST_F(Gpu, a_refused_host_function_is_named) {
+  GpuApi spoilt = fake_gpu::api();
+  const auto device = open_gpu(spoilt, 0);
+  const Step step = host_step(1);
+  const Placement placement = natural(step);
+  const auto session = device->prepare(step, placement, {});
+  spoilt.launch_host = [](GpuStream, void (*)(void*), void*) { return 3; };
+  session->begin_iteration();
+  inline_submitter(step, *session)->submit_step();
+  const std::string message = message_of([&] { session->finish(); });
+  EXPECT_TRUE(has(message, "submitting host function 'fill' (command 0, stream 0) failed: fake error 3")) << message;
+}
+
 TEST_F(Gpu, out_of_memory_says_how_much) {
   const auto device = open({.memory_bytes = 1 << 20});
   StepBuilder builder(1);
@@ -245,13 +299,14 @@ TEST_F(Gpu, a_session_may_outlive_its_device) {
 TEST_F(Gpu, submit_allocates_nothing) {
   GpuApi quiet = fake_gpu::api();
   const auto device = open_gpu(quiet, 0);
-  const Step step = random_step(6, 3);
+  const Step step = random_step(6, 3, {.has_host = true});
   const Placement placement = natural(step);
   for (const bool is_traced : {false, true}) {
     const auto session =
         device->prepare(step, placement, {.is_pipelined = true, .is_traced = is_traced, .trace_iterations = 2});
     const auto submitter = inline_submitter(step, *session);
     quiet.launch = [](auto...) { return 0; };
+    quiet.launch_host = [](auto...) { return 0; };
     quiet.event_record = [](auto...) { return 0; };
     quiet.stream_wait = [](auto...) { return 0; };
     quiet.copy_on_device = quiet.copy_any = [](auto...) { return 0; };

@@ -106,6 +106,26 @@ TEST(Plan, a_wait_that_another_implies_is_left_out) {
   EXPECT_EQ(plan.waits[plan.hops[2].first_wait], plan.hops[1].event);
 }
 
+TEST(Plan, graphs_wait_for_nothing_of_an_earlier_one) {
+  StepBuilder builder(1);
+  const BufferId data = builder.output(ElementType::f32, 4);
+  const auto fill = [&](StreamId stream, std::uint64_t element) {
+    builder.launch("fill", {.stream = stream}, {.dims = {1}}, {{data, element, 1}});
+  };
+  fill(0, 0);
+  fill(1, 1);
+  builder.cut();
+  fill(1, 0);  // follows command 0, which is in the graph before
+  fill(0, 0);  // follows command 2 in its own
+  const Step step = std::move(builder).seal(2);
+  LoggingQueue queue;
+  const CommandId ids[] = {0, 1, 2, 3};
+  walk(make_graph_plan(step, natural(step)), ids, queue);
+  EXPECT_EQ(queue.log, (Log{"first of 0", "launch 0 on 0", "last of 0", "first of 1", "launch 1 on 1", "last of 1",
+                            "first of 1", "launch 2 on 1", "record 0 on 1", "last of 1", "first of 0", "wait 0 on 0",
+                            "launch 3 on 0", "last of 0"}));
+}
+
 TEST(Plan, one_event_serves_all_who_wait) {
   StepBuilder builder(1);
   const BufferId shared = builder.output(ElementType::f32, 1);

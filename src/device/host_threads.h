@@ -1,0 +1,59 @@
+// Host threads that share the blocks of one host function. Knows kernel bodies; no stream and no driver.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "kernel/kernel.h"
+
+namespace weir {
+
+// Parked while there is nothing to do. Nothing is allocated in a call.
+class HostThreads {
+ public:
+  // Half of the cores: the other half submits, and feeds the GPU.
+  static int default_count() noexcept;
+
+  // `count` threads run blocks, one of them the caller's.
+  explicit HostThreads(int count);
+  // Waits for a call that is still running.
+  ~HostThreads();
+  HostThreads(const HostThreads&) = delete;
+  HostThreads& operator=(const HostThreads&) = delete;
+
+  // Runs blocks 0 to `blocks` - 1 and returns when all have ended. From any thread; calls at once follow each other.
+  void run(void (*run_block)(const KernelCall&, std::uint32_t), const KernelCall& call, std::uint32_t blocks) noexcept;
+
+  // What the first body that threw has thrown since the last call, or null.
+  std::exception_ptr take_failure() noexcept;
+
+ private:
+  // One word holds all that a claim needs, so a thread that comes late takes a block that is really there, or none:
+  // | call 32 | unclaimed blocks 32 |
+  static constexpr std::uint32_t unclaimed_in(std::uint64_t word) { return static_cast<std::uint32_t>(word); }
+  // Takes and runs one block of the current call; false when there is none left. `word` is what was seen last.
+  bool run_one(std::uint64_t& word) noexcept;
+  void work() noexcept;
+  void stop() noexcept;
+
+  std::mutex turn_;  // one call at a time; protects failure_ as well
+  std::exception_ptr failure_;
+
+  // Of the current call; written before it is published in word_.
+  void (*run_block_)(const KernelCall&, std::uint32_t) = nullptr;
+  const KernelCall* call_ = nullptr;
+  std::uint32_t blocks_ = 0;
+  std::exception_ptr thrown_;
+  std::atomic<bool> has_thrown_{false};
+
+  alignas(64) std::atomic<std::uint64_t> word_{0};
+  alignas(64) std::atomic<std::uint32_t> unended_{0};  // blocks
+  std::atomic<bool> is_stopping_{false};
+  std::vector<std::jthread> threads_;  // last: joined before what they use goes
+};
+
+}  // namespace weir
