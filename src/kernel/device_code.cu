@@ -4,10 +4,12 @@
 #include "kernel/add.cuh"
 #include "kernel/chain.cuh"
 #include "kernel/copy.cuh"
+#include "kernel/dispatch.cuh"
 #include "kernel/fill.cuh"
 #include "kernel/gather.cuh"
 #include "kernel/gelu.cuh"
 #include "kernel/gelu_backward.cuh"
+#include "kernel/increase.cuh"
 #include "kernel/layer_norm.cuh"
 #include "kernel/layer_norm_backward.cuh"
 #include "kernel/layer_norm_grad.cuh"
@@ -54,6 +56,8 @@ WEIR_ANY_KERNEL(gather, 256)
 WEIR_ANY_KERNEL(scatter, 256)
 WEIR_ANY_KERNEL(copy, 256)
 WEIR_ANY_KERNEL(fill, 256)
+WEIR_KERNEL(increase, i32, int, 256)
+WEIR_FLOAT_KERNEL(dispatch, 256)
 WEIR_FLOAT_KERNEL(add, 256)
 WEIR_FLOAT_KERNEL(sum_rows, 256)
 WEIR_ANY_KERNEL(transpose, 256)

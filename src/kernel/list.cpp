@@ -11,8 +11,8 @@
 namespace weir {
 namespace catalogue {
 
-Kernel adam(), add(), chain(), copy(), fill(), gather(), gelu(), gelu_backward(), gemm(), graph_break(), layer_norm(),
-    layer_norm_backward(), layer_norm_grad(), reduce(), scatter(), softmax(), softmax_backward(), spin(), sum_rows(),
+Kernel adam(), add(), chain(), copy(), dispatch(), fill(), gather(), gelu(), gelu_backward(), gemm(), graph_break(), increase(),
+    layer_norm(), layer_norm_backward(), layer_norm_grad(), reduce(), scatter(), softmax(), softmax_backward(), spin(), sum_rows(),
     transpose();
 
 }  // namespace catalogue
@@ -30,6 +30,8 @@ std::span<const Kernel> kernels() {
       catalogue::copy(),                 //
       catalogue::fill(),                 //
       catalogue::spin(),                 //
+      catalogue::increase(),             //
+      catalogue::dispatch(),             //
       catalogue::add(),                  //
       catalogue::sum_rows(),             //
       catalogue::transpose(),            //
