@@ -12,22 +12,36 @@ namespace weir {
 namespace catalogue {
 
 Kernel chain(), copy(), fill(), gather(), gelu(), gemm(), layer_norm(), reduce(), scatter(), softmax(), spin();
+Kernel accept(), admit(), advance(), arg_max(), attention(), augment(), cache_write(), combine(), im2col();
+Kernel ragged_gemm(), route(), top_k();
 
 }  // namespace catalogue
 
 std::span<const Kernel> kernels() {
   static const Kernel kKernels[] = {
-      catalogue::gemm(),        //
-      catalogue::chain(),       //
-      catalogue::softmax(),     //
-      catalogue::layer_norm(),  //
-      catalogue::gelu(),        //
-      catalogue::reduce(),      //
-      catalogue::gather(),      //
-      catalogue::scatter(),     //
-      catalogue::copy(),        //
-      catalogue::fill(),        //
-      catalogue::spin(),        //
+      catalogue::gemm(),         //
+      catalogue::chain(),        //
+      catalogue::softmax(),      //
+      catalogue::layer_norm(),   //
+      catalogue::gelu(),         //
+      catalogue::reduce(),       //
+      catalogue::gather(),       //
+      catalogue::scatter(),      //
+      catalogue::copy(),         //
+      catalogue::fill(),         //
+      catalogue::spin(),         //
+      catalogue::attention(),    //
+      catalogue::cache_write(),  //
+      catalogue::arg_max(),      //
+      catalogue::top_k(),        //
+      catalogue::accept(),       //
+      catalogue::advance(),      //
+      catalogue::admit(),        //
+      catalogue::route(),        //
+      catalogue::ragged_gemm(),  //
+      catalogue::combine(),      //
+      catalogue::im2col(),       //
+      catalogue::augment(),      //
   };
   return kKernels;
 }
