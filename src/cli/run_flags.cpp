@@ -27,7 +27,7 @@ void RunFlags::add_to(CLI::App& app) {
   app.add_option("--sync-mode", sync_mode, "per_iteration, end_only or none")->capture_default_str();
   app.add_option("--placement", placement, "natural, serial, round_robin or critical_path")->capture_default_str();
   app.add_option("--scale", scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
-  app.add_option("--precision", precision, "fp32, tf32, fp16 or bf16")->capture_default_str();
+  app.add_option("--precision", precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
   app.add_option("--param", params, "name=value, repeatable; `weir list -v` shows the names")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

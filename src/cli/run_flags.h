@@ -18,7 +18,7 @@ struct RunFlags {
   std::string sync_mode = "per_iteration";
   std::string placement = "natural";
   std::string scale;
-  std::string precision = "fp32";
+  std::string precision;
   std::vector<std::string> params;
   std::string seed = "1";
   std::string hardware_queues;

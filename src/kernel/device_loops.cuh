@@ -156,6 +156,21 @@ __device__ inline void map_rows(long long rows, long long width, Function functi
     for (long long column = lane; column < width; column += 1 << shift) function(row, column);
 }
 
+// Calls function(in, out, row, run, runs_per_row) for each run of rows that are as wide in `in` as in `out`, with both
+// as pointers to runs: 16 bytes where width and pointers allow it, else single elements.
+template <class T, class Function>
+__device__ inline void map_row_runs(const T* in, T* out, long long rows, long long width, Function function) {
+  constexpr int kWide = 16 / sizeof(T);
+  const auto as = [&](auto* wide_in, auto* wide_out, long long runs) {
+    map_rows(rows, runs, [=](long long row, long long run) { function(wide_in, wide_out, row, run, runs); });
+  };
+  if (width % kWide == 0 && is_aligned<kWide>(in) && is_aligned<kWide>(out)) {
+    as(&run_at<kWide>(in, 0), &run_at<kWide>(out, 0), width / kWide);
+  } else {
+    as(&run_at<1>(in, 0), &run_at<1>(out, 0), width);
+  }
+}
+
 struct Add {
   __device__ static float of(float a, float b) { return a + b; }
 };
@@ -166,6 +181,11 @@ struct Larger {
 template <class Operation>
 __device__ inline float over_warp(float value, int width) {
   for (int mask = width / 2; mask > 0; mask /= 2) value = Operation::of(value, shuffle_xor(value, mask));
+  return value;
+}
+
+__device__ inline unsigned long long largest_of_warp(unsigned long long value, int width) {
+  for (int mask = width / 2; mask > 0; mask /= 2) value = max(value, shuffle_xor(value, mask));
   return value;
 }
 

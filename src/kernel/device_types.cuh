@@ -36,6 +36,11 @@ __device__ inline void store(Bfloat16* to, float value) {
   to->bits = static_cast<unsigned short>(is_nan ? bits >> 16 | 0x40u : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 __device__ inline float shuffle_xor(float value, int mask) { return __shfl_xor(value, mask); }
+__device__ inline unsigned long long shuffle_xor(unsigned long long value, int mask) { return __shfl_xor(value, mask); }
+// Which lanes of the warp say so, one bit each.
+__device__ inline unsigned long long ballot(bool claim) { return __ballot(claim); }
+// Shared memory that a lane of this warp wrote may be read by the others. Warps of GCN and CDNA run in lockstep.
+__device__ inline void sync_warp() { __builtin_amdgcn_wave_barrier(); }
 // The constant 100 MHz counter of GCN and CDNA.
 __device__ inline unsigned long long time_ns() { return __builtin_amdgcn_s_memrealtime() * 10; }
 
@@ -45,6 +50,13 @@ using Bfloat16 = __nv_bfloat16;
 __device__ inline float load(const Bfloat16* from) { return __bfloat162float(*from); }
 __device__ inline void store(Bfloat16* to, float value) { *to = __float2bfloat16_rn(value); }
 __device__ inline float shuffle_xor(float value, int mask) { return __shfl_xor_sync(0xffffffffu, value, mask); }
+__device__ inline unsigned long long shuffle_xor(unsigned long long value, int mask) {
+  return __shfl_xor_sync(0xffffffffu, value, mask);
+}
+// Which lanes of the warp say so, one bit each.
+__device__ inline unsigned long long ballot(bool claim) { return __ballot_sync(0xffffffffu, claim); }
+// Shared memory that a lane of this warp wrote may be read by the others.
+__device__ inline void sync_warp() { __syncwarp(); }
 __device__ inline unsigned long long time_ns() {
   unsigned long long now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));

@@ -11,9 +11,10 @@
 namespace weir {
 namespace catalogue {
 
-Kernel adam(), add(), chain(), copy(), fill(), gather(), gelu(), gelu_backward(), gemm(), graph_break(), layer_norm(),
-    layer_norm_backward(), layer_norm_grad(), reduce(), scatter(), softmax(), softmax_backward(), spin(), sum_rows(),
-    transpose();
+Kernel accept(), adam(), add(), admit(), advance(), arg_max(), attention(), augment(), cache_write(), chain(),
+    combine(), copy(), dispatch(), fill(), gather(), gelu(), gelu_backward(), gemm(), graph_break(), im2col(),
+    increase(), layer_norm(), layer_norm_backward(), layer_norm_grad(), ragged_gemm(), reduce(), route(), scatter(),
+    softmax(), softmax_backward(), spin(), sum_rows(), top_k(), transpose();
 
 }  // namespace catalogue
 
@@ -30,6 +31,8 @@ std::span<const Kernel> kernels() {
       catalogue::copy(),                 //
       catalogue::fill(),                 //
       catalogue::spin(),                 //
+      catalogue::increase(),             //
+      catalogue::dispatch(),             //
       catalogue::add(),                  //
       catalogue::sum_rows(),             //
       catalogue::transpose(),            //
@@ -39,6 +42,18 @@ std::span<const Kernel> kernels() {
       catalogue::layer_norm_grad(),      //
       catalogue::adam(),                 //
       catalogue::graph_break(),          //
+      catalogue::attention(),            //
+      catalogue::cache_write(),          //
+      catalogue::arg_max(),              //
+      catalogue::top_k(),                //
+      catalogue::accept(),               //
+      catalogue::advance(),              //
+      catalogue::admit(),                //
+      catalogue::route(),                //
+      catalogue::ragged_gemm(),          //
+      catalogue::combine(),              //
+      catalogue::im2col(),               //
+      catalogue::augment(),              //
   };
   return kKernels;
 }

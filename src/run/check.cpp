@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
+#include <condition_variable>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -232,18 +233,12 @@ class Checker {
     for (const Buffer& buffer : step_.buffers()) report_.buffers += buffer.is_written ? 1 : 0;
     check_collectives();
 
-    std::atomic<std::size_t> next{0};  // only hands out work: groups are complete before the threads start
-    const auto work = [&] {
-      for (std::size_t i = next.fetch_add(1, std::memory_order_relaxed); i < groups.size();
-           i = next.fetch_add(1, std::memory_order_relaxed))
-        check(groups[i]);
-    };
     {
       const std::size_t threads =
-          std::min<std::size_t>(groups.size(), std::max(1u, std::thread::hardware_concurrency()));
+          std::min<std::size_t>(step_.commands().size(), std::max(1u, std::thread::hardware_concurrency()));
       std::vector<std::jthread> helpers;
-      for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
-      work();
+      for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back([&] { work(groups); });
+      work(groups);
     }
     if (error_) std::rethrow_exception(error_);
     if (report_.status != CheckReport::Status::failed) report_.status = CheckReport::Status::passed;
@@ -252,69 +247,145 @@ class Checker {
   }
 
  private:
-  // An operand of the command at hand: where its bytes are, and what must stay alive meanwhile.
+  // An operand of a command: where its bytes are, and what must stay alive meanwhile.
   struct Place {
     std::byte* at = nullptr;
-    std::shared_ptr<const Bytes> device;  // settled: what the device holds
-    Bytes computed;                       // settled output: what the reference makes of it
+    std::shared_ptr<const Bytes> held;  // settled: what the device holds; chained: what the replay holds at this moment
+    Bytes computed;                     // settled output: what the reference makes of it
   };
+  // A command whose inputs are at hand: it can be judged at any time, by any thread.
+  struct Judgement {
+    CommandId id = 0;
+    std::vector<Place> places;
+  };
+  static constexpr std::size_t kMostJudgements = 64;  // that wait; each may hold a state of a chained buffer
 
-  void check(const std::vector<CommandId>& group) noexcept {
+  // One of the threads: groups are replayed, and what they hand out is judged, until nothing is left.
+  void work(const std::vector<std::vector<CommandId>>& groups) {
+    for (std::unique_lock lock(work_mutex_);;) {
+      if (!judgements_.empty()) {
+        Judgement next = std::move(judgements_.front());
+        judgements_.pop_front();
+        lock.unlock();
+        guarded([&] { judge(next); });
+        lock.lock();
+      } else if (next_group_ < groups.size()) {
+        const std::vector<CommandId>& group = groups[next_group_++];
+        ++replaying_;
+        lock.unlock();
+        guarded([&] { replay(group); });
+        lock.lock();
+        --replaying_;
+        work_changed_.notify_all();
+      } else if (replaying_ == 0) {
+        work_changed_.notify_all();
+        return;
+      } else {
+        work_changed_.wait(lock);
+      }
+    }
+  }
+
+  template <class Work>
+  void guarded(Work&& work) noexcept {
     try {
-      check_group(group);
+      work();
     } catch (...) {
       const std::lock_guard lock(mutex_);
       error_ = std::current_exception();
     }
   }
 
-  void check_group(const std::vector<CommandId>& group) {
-    std::map<BufferId, Bytes> chained;
+  void hand_out(Judgement judgement) {
+    {
+      const std::lock_guard lock(work_mutex_);
+      if (judgements_.size() < kMostJudgements) {
+        judgements_.push_back(std::move(judgement));
+        work_changed_.notify_one();
+        return;
+      }
+    }
+    judge(judgement);
+  }
+
+  // Carries the chained buffers of a group along, in order; commands that only read them are handed out.
+  void replay(const std::vector<CommandId>& group) {
+    struct State {
+      std::shared_ptr<Bytes> bytes;
+      bool is_lent = false;  // to a judgement: then the next writer leaves it alone and goes on with a copy
+    };
+    std::map<BufferId, State> chained;
     std::map<BufferId, CommandId> loosest;  // the command that allows a chained buffer the largest error
     for (const CommandId id : group) {
-      const Command& command = step_.commands()[id];
       const auto accesses = step_.accesses(id);
-      std::vector<Place> places(accesses.size());
-      bool is_settled = true;
+      Judgement judgement{id, std::vector<Place>(accesses.size())};
+      bool writes_chained = false;
       for (std::size_t i = 0; i < accesses.size(); ++i) {
         const Access& access = accesses[i];
-        if (is_chained_[access.buffer]) {
-          const auto [state, is_new] = chained.try_emplace(access.buffer);
-          if (is_new) {
-            state->second.resize(step_.buffers()[access.buffer].size_bytes());
-            initialise(step_.buffers()[access.buffer], state->second);
-          }
-          places[i].at = state->second.data() + access.offset_bytes;
-          if (!access.writes) continue;
-          is_settled = false;
-          const auto [known, is_first] = loosest.try_emplace(access.buffer, id);
-          if (!is_first && tolerance_[id] > tolerance_[known->second]) known->second = id;
+        if (!is_chained_[access.buffer]) {
+          judgement.places[i].held = contents_.take(access.buffer);
           continue;
         }
-        places[i].device = contents_.take(access.buffer);
-        places[i].at = const_cast<std::byte*>(places[i].device->data()) + access.offset_bytes;  // read only where shared
+        State& state = chained[access.buffer];
+        if (!state.bytes) {
+          state.bytes = std::make_shared<Bytes>(step_.buffers()[access.buffer].size_bytes());
+          initialise(step_.buffers()[access.buffer], *state.bytes);
+        }
+        if (!access.writes) continue;
+        writes_chained = true;
+        if (state.is_lent) state = {std::make_shared<Bytes>(*state.bytes), false};
+        const auto [known, is_first] = loosest.try_emplace(access.buffer, id);
+        if (!is_first && tolerance_[id] > tolerance_[known->second]) known->second = id;
       }
-      if (is_settled && verify(id, places)) continue;
       for (std::size_t i = 0; i < accesses.size(); ++i) {
-        if (!accesses[i].writes || is_chained_[accesses[i].buffer]) continue;
-        places[i].computed =
-            initial_part(step_.buffers()[accesses[i].buffer], accesses[i].offset_bytes, accesses[i].size_bytes);
-        places[i].at = places[i].computed.data();
+        Place& place = judgement.places[i];
+        if (is_chained_[accesses[i].buffer]) {
+          State& state = chained[accesses[i].buffer];
+          state.is_lent |= !writes_chained && group.size() > 1;
+          place.held = state.bytes;
+        }
+        // Only written to where it is a state that nobody else looks at.
+        place.at = const_cast<std::byte*>(place.held->data()) + accesses[i].offset_bytes;
       }
-      if (command.kind == CommandKind::copy) {
-        std::memmove(places[1].at, places[0].at, accesses[0].size_bytes);
+      if (writes_chained) {
+        compute(judgement);
+      } else if (group.size() == 1) {
+        judge(judgement);
       } else {
-        kernel(command.kernel).reference(call_of(command, places));
+        hand_out(std::move(judgement));
       }
-      for (std::size_t i = 0; i < accesses.size(); ++i)
-        if (accesses[i].writes && places[i].device) compare(id, i, *places[i].device, places[i].computed);
     }
     for (const auto& [buffer, expected] : chained) {
       if (!step_.buffers()[buffer].is_written) continue;
       const auto got = contents_.load(buffer);
-      note(loosest.at(buffer), buffer, compare_elements(step_.buffers()[buffer].type, *got, expected),
+      note(loosest.at(buffer), buffer, compare_elements(step_.buffers()[buffer].type, *got, *expected.bytes),
            tolerance_[loosest.at(buffer)]);
     }
+  }
+
+  void judge(Judgement& judgement) {
+    if (!verify(judgement.id, judgement.places)) compute(judgement);
+  }
+
+  // Runs the reference; settled outputs are compared with what the device holds, chained ones carry on.
+  void compute(Judgement& judgement) {
+    const Command& command = step_.commands()[judgement.id];
+    const auto accesses = step_.accesses(judgement.id);
+    std::vector<Place>& places = judgement.places;
+    const auto is_compared = [&](std::size_t i) { return accesses[i].writes && !is_chained_[accesses[i].buffer]; };
+    for (std::size_t i = 0; i < accesses.size(); ++i) {
+      if (!is_compared(i)) continue;
+      places[i].computed =
+          initial_part(step_.buffers()[accesses[i].buffer], accesses[i].offset_bytes, accesses[i].size_bytes);
+      places[i].at = places[i].computed.data();
+    }
+    if (command.kind == CommandKind::copy) {
+      std::memmove(places[1].at, places[0].at, accesses[0].size_bytes);
+    } else {
+      kernel(command.kernel).reference(call_of(command, places));
+    }
+    for (std::size_t i = 0; i < accesses.size(); ++i)
+      if (is_compared(i)) compare(judgement.id, i, *places[i].held, places[i].computed);
   }
 
   static KernelCall call_of(const Command& command, const std::vector<Place>& places) {
@@ -457,7 +528,12 @@ class Checker {
   const std::vector<bool> is_chained_;
   std::vector<double> tolerance_;  // by command
   Contents contents_;
-  std::mutex mutex_;
+  std::mutex work_mutex_;  // of the next four
+  std::condition_variable work_changed_;
+  std::deque<Judgement> judgements_;
+  std::size_t next_group_ = 0;
+  int replaying_ = 0;
+  std::mutex mutex_;  // of the rest
   std::exception_ptr error_;
   CheckReport report_;
   CommandId first_wrong_ = 0;

@@ -61,7 +61,7 @@ Result described(const Workload& workload, const RunRequest& request, const Para
   result.priority = workload.priority;
   for (const auto& [name, value] : params.values())
     std::visit([&, key = name](const auto& held) { result.parameters[key] = held; }, value);
-  result.precision = request.precision;
+  result.precision = name_of(params.precision);
   result.sync_mode = name_of(request.sync);
   result.iterations = request.iterations;
   result.warmup = request.warmup;
@@ -142,7 +142,8 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
   const SubmitChoice submit = parse_submit(request.submit, streams);
   const Scale scale = request.scale.empty() ? (info.is_gpu ? Scale::full : Scale::small) : scale_named(request.scale);
   Params params(workload.params, scale, request.params);
-  params.precision = checked_precision(request.precision, info);
+  params.precision =
+      checked_precision(request.precision.empty() ? std::string(name_of(workload.precision)) : request.precision, info);
   params.seed = request.seed;
   if (submit.mode == SubmitMode::graph && !info.can_graph)
     reject(fmt::format("--submit graph: device '{}' has no graphs", info.name), "Use inline or threads.");

@@ -33,7 +33,7 @@ struct RunRequest {
   std::string submit = "inline";
   std::string placement = "natural";
   std::string scale;  // empty: full on a GPU, small elsewhere
-  std::string precision = "fp32";
+  std::string precision;  // empty: the workload's
   std::vector<std::pair<std::string, std::string>> params;
   std::uint64_t seed = 1;
   bool checks_output = true;

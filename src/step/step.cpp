@@ -244,7 +244,8 @@ Step StepBuilder::seal(int stream_count) && {
     has_work[command.stream] = true;
   }
   if (const auto idle = std::find(has_work.begin(), has_work.end(), false); idle != has_work.end())
-    fail(fmt::format("stream {} of {} has no work", idle - has_work.begin(), stream_count));
+    reject(fmt::format("--streams {}: stream {} would have no work", stream_count, idle - has_work.begin()),
+           "Use fewer streams, or sizes that give every stream a part (more samples, micro-batches or pieces).");
 
   // Two iterations in a row: what ties the second to the first is what pipelined iterations must wait for. An edge from
   // an earlier command of the last iteration is implied by stream order and by this iteration's edge from that command.

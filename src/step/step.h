@@ -112,6 +112,7 @@ class StepBuilder {
   // Between ranks; with one rank a copy, which is what all of them then are.
   CommandId collective(CollectiveOp op, Lane lane, Operand from, Operand to);
 
+  CommandId command_count() const { return static_cast<CommandId>(step_.commands_.size()); }
   void work(double amount) { step_.work_ = amount; }
   void count_work(Operand counts, double unit = 1);
   // Graph mode starts a new graph here; streams in eager mode take no notice.

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "kernel/attention.h"
 #include "kernel/chain.h"
 #include "kernel/gemm.h"
 
@@ -142,6 +143,23 @@ Operand Layers::arg_max(Lane lane, Operand scores, std::int64_t rows, std::int64
   const Operand out = to ? *to : integers_output(rows);
   step_.launch("arg_max", lane, shape({rows, columns}), {scores, out});
   return out;
+}
+
+Operand Layers::attention(Lane lane, Operand q, Operand keys, Operand values, Operand lengths, std::int64_t sequences,
+                          std::int64_t queries, std::int64_t positions, std::int64_t heads, std::int64_t head_dim,
+                          To to) {
+  const Operand out = place(to, sequences * queries * heads * head_dim);
+  step_.launch("attention", lane, shape({sequences, queries, positions, heads_of(heads, head_dim)}),
+               {q, keys, values, lengths, out});
+  return out;
+}
+
+void Layers::cache_write(Lane lane, Operand fresh, Operand slots, Operand lengths, std::int64_t sequences,
+                         std::int64_t queries, std::int64_t positions, std::int64_t width, std::int64_t slot_count,
+                         Operand cache) {
+  step_.launch("cache_write", lane,
+               shape({sequences, queries, positions, width}, {static_cast<float>(slot_count)}),
+               {fresh, slots, lengths, cache});
 }
 
 Operand Layers::increase(Lane lane, Operand in, std::int64_t count, std::int64_t delta, To to) {

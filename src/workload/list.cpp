@@ -14,6 +14,13 @@ std::span<const Workload> workloads() {
       workload_list::hetero_kernels(),
       workload_list::tiny_kernel_stress(),
       workload_list::large_gemm_only(),
+      workload_list::fsdp_tp(),
+      workload_list::moe(),
+      workload_list::speculative_decode(),
+      workload_list::continuous_batch(),
+      workload_list::disaggregated_serving(),
+      workload_list::activation_ckpt(),
+      workload_list::rag_pipeline(),
   };
   return kWorkloads;
 }

@@ -8,5 +8,12 @@ namespace weir::workload_list {
 Workload hetero_kernels();
 Workload tiny_kernel_stress();
 Workload large_gemm_only();
+Workload fsdp_tp();
+Workload moe();
+Workload speculative_decode();
+Workload continuous_batch();
+Workload disaggregated_serving();
+Workload activation_ckpt();
+Workload rag_pipeline();
 
 }  // namespace weir::workload_list

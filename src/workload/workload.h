@@ -27,6 +27,7 @@ struct Workload {
   std::string shows;  // what a run of it must show
   StreamRange streams;
   std::vector<ParamSpec> params;
+  Precision precision = Precision::fp32;  // where the user asks for none
   std::vector<std::string> roles = {"all"};
   // Where set: how much longer do commands of this role take beside the others than alone?
   std::optional<std::uint8_t> convoy_role;

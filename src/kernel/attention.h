@@ -1,0 +1,37 @@
+// How attention packs its heads into a dimension, and how its device body divides the work. Shared by workloads, the
+// launch geometry and device code.
+#pragma once
+
+#include <cstdint>
+
+#include "kernel/random.h"
+
+namespace weir {
+
+// dims[3]: how many heads, and how wide each is.
+WEIR_HOST_DEVICE constexpr std::int64_t heads_of(std::int64_t heads, std::int64_t head_dim) {
+  return heads << 32 | head_dim;
+}
+WEIR_HOST_DEVICE constexpr std::int64_t heads_in(std::int64_t packed) { return packed >> 32; }
+WEIR_HOST_DEVICE constexpr std::int64_t head_dim_in(std::int64_t packed) { return packed & 0xffffffff; }
+
+inline constexpr int kMostHeadDim = 128;
+
+// Up to this many queries (decoding), threads divide the positions among them; more (prefill) are divided themselves.
+inline constexpr int kFewQueries = 8;
+inline constexpr int kFewThreads = 256;
+inline constexpr int kManyThreads = 128;
+inline constexpr int kQueriesPerGroup = 4;
+
+// Lanes that share a position of a head, 16 bytes each.
+WEIR_HOST_DEVICE constexpr int attention_lanes(std::int64_t head_dim, int element_bytes) {
+  int lanes = 1;
+  while (lanes * 16 < head_dim * element_bytes) lanes *= 2;
+  return lanes;
+}
+WEIR_HOST_DEVICE constexpr int queries_per_block(std::int64_t queries, int lanes) {
+  if (queries <= kFewQueries) return queries == 1 ? 1 : kQueriesPerGroup;
+  return kManyThreads / lanes * kQueriesPerGroup;
+}
+
+}  // namespace weir

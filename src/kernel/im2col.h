@@ -1,0 +1,31 @@
+// How im2col packs its patch into a dimension. Shared by workloads, the CPU body and device code.
+#pragma once
+
+#include <cstdint>
+
+#include "kernel/random.h"
+
+namespace weir {
+
+// dims[3]: channels of a pixel, side of the square patch, step between patches, zeros around the image.
+WEIR_HOST_DEVICE constexpr std::int64_t image_patch(std::int64_t channels, std::int64_t kernel, std::int64_t stride,
+                                                    std::int64_t padding) {
+  return channels | kernel << 32 | stride << 40 | padding << 48;
+}
+
+struct ImagePatch {
+  WEIR_HOST_DEVICE explicit constexpr ImagePatch(std::int64_t packed)
+      : channels(packed & 0xffffffff),
+        kernel(packed >> 32 & 0xff),
+        stride(packed >> 40 & 0xff),
+        padding(packed >> 48 & 0xff) {}
+  // How many patches there are along a side of the image.
+  WEIR_HOST_DEVICE constexpr std::int64_t along(std::int64_t side) const {
+    return (side + 2 * padding - kernel) / stride + 1;
+  }
+  WEIR_HOST_DEVICE constexpr std::int64_t size() const { return kernel * kernel * channels; }
+
+  std::int64_t channels, kernel, stride, padding;
+};
+
+}  // namespace weir
