@@ -30,14 +30,14 @@ class Compiled {
     each(kRegionA, [&](Lane lane, Part rows) {
       layers_.gelu(lane, slice(product, rows, features_), rows.count * features_, slice(a, rows, features_));
     });
-    const Operand mean_of_a = graph_break(kRegionA, kRegionB, {a});
+    const Operand mean_of_a = graph_break({{kRegionA, a}}, kRegionB);
 
-    const Operand shifted_b = broadcast_add(kRegionB, a, mean_of_a, 1),
-                  shifted_c = broadcast_add(kRegionC, a, mean_of_a, -1);
+    const Operand shifted_b = broadcast_add(kRegionB, a, mean_of_a, 1);
+    const Operand shifted_c = broadcast_add(kRegionC, a, mean_of_a, -1);
     const Operand product_b = gemm(kRegionB, shifted_b), product_c = gemm(kRegionC, shifted_c);
     const Operand b = chain(kRegionB, product_b, {ChainOp::clamp, ChainOp::mul}, {-2, 2, 0.5f});
     const Operand c = chain(kRegionC, product_c, {ChainOp::abs, ChainOp::add}, {0.25f});
-    const Operand mean = graph_break(kRegionB, kMerge, {b, c});
+    const Operand mean = graph_break({{kRegionB, b}, {kRegionC, c}}, kMerge);
 
     const Operand sum = whole(), out = whole();
     each(kMerge, [&](Lane lane, Part rows) {
@@ -53,6 +53,11 @@ class Compiled {
   }
 
  private:
+  // What a region has made.
+  struct Made {
+    Role role;
+    Operand values;
+  };
   Operand whole() { return layers_.output(rows_ * features_); }
   KernelShape shape(std::array<std::int64_t, kMaxDims> dims, std::array<float, kMaxScalars> scalars = {}) const {
     return {.type = layers_.type(), .precision = precision_, .dims = dims, .scalars = scalars};
@@ -87,19 +92,18 @@ class Compiled {
     return out;
   }
 
-  // The host sees the column means of the sum of `made`, thinks for a while, and hands them to the next regions. Each
+  // The host sees the column means of the sum of `all`, thinks for a while, and hands them to the next regions. Each
   // graph ends where the host needs a value and starts where it has given one.
-  Operand graph_break(Role before, Role after, std::initializer_list<Operand> made) {
-    const std::int64_t parts = static_cast<std::int64_t>(made.size()) * kChunks;
+  Operand graph_break(std::initializer_list<Made> all, Role after) {
+    const std::int64_t parts = static_cast<std::int64_t>(all.size()) * kChunks;
     const Operand sums = layers_.output(parts * features_);
     std::int64_t part = 0;
-    auto role = static_cast<int>(before);
-    for (const Operand& values : made)
-      each(static_cast<Role>(role++), [&](Lane lane, Part rows) {
-        layers_.sum(lane, slice(values, rows, features_), rows.count, features_, features_,
+    for (const Made& made : all)
+      each(made.role, [&](Lane lane, Part rows) {
+        layers_.sum(lane, slice(made.values, rows, features_), rows.count, features_, features_,
                     1 / static_cast<float>(rows_), slice(sums, {part++, 1}, features_));
       });
-    const Lane asking = lanes_[before][0], answered = lanes_[after][0];
+    const Lane asking = lanes_[all.begin()->role][0], answered = lanes_[after][0];
     const Operand mean = layers_.sum(asking, sums, parts, features_, features_);
     const auto count = static_cast<std::uint64_t>(features_);
     const Operand seen{step_.host(layers_.type(), count, Init::poison)};
