@@ -27,11 +27,7 @@ class Accumulated {
       const std::int64_t in = widths[l], out = widths[l + 1];
       stack_.push_back({in, out, layers_.weights(in, out), layers_.output(kShards * in * out)});
     }
-    const Lanes& compute = lanes_[kCompute];
-    for (int i = 0; i < compute.count; ++i) {
-      const Part shards = part_of(kShards, compute.count, i);
-      shares_.push_back({compute[i], shards, {shards.begin * shard_rows(), shards.count * shard_rows()}});
-    }
+    shares_ = shares_of(lanes_[kCompute], kShards, shard_rows());
   }
 
   Step build(int stream_count) {
@@ -48,11 +44,6 @@ class Accumulated {
     std::int64_t in, out;
     Operand weights, gradients;  // [in][out], [shards][in][out]
     std::int64_t size() const { return in * out; }
-  };
-  // A compute stream's part of every micro-batch.
-  struct Share {
-    Lane lane;
-    Part shards, rows;
   };
   // A micro-batch's way through a layer: what went in, and the product before its activation.
   struct Pass {
@@ -135,7 +126,7 @@ class Accumulated {
   std::int64_t micro_batches_, batch_;
   std::vector<Lanes> lanes_;
   std::vector<Layer> stack_;
-  std::vector<Share> shares_;
+  std::vector<Share> shares_;  // the compute streams' parts of every micro-batch
 };
 
 }  // namespace

@@ -26,11 +26,7 @@ class Offloaded {
         pieces_(params.integer("pieces")),
         lanes_(divide_streams(stream_count, {1, 2, 1, 2})) {
     require_multiple("rows", rows_, "gradient shards", kShards);
-    const Lanes& compute = lanes_[kCompute];
-    for (int i = 0; i < compute.count; ++i) {
-      const Part shards = part_of(kShards, compute.count, i);
-      shares_.push_back({compute[i], shards, {shards.begin * shard_rows(), shards.count * shard_rows()}});
-    }
+    shares_ = shares_of(lanes_[kCompute], kShards, shard_rows());
     for (Operand& slot : slots_) slot = layers_.output(size());
     for (std::int64_t l = 0; l < count_; ++l) stack_.push_back(layer());
     updated_ = {step_.output(ElementType::f32, elements(count_ * size()))};
@@ -62,10 +58,6 @@ class Offloaded {
     Operand master, mean, square;  // host, f32: what Adam updates
     Operand parts, gradient;       // [shards][size] and its sum
     Operand host_gradient;
-  };
-  struct Share {
-    Lane lane;
-    Part shards, rows;
   };
   struct Pass {
     Operand x, product;  // product: before the activation
