@@ -21,6 +21,11 @@ std::span<const Workload> workloads() {
       workload_list::disaggregated_serving(),
       workload_list::activation_ckpt(),
       workload_list::rag_pipeline(),
+      workload_list::grad_accum(),
+      workload_list::graph_subgraphs(),
+      workload_list::async_dataload(),
+      workload_list::zero_offload(),
+      workload_list::torch_compile(),
   };
   return kWorkloads;
 }

@@ -15,5 +15,10 @@ Workload continuous_batch();
 Workload disaggregated_serving();
 Workload activation_ckpt();
 Workload rag_pipeline();
+Workload grad_accum();
+Workload graph_subgraphs();
+Workload async_dataload();
+Workload zero_offload();
+Workload torch_compile();
 
 }  // namespace weir::workload_list
