@@ -146,8 +146,13 @@ class ExpressionParser {
     const std::string_view name = text_.substr(begin, at_ - begin);
     if (accept("(")) return call(name);
     const auto found = std::find(names_.begin(), names_.end(), name);
-    if (found == names_.end())
-      reject(fmt::format("'{}': there is no '{}' here", text_.substr(0, 60), name), suggestion(name, names_));
+    if (found == names_.end()) {
+      std::vector<std::string> known;
+      for (const std::string& each : names_)
+        if (!each.empty()) known.push_back(each);
+      reject(fmt::format("'{}': there is no '{}' here", text_.substr(0, 60), name.substr(0, 40)),
+             known.empty() ? "Only numbers are known here." : suggestion(name, known));
+    }
     emit(Op::variable, 1, 0, static_cast<std::uint32_t>(found - names_.begin()));
   }
   void call(std::string_view name) {
@@ -175,7 +180,8 @@ class ExpressionParser {
 
 Expression::Expression(std::string_view text, std::span<const std::string> names) {
   if (text.size() > kMaxExpressionLength)
-    reject(fmt::format("an expression of {} characters", text.size()), fmt::format("{} at most.", kMaxExpressionLength));
+    reject(fmt::format("an expression of {} characters", text.size()),
+           fmt::format("{} at most.", kMaxExpressionLength));
   text_ = text;
   ExpressionParser(*this, names).run();
 }

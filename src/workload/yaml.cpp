@@ -12,13 +12,10 @@
 #include "base/options.h"
 #include "workload/yaml_commands.h"
 #include "workload/yaml_definition.h"
+#include "workload/yaml_step.h"
 
 namespace weir {
 namespace {
-
-constexpr std::initializer_list<std::string_view> kKeys = {"name",   "summary", "shows", "category", "class",   "unit",
-                                                           "work",   "scaling", "streams", "params", "roles",
-                                                           "convoy", "buffers", "commands"};
 
 std::string hash_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a: two texts of one user, not an attack
@@ -220,7 +217,8 @@ void read_work(const YamlNode& root, std::span<const std::string> variables, Yam
 Workload parse_workload(std::string_view text, const std::string& name, const YamlLimits& limits) {
   const YamlNode root = parse_yaml(text, name, limits.document);
   root.map("a map with name, buffers and commands");
-  root.allow(kKeys);
+  root.allow({"name", "summary", "shows", "category", "class", "unit", "work", "scaling", "streams", "params", "roles",
+              "convoy", "buffers", "commands"});
   auto definition = std::make_shared<YamlDefinition>();
   definition->limits = limits;
   definition->place = {root.place.file, 0, ""};

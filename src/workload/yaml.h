@@ -14,9 +14,9 @@ namespace weir {
 struct YamlLimits {
   YamlBounds document;
   std::size_t buffers = 10'000;
-  std::size_t commands = 1'000'000;      // after loops
-  std::size_t iterations = 4'000'000;    // of all loops together
-  std::size_t overlaps = 32'000'000;     // pairs of a command and a separately used range that it touches
+  std::size_t commands = 1'000'000;              // after loops
+  std::size_t iterations = 4'000'000;            // of all loops together
+  std::size_t overlaps = 32'000'000;             // pairs of a command and a separately used range that it touches
   std::uint64_t bytes = std::uint64_t{1} << 46;  // of all buffers together; devices have their own opinion
 };
 

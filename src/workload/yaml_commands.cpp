@@ -67,7 +67,8 @@ class CommandReader {
     auto& roles = definition_.roles;
     const auto found = std::find(roles.begin(), roles.end(), name);
     if (found != roles.end()) return static_cast<std::uint8_t>(found - roles.begin());
-    if (has_roles_) place.refuse(fmt::format("'{}' is not among the roles", shown(name)), suggestion(shown(name), roles));
+    if (has_roles_)
+      place.refuse(fmt::format("'{}' is not among the roles", shown(name)), suggestion(shown(name), roles));
     if (roles.size() == 255) place.refuse("more than 255 roles");
     roles.push_back(name);
     return static_cast<std::uint8_t>(roles.size() - 1);
@@ -90,7 +91,8 @@ class CommandReader {
                   "writes", "stream", "role", "priority", "name", "after", "when"});
       node.place.refuse("what is it? One of kernel, host, copy, collective, repeat and per_stream is needed");
     }
-    if (kinds.size() > 1) node.place.refuse(fmt::format("{} and {} in one command", kinds[0], kinds[1]), "Make it two.");
+    if (kinds.size() > 1)
+      node.place.refuse(fmt::format("{} and {} in one command", kinds[0], kinds[1]), "Make it two.");
     YamlItem item;
     item.place = node.place;
     if (const YamlNode* const when = node.find("when")) item.when = expression(*when);
@@ -153,8 +155,8 @@ class CommandReader {
       node.allow({kind, "stream", "role", "priority", "name", "after", "when"});
       role = read_transfer(node.at(kind), kind == "collective", command);
     } else {
-      node.allow({kind, "dims", "scalars", "ops", "reads", "writes", "stream", "role", "priority", "name", "after",
-                  "when"});
+      node.allow(
+          {kind, "dims", "scalars", "ops", "reads", "writes", "stream", "role", "priority", "name", "after", "when"});
       command.kind = kind == "host" ? CommandKind::host : CommandKind::kernel;
       const YamlNode& name = node.at(kind);
       role = name.scalar("a kernel's name");
@@ -257,7 +259,8 @@ class CommandReader {
     } else if (given != nullptr) {
       const auto list = given->list("a map of names, or a list of numbers");
       if (list.size() > (is_named ? slots.size() : most))
-        given->place.refuse(fmt::format("{} numbers, {} at most are taken", list.size(), is_named ? slots.size() : most));
+        given->place.refuse(
+            fmt::format("{} numbers, {} at most are taken", list.size(), is_named ? slots.size() : most));
       for (std::size_t i = 0; i < list.size(); ++i)
         sizes.push_back({is_named ? &slots[i] : nullptr, is_named ? static_cast<std::size_t>(slots[i].index) : i,
                          expression(list[i])});
@@ -267,7 +270,8 @@ class CommandReader {
   // mul 1.5 | add x | abs | relu | square | clamp 0 10
   void read_ops(const YamlNode& node, YamlCommand& command) {
     const std::vector<std::string> names = {"mul", "add", "abs", "clamp", "relu", "square"};
-    constexpr ChainOp kOps[] = {ChainOp::mul, ChainOp::add, ChainOp::abs, ChainOp::clamp, ChainOp::relu, ChainOp::square};
+    constexpr ChainOp kOps[] = {ChainOp::mul,   ChainOp::add,  ChainOp::abs,
+                                ChainOp::clamp, ChainOp::relu, ChainOp::square};
     const auto ops = node.list("a list of operations");
     if (ops.empty() || ops.size() > kMaxChainOps)
       node.place.refuse(fmt::format("{} operations", ops.size()), fmt::format("1 to {} fit.", kMaxChainOps));
@@ -287,8 +291,9 @@ class CommandReader {
         if (part.empty())
           ops[i].place.refuse(fmt::format("'{}' takes {} number{}", word, wanted, wanted == 1 ? "" : "s"));
         if (command.scalars.size() == kMaxScalars) node.place.refuse(fmt::format("more than {} numbers", kMaxScalars));
-        command.scalars.push_back({nullptr, command.scalars.size(),
-                                   {ops[i].place, ops[i].place.guard([&] { return Expression(part, variables_); })}});
+        command.scalars.push_back({nullptr, command.scalars.size(), {ops[i].place, ops[i].place.guard([&] {
+                                                                       return Expression(part, variables_);
+                                                                     })}});
         rest = trimmed(rest.substr(part.size()));
       }
       if (!rest.empty()) ops[i].place.refuse(fmt::format("'{}' after '{}'", shown(rest), word));

@@ -97,7 +97,4 @@ struct YamlDefinition {
   std::optional<YamlExpression> work_expression;
 };
 
-// Expands loops, puts commands in order, and seals. Rejects by line and key.
-Step build_yaml_step(const YamlDefinition& definition, const Params& params, int stream_count);
-
 }  // namespace weir

@@ -12,7 +12,8 @@ constexpr Slot scalar(std::string_view name, int index, double initial) { return
 constexpr Slot kCount[] = {{"count", 0}};
 constexpr Slot kMatrix[] = {{"rows", 0}, {"columns", 1}};
 constexpr Slot size(std::string_view name, int index) { return {name, index, false, 0, 1, INT32_MAX}; }
-constexpr Slot kGemm[] = {size("m", 0), size("n", 1), size("k", 2), flag("transpose_a", 3, 0), flag("transpose_b", 3, 1)};
+constexpr Slot kGemm[] = {size("m", 0), size("n", 1), size("k", 2), flag("transpose_a", 3, 0),
+                          flag("transpose_b", 3, 1)};
 constexpr Slot kGemmScalars[] = {scalar("alpha", 0, 1), scalar("beta", 1, 0)};
 constexpr Slot kNormScalars[] = {scalar("epsilon", 0, 1e-5)};
 constexpr Slot kReduce[] = {{"rows", 0}, {"columns", 1}, flag("per_row", 2, 0)};
