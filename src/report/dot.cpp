@@ -181,17 +181,16 @@ class Drawing {
       before = i;
       commands[node.stream] += node.commands.size();
     }
-    std::string same, chain;
-    for (std::size_t s = 0; s < streams; ++s) {
+    std::string same;
+    // Backwards, because Graphviz stacks rows from below; it changes their order only to save crossings.
+    for (std::size_t s = streams; s-- > 0;) {
       out_ += fmt::format(
           "  subgraph cluster_{0} {{\n    style=\"filled,rounded\"; color=\"#f4f4f4\"; label=\"\";\n"
           "    s{0} [label=\"stream {0}\\n{1} command{2}\", shape=plaintext, style=\"\", fontsize=11];\n{3}  }}\n",
           s, commands[s], commands[s] == 1 ? "" : "s", rows[s]);
       same += fmt::format(" s{};", s);
-      chain += fmt::format("{}s{}", s == 0 ? "" : " -> ", s);
     }
-    // Keeps rows in the order of their streams.
-    if (streams > 1) out_ += fmt::format("  {{ rank=same;{} {} [style=invis]; }}\n\n", same, chain);
+    out_ += fmt::format("  {{ rank=same;{} }}\n\n", same);
   }
 
   void edges() {
