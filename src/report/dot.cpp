@@ -168,10 +168,11 @@ class Drawing {
       const Node& node = nodes_[i];
       const Command& command = view_.step.commands()[node.commands.front()];
       const bool is_run = node.commands.size() > 1;
-      rows[node.stream] += fmt::format("    n{} [label=\"{}\", shape={}, fillcolor=\"{}\"{}{}];\n", i, label(node),
-                                       shape_of(command.kind), colour(command.role),
-                                       command.kind == CommandKind::kernel ? ", style=\"filled,rounded\"" : "",
-                                       is_run ? ", peripheries=2" : "");
+      rows[node.stream] +=
+          fmt::format("    n{} [label=\"{}\", shape={}, fillcolor=\"{}\"{}{}];\n", i, label(node),
+                      shape_of(command.kind), colour(command.role),
+                      command.kind == CommandKind::kernel ? ", style=\"filled,rounded\"" : ", margin=\"0.2,0.08\"",
+                      is_run ? ", peripheries=2" : "");
       // A row is held together by its own order, which is weightier than any arrow across.
       std::size_t& before = last[node.stream];
       rows[node.stream] +=

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "kernel/chain.h"
+#include "report/wrap.h"
 
 namespace weir {
 namespace {
@@ -19,28 +20,6 @@ std::string chain_text(std::int64_t packed) {
     if (op != 0 && op < std::size(kNames)) text += fmt::format("{}{}", text.empty() ? "" : " ", kNames[op]);
   }
   return text;
-}
-
-// Wraps at blanks: the first line begins at `column`, where the text stands already, and so do all others.
-std::string wrapped(const std::string& text, std::size_t column) {
-  constexpr std::size_t kColumns = 80;
-  std::string out;
-  std::size_t at = column;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(' ', begin), text.size());
-    const std::size_t length = end - begin;
-    if (at != column && at + 1 + length > kColumns) {
-      out += "\n" + std::string(column, ' ');
-      at = column;
-    } else if (at != column) {
-      out += ' ';
-      ++at;
-    }
-    out += text.substr(begin, length);
-    at += length;
-    begin = end + 1;
-  }
-  return out;
 }
 
 }  // namespace
