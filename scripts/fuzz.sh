@@ -15,7 +15,7 @@ for source in fuzz/*.cpp; do
   libraries=(-lfmt)
   if [ "$name" = yaml ]; then
     sources=(src/base/*.cpp src/kernel/*.cpp src/step/*.cpp src/workload/*.cpp)
-    libraries=(-lfmt -lyaml-cpp -lopenblas)
+    libraries=(-lfmt -lyaml-cpp -lopenblas $(pkg-config --cflags openblas 2> /dev/null || true))
   fi
   clang++-19 "${flags[@]}" "$source" "${sources[@]}" "${libraries[@]}" -o "$out/$name"
   mkdir -p "$out/$name.corpus"
