@@ -104,7 +104,8 @@ StreamRange read_streams(const YamlNode& root) {
 
 // size: 64
 // size: {tiny: 32, small: 256, full: 4096, min: 1, max: 65536, help: rows and columns}
-ParamSpec read_param(const std::string& name, const YamlNode& node) {
+ParamSpec read_param(const YamlNode& node) {
+  const std::string& name = node.key;
   check_new_name(node.place, name);
   ParamSpec spec;
   spec.name = name;
@@ -145,7 +146,8 @@ ParamSpec read_param(const std::string& name, const YamlNode& node) {
 }
 
 // weights: {type: compute, count: size * size, init: uniform, scale: 0.1, place: device}
-YamlBuffer read_buffer(const std::string& name, const YamlNode& node, std::span<const std::string> variables) {
+YamlBuffer read_buffer(const YamlNode& node, std::span<const std::string> variables) {
+  const std::string& name = node.key;
   check_new_name(node.place, name);
   node.map("{count: ..., type: ..., init: ...}");
   node.allow({"type", "count", "init", "scale", "offset", "value", "limit", "place"});
@@ -233,20 +235,20 @@ Workload parse_workload(std::string_view text, const std::string& name, const Ya
     workload.priority = static_cast<int>(choice(*node, {"P0", "P1", "P2", "P3"}));
   if (const YamlNode* const node = root.find("scaling"))
     workload.scaling = static_cast<Scaling>(choice(*node, {"grows", "divided", "requests"}));
-  workload.streams = read_streams(root);
+  workload.streams = definition->streams = read_streams(root);
 
   std::vector<std::string> variables = {"streams", "ranks", "rank"};
   if (const YamlNode* const params = root.find("params")) {
-    for (const auto& [key, node] : params->map("a map of parameters")) {
+    for (const YamlNode& node : params->map("a map of parameters")) {
       if (definition->params.size() == 200) node.place.refuse("more than 200 parameters");
-      definition->params.push_back(read_param(key, node));
-      variables.push_back(key);
+      definition->params.push_back(read_param(node));
+      variables.push_back(node.key);
     }
   }
-  for (const auto& [key, node] : root.at("buffers").map("a map of buffers")) {
+  for (const YamlNode& node : root.at("buffers").map("a map of buffers")) {
     if (definition->buffers.size() == limits.buffers)
       node.place.refuse(fmt::format("more than {} buffers", limits.buffers), "Use slices of larger ones.");
-    definition->buffers.push_back(read_buffer(key, node, variables));
+    definition->buffers.push_back(read_buffer(node, variables));
   }
   read_work(root, variables, *definition);
   read_commands(root, variables, *definition);

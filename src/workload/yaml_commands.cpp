@@ -248,11 +248,11 @@ class CommandReader {
       if (!is_named) given->place.refuse("this kernel has no names for them", "Write a list: [64, 64].");
       std::vector<std::string> names;
       for (const auto& slot : slots) names.emplace_back(slot.name);
-      for (const auto& [name, value] : given->keys) {
-        const auto slot = std::find(names.begin(), names.end(), name) - names.begin();
+      for (const YamlNode& value : given->items) {
+        const auto slot = std::find(names.begin(), names.end(), value.key) - names.begin();
         if (static_cast<std::size_t>(slot) == names.size())
-          value.place.refuse(fmt::format("the kernel has no '{}'", shown(name)),
-                             names.empty() ? "It takes none." : suggestion(shown(name), names));
+          value.place.refuse(fmt::format("the kernel has no '{}'", shown(value.key)),
+                             names.empty() ? "It takes none." : suggestion(shown(value.key), names));
         const auto& found = slots[static_cast<std::size_t>(slot)];
         sizes.push_back({&found, static_cast<std::size_t>(found.index), expression(value)});
       }

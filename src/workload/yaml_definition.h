@@ -84,6 +84,7 @@ struct YamlDefinition {
   YamlLimits limits;
   YamlPlace place;
   std::string name, unit;
+  StreamRange streams;
   std::vector<ParamSpec> params;
   std::vector<std::string> roles;
   std::vector<YamlBuffer> buffers;

@@ -59,7 +59,8 @@ class Reader {
     YamlNode child = read(value, std::move(path), line, depth + 1);
     // A list or map below its key begins a line later: people look for the key.
     child.place.line = line;
-    map.keys.emplace_back(key, std::move(child));
+    child.key = key;
+    map.items.push_back(std::move(child));
   }
 
   std::shared_ptr<const std::string> file_;
@@ -86,14 +87,16 @@ void YamlPlace::refuse(const std::string& what, std::string hint) const {
   reject(fmt::format("{}: {}", text(), what), std::move(hint));
 }
 
-const YamlNode* YamlNode::find(std::string_view key) const {
-  const auto found = std::find_if(keys.begin(), keys.end(), [key](const Key& entry) { return entry.first == key; });
-  return found == keys.end() ? nullptr : &found->second;
+const YamlNode* YamlNode::find(std::string_view name) const {
+  if (kind != Kind::map) return nullptr;
+  const auto found =
+      std::find_if(items.begin(), items.end(), [name](const YamlNode& item) { return item.key == name; });
+  return found == items.end() ? nullptr : &*found;
 }
 
-const YamlNode& YamlNode::at(std::string_view key) const {
-  if (const YamlNode* const node = find(key)) return *node;
-  place.refuse(fmt::format("the key '{}' is missing", key));
+const YamlNode& YamlNode::at(std::string_view name) const {
+  if (const YamlNode* const node = find(name)) return *node;
+  place.refuse(fmt::format("the key '{}' is missing", name));
 }
 
 const std::string& YamlNode::scalar(std::string_view wanted) const {
@@ -104,16 +107,16 @@ std::span<const YamlNode> YamlNode::list(std::string_view wanted) const {
   if (kind != Kind::list) place.refuse(fmt::format("{} is needed, this is {}", wanted, name_of(kind)));
   return items;
 }
-std::span<const YamlNode::Key> YamlNode::map(std::string_view wanted) const {
+std::span<const YamlNode> YamlNode::map(std::string_view wanted) const {
   if (kind != Kind::map) place.refuse(fmt::format("{} is needed, this is {}", wanted, name_of(kind)));
-  return keys;
+  return items;
 }
 
 void YamlNode::allow(std::initializer_list<std::string_view> known) const {
-  for (const auto& [key, value] : keys) {
-    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+  for (const YamlNode& item : items) {
+    if (std::find(known.begin(), known.end(), item.key) != known.end()) continue;
     const std::vector<std::string> names(known.begin(), known.end());
-    value.place.refuse(fmt::format("there is no key '{}' here", shown(key)), suggestion(shown(key), names));
+    item.place.refuse(fmt::format("there is no key '{}' here", shown(item.key)), suggestion(shown(item.key), names));
   }
 }
 

@@ -2,13 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -38,23 +36,22 @@ struct YamlPlace {
 class YamlNode {
  public:
   enum class Kind : std::uint8_t { null, scalar, list, map };
-  using Key = std::pair<std::string, YamlNode>;
 
   Kind kind = Kind::null;
   YamlPlace place;
+  std::string key;              // where it is in a map
   std::string text;             // of a scalar
-  std::vector<YamlNode> items;  // of a list
-  std::vector<Key> keys;        // of a map, in the order of the file
+  std::vector<YamlNode> items;  // of a list, or of a map in the order of the file
 
   // The value of a key; null where there is none.
-  const YamlNode* find(std::string_view key) const;
+  const YamlNode* find(std::string_view name) const;
   // Rejects a map that lacks it, or a node that is no map.
-  const YamlNode& at(std::string_view key) const;
+  const YamlNode& at(std::string_view name) const;
 
   // Each rejects a node of another kind, in words that show what is wanted.
   const std::string& scalar(std::string_view wanted) const;
   std::span<const YamlNode> list(std::string_view wanted) const;
-  std::span<const Key> map(std::string_view wanted) const;
+  std::span<const YamlNode> map(std::string_view wanted) const;
 
   // Rejects every key of a map that is not among `known`, with a suggestion.
   void allow(std::initializer_list<std::string_view> known) const;

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numeric>
 
 #include "workload/yaml_order.h"
+#include "workload/yaml_values.h"
 
 namespace weir {
 namespace {
@@ -58,16 +58,11 @@ struct Range {
 class StepMaker {
  public:
   StepMaker(const YamlDefinition& definition, const Params& params, int stream_count)
-      : definition_(definition), params_(params), stream_count_(stream_count), step_(params.seed, params.ranks) {
-    values_ = {static_cast<double>(stream_count), static_cast<double>(params.ranks.count),
-               static_cast<double>(params.ranks.rank)};
-    for (const ParamSpec& spec : definition.params) {
-      const bool is_whole = std::holds_alternative<std::int64_t>(spec.defaults[0]);
-      values_.push_back(is_whole ? static_cast<double>(params.integer(spec.name)) : params.number(spec.name));
-    }
-    first_loop_ = values_.size();
-    values_.resize(first_loop_ + definition.loop_levels, 0);
-  }
+      : definition_(definition),
+        params_(params),
+        stream_count_(stream_count),
+        values_(definition, params, stream_count),
+        step_(params.seed, params.ranks) {}
 
   Step run() {
     for (const YamlBuffer& buffer : definition_.buffers) add_buffer(buffer);
@@ -83,72 +78,11 @@ class StepMaker {
 
  private:
   [[noreturn]] void refuse(const YamlPlace& place, const std::string& what, std::string hint = {}) const {
-    place.refuse(what + loops_shown(), std::move(hint));
+    values_.refuse(place, what, std::move(hint));
   }
-
-  // " (in iteration 3, 1 of the loops around it)": which of many commands a line stands for.
-  std::string loops_shown() const {
-    if (level_ == 0) return {};
-    std::string text;
-    for (std::size_t i = 0; i < level_; ++i)
-      text += fmt::format("{}{}", i == 0 ? "" : ", ", static_cast<std::int64_t>(values_[first_loop_ + i]));
-    return fmt::format(" (in iteration {} of its loop{})", text, level_ == 1 ? "" : "s");
-  }
-
   std::int64_t whole(const YamlPlace& place, const Expression& expression, std::int64_t lowest, std::int64_t highest,
                      std::string_view what) const {
-    const auto value = expression.try_whole(values_);
-    if (!value) {
-      try {
-        expression.whole(values_);
-      } catch (const Error& error) {
-        refuse(place, error.what(), nearest_hint(expression, lowest, highest));
-      }
-    }
-    if (*value < lowest || *value > highest)
-      refuse(place, fmt::format("{} '{}' is {}", what, expression.text(), *value),
-             fmt::format("{} to {} is possible.", lowest, highest));
-    return *value;
-  }
-
-  // Which single change of a parameter, or of the stream count, would make it a whole number.
-  std::string nearest_hint(const Expression& expression, std::int64_t lowest, std::int64_t highest) const {
-    constexpr int kFarthest = 20'000;
-    std::vector<double> values = values_;
-    std::string found;
-    const auto add = [&](const std::string& text) { found += (found.empty() ? "" : ", ") + text; };
-    const auto search = [&](std::size_t variable, double least, double most, const auto& show) {
-      if (!expression.uses(variable)) return;
-      const double now = values_[variable];
-      for (const int direction : {-1, 1}) {
-        for (int distance = 1; distance <= kFarthest; ++distance) {
-          values[variable] = now + direction * distance;
-          if (values[variable] < least || values[variable] > most) break;
-          const auto result = expression.try_whole(values);
-          if (!result || *result < lowest || *result > highest) continue;
-          add(show(static_cast<std::int64_t>(values[variable])));
-          break;
-        }
-      }
-      values[variable] = now;
-    };
-    for (std::size_t i = 0; i < definition_.params.size(); ++i) {
-      const ParamSpec& spec = definition_.params[i];
-      if (!std::holds_alternative<std::int64_t>(spec.defaults[0])) continue;
-      search(YamlDefinition::kFirstParam + i, spec.lowest, spec.highest,
-             [&](std::int64_t value) { return fmt::format("--param {}={}", spec.name, value); });
-    }
-    search(YamlDefinition::kStreams, 1, kMaxStreams,
-           [](std::int64_t value) { return fmt::format("--streams {}", value); });
-    return found.empty() ? "" : fmt::format("The nearest that work: {}.", found);
-  }
-
-  float number(const std::optional<YamlExpression>& given, double initial, double largest) const {
-    if (!given) return static_cast<float>(initial);
-    const double value = given->place.guard([&] { return given->expression.value(values_); });
-    if (std::fabs(value) > largest)
-      refuse(given->place, fmt::format("{} is too large", value), fmt::format("{} at most.", largest));
-    return static_cast<float>(value);
+    return values_.whole(place, expression, lowest, highest, what);
   }
 
   void add_buffer(const YamlBuffer& buffer) {
@@ -162,8 +96,8 @@ class StepMaker {
              "Use a smaller --scale or smaller --param sizes.");
     const bool is_integer = type == ElementType::i32;
     const double largest = is_integer ? kLargestInteger : kLargestScalar;
-    const float scale = number(buffer.scale, 1, largest), offset = number(buffer.offset, 0, largest);
-    const float value = number(buffer.value, 0, largest);
+    const float scale = values_.number(buffer.scale, 1, largest), offset = values_.number(buffer.offset, 0, largest);
+    const float value = values_.number(buffer.value, 0, largest);
     const std::int64_t limit =
         buffer.limit ? whole(buffer.limit->place, buffer.limit->expression, 1, INT32_MAX, "the limit") : 1;
     if (buffer.init == YamlInit::indices && count > INT32_MAX)
@@ -204,15 +138,14 @@ class StepMaker {
 
   void expand(const std::vector<YamlItem>& items, std::size_t level) {
     for (const YamlItem& item : items) {
-      level_ = level;
-      if (item.when && item.when->place.guard([&] { return item.when->expression.value(values_); }) == 0) continue;
+      values_.set_level(level);
+      if (item.when && values_.value(*item.when) == 0) continue;
       if (item.kind == YamlItem::Kind::command) {
         if (instances_.size() == definition_.limits.commands)
           item.place.refuse(fmt::format("more than {} commands", definition_.limits.commands), "Repeat less often.");
         instances_.push_back(
             {static_cast<std::uint32_t>(item.command), static_cast<std::uint32_t>(loop_values_.size())});
-        for (std::size_t i = 0; i < level; ++i)
-          loop_values_.push_back(static_cast<std::int32_t>(values_[first_loop_ + i]));
+        for (std::size_t i = 0; i < level; ++i) loop_values_.push_back(values_.loop(i));
         continue;
       }
       const std::int64_t count =
@@ -221,11 +154,11 @@ class StepMaker {
         if (++iterations_ > definition_.limits.iterations)
           item.place.refuse(fmt::format("more than {} iterations of loops", definition_.limits.iterations),
                             "Repeat less often.");
-        values_[first_loop_ + level] = static_cast<double>(i);
+        values_.set_loop(level, static_cast<std::int32_t>(i));
         expand(item.items, level + 1);
       }
     }
-    level_ = level;
+    values_.set_level(level);
   }
 
   Range range_of(const YamlOperand& operand) const {
@@ -256,15 +189,15 @@ class StepMaker {
 
   void add_command(const YamlInstance& instance) {
     const YamlCommand& command = definition_.commands[instance.command];
-    level_ = command.loops.size();
-    for (std::size_t i = 0; i < level_; ++i) values_[first_loop_ + i] = loop_values_[instance.first_value + i];
+    values_.set_level(command.loops.size());
+    for (std::size_t i = 0; i < command.loops.size(); ++i) values_.set_loop(i, loop_values_[instance.first_value + i]);
     Lane lane;
     lane.role = command.role;
     if (command.stream) {
       lane.stream = static_cast<StreamId>(
           whole(command.stream->place, command.stream->expression, 0, stream_count_ - 1, "the stream"));
     } else if (command.own_stream) {
-      lane.stream = static_cast<StreamId>(values_[*command.own_stream]);
+      lane.stream = static_cast<StreamId>(values_.variable(*command.own_stream));
     }
     if (command.priority)
       lane.priority = static_cast<std::int8_t>(
@@ -412,7 +345,8 @@ class StepMaker {
     if (command.names != nullptr)
       for (const YamlKernel::Slot& slot : command.names->scalars)
         shape.scalars[static_cast<std::size_t>(slot.index)] = static_cast<float>(slot.initial);
-    for (const YamlSize& size : command.scalars) shape.scalars[size.index] = number(size.value, 0, kLargestScalar);
+    for (const YamlSize& size : command.scalars)
+      shape.scalars[size.index] = values_.number(size.value, 0, kLargestScalar);
     return shape;
   }
 
@@ -511,12 +445,11 @@ class StepMaker {
   }
 
   double work() {
-    level_ = 0;
+    values_.set_level(0);
     double amount = static_cast<double>(command_count_);
     if (definition_.work == YamlDefinition::Work::flop) amount = cost_.flop * definition_.work_scale;
     if (definition_.work == YamlDefinition::Work::bytes) amount = cost_.bytes * definition_.work_scale;
-    if (const auto& given = definition_.work_expression)
-      amount = given->place.guard([&] { return given->expression.value(values_); });
+    if (definition_.work_expression) amount = values_.value(*definition_.work_expression);
     if (!(amount > 0)) definition_.place.refuse(fmt::format("the work of an iteration is {}", amount), "Check `work`.");
     return amount;
   }
@@ -534,10 +467,8 @@ class StepMaker {
   const YamlDefinition& definition_;
   const Params& params_;
   int stream_count_;
+  YamlValues values_;
   StepBuilder step_;
-  std::vector<double> values_;
-  std::size_t first_loop_ = 0;
-  std::size_t level_ = 0;  // loops around what is being looked at
   std::vector<Target> buffers_;
   std::uint64_t total_bytes_ = 0;
   std::vector<YamlInstance> instances_;
