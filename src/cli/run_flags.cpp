@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/process.h"
+#include "workload/yaml.h"
 
 namespace weir::cli {
 namespace {
@@ -52,6 +53,22 @@ RunRequest RunFlags::request() const {
   request.checks_output = !skips_check;
   request.traces = !skips_trace;
   return request;
+}
+
+void WorkloadFlags::add_to(CLI::App& app) {
+  app.add_option("workload", name, "name, as `weir list` shows it");
+  app.add_option("--file", file, "read the workload from this YAML file (docs/yaml.md)");
+}
+
+void WorkloadFlags::choose(RunRequest& request) const {
+  if (name.empty() && file.empty())
+    reject("a workload is required", "Name one that `weir list` shows, or give --file my.yaml.");
+  if (!name.empty() && !file.empty())
+    reject(fmt::format("--file {}: the workload '{}' is named as well", file, name), "Give one of them.");
+  request.workload = name;
+  if (file.empty()) return;
+  request.loaded = std::make_shared<const Workload>(load_workload(file));
+  request.workload = request.loaded->name;
 }
 
 std::unique_ptr<Device> RunFlags::open() const { return open_named_device(device, hardware_queues); }

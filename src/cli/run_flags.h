@@ -33,6 +33,15 @@ struct RunFlags {
   std::unique_ptr<Device> open() const;
 };
 
+// Which workload: one of this program by name, or one from a file.
+struct WorkloadFlags {
+  std::string name, file;
+
+  void add_to(CLI::App& app);
+  // Loads the file where there is one. Rejects both at once, and neither.
+  void choose(RunRequest& request) const;
+};
+
 // "auto" and friends are fine; what the driver read at its start is told to the device.
 std::unique_ptr<Device> open_named_device(const std::string& name, const std::string& hardware_queues);
 

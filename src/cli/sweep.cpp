@@ -12,7 +12,7 @@ namespace {
 
 struct Flags {
   RunFlags run;
-  std::string workload;
+  WorkloadFlags workload;
   std::string streams;
   std::string submits = "inline";
   std::string output;
@@ -29,8 +29,8 @@ std::vector<int> usual_counts(const Workload& workload) {
 int execute(const Flags& flags) {
   SweepRequest request;
   request.run = flags.run.request();
-  request.run.workload = flags.workload;
-  const Workload& workload = workload_named(flags.workload);
+  flags.workload.choose(request.run);
+  const Workload& workload = workload_of(request.run);
   request.streams = flags.streams.empty()
                         ? usual_counts(workload)
                         : fitting_counts(workload, parse_counts("--streams", flags.streams, 1, kMaxStreams));
@@ -57,7 +57,7 @@ int execute(const Flags& flags) {
 CliCommand sweep() {
   return {"sweep", "run a workload over stream counts and submit modes", [](CLI::App& app) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option("workload", flags->workload, "name, as `weir list` shows it")->required();
+            flags->workload.add_to(app);
             app.add_option("--streams", flags->streams, "counts: 1,2,4,8 or 1..64:x2 (default: doubling up to 32)");
             app.add_option("--submit", flags->submits, "one or several: inline,threads,graph")->capture_default_str();
             flags->run.add_to(app);

@@ -53,6 +53,10 @@ Json to_json(const Result& result) {
                       {"priority", "P" + std::to_string(result.priority)},
                       {"unit", result.unit},
                       {"scaling", result.scaling}};
+  if (!result.workload_file.empty()) {
+    json["workload"]["file"] = result.workload_file;
+    json["workload"]["text"] = result.workload_text;
+  }
   json["parameters"] = result.parameters;
   json["precision"] = result.precision;
   json["scale"] = result.scale;

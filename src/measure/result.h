@@ -43,6 +43,7 @@ struct Result {
   std::vector<std::string> command_line;
 
   std::string workload, category, unit, scaling;
+  std::string workload_file, workload_text;  // of a workload that was read from a file
   int priority = 0;
   Json parameters = Json::object();
   std::string precision, scale, submit, placement, sync_mode;

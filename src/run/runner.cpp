@@ -61,6 +61,12 @@ Result described(const Workload& workload, const RunRequest& request, const Para
   result.priority = workload.priority;
   for (const auto& [name, value] : params.values())
     std::visit([&, key = name](const auto& held) { result.parameters[key] = held; }, value);
+  // A changed file is another workload, whatever its name: comparisons go by parameters.
+  if (!workload.source.file.empty()) {
+    result.parameters["definition"] = workload.source.hash;
+    result.workload_file = workload.source.file;
+    result.workload_text = workload.source.text;
+  }
   result.precision = name_of(params.precision);
   result.sync_mode = name_of(request.sync);
   result.iterations = request.iterations;
@@ -133,28 +139,41 @@ Json to_json(const DeviceInfo& info) {
   return json;
 }
 
-Result run_workload(Device& device, const RunRequest& request, const RunContext& context, const RunControl& control) {
-  const Workload& workload = workload_named(request.workload);
-  const DeviceInfo info = device.info();
+const Workload& workload_of(const RunRequest& request) {
+  return request.loaded ? *request.loaded : workload_named(request.workload);
+}
+
+BuiltRun build_run(const DeviceInfo& info, const RunRequest& request) {
+  const Workload& workload = workload_of(request);
   const int streams = checked_streams(workload, request.streams);
   if (request.iterations < 1) reject(fmt::format("--iterations {}: at least 1 is needed", request.iterations));
   if (request.warmup < 0) reject(fmt::format("--warmup {}: cannot be negative", request.warmup));
-  const SubmitChoice submit = parse_submit(request.submit, streams);
   const Scale scale = request.scale.empty() ? (info.is_gpu ? Scale::full : Scale::small) : scale_named(request.scale);
   Params params(workload.params, scale, request.params);
   params.precision =
       checked_precision(request.precision.empty() ? std::string(name_of(workload.precision)) : request.precision, info);
   params.seed = request.seed;
+  Step step = workload.build(params, streams);
+  Placement placement = place(step, request.placement);
+  return {streams, scale, std::move(params), std::move(step), std::move(placement)};
+}
+
+Result run_workload(Device& device, const RunRequest& request, const RunContext& context, const RunControl& control) {
+  const Workload& workload = workload_of(request);
+  const DeviceInfo info = device.info();
+  const SubmitChoice submit = parse_submit(request.submit, checked_streams(workload, request.streams));
   if (submit.mode == SubmitMode::graph && !info.can_graph)
     reject(fmt::format("--submit graph: device '{}' has no graphs", info.name), "Use inline or threads.");
 
-  Result result = described(workload, request, params, info, context);
-  result.scale = name_of(scale);
-  result.streams = streams;
+  const BuiltRun built = build_run(info, request);
+  const Step& step = built.step;
+  const Placement& placement = built.placement;
+
+  Result result = described(workload, request, built.params, info, context);
+  result.scale = name_of(built.scale);
+  result.streams = built.streams;
   result.submit = submit.name;
 
-  const Step step = workload.build(params, streams);
-  const Placement placement = place(step, request.placement);
   result.placement = placement.name;
   if (submit.mode == SubmitMode::eager) warn_about_shared_queues(result, info, placement.stream_count);
   result.work_per_iteration = step.work();

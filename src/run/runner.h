@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,8 +26,9 @@ SyncMode sync_mode_named(std::string_view name);  // rejects by the name of --sy
 
 // What to run. Strings are as the user typed them; run_workload() rejects what does not fit.
 struct RunRequest {
-  std::string workload;
-  int streams = 0;  // 0: the workload's recommended count
+  std::string workload;                    // a name that workloads() knows, or that of `loaded`
+  std::shared_ptr<const Workload> loaded;  // where it was read from a file
+  int streams = 0;                         // 0: the workload's recommended count
   int iterations = 100;
   int warmup = 10;
   SyncMode sync = SyncMode::per_iteration;
@@ -52,6 +54,20 @@ struct RunContext {
   std::vector<std::string> command_line;
   Json environment = Json::object();
 };
+
+// The workload that a request means. Rejects an unknown name with a suggestion.
+const Workload& workload_of(const RunRequest& request);
+
+// A request with everything decided that can be decided without running it.
+struct BuiltRun {
+  int streams = 0;
+  Scale scale = Scale::small;
+  Params params;
+  Step step;
+  Placement placement;
+};
+// Rejects what the workload or the device cannot do.
+BuiltRun build_run(const DeviceInfo& info, const RunRequest& request);
 
 // Throws for bad requests; a run that fails later (out of memory, device error, wrong output) comes back with status
 // "failed".

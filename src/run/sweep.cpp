@@ -23,7 +23,7 @@ struct Point {
 };
 
 std::vector<Point> points_of(const SweepRequest& request) {
-  const Workload& workload = workload_named(request.run.workload);
+  const Workload& workload = workload_of(request.run);
   std::vector<Point> points;
   for (const std::string& submit : request.submits) {
     for (const int streams : request.streams) {
@@ -46,9 +46,9 @@ Json settings_of(const Device& device, const SweepRequest& request) {
   const RunRequest& run = request.run;
   const DeviceInfo info = device.info();
   const Scale scale = run.scale.empty() ? (info.is_gpu ? Scale::full : Scale::small) : scale_named(run.scale);
-  const Params params(workload_named(run.workload).params, scale, run.params);
+  const Params params(workload_of(run).params, scale, run.params);
   Json settings = Json::object();
-  settings["workload"] = run.workload;
+  settings["workload"] = workload_of(run).name;
   settings["device"] = info.name;
   settings["model"] = info.model;
   settings["scale"] = name_of(scale);
@@ -64,6 +64,7 @@ Json settings_of(const Device& device, const SweepRequest& request) {
   settings["traces"] = run.traces;
   settings["parameters"] = Json::object();
   for (const auto& [name, value] : params.values()) settings["parameters"][name] = to_string(value);
+  if (run.loaded) settings["parameters"]["definition"] = run.loaded->source.hash;
   return settings;
 }
 
@@ -108,7 +109,7 @@ Json results_to_keep(const SweepRequest& request, const Json& settings) {
 }
 
 Json floors_of(const SweepRequest& request, const std::vector<Point>& points, const Json& settings) {
-  const Workload& workload = workload_named(request.run.workload);
+  const Workload& workload = workload_of(request.run);
   Params params(workload.params, scale_named(settings["scale"].get<std::string>()), request.run.params);
   params.seed = request.run.seed;
   Json floors = Json::array();
@@ -168,7 +169,7 @@ Json scaling_of(const Json& results, const std::string& scaling) {
 }
 
 Json run_sweep(Device& device, const SweepRequest& request, const RunContext& context, const SweepControl& control) {
-  const Workload& workload = workload_named(request.run.workload);
+  const Workload& workload = workload_of(request.run);
   const std::vector<Point> points = points_of(request);
   const Json settings = settings_of(device, request);
   const Json kept = results_to_keep(request, settings);
