@@ -14,6 +14,7 @@
 #include "run/check.h"
 #include "run/metrics.h"
 #include "run/passes.h"
+#include "run/ranks.h"
 #include "stream/placement.h"
 #include "stream/submitter.h"
 
@@ -82,6 +83,35 @@ void warn_about_shared_queues(Result& result, const DeviceInfo& info, int stream
        advice + "."});
 }
 
+// A request that fits its workload and its device.
+struct Setup {
+  const Workload& workload;
+  int streams;
+  SubmitChoice submit;
+  Scale scale;
+  Params params;
+  Step step;
+  Placement placement;
+};
+
+Setup set_up(const DeviceInfo& info, const RunRequest& request, Ranks ranks) {
+  const Workload& workload = workload_named(request.workload);
+  const int streams = checked_streams(workload, request.streams);
+  if (request.iterations < 1) reject(fmt::format("--iterations {}: at least 1 is needed", request.iterations));
+  if (request.warmup < 0) reject(fmt::format("--warmup {}: cannot be negative", request.warmup));
+  SubmitChoice submit = parse_submit(request.submit, streams);
+  const Scale scale = request.scale.empty() ? (info.is_gpu ? Scale::full : Scale::small) : scale_named(request.scale);
+  Params params(workload.params, scale, request.params);
+  params.precision = checked_precision(request.precision, info);
+  params.seed = request.seed;
+  params.ranks = ranks;
+  if (submit.mode == SubmitMode::graph && !info.can_graph)
+    reject(fmt::format("--submit graph: device '{}' has no graphs", info.name), "Use inline or threads.");
+  Step step = workload.build(params, streams);
+  Placement placement = place(step, request.placement);
+  return {workload, streams, std::move(submit), scale, std::move(params), std::move(step), std::move(placement)};
+}
+
 // The output of the timed iterations where repeating changes nothing; of one fresh iteration where it does.
 CheckReport check_run(const Step& step, Session& session, Submitter& submitter) {
   if (!step.is_repeatable()) {
@@ -117,33 +147,26 @@ Json to_json(const DeviceInfo& info) {
   return json;
 }
 
+void check_request(const DeviceInfo& info, const RunRequest& request, Ranks ranks) { set_up(info, request, ranks); }
+
 Result run_workload(Device& device, const RunRequest& request, const RunContext& context, const RunControl& control) {
-  const Workload& workload = workload_named(request.workload);
   const DeviceInfo info = device.info();
-  const int streams = checked_streams(workload, request.streams);
-  if (request.iterations < 1) reject(fmt::format("--iterations {}: at least 1 is needed", request.iterations));
-  if (request.warmup < 0) reject(fmt::format("--warmup {}: cannot be negative", request.warmup));
-  const SubmitChoice submit = parse_submit(request.submit, streams);
-  const Scale scale = request.scale.empty() ? (info.is_gpu ? Scale::full : Scale::small) : scale_named(request.scale);
-  Params params(workload.params, scale, request.params);
-  params.precision = checked_precision(request.precision, info);
-  params.seed = request.seed;
-  if (submit.mode == SubmitMode::graph && !info.can_graph)
-    reject(fmt::format("--submit graph: device '{}' has no graphs", info.name), "Use inline or threads.");
+  const Setup setup = set_up(info, request, control.has_ranks() ? control.communicator->ranks() : Ranks{});
+  const auto& [workload, streams, submit, scale, params, step, placement] = setup;
 
   Result result = described(workload, request, params, info, context);
   result.scale = name_of(scale);
   result.streams = streams;
   result.submit = submit.name;
-
-  const Step step = workload.build(params, streams);
-  const Placement placement = place(step, request.placement);
   result.placement = placement.name;
   if (submit.mode == SubmitMode::eager) warn_about_shared_queues(result, info, placement.stream_count);
   result.work_per_iteration = step.work();
   result.commands_per_iteration = step.commands().size();
   result.flop_per_iteration = step.cost().flop;
   result.bytes_per_iteration = step.cost().bytes;
+
+  std::optional<RankReports> reports;
+  if (control.has_ranks()) reports.emplace(*control.communicator, info);
 
   try {
     const TimedPass timed = [&] {
@@ -168,30 +191,37 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
         result.status = "failed";
         result.failure = fmt::format("{}: the output is wrong: {}", workload.name, check.reason);
       }
+      if (reports) reports->gather_timed(result, pass);
       return pass;
     }();
     if (result.status == "complete" && timed.is_interrupted) result.status = "interrupted";
     add_timed_metrics(result, timed, step, info.computes);
     result.floor_ns_per_command = floor_ns_per_command(step, placement, submit);
+    Timeline timeline;
     if (!request.traces) {
       note_untraced(result, "the traced pass was left out (--no-trace)");
     } else if (!info.computes) {
       note_untraced(result, fmt::format("device '{}' runs nothing", info.name));
-    } else if (control.is_stopped()) {
+    } else if (control.agree_to_stop()) {
       note_untraced(result, "interrupted before the traced pass");
     } else {
       try {
-        add_traced_metrics(result, device, workload, step, placement, submit, control);
+        timeline = add_traced_metrics(result, device, workload, step, placement, submit, control);
       } catch (const Error& error) {
+        if (reports) throw;
         // The timed numbers stand; what needs a timeline is missing, and says why.
         note_untraced(result, error.what());
         result.warnings.push_back(
             {"untraced", fmt::format("the traced pass failed: {}", error.what()), "Use --no-trace to leave it out."});
       }
     }
+    if (reports) reports->gather_traced(result, step, timeline);
     // Whatever was cut short: a point that --resume must not keep.
-    if (result.status == "complete" && control.is_stopped()) result.status = "interrupted";
+    const bool is_stopped = control.agree_to_stop();
+    if (result.status == "complete" && is_stopped) result.status = "interrupted";
   } catch (const std::exception& error) {
+    // The others wait for this rank somewhere: only the end of all of them helps.
+    if (reports) throw;
     const auto* const known_error = dynamic_cast<const Error*>(&error);
     result.status = "failed";
     result.fault = known_error != nullptr ? known_error->fault : Fault::run;
