@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "cli/list.h"
 #include "cli/process.h"
+#include "cli/ranks.h"
 #include "cli/run_flags.h"
 #include "report/console.h"
 
@@ -20,6 +21,7 @@ struct Flags {
 };
 
 int execute(const Flags& flags) {
+  rank_count(flags.run.ranks);  // rejects
   RunRequest request = flags.run.request();
   request.workload = flags.workload;
   request.submit = flags.submit;
@@ -30,15 +32,32 @@ int execute(const Flags& flags) {
       reject(fmt::format("--streams {}: one count is needed here", flags.streams), "`weir sweep` runs several.");
     request.streams = counts[0];
   }
-  if (!flags.output.empty()) check_writable(flags.output, flags.run.is_forced);
-  const auto device = flags.run.open();
+  const auto check_output = [&] {
+    if (!flags.output.empty()) check_writable(flags.output, flags.run.is_forced);
+  };
+  if (must_start_ranks(flags.run.ranks)) {
+    check_output();
+    const int count = rank_count(flags.run.ranks);
+    // Here, so that a mistake gives one message and not one per rank.
+    check_request(flags.run.open()->info(), request, {0, count});
+    return start_ranks(count);
+  }
+  Communicator* const ranks = join_ranks();
+  if (speaks()) check_output();
+  auto device = flags.run.open(ranks);
 
   RunControl control;
   control.stop = &catch_interrupts();
-  ProgressLine line(flags.run.is_quiet);
+  control.communicator = ranks;
+  ProgressLine line(flags.run.is_quiet || !speaks());
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
+  if (ranks != nullptr) check_request(device->info(), request, ranks->ranks());
+  watch_ranks();
   const Result result = run_workload(*device, request, run_context(), control);
   line.clear();
+  device.reset();
+  leave_ranks();
+  if (!speaks()) return 0;
   // What the user can mend by other flags (sizes that do not fit) is a message, not a result.
   if (result.status == "failed" && result.fault == Fault::input) reject(result.failure, result.hint);
   const Json json = to_json(result);
@@ -50,7 +69,7 @@ int execute(const Flags& flags) {
   if (result.status == "failed") {
     fail(result.failure, result.hint);
   }
-  return control.is_stopped() ? kExitInterrupted : 0;
+  return result.status == "interrupted" || control.is_stopped() ? kExitInterrupted : 0;
 }
 
 }  // namespace
