@@ -216,10 +216,16 @@ void end_ranks(const Error& error) {
     return;
   }
   const int code = static_cast<int>(error.fault);
-  // A wrong argument is found by all: rank 0 ends the others before they repeat it. What only one of them found is
-  // said a little later.
+  // A wrong argument is found by all: rank 0 says so and ends the others (their launcher signals it) before they repeat
+  // it. What only one of them found is said a little later.
   const bool is_common = error.fault == Fault::input;
-  if (is_common && job.rank > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+  if (is_common && job.rank > 0) {
+    const std::atomic<bool>& is_ended = catch_interrupts();
+    for (int i = 0; i < 150; ++i) {
+      if (is_ended.load(std::memory_order_relaxed)) ::_exit(code);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
   std::fflush(stdout);
   if (is_common && job.rank == 0) {
     fmt::print(stderr, "weir: {}\n", error.what());

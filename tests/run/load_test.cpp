@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "measure/bootstrap.h"
+#include "run/pairing.h"
 
 namespace weir {
 namespace {
