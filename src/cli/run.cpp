@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "cli/list.h"
 #include "cli/process.h"
+#include "cli/ranks.h"
 #include "cli/run_flags.h"
 #include "report/console.h"
 #include "report/dot.h"
@@ -24,8 +25,8 @@ struct Flags {
 };
 
 // Draws and describes the step without touching the device's memory.
-void show_step(const Flags& flags, const RunRequest& request, const DeviceInfo& info) {
-  const StepView view = view_of(request, build_run(info, request));
+void show_step(const Flags& flags, const RunRequest& request, const DeviceInfo& info, Ranks ranks) {
+  const StepView view = view_of(request, build_run(info, request, ranks));
   if (flags.dot == "-") {
     fmt::print("{}", draw_step(view));
   } else if (!flags.dot.empty()) {
@@ -37,6 +38,7 @@ void show_step(const Flags& flags, const RunRequest& request, const DeviceInfo& 
 }
 
 int execute(const Flags& flags) {
+  rank_count(flags.run.ranks);  // rejects
   RunRequest request = flags.run.request();
   flags.workload.choose(request);
   request.submit = flags.submit;
@@ -47,22 +49,43 @@ int execute(const Flags& flags) {
       reject(fmt::format("--streams {}: one count is needed here", flags.streams), "`weir sweep` runs several.");
     request.streams = counts[0];
   }
-  if (!flags.output.empty()) check_writable(flags.output, flags.run.is_forced);
-  if (!flags.dot.empty() && flags.dot != "-") check_writable(flags.dot, flags.run.is_forced);
+  const auto check_output = [&] {
+    if (!flags.output.empty()) check_writable(flags.output, flags.run.is_forced);
+    if (!flags.dot.empty() && flags.dot != "-") check_writable(flags.dot, flags.run.is_forced);
+  };
   if (flags.is_dry && !flags.output.empty())
     reject("--output: a dry run has no result", "Leave out --output, or --dry-run.");
-  const auto device = flags.run.open();
-  if (flags.is_dry || !flags.dot.empty()) show_step(flags, request, device->info());
-  if (flags.is_dry) return 0;
+  if (must_start_ranks(flags.run.ranks)) {
+    check_output();
+    const int count = rank_count(flags.run.ranks);
+    // Here, so that a mistake gives one message and not one per rank.
+    check_request(flags.run.open()->info(), request, {0, count});
+    return start_ranks(count);
+  }
+  Communicator* const ranks = join_ranks();
+  if (speaks()) check_output();
+  auto device = flags.run.open(ranks);
+  if (speaks() && (flags.is_dry || !flags.dot.empty()))
+    show_step(flags, request, device->info(), ranks != nullptr ? ranks->ranks() : Ranks{});
+  if (flags.is_dry) {
+    leave_ranks();
+    return 0;
+  }
 
   // A drawing on standard output is for a program, which would stumble over anything else.
   const bool is_quiet = flags.run.is_quiet || flags.dot == "-";
   RunControl control;
   control.stop = &catch_interrupts();
-  ProgressLine line(is_quiet);
+  control.communicator = ranks;
+  ProgressLine line(is_quiet || !speaks());
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
+  if (ranks != nullptr) check_request(device->info(), request, ranks->ranks());
+  watch_ranks();
   const Result result = run_workload(*device, request, run_context(), control);
   line.clear();
+  device.reset();
+  leave_ranks();
+  if (!speaks()) return 0;
   // What the user can mend by other flags (sizes that do not fit) is a message, not a result.
   if (result.status == "failed" && result.fault == Fault::input) reject(result.failure, result.hint);
   const Json json = to_json(result);
@@ -75,7 +98,7 @@ int execute(const Flags& flags) {
   if (result.status == "failed") {
     fail(result.failure, result.hint);
   }
-  return control.is_stopped() ? kExitInterrupted : 0;
+  return result.status == "interrupted" || control.is_stopped() ? kExitInterrupted : 0;
 }
 
 }  // namespace

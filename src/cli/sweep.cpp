@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/list.h"
+#include "cli/ranks.h"
 #include "cli/run_flags.h"
 #include "cli/sweep_output.h"
 
@@ -27,6 +28,7 @@ std::vector<int> usual_counts(const Workload& workload) {
 }
 
 int execute(const Flags& flags) {
+  rank_count(flags.run.ranks);  // rejects
   SweepRequest request;
   request.run = flags.run.request();
   flags.workload.choose(request.run);
@@ -40,16 +42,27 @@ int execute(const Flags& flags) {
   request.submits = parse_names("--submit", flags.submits);
   request.resumes = flags.resumes;
   request.overwrites = flags.run.is_forced;
-  const auto device = flags.run.open();
+  if (must_start_ranks(flags.run.ranks)) {
+    const int count = rank_count(flags.run.ranks);
+    check_sweep(flags.run.open()->info(), request, {0, count});
+    return start_ranks(count);
+  }
+  Communicator* const ranks = join_ranks();
+  auto device = flags.run.open(ranks);
   if (flags.output.empty()) {
-    std::filesystem::create_directories("results");
+    if (speaks()) std::filesystem::create_directories("results");
     std::string name = device->info().name;
     std::replace(name.begin(), name.end(), ':', '-');
     request.output = fmt::format("results/sweep-{}-{}.json", workload.name, name);
   } else {
     request.output = flags.output;
   }
-  return print_sweep(*device, request, flags.run.is_quiet);
+  if (ranks != nullptr) check_sweep(device->info(), request, ranks->ranks());
+  watch_ranks();
+  const int code = print_sweep(*device, request, flags.run.is_quiet, ranks);
+  device.reset();
+  leave_ranks();
+  return speaks() ? code : 0;
 }
 
 }  // namespace

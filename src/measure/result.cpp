@@ -92,6 +92,7 @@ Json to_json(const Result& result) {
   for (const auto& [name, value] : result.metrics.items()) metrics[name] = value;
   json["metrics"] = std::move(metrics);
 
+  json["ranks"] = result.ranks;
   json["check"] = result.check;
   json["warnings"] = Json::array();
   for (const Warning& warning : result.warnings)

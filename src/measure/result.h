@@ -66,6 +66,7 @@ struct Result {
   std::optional<double> floor_ns_per_command;  // the same on the null device, same submit mode
   Json metrics = Json::object();               // the others by name: concurrency, fairness, convoy, queue_switch, ...
 
+  Json ranks;  // of more than one: count, hosts, each rank's numbers, skew, stragglers
   Json check = Json::object();
   std::vector<Warning> warnings;
   std::map<std::string, std::string> unavailable;  // metric -> reason
