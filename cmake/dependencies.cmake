@@ -50,3 +50,12 @@ if(TARGET weir_hwloc)
 else()
   set(WEIR_HAVE_HWLOC 0)
 endif()
+
+# Without the C++ bindings, which MPI dropped long ago.
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI QUIET COMPONENTS CXX)
+if(MPI_CXX_FOUND)
+  set(WEIR_HAVE_MPI 1)
+else()
+  set(WEIR_HAVE_MPI 0)
+endif()

@@ -10,6 +10,8 @@ endif()
 set(WEIR_THREADED_TESTS channel device stream run)
 
 file(GLOB test_sources CONFIGURE_DEPENDS tests/*/*.cpp)
+# A program of its own, which mpirun starts several times.
+list(FILTER test_sources EXCLUDE REGEX "/mpi_selftest\\.cpp$")
 file(GLOB test_headers CONFIGURE_DEPENDS src/*/*.h)
 
 file(WRITE ${WEIR_GENERATED_DIR}/tests_pch.cpp.new "// Has to exist: a precompiled header needs a target with a source.\n")
@@ -74,6 +76,21 @@ if(TARGET weir AND WEIR_SANITIZE STREQUAL "address")
   add_test(NAME leaks.list COMMAND weir list)
   add_test(NAME leaks.run COMMAND weir run tiny_kernel_stress --device cpu --scale tiny --iterations 2 --quiet)
   set_tests_properties(leaks.list leaks.run PROPERTIES ENVIRONMENT ASAN_OPTIONS=detect_leaks=1 LABELS leaks)
+endif()
+
+if(TARGET weir_mpi)
+  add_executable(mpi_selftest tests/rank/mpi_selftest.cpp)
+  target_link_libraries(mpi_selftest PRIVATE weir_core)
+  set_target_properties(mpi_selftest PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  add_dependencies(mpi_selftest weir_mpi)
+  find_program(WEIR_MPIRUN NAMES mpirun mpiexec)
+  if(WEIR_MPIRUN)
+    # Ranks wait for each other, so other tests' threads must not take their cores.
+    add_test(NAME mpi.selftest COMMAND ${WEIR_MPIRUN} -n 3 --oversubscribe --allow-run-as-root $<TARGET_FILE:mpi_selftest>)
+    # MPI libraries keep what they allocate until the process ends.
+    set_tests_properties(mpi.selftest PROPERTIES TIMEOUT 300 LABELS rank RUN_SERIAL TRUE
+                         ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
+  endif()
 endif()
 
 set(gpu_sources ${test_sources})

@@ -11,7 +11,13 @@ flags=(-std=c++20 -g1 -O1 -Isrc -fsanitize=fuzzer,address,undefined -fno-sanitiz
 for source in fuzz/*.cpp; do
   name=$(basename "$source" .cpp)
   echo "== $name: build"
-  clang++-19 "${flags[@]}" "$source" src/base/*.cpp src/run/load.cpp -lfmt -o "$out/$name"
+  sources=(src/base/*.cpp src/run/load.cpp)
+  libraries=(-lfmt)
+  if [ "$name" = yaml ]; then
+    sources=(src/base/*.cpp src/kernel/*.cpp src/step/*.cpp src/workload/*.cpp)
+    libraries=(-lfmt -lyaml-cpp -lopenblas $(pkg-config --cflags openblas 2> /dev/null || true))
+  fi
+  clang++-19 "${flags[@]}" "$source" "${sources[@]}" "${libraries[@]}" -o "$out/$name"
   mkdir -p "$out/$name.corpus"
 done
 
@@ -24,6 +30,24 @@ SEED
 echo '{"schema":"weir.sweep/1","results":[],"workload":"w"}' > "$out/results.corpus/sweep"
 echo '{"workload":"w","results":[{"workload_name":"w","stream_count":4,"throughput":1.5,"latency_ms":{"p50":1.0},"iteration_times_ms":[1.0,1.1]}]}' \
   > "$out/results.corpus/aorta"
+cp config/*.yaml "$out/yaml.corpus/"
+cat > "$out/yaml.corpus/small" <<'SEED'
+name: x
+streams: 1
+params: {n: 8, s: {default: 0.5, max: 2}}
+work: n * 2
+unit: samples/s
+buffers:
+  a: {count: n, init: uniform, scale: s}
+  i: {count: n, init: indices}
+  h: {count: n, place: host, init: constant, value: 1}
+  b: {count: 2 * n}
+commands:
+  - {name: k, kernel: chain, ops: [mul 1.5, clamp 0 1], reads: a, writes: "b[0:n]", after: [c]}
+  - repeat: {for: j, count: 2, do: [{name: c, copy: {from: h, to: "b[n:n]"}, when: j == 0}]}
+  - {kernel: gather, dims: [n, 1, n], reads: [a, i], writes: "b[:n]", priority: 1}
+  - {host: gelu, reads: h, writes: h}
+SEED
 for text in 8 1,2,4 1..64:x2 16..64:+16 size=4 5% 0.05 inline,graph; do printf %s "$text" > "$out/options.corpus/${text//[^0-9a-z]/_}"; done
 
 for source in fuzz/*.cpp; do

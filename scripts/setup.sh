@@ -22,9 +22,12 @@ libyaml-cpp-dev|header:yaml-cpp/yaml.h
 libopenblas-dev|header:cblas.h'
 optional='libhwloc-dev|header:hwloc.h
 ccache|command:ccache'
+# Ranks: optional for a build, but CI must not pass because it left their tests out.
+mpi='libopenmpi-dev|command:mpicxx
+openmpi-bin|command:mpirun'
 case $purpose in
   test)
-    required+=$'\nlibgtest-dev|header:gtest/gtest.h'
+    required+=$'\nlibgtest-dev|header:gtest/gtest.h\n'$mpi
     optional+=$'\npython3|command:python3\npython3-jsonschema|python:jsonschema'
     ;;
   lint)
@@ -32,7 +35,7 @@ case $purpose in
     required+=$'\nlibgtest-dev|header:gtest/gtest.h\nclang-format-19|command:clang-format-19\nclang-tidy-19|command:clang-tidy-19'
     ;;
   fuzz) required+=$'\nclang-19|command:clang++-19\nlibclang-rt-19-dev|file:/usr/lib/llvm-19/lib/clang/19/lib/linux' ;;
-  *) optional+=$'\nlibgtest-dev|header:gtest/gtest.h' ;;
+  *) optional+=$'\nlibgtest-dev|header:gtest/gtest.h\n'$mpi ;;
 esac
 
 has_header() {

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "cli/list.h"
 #include "cli/process.h"
+#include "cli/ranks.h"
 #include "cli/run_flags.h"
 #include "measure/environment.h"
 #include "weir_build.h"
@@ -55,6 +56,7 @@ int execute() {
   fmt::print("  CUDA device code   {}\n", WEIR_HAVE_CUDA ? fmt::format("yes, nvcc {}", WEIR_NVCC_VERSION)
                                                          : fmt::format("left out: {}", WEIR_CUDA_REASON));
   fmt::print("  hwloc              {}\n", WEIR_HAVE_HWLOC ? "yes" : "left out: not found when this was built");
+  fmt::print("  MPI                {}\n", describe_mpi());
   const Json environment = run_context().environment;
   fmt::print("\nMachine\n");
   for (const char* key : {"system", "kernel", "architecture", "cpus", "governor"}) {

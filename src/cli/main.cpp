@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "cli/command.h"
 #include "cli/process.h"
+#include "cli/ranks.h"
 #include "weir_build.h"
 
 namespace {
@@ -21,6 +22,7 @@ constexpr const char* kExitCodes =
     "regressed, 4 ambiguous (with --strict), 130 interrupted.";
 
 int report(const weir::Error& error) {
+  weir::cli::end_ranks(error);
   std::fflush(stdout);  // what was printed before belongs above
   fmt::print(stderr, "weir: {}\n", error.what());
   if (!error.hint.empty()) fmt::print(stderr, "      {}\n", error.hint);
@@ -61,7 +63,8 @@ int main(int argc, char** argv) {
     } catch (const CLI::CallForVersion& version) {
       return app.exit(version);
     } catch (const CLI::ParseError& error) {
-      fmt::print(stderr, "weir: {}\n      Run `weir --help`, or `weir COMMAND --help`.\n", error.what());
+      if (weir::cli::speaks())
+        fmt::print(stderr, "weir: {}\n      Run `weir --help`, or `weir COMMAND --help`.\n", error.what());
       return static_cast<int>(weir::Fault::input);
     }
     const int code = chosen();

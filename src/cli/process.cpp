@@ -49,6 +49,7 @@ const std::atomic<bool>& catch_interrupts() {
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGUSR1, &action, nullptr);  // what mpirun passes on
   return is_interrupted;
 }
 

@@ -18,7 +18,7 @@ RunContext run_context();
 
 std::optional<std::string> environment_variable(const char* name);
 
-// From here on the first Ctrl-C (or SIGTERM) sets the flag; a second one ends the program at once.
+// From here on the first Ctrl-C (or SIGTERM, or SIGUSR1) sets the flag; a second one ends the program at once.
 const std::atomic<bool>& catch_interrupts();
 
 inline constexpr int kExitInterrupted = 130;

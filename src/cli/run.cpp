@@ -5,52 +5,100 @@
 #include "base/options.h"
 #include "cli/list.h"
 #include "cli/process.h"
+#include "cli/ranks.h"
 #include "cli/run_flags.h"
 #include "report/console.h"
+#include "report/dot.h"
+#include "report/step_text.h"
 
 namespace weir::cli {
 namespace {
 
 struct Flags {
   RunFlags run;
-  std::string workload;
+  WorkloadFlags workload;
   std::string streams;
   std::string submit = "inline";
   std::string output;
+  std::string dot;
+  bool is_dry = false;
 };
 
+// Draws and describes the step without touching the device's memory.
+void show_step(const Flags& flags, const RunRequest& request, const DeviceInfo& info, Ranks ranks) {
+  const StepView view = view_of(request, build_run(info, request, ranks));
+  if (flags.dot == "-") {
+    fmt::print("{}", draw_step(view));
+  } else if (!flags.dot.empty()) {
+    write_file(flags.dot, draw_step(view), flags.run.is_forced);
+  }
+  if (!flags.is_dry || flags.run.is_quiet || flags.dot == "-") return;
+  fmt::print("{}", describe_step(view));
+  if (!flags.dot.empty()) fmt::print("\nDrawn to {}\n", flags.dot);
+}
+
 int execute(const Flags& flags) {
+  rank_count(flags.run.ranks);  // rejects
   RunRequest request = flags.run.request();
-  request.workload = flags.workload;
+  flags.workload.choose(request);
   request.submit = flags.submit;
-  const Workload& workload = workload_named(flags.workload);
+  const Workload& workload = workload_of(request);
   if (!flags.streams.empty()) {
     const auto counts = parse_counts("--streams", flags.streams, workload.streams.min, workload.streams.max);
     if (counts.size() != 1)
       reject(fmt::format("--streams {}: one count is needed here", flags.streams), "`weir sweep` runs several.");
     request.streams = counts[0];
   }
-  if (!flags.output.empty()) check_writable(flags.output, flags.run.is_forced);
-  const auto device = flags.run.open();
+  const auto check_output = [&] {
+    if (!flags.output.empty()) check_writable(flags.output, flags.run.is_forced);
+    if (!flags.dot.empty() && flags.dot != "-") check_writable(flags.dot, flags.run.is_forced);
+  };
+  if (flags.is_dry && !flags.output.empty())
+    reject("--output: a dry run has no result", "Leave out --output, or --dry-run.");
+  if (must_start_ranks(flags.run.ranks)) {
+    check_output();
+    const int count = rank_count(flags.run.ranks);
+    // Here, so that a mistake gives one message and not one per rank.
+    check_request(flags.run.open()->info(), request, {0, count});
+    return start_ranks(count);
+  }
+  Communicator* const ranks = join_ranks();
+  if (speaks()) check_output();
+  auto device = flags.run.open(ranks);
+  if (speaks() && (flags.is_dry || !flags.dot.empty()))
+    show_step(flags, request, device->info(), ranks != nullptr ? ranks->ranks() : Ranks{});
+  if (flags.is_dry) {
+    leave_ranks();
+    return 0;
+  }
 
+  // A drawing on standard output is for a program, which would stumble over anything else.
+  const bool is_quiet = flags.run.is_quiet || flags.dot == "-";
   RunControl control;
   control.stop = &catch_interrupts();
-  ProgressLine line(flags.run.is_quiet);
+  control.communicator = ranks;
+  ProgressLine line(is_quiet || !speaks());
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
+  if (ranks != nullptr) check_request(device->info(), request, ranks->ranks());
+  watch_ranks();
   const Result result = run_workload(*device, request, run_context(), control);
   line.clear();
+  device.reset();
+  leave_ranks();
+  if (!speaks()) return 0;
   // What the user can mend by other flags (sizes that do not fit) is a message, not a result.
   if (result.status == "failed" && result.fault == Fault::input) reject(result.failure, result.hint);
   const Json json = to_json(result);
   if (!flags.output.empty()) write_file(flags.output, to_text(json), flags.run.is_forced);
-  if (!flags.run.is_quiet) {
+  if (!is_quiet) {
     fmt::print("{}", describe_result(json));
     if (!flags.output.empty()) fmt::print("\nWritten to {}\n", flags.output);
+    if (!flags.dot.empty()) fmt::print("\nDrawn to {}\n", flags.dot);
   }
   if (result.status == "failed") {
     fail(result.failure, result.hint);
   }
-  return control.is_stopped() ? kExitInterrupted : 0;
+  return result.status == "interrupted" || control.is_stopped() ? kExitInterrupted : 0;
 }
 
 }  // namespace
@@ -58,11 +106,13 @@ int execute(const Flags& flags) {
 CliCommand run() {
   return {"run", "run one workload and say where the time went", [](CLI::App& app) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option("workload", flags->workload, "name, as `weir list` shows it")->required();
+            flags->workload.add_to(app);
             app.add_option("--streams", flags->streams, "number of streams (default: the workload's recommended)");
             app.add_option("--submit", flags->submit, "inline, threads[:k] or graph")->capture_default_str();
             flags->run.add_to(app);
             app.add_option("--output,-o", flags->output, "write the result (weir.result/1) to this file");
+            app.add_option("--dot", flags->dot, "draw the step for Graphviz to this file (-: standard output)");
+            app.add_flag("--dry-run", flags->is_dry, "build, place, describe and draw the step, but run nothing");
             return [flags] { return execute(*flags); };
           }};
 }

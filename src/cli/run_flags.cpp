@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/process.h"
+#include "workload/yaml.h"
 
 namespace weir::cli {
 namespace {
@@ -33,6 +37,7 @@ void RunFlags::add_to(CLI::App& app) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--seed", seed, "seed of all data")->capture_default_str();
   app.add_option("--hw-queues", hardware_queues, "hardware queues of the cpu device (default 8)");
+  app.add_option("--ranks", ranks, "start this many processes under mpirun (default: as the launcher did, else one)");
   app.add_flag("--no-check", skips_check, "do not compare the output with the CPU reference");
   app.add_flag("--no-trace", skips_trace, "leave out the traced pass (concurrency, fairness, convoy, queue switch)");
   app.add_flag("--quiet,-q", is_quiet, "print nothing but errors");
@@ -54,10 +59,33 @@ RunRequest RunFlags::request() const {
   return request;
 }
 
-std::unique_ptr<Device> RunFlags::open() const { return open_named_device(device, hardware_queues); }
+void WorkloadFlags::add_to(CLI::App& app) {
+  app.add_option("workload", name, "name, as `weir list` shows it");
+  app.add_option("--file", file, "read the workload from this YAML file (docs/yaml.md)");
+}
 
-std::unique_ptr<Device> open_named_device(const std::string& name, const std::string& hardware_queues) {
+void WorkloadFlags::choose(RunRequest& request) const {
+  if (name.empty() && file.empty())
+    reject("a workload is required", "Name one that `weir list` shows, or give --file my.yaml.");
+  if (!name.empty() && !file.empty())
+    reject(fmt::format("--file {}: the workload '{}' is named as well", file, name), "Give one of them.");
+  request.workload = name;
+  if (file.empty()) return;
+  request.loaded = std::make_shared<const Workload>(load_workload(file));
+  request.workload = request.loaded->name;
+}
+
+std::unique_ptr<Device> RunFlags::open(Communicator* communicator) const {
+  return open_named_device(device, hardware_queues, communicator);
+}
+
+std::unique_ptr<Device> open_named_device(const std::string& name, const std::string& hardware_queues,
+                                          Communicator* communicator) {
   DeviceOptions options;
+  options.communicator = communicator;
+  if (communicator != nullptr)
+    options.workers =
+        std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / communicator->local_ranks().count);
   if (!hardware_queues.empty())
     options.hardware_queues = static_cast<int>(whole_number("--hw-queues", hardware_queues, 1, kMaxStreams));
   if (const auto connections = environment_variable("CUDA_DEVICE_MAX_CONNECTIONS"))

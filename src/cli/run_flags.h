@@ -22,6 +22,7 @@ struct RunFlags {
   std::vector<std::string> params;
   std::string seed = "1";
   std::string hardware_queues;
+  std::string ranks;
   bool skips_check = false;
   bool skips_trace = false;
   bool is_quiet = false;
@@ -30,10 +31,21 @@ struct RunFlags {
   void add_to(CLI::App& app);
   // Everything but workload, streams and submit. Rejects by the name of the flag.
   RunRequest request() const;
-  std::unique_ptr<Device> open() const;
+  // `communicator` where there are other ranks: those of one host share its cores.
+  std::unique_ptr<Device> open(Communicator* communicator = nullptr) const;
+};
+
+// Which workload: one of this program by name, or one from a file.
+struct WorkloadFlags {
+  std::string name, file;
+
+  void add_to(CLI::App& app);
+  // Loads the file where there is one. Rejects both at once, and neither.
+  void choose(RunRequest& request) const;
 };
 
 // "auto" and friends are fine; what the driver read at its start is told to the device.
-std::unique_ptr<Device> open_named_device(const std::string& name, const std::string& hardware_queues);
+std::unique_ptr<Device> open_named_device(const std::string& name, const std::string& hardware_queues,
+                                          Communicator* communicator = nullptr);
 
 }  // namespace weir::cli

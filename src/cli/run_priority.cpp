@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "cli/list.h"
 #include "cli/process.h"
+#include "cli/ranks.h"
 #include "cli/run_flags.h"
 #include "cli/sweep_output.h"
 
@@ -37,13 +38,16 @@ std::vector<const Workload*> chosen_workloads(const std::string& priority) {
 }
 
 int execute(const Flags& flags) {
+  rank_count(flags.run.ranks);  // rejects
+  const bool is_starter = must_start_ranks(flags.run.ranks);
   const RunRequest base = flags.run.request();
   const std::vector<const Workload*> chosen = chosen_workloads(flags.priority);
   std::vector<int> counts;
   if (!flags.streams.empty()) counts = parse_counts("--streams", flags.streams, 1, kMaxStreams);
   const std::filesystem::path folder = flags.folder;
+  Communicator* const ranks = is_starter ? nullptr : join_ranks();
   std::error_code status;
-  std::filesystem::create_directories(folder, status);
+  if (speaks()) std::filesystem::create_directories(folder, status);
   if (status) reject(fmt::format("--output-dir {}: {}", flags.folder, status.message()));
 
   // All paths are checked before anything runs: an hour of work must not end in "exists already".
@@ -59,26 +63,39 @@ int execute(const Flags& flags) {
     request.output = folder / (workload->name + ".json");
     request.resumes = flags.resumes;
     request.overwrites = flags.run.is_forced;
-    check_writable(request.output, request.overwrites || request.resumes);
+    if (speaks()) check_writable(request.output, request.overwrites || request.resumes);
     requests.push_back(std::move(request));
   }
   if (requests.empty())
     reject(fmt::format("--streams {}: no workload of {} runs on that", flags.streams, flags.priority));
-  const auto device = flags.run.open();
+  if (is_starter) {
+    const int count = rank_count(flags.run.ranks);
+    const DeviceInfo info = flags.run.open()->info();
+    for (const SweepRequest& request : requests) check_sweep(info, request, {0, count});
+    return start_ranks(count);
+  }
+  auto device = flags.run.open(ranks);
+  watch_ranks();
   std::vector<std::string> failed;
+  bool is_interrupted = false;
   for (const SweepRequest& request : requests) {
     int code = 0;
     try {
-      code = print_sweep(*device, request, flags.run.is_quiet);
+      code = print_sweep(*device, request, flags.run.is_quiet, ranks);
     } catch (const Error& error) {
+      if (ranks != nullptr) throw;
       std::fflush(stdout);
       fmt::print(stderr, "weir: {}: {}\n      {}\n", request.run.workload, error.what(), error.hint);
       code = static_cast<int>(Fault::run);
     }
-    if (code == kExitInterrupted) return code;
+    is_interrupted = code == kExitInterrupted;
+    if (is_interrupted) break;
     if (code != 0) failed.push_back(request.run.workload);
   }
-  if (failed.empty()) return 0;
+  device.reset();
+  leave_ranks();
+  if (is_interrupted) return kExitInterrupted;
+  if (failed.empty() || !speaks()) return 0;
   std::fflush(stdout);
   std::string names;
   for (const std::string& name : failed) names += " " + name;

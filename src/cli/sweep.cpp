@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/list.h"
+#include "cli/ranks.h"
 #include "cli/run_flags.h"
 #include "cli/sweep_output.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 struct Flags {
   RunFlags run;
-  std::string workload;
+  WorkloadFlags workload;
   std::string streams;
   std::string submits = "inline";
   std::string output;
@@ -27,10 +28,11 @@ std::vector<int> usual_counts(const Workload& workload) {
 }
 
 int execute(const Flags& flags) {
+  rank_count(flags.run.ranks);  // rejects
   SweepRequest request;
   request.run = flags.run.request();
-  request.run.workload = flags.workload;
-  const Workload& workload = workload_named(flags.workload);
+  flags.workload.choose(request.run);
+  const Workload& workload = workload_of(request.run);
   request.streams = flags.streams.empty()
                         ? usual_counts(workload)
                         : fitting_counts(workload, parse_counts("--streams", flags.streams, 1, kMaxStreams));
@@ -40,16 +42,27 @@ int execute(const Flags& flags) {
   request.submits = parse_names("--submit", flags.submits);
   request.resumes = flags.resumes;
   request.overwrites = flags.run.is_forced;
-  const auto device = flags.run.open();
+  if (must_start_ranks(flags.run.ranks)) {
+    const int count = rank_count(flags.run.ranks);
+    check_sweep(flags.run.open()->info(), request, {0, count});
+    return start_ranks(count);
+  }
+  Communicator* const ranks = join_ranks();
+  auto device = flags.run.open(ranks);
   if (flags.output.empty()) {
-    std::filesystem::create_directories("results");
+    if (speaks()) std::filesystem::create_directories("results");
     std::string name = device->info().name;
     std::replace(name.begin(), name.end(), ':', '-');
     request.output = fmt::format("results/sweep-{}-{}.json", workload.name, name);
   } else {
     request.output = flags.output;
   }
-  return print_sweep(*device, request, flags.run.is_quiet);
+  if (ranks != nullptr) check_sweep(device->info(), request, ranks->ranks());
+  watch_ranks();
+  const int code = print_sweep(*device, request, flags.run.is_quiet, ranks);
+  device.reset();
+  leave_ranks();
+  return speaks() ? code : 0;
 }
 
 }  // namespace
@@ -57,7 +70,7 @@ int execute(const Flags& flags) {
 CliCommand sweep() {
   return {"sweep", "run a workload over stream counts and submit modes", [](CLI::App& app) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option("workload", flags->workload, "name, as `weir list` shows it")->required();
+            flags->workload.add_to(app);
             app.add_option("--streams", flags->streams, "counts: 1,2,4,8 or 1..64:x2 (default: doubling up to 32)");
             app.add_option("--submit", flags->submits, "one or several: inline,threads,graph")->capture_default_str();
             flags->run.add_to(app);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "cli/process.h"
+#include "cli/ranks.h"
 #include "report/console.h"
 
 namespace weir::cli {
@@ -23,15 +24,16 @@ std::vector<int> fitting_counts(const Workload& workload, const std::vector<int>
       others += fmt::format("{}{}", others.empty() ? "" : ", ", count);
     }
   }
-  if (!others.empty())
+  if (!others.empty() && speaks())
     fmt::print(stderr, "weir: {} runs on {} to {} streams: leaving out {}\n", workload.name, workload.streams.min,
                workload.streams.max, others);
   return fitting;
 }
 
-int print_sweep(Device& device, const SweepRequest& request, bool is_quiet) {
-  ProgressLine line(is_quiet);
+int print_sweep(Device& device, const SweepRequest& request, bool is_quiet, Communicator* communicator) {
+  ProgressLine line(is_quiet || !speaks());
   SweepControl control;
+  control.run.communicator = communicator;
   control.run.stop = &catch_interrupts();
   std::string where;
   std::size_t asked = 0, ended = 0;
@@ -60,6 +62,7 @@ int print_sweep(Device& device, const SweepRequest& request, bool is_quiet) {
     const bool is_failed = result.value("status", "") == "failed";
     has_failed = has_failed || is_failed;
     line.clear();
+    if (!speaks()) return;
     if (is_quiet) {
       if (is_failed) fmt::print(stderr, "weir: {}: {}\n", where, result.value("failure", "failed"));
       return;
@@ -77,8 +80,8 @@ int print_sweep(Device& device, const SweepRequest& request, bool is_quiet) {
   };
   const Json sweep = run_sweep(device, request, run_context(), control);
   line.clear();
-  const bool is_stopped = control.run.is_stopped();
-  if (!is_quiet) {
+  const bool is_stopped = sweep["status"] != "complete";
+  if (!is_quiet && speaks()) {
     fmt::print("\nFloor, at most, per command on the null device: {}.\n{}Written to {}\n", floors, sweep_summary(sweep),
                request.output.string());
     if (is_stopped)

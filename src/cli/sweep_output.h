@@ -9,6 +9,7 @@ namespace weir::cli {
 std::vector<int> fitting_counts(const Workload& workload, const std::vector<int>& asked);
 
 // Prints rows as they come. Returns 0, 1 where a point failed, 130 where it was interrupted.
-int print_sweep(Device& device, const SweepRequest& request, bool is_quiet);
+// Ranks other than 0 (`communicator`, where there are any) take part in silence.
+int print_sweep(Device& device, const SweepRequest& request, bool is_quiet, Communicator* communicator);
 
 }  // namespace weir::cli

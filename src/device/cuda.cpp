@@ -17,6 +17,7 @@
 
 #include "device/gpu_cublas.h"
 #include "device/gpu_library.h"
+#include "device/gpu_nccl.h"
 #include "device/gpu_nvml.h"
 
 extern "C" const unsigned char weir_device_code[];
@@ -179,6 +180,7 @@ struct Opened {
     api.context_release = context_release;
     api.blas = open_cublas;
     api.management = open_nvml;
+    api.collectives = open_nccl;
     WEIR_CUDA_NEED(g_entries.init, cuInit, "cuInit");
     WEIR_CUDA_NEED(g_entries.device_get, cuDeviceGet, "cuDeviceGet");
     WEIR_CUDA_NEED(g_entries.device_name, cuDeviceGetName, "cuDeviceGetName");
@@ -288,7 +290,7 @@ std::unique_ptr<Device> open(int index, const DeviceOptions& options) {
   std::string reason;
   const GpuApi* const api = cuda_api(&reason);
   if (api == nullptr) reject(fmt::format("--device cuda:{}: {}", index, reason), "Use --device cpu.");
-  return open_gpu(*api, index, queues_of(options));
+  return open_gpu(*api, index, queues_of(options), options.communicator);
 }
 
 }  // namespace

@@ -8,8 +8,10 @@ namespace {
 
 class GpuDevice final : public Device {
  public:
-  GpuDevice(const GpuApi& api, int index, int hardware_queues)
-      : context_(std::make_shared<PrimaryContext>(api, index)), hardware_queues_(hardware_queues) {
+  GpuDevice(const GpuApi& api, int index, int hardware_queues, Communicator* communicator)
+      : context_(std::make_shared<PrimaryContext>(api, index)),
+        hardware_queues_(hardware_queues),
+        communicator_(communicator) {
     context_->enter();
     check(api, api.facts(index, &facts_), "asking what the device is");
     check(api, api.priority_range(&least_, &greatest_), "asking for priorities");
@@ -47,7 +49,7 @@ class GpuDevice final : public Device {
 
   std::unique_ptr<Session> prepare(const Step& step, const Placement& placement,
                                    const SessionOptions& options) override {
-    return std::make_unique<GpuSession>(context_, facts_, step, placement, options);
+    return std::make_unique<GpuSession>(context_, facts_, step, placement, options, communicator_);
   }
 
  private:
@@ -64,6 +66,7 @@ class GpuDevice final : public Device {
   std::shared_ptr<PrimaryContext> context_;
   GpuFacts facts_;
   int hardware_queues_;
+  Communicator* communicator_;
   int least_ = 0, greatest_ = 0;
   void* board_ = nullptr;
 };
@@ -79,7 +82,7 @@ DeviceType::Found find_gpus(const GpuApi& api) {
   return found;
 }
 
-std::unique_ptr<Device> open_gpu(const GpuApi& api, int index, int hardware_queues) {
+std::unique_ptr<Device> open_gpu(const GpuApi& api, int index, int hardware_queues, Communicator* communicator) {
   const DeviceType::Found found = find_gpus(api);
   if (found.names.empty())
     reject(fmt::format("--device {}:{}: {}", api.backend, index, found.reason), "Use --device cpu.");
@@ -87,7 +90,7 @@ std::unique_ptr<Device> open_gpu(const GpuApi& api, int index, int hardware_queu
     reject(fmt::format("--device {}:{}: this machine has {} to {}", api.backend, index, found.names.front(),
                        found.names.back()),
            "`weir info` lists the devices.");
-  return std::make_unique<GpuDevice>(api, index, hardware_queues);
+  return std::make_unique<GpuDevice>(api, index, hardware_queues, communicator);
 }
 
 }  // namespace weir

@@ -18,6 +18,7 @@ using GpuFunction = struct GpuFunctionHandle*;
 using GpuGraph = struct GpuGraphHandle*;
 using GpuGraphExec = struct GpuGraphExecHandle*;
 using GpuBlasHandle = struct GpuBlasHandleHandle*;
+using GpuComm = struct GpuCommHandle*;
 using GpuPointer = unsigned long long;
 
 // The same numbers in CUDA and HIP.
@@ -58,6 +59,29 @@ struct GpuBlas {
   int (*set_stream)(GpuBlasHandle handle, GpuStream stream);
   int (*set_workspace)(GpuBlasHandle handle, GpuPointer workspace, std::size_t bytes);  // optional
   int (*gemm)(GpuBlasHandle handle, const GpuGemm& gemm);
+  std::string (*describe)(int result);
+  std::string version;
+};
+
+// Names a communicator that is being made; all its ranks need the same. Travels by value, as ncclUniqueId.
+struct GpuCommId {
+  char bytes[128];
+};
+
+// Collectives between devices; NCCL and RCCL share this ABI. `type` is a number of nccl_type(), the only `op` is a sum.
+struct GpuCollectives {
+  int (*get_unique_id)(GpuCommId* id);
+  int (*comm_init_rank)(GpuComm* comm, int ranks, GpuCommId id, int rank);  // returns when all ranks have called it
+  int (*comm_destroy)(GpuComm comm);
+  int (*comm_abort)(GpuComm comm);
+  int (*all_gather)(const void* from, void* to, std::size_t count, int type, GpuComm comm, GpuStream stream);
+  int (*reduce_scatter)(const void* from, void* to, std::size_t count, int type, int op, GpuComm comm,
+                        GpuStream stream);
+  int (*all_reduce)(const void* from, void* to, std::size_t count, int type, int op, GpuComm comm, GpuStream stream);
+  int (*send)(const void* from, std::size_t count, int type, int peer, GpuComm comm, GpuStream stream);
+  int (*recv)(void* to, std::size_t count, int type, int peer, GpuComm comm, GpuStream stream);
+  int (*group_start)();
+  int (*group_end)();
   std::string (*describe)(int result);
   std::string version;
 };
@@ -139,6 +163,7 @@ struct GpuApi {
   // Further libraries, opened on the first call. Null with a reason where there is none.
   const GpuBlas* (*blas)(std::string* reason) = nullptr;
   const GpuManagement* (*management)(std::string* reason) = nullptr;
+  const GpuCollectives* (*collectives)(std::string* reason) = nullptr;
 };
 
 }  // namespace weir

@@ -21,8 +21,8 @@ int dimension(std::int64_t value) {
 
 GpuCommands::GpuCommands(PrimaryContext& context, const Step& step, const Placement& placement,
                          const GpuBuffers& buffers, std::span<const GpuStream> streams, const StreamBlas& blas,
-                         HostThreads* threads)
-    : context_(context), blas_(blas.blas()), records_(step.commands().size()) {
+                         const StreamComms& comms, HostThreads* threads)
+    : context_(context), blas_(blas.blas()), collectives_(comms.collectives()), records_(step.commands().size()) {
   for (CommandId id = 0; id < step.commands().size(); ++id) {
     const Command& command = step.commands()[id];
     LaunchRecord& record = records_[id];
@@ -35,6 +35,10 @@ GpuCommands::GpuCommands(PrimaryContext& context, const Step& step, const Placem
     }
     if (command.kind == CommandKind::host) {
       others_.push_back(host_of(step, id, buffers, threads));
+      continue;
+    }
+    if (command.kind == CommandKind::collective) {
+      others_.push_back(collective_of(step, id, buffers, comms, stream));
       continue;
     }
     if (is_gemm(command)) {
@@ -102,6 +106,26 @@ GpuCommands::Other GpuCommands::gemm_of(const Step& step, CommandId id, const Gp
   return other;
 }
 
+GpuCommands::Other GpuCommands::collective_of(const Step& step, CommandId id, const GpuBuffers& buffers,
+                                              const StreamComms& comms, StreamId stream) const {
+  const Command& command = step.commands()[id];
+  const Access& from = step.accesses(id)[0];
+  const Access& to = step.accesses(id)[1];
+  Other other;
+  other.kind = Other::Kind::collective;
+  other.comm = comms.comm(stream);
+  // Per rank: the smaller side has that many, and where both sides are for all ranks, a part of it.
+  std::uint64_t bytes = std::min(from.size_bytes, to.size_bytes);
+  if (command.collective == CollectiveOp::all_to_all) bytes /= static_cast<std::uint64_t>(comms.ranks().count);
+  other.collective = {.op = command.collective,
+                      .type = command.shape.type,
+                      .ranks = comms.ranks(),
+                      .from = buffers.address(from.buffer) + from.offset_bytes,
+                      .to = buffers.address(to.buffer) + to.offset_bytes,
+                      .count = bytes / size_of(command.shape.type)};
+  return other;
+}
+
 GpuCommands::Other GpuCommands::host_of(const Step& step, CommandId id, const GpuBuffers& buffers,
                                         HostThreads* threads) {
   const Command& command = step.commands()[id];
@@ -134,6 +158,10 @@ int GpuCommands::launch_other(const LaunchRecord& record) const noexcept {
       return api.copy_on_device(other.to, other.from, other.bytes, record.stream);
     case Other::Kind::any:
       return api.copy_any(other.to, other.from, other.bytes, record.stream);
+    case Other::Kind::collective: {
+      const int result = launch_collective(*collectives_, other.comm, other.collective, record.stream);
+      return result == 0 ? 0 : result + kCollectiveOffset;
+    }
     case Other::Kind::host:
       return api.launch_host(
           record.stream,
@@ -175,6 +203,7 @@ void GpuCommands::warm_up() const {
 }
 
 std::string GpuCommands::describe(int result) const {
+  if (result > kCollectiveOffset) return collectives_->describe(result - kCollectiveOffset);
   return result > kBlasOffset ? blas_->describe(result - kBlasOffset) : context_.api().describe(result);
 }
 

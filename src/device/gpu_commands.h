@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "device/gpu_blas.h"
+#include "device/gpu_comms.h"
 #include "device/gpu_context.h"
 #include "device/gpu_memory.h"
 #include "device/host_threads.h"
@@ -31,26 +32,30 @@ class GpuCommands {
  public:
   // `threads` runs the host commands; null where there are none.
   GpuCommands(PrimaryContext& context, const Step& step, const Placement& placement, const GpuBuffers& buffers,
-              std::span<const GpuStream> streams, const StreamBlas& blas, HostThreads* threads);
+              std::span<const GpuStream> streams, const StreamBlas& blas, const StreamComms& comms,
+              HostThreads* threads);
 
   const LaunchRecord* records() const noexcept { return records_.data(); }
-  // Copies, matrix products and host functions: what is not a launch of our own kernels.
+  // Copies, matrix products, host functions and collectives: what is not a launch of our own kernels.
   int launch_other(const LaunchRecord& record) const noexcept;
   // Runs every kind of matrix product once, so that the library loads its code outside of samples. Overwrites outputs.
   void warm_up() const;
 
-  // A result of launch_other in words. BLAS results are kept apart from the driver's by this offset.
+  // A result of launch_other in words. Results of other libraries are kept apart from the driver's by these offsets.
   static constexpr int kBlasOffset = 1'000'000;
+  static constexpr int kCollectiveOffset = 2'000'000;
   std::string describe(int result) const;
 
  private:
   struct Other {
-    enum class Kind : std::uint8_t { gemm, to_device, to_host, on_device, any, host } kind = Kind::any;
+    enum class Kind : std::uint8_t { gemm, to_device, to_host, on_device, any, host, collective } kind = Kind::any;
     GpuBlasHandle handle = nullptr;
     GpuGemm gemm{};
     GpuPointer from = 0, to = 0;
     std::uint64_t bytes = 0;
     std::size_t host_call = 0;
+    GpuComm comm = nullptr;
+    GpuCollective collective{};
   };
   // What the driver's callback gets.
   struct HostCall {
@@ -61,10 +66,13 @@ class GpuCommands {
   };
   Other copy_of(const Step& step, CommandId id, const GpuBuffers& buffers) const;
   Other gemm_of(const Step& step, CommandId id, const GpuBuffers& buffers, GpuBlasHandle handle) const;
+  Other collective_of(const Step& step, CommandId id, const GpuBuffers& buffers, const StreamComms& comms,
+                      StreamId stream) const;
   Other host_of(const Step& step, CommandId id, const GpuBuffers& buffers, HostThreads* threads);
 
   PrimaryContext& context_;
   const GpuBlas* blas_;
+  const GpuCollectives* collectives_;
   std::vector<LaunchRecord> records_;  // by command
   std::vector<Other> others_;
   std::vector<HostCall> host_calls_;  // stays where it is once everything is resolved

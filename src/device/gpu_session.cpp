@@ -51,7 +51,7 @@ GpuSession::Events::Events(const GpuApi& api, std::size_t count) {
 }
 
 GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& facts, const Step& step,
-                       const Placement& placement, const SessionOptions& options)
+                       const Placement& placement, const SessionOptions& options, Communicator* communicator)
     : context_(entered(std::move(context))),
       step_(step),
       placement_(placement),
@@ -63,8 +63,9 @@ GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& 
       service_(make_stream(context_->api(), 0)),
       events_(context_->api(), plan_.event_count),
       blas_(*context_, facts, step, placement, streams_.handles),
+      comms_(*context_, step, placement, communicator),
       host_threads_(make_host_threads()),
-      commands_(*context_, step, placement, buffers_, streams_.handles, blas_, host_threads_.get()),
+      commands_(*context_, step, placement, buffers_, streams_.handles, blas_, comms_, host_threads_.get()),
       clock_(context_->api(), service_.get()),
       iterations_(context_->api(), clock_, has_graphs() ? 1 : streams_.handles.size()) {
   commands_.warm_up();
@@ -82,7 +83,9 @@ GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& 
 GpuSession::~GpuSession() {
   context_->bind();
   // What still runs uses memory that goes now. After an error this returns at once.
-  for (GpuStream stream : streams_.handles) context_->api().stream_synchronize(stream);
+  bool is_broken = false;
+  for (GpuStream stream : streams_.handles) is_broken |= context_->api().stream_synchronize(stream) != 0;
+  if (is_broken) comms_.abandon();
 }
 
 std::unique_ptr<HostThreads> GpuSession::make_host_threads() const {

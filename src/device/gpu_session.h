@@ -15,7 +15,7 @@ namespace weir {
 class GpuSession final : public Session {
  public:
   GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& facts, const Step& step,
-             const Placement& placement, const SessionOptions& options);
+             const Placement& placement, const SessionOptions& options, Communicator* communicator);
   ~GpuSession() override;
 
   void begin_iteration() noexcept override;
@@ -56,6 +56,7 @@ class GpuSession final : public Session {
   GpuStreamOwner service_;  // carries the clock's events, initial contents and reads; idle while a step runs
   Events events_;
   StreamBlas blas_;
+  StreamComms comms_;
   std::unique_ptr<HostThreads> host_threads_;  // null without host commands
   GpuCommands commands_;
   DeviceClock clock_;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "rank/communicator.h"
 
 namespace weir {
 
@@ -19,10 +20,21 @@ std::span<const DeviceType> device_types() {
   return kTypes;
 }
 
+namespace {
+
+// The device that a rank takes where the user names none: its own, as far as there are any.
+int default_index(const DeviceType& type, const DeviceOptions& options) {
+  if (options.communicator == nullptr) return 0;
+  const auto count = static_cast<int>(type.find().names.size());
+  return count < 2 ? 0 : options.communicator->local_ranks().rank % count;
+}
+
+}  // namespace
+
 std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions& options) {
   if (name == "auto") {
     for (const DeviceType& type : device_types()) {
-      if (type.name == "cpu" || !type.find().names.empty()) return type.open(0, options);
+      if (type.name == "cpu" || !type.find().names.empty()) return type.open(default_index(type, options), options);
     }
   }
   const std::size_t colon = name.find(':');
@@ -31,7 +43,7 @@ std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions
   for (const DeviceType& type : device_types()) {
     kinds.push_back(type.name);
     if (type.name != kind) continue;
-    std::int64_t index = 0;
+    std::int64_t index = colon == std::string::npos ? default_index(type, options) : 0;
     if (colon != std::string::npos) {
       const auto number = parse_integer(name.substr(colon + 1));
       if (!number || *number < 0 || *number > 1023)

@@ -301,7 +301,7 @@ __device__ inline void attend_many(const AttentionBlock<T>& block, float* room) 
 
 template <class T>
 __device__ inline void attention(const KernelArguments& a) {
-  __shared__ alignas(16) float room[2 * kTileFloats];
+  alignas(16) __shared__ float room[2 * kTileFloats];
   const AttentionBlock<T> block(a);
   if (block.queries > kFewQueries) return attend_many<kQueriesPerGroup, 4>(block, room);
   if (!block.is_wide) {

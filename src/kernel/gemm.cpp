@@ -178,10 +178,16 @@ void large_reference(const KernelCall& batch, const Product& product) {
         store_reference(product, sums.data() + row * product.n, i.begin + row, operand<T>(call, 2));
     }
   };
-  std::vector<std::jthread> helpers;
-  const std::uint32_t threads = std::min(panels, std::max(1u, std::thread::hardware_concurrency()));
-  for (std::uint32_t i = 1; i < threads; ++i) helpers.emplace_back(work);
-  work();
+  // References may run side by side: they share the cores rather than start as many threads each.
+  static std::atomic<std::uint32_t> running{0};
+  const std::uint32_t others = running.fetch_add(1, std::memory_order_relaxed) + 1;  // a hint: nothing depends on it
+  {
+    std::vector<std::jthread> helpers;
+    const std::uint32_t threads = std::min(panels, std::max(1u, std::thread::hardware_concurrency() / others));
+    for (std::uint32_t i = 1; i < threads; ++i) helpers.emplace_back(work);
+    work();
+  }
+  running.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void reference(const KernelCall& call) {
@@ -189,7 +195,7 @@ void reference(const KernelCall& call) {
   const std::int64_t batch = gemm_batch(call.shape);
   const double work = static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(product.k);
   with_float_type(call.shape.type, [&]<class T>(T*) {
-    if (work * static_cast<double>(batch) > 0x1p27) return large_reference<T>(call, product);
+    if (work * static_cast<double>(batch) > 0x1p22) return large_reference<T>(call, product);
     for (std::int64_t index = 0; index < batch; ++index) small_reference<T>(product_of(call, index), product);
   });
 }

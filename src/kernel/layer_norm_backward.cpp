@@ -83,10 +83,11 @@ Kernel layer_norm_backward() {
           .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], rows_per_block(shape.dims[1])); },
           .run_block = run_block,
           .reference = reference,
-          // Four compensated sums and eight operations round about once each; dy * gamma is up to 4 times what results
-          // usually are, and its means may cancel three quarters of it. Two columns are the exception: there all of it
-          // cancels.
-          .tolerance = [](const KernelShape& shape) { return storage_tolerance(shape.type, 12 * 4); },
+          // Four compensated sums and eight operations round about once each, relative to dy * gamma. What is left when
+          // its means are taken out may be much smaller: a gradient that follows its row (that of a residual stream
+          // does) keeps a few percent of it, and 15 million rows of an H200's training step needed 245 roundings. Two
+          // columns are the exception: there all of it cancels.
+          .tolerance = [](const KernelShape& shape) { return storage_tolerance(shape.type, 12 * 64); },
           .geometry = [](const KernelShape& shape) { return row_geometry(shape.dims[0], shape.dims[1]); },
           .types = "ttttf"};
 }

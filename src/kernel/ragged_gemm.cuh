@@ -67,8 +67,8 @@ __device__ inline Run<T, kCount> load_run(const T* matrix, int row, int column, 
 template <class T>
 __device__ inline void multiply_plain(const RaggedBlock<T>& block) {
   constexpr int kDepth = 16, kPaddedRows = kRaggedRows + 4;
-  __shared__ alignas(16) float tile_a[2][kDepth][kPaddedRows];  // transposed
-  __shared__ alignas(16) float tile_b[2][kDepth][kRaggedColumns];
+  alignas(16) __shared__ float tile_a[2][kDepth][kPaddedRows];  // transposed
+  alignas(16) __shared__ float tile_b[2][kDepth][kRaggedColumns];
   const int thread = threadIdx.x;
   const bool is_wide_a = block.k % 4 == 0 && is_aligned<4>(block.a);
   const bool is_wide_b = block.n % 4 == 0 && is_aligned<4>(block.b);
@@ -137,9 +137,9 @@ __device__ inline void multiply_by_matrix_units(const RaggedBlock<T>& block) {
   namespace wmma = nvcuda::wmma;
   // Rows are padded by 16 bytes, so that those of a fragment begin in different banks.
   constexpr int kDepth = 32, kStrideA = kDepth + 8, kStrideB = kRaggedColumns + 8, kStrideC = 20;
-  __shared__ alignas(32) T tile_a[2][kRaggedRows * kStrideA];
-  __shared__ alignas(32) T tile_b[2][kDepth * kStrideB];
-  __shared__ alignas(32) float stage[kRaggedThreads / 32][16 * kStrideC];
+  alignas(32) __shared__ T tile_a[2][kRaggedRows * kStrideA];
+  alignas(32) __shared__ T tile_b[2][kDepth * kStrideB];
+  alignas(32) __shared__ float stage[kRaggedThreads / 32][16 * kStrideC];
   const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
   const bool is_wide_a = block.k % 8 == 0 && is_aligned<8>(block.a);
   const bool is_wide_b = block.n % 8 == 0 && is_aligned<8>(block.b);

@@ -53,6 +53,10 @@ Json to_json(const Result& result) {
                       {"priority", "P" + std::to_string(result.priority)},
                       {"unit", result.unit},
                       {"scaling", result.scaling}};
+  if (!result.workload_file.empty()) {
+    json["workload"]["file"] = result.workload_file;
+    json["workload"]["text"] = result.workload_text;
+  }
   json["parameters"] = result.parameters;
   json["precision"] = result.precision;
   json["scale"] = result.scale;
@@ -88,6 +92,7 @@ Json to_json(const Result& result) {
   for (const auto& [name, value] : result.metrics.items()) metrics[name] = value;
   json["metrics"] = std::move(metrics);
 
+  json["ranks"] = result.ranks;
   json["check"] = result.check;
   json["warnings"] = Json::array();
   for (const Warning& warning : result.warnings)

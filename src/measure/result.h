@@ -43,6 +43,7 @@ struct Result {
   std::vector<std::string> command_line;
 
   std::string workload, category, unit, scaling;
+  std::string workload_file, workload_text;  // of a workload that was read from a file
   int priority = 0;
   Json parameters = Json::object();
   std::string precision, scale, submit, placement, sync_mode;
@@ -65,6 +66,7 @@ struct Result {
   std::optional<double> floor_ns_per_command;  // the same on the null device, same submit mode
   Json metrics = Json::object();               // the others by name: concurrency, fairness, convoy, queue_switch, ...
 
+  Json ranks;  // of more than one: count, hosts, each rank's numbers, skew, stragglers
   Json check = Json::object();
   std::vector<Warning> warnings;
   std::map<std::string, std::string> unavailable;  // metric -> reason

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -106,6 +107,36 @@ void add_traced(std::string& out, const Json& result) {
   add_serving(out, result);
 }
 
+void add_ranks(std::string& out, const Json& result) {
+  const Json& ranks = at(result, {"ranks"});
+  if (ranks.is_null()) return;
+  const Json& members = at(ranks, {"per_rank"});
+  std::optional<double> fastest, slowest;
+  for (const Json& member : members) {
+    const auto median = number(member, {"latency_ns", "p50"});
+    if (!median) continue;
+    fastest = std::min(fastest.value_or(*median), *median);
+    slowest = std::max(slowest.value_or(*median), *median);
+  }
+  const std::size_t hosts = at(ranks, {"hosts"}).size();
+  line(out, "ranks",
+       fmt::format("{} on {} host{}, {}", text(ranks, {"count"}), hosts, hosts == 1 ? "" : "s",
+                   text(ranks, {"library"})));
+  if (fastest)
+    line(out, "", fmt::format("p50 {} (fastest rank) .. {} (slowest)", duration(fastest), duration(slowest)));
+  if (const auto skew = number(ranks, {"skew", "p50_ns"}))
+    line(out, "skew",
+         fmt::format("p50 {}  p95 {}  max {}  ({} collectives)", format_duration(*skew),
+                     duration(number(ranks, {"skew", "p95_ns"})), duration(number(ranks, {"skew", "max_ns"})),
+                     text(ranks, {"skew", "instances"})));
+  double busiest = 0;
+  for (const Json& member : members) busiest = std::max(busiest, number(member, {"collective_share"}).value_or(0));
+  if (busiest > 0) line(out, "collectives", fmt::format("up to {:.0f} % of a rank's time", 100 * busiest));
+  for (const Json& straggler : at(ranks, {"stragglers"}))
+    line(out, "straggler",
+         wrapped(fmt::format("rank {} {}", text(straggler, {"rank"}), text(straggler, {"reason"})), 15));
+}
+
 void add_check(std::string& out, const Json& result) {
   const std::string status = text(result, {"check", "status"});
   if (status == "passed") {
@@ -160,6 +191,7 @@ std::string describe_result(const Json& result) {
     line(out, "energy",
          fmt::format("{:.3g} J per iteration, {:.1f} W", *joules,
                      number(result, {"metrics", "energy", "mean_watts"}).value_or(0)));
+  add_ranks(out, result);
   add_check(out, result);
 
   for (const Json& warning : at(result, {"warnings"}))

@@ -189,6 +189,9 @@ ResultPoint weir_point(const Place& result, const std::string& origin) {
   point.key["streams"] = fmt::to_string(streams_at(result["streams"]));
   for (const char* name : {"submit", "placement", "sync_mode", "precision"})
     if (const Place value = result[name]) point.key[name] = text_at(value);
+  // Files from before there were ranks have one.
+  const Place ranks = result["ranks"]["count"];
+  point.key["ranks"] = ranks ? value_text(ranks) : "1";
   if (const Place parameters = result["parameters"])
     for (const auto& [name, value] : object_at(parameters).json->items())
       point.key["param." + name] = value_text({&value, fmt::format("{}.{}", parameters.path, name)});

@@ -157,7 +157,7 @@ void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, 
   const auto counted = static_cast<double>(pass.interval_ns.size());
   // `end_only` counts by the host, from the first submit to the end of the drain.
   const double seconds = (pass.sync == SyncMode::end_only ? pass.total_ns : mean(pass.interval_ns) * counted) * 1e-9;
-  if (seconds > 0) result.commands_per_second = commands * counted / seconds;
+  if (seconds > 0) result.commands_per_second = static_cast<double>(result.commands_per_iteration) * counted / seconds;
   if (!computes) {
     result.unavailable["metrics.throughput"] = "the device runs nothing";
   } else if (seconds > 0) {
@@ -210,11 +210,11 @@ void note_untraced(Result& result, const std::string& reason) {
   }
 }
 
-void add_traced_metrics(Result& result, Device& device, const Workload& workload, const Step& step,
-                        const Placement& placement, const SubmitChoice& submit, const RunControl& control) {
+Timeline add_traced_metrics(Result& result, Device& device, const Workload& workload, const Step& step,
+                            const Placement& placement, const SubmitChoice& submit, const RunControl& control) {
   const int iterations = std::clamp(static_cast<int>(kTracedSpans / step.commands().size()), 1, 20);
   if (control.progress) control.progress("trace", 0, iterations);
-  const TracedPass pass = run_traced_pass(device, step, placement, submit, iterations);
+  TracedPass pass = run_traced_pass(device, step, placement, submit, iterations, control);
   const bool has_spans = !pass.timeline.spans.empty();
   const std::string why = fmt::format("no timeline: {}", pass.timeline.source);
 
@@ -272,28 +272,29 @@ void add_traced_metrics(Result& result, Device& device, const Workload& workload
   result.metrics["convoy"] = nullptr;
   if (!workload.convoy_role) {
     result.unavailable["metrics.convoy"] = "the workload has no small commands beside large ones";
-    return;
+    return std::move(pass.timeline);
   }
   if (!has_spans || submit.mode == SubmitMode::graph) {
     result.unavailable["metrics.convoy"] = has_spans ? "commands of a graph are submitted as one" : why;
-    return;
+    return std::move(pass.timeline);
   }
   const Step small = only_role(step, *workload.convoy_role);
   // Placement by the same policy; threads that would have no stream left are not started.
   const Placement small_placement = place(small, placement.name);
   SubmitChoice small_submit = submit;
   small_submit.threads = std::min(submit.threads, small_placement.stream_count);
-  const TracedPass alone = run_traced_pass(device, small, small_placement, small_submit, iterations);
+  const TracedPass alone = run_traced_pass(device, small, small_placement, small_submit, iterations, control);
   const auto mixed_summary = summarise(role_latencies(pass.timeline, *workload.convoy_role));
   const auto alone_summary = summarise(role_latencies(alone.timeline, *workload.convoy_role));
   if (!mixed_summary || !alone_summary) {
     result.unavailable["metrics.convoy"] = "the timeline holds no complete command of that role";
-    return;
+    return std::move(pass.timeline);
   }
   result.metrics["convoy"] = {{"role", workload.roles[*workload.convoy_role]},
                               {"alone_ns", to_json(*alone_summary)},
                               {"mixed_ns", to_json(*mixed_summary)},
                               {"index", number_or_null(mixed_summary->p99 / alone_summary->p99)}};
+  return std::move(pass.timeline);
 }
 
 }  // namespace weir

@@ -179,6 +179,10 @@ std::string label_of(const ResultPoint& point, const std::set<std::string>& fiel
   std::string label = fmt::format("{}, {} stream{}", point.key.at("workload"), streams, streams == "1" ? "" : "s");
   for (const auto& [name, value] : point.key) {
     if (name == "workload" || name == "streams") continue;
+    if (name == "ranks") {
+      if (fields.contains(name) || value != "1") label += fmt::format(", {} rank{}", value, value == "1" ? "" : "s");
+      continue;
+    }
     if (name.starts_with(kParameter) && fields.contains(name)) label += fmt::format(", {} {}", plain_name(name), value);
     // These values speak for themselves: "graph", "round_robin", "end_only", "bf16".
     if (!name.starts_with(kParameter) && (name == "submit" || fields.contains(name))) label += ", " + value;

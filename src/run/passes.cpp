@@ -15,8 +15,15 @@ struct Recorder {
   std::vector<std::uint8_t> is_followed_by_output;  // then the time to the next one says nothing
 };
 
+// Whether another iteration follows. Ranks must all do the same: they agree (and meet) where each iteration is waited
+// for; between pipelined ones collectives are in flight, so there they go on to the end.
+bool goes_on(const RunControl& control, const RunRequest& request) {
+  if (control.has_ranks() && request.sync != SyncMode::per_iteration) return true;
+  return !control.agree_to_stop();
+}
+
 void warm_up(Session& session, Submitter& submitter, const RunRequest& request, const RunControl& control) {
-  for (int i = 0; i < request.warmup && !control.is_stopped(); ++i) {
+  for (int i = 0; i < request.warmup && goes_on(control, request); ++i) {
     session.begin_iteration();
     submitter.submit_step();
     if (request.sync == SyncMode::per_iteration) session.finish();
@@ -39,11 +46,14 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
   Recorder recorder(wanted);
   // Asking the hardware takes a while: where nothing waits for the warm-up, the queue must not run dry meanwhile.
   if (request.sync == SyncMode::none) pass.before = device.telemetry();
+  if (control.has_ranks()) control.communicator->barrier();
   warm_up(session, submitter, request, control);
   if (request.sync != SyncMode::none) pass.before = device.telemetry();
+  if (control.has_ranks() && request.sync == SyncMode::end_only) control.communicator->barrier();
   std::int64_t reported_ns = now_ns();
   std::size_t done = 0;
-  while (done < wanted && (done == 0 || !control.is_stopped())) {
+  while (done < wanted) {
+    if (!goes_on(control, request) && done > 0) break;
     session.begin_iteration();  // may read old spans, so the sample starts behind it
     const std::int64_t begun = now_ns();
     submitter.submit_step();
@@ -107,7 +117,7 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
 }
 
 TracedPass run_traced_pass(Device& device, const Step& step, const Placement& placement, const SubmitChoice& submit,
-                           int iterations) {
+                           int iterations, const RunControl& control) {
   SessionOptions options;
   options.mode = submit.mode;
   options.is_traced = true;
@@ -116,6 +126,7 @@ TracedPass run_traced_pass(Device& device, const Step& step, const Placement& pl
   const auto submitter = make_submitter(submit, step, placement, *session);
   TracedPass pass;
   for (int i = 0; i <= iterations; ++i) {
+    if (control.has_ranks()) control.communicator->barrier();
     const std::int64_t begun = now_ns();
     session->begin_iteration();
     submitter->submit_step();

@@ -32,8 +32,8 @@ struct TracedPass {
   std::vector<double> latency_ns;  // of the traced iterations: what tracing costs
 };
 
-// Runs `iterations` traced iterations (and one to warm up, which is not kept).
+// Runs `iterations` traced iterations (and one to warm up, which is not kept). Ranks begin each of them together.
 TracedPass run_traced_pass(Device& device, const Step& step, const Placement& placement, const SubmitChoice& submit,
-                           int iterations);
+                           int iterations, const RunControl& control);
 
 }  // namespace weir

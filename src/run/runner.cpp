@@ -15,6 +15,7 @@
 #include "run/check.h"
 #include "run/metrics.h"
 #include "run/passes.h"
+#include "run/ranks.h"
 #include "stream/placement.h"
 #include "stream/submitter.h"
 
@@ -61,6 +62,12 @@ Result described(const Workload& workload, const RunRequest& request, const Para
   result.priority = workload.priority;
   for (const auto& [name, value] : params.values())
     std::visit([&, key = name](const auto& held) { result.parameters[key] = held; }, value);
+  // A changed file is another workload, whatever its name: comparisons go by parameters.
+  if (!workload.source.file.empty()) {
+    result.parameters["definition"] = workload.source.hash;
+    result.workload_file = workload.source.file;
+    result.workload_text = workload.source.text;
+  }
   result.precision = name_of(params.precision);
   result.sync_mode = name_of(request.sync);
   result.iterations = request.iterations;
@@ -83,6 +90,13 @@ void warn_about_shared_queues(Result& result, const DeviceInfo& info, int stream
        advice + "."});
 }
 
+SubmitChoice checked_submit(const DeviceInfo& info, const RunRequest& request) {
+  SubmitChoice submit = parse_submit(request.submit, checked_streams(workload_of(request), request.streams));
+  if (submit.mode == SubmitMode::graph && !info.can_graph)
+    reject(fmt::format("--submit graph: device '{}' has no graphs", info.name), "Use inline or threads.");
+  return submit;
+}
+
 // What the device counted in the last iteration, where the data decides how much work there is.
 double work_of(const Step& step, Session& session, bool computes) {
   if (!step.counted() || !computes) return step.work();
@@ -99,14 +113,14 @@ double work_of(const Step& step, Session& session, bool computes) {
 }
 
 // The output of the timed iterations where repeating changes nothing; of one fresh iteration where it does.
-CheckReport check_run(const Step& step, Session& session, Submitter& submitter) {
+CheckReport check_run(const Step& step, Session& session, Submitter& submitter, Communicator* communicator) {
   if (!step.is_repeatable()) {
     session.reset();
     session.begin_iteration();
     submitter.submit_step();
     session.finish();
   }
-  return check_outputs(step, session);
+  return check_outputs(step, session, communicator);
 }
 
 }  // namespace
@@ -133,34 +147,53 @@ Json to_json(const DeviceInfo& info) {
   return json;
 }
 
-Result run_workload(Device& device, const RunRequest& request, const RunContext& context, const RunControl& control) {
-  const Workload& workload = workload_named(request.workload);
-  const DeviceInfo info = device.info();
+const Workload& workload_of(const RunRequest& request) {
+  return request.loaded ? *request.loaded : workload_named(request.workload);
+}
+
+BuiltRun build_run(const DeviceInfo& info, const RunRequest& request, Ranks ranks) {
+  const Workload& workload = workload_of(request);
   const int streams = checked_streams(workload, request.streams);
   if (request.iterations < 1) reject(fmt::format("--iterations {}: at least 1 is needed", request.iterations));
   if (request.warmup < 0) reject(fmt::format("--warmup {}: cannot be negative", request.warmup));
-  const SubmitChoice submit = parse_submit(request.submit, streams);
   const Scale scale = request.scale.empty() ? (info.is_gpu ? Scale::full : Scale::small) : scale_named(request.scale);
   Params params(workload.params, scale, request.params);
   params.precision =
       checked_precision(request.precision.empty() ? std::string(name_of(workload.precision)) : request.precision, info);
   params.seed = request.seed;
-  if (submit.mode == SubmitMode::graph && !info.can_graph)
-    reject(fmt::format("--submit graph: device '{}' has no graphs", info.name), "Use inline or threads.");
+  params.ranks = ranks;
+  Step step = workload.build(params, streams);
+  Placement placement = place(step, request.placement);
+  return {streams, scale, std::move(params), std::move(step), std::move(placement)};
+}
 
-  Result result = described(workload, request, params, info, context);
-  result.scale = name_of(scale);
-  result.streams = streams;
+void check_request(const DeviceInfo& info, const RunRequest& request, Ranks ranks) {
+  checked_submit(info, request);
+  build_run(info, request, ranks);
+}
+
+Result run_workload(Device& device, const RunRequest& request, const RunContext& context, const RunControl& control) {
+  const Workload& workload = workload_of(request);
+  const DeviceInfo info = device.info();
+  const SubmitChoice submit = checked_submit(info, request);
+
+  const BuiltRun built = build_run(info, request, control.has_ranks() ? control.communicator->ranks() : Ranks{});
+  const Step& step = built.step;
+  const Placement& placement = built.placement;
+
+  Result result = described(workload, request, built.params, info, context);
+  result.scale = name_of(built.scale);
+  result.streams = built.streams;
   result.submit = submit.name;
-
-  const Step step = workload.build(params, streams);
-  const Placement placement = place(step, request.placement);
   result.placement = placement.name;
   if (submit.mode == SubmitMode::eager) warn_about_shared_queues(result, info, placement.stream_count);
   result.work_per_iteration = step.work();
   result.commands_per_iteration = step.commands().size();
   result.flop_per_iteration = step.cost().flop;
   result.bytes_per_iteration = step.cost().bytes;
+
+  std::optional<RankReports> reports;
+  if (control.has_ranks()) reports.emplace(*control.communicator, info);
 
   try {
     const TimedPass timed = [&] {
@@ -179,37 +212,44 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
         check.reason = "--no-check";
       } else {
         if (control.progress) control.progress("check", 0, 1);
-        check = check_run(step, *session, *submitter);
+        check = check_run(step, *session, *submitter, control.has_ranks() ? control.communicator : nullptr);
       }
       result.check = check.to_json();
       if (check.status == CheckReport::Status::failed) {
         result.status = "failed";
         result.failure = fmt::format("{}: the output is wrong: {}", workload.name, check.reason);
       }
+      if (reports) reports->gather_timed(result, pass);
       return pass;
     }();
     if (result.status == "complete" && timed.is_interrupted) result.status = "interrupted";
     add_timed_metrics(result, timed, step, info.computes);
     result.floor_ns_per_command = floor_ns_per_command(step, placement, submit);
+    Timeline timeline;
     if (!request.traces) {
       note_untraced(result, "the traced pass was left out (--no-trace)");
     } else if (!info.computes) {
       note_untraced(result, fmt::format("device '{}' runs nothing", info.name));
-    } else if (control.is_stopped()) {
+    } else if (control.agree_to_stop()) {
       note_untraced(result, "interrupted before the traced pass");
     } else {
       try {
-        add_traced_metrics(result, device, workload, step, placement, submit, control);
+        timeline = add_traced_metrics(result, device, workload, step, placement, submit, control);
       } catch (const Error& error) {
+        if (reports) throw;
         // The timed numbers stand; what needs a timeline is missing, and says why.
         note_untraced(result, error.what());
         result.warnings.push_back(
             {"untraced", fmt::format("the traced pass failed: {}", error.what()), "Use --no-trace to leave it out."});
       }
     }
+    if (reports) reports->gather_traced(result, step, timeline);
     // Whatever was cut short: a point that --resume must not keep.
-    if (result.status == "complete" && control.is_stopped()) result.status = "interrupted";
+    const bool is_stopped = control.agree_to_stop();
+    if (result.status == "complete" && is_stopped) result.status = "interrupted";
   } catch (const std::exception& error) {
+    // The others wait for this rank somewhere: only the end of all of them helps.
+    if (reports) throw;
     const auto* const known_error = dynamic_cast<const Error*>(&error);
     result.status = "failed";
     result.fault = known_error != nullptr ? known_error->fault : Fault::run;

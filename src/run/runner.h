@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "device/device.h"
 #include "measure/result.h"
+#include "rank/communicator.h"
 #include "workload/workload.h"
 
 namespace weir {
@@ -25,8 +27,9 @@ SyncMode sync_mode_named(std::string_view name);  // rejects by the name of --sy
 
 // What to run. Strings are as the user typed them; run_workload() rejects what does not fit.
 struct RunRequest {
-  std::string workload;
-  int streams = 0;  // 0: the workload's recommended count
+  std::string workload;                    // a name that workloads() knows, or that of `loaded`
+  std::shared_ptr<const Workload> loaded;  // where it was read from a file
+  int streams = 0;                         // 0: the workload's recommended count
   int iterations = 100;
   int warmup = 10;
   SyncMode sync = SyncMode::per_iteration;
@@ -44,6 +47,10 @@ struct RunRequest {
 struct RunControl {
   const std::atomic<bool>* stop = nullptr;  // set: the current iteration is finished, then what there is is returned
   std::function<void(std::string_view phase, int done, int total)> progress;
+  Communicator* communicator = nullptr;  // where there are other ranks
+  bool has_ranks() const { return communicator != nullptr && communicator->ranks().count > 1; }
+  // The same answer on all ranks, which call it together while no collective is in flight; a barrier as well.
+  bool agree_to_stop() const { return has_ranks() ? communicator->any(is_stopped()) : is_stopped(); }
   bool is_stopped() const { return stop != nullptr && stop->load(std::memory_order_relaxed); }
 };
 
@@ -53,8 +60,25 @@ struct RunContext {
   Json environment = Json::object();
 };
 
+// The workload that a request means. Rejects an unknown name with a suggestion.
+const Workload& workload_of(const RunRequest& request);
+
+// A request with everything decided that can be decided without running it.
+struct BuiltRun {
+  int streams = 0;
+  Scale scale = Scale::small;
+  Params params;
+  Step step;
+  Placement placement;
+};
+// Rejects what the workload or the device cannot do.
+BuiltRun build_run(const DeviceInfo& info, const RunRequest& request, Ranks ranks = {});
+// Rejects what run_workload() would reject before it starts; `ranks` as there will be.
+void check_request(const DeviceInfo& info, const RunRequest& request, Ranks ranks);
+
 // Throws for bad requests; a run that fails later (out of memory, device error, wrong output) comes back with status
-// "failed".
+// "failed". With several ranks all call it, rank 0 returns the result of all, and whatever fails but the output throws:
+// the other ranks cannot go on without this one.
 Result run_workload(Device& device, const RunRequest& request, const RunContext& context, const RunControl& control);
 
 Json to_json(const DeviceInfo& info);

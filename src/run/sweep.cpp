@@ -23,7 +23,7 @@ struct Point {
 };
 
 std::vector<Point> points_of(const SweepRequest& request) {
-  const Workload& workload = workload_named(request.run.workload);
+  const Workload& workload = workload_of(request.run);
   std::vector<Point> points;
   for (const std::string& submit : request.submits) {
     for (const int streams : request.streams) {
@@ -42,13 +42,13 @@ std::vector<Point> points_of(const SweepRequest& request) {
 }
 
 // What a resumed sweep must have in common with the file, so that its points are comparable.
-Json settings_of(const Device& device, const SweepRequest& request) {
+Json settings_of(const Device& device, const SweepRequest& request, int ranks) {
   const RunRequest& run = request.run;
   const DeviceInfo info = device.info();
   const Scale scale = run.scale.empty() ? (info.is_gpu ? Scale::full : Scale::small) : scale_named(run.scale);
-  const Params params(workload_named(run.workload).params, scale, run.params);
+  const Params params(workload_of(run).params, scale, run.params);
   Json settings = Json::object();
-  settings["workload"] = run.workload;
+  settings["workload"] = workload_of(run).name;
   settings["device"] = info.name;
   settings["model"] = info.model;
   settings["scale"] = name_of(scale);
@@ -62,8 +62,10 @@ Json settings_of(const Device& device, const SweepRequest& request) {
   settings["hardware_queues"] = info.hardware_queues.value ? Json(*info.hardware_queues.value) : Json(nullptr);
   settings["checks_output"] = run.checks_output;
   settings["traces"] = run.traces;
+  settings["ranks"] = ranks;
   settings["parameters"] = Json::object();
   for (const auto& [name, value] : params.values()) settings["parameters"][name] = to_string(value);
+  if (run.loaded) settings["parameters"]["definition"] = run.loaded->source.hash;
   return settings;
 }
 
@@ -95,7 +97,8 @@ Json results_to_keep(const SweepRequest& request, const Json& settings) {
       !document["results"].is_array())
     refuse("not a sweep of this program");
   for (const auto& [name, value] : settings.items()) {
-    const Json before = document["settings"].value(name, Json());
+    // Files from before there were ranks do not say that they had one.
+    const Json before = document["settings"].value(name, name == "ranks" ? Json(1) : Json());
     if (before != value)
       refuse(fmt::format("it was run with {} = {}, now it is {}", name, before.dump(), value.dump()));
   }
@@ -107,10 +110,11 @@ Json results_to_keep(const SweepRequest& request, const Json& settings) {
   return kept;
 }
 
-Json floors_of(const SweepRequest& request, const std::vector<Point>& points, const Json& settings) {
-  const Workload& workload = workload_named(request.run.workload);
+Json floors_of(const SweepRequest& request, const std::vector<Point>& points, const Json& settings, Ranks ranks) {
+  const Workload& workload = workload_of(request.run);
   Params params(workload.params, scale_named(settings["scale"].get<std::string>()), request.run.params);
   params.seed = request.run.seed;
+  params.ranks = ranks;
   Json floors = Json::array();
   for (const Point& point : points) {
     const Step step = workload.build(params, point.streams);
@@ -124,6 +128,15 @@ Json floors_of(const SweepRequest& request, const std::vector<Point>& points, co
 }
 
 }  // namespace
+
+void check_sweep(const DeviceInfo& info, const SweepRequest& request, Ranks ranks) {
+  for (const Point& point : points_of(request)) {
+    RunRequest run = request.run;
+    run.streams = point.streams;
+    run.submit = point.submit;
+    check_request(info, run, ranks);
+  }
+}
 
 Json scaling_of(const Json& results, const std::string& scaling) {
   std::map<std::string, std::vector<ScalingPoint>> by_submit;
@@ -168,11 +181,16 @@ Json scaling_of(const Json& results, const std::string& scaling) {
 }
 
 Json run_sweep(Device& device, const SweepRequest& request, const RunContext& context, const SweepControl& control) {
-  const Workload& workload = workload_named(request.run.workload);
+  const Workload& workload = workload_of(request.run);
   const std::vector<Point> points = points_of(request);
-  const Json settings = settings_of(device, request);
-  const Json kept = results_to_keep(request, settings);
-  check_writable(request.output, request.overwrites || request.resumes);
+  const Ranks ranks = control.run.has_ranks() ? control.run.communicator->ranks() : Ranks{};
+  const Json settings = settings_of(device, request, ranks.count);
+  // One rank reads and writes the file; the others only have to know which points are left.
+  Json kept = ranks.rank == 0 ? results_to_keep(request, settings) : Json::array();
+  if (ranks.rank == 0) check_writable(request.output, request.overwrites || request.resumes);
+  if (ranks.count > 1)
+    kept = Json::parse(
+        broadcast_text(*control.run.communicator, kept.dump(-1, ' ', false, Json::error_handler_t::replace)));
 
   Json document = Json::object();
   document["schema"] = kSweepSchema;
@@ -182,7 +200,7 @@ Json run_sweep(Device& device, const SweepRequest& request, const RunContext& co
   document["command_line"] = context.command_line;
   document["workload"] = workload.name;
   document["settings"] = settings;
-  document["floor"] = floors_of(request, points, settings);
+  document["floor"] = floors_of(request, points, settings, ranks);
   // From the first save on, so that another kill loses none of them, whether this call asks for them or not.
   document["results"] = kept;
   document["scaling"] = Json::object();
@@ -190,12 +208,13 @@ Json run_sweep(Device& device, const SweepRequest& request, const RunContext& co
 
   bool is_saved = false;
   const auto save = [&] {
+    if (ranks.rank != 0) return;
     document["scaling"] = scaling_of(document["results"], std::string(name_of(workload.scaling)));
     write_file(request.output, to_text(document), request.overwrites || request.resumes || is_saved);
     is_saved = true;
   };
   for (std::size_t i = 0; i < points.size(); ++i) {
-    if (control.run.is_stopped()) break;
+    if (control.run.agree_to_stop()) break;
     const Point& point = points[i];
     if (control.on_begin) control.on_begin(point.streams, point.submit, i, points.size());
     const auto same = std::find_if(kept.begin(), kept.end(), [&](const Json& result) { return is_at(result, point); });
@@ -209,7 +228,7 @@ Json run_sweep(Device& device, const SweepRequest& request, const RunContext& co
     if (control.on_point) control.on_point(was_kept ? *same : document["results"].back(), was_kept);
     if (!was_kept) save();
   }
-  if (!control.run.is_stopped()) document["status"] = "complete";
+  if (!control.run.agree_to_stop()) document["status"] = "complete";
   save();
   return document;
 }

@@ -31,8 +31,12 @@ struct SweepControl {
   std::function<void(const Json& floor)> on_floor;
 };
 
-// Returns the `weir.sweep/1` document, which is also in `output`. Failed points are in it with status "failed".
+// Returns the `weir.sweep/1` document, which is also in `output`. Failed points are in it with status "failed". With
+// several ranks all call it; rank 0 alone reads and writes the file.
 Json run_sweep(Device& device, const SweepRequest& request, const RunContext& context, const SweepControl& control);
+
+// Rejects what run_sweep() would reject of any of its points; `ranks` as there will be.
+void check_sweep(const DeviceInfo& info, const SweepRequest& request, Ranks ranks);
 
 // The scaling analysis of a sweep document, one entry per submit mode.
 Json scaling_of(const Json& results, const std::string& scaling);

@@ -1,6 +1,7 @@
 // What a workload is: facts for people, and a function that builds its step. Knows no device, stream or queue.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,7 +33,12 @@ struct Workload {
   // Where set: how much longer do commands of this role take beside the others than alone?
   std::optional<std::uint8_t> convoy_role;
   // Gives every one of `stream_count` streams work. Sizes that do not fit are rejected with the nearest that do.
-  Step (*build)(const Params& params, int stream_count) = nullptr;
+  std::function<Step(const Params& params, int stream_count)> build;
+  // Of one that was read from a file: its name, its text, and a hash of the text. Empty for those of this program.
+  struct Source {
+    std::string file, text, hash;
+  };
+  Source source;
 };
 
 std::span<const Workload> workloads();

@@ -55,6 +55,11 @@ TEST(List, ShowsWorkloadsAndDetails) {
   const Outcome full = weir({"list", "-v", "--category", "latency_sensitive"});
   EXPECT_TRUE(has(full.out, "recommended"));
   EXPECT_TRUE(has(full.out, "--param"));
+  EXPECT_TRUE(has(full.out, "1 to 65536")) << full.out;
+  EXPECT_TRUE(has(full.out, "alternating, batched, random"));
+  EXPECT_LE(widest_line(full.out), 80u);
+  const Json json = parse_json(weir({"list", "--json"}).out, "list");
+  EXPECT_EQ(json[0]["parameters"]["size"]["defaults"]["full"], 4096);
   const Outcome none = weir({"list", "--category", "latency"});
   EXPECT_EQ(none.code, 2);
   EXPECT_TRUE(has(none.err, "latency_sensitive")) << none.err;
@@ -124,6 +129,53 @@ TEST(Run, QuietPrintsNothing) {
   EXPECT_EQ(outcome.out + outcome.err, "");
 }
 
+TEST(Run, DrawsTheStepAndDescribesItWithoutRunning) {
+  const Folder folder;
+  const std::string file = folder / "step.dot";
+  const Outcome dry = weir({"run", "hetero_kernels", "--device", "cpu", "--scale", "tiny", "--dry-run", "--dot", file});
+  ASSERT_EQ(dry.code, 0) << dry.err;
+  EXPECT_TRUE(has(dry.out, "not run"));
+  EXPECT_LE(widest_line(dry.out.substr(0, dry.out.find("Drawn"))), 80u) << dry.out;
+  std::stringstream text;
+  text << std::ifstream(file).rdbuf();
+  EXPECT_TRUE(has(text.str(), "digraph")) << text.str();
+  EXPECT_EQ(weir({"run", "hetero_kernels", "--device", "cpu", "--dry-run", "--dot", file}).code, 2);
+  EXPECT_EQ(weir({"run", "hetero_kernels", "--device", "cpu", "--dry-run", "-o", folder / "x.json"}).code, 2);
+  const Outcome piped = weir(tiny_run("tiny_kernel_stress", {"--dot", "-"}));
+  EXPECT_EQ(piped.code, 0);
+  EXPECT_TRUE(piped.out.starts_with("digraph") && piped.out.ends_with("}\n"));
+}
+
+TEST(File, ExamplesRunSweepAndCompare) {
+  const Folder folder;
+  for (const std::string name : {"pipeline", "fork_join"}) {
+    const std::string file = WEIR_SOURCE_DIR "/config/" + name + ".yaml";
+    const std::vector<std::string> more = {"--file", file,           "--device", "cpu",    "--scale",
+                                           "tiny",   "--iterations", "5",        "--force"};
+    for (const char* submit : {"inline", "threads:2", "graph"}) {
+      std::vector<std::string> run = {"run", "--submit", submit, "-o", folder / (name + ".json")};
+      run.insert(run.end(), more.begin(), more.end());
+      const Outcome outcome = weir(run);
+      ASSERT_EQ(outcome.code, 0) << outcome.err;
+      EXPECT_TRUE(has(outcome.out, "passed")) << outcome.out;
+    }
+    expect_valid(folder / (name + ".json"), "weir.result.1.json");
+    const Json result = read_json(folder / (name + ".json"));
+    EXPECT_EQ(result["workload"]["name"], name);
+    EXPECT_EQ(result["workload"]["file"], file);
+    EXPECT_TRUE(has(result["workload"]["text"].get<std::string>(), "name: " + name));
+    EXPECT_EQ(result["parameters"]["definition"].get<std::string>().size(), 16u);
+    const std::string swept = folder / (name + "_sweep.json");
+    std::vector<std::string> sweep = {"sweep", "--streams", "4,8", "-o", swept};
+    sweep.insert(sweep.end(), more.begin(), more.end());
+    ASSERT_EQ(weir(sweep).code, 0);
+    expect_valid(swept, "weir.sweep.1.json");
+    const Outcome compared = weir({"compare", "--baseline", swept, "--test", swept});
+    EXPECT_EQ(compared.code, 0) << compared.err;
+  }
+  EXPECT_TRUE(has(weir({"list", "-v", "--file", WEIR_SOURCE_DIR "/config/pipeline.yaml"}).out, "batches"));
+}
+
 TEST(Run, SameSeedSameData) {
   const Folder folder;
   for (const char* name : {"a", "b"}) weir(tiny_run("large_gemm_only", {"-o", folder / name}));
@@ -152,6 +204,19 @@ INSTANTIATE_TEST_SUITE_P(
     Cli, BadRun,
     ::testing::Values(
         BadInput{"unknown_workload", {"run", "hetero_kernel"}, "Did you mean 'hetero_kernels'?"},
+        BadInput{"no_workload", {"run"}, "--file my.yaml"},
+        BadInput{"name_and_file", {"run", "hetero_kernels", "--file", "x.yaml"}, "--file x.yaml"},
+        BadInput{"file_absent", {"run", "--file", "absent.yaml"}, "absent.yaml: cannot be read"},
+        BadInput{"file_minimum",
+                 {"run", "--file", WEIR_SOURCE_DIR "/config/pipeline.yaml", "--device", "cpu", "--streams", "2"},
+                 "Use 3 to 32"},
+        BadInput{"file_indivisible",
+                 {"run", "--file", WEIR_SOURCE_DIR "/config/fork_join.yaml", "--device", "cpu", "--param", "rows=1001"},
+                 "--param rows=1000, --param rows=1008"},
+        BadInput{"file_too_large",
+                 {"run", "--file", WEIR_SOURCE_DIR "/config/fork_join.yaml", "--device", "cpu", "--param",
+                  "rows=1048576", "--param", "width=16384"},
+                 "GiB"},
         BadInput{"unknown_command", {"runn", "hetero_kernels"}, "Did you mean 'run'?"},
         BadInput{"no_command", {}, "weir --help"},
         BadInput{"zero_streams", {"run", "hetero_kernels", "--device", "cpu", "--streams", "0"}, "--streams 0"},

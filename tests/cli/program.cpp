@@ -13,8 +13,23 @@
 namespace weir::testing {
 namespace {
 
-pid_t start(const std::vector<std::string>& command, const std::filesystem::path& folder, const std::string& out,
-            const std::string& err) {
+std::string content(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> with_binary(const std::vector<std::string>& arguments) {
+  std::vector<std::string> command = {WEIR_BINARY};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
+}  // namespace
+
+pid_t start_program(const std::vector<std::string>& command, const std::filesystem::path& folder,
+                    const std::string& out, const std::string& err) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -33,21 +48,6 @@ pid_t start(const std::vector<std::string>& command, const std::filesystem::path
   }
   return child;
 }
-
-std::string content(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-std::vector<std::string> with_binary(const std::vector<std::string>& arguments) {
-  std::vector<std::string> command = {WEIR_BINARY};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  return command;
-}
-
-}  // namespace
 
 int wait_for(pid_t process) {
   int status = 0;
@@ -72,7 +72,7 @@ void await_handler(pid_t process, int signal) {
 Outcome run_program(const std::vector<std::string>& command, const std::filesystem::path& folder) {
   const Folder kept;
   Outcome outcome;
-  outcome.code = wait_for(start(command, folder, kept / "out", kept / "err"));
+  outcome.code = wait_for(start_program(command, folder, kept / "out", kept / "err"));
   outcome.out = content(kept / "out");
   outcome.err = content(kept / "err");
   return outcome;
@@ -83,7 +83,7 @@ Outcome weir(const std::vector<std::string>& arguments, const std::filesystem::p
 }
 
 pid_t start_weir(const std::vector<std::string>& arguments, const std::filesystem::path& folder) {
-  return start(with_binary(arguments), folder, "/dev/null", "/dev/null");
+  return start_program(with_binary(arguments), folder, "/dev/null", "/dev/null");
 }
 
 Folder::Folder() {

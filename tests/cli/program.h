@@ -18,6 +18,9 @@ struct Outcome {
 Outcome run_program(const std::vector<std::string>& command, const std::filesystem::path& folder = ".");
 Outcome weir(const std::vector<std::string>& arguments, const std::filesystem::path& folder = ".");
 
+// Starts a program without waiting; what it says goes to files.
+pid_t start_program(const std::vector<std::string>& command, const std::filesystem::path& folder,
+                    const std::string& out, const std::string& err);
 // Starts the binary without waiting; `wait_for` returns its exit code, or 128 + signal.
 pid_t start_weir(const std::vector<std::string>& arguments, const std::filesystem::path& folder);
 int wait_for(pid_t process);

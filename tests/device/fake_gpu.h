@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "device/gpu_api.h"
 
@@ -16,6 +17,7 @@ struct Settings {
   bool has_graphs = true;
   bool has_blas = true;
   bool has_host_functions = true;
+  bool has_collectives = true;
   int fail_launch = -1;  // this launch (counted from 0) is refused ...
   int fail_run = -1;     // this kernel (counted from 0) fails while it runs, and everything after it ...
   int error = 700;       // ... with this number
@@ -29,6 +31,9 @@ const GpuApi& api();
 std::string leaks();
 // Kernel launches accepted so far.
 int launches();
+// Calls of the fake collectives since reset(), in order: "all_reduce 12 of type 7 by 0 on 1"; the last two numbers are
+// the communicator's and the stream's, counted from 0 as they were made.
+const std::vector<std::string>& collective_calls();
 // Graphs launched so far.
 int graph_launches();
 // Priorities of the streams made since reset(), in order.

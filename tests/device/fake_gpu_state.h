@@ -33,6 +33,9 @@ struct GpuModuleHandle {};
 struct GpuBlasHandleHandle {
   GpuStream stream = nullptr;
 };
+struct GpuCommHandle {
+  int number = 0;
+};
 
 namespace fake_gpu {
 
@@ -52,6 +55,7 @@ struct Capture {
 }  // namespace fake_gpu
 
 struct GpuStreamHandle {
+  int number = 0;
   std::deque<fake_gpu::Operation> pending;
   fake_gpu::Capture* capture = nullptr;
 };
@@ -84,6 +88,8 @@ struct State {
   std::map<GpuEvent, Capture*> captured_by;
   std::unique_ptr<Capture> capture;
   int captures = 0, graph_launches = 0;
+  int comms = 0, streams_made = 0, comms_made = 0;
+  std::vector<std::string> collective_calls;
   GpuStream origin = nullptr;
   int contexts = 0, modules = 0, graphs = 0, execs = 0, handles = 0;
   GpuContextHandle context;

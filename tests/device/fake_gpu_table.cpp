@@ -137,6 +137,50 @@ const GpuBlas* blas(std::string* reason) {
   return nullptr;
 }
 
+int note_collective(std::string_view name, std::size_t count, int type, GpuComm comm, GpuStream stream) {
+  const Lock lock(state().mutex);
+  state().collective_calls.push_back(
+      fmt::format("{} {} of type {} by {} on {}", name, count, type, comm->number, stream->number));
+  return enqueue_work(stream, [] { return 0; });
+}
+
+// Moves no data: there are no other ranks.
+const GpuCollectives* collectives(std::string* reason) {
+  static const GpuCollectives kCollectives = [] {
+    GpuCollectives table{};
+    table.get_unique_id = [](GpuCommId* id) { return std::strcpy(id->bytes, "fake"), 0; };
+    table.comm_init_rank = [](GpuComm* comm, int ranks, GpuCommId id, int rank) {
+      State& s = state();
+      if (std::string_view(id.bytes) != "fake" || rank >= ranks) return 4;
+      *comm = new GpuCommHandle{s.comms_made++};
+      return ++s.comms, 0;
+    };
+    table.comm_destroy = table.comm_abort = [](GpuComm comm) { return delete comm, --state().comms, 0; };
+    table.all_gather = [](const void*, void*, std::size_t count, int type, GpuComm comm, GpuStream stream) {
+      return note_collective("all_gather", count, type, comm, stream);
+    };
+    table.reduce_scatter = [](const void*, void*, std::size_t count, int type, int, GpuComm comm, GpuStream stream) {
+      return note_collective("reduce_scatter", count, type, comm, stream);
+    };
+    table.all_reduce = [](const void*, void*, std::size_t count, int type, int, GpuComm comm, GpuStream stream) {
+      return note_collective("all_reduce", count, type, comm, stream);
+    };
+    table.send = [](const void*, std::size_t count, int type, int peer, GpuComm comm, GpuStream stream) {
+      return note_collective(fmt::format("send to {}", peer), count, type, comm, stream);
+    };
+    table.recv = [](void*, std::size_t count, int type, int peer, GpuComm comm, GpuStream stream) {
+      return note_collective(fmt::format("recv from {}", peer), count, type, comm, stream);
+    };
+    table.group_start = [] { return state().collective_calls.push_back("("), 0; };
+    table.group_end = [] { return state().collective_calls.push_back(")"), 0; };
+    table.describe = [](int result) { return fmt::format("fake collective error {}", result); };
+    return table;
+  }();
+  if (state().settings.has_collectives) return &kCollectives;
+  *reason = "there are no fake collectives";
+  return nullptr;
+}
+
 GpuApi make_api() {
   GpuApi api;
   api.backend = "fake";
@@ -199,7 +243,8 @@ GpuApi make_api() {
 
   api.stream_create = [](GpuStream* stream, unsigned, int priority) {
     state().priorities.push_back(priority);
-    return *stream = new GpuStreamHandle, state().streams.insert(*stream), 0;
+    *stream = new GpuStreamHandle{.number = state().streams_made++};
+    return state().streams.insert(*stream), 0;
   };
   api.stream_destroy = [](GpuStream stream) { return state().streams.erase(stream), delete stream, 0; };
   api.stream_synchronize = stream_synchronize;
@@ -232,6 +277,7 @@ GpuApi make_api() {
   api.graph_exec_destroy = [](GpuGraphExec exec) { return delete exec, --state().execs, 0; };
   api.graph_destroy = [](GpuGraph graph) { return delete graph, --state().graphs, 0; };
   api.blas = blas;
+  api.collectives = collectives;
   api.management = [](std::string*) -> const GpuManagement* { return nullptr; };
   return api;
 }
@@ -248,7 +294,8 @@ void reset(const Settings& settings) {
   s.settings = settings;
   s.steps = 0;
   s.now_ms = 0;
-  s.broken = s.launches = s.runs = s.graph_launches = 0;
+  s.broken = s.launches = s.runs = s.graph_launches = s.streams_made = s.comms_made = 0;
+  s.collective_calls.clear();
   s.priorities.clear();
   table().launch_host = settings.has_host_functions ? launch_host : nullptr;
   table().capture_begin = settings.has_graphs ? capture_begin : nullptr;
@@ -266,7 +313,8 @@ std::string leaks() {
                                                         {"modules", static_cast<std::size_t>(s.modules)},
                                                         {"graphs", static_cast<std::size_t>(s.graphs)},
                                                         {"executables", static_cast<std::size_t>(s.execs)},
-                                                        {"BLAS handles", static_cast<std::size_t>(s.handles)}};
+                                                        {"BLAS handles", static_cast<std::size_t>(s.handles)},
+                                                        {"communicators", static_cast<std::size_t>(s.comms)}};
   std::string text;
   for (const auto& [name, count] : counts)
     if (count != 0) text += fmt::format("{} {} ", count, name);
@@ -274,6 +322,7 @@ std::string leaks() {
 }
 
 int launches() { return state().launches; }
+const std::vector<std::string>& collective_calls() { return state().collective_calls; }
 int graph_launches() { return state().graph_launches; }
 const std::vector<int>& priorities() { return state().priorities; }
 

@@ -170,6 +170,34 @@ inline void expect_same_buffers(Device& device, std::uint64_t seed) {
   }
 }
 
+// To the host, changed there, and back, on every stream; in graph mode once in one graph, once with the host functions
+// between graphs.
+inline void expect_round_trips(Device& device) {
+  constexpr std::uint64_t kCount = 50'000;
+  for (const bool has_cuts : {false, true}) {
+    StepBuilder builder(9);
+    const KernelShape add{.dims = {static_cast<std::int64_t>(kCount), chain_ops({ChainOp::add})}, .scalars = {0.5f}};
+    for (StreamId s = 0; s < 3; ++s) {
+      const BufferId data = builder.uniform(ElementType::f32, kCount);
+      const BufferId host = builder.host(ElementType::f32, kCount, Init::constant);
+      const auto cut = [&] {
+        if (has_cuts) builder.cut();
+      };
+      builder.launch("chain", {.stream = s}, add, {{data}, {data}});
+      builder.copy({.stream = s}, {data}, {host});
+      cut();
+      builder.launch_on_host("chain", {.stream = s}, add, {{host}, {host}});
+      cut();
+      builder.copy({.stream = static_cast<StreamId>((s + 1) % 3)}, {host}, {data});
+    }
+    const Step step = std::move(builder).seal(3);
+    for (const char* submit : {"inline", "threads:3", "graph"})
+      for (const bool is_pipelined : {false, true})
+        EXPECT_TRUE(run(device, step, natural(step), {submit, is_pipelined, 20}) == reference(step, 20))
+            << submit << (is_pipelined ? ", pipelined" : "") << (has_cuts ? ", with cuts" : "");
+  }
+}
+
 // Follows every kind of initial contents through prepare and reset.
 inline void expect_initial_contents(Device& device) {
   StepBuilder builder(5);

@@ -165,6 +165,8 @@ TEST_F(Cuda, any_order_gives_the_same_buffers) {
   for (std::uint64_t seed = 1; seed <= 25; ++seed) expect_same_buffers(device(), seed);
 }
 
+TEST_F(Cuda, host_functions_and_graphs_take_turns) { expect_round_trips(device()); }
+
 TEST_F(Cuda, initial_contents) { expect_initial_contents(device()); }
 
 TEST_F(Cuda, timeline_follows_edges) {

@@ -119,6 +119,8 @@ TEST_F(Gpu, without_host_functions_it_says_so) {
   EXPECT_TRUE(has(message_of([&] { device->prepare(step, placement, {}); }), "fake:0: this workload runs host"));
 }
 
+TEST_F(Gpu, host_functions_and_graphs_take_turns) { expect_round_trips(*open()); }
+
 TEST_F(Gpu, host_functions_run_in_stream_order) {
   const auto device = open();
   const Step step = host_step(3);

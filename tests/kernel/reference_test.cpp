@@ -1,6 +1,8 @@
 // The references themselves, against results of numpy and scipy (reference/make_values.py).
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "kernel/launch.h"
 #include "kernel/reference/values.h"
 
@@ -45,9 +47,13 @@ TEST(Reference, AgreesWithNumpy) {
   }
 }
 
+// Worked out by hand in inference_test.cpp: numpy has none of them, or only moves what they move.
+constexpr std::string_view kByHand[] = {"accept",      "admit",   "advance", "arg_max",     "attention", "augment",
+                                        "cache_write", "combine", "im2col",  "ragged_gemm", "route",     "top_k"};
+
 TEST(Reference, CoversEveryKernel) {
   for (const Kernel& each : kernels()) {
-    bool is_covered = false;
+    bool is_covered = std::find(std::begin(kByHand), std::end(kByHand), each.name) != std::end(kByHand);
     for (const values::Case& known : values::kCases) is_covered = is_covered || known.kernel == each.name;
     EXPECT_TRUE(is_covered) << each.name;
   }

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "measure/bootstrap.h"
+#include "run/pairing.h"
 
 namespace weir {
 namespace {
@@ -87,7 +88,7 @@ TEST(Load, ReadsAResult) {
   const std::map<std::string, std::string> expected{
       {"workload", "moe"},     {"streams", "8"},       {"submit", "inline"},           {"placement", "natural"},
       {"precision", "fp32"},   {"param.skew", "0.5"},  {"sync_mode", "per_iteration"}, {"param.hidden", "1024"},
-      {"param.gated", "true"}, {"param.sizes", "1,2"}, {"param.order", "alternating"}};
+      {"param.gated", "true"}, {"param.sizes", "1,2"}, {"param.order", "alternating"}, {"ranks", "1"}};
   EXPECT_EQ(point.key, expected);
   EXPECT_EQ(point.device, "cuda:0");
   EXPECT_EQ(point.failure, "");
@@ -97,6 +98,20 @@ TEST(Load, ReadsAResult) {
   EXPECT_EQ(point.settings.at("device.hw_queues"), "8");
   EXPECT_EQ(point.settings.at("environment.variables.CUDA_DEVICE_MAX_CONNECTIONS"), "32");
   EXPECT_EQ(point.settings.at("weir.version"), "0.1.0");
+}
+
+TEST(Load, RankCountsKeepPointsApart) {
+  Json json = weir_result();
+  json["ranks"] = {{"count", 4}};
+  const ResultPoint four = parse_results(json, "a.json").points[0];
+  json["ranks"] = nullptr;
+  const ResultPoint one = parse_results(json, "a.json").points[0];
+  EXPECT_EQ(four.key.at("ranks"), "4");
+  EXPECT_EQ(one.key.at("ranks"), "1");
+  const auto differences = key_differences(four, one);
+  ASSERT_EQ(differences.size(), 1U);
+  EXPECT_EQ(differences[0].name, "ranks");
+  EXPECT_NE(label_of(four, {}).find(", 4 ranks"), std::string::npos) << label_of(four, {});
 }
 
 TEST(Load, EqualNumbersAreEqualParameters) {

@@ -1,0 +1,248 @@
+#include "cli/ranks.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "base/json.h"
+#include "base/options.h"
+#include "cli/process.h"
+#include "rank/mpi.h"
+#include "rank/watch.h"
+
+namespace weir::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Lives until leave_ranks(); never destroyed otherwise, because MPI must not be finalised after a failure.
+Communicator* joined = nullptr;
+RankWatch* watch = nullptr;
+std::optional<Ranks> part;  // from MPI, once it has said so
+
+std::optional<int> number_in(const char* variable) {
+  const auto text = environment_variable(variable);
+  if (!text) return std::nullopt;
+  const auto number = parse_integer(*text);
+  if (!number || *number < 0 || *number > INT32_MAX) return std::nullopt;
+  return static_cast<int>(*number);
+}
+
+fs::path own_binary() {
+  std::error_code status;
+  const fs::path path = fs::read_symlink("/proc/self/exe", status);
+  if (status) fail(fmt::format("/proc/self/exe: {}", status.message()), "Ranks need a mounted /proc.");
+  return path;
+}
+
+bool is_on_path(const char* program) {
+  const std::string path = environment_variable("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find(':', begin), path.size());
+    if (::access((fs::path(path.substr(begin, end - begin)) / program).c_str(), X_OK) == 0) return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+// "--ranks 4" and "--ranks=4" are taken out: inside the job its size is what counts.
+std::vector<std::string> without_ranks(const std::vector<std::string>& arguments) {
+  std::vector<std::string> kept;
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    if (arguments[i] == "--ranks") {
+      ++i;
+    } else if (!arguments[i].starts_with("--ranks=")) {
+      kept.push_back(arguments[i]);
+    }
+  }
+  return kept;
+}
+
+// Waits for mpirun. The first Ctrl-C becomes SIGUSR1, which mpirun passes on: ranks stop after their iteration, and
+// rank 0 saves what there is. On SIGINT itself Open MPI 4.1 would kill them within a second.
+int wait_for(pid_t launcher) {
+  const std::atomic<bool>& is_interrupted = catch_interrupts();
+  bool is_told = false;
+  for (;;) {
+    int status = 0;
+    const pid_t ended = ::waitpid(launcher, &status, WNOHANG);
+    if (ended == launcher) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (ended < 0 && errno != EINTR) fail("lost sight of mpirun");
+    if (!is_told && is_interrupted.load(std::memory_order_relaxed)) {
+      ::kill(launcher, SIGUSR1);
+      is_told = true;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+const MpiModule& module_or_reject() {
+  const MpiFound found = find_mpi_module(own_binary());
+  if (found.module == nullptr)
+    reject(fmt::format("no ranks without MPI: {}", found.reason),
+           "Install libopenmpi-dev and openmpi-bin and build again, or run one process.");
+  return *found.module;
+}
+
+}  // namespace
+
+Ranks job_ranks() {
+  if (part) return *part;
+  // A batch script has SLURM_NTASKS but is one process: only steps that srun starts have SLURM_STEP_NUM_TASKS.
+  constexpr struct {
+    const char* rank;
+    const char* count;
+  } kLaunchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                    {"PMI_RANK", "PMI_SIZE"},
+                    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
+                    {"PMIX_RANK", "SLURM_NTASKS"}};
+  for (const auto& launcher : kLaunchers) {
+    const auto rank = number_in(launcher.rank), count = number_in(launcher.count);
+    if (rank && count && *count > *rank) return {*rank, *count};
+  }
+  return {};
+}
+
+bool speaks() { return job_ranks().rank == 0; }
+
+int rank_count(const std::string& flag) {
+  const Ranks job = job_ranks();
+  if (flag.empty()) return job.count;
+  const auto count = parse_integer(flag);
+  if (!count || *count < 1 || *count > kMostRanks)
+    reject(fmt::format("--ranks {}: not a number of ranks", flag), fmt::format("Use 1 to {}.", kMostRanks));
+  if (job.count > 1 && *count != job.count)
+    reject(fmt::format("--ranks {}: this job has {}", flag, job.count),
+           "Leave --ranks out: under mpirun or srun the launcher decides.");
+  return static_cast<int>(*count);
+}
+
+bool must_start_ranks(const std::string& flag) { return rank_count(flag) > 1 && job_ranks().count == 1; }
+
+int start_ranks(int count) {
+  const MpiModule& module = module_or_reject();
+  if (!is_on_path("mpirun"))
+    reject(fmt::format("--ranks {}: there is no mpirun", count),
+           "Install openmpi-bin, or start weir under your own launcher.");
+  std::vector<std::string> command = {"mpirun", "-n", std::to_string(count)};
+  if (module.library().starts_with("Open MPI")) {
+    // -q: rank 0 says what there is to say. No binding: it would squeeze a rank's worker threads onto one core.
+    command.insert(command.end(), {"-q", "--oversubscribe", "--bind-to", "none"});
+    if (::geteuid() == 0) command.emplace_back("--allow-run-as-root");
+  }
+  command.push_back(own_binary().string());
+  for (const std::string& argument : without_ranks(run_context().command_line)) command.push_back(argument);
+  std::vector<char*> words;
+  for (std::string& word : command) words.push_back(word.data());
+  words.push_back(nullptr);
+
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child < 0) fail("cannot start another process", "Look at the limits of this user: ulimit -u.");
+  if (child == 0) {
+    // A group of its own: the terminal's Ctrl-C is for us. It ends with us, though, and must not read the terminal.
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    const int nothing = ::open("/dev/null", O_RDONLY);
+    if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
+    ::execvp(words[0], words.data());
+    ::_exit(127);
+  }
+  return wait_for(child);
+}
+
+Communicator* join_ranks() {
+  const Ranks job = job_ranks();
+  if (job.count == 1) return nullptr;
+  catch_interrupts();  // mpirun passes SIGUSR1 on at any moment
+  joined = module_or_reject().open().release();
+  part = joined->ranks();
+  if (part->count != job.count) {
+    const int seen = part->count;
+    part = job;  // only one of the tasks shall speak
+    reject(fmt::format("the launcher started {} tasks, but MPI ({}) sees {}", job.count, joined->library(), seen),
+           "Start them with the launcher of that MPI; under Slurm: srun --mpi=pmix (srun --mpi=list shows what there "
+           "is).");
+  }
+  return joined;
+}
+
+void watch_ranks() {
+  if (joined == nullptr) return;
+  const Json own = {{"host", joined->host()}, {"pid", ::getpid()}};
+  Json all = Json::array();
+  for (const std::string& text : joined->gather(own.dump())) all.push_back(Json::parse(text));
+  all = Json::parse(broadcast_text(*joined, all.dump()));
+  std::vector<RankProcess> here;
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    if (all[rank]["host"] == own["host"]) here.push_back({static_cast<int>(rank), all[rank]["pid"].get<pid_t>()});
+  watch = new RankWatch(here, [own_rank = joined->ranks().rank](const RankProcess& dead, int lowest_alive) {
+    // One of those that are left speaks; the others give it time to.
+    if (own_rank == lowest_alive) {
+      fmt::print(stderr, "weir: rank {} (pid {}) died; ending the run\n", dead.rank, dead.pid);
+      std::fflush(stderr);
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    }
+    ::_exit(static_cast<int>(Fault::run));
+  });
+}
+
+void leave_ranks() {
+  if (joined == nullptr) return;
+  // Nobody's process ends before everybody's watch has: MPI's own end waits for all.
+  joined->barrier();
+  delete watch;
+  watch = nullptr;
+  delete joined;
+  joined = nullptr;
+}
+
+void end_ranks(const Error& error) {
+  const Ranks job = job_ranks();
+  if (joined == nullptr) {
+    // Before MPI all ranks find the same mistakes: one of them speaks.
+    if (job.count > 1 && job.rank > 0 && error.fault == Fault::input) std::exit(static_cast<int>(error.fault));
+    return;
+  }
+  const int code = static_cast<int>(error.fault);
+  // A wrong argument is found by all: rank 0 says so and ends the others (their launcher signals it) before they repeat
+  // it. What only one of them found is said a little later.
+  const bool is_common = error.fault == Fault::input;
+  if (is_common && job.rank > 0) {
+    const std::atomic<bool>& is_ended = catch_interrupts();
+    for (int i = 0; i < 150; ++i) {
+      if (is_ended.load(std::memory_order_relaxed)) ::_exit(code);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+  std::fflush(stdout);
+  if (is_common && job.rank == 0) {
+    fmt::print(stderr, "weir: {}\n", error.what());
+  } else {
+    const std::string who = fmt::format("rank {} of {} ({})", job.rank, job.count, joined->host());
+    const bool is_named = std::string_view(error.what()).starts_with(who);
+    fmt::print(stderr, "weir: {}{}\n", is_named ? "" : who + ": ", error.what());
+  }
+  if (!error.hint.empty()) fmt::print(stderr, "      {}\n", error.hint);
+  std::fflush(stderr);
+  joined->abort(code);
+}
+
+std::string describe_mpi() {
+  const MpiFound found = find_mpi_module(own_binary());
+  if (found.module == nullptr) return "left out: " + found.reason;
+  return fmt::format("yes, {}; mpirun {}", found.module->library(), is_on_path("mpirun") ? "found" : "not found");
+}
+
+}  // namespace weir::cli

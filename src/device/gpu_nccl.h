@@ -1,0 +1,20 @@
+// NCCL as the table's collectives.
+#pragma once
+
+#include <string>
+
+#include "device/gpu_api.h"
+
+namespace weir {
+
+// Opens the library on the first call; null with a reason where there is none.
+const GpuCollectives* open_nccl(std::string* reason);
+
+// The library's number of an element type: ncclDataType_t.
+constexpr int nccl_type(ElementType type) {
+  constexpr int kNumbers[] = {7, 6, 9, 2};  // f32, f16, bf16, i32
+  return kNumbers[static_cast<int>(type)];
+}
+inline constexpr int kNcclSum = 0;
+
+}  // namespace weir

@@ -1,0 +1,37 @@
+// What the ranks of a run tell rank 0, and what it makes of it: one result with per-rank latency, skew and stragglers.
+// Knows the communicator's interface; MPI is behind it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "measure/result.h"
+#include "rank/communicator.h"
+#include "run/passes.h"
+#include "step/step.h"
+
+namespace weir {
+
+// All ranks make one and call its functions in the same order. At rank 0 the result becomes that of all ranks;
+// elsewhere it stays the rank's own, and nobody keeps it.
+class RankReports {
+ public:
+  // Rejects ranks on devices of different kinds: they would not run the same passes.
+  RankReports(Communicator& ranks, const DeviceInfo& device);
+
+  // After the timed pass and the check. At rank 0 the pass becomes that of the slowest rank of each iteration, the work
+  // that of all ranks, and an output that is wrong anywhere fails the result.
+  void gather_timed(Result& result, TimedPass& pass);
+  // After the traced passes: arrivals at collectives, and the other ranks' warnings about their devices. `timeline` is
+  // empty where there was no traced pass.
+  void gather_traced(Result& result, const Step& step, const Timeline& timeline);
+
+ private:
+  Communicator& ranks_;
+  ClockOffset clock_;
+  std::vector<Json> members_;      // at rank 0, by rank: host, device, clock
+  std::vector<Json> timed_;        // at rank 0, by rank
+  std::vector<double> median_ns_;  // at rank 0, by rank; empty without latency
+};
+
+}  // namespace weir

@@ -1,0 +1,29 @@
+// A step as people look at it: what runs on which stream, and where a stream really waits for another.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "run/runner.h"
+
+namespace weir {
+
+struct StepView {
+  // An event between two streams. Carried: from the iteration before, and only where iterations are pipelined.
+  struct Wait {
+    CommandId before = 0, after = 0;
+    bool is_carried = false;
+  };
+
+  std::string workload, unit, scale, precision;
+  std::vector<std::string> roles;
+  std::vector<std::pair<std::string, std::string>> params;
+  int streams = 0;  // as asked for; the placement may use fewer
+  Placement placement;
+  std::vector<Wait> waits;
+  Step step;
+};
+
+StepView view_of(const RunRequest& request, BuiltRun built);
+
+}  // namespace weir

@@ -1,0 +1,212 @@
+// Drives the built binary on several ranks: under its own mpirun, with a rank that is killed, with bad arguments.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <thread>
+
+#include "base/json.h"
+#include "cli/program.h"
+
+namespace weir::testing {
+namespace {
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::string content(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// Why ranks cannot be tested here; empty where they can.
+std::string missing() {
+  if (!std::filesystem::exists(std::filesystem::path(WEIR_BINARY).parent_path() / "libweir_mpi.so"))
+    return "libweir_mpi.so was not built: no MPI";
+  return run_program({"mpirun", "--version"}).code == 0 ? "" : "there is no mpirun";
+}
+
+#define NEEDS_MPI() \
+  if (const std::string reason = missing(); !reason.empty()) GTEST_SKIP() << reason
+
+std::vector<std::string> tiny_run(std::initializer_list<std::string> more) {
+  std::vector<std::string> arguments = {"run",  "tiny_kernel_stress", "--device", "cpu",      "--scale",
+                                        "tiny", "--iterations",       "5",        "--warmup", "1"};
+  arguments.insert(arguments.end(), more);
+  return arguments;
+}
+
+// The process that is rank `rank` of the job below `launcher`; 0 until there is one.
+pid_t find_rank(pid_t launcher, int rank) {
+  const std::string wanted = "OMPI_COMM_WORLD_RANK=" + std::to_string(rank);
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    // 1234 (weir) S 1200 ...: the parent is the second field behind the name.
+    const std::string line = content(entry.path() / "stat");
+    const std::size_t name_end = line.rfind(')');
+    if (name_end == std::string::npos) continue;
+    std::istringstream fields(line.substr(name_end + 1));
+    std::string state;
+    pid_t parent = 0;
+    fields >> state >> parent;
+    std::istringstream above(content("/proc/" + std::to_string(parent) + "/stat"));
+    std::string above_line;
+    std::getline(above, above_line);
+    const std::size_t above_end = above_line.rfind(')');
+    if (above_end == std::string::npos) continue;
+    std::istringstream above_fields(above_line.substr(above_end + 1));
+    pid_t grandparent = 0;
+    above_fields >> state >> grandparent;
+    if (grandparent == launcher && has(content(entry.path() / "environ"), wanted)) return std::stoi(name);
+  }
+  return 0;
+}
+
+TEST(Ranks, WriteOneValidResult) {
+  NEEDS_MPI();
+  const Folder folder;
+  for (const char* sync : {"per_iteration", "end_only", "none"}) {
+    const std::string file = folder / (std::string(sync) + ".json");
+    const Outcome outcome = weir(tiny_run({"--ranks", "2", "--sync-mode", sync, "-o", file}));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_TRUE(outcome.err.empty()) << outcome.err;
+    EXPECT_EQ(outcome.out.find("Written to"), outcome.out.rfind("Written to")) << "one rank prints";
+    EXPECT_TRUE(has(outcome.out, "2 on 1 host")) << outcome.out;
+    std::istringstream lines(outcome.out.substr(0, outcome.out.find("Written")));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+
+    const Json result = read_json(file);
+    EXPECT_EQ(result["status"], "complete");
+    const Json& ranks = result["ranks"];
+    EXPECT_EQ(ranks["count"], 2);
+    ASSERT_EQ(ranks["per_rank"].size(), 2u);
+    EXPECT_EQ(ranks["per_rank"][1]["rank"], 1);
+    EXPECT_TRUE(ranks["skew"].is_null());
+    EXPECT_TRUE(result["unavailable"].contains("ranks.skew"));
+    EXPECT_EQ(result["samples"]["interval_ns"].size(), 5u);
+    if (sync == std::string("per_iteration")) {
+      // An iteration is over when its last rank is.
+      for (const Json& rank : ranks["per_rank"])
+        EXPECT_GE(result["metrics"]["latency_ns"]["max"].get<double>(), rank["latency_ns"]["max"].get<double>());
+    }
+    const Json alone = [&] {
+      const std::string other = folder / "alone.json";
+      EXPECT_EQ(weir(tiny_run({"--sync-mode", sync, "--force", "-o", other})).code, 0);
+      return read_json(other);
+    }();
+    EXPECT_TRUE(alone["ranks"].is_null());
+    EXPECT_DOUBLE_EQ(result["work_per_iteration"].get<double>(), 2 * alone["work_per_iteration"].get<double>());
+
+    if (run_program({"python3", "-c", "import jsonschema"}).code != 0) continue;
+    const Outcome valid =
+        run_program({"python3", "-c",
+                     "import json,sys,jsonschema\n"
+                     "jsonschema.validate(json.load(open(sys.argv[1])), json.load(open(sys.argv[2])))\n",
+                     file, WEIR_SOURCE_DIR "/docs/schema/weir.result.1.json"});
+    EXPECT_EQ(valid.code, 0) << valid.err;
+  }
+  // Other rank counts are other measurements.
+  EXPECT_EQ(weir({"compare", "--baseline", folder / "none.json", "--test", folder / "alone.json"}).code, 2);
+}
+
+TEST(Ranks, SweepAndResumeTogether) {
+  NEEDS_MPI();
+  const Folder folder;
+  const std::vector<std::string> arguments = {
+      "sweep", "tiny_kernel_stress", "--device", "cpu", "--scale",  "tiny", "--iterations",   "3", "--streams",
+      "1,2",   "--no-trace",         "--ranks",  "2",   "--resume", "-o",   folder / "s.json"};
+  ASSERT_EQ(weir(arguments).code, 0);
+  const Json first = read_json(folder / "s.json");
+  ASSERT_EQ(first["results"].size(), 2u);
+  EXPECT_EQ(first["results"][1]["ranks"]["count"], 2);
+  const Outcome again = weir(arguments);
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(read_json(folder / "s.json")["results"], first["results"]);
+}
+
+TEST(Ranks, BadArgumentsGiveOneMessage) {
+  const Folder folder;
+  for (const std::vector<std::string>& bad : std::vector<std::vector<std::string>>{
+           {"run", "tiny_kernel_stres", "--ranks", "2"},
+           {"run", "tiny_kernel_stress", "--device", "cpu", "--ranks", "2", "--streams", "4000"},
+           {"run", "tiny_kernel_stress", "--device", "cpu", "--ranks", "2", "--param", "nonsense=1"},
+           {"run", "tiny_kernel_stress", "--device", "cpu", "--ranks=2", "--placement", "nowhere"},
+           {"run", "tiny_kernel_stress", "--device", "cpu", "--ranks", "2", "-o", "absent/r.json"},
+           {"run", "tiny_kernel_stress", "--device", "cpu", "--ranks", "0"},
+           {"run", "tiny_kernel_stress", "--device", "cpu", "--ranks", "two"},
+           {"sweep", "tiny_kernel_stress", "--device", "cpu", "--ranks", "2", "--submit", "pigeon"}}) {
+    const Outcome outcome = weir(bad, folder.path());
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_EQ(outcome.err.find("weir: "), 0u) << outcome.err;
+    EXPECT_EQ(outcome.err.rfind("weir: "), 0u) << outcome.err;
+  }
+}
+
+TEST(Ranks, BadArgumentsUnderMpirunAreToldByOne) {
+  NEEDS_MPI();
+  for (const char* bad : {"--param=nonsense=1", "--ranks=7", "--bogus"}) {
+    const Outcome outcome = run_program({"mpirun", "-q", "-n", "2", "--oversubscribe", "--allow-run-as-root",
+                                         WEIR_BINARY, "run", "tiny_kernel_stress", "--device", "cpu", bad});
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "weir: ")) << outcome.err;
+    EXPECT_EQ(outcome.err.find("weir: "), outcome.err.rfind("weir: ")) << outcome.err;
+  }
+}
+
+TEST(Ranks, SeveralTasksWithoutMpiAreRefused) {
+  NEEDS_MPI();
+  // As srun would start them without its MPI plugin: MPI itself sees one task.
+  const Outcome outcome = run_program({"env", "SLURM_PROCID=0", "SLURM_STEP_NUM_TASKS=2", WEIR_BINARY, "run",
+                                       "tiny_kernel_stress", "--device", "cpu", "--iterations", "2"});
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_TRUE(has(outcome.err, "--mpi=pmix")) << outcome.err;
+}
+
+TEST(Ranks, OneThatDiesEndsTheRunAndIsNamed) {
+  NEEDS_MPI();
+  const Folder folder;
+  const pid_t launcher = start_program({WEIR_BINARY, "run", "large_gemm_only", "--device", "cpu", "--scale", "tiny",
+                                        "--iterations", "10000000", "--ranks", "2"},
+                                       folder.path(), folder / "out", folder / "err");
+  pid_t victim = 0;
+  for (int i = 0; i < 600 && victim == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    victim = find_rank(launcher, 1);
+  }
+  ASSERT_NE(victim, 0) << content(folder / "err");
+  await_handler(victim, SIGUSR1);
+  std::this_thread::sleep_for(std::chrono::seconds(3));  // into the iterations
+  ::kill(victim, SIGKILL);
+  EXPECT_NE(wait_for(launcher), 0);
+  const std::string said = content(folder / "err");
+  EXPECT_TRUE(has(said, "rank 1 (pid " + std::to_string(victim) + ") died")) << said;
+}
+
+TEST(Ranks, CtrlCSavesWhatThereIs) {
+  NEEDS_MPI();
+  const Folder folder;
+  const pid_t launcher = start_weir({"run", "large_gemm_only", "--device", "cpu", "--scale", "tiny", "--iterations",
+                                     "10000000", "--ranks", "2", "-o", folder / "r.json"},
+                                    folder.path());
+  pid_t first = 0;
+  for (int i = 0; i < 600 && first == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    first = find_rank(launcher, 0);
+  }
+  ASSERT_NE(first, 0);
+  await_handler(first, SIGUSR1);
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  ::kill(launcher, SIGINT);
+  EXPECT_EQ(wait_for(launcher), 130);
+  const Json result = read_json(folder / "r.json");
+  EXPECT_EQ(result["status"], "interrupted");
+  EXPECT_EQ(result["ranks"]["count"], 2);
+}
+
+}  // namespace
+}  // namespace weir::testing

@@ -1,0 +1,154 @@
+// Collectives on the GPU device over the fake table: what is called on which stream, and what is refused.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/error.h"
+#include "device/fake_gpu.h"
+#include "device/gpu.h"
+#include "device/gpu_cases.h"
+#include "rank/communicator.h"
+
+namespace weir {
+namespace {
+
+using namespace gpu_cases;
+
+// One rank that hears what the test says that the others have told it.
+class LoneRank final : public Communicator {
+ public:
+  LoneRank(Ranks ranks, Ranks local) : ranks_(ranks), local_(local) {}
+  Ranks ranks() const override { return ranks_; }
+  Ranks local_ranks() const override { return local_; }
+  std::string library() const override { return "none"; }
+  void open_channels(int) override {}
+  Request start(int, CollectiveOp, ElementType, const void*, void*, std::uint64_t) override { fail("not on a GPU"); }
+  bool test(Request) override { return true; }
+  void barrier() override {}
+  void broadcast(std::span<std::byte> bytes, int) override {
+    // From rank 0 comes its verdict, which is that all is well, and then names of communicators.
+    if (ranks_.rank == 0) return;
+    std::fill(bytes.begin(), bytes.end(), std::byte{0});
+    if (broadcasts_++ > 0) std::memcpy(bytes.data(), "fake", 5);
+  }
+  // The others are on hosts of their own, with a device each, but for those in `beside`.
+  std::vector<std::string> gather(const std::string& text) override {
+    if (ranks_.rank != 0) return {};
+    std::vector<std::string> all = {text};
+    for (int r = 1; r < ranks_.count; ++r) all.push_back(is_beside ? text : "host" + std::to_string(r) + "\n0\n1\n1\n");
+    return all;
+  }
+  [[noreturn]] void abort(int) noexcept override { std::abort(); }
+
+  bool is_beside = false;
+
+ private:
+  Ranks ranks_, local_;
+  int broadcasts_ = 0;
+};
+
+class GpuCollectiveCalls : public testing::Test {
+ protected:
+  void SetUp() override { fake_gpu::reset({}); }
+  void TearDown() override { EXPECT_EQ(fake_gpu::leaks(), ""); }
+};
+
+Step all_ops(Ranks ranks) {
+  StepBuilder builder(1, ranks);
+  const auto parts = static_cast<std::uint64_t>(ranks.count);
+  const BufferId one = builder.sharded(ElementType::f16, 10), all = builder.output(ElementType::f16, 10 * parts);
+  const BufferId ints = builder.integers(4, 9), sums = builder.output(ElementType::i32, 4);
+  builder.launch("fill", {.stream = 0}, {.dims = {1}}, {{builder.output(ElementType::f32, 1)}});
+  builder.collective(CollectiveOp::all_gather, {.stream = 1}, {one}, {all});
+  builder.collective(CollectiveOp::reduce_scatter, {.stream = 1}, {all}, {one});
+  builder.collective(CollectiveOp::all_reduce, {.stream = 2}, {ints}, {sums});
+  builder.collective(CollectiveOp::all_to_all, {.stream = 1}, {all}, {builder.output(ElementType::f16, 10 * parts)});
+  builder.collective(CollectiveOp::shift, {.stream = 2}, {ints}, {builder.output(ElementType::i32, 4)});
+  return std::move(builder).seal(3);
+}
+
+TEST_F(GpuCollectiveCalls, go_to_their_stream_with_a_communicator_of_its_own) {
+  for (const int rank : {0, 2}) {
+    const Step step = all_ops({rank, 3});
+    const Placement placement = natural(step);
+    for (const char* submit : {"inline", "graph"}) {
+      fake_gpu::reset({});
+      LoneRank communicator({rank, 3}, {0, 1});
+      const auto device = open_gpu(fake_gpu::api(), 0, 0, &communicator);
+      const SubmitChoice choice = parse_submit(submit, 3);
+      const auto session = device->prepare(step, placement, {.mode = choice.mode});
+      iterate(*session, *make_submitter(choice, step, placement, *session), {});
+      const std::string after = rank == 0 ? "1" : "0", before = rank == 0 ? "2" : "1";
+      std::vector<std::string> expected = {"all_gather 10 of type 6 by 0 on 1", "reduce_scatter 10 of type 6 by 0 on 1",
+                                           "all_reduce 4 of type 2 by 1 on 2", "("};
+      for (const char* peer : {"0", "1", "2"}) {
+        expected.push_back(std::string("send to ") + peer + " 10 of type 6 by 0 on 1");
+        expected.push_back(std::string("recv from ") + peer + " 10 of type 6 by 0 on 1");
+      }
+      expected.insert(expected.end(), {")", "(", "send to " + after + " 4 of type 2 by 1 on 2",
+                                       "recv from " + before + " 4 of type 2 by 1 on 2", ")"});
+      EXPECT_EQ(fake_gpu::collective_calls(), expected) << submit;
+    }
+  }
+}
+
+// What prepare() says and advises.
+std::string refusal(Communicator* communicator, const fake_gpu::Settings& settings = {}) {
+  fake_gpu::reset(settings);
+  const auto device = open_gpu(fake_gpu::api(), 0, 0, communicator);
+  const Step step = all_ops({0, 4});
+  const Placement placement = natural(step);
+  try {
+    device->prepare(step, placement, {});
+  } catch (const Error& error) {
+    return std::string(error.what()) + ". " + error.hint;
+  }
+  return "";
+}
+
+TEST_F(GpuCollectiveCalls, need_other_ranks) {
+  EXPECT_NE(refusal(nullptr).find("no other ranks"), std::string::npos) << refusal(nullptr);
+}
+
+TEST_F(GpuCollectiveCalls, need_a_gpu_per_rank) {
+  LoneRank crowded({0, 4}, {0, 4});
+  EXPECT_EQ(refusal(&crowded),
+            "NCCL needs a GPU per rank: 4 ranks on this host, 1 GPU. Use --device cpu, or fewer --ranks.");
+  crowded.is_beside = true;
+  const std::string both = refusal(&crowded, {.device_count = 4});
+  EXPECT_NE(both.find("NCCL needs a GPU per rank: ranks 0 and 1 both use device 0"), std::string::npos) << both;
+}
+
+TEST_F(GpuCollectiveCalls, need_a_library) {
+  LoneRank communicator({0, 4}, {0, 1});
+  const std::string text = refusal(&communicator, {.has_collectives = false});
+  EXPECT_NE(text.find("collectives, but there are no fake collectives"), std::string::npos) << text;
+}
+
+TEST_F(GpuCollectiveCalls, that_fail_are_named) {
+  LoneRank communicator({0, 2}, {0, 1});
+  GpuApi spoilt = fake_gpu::api();
+  static GpuCollectives broken;
+  broken = *spoilt.collectives(nullptr);
+  broken.all_reduce = [](const void*, void*, std::size_t, int, int, GpuComm, GpuStream) { return 5; };
+  spoilt.collectives = [](std::string*) -> const GpuCollectives* { return &broken; };
+  const auto device = open_gpu(spoilt, 0, 0, &communicator);
+  const Step step = all_ops({0, 2});
+  const Placement placement = natural(step);
+  const auto session = device->prepare(step, placement, {});
+  session->begin_iteration();
+  inline_submitter(step, *session)->submit_step();
+  try {
+    session->finish();
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what())
+                  .find("submitting a collective 'all_reduce' (command 3, stream 2) failed: fake "
+                        "collective error 5"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace weir
