@@ -25,6 +25,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kSrunAdvice =
+    "Start them with the launcher of your MPI; under Slurm: srun --mpi=pmix (srun --mpi=list shows what there is).";
+
 // Lives until leave_ranks(); never destroyed otherwise, because MPI must not be finalised after a failure.
 Communicator* joined = nullptr;
 RankWatch* watch = nullptr;
@@ -164,6 +167,9 @@ int start_ranks(int count) {
 Communicator* join_ranks() {
   const Ranks job = job_ranks();
   if (job.count == 1) return nullptr;
+  // Open MPI ends the process in MPI_Init where srun has no plugin for it: say it before.
+  const bool has_launcher = number_in("OMPI_COMM_WORLD_RANK") || number_in("PMI_RANK") || number_in("PMIX_RANK");
+  if (!has_launcher) reject(fmt::format("srun started {} tasks without telling MPI", job.count), kSrunAdvice);
   catch_interrupts();  // mpirun passes SIGUSR1 on at any moment
   joined = module_or_reject().open().release();
   part = joined->ranks();
@@ -171,8 +177,7 @@ Communicator* join_ranks() {
     const int seen = part->count;
     part = job;  // only one of the tasks shall speak
     reject(fmt::format("the launcher started {} tasks, but MPI ({}) sees {}", job.count, joined->library(), seen),
-           "Start them with the launcher of that MPI; under Slurm: srun --mpi=pmix (srun --mpi=list shows what there "
-           "is).");
+           kSrunAdvice);
   }
   return joined;
 }

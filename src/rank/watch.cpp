@@ -1,5 +1,7 @@
 #include "rank/watch.h"
 
+#include <pthread.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <fstream>
@@ -38,6 +40,7 @@ RankWatch::RankWatch(std::span<const RankProcess> processes,
   for (const RankProcess& process : processes)
     if (const auto started = start_of(process.pid)) watched_.push_back({process, *started});
   thread_ = std::jthread([this](const std::stop_token& stop) {
+    ::pthread_setname_np(::pthread_self(), "rank watch");  // for who looks with ps or top
     std::mutex mutex;
     std::condition_variable_any never;
     std::unique_lock lock(mutex);

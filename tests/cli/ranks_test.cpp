@@ -67,6 +67,22 @@ pid_t find_rank(pid_t launcher, int rank) {
   return 0;
 }
 
+// Waits until every rank watches the others, which is the last thing before the run itself. Returns the ranks.
+std::vector<pid_t> await_ranks(pid_t launcher, int count) {
+  std::vector<pid_t> ranks;
+  for (int i = 0; i < 1200 && static_cast<int>(ranks.size()) < count; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    ranks.clear();
+    for (int rank = 0; rank < count; ++rank) {
+      const pid_t process = find_rank(launcher, rank);
+      std::error_code gone;
+      for (const auto& thread : std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task", gone))
+        if (content(thread.path() / "comm") == "rank watch\n") ranks.push_back(process);
+    }
+  }
+  return ranks;
+}
+
 TEST(Ranks, WriteOneValidResult) {
   NEEDS_MPI();
   const Folder folder;
@@ -173,14 +189,10 @@ TEST(Ranks, OneThatDiesEndsTheRunAndIsNamed) {
   const pid_t launcher = start_program({WEIR_BINARY, "run", "large_gemm_only", "--device", "cpu", "--scale", "tiny",
                                         "--iterations", "10000000", "--ranks", "2"},
                                        folder.path(), folder / "out", folder / "err");
-  pid_t victim = 0;
-  for (int i = 0; i < 600 && victim == 0; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    victim = find_rank(launcher, 1);
-  }
-  ASSERT_NE(victim, 0) << content(folder / "err");
-  await_handler(victim, SIGUSR1);
-  std::this_thread::sleep_for(std::chrono::seconds(3));  // into the iterations
+  const std::vector<pid_t> ranks = await_ranks(launcher, 2);
+  ASSERT_EQ(ranks.size(), 2u) << content(folder / "err");
+  const pid_t victim = ranks[1];
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // into the iterations
   ::kill(victim, SIGKILL);
   EXPECT_NE(wait_for(launcher), 0);
   const std::string said = content(folder / "err");
@@ -193,14 +205,8 @@ TEST(Ranks, CtrlCSavesWhatThereIs) {
   const pid_t launcher = start_weir({"run", "large_gemm_only", "--device", "cpu", "--scale", "tiny", "--iterations",
                                      "10000000", "--ranks", "2", "-o", folder / "r.json"},
                                     folder.path());
-  pid_t first = 0;
-  for (int i = 0; i < 600 && first == 0; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    first = find_rank(launcher, 0);
-  }
-  ASSERT_NE(first, 0);
-  await_handler(first, SIGUSR1);
-  std::this_thread::sleep_for(std::chrono::seconds(2));
+  ASSERT_EQ(await_ranks(launcher, 2).size(), 2u);
+  std::this_thread::sleep_for(std::chrono::seconds(1));
   ::kill(launcher, SIGINT);
   EXPECT_EQ(wait_for(launcher), 130);
   const Json result = read_json(folder / "r.json");
