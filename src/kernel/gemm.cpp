@@ -195,7 +195,9 @@ void reference(const KernelCall& call) {
   const std::int64_t batch = gemm_batch(call.shape);
   const double work = static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(product.k);
   with_float_type(call.shape.type, [&]<class T>(T*) {
-    if (work * static_cast<double>(batch) > 0x1p22) return large_reference<T>(call, product);
+    // Few rows are not worth widening all of B.
+    const bool is_large = product.m >= 16 && work * static_cast<double>(batch) > 0x1p22;
+    if (is_large) return large_reference<T>(call, product);
     for (std::int64_t index = 0; index < batch; ++index) small_reference<T>(product_of(call, index), product);
   });
 }

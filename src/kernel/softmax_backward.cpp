@@ -54,8 +54,12 @@ Kernel softmax_backward() {
           .run_block = run_block,
           .reference = reference,
           // The compensated sum of rounded products needs 5, the difference and the last product one each. dp and its
-          // mean may cancel to an eighth of their size beside other results.
-          .tolerance = [](const KernelShape& shape) { return storage_tolerance(shape.type, (5 + 2) * 8); },
+          // mean may cancel to an eighth of their size beside other results. Rows differ: where one column has all of
+          // the weight (the first rows of a causal mask) results are up to `columns` times what they usually are.
+          .tolerance =
+              [](const KernelShape& shape) {
+                return storage_tolerance(shape.type, (5 + 2) * 8 + static_cast<double>(shape.dims[1]));
+              },
           .geometry = [](const KernelShape& shape) { return row_geometry(shape.dims[0], shape.dims[1]); }};
 }
 

@@ -162,8 +162,8 @@ CommandId StepBuilder::launch(std::string_view name, Lane lane, const KernelShap
   return add_kernel(CommandKind::kernel, name, lane, shape, operands);
 }
 CommandId StepBuilder::launch_on_host(std::string_view name, Lane lane, const KernelShape& shape,
-                                      std::initializer_list<Operand> operands) {
-  return add_kernel(CommandKind::host, name, lane, shape, std::span(operands.begin(), operands.size()));
+                                      std::span<const Operand> operands) {
+  return add_kernel(CommandKind::host, name, lane, shape, operands);
 }
 
 CommandId StepBuilder::add_kernel(CommandKind kind, std::string_view name, Lane lane, const KernelShape& shape,
@@ -286,7 +286,7 @@ Step StepBuilder::seal(int stream_count) && {
 }
 
 Step only_role(const Step& step, std::uint8_t role) {
-  StepBuilder builder(0);
+  StepBuilder builder(0, step.ranks());
   std::map<BufferId, BufferId> buffer_of;
   std::map<StreamId, StreamId> stream_of;
   for (CommandId id = 0; id < step.commands().size(); ++id) {

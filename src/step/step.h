@@ -107,7 +107,11 @@ class StepBuilder {
   CommandId launch(std::string_view kernel, Lane lane, const KernelShape& shape, std::span<const Operand> operands);
   // The same kernel on host threads; all operands must be in host memory.
   CommandId launch_on_host(std::string_view kernel, Lane lane, const KernelShape& shape,
-                           std::initializer_list<Operand> operands);
+                           std::initializer_list<Operand> operands) {
+    return launch_on_host(kernel, lane, shape, std::span(operands.begin(), operands.size()));
+  }
+  CommandId launch_on_host(std::string_view kernel, Lane lane, const KernelShape& shape,
+                           std::span<const Operand> operands);
   CommandId copy(Lane lane, Operand from, Operand to);
   // Between ranks; with one rank a copy, which is what all of them then are.
   CommandId collective(CollectiveOp op, Lane lane, Operand from, Operand to);

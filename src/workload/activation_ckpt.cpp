@@ -31,7 +31,7 @@ class Checkpointed {
     for (std::int64_t c = 0; c < kChunks; ++c) forward(c);
     const std::int64_t segments = blocks_ / every_;
     for (std::int64_t b = 0; b < blocks_; ++b)
-      parts_.push_back({step_.constant(layers_.type(), elements(lanes_[kCompute].count * 2 * matrix()), 0)});
+      parts_.push_back(layers_.output(kChunks * 2 * matrix()));
     for (std::int64_t c = 0; c < kChunks; ++c) recompute(c, segments - 1);
     for (std::int64_t s = segments - 1; s >= 0; --s) {
       // The next segment's recomputation is submitted first: it runs while this one goes back.
@@ -111,21 +111,19 @@ class Checkpointed {
     const Lane lane = lanes_[kCompute][c];
     const std::int64_t rows = rows_of(c), h = hidden_;
     Chunk& chunk = chunks_[at(c)];
-    const bool is_first = c < lanes_[kCompute].count;  // of its stream: later ones add to its gradient
     for (std::int64_t i = every_ - 1; i >= 0; --i) {
       const std::int64_t b = segment * every_ + i;
       const Activations& kept = chunk.slots[segment % 2][at(i)];
-      const Operand part{parts_[at(b)].buffer, elements(c % lanes_[kCompute].count * 2 * matrix()),
+      const Operand part{parts_[at(b)].buffer, elements(c * 2 * matrix()),
                          elements(2 * matrix())};
       const Operand up_part{part.buffer, part.offset, elements(matrix())};
       const Operand down_part{part.buffer, part.offset + elements(matrix()), elements(matrix())};
-      const float beta = is_first ? 0.0f : 1.0f;
       const Operand d_active = layers_.gemm(lane, chunk.gradient, weights_[at(b)].down,
                                             {.m = rows, .n = inner(), .k = h, .transposes_b = true});
       const Operand d_up = layers_.gelu_backward(lane, kept.up, d_active, rows * inner());
       layers_.gemm(lane, kept.active, chunk.gradient,
-                   {.m = inner(), .n = h, .k = rows, .transposes_a = true, .beta = beta}, down_part);
-      layers_.gemm(lane, kept.normal, d_up, {.m = h, .n = inner(), .k = rows, .transposes_a = true, .beta = beta},
+                   {.m = inner(), .n = h, .k = rows, .transposes_a = true}, down_part);
+      layers_.gemm(lane, kept.normal, d_up, {.m = h, .n = inner(), .k = rows, .transposes_a = true},
                    up_part);
       const Operand d_normal =
           layers_.gemm(lane, d_up, weights_[at(b)].up, {.m = rows, .n = h, .k = inner(), .transposes_b = true});
@@ -134,14 +132,13 @@ class Checkpointed {
     }
   }
 
-  // The streams' gradients of block b, added up; across ranks as well.
+  // The chunks' gradients of block b, added up; across ranks as well.
   void reduce(std::int64_t b) {
-    const std::int64_t parts = lanes_[kCompute].count;
     for (std::int64_t i = 0; i < kChunks; ++i) {
       const Lane lane = lanes_[kCompute][i];
       const Part piece = part_of(2 * matrix(), kChunks, i);
       const Operand from{parts_[at(b)].buffer, elements(piece.begin)};
-      const Operand sum = layers_.sum(lane, from, parts, piece.count, 2 * matrix(), 1 / static_cast<float>(rows_));
+      const Operand sum = layers_.sum(lane, from, kChunks, piece.count, 2 * matrix(), 1 / static_cast<float>(rows_));
       if (step_.ranks().count > 1)
         step_.collective(CollectiveOp::all_reduce, lane, sum, layers_.output(piece.count));
     }
@@ -152,7 +149,7 @@ class Checkpointed {
   std::int64_t blocks_, every_, hidden_, rows_;
   std::vector<Lanes> lanes_;
   std::vector<Weights> weights_;
-  std::vector<Operand> parts_;  // by block: [compute streams][both matrices]
+  std::vector<Operand> parts_;  // by block: [chunks][both matrices]
   std::vector<Chunk> chunks_;
 };
 

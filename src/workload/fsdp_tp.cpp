@@ -79,17 +79,10 @@ class Trainer {
     const float scale = std::sqrt(3.0f / static_cast<float>(hidden_));
     for (std::int64_t i = 0; i < blocks_ * split_; ++i) shard_.push_back(step_.sharded(type, count(flat_ / ranks_), scale));
     for (std::int64_t i = 0; i < 2 * split_; ++i) gathered_.push_back(step_.output(type, count(flat_)));
-    // A gradient per compute stream and half; which streams work on which half follows from the layout of the units.
-    part_.assign(at(split_), std::vector<std::int64_t>(at(lanes_[kCompute].count), -1));
-    parts_.assign(at(split_), 0);
-    for (std::int64_t m = 0; m < batch_; ++m)
-      for (std::int64_t t = 0; t < split_; ++t) {
-        std::int64_t& part = part_[at(t)][at(unit(m, t) % lanes_[kCompute].count)];
-        if (part < 0) part = parts_[at(t)]++;
-      }
     for (std::int64_t b = 0; b < blocks_; ++b)
       for (std::int64_t t = 0; t < split_; ++t) {
-        parts_of_.push_back(step_.constant(type, count(parts_[at(t)] * flat_), 0));
+        // Each micro-batch is a replica with a gradient of its own; what pads the flat parameter stays 0.
+        parts_of_.push_back(step_.constant(type, count(batch_ * flat_), 0));
         reduced_.push_back(step_.output(type, count(flat_)));
         result_.push_back(step_.output(type, count(flat_ / ranks_)));
       }
@@ -99,7 +92,6 @@ class Trainer {
       target_.push_back(step_.sharded(type, count(rows() * hidden_)));
     }
     kept_.resize(at(blocks_ * batch_ * split_));
-    is_first_.assign(at(blocks_ * split_ * lanes_[kCompute].count), true);
   }
 
   // Brings block b's parameters together, in pieces over the streams; gathers take turns in two slots.
@@ -185,16 +177,12 @@ class Trainer {
     states_.push_back(std::move(next));
   }
 
-  // Adds the gradient of one matrix to its stream's part.
+  // The gradient of one matrix, into its micro-batch's part.
   void weight_gradient(std::int64_t b, std::int64_t m, std::int64_t t, Matrix matrix, Operand input, Operand dy,
                        std::int64_t in, std::int64_t out) {
-    const std::int64_t stream = unit(m, t) % lanes_[kCompute].count;
-    const std::int64_t part = part_[at(t)][at(stream)];
-    const bool is_first = is_first_[at((b * split_ + t) * lanes_[kCompute].count + stream)];
-    const Operand to{parts_of_[at(b * split_ + t)], static_cast<std::uint64_t>(part * flat_ + offset_of_[matrix]),
+    const Operand to{parts_of_[at(b * split_ + t)], static_cast<std::uint64_t>(m * flat_ + offset_of_[matrix]),
                      static_cast<std::uint64_t>(in * out)};
-    layers_.gemm(lane(m, t), input, dy,
-                 {.m = in, .n = out, .k = rows(), .transposes_a = true, .beta = is_first ? 0.0f : 1.0f}, to);
+    layers_.gemm(lane(m, t), input, dy, {.m = in, .n = out, .k = rows(), .transposes_a = true}, to);
   }
 
   void backward(std::int64_t b, std::int64_t turn) {
@@ -240,7 +228,6 @@ class Trainer {
                      third(d_heads, 2));
         const Operand d_qkv = layers_.transpose(on, d_heads, 3 * n, s, d);
         weight_gradient(b, m, t, kQkv, keep.normal1, d_qkv, h, 3 * w);
-        is_first_[at((b * split_ + t) * lanes_[kCompute].count + unit(m, t) % lanes_[kCompute].count)] = false;
         layers_.gemm(on, d_qkv, parameter(turn, t, kQkv, h * 3 * w), {.m = s, .n = h, .k = 3 * w, .transposes_b = true},
                      half_of(parts, t));
       }
@@ -251,7 +238,7 @@ class Trainer {
     }
   }
 
-  // Adds up the streams' gradients of block b and leaves each rank its shards.
+  // Adds up the replicas' gradients of block b and leaves each rank its shards.
   void reduce_scatter(std::int64_t b) {
     const std::int64_t piece = flat_ / shards_, own = piece / ranks_;
     for (std::int64_t t = 0; t < split_; ++t)
@@ -262,7 +249,7 @@ class Trainer {
         const Operand all{parts_of_[i], begin}, sum{reduced_[i], begin, count};
         const Operand shard{result_[i], static_cast<std::uint64_t>(f * own), static_cast<std::uint64_t>(own)};
         const float mean = 1 / static_cast<float>(batch_);
-        layers_.sum(lane, all, parts_[at(t)], piece, flat_, mean, sum);
+        layers_.sum(lane, all, batch_, piece, flat_, mean, sum);
         step_.collective(CollectiveOp::reduce_scatter, lane, sum, shard);
       }
   }
@@ -274,12 +261,9 @@ class Trainer {
   std::int64_t width_ = 0, flat_ = 0;
   std::int64_t offset_of_[4] = {};
   std::vector<BufferId> shard_, gathered_, parts_of_, reduced_, result_, target_;
-  std::vector<std::vector<std::int64_t>> part_;  // by half and compute stream; -1 where they do not meet
-  std::vector<std::int64_t> parts_;              // by half
   std::vector<std::vector<Operand>> states_, middles_;  // by block and micro-batch
   std::vector<Operand> gradient_;                       // by micro-batch
   std::vector<Kept> kept_;
-  std::vector<bool> is_first_;  // by block, half and compute stream
 };
 
 }  // namespace

@@ -280,32 +280,7 @@ class StepMaker {
     if (command.kind == CommandKind::kernel) {
       step_.launch(entry.name, lane, shape, std::span(list).first(operands.size()));
     } else {
-      launch_on_host(entry.name, lane, shape, list, operands.size());
-    }
-  }
-
-  // The builder takes a braced list, whose length the compiler must know.
-  void launch_on_host(std::string_view name, Lane lane, const KernelShape& shape,
-                      const std::array<Operand, kMaxOperands>& o, std::size_t count) {
-    static_assert(kMaxOperands == 6);
-    switch (count) {
-      case 1:
-        step_.launch_on_host(name, lane, shape, {o[0]});
-        break;
-      case 2:
-        step_.launch_on_host(name, lane, shape, {o[0], o[1]});
-        break;
-      case 3:
-        step_.launch_on_host(name, lane, shape, {o[0], o[1], o[2]});
-        break;
-      case 4:
-        step_.launch_on_host(name, lane, shape, {o[0], o[1], o[2], o[3]});
-        break;
-      case 5:
-        step_.launch_on_host(name, lane, shape, {o[0], o[1], o[2], o[3], o[4]});
-        break;
-      default:
-        step_.launch_on_host(name, lane, shape, {o[0], o[1], o[2], o[3], o[4], o[5]});
+      step_.launch_on_host(entry.name, lane, shape, std::span(list).first(operands.size()));
     }
   }
 
