@@ -15,6 +15,7 @@
 #if WEIR_HAVE_CUDA
 #include <cuda.h>
 
+#include "device/cuda_recording.h"
 #include "device/gpu_cublas.h"
 #include "device/gpu_library.h"
 #include "device/gpu_nccl.h"
@@ -238,6 +239,7 @@ struct Opened {
     WEIR_CUDA_NEED(api.graph_launch, cuGraphLaunch, "cuGraphLaunch");
     WEIR_CUDA_NEED(api.graph_exec_destroy, cuGraphExecDestroy, "cuGraphExecDestroy");
     WEIR_CUDA_NEED(api.graph_destroy, cuGraphDestroy, "cuGraphDestroy");
+    bind_recording(library, api);
   }
 
   GpuApi api;

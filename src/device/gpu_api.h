@@ -2,9 +2,11 @@
 // that calls it. CUDA's driver API and HIP share the ABI of most entries; where they do not, the filler adapts.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "device/device.h"
 
@@ -49,6 +51,15 @@ struct GpuGemm {
   int batch = 1;
   float alpha = 1, beta = 0;
   GpuPointer a = 0, b = 0, c = 0;
+};
+
+// A kernel launch that a library made, as a captured graph holds it. Points into the graph, which must live on.
+struct GpuRecordedKernel {
+  GpuFunction function = nullptr;
+  std::array<unsigned, 3> grid{}, block{}, cluster{};
+  unsigned shared_bytes = 0;
+  void** parameters = nullptr;
+  void** extra = nullptr;
 };
 
 // Matrix products; one handle serves one stream.
@@ -159,6 +170,11 @@ struct GpuApi {
   int (*graph_launch)(GpuGraphExec exec, GpuStream stream) = nullptr;
   int (*graph_exec_destroy)(GpuGraphExec exec) = nullptr;
   int (*graph_destroy)(GpuGraph graph) = nullptr;
+
+  // What a library launches, read back from a capture of it and repeated; optional, both or neither. Anything but a chain
+  // of kernels is refused.
+  int (*graph_kernels)(GpuGraph graph, std::vector<GpuRecordedKernel>* kernels) = nullptr;
+  int (*launch_recorded)(const GpuRecordedKernel& kernel, GpuStream stream) = nullptr;
 
   // Further libraries, opened on the first call. Null with a reason where there is none.
   const GpuBlas* (*blas)(std::string* reason) = nullptr;

@@ -150,6 +150,12 @@ int GpuCommands::launch_other(const LaunchRecord& record) const noexcept {
       const int result = blas_->gemm(other.handle, other.gemm);
       return result == 0 ? 0 : result + kBlasOffset;
     }
+    case Other::Kind::recorded: {
+      int result = 0;
+      for (std::size_t i = 0; i < other.kernel_count && result == 0; ++i)
+        result = api.launch_recorded(recorded_[other.first_kernel + i], record.stream);
+      return result;
+    }
     case Other::Kind::to_device:
       return api.copy_to_device(other.to, std::bit_cast<const void*>(other.from), other.bytes, record.stream);
     case Other::Kind::to_host:
@@ -200,6 +206,28 @@ void GpuCommands::warm_up() const {
     used.insert(record->stream);
   }
   for (GpuStream stream : used) check(context_.api(), context_.api().stream_synchronize(stream), "warming gemm up");
+}
+
+void GpuCommands::record_products() {
+  const GpuApi& api = context_.api();
+  if (api.graph_kernels == nullptr || api.launch_recorded == nullptr || api.capture_begin == nullptr) return;
+  for (const LaunchRecord& record : records_) {
+    if (record.function != nullptr || others_[record.other].kind != Other::Kind::gemm) continue;
+    Other& other = others_[record.other];
+    if (api.capture_begin(record.stream, kGpuCaptureRelaxed) != 0) return;
+    const int launched = blas_->gemm(other.handle, other.gemm);
+    GpuGraph captured = nullptr;
+    const int ended = api.capture_end(record.stream, &captured);
+    GpuGraphOwner graph(captured, {&api});
+    if (launched != 0 || ended != 0) continue;
+    std::vector<GpuRecordedKernel> kernels;
+    if (api.graph_kernels(captured, &kernels) != 0) continue;
+    other.kind = Other::Kind::recorded;
+    other.first_kernel = recorded_.size();
+    other.kernel_count = kernels.size();
+    recorded_.insert(recorded_.end(), kernels.begin(), kernels.end());
+    recordings_.push_back(std::move(graph));
+  }
 }
 
 std::string GpuCommands::describe(int result) const {

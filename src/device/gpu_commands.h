@@ -40,6 +40,9 @@ class GpuCommands {
   int launch_other(const LaunchRecord& record) const noexcept;
   // Runs every kind of matrix product once, so that the library loads its code outside of samples. Overwrites outputs.
   void warm_up() const;
+  // Keeps the kernels that the library launches for each product, so that launching needs no decision of its own any
+  // more: about half of the host's time of a call. Products that are anything else stay with the library.
+  void record_products();
 
   // A result of launch_other in words. Results of other libraries are kept apart from the driver's by these offsets.
   static constexpr int kBlasOffset = 1'000'000;
@@ -48,12 +51,14 @@ class GpuCommands {
 
  private:
   struct Other {
-    enum class Kind : std::uint8_t { gemm, to_device, to_host, on_device, any, host, collective } kind = Kind::any;
+    enum class Kind : std::uint8_t { gemm, recorded, to_device, to_host, on_device, any, host, collective };
+    Kind kind = Kind::any;
     GpuBlasHandle handle = nullptr;
     GpuGemm gemm{};
     GpuPointer from = 0, to = 0;
     std::uint64_t bytes = 0;
     std::size_t host_call = 0;
+    std::size_t first_kernel = 0, kernel_count = 0;  // of a recorded product
     GpuComm comm = nullptr;
     GpuCollective collective{};
   };
@@ -75,6 +80,8 @@ class GpuCommands {
   const GpuCollectives* collectives_;
   std::vector<LaunchRecord> records_;  // by command
   std::vector<Other> others_;
+  std::vector<GpuGraphOwner> recordings_;  // own what recorded kernels point to
+  std::vector<GpuRecordedKernel> recorded_;
   std::vector<HostCall> host_calls_;  // stays where it is once everything is resolved
 };
 

@@ -69,6 +69,7 @@ GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& 
       clock_(context_->api(), service_.get()),
       iterations_(context_->api(), clock_, has_graphs() ? 1 : streams_.handles.size()) {
   commands_.warm_up();
+  if (options.mode == SubmitMode::eager) commands_.record_products();
   buffers_.initialise(service_.get());
   if (has_graphs()) {
     capture_segments();

@@ -390,8 +390,7 @@ Verification verify(const KernelCall& call) {
   Verification worst{.tolerance = tolerance(call.shape)};
   for (std::int64_t index = 0; index < gemm_batch(call.shape); ++index) {
     const KernelCall one = product_of(call, index);
-    const Verification found =
-        with_float_type(call.shape.type, [&]<class T>(T*) { return Freivalds(one).run<T>(); });
+    const Verification found = with_float_type(call.shape.type, [&]<class T>(T*) { return Freivalds(one).run<T>(); });
     if (found.error <= worst.error) continue;
     worst.error = found.error;
     worst.element = static_cast<std::uint64_t>(index * call.shape.dims[0] * call.shape.dims[1]) + found.element;

@@ -86,7 +86,8 @@ void add_convoy(std::string& out, const Json& result) {
 }
 
 void add_serving(std::string& out, const Json& result) {
-  for (const auto& [label, key] : {std::pair("first token", "first_token_ns"), std::pair("next token", "next_token_ns")})
+  for (const auto& [label, key] :
+       {std::pair("first token", "first_token_ns"), std::pair("next token", "next_token_ns")})
     if (const auto p50 = number(result, {"metrics", "serving", key, "p50"}))
       line(out, label,
            fmt::format("p50 {}, p99 {}", duration(p50), duration(number(result, {"metrics", "serving", key, "p99"}))));

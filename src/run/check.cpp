@@ -437,14 +437,15 @@ class Checker {
     Bytes all(own.size() * static_cast<std::size_t>(step_.ranks().count));
     // As whole words: bits travel, whatever they mean.
     const ElementType type = own.size() % 4 == 0 ? ElementType::i32 : ElementType::f16;
-    const Communicator::Request request = communicator_->start(0, CollectiveOp::all_gather, type, own.data(),
-                                                               all.data(), own.size() / size_of(type));
+    const Communicator::Request request =
+        communicator_->start(0, CollectiveOp::all_gather, type, own.data(), all.data(), own.size() / size_of(type));
     while (!communicator_->test(request)) std::this_thread::yield();
     return all;
   }
 
   static double collective_tolerance(const Command& command, int ranks) {
-    const bool adds = command.collective == CollectiveOp::reduce_scatter || command.collective == CollectiveOp::all_reduce;
+    const bool adds =
+        command.collective == CollectiveOp::reduce_scatter || command.collective == CollectiveOp::all_reduce;
     if (!adds || command.shape.type == ElementType::i32) return 0;
     // Partial sums may be rounded to the stored type on the way from rank to rank.
     const Precision precision = command.shape.type == ElementType::f16    ? Precision::fp16
@@ -476,8 +477,7 @@ class Checker {
     if (command.shape.type == ElementType::i32) {
       for (std::size_t i = 0; i < out_bytes / 4; ++i) {
         std::uint32_t sum = 0;
-        for (std::size_t s = 0; s < count; ++s)
-          sum += reinterpret_cast<const std::uint32_t*>(part(s, offset))[i];
+        for (std::size_t s = 0; s < count; ++s) sum += reinterpret_cast<const std::uint32_t*>(part(s, offset))[i];
         reinterpret_cast<std::uint32_t*>(out.data())[i] = sum;
       }
       return out;
@@ -519,8 +519,9 @@ class Checker {
     const std::string what = is_verified ? fmt::format("near element {}", difference.element)
                                          : fmt::format("element {} is {:.9g}, expected {:.9g}", difference.element,
                                                        difference.got, difference.expected);
-    report_.reason = fmt::format("command {} ({}), buffer {} is wrong: {} (relative error {:.3g}, at most {:.3g} allowed)",
-                                 id, describe(id), b, what, difference.error, tolerance);
+    report_.reason =
+        fmt::format("command {} ({}), buffer {} is wrong: {} (relative error {:.3g}, at most {:.3g} allowed)", id,
+                    describe(id), b, what, difference.error, tolerance);
   }
 
   const Step& step_;

@@ -113,7 +113,8 @@ void add_serving(Result& result, const Timeline& timeline, const Step& step, con
     result.unavailable["metrics.serving"] = marks.empty() ? "the workload hands out no tokens" : no_timeline;
     return;
   }
-  result.metrics["serving"] = {{"first_token_ns", to_json(*first)}, {"next_token_ns", next ? to_json(*next) : Json(nullptr)}};
+  result.metrics["serving"] = {{"first_token_ns", to_json(*first)},
+                               {"next_token_ns", next ? to_json(*next) : Json(nullptr)}};
   if (!next) result.unavailable["metrics.serving.next_token_ns"] = "each request gets one token per iteration";
 }
 

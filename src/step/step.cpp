@@ -121,8 +121,11 @@ BufferId StepBuilder::sharded(ElementType type, std::uint64_t count, float scale
   return id;
 }
 BufferId StepBuilder::integers(std::uint64_t count, std::int64_t limit) {
-  return add(
-      {.type = ElementType::i32, .init = Init::uniform, .scale = static_cast<float>(limit), .offset = 0, .count = count});
+  return add({.type = ElementType::i32,
+              .init = Init::uniform,
+              .scale = static_cast<float>(limit),
+              .offset = 0,
+              .count = count});
 }
 BufferId StepBuilder::ramp(ElementType type, std::uint64_t count, float scale, float offset) {
   return add({.type = type, .init = Init::ramp, .scale = scale, .offset = offset, .count = count});

@@ -1,5 +1,5 @@
-// Activation checkpointing: forward keeps every few blocks' input alone; backward's streams wait for others to recompute
-// the rest, one segment ahead.
+// Activation checkpointing: forward keeps every few blocks' input alone; backward's streams wait for others to
+// recompute the rest, one segment ahead.
 #include "workload/layers.h"
 #include "workload/list.h"
 
@@ -30,8 +30,7 @@ class Checkpointed {
   Step build(int stream_count, double samples) {
     for (std::int64_t c = 0; c < kChunks; ++c) forward(c);
     const std::int64_t segments = blocks_ / every_;
-    for (std::int64_t b = 0; b < blocks_; ++b)
-      parts_.push_back(layers_.output(kChunks * 2 * matrix()));
+    for (std::int64_t b = 0; b < blocks_; ++b) parts_.push_back(layers_.output(kChunks * 2 * matrix()));
     for (std::int64_t c = 0; c < kChunks; ++c) recompute(c, segments - 1);
     for (std::int64_t s = segments - 1; s >= 0; --s) {
       // The next segment's recomputation is submitted first: it runs while this one goes back.
@@ -52,8 +51,8 @@ class Checkpointed {
     Operand x, normal, up, active;
   };
   struct Chunk {
-    std::vector<Operand> checkpoints;          // input of each segment
-    std::vector<Activations> slots[2];         // recomputed, by block of the segment; segments take turns
+    std::vector<Operand> checkpoints;   // input of each segment
+    std::vector<Activations> slots[2];  // recomputed, by block of the segment; segments take turns
     Operand scratch_normal, scratch_up, scratch_active, gradient;
   };
   static std::uint64_t elements(std::int64_t count) { return static_cast<std::uint64_t>(count); }
@@ -114,17 +113,15 @@ class Checkpointed {
     for (std::int64_t i = every_ - 1; i >= 0; --i) {
       const std::int64_t b = segment * every_ + i;
       const Activations& kept = chunk.slots[segment % 2][at(i)];
-      const Operand part{parts_[at(b)].buffer, elements(c * 2 * matrix()),
-                         elements(2 * matrix())};
+      const Operand part{parts_[at(b)].buffer, elements(c * 2 * matrix()), elements(2 * matrix())};
       const Operand up_part{part.buffer, part.offset, elements(matrix())};
       const Operand down_part{part.buffer, part.offset + elements(matrix()), elements(matrix())};
       const Operand d_active = layers_.gemm(lane, chunk.gradient, weights_[at(b)].down,
                                             {.m = rows, .n = inner(), .k = h, .transposes_b = true});
       const Operand d_up = layers_.gelu_backward(lane, kept.up, d_active, rows * inner());
-      layers_.gemm(lane, kept.active, chunk.gradient,
-                   {.m = inner(), .n = h, .k = rows, .transposes_a = true}, down_part);
-      layers_.gemm(lane, kept.normal, d_up, {.m = h, .n = inner(), .k = rows, .transposes_a = true},
-                   up_part);
+      layers_.gemm(lane, kept.active, chunk.gradient, {.m = inner(), .n = h, .k = rows, .transposes_a = true},
+                   down_part);
+      layers_.gemm(lane, kept.normal, d_up, {.m = h, .n = inner(), .k = rows, .transposes_a = true}, up_part);
       const Operand d_normal =
           layers_.gemm(lane, d_up, weights_[at(b)].up, {.m = rows, .n = h, .k = inner(), .transposes_b = true});
       const Operand dx = layers_.layer_norm_backward(lane, kept.x, d_normal, rows, h);
@@ -139,8 +136,7 @@ class Checkpointed {
       const Part piece = part_of(2 * matrix(), kChunks, i);
       const Operand from{parts_[at(b)].buffer, elements(piece.begin)};
       const Operand sum = layers_.sum(lane, from, kChunks, piece.count, 2 * matrix(), 1 / static_cast<float>(rows_));
-      if (step_.ranks().count > 1)
-        step_.collective(CollectiveOp::all_reduce, lane, sum, layers_.output(piece.count));
+      if (step_.ranks().count > 1) step_.collective(CollectiveOp::all_reduce, lane, sum, layers_.output(piece.count));
     }
   }
 

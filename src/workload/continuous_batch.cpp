@@ -97,7 +97,10 @@ class Server {
     const std::int64_t first = s * sequences_ + part_of(sequences_, lanes_[kDecode].count, g).begin;
     const CommandId advance =
         step_.launch("advance", lane, {.type = ElementType::i32, .dims = {group.slots}, .scalars = {}},
-                     {group.lengths, group.remaining, lengths, remaining,
+                     {group.lengths,
+                      group.remaining,
+                      lengths,
+                      remaining,
                       {produced_, static_cast<std::uint64_t>(first), static_cast<std::uint64_t>(group.slots)}});
     step_.token(advance, static_cast<std::uint32_t>(g));
     group.lengths = lengths;

@@ -32,9 +32,8 @@ Operand Decoder::forward(Lane lane, Operand x, const Batch& batch, const Cache& 
     const Operand query = layers_.gemm(lane, normal, block.query, {rows, h, h});
     append(layers_.gemm(lane, normal, block.key, {rows, h, h}), cache.keys[i]);
     append(layers_.gemm(lane, normal, block.value, {rows, h, h}), cache.values[i]);
-    const Operand seen =
-        layers_.attention(lane, query, cache.keys[i], cache.values[i], batch.lengths, batch.sequences, batch.queries,
-                          cache.positions, size_.heads, h / size_.heads);
+    const Operand seen = layers_.attention(lane, query, cache.keys[i], cache.values[i], batch.lengths, batch.sequences,
+                                           batch.queries, cache.positions, size_.heads, h / size_.heads);
     x = layers_.add(lane, x, layers_.gemm(lane, seen, block.out, {rows, h, h}), rows * h);
     const Operand up = layers_.gemm(lane, layers_.layer_norm(lane, x, rows, h), block.up, {rows, 4 * h, h});
     const Operand down = layers_.gemm(lane, layers_.gelu(lane, up, rows * 4 * h), block.down, {rows, h, 4 * h});

@@ -73,7 +73,8 @@ class Serving {
     requests.push_back(std::move(request));
   }
 
-  // A collective's output must not be overwritten later, and a cache is: between ranks it arrives in a block of its own.
+  // A collective's output must not be overwritten later, and a cache is: between ranks it arrives in a block of its
+  // own.
   Operand arrival(Operand cache, std::uint64_t count) {
     if (step_.ranks().count == 1) return {cache.buffer, 0, count};
     arrived_.push_back({{step_.output(layers_.type(), count)}, {cache.buffer, 0, count}});

@@ -1,5 +1,5 @@
-// A training step of a transformer, parameters sharded (FSDP) and blocks split over two tensor-parallel halves: gathers,
-// reductions and partial sums on streams of their own, beside the compute that needs them.
+// A training step of a transformer, parameters sharded (FSDP) and blocks split over two tensor-parallel halves:
+// gathers, reductions and partial sums on streams of their own, beside the compute that needs them.
 #include <cmath>
 
 #include "workload/layers.h"
@@ -77,7 +77,8 @@ class Trainer {
     const auto count = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
     // Shard f of a rank: what it contributes to piece f of the flat parameter.
     const float scale = std::sqrt(3.0f / static_cast<float>(hidden_));
-    for (std::int64_t i = 0; i < blocks_ * split_; ++i) shard_.push_back(step_.sharded(type, count(flat_ / ranks_), scale));
+    for (std::int64_t i = 0; i < blocks_ * split_; ++i)
+      shard_.push_back(step_.sharded(type, count(flat_ / ranks_), scale));
     for (std::int64_t i = 0; i < 2 * split_; ++i) gathered_.push_back(step_.output(type, count(flat_)));
     for (std::int64_t b = 0; b < blocks_; ++b)
       for (std::int64_t t = 0; t < split_; ++t) {
@@ -153,8 +154,7 @@ class Trainer {
         const Product scores{.m = s, .n = s, .k = d, .transposes_b = true, .alpha = scale, .batch = n};
         const Operand raw = layers_.gemm(on, third(keep.heads, 0), third(keep.heads, 1), scores);
         keep.scores = layers_.softmax(on, raw, n * s, s, true);
-        const Operand mixed =
-            layers_.gemm(on, keep.scores, third(keep.heads, 2), {.m = s, .n = d, .k = s, .batch = n});
+        const Operand mixed = layers_.gemm(on, keep.scores, third(keep.heads, 2), {.m = s, .n = d, .k = s, .batch = n});
         keep.seen = layers_.transpose(on, mixed, n, s, d);
         layers_.gemm(on, keep.seen, parameter(turn, t, kOut, w * h), {s, h, w}, half_of(parts, t));
       }
@@ -212,12 +212,12 @@ class Trainer {
       for (std::int64_t t = 0; t < split_; ++t) {
         Kept& keep = kept(b, m, t);
         const Lane on = lane(m, t);
-        const Operand d_seen = layers_.gemm(on, dy, parameter(turn, t, kOut, w * h),
-                                            {.m = s, .n = w, .k = h, .transposes_b = true});
+        const Operand d_seen =
+            layers_.gemm(on, dy, parameter(turn, t, kOut, w * h), {.m = s, .n = w, .k = h, .transposes_b = true});
         weight_gradient(b, m, t, kOut, keep.seen, dy, w, h);
         const Operand d_mixed = layers_.transpose(on, d_seen, s, n, d);
-        const Operand d_scores = layers_.gemm(on, d_mixed, third(keep.heads, 2),
-                                              {.m = s, .n = s, .k = d, .transposes_b = true, .batch = n});
+        const Operand d_scores =
+            layers_.gemm(on, d_mixed, third(keep.heads, 2), {.m = s, .n = s, .k = d, .transposes_b = true, .batch = n});
         const Operand d_raw = layers_.softmax_backward(on, keep.scores, d_scores, n * s, s);
         const Operand d_heads = layers_.output(3 * s * w);
         layers_.gemm(on, d_raw, third(keep.heads, 1), {.m = s, .n = d, .k = s, .alpha = scale, .batch = n},
@@ -288,7 +288,9 @@ Workload fsdp_tp() {
       integer_param("shards", "pieces that a gather or reduction is cut into; 8 feed 64 streams", {8, 8, 8}, 1, 64),
   };
   workload.roles = {"compute", "all_gather", "reduce_scatter", "tensor_parallel"};
-  workload.build = [](const Params& params, int stream_count) { return Trainer(params, stream_count).build(stream_count); };
+  workload.build = [](const Params& params, int stream_count) {
+    return Trainer(params, stream_count).build(stream_count);
+  };
   return workload;
 }
 

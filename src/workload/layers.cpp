@@ -46,8 +46,8 @@ void require_multiple(const char* what, std::int64_t value, const char* by_what,
 }
 
 Operand Layers::weights(std::int64_t rows, std::int64_t columns) {
-  return {step_.uniform(type(), static_cast<std::uint64_t>(rows * columns),
-                        std::sqrt(3.0f / static_cast<float>(rows)))};
+  return {
+      step_.uniform(type(), static_cast<std::uint64_t>(rows * columns), std::sqrt(3.0f / static_cast<float>(rows)))};
 }
 
 Layers::Gain Layers::gain(std::int64_t columns) {
@@ -95,8 +95,7 @@ Operand Layers::layer_norm_backward(Lane lane, Operand x, Operand dy, std::int64
                                     To stats) {
   const Operand dx = place(to, rows * columns);
   const Operand kept = stats ? *stats : Operand{step_.output(ElementType::f32, static_cast<std::uint64_t>(2 * rows))};
-  step_.launch("layer_norm_backward", lane, shape({rows, columns}, {kEpsilon}),
-               {x, gain(columns).gamma, dy, dx, kept});
+  step_.launch("layer_norm_backward", lane, shape({rows, columns}, {kEpsilon}), {x, gain(columns).gamma, dy, dx, kept});
   return dx;
 }
 
@@ -157,8 +156,7 @@ Operand Layers::attention(Lane lane, Operand q, Operand keys, Operand values, Op
 void Layers::cache_write(Lane lane, Operand fresh, Operand slots, Operand lengths, std::int64_t sequences,
                          std::int64_t queries, std::int64_t positions, std::int64_t width, std::int64_t slot_count,
                          Operand cache) {
-  step_.launch("cache_write", lane,
-               shape({sequences, queries, positions, width}, {static_cast<float>(slot_count)}),
+  step_.launch("cache_write", lane, shape({sequences, queries, positions, width}, {static_cast<float>(slot_count)}),
                {fresh, slots, lengths, cache});
 }
 

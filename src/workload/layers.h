@@ -79,7 +79,8 @@ class Layers {
   Operand arg_max(Lane lane, Operand scores, std::int64_t rows, std::int64_t columns, To to = {});
   // Attention of `queries` new positions per sequence over all that its cache holds.
   Operand attention(Lane lane, Operand q, Operand keys, Operand values, Operand lengths, std::int64_t sequences,
-                    std::int64_t queries, std::int64_t positions, std::int64_t heads, std::int64_t head_dim, To to = {});
+                    std::int64_t queries, std::int64_t positions, std::int64_t heads, std::int64_t head_dim,
+                    To to = {});
   // Writes `fresh` [sequences][queries][width] into a cache of `slot_count` slots, ending at position lengths[s] - 1.
   void cache_write(Lane lane, Operand fresh, Operand slots, Operand lengths, std::int64_t sequences,
                    std::int64_t queries, std::int64_t positions, std::int64_t width, std::int64_t slot_count,

@@ -1,5 +1,5 @@
-// A mixture of experts: a gate picks two experts for every token, tokens travel to them, and experts get as many rows as
-// were really routed to them. The device decides; nobody knows the sizes when the commands are submitted.
+// A mixture of experts: a gate picks two experts for every token, tokens travel to them, and experts get as many rows
+// as were really routed to them. The device decides; nobody knows the sizes when the commands are submitted.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -75,10 +75,10 @@ Step build(const Params& params, int stream_count) {
         return Operand{all.buffer, count((rank * local + e) * capacity * h), count(capacity * h)};
       };
       const auto launch = [&](Operand in, Operand matrix, Operand out, std::int64_t n, std::int64_t k, bool has_gelu) {
-        step.launch("ragged_gemm", streams[e],
-                    shape({capacity, n, k, ragged_expert(0, 1, false, has_gelu)},
-                          {expected, static_cast<float>(capacity)}),
-                    {in, matrix, range, out});
+        step.launch(
+            "ragged_gemm", streams[e],
+            shape({capacity, n, k, ragged_expert(0, 1, false, has_gelu)}, {expected, static_cast<float>(capacity)}),
+            {in, matrix, range, out});
       };
       const Operand between = layers.output(capacity * inner);
       launch(rows(received), up, between, inner, h, true);

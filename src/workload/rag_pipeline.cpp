@@ -76,8 +76,8 @@ class Pipeline {
 
   void retrieve(std::int64_t q, Query& query) {
     const Lane lane = lanes_[kRetrieve][q];
-    const Operand similarity = layers_.gemm(lane, query.vector, corpus_,
-                                            {.m = 1, .n = documents_, .k = width_, .transposes_b = true});
+    const Operand similarity =
+        layers_.gemm(lane, query.vector, corpus_, {.m = 1, .n = documents_, .k = width_, .transposes_b = true});
     query.found = layers_.integers_output(best_);
     step_.launch("top_k", lane, shape({1, documents_, best_}), {similarity, layers_.output(best_), query.found});
     query.candidate = layers_.gather(lane, corpus_, documents_, query.found, best_, width_);

@@ -13,7 +13,8 @@ class Speculation {
   Speculation(const Params& params, int stream_count)
       : step_(params.seed, params.ranks),
         layers_(step_, params.precision),
-        draft_(layers_, {params.integer("draft_layers"), params.integer("draft_hidden"), params.integer("draft_heads")}),
+        draft_(layers_,
+               {params.integer("draft_layers"), params.integer("draft_hidden"), params.integer("draft_heads")}),
         target_(layers_, {params.integer("layers"), params.integer("hidden"), params.integer("heads")}),
         vocabulary_(params.integer("vocabulary")),
         context_(params.integer("context")),
@@ -24,8 +25,8 @@ class Speculation {
         requests_(stream_count),
         positions_(context_ + rounds_ * (speculate_ + 1) + 1) {
     lanes_[kTarget].priority = 1;  // verification gates everything else of its request
-    // Both models see the same table of tokens, and their logits begin with the same bigram guess. What their layers add
-    // makes them differ, by `disagreement`: random models would never agree on one of 32000 tokens.
+    // Both models see the same table of tokens, and their logits begin with the same bigram guess. What their layers
+    // add makes them differ, by `disagreement`: random models would never agree on one of 32000 tokens.
     bigram_in_ = layers_.weights(draft_.hidden(), vocabulary_).buffer;
     shared_head_ = layers_.weights(draft_.hidden(), vocabulary_);
     target_in_ = layers_.weights(target_.hidden(), vocabulary_).buffer;
@@ -36,7 +37,8 @@ class Speculation {
     const auto count = static_cast<std::uint64_t>(requests_ * rounds_);
     accepted_ = step_.output(ElementType::i32, count);
     for (std::int64_t r = 0; r < requests_; ++r) {
-      requests.push_back({draft_.cache(1, positions_), target_.cache(1, positions_),
+      requests.push_back({draft_.cache(1, positions_),
+                          target_.cache(1, positions_),
                           {step_.constant(ElementType::i32, 1, static_cast<float>(context_))},
                           {step_.integers(static_cast<std::uint64_t>(speculate_ + 1), vocabulary_)}});
     }
@@ -86,14 +88,13 @@ class Speculation {
     const Operand verified = layers_.arg_max(target, scores, k + 1, vocabulary_);
 
     const Operand next_length = layers_.integers_output(1), next_tokens = layers_.integers_output(k + 1);
-    const CommandId accept = step_.launch(
-        "accept", target, {.type = ElementType::i32, .dims = {1, k}, .scalars = {}},
-        {{request.tokens.buffer, 1, static_cast<std::uint64_t>(k)},
-         verified,
-         request.length,
-         next_length,
-         {next_tokens.buffer, 0, 1},
-         {accepted_, static_cast<std::uint64_t>(r * rounds_ + round), 1}});
+    const CommandId accept = step_.launch("accept", target, {.type = ElementType::i32, .dims = {1, k}, .scalars = {}},
+                                          {{request.tokens.buffer, 1, static_cast<std::uint64_t>(k)},
+                                           verified,
+                                           request.length,
+                                           next_length,
+                                           {next_tokens.buffer, 0, 1},
+                                           {accepted_, static_cast<std::uint64_t>(r * rounds_ + round), 1}});
     step_.token(accept, static_cast<std::uint32_t>(r));
     request.length = next_length;
     request.tokens = next_tokens;
