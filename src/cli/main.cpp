@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
+#include "report/wrap.h"
 #include "weir_build.h"
 
 namespace {
@@ -25,7 +26,7 @@ int report(const weir::Error& error) {
   weir::cli::end_ranks(error);
   std::fflush(stdout);  // what was printed before belongs above
   fmt::print(stderr, "weir: {}\n", error.what());
-  if (!error.hint.empty()) fmt::print(stderr, "      {}\n", error.hint);
+  if (!error.hint.empty()) fmt::print(stderr, "      {}\n", weir::wrapped(error.hint, 6));
   return static_cast<int>(error.fault);
 }
 

@@ -318,6 +318,7 @@ class Freivalds {
         group_rms_[static_cast<std::size_t>(v / kVectors)] += square;
       }
     for (double& rms : row_rms_) rms = std::sqrt(rms / static_cast<double>(product_.n * kVectors));
+    raise_to_terms<T>();
     for (std::size_t group = 0; group < group_rms_.size(); ++group) {
       const Range range = block_range(product_.n, kGroup, static_cast<std::uint32_t>(group));
       group_rms_[group] = std::sqrt(group_rms_[group] / static_cast<double>(product_.m * range.size() * kVectors));
@@ -330,6 +331,27 @@ class Freivalds {
       sampled += exact_[s] * exact_[s];
     }
     scale_ = std::sqrt(std::max(squares / static_cast<double>(product_.m * product_.n * kVectors), sampled / kSamples));
+  }
+
+  // Roundings are as large as the terms that are added, whatever is left of their sum: a row whose terms cancel (those
+  // of a softmax's gradient add up to 0) is measured by its terms. Three vectors also see a single row's size but
+  // roughly.
+  template <class T>
+  void raise_to_terms() {
+    std::vector<double> squares(static_cast<std::size_t>(product_.k), 0.0);  // mean of B^2 over columns
+    for (std::int64_t p = 0; p < product_.k; ++p) {
+      for (std::int64_t j = 0; j < product_.n; ++j)
+        squares[static_cast<std::size_t>(p)] += std::pow(to_float(operand<const T>(call_, 1)[product_.b_at(p, j)]), 2);
+      squares[static_cast<std::size_t>(p)] /= static_cast<double>(product_.n);
+    }
+    for (std::int64_t i = 0; i < product_.m; ++i) {
+      double sum = 0;
+      for (std::int64_t p = 0; p < product_.k; ++p)
+        sum += std::pow(to_float(operand<const T>(call_, 0)[product_.a_at(i, p)]), 2) *
+               squares[static_cast<std::size_t>(p)];
+      double& rms = row_rms_[static_cast<std::size_t>(i)];
+      rms = std::max(rms, std::fabs(static_cast<double>(product_.alpha)) * std::sqrt(sum));
+    }
   }
 
   // Keeps the largest error; what is not a number counts as infinitely wrong.
@@ -370,7 +392,8 @@ class Freivalds {
   void compare_samples() {
     for (std::int64_t s = 0; s < kSamples; ++s) {
       const std::int64_t at = static_cast<std::int64_t>(rows_[s]) * product_.n + static_cast<std::int64_t>(columns_[s]);
-      note(to_float(operand<const T>(call_, 2)[at]) - exact_[s], std::max(scale_, std::fabs(exact_[s])), at);
+      note(to_float(operand<const T>(call_, 2)[at]) - exact_[s],
+           std::max({scale_, row_rms_[static_cast<std::size_t>(rows_[s])], std::fabs(exact_[s])}), at);
     }
   }
 

@@ -141,10 +141,9 @@ void add_ranks(std::string& out, const Json& result) {
 void add_check(std::string& out, const Json& result) {
   const std::string status = text(result, {"check", "status"});
   if (status == "passed") {
-    line(
-        out, "check",
-        fmt::format("passed: {} buffers against the CPU reference, worst error {:.1e}",
-                    text(result, {"check", "buffers"}), number(result, {"check", "worst_relative_error"}).value_or(0)));
+    line(out, "check",
+         fmt::format("passed: {} buffers as the CPU reference, worst error {:.1e}", text(result, {"check", "buffers"}),
+                     number(result, {"check", "worst_relative_error"}).value_or(0)));
   } else {
     line(out, "check", wrapped(fmt::format("{}: {}", status, text(result, {"check", "reason"})), 15));
   }

@@ -86,8 +86,9 @@ std::vector<std::vector<CommandId>> groups_of(const Step& step, const std::vecto
   std::vector<std::vector<CommandId>> groups;
   std::map<BufferId, std::size_t> group_of;
   for (CommandId id = 0; id < count; ++id) {
-    if (step.commands()[id].kind == CommandKind::collective) continue;
     const BufferId chain = chain_of(id);
+    if (chain == kNone && step.commands()[id].kind == CommandKind::collective)
+      continue;  // checked with the other ranks
     if (chain == kNone) {
       groups.push_back({id});
       continue;
@@ -97,6 +98,17 @@ std::vector<std::vector<CommandId>> groups_of(const Step& step, const std::vecto
     groups[known->second].push_back(id);
   }
   return groups;
+}
+
+double collective_tolerance(const Command& command, int ranks) {
+  const bool adds =
+      command.collective == CollectiveOp::reduce_scatter || command.collective == CollectiveOp::all_reduce;
+  if (!adds || command.shape.type == ElementType::i32) return 0;
+  // Partial sums may be rounded to the stored type on the way from rank to rank.
+  const Precision precision = command.shape.type == ElementType::f16    ? Precision::fp16
+                              : command.shape.type == ElementType::bf16 ? Precision::bf16
+                                                                        : Precision::fp32;
+  return (ranks + 1) * rounding_of(precision);
 }
 
 // What each command may add, plus what it inherits through chained buffers: there errors add up along the data.
@@ -119,6 +131,7 @@ std::vector<double> tolerances(const Step& step, const std::vector<bool>& is_cha
     of_command[id] = inherited;
     if (command.kind == CommandKind::kernel || command.kind == CommandKind::host)
       of_command[id] += kernel(command.kernel).tolerance(command.shape);
+    if (command.kind == CommandKind::collective) of_command[id] += collective_tolerance(command, step.ranks().count);
   }
   return of_command;
 }
@@ -381,6 +394,9 @@ class Checker {
     }
     if (command.kind == CommandKind::copy) {
       std::memmove(places[1].at, places[0].at, accesses[0].size_bytes);
+    } else if (command.kind == CommandKind::collective) {
+      const Bytes& result = collective_results_.at(judgement.id);
+      std::memcpy(places[1].at, result.data(), result.size());
     } else {
       kernel(command.kernel).reference(call_of(command, places));
     }
@@ -422,14 +438,19 @@ class Checker {
       const Access& from = step_.accesses(id)[0];
       const Access& to = step_.accesses(id)[1];
       if (communicator_ == nullptr) fail("a step with collectives cannot be checked without the other ranks");
-      if (is_chained_[from.buffer] || is_chained_[to.buffer])
-        fail(fmt::format("collective {} works on data that is overwritten later, which cannot be checked", id));
+      if (is_chained_[from.buffer])
+        reject(fmt::format("the check cannot follow collective {}, whose input is overwritten later", id),
+               "Give it a buffer of its own, or use --no-check.");
+      const bool is_replayed = is_chained_[to.buffer];
+      if (is_replayed) contents_.expect(from.buffer);  // the replay takes it again
       const auto input = contents_.take(from.buffer);
-      const auto output = contents_.take(to.buffer);
       const Bytes all = gathered(std::span(*input).subspan(from.offset_bytes, from.size_bytes));
-      const Bytes expected = collective_reference(command, all, from.size_bytes, to.size_bytes, step_.ranks());
-      tolerance_[id] = collective_tolerance(command, step_.ranks().count);
-      compare(id, 1, *output, expected);
+      Bytes expected = collective_reference(command, all, from.size_bytes, to.size_bytes, step_.ranks());
+      if (is_replayed) {
+        collective_results_[id] = std::move(expected);
+        continue;
+      }
+      compare(id, 1, *contents_.take(to.buffer), expected);
     }
   }
 
@@ -441,17 +462,6 @@ class Checker {
         communicator_->start(0, CollectiveOp::all_gather, type, own.data(), all.data(), own.size() / size_of(type));
     while (!communicator_->test(request)) std::this_thread::yield();
     return all;
-  }
-
-  static double collective_tolerance(const Command& command, int ranks) {
-    const bool adds =
-        command.collective == CollectiveOp::reduce_scatter || command.collective == CollectiveOp::all_reduce;
-    if (!adds || command.shape.type == ElementType::i32) return 0;
-    // Partial sums may be rounded to the stored type on the way from rank to rank.
-    const Precision precision = command.shape.type == ElementType::f16    ? Precision::fp16
-                                : command.shape.type == ElementType::bf16 ? Precision::bf16
-                                                                          : Precision::fp32;
-    return (ranks + 1) * rounding_of(precision);
   }
 
   static Bytes collective_reference(const Command& command, const Bytes& all, std::uint64_t in_bytes,
@@ -527,9 +537,10 @@ class Checker {
   const Step& step_;
   Communicator* const communicator_;
   const std::vector<bool> is_chained_;
-  std::vector<double> tolerance_;  // by command
+  const std::vector<double> tolerance_;  // by command
   Contents contents_;
-  std::mutex work_mutex_;  // of the next four
+  std::map<CommandId, Bytes> collective_results_;  // of those that the replay meets; complete before it starts
+  std::mutex work_mutex_;                          // of the next four
   std::condition_variable work_changed_;
   std::deque<Judgement> judgements_;
   std::size_t next_group_ = 0;

@@ -46,10 +46,11 @@ std::string named(const Json& member) {
 
 // Rank 0's check with the others' findings: the first that failed, and the worst error of all.
 void merge_checks(Result& result, const std::vector<Json>& members, const std::vector<Json>& reports) {
-  std::uint64_t buffers = 0;
+  std::uint64_t buffers = 0, outputs = 0;
   for (std::size_t rank = 0; rank < reports.size(); ++rank) {
     const Json& check = reports[rank]["check"];
     buffers += check["buffers"].get<std::uint64_t>();
+    outputs += check["outputs"].get<std::uint64_t>();
     for (const char* worst : {"worst_relative_error", "worst_share_of_tolerance"})
       if (check[worst].is_number() && (!result.check[worst].is_number() || check[worst] > result.check[worst]))
         result.check[worst] = check[worst];
@@ -61,6 +62,7 @@ void merge_checks(Result& result, const std::vector<Json>& members, const std::v
     result.failure = fmt::format("{}: the output is wrong on {}", result.workload, reason);
   }
   result.check["buffers"] = buffers;
+  result.check["outputs"] = outputs;
 }
 
 }  // namespace

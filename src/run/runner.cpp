@@ -97,6 +97,24 @@ SubmitChoice checked_submit(const DeviceInfo& info, const RunRequest& request) {
   return submit;
 }
 
+// Threads fill a shared queue in an order of their own on each rank, and a collective at its head waits for the ranks
+// that have another one there: for ever.
+void reject_entangled_collectives(const DeviceInfo& info, const SubmitChoice& submit, const BuiltRun& built) {
+  const std::optional<int> queues = info.hardware_queues.value;
+  if (submit.threads == 0 || built.step.ranks().count == 1 || !queues || built.placement.stream_count <= *queues)
+    return;
+  const auto commands = built.step.commands();
+  const bool has_collectives = std::any_of(
+      commands.begin(), commands.end(), [](const Command& command) { return command.kind == CommandKind::collective; });
+  if (!has_collectives) return;
+  reject(
+      fmt::format("--submit {}: ranks could wait for each other for ever, because {} streams share {} hardware queues",
+                  submit.name, built.placement.stream_count, *queues),
+      fmt::format("Use --submit inline or graph, or a queue per stream ({}).",
+                  info.backend == "cpu" ? fmt::format("--hw-queues {}", built.placement.stream_count)
+                                        : "CUDA_DEVICE_MAX_CONNECTIONS"));
+}
+
 // What the device counted in the last iteration, where the data decides how much work there is.
 double work_of(const Step& step, Session& session, bool computes) {
   if (!step.counted() || !computes) return step.work();
@@ -168,8 +186,7 @@ BuiltRun build_run(const DeviceInfo& info, const RunRequest& request, Ranks rank
 }
 
 void check_request(const DeviceInfo& info, const RunRequest& request, Ranks ranks) {
-  checked_submit(info, request);
-  build_run(info, request, ranks);
+  reject_entangled_collectives(info, checked_submit(info, request), build_run(info, request, ranks));
 }
 
 Result run_workload(Device& device, const RunRequest& request, const RunContext& context, const RunControl& control) {
@@ -178,6 +195,7 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
   const SubmitChoice submit = checked_submit(info, request);
 
   const BuiltRun built = build_run(info, request, control.has_ranks() ? control.communicator->ranks() : Ranks{});
+  reject_entangled_collectives(info, submit, built);
   const Step& step = built.step;
   const Placement& placement = built.placement;
 

@@ -52,8 +52,7 @@ Json settings_of(const Device& device, const SweepRequest& request, int ranks) {
   settings["device"] = info.name;
   settings["model"] = info.model;
   settings["scale"] = name_of(scale);
-  settings["precision"] =
-      run.precision.empty() ? std::string(name_of(workload_named(run.workload).precision)) : run.precision;
+  settings["precision"] = run.precision.empty() ? std::string(name_of(workload_of(run).precision)) : run.precision;
   settings["placement"] = run.placement;
   settings["sync_mode"] = name_of(run.sync);
   settings["iterations"] = run.iterations;

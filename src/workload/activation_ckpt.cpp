@@ -1,5 +1,8 @@
 // Activation checkpointing: forward keeps every few blocks' input alone; backward's streams wait for others to
 // recompute the rest, one segment ahead.
+#include <fmt/format.h>
+
+#include "base/error.h"
 #include "workload/layers.h"
 #include "workload/list.h"
 
@@ -22,7 +25,9 @@ class Checkpointed {
         rows_(params.integer("batch") * params.integer("sequence")),
         lanes_(divide_streams(stream_count, {1, 1})) {
     require_multiple("blocks", blocks_, "every", every_);
-    if (rows_ < kChunks) require_multiple("batch", rows_, "chunks of rows", kChunks);
+    if (rows_ < kChunks)
+      reject(fmt::format("--param batch, sequence: {} tokens in all, and they are cut into {} chunks", rows_, kChunks),
+             fmt::format("Use a batch and a sequence whose product is {} or more.", kChunks));
     for (std::int64_t b = 0; b < blocks_; ++b)
       weights_.push_back({layers_.weights(hidden_, inner()), layers_.weights(inner(), hidden_)});
   }

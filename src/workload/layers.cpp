@@ -37,12 +37,15 @@ Part part_of(std::int64_t total, std::int64_t parts, std::int64_t index) {
   return {begin, total * (index + 1) / parts - begin};
 }
 
-void require_multiple(const char* what, std::int64_t value, const char* by_what, std::int64_t by) {
+void require_multiple(const char* what, std::int64_t value, const char* by_what, std::int64_t by, bool is_parameter) {
   if (value % by == 0) return;
   const std::int64_t below = value / by * by;
   const std::string nearest = below == 0 ? fmt::format("{}", by) : fmt::format("{} or {}", below, below + by);
-  reject(fmt::format("--param {}={}: {} = {} does not divide it", what, value, by_what, by),
-         fmt::format("Use {}={}, or another {}.", what, nearest, by_what));
+  if (is_parameter)
+    reject(fmt::format("--param {}={}: {}={} does not divide it", what, value, by_what, by),
+           fmt::format("Use {}={}, or another {}.", what, nearest, by_what));
+  reject(fmt::format("--param {}={}: it is cut into {} {}", what, value, by, by_what),
+         fmt::format("Use {}={}.", what, nearest));
 }
 
 Operand Layers::weights(std::int64_t rows, std::int64_t columns) {

@@ -22,6 +22,9 @@ Step build(const Params& params, int stream_count) {
   // On each rank at least one expert per stream but the router's.
   const std::int64_t local = std::max<std::int64_t>(params.integer("experts"), stream_count - 1);
   const std::int64_t experts = local * ranks;
+  if (experts > 256)
+    reject(fmt::format("{} ranks of {} experts: routing goes to 256 at most", ranks, local),
+           fmt::format("Use --param experts={}, or fewer streams or ranks.", 256 / ranks));
   if (picks > experts)
     reject(fmt::format("--param picks={}: there are {} experts", picks, experts), "A token picks each at most once.");
   const std::int64_t capacity = tokens;  // nothing is dropped: a token picks an expert at most once

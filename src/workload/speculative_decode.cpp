@@ -59,7 +59,7 @@ class Speculation {
   Operand logits(Lane lane, Operand tokens, Operand hidden, std::int64_t rows, std::int64_t width, Operand head) {
     const std::int64_t d = draft_.hidden(), v = vocabulary_;
     const Operand guess = layers_.gather(lane, {bigram_in_}, v, tokens, rows, d);
-    const Operand known = layers_.gemm(lane, guess, shared_head_, {rows, v, d});
+    const Operand known = layers_.gemm(lane, layers_.layer_norm(lane, guess, rows, d), shared_head_, {rows, v, d});
     const Operand normal = layers_.layer_norm(lane, hidden, rows, width);
     const Operand own = layers_.gemm(lane, normal, head, {rows, v, width});
     return layers_.add(lane, known, own, rows * v, 1, noise_);
