@@ -447,6 +447,38 @@ TEST(Combine, AtRandom) {
     }
 }
 
+TEST(Dispatch, ByHand) {
+  for (const ElementType type : kFloats) {
+    // 2 tokens with 2 picks each go to 2 experts with room for 2; the last pick has no slot, and one row stays as it
+    // was.
+    Trial trial = of("dispatch", type, {2, 2, 2, 2}, {2});
+    trial.give(0, {1, 2, 3, 4}).give(1, {0, 1, 1, 0}).give(2, {0, 1, 0, 2});
+    trial.expect_result(3, {1, 2, kNan, kNan, 3, 4, 1, 2});
+    Trial stray = of("dispatch", type, {1, 1, 2, 1}, {2});  // experts -1 and 2 are none
+    stray.give(0, {5}).give(1, {-1, 2}).give(2, {0, 0}).expect_result(3, {kNan, kNan});
+  }
+}
+
+TEST(Dispatch, AtRandom) {
+  for (const ElementType type : kFloats)
+    for (const auto& [tokens, width] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {33, 257}, {100, 20000}}) {
+      // Every assignment has a row of its own, as route gives them.
+      Trial trial = of("dispatch", type, {tokens, width, 2, tokens}, {2});
+      trial.uniform(0, 1);
+      for (std::size_t a = 0; a < trial.count(1); ++a) {
+        trial.set(1, a, static_cast<double>(a % 2));
+        trial.set(2, a, static_cast<double>(trial.count(1) / 2 - 1 - a / 2));
+      }
+      trial.expect_agreement();
+    }
+}
+
+TEST(Increase, AddsToEveryElement) {
+  of("increase", ElementType::i32, {3, 5}).give(0, {-5, 0, 7}).expect_result(1, {0, 5, 12});
+  of("increase", ElementType::i32, {2, -1}).give(0, {0, 1}).expect_result(1, {-1, 0});
+  of("increase", ElementType::i32, {40001, 3}).integers(0, 1, -1000, 1000).expect_agreement();
+}
+
 TEST(Im2col, ByHand) {
   for (const ElementType type : kFloats) {
     Trial plain = of("im2col", type, {1, 2, 3, image_patch(1, 2, 1, 0)}).give(0, {1, 2, 3, 4, 5, 6});

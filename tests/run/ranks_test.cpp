@@ -173,6 +173,7 @@ TEST(RankReports, FindThePlantedStragglerAcrossClocks) {
     result.check = {{"status", "passed"},
                     {"reason", nullptr},
                     {"buffers", 2},
+                    {"outputs", 5},
                     {"worst_relative_error", rank * 0.1},
                     {"worst_share_of_tolerance", 0.5}};
     result.work_per_iteration = 10;
@@ -189,6 +190,7 @@ TEST(RankReports, FindThePlantedStragglerAcrossClocks) {
   });
   EXPECT_DOUBLE_EQ(whole.check["worst_relative_error"].get<double>(), 0.2);
   EXPECT_EQ(whole.check["buffers"], 6);
+  EXPECT_EQ(whole.check["outputs"], 15);
   const Json& skew = whole.ranks["skew"];
   EXPECT_EQ(skew["instances"], 40);
   EXPECT_DOUBLE_EQ(skew["p50_ns"].get<double>(), 90'000);
@@ -213,6 +215,7 @@ TEST(RankReports, AnOutputThatIsWrongAnywhereFailsTheRunAndNamesTheRank) {
     result.check = {{"status", rank == 2 ? "failed" : "passed"},
                     {"reason", rank == 2 ? Json("buffer 5 is wrong") : Json(nullptr)},
                     {"buffers", 2},
+                    {"outputs", 5},
                     {"worst_relative_error", nullptr},
                     {"worst_share_of_tolerance", nullptr}};
     TimedPass pass;
