@@ -117,15 +117,17 @@ BufferId StepBuilder::indices(std::uint64_t count) {
 }
 BufferId StepBuilder::sharded(ElementType type, std::uint64_t count, float scale) {
   const BufferId id = uniform(type, count, scale);
-  step_.buffers_[id].seed += static_cast<std::uint64_t>(ranks().rank) * 0x9e3779b97f4a7c15u;
+  step_.buffers_[id].seed += rank_seed();
   return id;
 }
 BufferId StepBuilder::integers(std::uint64_t count, std::int64_t limit) {
-  return add({.type = ElementType::i32,
-              .init = Init::uniform,
-              .scale = static_cast<float>(limit),
-              .offset = 0,
-              .count = count});
+  const BufferId id = add({.type = ElementType::i32,
+                           .init = Init::uniform,
+                           .scale = static_cast<float>(limit),
+                           .offset = 0,
+                           .count = count});
+  step_.buffers_[id].seed += rank_seed();
+  return id;
 }
 BufferId StepBuilder::ramp(ElementType type, std::uint64_t count, float scale, float offset) {
   return add({.type = type, .init = Init::ramp, .scale = scale, .offset = offset, .count = count});

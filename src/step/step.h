@@ -95,7 +95,7 @@ class StepBuilder {
   BufferId constant(ElementType type, std::uint64_t count, float value);
   BufferId output(ElementType type, std::uint64_t count);  // poisoned: some command must write it
   BufferId indices(std::uint64_t count);
-  BufferId integers(std::uint64_t count, std::int64_t limit);  // i32: 0..limit-1 at random
+  BufferId integers(std::uint64_t count, std::int64_t limit);  // i32: 0..limit-1 at random, by rank too
   BufferId ramp(ElementType type, std::uint64_t count, float scale = 1, float offset = 0);
   BufferId host(ElementType type, std::uint64_t count, Init init, float scale = 1, float offset = 0);
 
@@ -129,6 +129,7 @@ class StepBuilder {
  private:
   friend Step only_role(const Step& step, std::uint8_t role);
   BufferId add(Buffer buffer);
+  std::uint64_t rank_seed() const { return static_cast<std::uint64_t>(ranks().rank) * 0x9e3779b97f4a7c15u; }
   const Access& access(const Operand& operand, bool reads, bool writes);
   Command& begin(CommandKind kind, Lane lane);
   CommandId add_kernel(CommandKind kind, std::string_view kernel, Lane lane, const KernelShape& shape,
