@@ -211,7 +211,12 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
   result.bytes_per_iteration = step.cost().bytes;
 
   std::optional<RankReports> reports;
-  if (control.has_ranks()) reports.emplace(*control.communicator, info);
+  if (control.has_ranks()) {
+    reports.emplace(*control.communicator, info);
+  } else {
+    result.unavailable["ranks"] =
+        "one process: what ranks would exchange is copied or summed between streams of one device";
+  }
 
   try {
     const TimedPass timed = [&] {
