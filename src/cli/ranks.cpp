@@ -28,6 +28,9 @@ namespace fs = std::filesystem;
 constexpr const char* kSrunAdvice =
     "Start them with the launcher of your MPI; under Slurm: srun --mpi=pmix (srun --mpi=list shows what there is).";
 
+// Exit statuses: what docs/cli.md promises, and what a shell has for a program that it cannot start.
+constexpr int kLastExitCode = 4, kNotExecuted = 127, kInterrupted = 130;
+
 // Lives until leave_ranks(); never destroyed otherwise, because MPI must not be finalised after a failure.
 Communicator* joined = nullptr;
 RankWatch* watch = nullptr;
@@ -159,9 +162,16 @@ int start_ranks(int count) {
     const int nothing = ::open("/dev/null", O_RDONLY);
     if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
     ::execvp(words[0], words.data());
-    ::_exit(127);
+    ::_exit(kNotExecuted);
   }
-  return wait_for(child);
+  const int code = wait_for(child);
+  // Ranks end with codes of ours, which mpirun hands on. Others are its own, and -q keeps it from saying why.
+  if (code <= kLastExitCode || code == kInterrupted) return code;
+  if (code == kNotExecuted) fail("mpirun could not be executed", "Try: mpirun --version.");
+  if (code > 128)
+    fail(fmt::format("mpirun says that a rank was ended by signal {}", code - 128),
+         code == 128 + SIGKILL ? "Was it killed, or is the machine out of memory (dmesg)?" : "");
+  fail(fmt::format("mpirun ended with status {}", code));
 }
 
 Communicator* join_ranks() {
@@ -192,13 +202,13 @@ void watch_ranks() {
   for (std::size_t rank = 0; rank < all.size(); ++rank)
     if (all[rank]["host"] == own["host"]) here.push_back({static_cast<int>(rank), all[rank]["pid"].get<pid_t>()});
   watch = new RankWatch(here, [own_rank = joined->ranks().rank](const RankProcess& dead, int lowest_alive) {
-    // One of those that are left speaks; the others give it time to.
+    // One of those that are left speaks. All stay a while: whoever notices late must not take the speaker for the first
+    // that died.
     if (own_rank == lowest_alive) {
       fmt::print(stderr, "weir: rank {} (pid {}) died; ending the run\n", dead.rank, dead.pid);
       std::fflush(stderr);
-    } else {
-      std::this_thread::sleep_for(std::chrono::milliseconds(300));
     }
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
     ::_exit(static_cast<int>(Fault::run));
   });
 }

@@ -18,18 +18,24 @@ struct RankProcess {
 
 class RankWatch {
  public:
-  // Looks twice a second. `on_death` is called once, by the watch's own thread, with the first dead rank found and the
-  // lowest rank that lives. Processes that cannot be seen from here (another pid namespace) are not watched.
+  // Wakes up when one dies (before Linux 5.3: looks twice a second). `on_death` is called once, by the watch's own
+  // thread, with the first dead rank found and the lowest rank that lives. Processes that cannot be seen from here
+  // (another pid namespace) are not watched.
   RankWatch(std::span<const RankProcess> processes,
             std::function<void(const RankProcess& dead, int lowest_alive)> on_death);
-  ~RankWatch() = default;  // stops and joins
+  ~RankWatch();  // stops and joins
+  RankWatch(const RankWatch&) = delete;
+  RankWatch& operator=(const RankWatch&) = delete;
 
  private:
   struct Watched {
     RankProcess process;
     unsigned long long started = 0;  // as /proc says: the same number for another process is another process
   };
+  void watch(const std::stop_token& stop);
+
   std::vector<Watched> watched_;
+  std::vector<int> wakers_;  // file descriptors
   std::function<void(const RankProcess&, int)> on_death_;
   std::jthread thread_;  // last: it uses the others
 };
