@@ -14,6 +14,7 @@ namespace weir {
 namespace {
 
 constexpr CommandId kNone = std::numeric_limits<CommandId>::max();
+constexpr std::size_t kMostCommands = 10'000'000;  // some GB of memory for the step alone
 
 // A byte range with one history: who wrote it last, who has read it since.
 struct Segment {
@@ -152,6 +153,9 @@ const Access& StepBuilder::access(const Operand& operand, bool reads, bool write
 }
 
 Command& StepBuilder::begin(CommandKind kind, Lane lane) {
+  if (step_.commands_.size() == kMostCommands)
+    reject(fmt::format("the step has more than {} commands", kMostCommands),
+           "Use smaller --param values: fewer layers, rounds, batches or pieces.");
   step_.commands_.push_back({.kind = kind,
                              .role = lane.role,
                              .priority = lane.priority,

@@ -1,5 +1,5 @@
-// Activation checkpointing: forward keeps every few blocks' input alone; backward's streams wait for others to
-// recompute the rest, one segment ahead.
+// Activation checkpointing: forward keeps every few blocks' input alone; backward's streams wait for others to recompute
+// the rest, one segment ahead.
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -25,9 +25,12 @@ class Checkpointed {
         rows_(params.integer("batch") * params.integer("sequence")),
         lanes_(divide_streams(stream_count, {1, 1})) {
     require_multiple("blocks", blocks_, "every", every_);
+    const std::int64_t batch = params.integer("batch"), sequence = params.integer("sequence");
     if (rows_ < kChunks)
-      reject(fmt::format("--param batch, sequence: {} tokens in all, and they are cut into {} chunks", rows_, kChunks),
-             fmt::format("Use a batch and a sequence whose product is {} or more.", kChunks));
+      reject(fmt::format("--param batch={}: with sequence={} that is {} rows; {} are needed", batch, sequence, rows_,
+                         kChunks),
+             fmt::format("Use batch={} or sequence={}, or more.", (kChunks + sequence - 1) / sequence,
+                         (kChunks + batch - 1) / batch));
     for (std::int64_t b = 0; b < blocks_; ++b)
       weights_.push_back({layers_.weights(hidden_, inner()), layers_.weights(inner(), hidden_)});
   }

@@ -12,6 +12,7 @@ class Decoder {
  public:
   struct Size {
     std::int64_t layers = 1, hidden = 1, heads = 1;
+    const char *hidden_name = "hidden", *heads_name = "heads";  // of the workload's parameters
   };
   // Keys and values of `slots` sequences, [slots][positions][hidden] for each layer.
   struct Cache {

@@ -20,7 +20,7 @@ class Accumulated {
         micro_batches_(params.integer("micro_batches")),
         batch_(params.integer("batch")),
         lanes_(divide_streams(stream_count, {1, 1})) {
-    require_multiple("batch", batch_, "gradient shards", kShards, false);
+    require_multiple_of("batch", batch_, "gradient shards", kShards);
     const std::int64_t widths[] = {params.integer("inputs"), params.integer("hidden"), params.integer("hidden"),
                                    params.integer("outputs")};
     for (int l = 0; l < 3; ++l) {

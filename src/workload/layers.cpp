@@ -16,6 +16,11 @@ namespace {
 
 constexpr float kEpsilon = 1e-5f;  // of layer normalisation
 
+std::string nearest_multiples(std::int64_t value, std::int64_t by) {
+  const std::int64_t below = value / by * by;
+  return below == 0 ? fmt::format("{}", by) : fmt::format("{} or {}", below, below + by);
+}
+
 }  // namespace
 
 std::vector<Lanes> divide_streams(int stream_count, std::initializer_list<int> shares) {
@@ -37,15 +42,16 @@ Part part_of(std::int64_t total, std::int64_t parts, std::int64_t index) {
   return {begin, total * (index + 1) / parts - begin};
 }
 
-void require_multiple(const char* what, std::int64_t value, const char* by_what, std::int64_t by, bool is_parameter) {
+void require_multiple(const char* what, std::int64_t value, const char* by_what, std::int64_t by) {
   if (value % by == 0) return;
-  const std::int64_t below = value / by * by;
-  const std::string nearest = below == 0 ? fmt::format("{}", by) : fmt::format("{} or {}", below, below + by);
-  if (is_parameter)
-    reject(fmt::format("--param {}={}: {}={} does not divide it", what, value, by_what, by),
-           fmt::format("Use {}={}, or another {}.", what, nearest, by_what));
-  reject(fmt::format("--param {}={}: it is cut into {} {}", what, value, by, by_what),
-         fmt::format("Use {}={}.", what, nearest));
+  reject(fmt::format("--param {}={}: {} = {} does not divide it", what, value, by_what, by),
+         fmt::format("Use {}={}, or another {}.", what, nearest_multiples(value, by), by_what));
+}
+
+void require_multiple_of(const char* what, std::int64_t value, const char* reason, std::int64_t by) {
+  if (value % by == 0) return;
+  reject(fmt::format("--param {}={}: it is cut into {} {}", what, value, by, reason),
+         fmt::format("Use {}={}.", what, nearest_multiples(value, by)));
 }
 
 Operand Layers::weights(std::int64_t rows, std::int64_t columns) {

@@ -30,9 +30,10 @@ struct Part {
 };
 Part part_of(std::int64_t total, std::int64_t parts, std::int64_t index);
 
-// Rejects `value` of parameter `what` where `by`, another parameter or a fixed number of things, does not divide it.
-void require_multiple(const char* what, std::int64_t value, const char* by_what, std::int64_t by,
-                      bool is_parameter = true);
+// Rejects `value` where `by` does not divide it; `what` and `by_what` name the parameters: "hidden", "heads".
+void require_multiple(const char* what, std::int64_t value, const char* by_what, std::int64_t by);
+// The same where what divides it is fixed: "gradient shards".
+void require_multiple_of(const char* what, std::int64_t value, const char* reason, std::int64_t by);
 
 // A matrix product's sizes and options: C[m,n] = alpha op(A) op(B) + beta C, `batch` of them one after the other.
 struct Product {

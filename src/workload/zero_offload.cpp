@@ -25,7 +25,7 @@ class Offloaded {
         rows_(params.integer("rows")),
         pieces_(params.integer("pieces")),
         lanes_(divide_streams(stream_count, {1, 2, 1, 2})) {
-    require_multiple("rows", rows_, "gradient shards", kShards, false);
+    require_multiple_of("rows", rows_, "gradient shards", kShards);
     shares_ = shares_of(lanes_[kCompute], kShards, shard_rows());
     for (Operand& slot : slots_) slot = layers_.output(size());
     for (std::int64_t l = 0; l < count_; ++l) stack_.push_back(layer());
