@@ -421,6 +421,25 @@ Verification verify(const KernelCall& call) {
   return worst;
 }
 
+// Of the product of matrices like these whose signs have nothing to do with each other.
+double scale(const KernelCall& call) {
+  const auto [m, n, k, flags] = call.shape.dims;
+  const std::int64_t counts[] = {m * k * gemm_batch(call.shape), k * n * gemm_batch(call.shape)};
+  double mean_square = static_cast<double>(k) * call.shape.scalars[0] * call.shape.scalars[0];
+  with_float_type(call.shape.type, [&]<class T>(T*) {
+    for (const int which : {0, 1}) {
+      const T* const matrix = operand<const T>(call, which);
+      double squares = 0;
+      for (std::int64_t i = 0; i < counts[which]; ++i) {
+        const double value = to_float(matrix[i]);
+        squares += value * value;
+      }
+      mean_square *= squares / static_cast<double>(counts[which]);
+    }
+  });
+  return std::sqrt(mean_square);
+}
+
 }  // namespace
 
 Kernel gemm() {
@@ -445,6 +464,7 @@ Kernel gemm() {
       .run_block = run_block,
       .reference = reference,
       .tolerance = tolerance,
+      .scale = scale,
       .verify = verify};
 }
 

@@ -1,4 +1,6 @@
 // Gradient of softmax: from probabilities p and the gradient dp of the loss by them to that by the scores.
+#include <cmath>
+
 #include "kernel/body.h"
 
 namespace weir::catalogue {
@@ -34,6 +36,19 @@ void reference(const KernelCall& call) {
   });
 }
 
+// Where one column has all of the weight dp and its mean cancel to nothing: what is left is the rounding of dp.
+double scale(const KernelCall& call) {
+  const std::int64_t count = call.shape.dims[0] * call.shape.dims[1];
+  double squares = 0;
+  with_float_type(call.shape.type, [&]<class T>(T*) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double term = to_float(operand<const T>(call, 0)[i]) * to_float(operand<const T>(call, 1)[i]);
+      squares += term * term;
+    }
+  });
+  return std::sqrt(squares / static_cast<double>(count));
+}
+
 }  // namespace
 
 Kernel softmax_backward() {
@@ -60,6 +75,7 @@ Kernel softmax_backward() {
               [](const KernelShape& shape) {
                 return storage_tolerance(shape.type, (5 + 2) * 8 + static_cast<double>(shape.dims[1]));
               },
+          .scale = scale,
           .geometry = [](const KernelShape& shape) { return row_geometry(shape.dims[0], shape.dims[1]); }};
 }
 

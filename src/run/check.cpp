@@ -142,7 +142,9 @@ struct Difference {
   double got = 0, expected = 0;
 };
 
-Difference compare_elements(ElementType type, std::span<const std::byte> got, std::span<const std::byte> expected) {
+// Errors are relative to `natural` at least: the size of what was added up, where it may have cancelled.
+Difference compare_elements(ElementType type, std::span<const std::byte> got, std::span<const std::byte> expected,
+                            double natural = 0) {
   Difference worst;
   const std::uint64_t count = got.size() / size_of(type);
   if (type == ElementType::i32) {
@@ -171,7 +173,7 @@ Difference compare_elements(ElementType type, std::span<const std::byte> got, st
       const double y = to_float(b[i]);
       // Parts that nobody writes keep their poison on both sides.
       if (std::isnan(y) ? std::isnan(x) : x == y) continue;
-      double error = std::fabs(x - y) / std::max({std::fabs(y), scale, smallest});
+      double error = std::fabs(x - y) / std::max({std::fabs(y), scale, natural, smallest});
       if (std::isnan(error)) error = HUGE_VAL;
       if (error > worst.error) worst = {error, i, x, y};
     }
@@ -393,16 +395,21 @@ class Checker {
           initial_part(step_.buffers()[accesses[i].buffer], accesses[i].offset_bytes, accesses[i].size_bytes);
       places[i].at = places[i].computed.data();
     }
+    double natural = 0;
     if (command.kind == CommandKind::copy) {
       std::memmove(places[1].at, places[0].at, accesses[0].size_bytes);
     } else if (command.kind == CommandKind::collective) {
       const Bytes& result = collective_results_.at(judgement.id);
       std::memcpy(places[1].at, result.data(), result.size());
     } else {
-      kernel(command.kernel).reference(call_of(command, places));
+      const Kernel& body = kernel(command.kernel);
+      const KernelCall call = call_of(command, places);
+      if (body.scale != nullptr) natural = body.scale(call);
+      if (!std::isfinite(natural)) natural = 0;
+      body.reference(call);
     }
     for (std::size_t i = 0; i < accesses.size(); ++i)
-      if (is_compared(i)) compare(judgement.id, i, *places[i].held, places[i].computed);
+      if (is_compared(i)) compare(judgement.id, i, *places[i].held, places[i].computed, natural);
   }
 
   static KernelCall call_of(const Command& command, const std::vector<Place>& places) {
@@ -423,10 +430,10 @@ class Checker {
     return true;
   }
 
-  void compare(CommandId id, std::size_t operand, const Bytes& device, const Bytes& computed) {
+  void compare(CommandId id, std::size_t operand, const Bytes& device, const Bytes& computed, double natural = 0) {
     const Access& access = step_.accesses(id)[operand];
     const std::span got(device.data() + access.offset_bytes, access.size_bytes);
-    Difference difference = compare_elements(step_.buffers()[access.buffer].type, got, computed);
+    Difference difference = compare_elements(step_.buffers()[access.buffer].type, got, computed, natural);
     difference.element += access.offset_bytes / size_of(step_.buffers()[access.buffer].type);
     note(id, access.buffer, difference, tolerance_[id]);
   }
