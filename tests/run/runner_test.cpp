@@ -194,6 +194,22 @@ TEST(Runner, WrongOutputFailsTheRunAndNamesTheBuffer) {
   }
 }
 
+TEST(Check, AllowsWhatRoundingLeavesWhereTermsCancelOrVanish) {
+  const auto check = [](const char* workload, std::vector<std::pair<std::string, std::string>> params) {
+    RunRequest request = tiny(workload, 6);
+    request.params = std::move(params);
+    request.iterations = 1;
+    request.traces = false;
+    const auto device = open_device("cpu", {});
+    return run_workload(*device, request, {}, {}).check.dump();
+  };
+  // Attention of two positions: softmax has all of its weight in one of them. Gradients through 256 layers: subnormal.
+  const std::string cancelled = check("fsdp_tp", {{"sequence", "2"}, {"blocks", "6"}});
+  EXPECT_NE(cancelled.find("passed"), std::string::npos) << cancelled;
+  const std::string vanished = check("zero_offload", {{"layers", "256"}});
+  EXPECT_NE(vanished.find("passed"), std::string::npos) << vanished;
+}
+
 TEST(Check, ResetsStepsThatReadTheirOwnResults) {
   StepBuilder builder(3);
   const BufferId x = builder.uniform(ElementType::f32, 64);
