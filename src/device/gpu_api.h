@@ -171,8 +171,8 @@ struct GpuApi {
   int (*graph_exec_destroy)(GpuGraphExec exec) = nullptr;
   int (*graph_destroy)(GpuGraph graph) = nullptr;
 
-  // What a library launches, read back from a capture of it and repeated; optional, both or neither. Anything but a chain
-  // of kernels is refused.
+  // What a library launches, read back from a capture of it and repeated; optional, both or neither. Anything but a
+  // chain of kernels is refused.
   int (*graph_kernels)(GpuGraph graph, std::vector<GpuRecordedKernel>* kernels) = nullptr;
   int (*launch_recorded)(const GpuRecordedKernel& kernel, GpuStream stream) = nullptr;
 

@@ -55,7 +55,8 @@ struct Kernel {
   void (*reference)(const KernelCall&);
   // Relative error that a correct implementation may show against `reference`.
   double (*tolerance)(const KernelShape&);
-  // The size that results have where terms do not cancel: errors are relative to it, at least. Null: that of the results.
+  // The size that results have where terms do not cancel: errors are relative to it, at least. Null: that of the
+  // results.
   double (*scale)(const KernelCall&) = nullptr;
   // GPU launch geometry; null where a vendor library does the work (gemm).
   Geometry (*geometry)(const KernelShape&) = nullptr;

@@ -35,7 +35,7 @@ struct RunRequest {
   SyncMode sync = SyncMode::per_iteration;
   std::string submit = "inline";
   std::string placement = "natural";
-  std::string scale;  // empty: full on a GPU, small elsewhere
+  std::string scale;      // empty: full on a GPU, small elsewhere
   std::string precision;  // empty: the workload's
   std::vector<std::pair<std::string, std::string>> params;
   std::uint64_t seed = 1;

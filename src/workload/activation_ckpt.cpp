@@ -1,5 +1,5 @@
-// Activation checkpointing: forward keeps every few blocks' input alone; backward's streams wait for others to recompute
-// the rest, one segment ahead.
+// Activation checkpointing: forward keeps every few blocks' input alone; backward's streams wait for others to
+// recompute the rest, one segment ahead.
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -78,14 +78,15 @@ class Checkpointed {
     chunk.scratch_normal = layers_.output(rows * h);
     chunk.scratch_up = layers_.output(rows * inner());
     chunk.scratch_active = layers_.output(rows * inner());
-    const Operand down = layers_.output(rows * h);
+    const Operand down = layers_.output(rows * h), scratch_x = layers_.output(rows * h);
     for (std::int64_t b = 0; b < blocks_; ++b) {
       if (b % every_ == 0) chunk.checkpoints.push_back(x);
       layers_.layer_norm(lane, x, rows, h, chunk.scratch_normal);
       layers_.gemm(lane, chunk.scratch_normal, weights_[at(b)].up, {rows, inner(), h}, chunk.scratch_up);
       layers_.gelu(lane, chunk.scratch_up, rows * inner(), chunk.scratch_active);
       layers_.gemm(lane, chunk.scratch_active, weights_[at(b)].down, {rows, h, inner()}, down);
-      x = layers_.add(lane, x, down, rows * h);
+      const bool is_kept = (b + 1) % every_ == 0;
+      x = layers_.add(lane, x, down, rows * h, 1, 1, is_kept ? layers_.output(rows * h) : scratch_x);
     }
     const Operand target{step_.sharded(layers_.type(), elements(rows * h))};
     chunk.gradient = layers_.add(lane, x, target, rows * h, 1, -1);
@@ -143,7 +144,8 @@ class Checkpointed {
       const Lane lane = lanes_[kCompute][i];
       const Part piece = part_of(2 * matrix(), kChunks, i);
       const Operand from{parts_[at(b)].buffer, elements(piece.begin)};
-      const Operand sum = layers_.sum(lane, from, kChunks, piece.count, 2 * matrix(), 1 / static_cast<float>(rows_));
+      const float mean = 1 / static_cast<float>(rows_ * step_.ranks().count);
+      const Operand sum = layers_.sum(lane, from, kChunks, piece.count, 2 * matrix(), mean);
       if (step_.ranks().count > 1) step_.collective(CollectiveOp::all_reduce, lane, sum, layers_.output(piece.count));
     }
   }

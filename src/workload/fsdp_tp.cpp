@@ -248,7 +248,7 @@ class Trainer {
         const auto begin = static_cast<std::uint64_t>(f * piece), count = static_cast<std::uint64_t>(piece);
         const Operand all{parts_of_[i], begin}, sum{reduced_[i], begin, count};
         const Operand shard{result_[i], static_cast<std::uint64_t>(f * own), static_cast<std::uint64_t>(own)};
-        const float mean = 1 / static_cast<float>(batch_);
+        const float mean = 1 / static_cast<float>(batch_ * ranks_);
         layers_.sum(lane, all, batch_, piece, flat_, mean, sum);
         step_.collective(CollectiveOp::reduce_scatter, lane, sum, shard);
       }

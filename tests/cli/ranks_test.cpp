@@ -130,6 +130,23 @@ TEST(Ranks, WriteOneValidResult) {
   EXPECT_EQ(weir({"compare", "--baseline", folder / "none.json", "--test", folder / "alone.json"}).code, 2);
 }
 
+// Every workload with collectives: what is gathered into slots that are used again (fsdp_tp) is checked, too.
+TEST(Ranks, CollectivesAreChecked) {
+  NEEDS_MPI();
+  const Folder folder;
+  for (const char* workload : {"fsdp_tp", "moe", "activation_ckpt", "grad_accum", "disaggregated_serving"}) {
+    const std::string file = folder / (std::string(workload) + ".json");
+    const Outcome outcome = weir({"run", workload, "--ranks", "3", "--device", "cpu", "--scale", "tiny", "--streams",
+                                  "6", "--iterations", "2", "--warmup", "1", "-o", file});
+    ASSERT_EQ(outcome.code, 0) << workload << outcome.err;
+    const Json result = read_json(file);
+    EXPECT_EQ(result["check"]["status"], "passed") << workload;
+    EXPECT_TRUE(result["ranks"]["skew"].is_object()) << workload;
+    std::istringstream lines(outcome.out.substr(0, outcome.out.find("Written")));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  }
+}
+
 TEST(Ranks, SweepAndResumeTogether) {
   NEEDS_MPI();
   const Folder folder;
@@ -187,16 +204,17 @@ TEST(Ranks, OneThatDiesEndsTheRunAndIsNamed) {
   NEEDS_MPI();
   const Folder folder;
   const pid_t launcher = start_program({WEIR_BINARY, "run", "large_gemm_only", "--device", "cpu", "--scale", "tiny",
-                                        "--iterations", "10000000", "--ranks", "2"},
+                                        "--iterations", "10000000", "--ranks", "3"},
                                        folder.path(), folder / "out", folder / "err");
-  const std::vector<pid_t> ranks = await_ranks(launcher, 2);
-  ASSERT_EQ(ranks.size(), 2u) << content(folder / "err");
+  const std::vector<pid_t> ranks = await_ranks(launcher, 3);
+  ASSERT_EQ(ranks.size(), 3u) << content(folder / "err");
   const pid_t victim = ranks[1];
   std::this_thread::sleep_for(std::chrono::seconds(1));  // into the iterations
   ::kill(victim, SIGKILL);
-  EXPECT_NE(wait_for(launcher), 0);
+  EXPECT_EQ(wait_for(launcher), 1);
   const std::string said = content(folder / "err");
   EXPECT_TRUE(has(said, "rank 1 (pid " + std::to_string(victim) + ") died")) << said;
+  EXPECT_EQ(said.find(") died"), said.rfind(") died")) << "those that mpirun ends are not to blame: " << said;
 }
 
 TEST(Ranks, CtrlCSavesWhatThereIs) {
