@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <exception>
+#include <new>
 #include <system_error>
 
 #include "base/error.h"
+#include "kernel/body.h"
 #include "rank/communicator.h"
 
 namespace weir::cpu {
@@ -105,6 +107,12 @@ void Engine::stop() noexcept {
 }
 
 void Engine::work(Crew& crew) noexcept {
+  // Row kernels grow their scratch on first use, which may be in a sample: rows of 64 K elements are ready before.
+  constexpr std::int64_t kReadyScratch = 1 << 16;
+  try {
+    scratch(kReadyScratch);
+  } catch (const std::bad_alloc&) {  // then it grows later, and who needs it reports that it could not
+  }
   unsigned idle_rounds = 0;
   for (;;) {
     // New packets first, before every block: something more urgent may have come.
