@@ -99,7 +99,7 @@ void print_brief(std::span<const Workload* const> chosen) {
     name_width = std::max(name_width, workload->name.size());
     unit_width = std::max(unit_width, workload->unit.size());
   }
-  fmt::print("{:<{}}  class  streams  {:<{}}\n", "workload", name_width + 2, "unit", unit_width);
+  fmt::print("{:<{}}  class  streams  unit\n", "workload", name_width + 2);
   for (const std::string& category : categories) {
     fmt::print("\n{}\n", category);
     for (const Workload* workload : chosen) {

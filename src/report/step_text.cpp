@@ -49,13 +49,15 @@ std::string command_size(const Step& step, CommandId id) {
                        size);
   }
   const std::string_view type = name_of(command.shape.type);
+  constexpr std::int64_t kLeastPacked = 1 << 24;
   const auto& dims = command.shape.dims;
   const std::string name = command_name(command);
   if (name == "chain") return fmt::format("{}: {}", dims[0], chain_text(dims[1]));
   const std::size_t shown = name == "gemm" ? 3 : dims.size();
   std::string text;
   for (std::size_t i = 0; i < shown; ++i)
-    if (dims[i] > 0) text += fmt::format("{}{}", text.empty() ? "" : " x ", dims[i]);
+    // Options that some kernels pack into a dim would only puzzle.
+    if (dims[i] > 0 && dims[i] < kLeastPacked) text += fmt::format("{}{}", text.empty() ? "" : " x ", dims[i]);
   return text.empty() ? std::string(type) : fmt::format("{}, {}", text, type);
 }
 
