@@ -25,7 +25,8 @@ class Server {
   Server(const Params& params, int stream_count)
       : step_(params.seed, params.ranks),
         layers_(step_, params.precision),
-        decoder_(layers_, {params.integer("layers"), params.integer("hidden"), params.integer("heads")}),
+        decoder_(layers_, {params.integer("layers"), params.integer("hidden"), params.integer("heads"),
+                           params.integer("vocabulary")}),
         vocabulary_(params.integer("vocabulary")),
         prompt_(params.integer("prompt")),
         positions_(params.integer("positions")),
@@ -36,8 +37,6 @@ class Server {
     if (prompt_ + steps_ >= positions_)
       reject(fmt::format("--param positions={}: a prompt of {} and {} tokens do not fit", positions_, prompt_, steps_),
              fmt::format("Use positions={} or more.", prompt_ + steps_ + 1));
-    embedding_ = layers_.weights(decoder_.hidden(), vocabulary_).buffer;
-    head_ = layers_.weights(decoder_.hidden(), vocabulary_);
   }
 
   Step build(int stream_count) {
@@ -70,29 +69,23 @@ class Server {
     Operand length, token;
   };
 
-  Operand next_token(Lane lane, Operand hidden, std::int64_t rows) {
-    const std::int64_t h = decoder_.hidden();
-    const Operand normal = layers_.layer_norm(lane, hidden, rows, h);
-    return layers_.arg_max(lane, layers_.gemm(lane, normal, head_, {rows, vocabulary_, h}), rows, vocabulary_);
-  }
-
   void prefill(std::int64_t p) {
     const Lane lane = lanes_[kPrefill][p];
     const std::int64_t h = decoder_.hidden();
     Prompt prompt{decoder_.cache(1, prompt_), {step_.constant(ElementType::i32, 1, static_cast<float>(prompt_))}, {}};
     const Operand tokens{step_.integers(static_cast<std::uint64_t>(prompt_), vocabulary_)};
-    const Operand x = layers_.gather(lane, {embedding_}, vocabulary_, tokens, prompt_, h);
+    const Operand x = decoder_.embed(lane, tokens, prompt_);
     const Operand hidden = decoder_.forward(lane, x, {1, prompt_, prompt.length}, prompt.cache);
     const Operand last{hidden.buffer, static_cast<std::uint64_t>((prompt_ - 1) * h), static_cast<std::uint64_t>(h)};
-    prompt.token = next_token(lane, last, 1);
+    prompt.token = decoder_.next_token(lane, last, 1);
     prompts_.push_back(std::move(prompt));
   }
 
   void decode(Group& group, std::int64_t g, std::int64_t s) {
     const Lane lane = lanes_[kDecode][g];
-    const Operand x = layers_.gather(lane, {embedding_}, vocabulary_, group.tokens, group.slots, decoder_.hidden());
+    const Operand x = decoder_.embed(lane, group.tokens, group.slots);
     const Operand hidden = decoder_.forward(lane, x, {group.slots, 1, group.lengths}, group.cache);
-    group.tokens = next_token(lane, hidden, group.slots);
+    group.tokens = decoder_.next_token(lane, hidden, group.slots);
     const Operand lengths = layers_.integers_output(group.slots), remaining = layers_.integers_output(group.slots);
     const std::int64_t first = s * sequences_ + part_of(sequences_, lanes_[kDecode].count, g).begin;
     const CommandId advance =
@@ -140,8 +133,7 @@ class Server {
   std::int64_t vocabulary_, prompt_, positions_, steps_;
   std::vector<Lanes> lanes_;
   std::int64_t sequences_;
-  BufferId embedding_ = 0, produced_ = 0;
-  Operand head_;
+  BufferId produced_ = 0;
   std::vector<Group> groups_;
   std::vector<Prompt> prompts_;
 };

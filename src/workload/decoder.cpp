@@ -17,6 +17,19 @@ Decoder::Decoder(Layers& layers, const Size& size) : layers_(layers), size_(size
   for (std::int64_t i = 0; i < size.layers; ++i)
     blocks_.push_back({layers.weights(h, h), layers.weights(h, h), layers.weights(h, h), layers.weights(h, h),
                        layers.weights(h, 4 * h), layers.weights(4 * h, h)});
+  if (size.vocabulary == 0) return;
+  embedding_ = layers.weights(h, size.vocabulary);
+  head_ = layers.weights(h, size.vocabulary);
+}
+
+Operand Decoder::embed(Lane lane, Operand tokens, std::int64_t count) {
+  return layers_.gather(lane, embedding_, size_.vocabulary, tokens, count, size_.hidden);
+}
+
+Operand Decoder::next_token(Lane lane, Operand hidden, std::int64_t rows) {
+  const std::int64_t h = size_.hidden, v = size_.vocabulary;
+  const Operand scores = layers_.gemm(lane, layers_.layer_norm(lane, hidden, rows, h), head_, {rows, v, h});
+  return layers_.arg_max(lane, scores, rows, v);
 }
 
 Decoder::Cache Decoder::cache(std::int64_t slots, std::int64_t positions) {

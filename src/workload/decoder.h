@@ -12,6 +12,7 @@ class Decoder {
  public:
   struct Size {
     std::int64_t layers = 1, hidden = 1, heads = 1;
+    std::int64_t vocabulary = 0;                                // 0: tokens are somebody else's business
     const char *hidden_name = "hidden", *heads_name = "heads";  // of the workload's parameters
   };
   // Keys and values of `slots` sequences, [slots][positions][hidden] for each layer.
@@ -34,6 +35,10 @@ class Decoder {
   // [sequences * queries][hidden].
   Operand forward(Lane lane, Operand x, const Batch& batch, const Cache& cache);
 
+  // Tokens in and out: their rows of the embedding, and the token with the best score after each row of `hidden`.
+  Operand embed(Lane lane, Operand tokens, std::int64_t count);
+  Operand next_token(Lane lane, Operand hidden, std::int64_t rows);
+
   std::int64_t hidden() const { return size_.hidden; }
 
  private:
@@ -43,6 +48,7 @@ class Decoder {
   Layers& layers_;
   Size size_;
   std::vector<Block> blocks_;
+  Operand embedding_, head_;
 };
 
 }  // namespace weir

@@ -13,16 +13,14 @@ class Serving {
   Serving(const Params& params, int stream_count)
       : step_(params.seed, params.ranks),
         layers_(step_, params.precision),
-        decoder_(layers_, {params.integer("layers"), params.integer("hidden"), params.integer("heads")}),
+        decoder_(layers_, {params.integer("layers"), params.integer("hidden"), params.integer("heads"),
+                           params.integer("vocabulary")}),
         vocabulary_(params.integer("vocabulary")),
         prompt_(params.integer("prompt")),
         tokens_(params.integer("tokens")),
         prefill_{0, stream_count / 2, kPrefill, 0},
         decode_{stream_count / 2, stream_count - stream_count / 2, kDecode, 1},
-        requests_(params.integer("requests") * decode_.count) {
-    embedding_ = layers_.weights(decoder_.hidden(), vocabulary_).buffer;
-    head_ = layers_.weights(decoder_.hidden(), vocabulary_);
-  }
+        requests_(params.integer("requests") * decode_.count) {}
 
   Step build(int stream_count) {
     for (std::int64_t r = 0; r < requests_; ++r) prefill(r);
@@ -38,12 +36,9 @@ class Serving {
     Operand token;
   };
 
-  // The token with the best score after `hidden`, which request r has now.
+  // The token after `hidden`, which request r has now.
   Operand hand_out(Lane lane, Operand hidden, std::int64_t r) {
-    const std::int64_t h = decoder_.hidden();
-    const Operand normal = layers_.layer_norm(lane, hidden, 1, h);
-    const Operand scores = layers_.gemm(lane, normal, head_, {1, vocabulary_, h});
-    const Operand token = layers_.arg_max(lane, scores, 1, vocabulary_);
+    const Operand token = decoder_.next_token(lane, hidden, 1);
     step_.token(step_.command_count() - 1, static_cast<std::uint32_t>(r));
     return token;
   }
@@ -55,55 +50,38 @@ class Serving {
     Request request{decoder_.cache(1, prompt_ + tokens_), layers_.integers_output(1)};
     const Operand length{step_.constant(ElementType::i32, 1, static_cast<float>(prompt_))};
     const Operand words{step_.integers(static_cast<std::uint64_t>(prompt_), vocabulary_)};
-    const Operand x = layers_.gather(lane, {embedding_}, vocabulary_, words, prompt_, h);
+    const Operand x = decoder_.embed(lane, words, prompt_);
     const Operand hidden = decoder_.forward(lane, x, {1, prompt_, length}, own);
     const Operand last{hidden.buffer, static_cast<std::uint64_t>((prompt_ - 1) * h), static_cast<std::uint64_t>(h)};
     const Operand first = hand_out(lane, last, r);
 
     // Hand-off: with several ranks the next one decodes what this one has prefilled.
     const Lane hand_off{lane.stream, kHandOff, 0};
-    const auto count = static_cast<std::uint64_t>(prompt_ * h);
+    const auto block = [&](Operand cache) { return Operand{cache.buffer, 0, static_cast<std::uint64_t>(prompt_ * h)}; };
     for (std::size_t l = 0; l < own.keys.size(); ++l) {
-      step_.collective(CollectiveOp::shift, hand_off, own.keys[l], arrival(request.cache.keys[l], count));
-      step_.collective(CollectiveOp::shift, hand_off, own.values[l], arrival(request.cache.values[l], count));
+      step_.collective(CollectiveOp::shift, hand_off, own.keys[l], block(request.cache.keys[l]));
+      step_.collective(CollectiveOp::shift, hand_off, own.values[l], block(request.cache.values[l]));
     }
     step_.collective(CollectiveOp::shift, hand_off, first, request.token);
-    for (const Arrived& block : arrived_) step_.copy(decode_[r], block.from, block.to);
-    arrived_.clear();
-    requests.push_back(std::move(request));
-  }
-
-  // A collective's output must not be overwritten later, and a cache is: between ranks it arrives in a block of its
-  // own.
-  Operand arrival(Operand cache, std::uint64_t count) {
-    if (step_.ranks().count == 1) return {cache.buffer, 0, count};
-    arrived_.push_back({{step_.output(layers_.type(), count)}, {cache.buffer, 0, count}});
-    return arrived_.back().from;
+    requests_made_.push_back(std::move(request));
   }
 
   void decode(std::int64_t r, std::int64_t t) {
-    Request& request = requests[static_cast<std::size_t>(r)];
+    Request& request = requests_made_[static_cast<std::size_t>(r)];
     const Lane lane = decode_[r];
-    const std::int64_t h = decoder_.hidden();
     const Operand length{step_.constant(ElementType::i32, 1, static_cast<float>(prompt_ + t))};
-    const Operand x = layers_.gather(lane, {embedding_}, vocabulary_, request.token, 1, h);
+    const Operand x = decoder_.embed(lane, request.token, 1);
     const Operand hidden = decoder_.forward(lane, x, {1, 1, length}, request.cache);
     request.token = hand_out(lane, hidden, r);
   }
 
-  struct Arrived {
-    Operand from, to;
-  };
   StepBuilder step_;
   Layers layers_;
   Decoder decoder_;
   std::int64_t vocabulary_, prompt_, tokens_;
   Lanes prefill_, decode_;
   std::int64_t requests_;
-  BufferId embedding_ = 0;
-  Operand head_;
-  std::vector<Request> requests;
-  std::vector<Arrived> arrived_;
+  std::vector<Request> requests_made_;
 };
 
 }  // namespace

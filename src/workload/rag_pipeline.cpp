@@ -24,9 +24,8 @@ class Pipeline {
         documents_(params.integer("documents")),
         best_(params.integer("best")),
         tokens_(params.integer("tokens")),
-        vocabulary_(params.integer("vocabulary")),
         lanes_(divide_streams(stream_count, {1, 1, 1, 1})),
-        decoder_(layers_, {params.integer("layers"), width_, params.integer("heads")}) {
+        decoder_(layers_, {params.integer("layers"), width_, params.integer("heads"), params.integer("vocabulary")}) {
     if (best_ > documents_)
       reject(fmt::format("--param best={}: there are {} documents", best_, documents_), "Use as many or fewer.");
     const auto count = static_cast<std::uint64_t>(documents_ * width_);
@@ -34,8 +33,6 @@ class Pipeline {
     project_ = layers_.weights(features_, width_);
     inner_ = layers_.weights(2 * width_, 4 * width_);
     score_ = layers_.weights(4 * width_, 1);
-    embedding_ = layers_.weights(width_, vocabulary_);
-    head_ = layers_.weights(width_, vocabulary_);
   }
 
   Step build(int stream_count) {
@@ -104,19 +101,17 @@ class Pipeline {
     const Lane lane = lanes_[kGenerate][q];
     const Operand length{step_.constant(ElementType::i32, 1, static_cast<float>(t + 1))};
     const Operand hidden = decoder_.forward(lane, query.input, {1, 1, length}, query.cache);
-    const Operand normal = layers_.layer_norm(lane, hidden, 1, width_);
-    const Operand scores = layers_.gemm(lane, normal, head_, {1, vocabulary_, width_});
-    const Operand token = layers_.arg_max(lane, scores, 1, vocabulary_);
+    const Operand token = decoder_.next_token(lane, hidden, 1);
     step_.token(step_.command_count() - 1, static_cast<std::uint32_t>(q));
-    query.input = layers_.gather(lane, embedding_, vocabulary_, token, 1, width_);
+    query.input = decoder_.embed(lane, token, 1);
   }
 
   StepBuilder step_;
   Layers layers_;
-  std::int64_t words_, features_, width_, documents_, best_, tokens_, vocabulary_;
+  std::int64_t words_, features_, width_, documents_, best_, tokens_;
   std::vector<Lanes> lanes_;
   Decoder decoder_;
-  Operand corpus_, project_, inner_, score_, embedding_, head_;
+  Operand corpus_, project_, inner_, score_;
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ class Speculation {
       : step_(params.seed, params.ranks),
         layers_(step_, params.precision),
         draft_(layers_, {params.integer("draft_layers"), params.integer("draft_hidden"), params.integer("draft_heads"),
-                         "draft_hidden", "draft_heads"}),
+                         0, "draft_hidden", "draft_heads"}),
         target_(layers_, {params.integer("layers"), params.integer("hidden"), params.integer("heads")}),
         vocabulary_(params.integer("vocabulary")),
         context_(params.integer("context")),
