@@ -26,7 +26,7 @@ std::string fact(const auto& known) {
 
 void print_device(const std::string& name) {
   try {
-    const auto device = open_named_device(name, "");
+    const auto device = open_device(name, device_options("", {}));
     const DeviceInfo info = device->info();
     fmt::print("  {:<9}{}\n", info.name, info.model);
     if (info.backend == "null") return;

@@ -1,13 +1,19 @@
 #include "cli/list.h"
 
 #include <array>
+#include <vector>
 
 namespace weir::cli {
 
 std::span<const CliCommand> commands() {
   static const std::array kCommands = {
-      list_workloads(), info(), run(), sweep(), run_priority(), compare(),
+      list_workloads(), info(), run(), sweep(), run_priority(), compare(), queues(),
   };
+  return kCommands;
+}
+
+std::span<const CliCommand> queues_commands() {
+  static const std::vector<CliCommand> kCommands = {};
   return kCommands;
 }
 

@@ -11,5 +11,9 @@ CliCommand run();
 CliCommand sweep();
 CliCommand run_priority();
 CliCommand compare();
+CliCommand queues();
+
+// Of `weir queues`.
+std::span<const CliCommand> queues_commands();
 
 }  // namespace weir::cli

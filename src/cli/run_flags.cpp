@@ -25,7 +25,8 @@ std::int64_t whole_number(const char* flag, const std::string& text, std::int64_
 }  // namespace
 
 void RunFlags::add_to(CLI::App& app) {
-  app.add_option("--device", device, "auto, cpu, null, cuda:0 (auto: the first GPU, else cpu)")->capture_default_str();
+  app.add_option("--device", device, "auto, cpu, null, cuda:0, sim:h200 (auto: the first GPU, else cpu)")
+      ->capture_default_str();
   app.add_option("--iterations", iterations, "measured iterations")->capture_default_str();
   app.add_option("--warmup", warmup, "iterations before measuring")->capture_default_str();
   app.add_option("--sync-mode", sync_mode, "per_iteration, end_only or none")->capture_default_str();
@@ -36,7 +37,10 @@ void RunFlags::add_to(CLI::App& app) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--seed", seed, "seed of all data")->capture_default_str();
-  app.add_option("--hw-queues", hardware_queues, "hardware queues of the cpu device (default 8)");
+  app.add_option("--hw-queues", hardware_queues, "hardware queues of the devices cpu (default 8) and sim");
+  app.add_option("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--ranks", ranks, "start this many processes under mpirun (default: as the launcher did, else one)");
   app.add_flag("--no-check", skips_check, "do not compare the output with the CPU reference");
   app.add_flag("--no-trace", skips_trace, "leave out the traced pass (concurrency, fairness, convoy, queue switch)");
@@ -76,11 +80,11 @@ void WorkloadFlags::choose(RunRequest& request) const {
 }
 
 std::unique_ptr<Device> RunFlags::open(Communicator* communicator) const {
-  return open_named_device(device, hardware_queues, communicator);
+  return open_device(device, device_options(hardware_queues, sim, communicator));
 }
 
-std::unique_ptr<Device> open_named_device(const std::string& name, const std::string& hardware_queues,
-                                          Communicator* communicator) {
+DeviceOptions device_options(const std::string& hardware_queues, const std::vector<std::string>& sim,
+                             Communicator* communicator) {
   DeviceOptions options;
   options.communicator = communicator;
   if (communicator != nullptr)
@@ -90,7 +94,8 @@ std::unique_ptr<Device> open_named_device(const std::string& name, const std::st
     options.hardware_queues = static_cast<int>(whole_number("--hw-queues", hardware_queues, 1, kMaxStreams));
   if (const auto connections = environment_variable("CUDA_DEVICE_MAX_CONNECTIONS"))
     options.cuda_connections = static_cast<int>(parse_integer(*connections).value_or(0));
-  return open_device(name, options);
+  for (const std::string& setting : sim) options.sim.push_back(parse_assignment("--sim", setting));
+  return options;
 }
 
 }  // namespace weir::cli

@@ -22,6 +22,7 @@ struct RunFlags {
   std::vector<std::string> params;
   std::string seed = "1";
   std::string hardware_queues;
+  std::vector<std::string> sim;
   std::string ranks;
   bool skips_check = false;
   bool skips_trace = false;
@@ -44,8 +45,8 @@ struct WorkloadFlags {
   void choose(RunRequest& request) const;
 };
 
-// "auto" and friends are fine; what the driver read at its start is told to the device.
-std::unique_ptr<Device> open_named_device(const std::string& name, const std::string& hardware_queues,
-                                          Communicator* communicator = nullptr);
+// What the flags and the environment say to a device; what the driver read at its start is among it.
+DeviceOptions device_options(const std::string& hardware_queues, const std::vector<std::string>& sim,
+                             Communicator* communicator = nullptr);
 
 }  // namespace weir::cli

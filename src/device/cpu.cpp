@@ -121,6 +121,14 @@ class CpuSession final : public Session {
     std::memcpy(bytes.data(), step_.bytes(buffer).data(), bytes.size());
   }
 
+  std::span<std::byte> host_memory(BufferId buffer) override { return step_.bytes(buffer); }
+
+  std::optional<Footprint> footprint(CommandId id) const override {
+    const PreparedCommand& command = step_.commands[id];
+    if (command.unit != Unit::workers) return std::nullopt;
+    return Footprint{command.blocks, 1};
+  }
+
   MemoryUse memory() const override {
     MemoryUse use;
     use.allocated_bytes = step_.step.size_bytes(Place::device) + step_.step.size_bytes(Place::host);
@@ -226,11 +234,11 @@ namespace weir::device_list {
 DeviceType cpu() {
   return {.name = "cpu",
           .summary = "software GPU: worker threads behind hardware queues, on this machine's cores",
-          .find = [] { return DeviceType::Found{{"cpu"}, {}}; },
+          .find = [] { return DeviceType::Found{{"cpu"}, {}, true}; },
           .open =
-              [](int index, const DeviceOptions& options) {
-                if (index != 0)
-                  reject(fmt::format("device 'cpu:{}' does not exist", index), "There is one: use 'cpu'.");
+              [](const std::string& which, const DeviceOptions& options) {
+                if (device_number("cpu", which) != 0)
+                  reject(fmt::format("device 'cpu:{}' does not exist", which), "There is one: use 'cpu'.");
                 return weir::cpu::open_cpu(options);
               }};
 }

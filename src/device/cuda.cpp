@@ -288,7 +288,8 @@ int queues_of(const DeviceOptions& options) {
   return options.cuda_connections == 0 ? 8 : std::clamp(options.cuda_connections, 1, 32);
 }
 
-std::unique_ptr<Device> open(int index, const DeviceOptions& options) {
+std::unique_ptr<Device> open(const std::string& which, const DeviceOptions& options) {
+  const int index = device_number("cuda", which);
   std::string reason;
   const GpuApi* const api = cuda_api(&reason);
   if (api == nullptr) reject(fmt::format("--device cuda:{}: {}", index, reason), "Use --device cpu.");

@@ -6,8 +6,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "measure/timeline.h"
 #include "step/step.h"
 
@@ -35,7 +37,8 @@ struct DeviceInfo {
   std::string model;
   std::string driver;  // versions, empty where there is none
   bool is_gpu = false;
-  bool computes = true;  // false: runs nothing, so there is nothing to check
+  bool computes = true;     // false: runs nothing, so there is nothing to check
+  bool is_virtual = false;  // time is simulated: its clock is Session::now_ns()
   bool can_graph = true;
   std::vector<Precision> precisions;
   int lowest_priority = 0, highest_priority = 0;  // as of Command::priority: higher is more urgent
@@ -69,6 +72,7 @@ enum class SubmitMode : std::uint8_t {
 
 struct SessionOptions {
   SubmitMode mode = SubmitMode::eager;
+  int host_threads = 1;       // that will submit, each its own streams: stream s belongs to thread s % host_threads
   bool is_pipelined = false;  // iterations may overlap: order them where the data asks for it
   bool is_traced = false;     // keep a timeline (perturbs)
   int trace_iterations = 0;   // how many iterations the timeline must hold
@@ -78,6 +82,12 @@ struct SessionOptions {
 struct IterationSpan {
   std::int64_t started_ns = kNoTime;
   std::int64_t ended_ns = kNoTime;
+};
+
+// How much of the device one launch takes.
+struct Footprint {
+  std::uint32_t blocks = 1;
+  std::uint32_t blocks_per_multiprocessor = 1;  // that fit on one at a time
 };
 
 // A step prepared on a device: everything allocated, resolved and initialised.
@@ -106,6 +116,15 @@ class Session {
   // Copies a buffer to host memory. Call while nothing runs.
   virtual void read(BufferId buffer, std::span<std::byte> bytes) = 0;
   virtual MemoryUse memory() const = 0;
+
+  // The host's clock as this session lives it: virtual where the device is simulated.
+  virtual std::int64_t now_ns() noexcept { return weir::now_ns(); }
+  // Lets about that much time pass while commands run.
+  virtual void pause(std::int64_t ns) noexcept;
+  // A buffer in host memory, which probe kernels and the host may use while commands run. Aligned to 64 bytes.
+  virtual std::span<std::byte> host_memory(BufferId buffer);
+  // What a kernel takes of the device; nothing for other commands and where the device does not tell.
+  virtual std::optional<Footprint> footprint(CommandId) const { return std::nullopt; }
 };
 
 class Device {
@@ -120,10 +139,11 @@ class Device {
 
 // Settings of devices that users can choose; a device ignores what does not concern it.
 struct DeviceOptions {
-  int hardware_queues = 0;               // cpu: 0 = its default
-  int workers = 0;                       // cpu: 0 = one per core
-  int cuda_connections = 0;              // cuda: CUDA_DEVICE_MAX_CONNECTIONS as this process has it; 0 = not set
-  Communicator* communicator = nullptr;  // where there are other ranks; outlives the device
+  int hardware_queues = 0;   // cpu: 0 = its default
+  int workers = 0;           // cpu: 0 = one per core
+  int cuda_connections = 0;  // cuda: CUDA_DEVICE_MAX_CONNECTIONS as this process has it; 0 = not set
+  std::vector<std::pair<std::string, std::string>> sim;  // sim: settings that replace the profile's
+  Communicator* communicator = nullptr;                  // where there are other ranks; outlives the device
 };
 
 // One kind of device in the list. Nothing is touched until `find` or `open` is called.
@@ -134,14 +154,19 @@ struct DeviceType {
   struct Found {
     std::vector<std::string> names;
     std::string reason;
+    bool are_numbered = true;  // alike, so that ranks may take one each
   };
   Found (*find)();
-  // `index` is the part after the colon, 0 where there is none. Rejects what is not there.
-  std::unique_ptr<Device> (*open)(int index, const DeviceOptions& options);
+  // `which` is the part after the colon, empty where there is none. Rejects what is not there.
+  std::unique_ptr<Device> (*open)(const std::string& which, const DeviceOptions& options);
 };
 
+// For devices that are numbered: `which` as a number, 0 where it is empty. Rejects anything else.
+int device_number(const std::string& type, const std::string& which);
+
 std::span<const DeviceType> device_types();
-// Opens "cpu", "null", "cuda:1" or "auto" (the first GPU found, else cpu). Rejects anything else, saying what there is.
+// Opens "cpu", "null", "cuda:1", "sim:h200" or "auto" (the first GPU found, else cpu). Rejects anything else, saying
+// what there is.
 std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions& options);
 
 }  // namespace weir

@@ -211,6 +211,11 @@ void GpuSession::read(BufferId buffer, std::span<std::byte> bytes) {
   buffers_.read(buffer, bytes, service_.get());
 }
 
+std::span<std::byte> GpuSession::host_memory(BufferId buffer) {
+  if (step_.buffers()[buffer].place != Place::host) fail("host_memory() of a buffer on the device");
+  return {buffers_.address(buffer), step_.buffers()[buffer].size_bytes()};
+}
+
 MemoryUse GpuSession::memory() const {
   MemoryUse use;
   use.allocated_bytes = step_.size_bytes(Place::device);

@@ -26,6 +26,7 @@ class GpuSession final : public Session {
   void reset() override;
   void read(BufferId buffer, std::span<std::byte> bytes) override;
   MemoryUse memory() const override;
+  std::span<std::byte> host_memory(BufferId buffer) override;
 
  private:
   // The streams of a placement: as urgent as the most urgent of their commands.

@@ -1,6 +1,7 @@
 #include "device/list.h"
 
 #include <fmt/format.h>
+#include <time.h>
 
 #include <array>
 
@@ -23,18 +24,35 @@ std::span<const DeviceType> device_types() {
 namespace {
 
 // The device that a rank takes where the user names none: its own, as far as there are any.
-int default_index(const DeviceType& type, const DeviceOptions& options) {
-  if (options.communicator == nullptr) return 0;
-  const auto count = static_cast<int>(type.find().names.size());
-  return count < 2 ? 0 : options.communicator->local_ranks().rank % count;
+std::string default_device(const DeviceType& type, const DeviceOptions& options) {
+  if (options.communicator == nullptr) return "";
+  const DeviceType::Found found = type.find();
+  const auto count = static_cast<int>(found.names.size());
+  return count < 2 || !found.are_numbered ? "" : std::to_string(options.communicator->local_ranks().rank % count);
 }
 
 }  // namespace
 
+int device_number(const std::string& type, const std::string& which) {
+  if (which.empty()) return 0;
+  const auto number = parse_integer(which);
+  if (!number || *number < 0 || *number > 1023)
+    reject(fmt::format("--device {}:{}: '{}' is not a device number", type, which, which),
+           fmt::format("Write it as {}:0.", type));
+  return static_cast<int>(*number);
+}
+
+void Session::pause(std::int64_t ns) noexcept {
+  const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
+  nanosleep(&time, nullptr);
+}
+
+std::span<std::byte> Session::host_memory(BufferId) { fail("this device has no memory that the host shares"); }
+
 std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions& options) {
   if (name == "auto") {
     for (const DeviceType& type : device_types()) {
-      if (type.name == "cpu" || !type.find().names.empty()) return type.open(default_index(type, options), options);
+      if (type.name == "cpu" || !type.find().names.empty()) return type.open(default_device(type, options), options);
     }
   }
   const std::size_t colon = name.find(':');
@@ -42,16 +60,8 @@ std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions
   std::vector<std::string> kinds = {"auto"};
   for (const DeviceType& type : device_types()) {
     kinds.push_back(type.name);
-    if (type.name != kind) continue;
-    std::int64_t index = colon == std::string::npos ? default_index(type, options) : 0;
-    if (colon != std::string::npos) {
-      const auto number = parse_integer(name.substr(colon + 1));
-      if (!number || *number < 0 || *number > 1023)
-        reject(fmt::format("--device {}: '{}' is not a device number", name, name.substr(colon + 1)),
-               fmt::format("Write it as {}:0.", kind));
-      index = *number;
-    }
-    return type.open(static_cast<int>(index), options);
+    if (type.name == kind)
+      return type.open(colon == std::string::npos ? default_device(type, options) : name.substr(colon + 1), options);
   }
   reject(fmt::format("--device {}: there is no such device", name), suggestion(kind, kinds));
 }

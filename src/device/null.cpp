@@ -81,8 +81,10 @@ class NullDevice final : public Device {
 }  // namespace
 
 DeviceType null() {
-  return {"null", "runs nothing: the floor of every measurement", [] { return DeviceType::Found{{"null"}, ""}; },
-          [](int, const DeviceOptions&) -> std::unique_ptr<Device> { return std::make_unique<NullDevice>(); }};
+  return {"null", "runs nothing: the floor of every measurement", [] { return DeviceType::Found{{"null"}, "", true}; },
+          [](const std::string&, const DeviceOptions&) -> std::unique_ptr<Device> {
+            return std::make_unique<NullDevice>();
+          }};
 }
 
 }  // namespace weir::device_list

@@ -17,6 +17,7 @@
 #include "kernel/gather.cuh"
 #include "kernel/gelu.cuh"
 #include "kernel/gelu_backward.cuh"
+#include "kernel/hold.cuh"
 #include "kernel/im2col.cuh"
 #include "kernel/increase.cuh"
 #include "kernel/layer_norm.cuh"
@@ -29,6 +30,7 @@
 #include "kernel/softmax.cuh"
 #include "kernel/softmax_backward.cuh"
 #include "kernel/spin.cuh"
+#include "kernel/stamp.cuh"
 #include "kernel/sum_rows.cuh"
 #include "kernel/top_k.cuh"
 #include "kernel/transpose.cuh"
@@ -92,3 +94,7 @@ WEIR_KERNEL(admit, i32, int, 256)
 WEIR_KERNEL(route, i32, int, 1024)
 
 extern "C" __global__ void __launch_bounds__(32) weir_spin_f32(const weir::KernelArguments a) { weir::device::spin(a); }
+extern "C" __global__ void __launch_bounds__(32) weir_stamp_i32(const weir::KernelArguments a) {
+  weir::device::stamp(a);
+}
+extern "C" __global__ void __launch_bounds__(32) weir_hold_i32(const weir::KernelArguments a) { weir::device::hold(a); }

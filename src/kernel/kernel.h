@@ -67,6 +67,9 @@ struct Kernel {
   // One letter per operand: t the shape's type, i i32, f f32. Empty: all have the shape's.
   std::string_view types = {};
   bool is_host_only = false;  // there is no device body: it is something that hosts do
+  // Measures and computes nothing: its operands are host memory that both sides use while it runs, and what it writes
+  // has no reference (null).
+  bool is_probe = false;
 
   ElementType type_of(const KernelShape& shape, std::size_t operand) const {
     const char letter = operand < types.size() ? types[operand] : 't';

@@ -12,9 +12,9 @@ namespace weir {
 namespace catalogue {
 
 Kernel accept(), adam(), add(), admit(), advance(), arg_max(), attention(), augment(), cache_write(), chain(),
-    combine(), copy(), dispatch(), fill(), gather(), gelu(), gelu_backward(), gemm(), graph_break(), im2col(),
+    combine(), copy(), dispatch(), fill(), gather(), gelu(), gelu_backward(), gemm(), graph_break(), hold(), im2col(),
     increase(), layer_norm(), layer_norm_backward(), layer_norm_grad(), ragged_gemm(), reduce(), route(), scatter(),
-    softmax(), softmax_backward(), spin(), sum_rows(), top_k(), transpose();
+    softmax(), softmax_backward(), spin(), stamp(), sum_rows(), top_k(), transpose();
 
 }  // namespace catalogue
 
@@ -54,6 +54,8 @@ std::span<const Kernel> kernels() {
       catalogue::combine(),              //
       catalogue::im2col(),               //
       catalogue::augment(),              //
+      catalogue::stamp(),                //
+      catalogue::hold(),                 //
   };
   return kKernels;
 }

@@ -50,29 +50,29 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
   warm_up(session, submitter, request, control);
   if (request.sync != SyncMode::none) pass.before = device.telemetry();
   if (control.has_ranks() && request.sync == SyncMode::end_only) control.communicator->barrier();
-  std::int64_t reported_ns = now_ns();
+  std::int64_t reported_ns = now_ns();  // of the wall clock, whatever the session's is
   std::size_t done = 0;
   while (done < wanted) {
     if (!goes_on(control, request) && done > 0) break;
     session.begin_iteration();  // may read old spans, so the sample starts behind it
-    const std::int64_t begun = now_ns();
+    const std::int64_t begun = session.now_ns();
     submitter.submit_step();
-    const std::int64_t submitted = now_ns();
+    const std::int64_t submitted = session.now_ns();
     if (waits_each) session.finish();
-    const std::int64_t ended = now_ns();
+    const std::int64_t ended = session.now_ns();
     recorder.begun[done] = begun;
     recorder.submitted[done] = submitted;
     recorder.ended[done] = ended;
     ++done;
     // Between samples, and rarely: a terminal is slow.
-    if (control.progress && ended - reported_ns > 100'000'000) {
+    if (control.progress && now_ns() - reported_ns > 100'000'000) {
       control.progress("measure", static_cast<int>(done), request.iterations);
       recorder.is_followed_by_output[done - 1] = 1;
       reported_ns = now_ns();
     }
   }
   session.finish();
-  const std::int64_t drained = now_ns();
+  const std::int64_t drained = session.now_ns();
   pass.after = device.telemetry();
   pass.is_interrupted = done < wanted;
   pass.total_ns = static_cast<double>(drained - recorder.begun[0]);
@@ -120,6 +120,7 @@ TracedPass run_traced_pass(Device& device, const Step& step, const Placement& pl
                            int iterations, const RunControl& control) {
   SessionOptions options;
   options.mode = submit.mode;
+  options.host_threads = std::max(1, submit.threads);
   options.is_traced = true;
   options.trace_iterations = iterations + 1;
   const auto session = device.prepare(step, placement, options);
@@ -127,11 +128,11 @@ TracedPass run_traced_pass(Device& device, const Step& step, const Placement& pl
   TracedPass pass;
   for (int i = 0; i <= iterations; ++i) {
     if (control.has_ranks()) control.communicator->barrier();
-    const std::int64_t begun = now_ns();
+    const std::int64_t begun = session->now_ns();
     session->begin_iteration();
     submitter->submit_step();
     session->finish();
-    if (i > 0) pass.latency_ns.push_back(static_cast<double>(now_ns() - begun));
+    if (i > 0) pass.latency_ns.push_back(static_cast<double>(session->now_ns() - begun));
   }
   pass.timeline = session->timeline();
   std::erase_if(pass.timeline.spans, [](const Span& span) { return span.iteration == 0; });

@@ -223,6 +223,7 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
       const bool is_pipelined = request.sync != SyncMode::per_iteration;
       SessionOptions options;
       options.mode = submit.mode;
+      options.host_threads = std::max(1, submit.threads);
       options.is_pipelined = is_pipelined;
       const auto session = device.prepare(step, placement, options);
       const auto submitter = make_submitter(submit, step, placement, *session);

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/yaml.h"
 #include "workload/workload.h"
-#include "workload/yaml_node.h"
 
 namespace weir {
 

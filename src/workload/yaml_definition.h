@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/yaml.h"
 #include "step/step.h"
 #include "workload/expression.h"
 #include "workload/params.h"
 #include "workload/yaml.h"
 #include "workload/yaml_kernels.h"
-#include "workload/yaml_node.h"
 
 namespace weir {
 

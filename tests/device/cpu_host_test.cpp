@@ -110,8 +110,8 @@ TEST(CpuInfo, refuses_options_out_of_range) {
   const DeviceType type = device_list::cpu();
   EXPECT_EQ(type.name, "cpu");
   EXPECT_EQ(type.find().names, std::vector<std::string>{"cpu"});
-  EXPECT_THROW(type.open(1, {}), Error);
-  EXPECT_EQ(*type.open(0, {})->info().hardware_queues.value, 8);
+  EXPECT_THROW(type.open("1", {}), Error);
+  EXPECT_EQ(*type.open("0", {})->info().hardware_queues.value, 8);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ TEST(Cuda, is_found_or_says_why_not) {
 TEST(Cuda, refuses_what_is_not_there) {
   const DeviceType type = device_list::cuda();
   try {
-    type.open(1000, {});
+    type.open("1000", {});
     FAIL() << "opened cuda:1000";
   } catch (const Error& error) {
     EXPECT_EQ(error.fault, Fault::input);

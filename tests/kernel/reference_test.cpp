@@ -54,6 +54,7 @@ constexpr std::string_view kByHand[] = {"accept",   "admit",       "advance", "a
 
 TEST(Reference, CoversEveryKernel) {
   for (const Kernel& each : kernels()) {
+    if (each.is_probe) continue;  // writes down moments
     bool is_covered = std::find(std::begin(kByHand), std::end(kByHand), each.name) != std::end(kByHand);
     for (const values::Case& known : values::kCases) is_covered = is_covered || known.kernel == each.name;
     EXPECT_TRUE(is_covered) << each.name;

@@ -1,4 +1,4 @@
-#include "workload/yaml_node.h"
+#include "base/yaml.h"
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>

@@ -1,0 +1,42 @@
+#include "cli/queues_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "cli/run_flags.h"
+
+namespace weir::cli {
+
+void QueuesFlags::add_to(CLI::App& app) {
+  app.add_option("--device", device, "auto, cpu, cuda:0, sim:h200 (auto: the first GPU, else cpu)")
+      ->capture_default_str();
+  app.add_option("--hw-queues", hardware_queues, "hardware queues of the devices cpu (default 8) and sim");
+  app.add_option("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--output,-o", output, "write the result (weir.queues/1) to this file");
+  app.add_flag("--quiet,-q", is_quiet, "print nothing but errors");
+  app.add_flag("--force", is_forced, "replace existing output files");
+}
+
+std::unique_ptr<Device> QueuesFlags::open(int streams) const {
+  DeviceOptions options = device_options(hardware_queues, sim);
+  // A held stream's worker sleeps; those that are not held need one to run on.
+  options.workers = std::max(static_cast<int>(std::thread::hardware_concurrency()), streams + 2);
+  return open_device(device, options);
+}
+
+void QueuesFlags::check_output() const {
+  if (!output.empty()) check_writable(output, is_forced);
+}
+
+void QueuesFlags::deliver(const Json& document, const std::string& text) const {
+  if (!output.empty()) write_file(output, to_text(document), is_forced);
+  if (is_quiet) return;
+  fmt::print("{}", text);
+  if (!output.empty()) fmt::print("\nWritten to {}\n", output);
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,31 @@
+// The flags that all experiments of `weir queues` share, and how they end: a table for people, a document for programs.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "cli/command.h"
+#include "device/device.h"
+
+namespace weir::cli {
+
+struct QueuesFlags {
+  std::string device = "auto";
+  std::string hardware_queues;
+  std::vector<std::string> sim;
+  std::string output;
+  bool is_quiet = false;
+  bool is_forced = false;
+
+  void add_to(CLI::App& app);
+  // `streams` held streams must not take all workers of the cpu device.
+  std::unique_ptr<Device> open(int streams) const;
+  // Rejects an output file that could not be written, before any work is done for it.
+  void check_output() const;
+  // Writes the document (weir.queues/1) where the user asked for it and prints `text` unless told to be quiet.
+  void deliver(const Json& document, const std::string& text) const;
+};
+
+}  // namespace weir::cli

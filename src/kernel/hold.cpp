@@ -1,0 +1,42 @@
+// Occupies its stream until the host sets a flag, or a limit has passed: nothing can hang on it. Says when it ran.
+#include <time.h>
+
+#include <atomic>
+
+#include "base/clock.h"
+#include "kernel/body.h"
+#include "kernel/moment.h"
+
+namespace weir::catalogue {
+namespace {
+
+void run_block(const KernelCall& call, std::uint32_t) {
+  std::atomic_ref flag(*operand<std::int32_t>(call, 0));
+  std::int32_t* const at = operand<std::int32_t>(call, 1);
+  const std::int64_t started_ns = now_ns();
+  write_started(at, started_ns);
+  // Asleep, so that dozens of held streams leave the cores to those that are not.
+  constexpr timespec kNap{0, 200'000};
+  while (flag.load(std::memory_order_acquire) == 0 && now_ns() - started_ns < call.shape.dims[0])  // pairs with release
+    nanosleep(&kNap, nullptr);
+  write_ended(at, now_ns());
+}
+
+}  // namespace
+
+// dims: limit in ns. Operands: the flag, and the moment that it writes.
+Kernel hold() {
+  return {.name = "hold",
+          .summary = "waits for a flag that the host sets, up to a limit",
+          .operands = [](const KernelShape&) -> std::string_view { return "rw"; },
+          .extents = [](const KernelShape&) -> std::array<std::int64_t, kMaxOperands> { return {1, kMomentElements}; },
+          .cost = [](const KernelShape&) { return Cost{0, 20}; },
+          .blocks = [](const KernelShape&) { return 1u; },
+          .run_block = run_block,
+          .reference = nullptr,
+          .tolerance = [](const KernelShape&) { return 0.0; },
+          .geometry = [](const KernelShape&) { return Geometry{1, 32}; },
+          .is_probe = true};
+}
+
+}  // namespace weir::catalogue

@@ -1,0 +1,14 @@
+// What every document of the queue lab (weir.queues/1) begins with. Its JSON form is in docs/schema/weir.queues.1.json.
+#pragma once
+
+#include <string_view>
+
+#include "run/runner.h"
+
+namespace weir {
+
+// `experiment`: map, limits, switch, cost, sweep, convoy, fairness. The caller adds a member of that name, and to
+// "unavailable" why anything in it is null.
+Json queues_document(std::string_view experiment, const DeviceInfo& info, const RunContext& context);
+
+}  // namespace weir
