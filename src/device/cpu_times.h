@@ -17,7 +17,8 @@ class Times {
  public:
   static constexpr std::uint32_t kWindow = 256;  // iterations in flight
 
-  Times(const Step& step, const Placement& placement, const SessionOptions& options, int queue_count);
+  Times(const Step& step, const Placement& placement, const SessionOptions& options,
+        std::span<const std::uint8_t> queue_of_stream);
 
   std::uint32_t begun() const noexcept { return begun_; }
   // False while the iteration whose place the next one takes has not ended.
