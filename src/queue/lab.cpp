@@ -84,9 +84,9 @@ void Lab::begin() {
   is_open_ = true;
 }
 
-void Lab::hold(StreamId stream) {
+void Lab::hold(StreamId stream, bool is_blocking) {
   submit(hold_of(stream));
-  submit(hold_of(stream) + 1);
+  if (is_blocking) submit(hold_of(stream) + 1);
   held_.push_back(stream);
 }
 

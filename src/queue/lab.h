@@ -22,8 +22,9 @@ class Lab {
 
   // Opens a trial: nothing is held or marked.
   void begin();
-  // Keeps the stream busy until release(), with one more kernel queued behind the one that is held.
-  void hold(StreamId stream);
+  // Keeps the stream busy until release(). `is_blocking`: with one more kernel queued behind the one that is held,
+  // which is what stops a queue.
+  void hold(StreamId stream, bool is_blocking = true);
   // Waits until as many held kernels run as will: none has started for `window_ns`.
   void settle(std::int64_t window_ns);
   // One short kernel; says how long it took to come back, or kNoTime where it has not after `window_ns`.
