@@ -29,7 +29,7 @@ int execute(const Flags& flags) {
     reject(fmt::format("--confidence {}: not a level", flags.confidence), "Use 0.5 to 0.999999.");
   request.confidence = *confidence;
   flags.shared.check_output();
-  const auto device = flags.shared.open(request.streams);
+  const auto device = flags.shared.open(probed_streams(request.streams));
   RunControl control;
   control.stop = &catch_interrupts();
   ProgressLine line(flags.shared.is_quiet);

@@ -216,6 +216,7 @@ struct Opened {
     WEIR_CUDA_NEED(api.stream_create, cuStreamCreateWithPriority, "cuStreamCreateWithPriority");
     WEIR_CUDA_NEED(api.stream_destroy, cuStreamDestroy, "cuStreamDestroy_v2");
     WEIR_CUDA_NEED(api.stream_synchronize, cuStreamSynchronize, "cuStreamSynchronize");
+    WEIR_CUDA_WANT(api.stream_query, cuStreamQuery, "cuStreamQuery");
     WEIR_CUDA_NEED(api.synchronize, cuCtxSynchronize, "cuCtxSynchronize");
     WEIR_CUDA_NEED(api.stream_wait, cuStreamWaitEvent, "cuStreamWaitEvent");
     WEIR_CUDA_NEED(api.event_create, cuEventCreate, "cuEventCreate");

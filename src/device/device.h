@@ -121,6 +121,8 @@ class Session {
   virtual std::int64_t now_ns() noexcept { return weir::now_ns(); }
   // Lets about that much time pass while commands run.
   virtual void pause(std::int64_t ns) noexcept;
+  // Asks how far a stream is, as programs do: some drivers notice only then that something has ended.
+  virtual void poll(StreamId) noexcept {}
   // A buffer in host memory, which probe kernels and the host may use while commands run. Aligned to 64 bytes.
   virtual std::span<std::byte> host_memory(BufferId buffer);
   // What a kernel takes of the device; nothing for other commands and where the device does not tell.

@@ -143,6 +143,7 @@ struct GpuApi {
   int (*stream_create)(GpuStream* stream, unsigned flags, int priority) = nullptr;
   int (*stream_destroy)(GpuStream stream) = nullptr;
   int (*stream_synchronize)(GpuStream stream) = nullptr;
+  int (*stream_query)(GpuStream stream) = nullptr;  // optional; 0 where all has ended
   int (*synchronize)() = nullptr;  // everything in the current context
   int (*stream_wait)(GpuStream stream, GpuEvent event, unsigned flags) = nullptr;
   int (*event_create)(GpuEvent* event, unsigned flags) = nullptr;

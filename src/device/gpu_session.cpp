@@ -216,6 +216,10 @@ std::span<std::byte> GpuSession::host_memory(BufferId buffer) {
   return {buffers_.address(buffer), step_.buffers()[buffer].size_bytes()};
 }
 
+void GpuSession::poll(StreamId stream) noexcept {
+  if (context_->api().stream_query != nullptr) context_->api().stream_query(streams_.handles[stream]);
+}
+
 MemoryUse GpuSession::memory() const {
   MemoryUse use;
   use.allocated_bytes = step_.size_bytes(Place::device);

@@ -27,6 +27,7 @@ class GpuSession final : public Session {
   void read(BufferId buffer, std::span<std::byte> bytes) override;
   MemoryUse memory() const override;
   std::span<std::byte> host_memory(BufferId buffer) override;
+  void poll(StreamId stream) noexcept override;
 
  private:
   // The streams of a placement: as urgent as the most urgent of their commands.

@@ -108,7 +108,10 @@ std::int64_t Lab::mark(StreamId stream, std::int64_t window_ns) {
   for (;;) {
     const bool is_done = moment_of_mark(stream).ended_ns != 0;
     const std::int64_t waited = session_->now_ns() - begun;
-    if (is_done) return waited;
+    if (is_done) {
+      session_->poll(stream);
+      return waited;
+    }
     if (waited > window_ns) return kNoTime;
     wait_a_bit();
   }

@@ -69,7 +69,6 @@ class Prober {
     } else {
       saturate();
     }
-    if (probe_.is_lower_bound) probe_.policy = MappingPolicy::unshared;
     const double doubt = options_.streams * std::pow(probe_.baseline.late_probability, probe_.baseline.repetitions);
     probe_.confidence = 1 - std::min(1.0, doubt);
   }
@@ -137,12 +136,12 @@ class Prober {
   }
 
   // Who of `marked`, in that order, does not get through while `held` are held; by position.
-  std::vector<std::uint8_t> stuck(const Streams& held, const Streams& marked) {
+  std::vector<std::uint8_t> stuck(const Streams& held, const Streams& marked, bool is_blocking = true) {
     for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
       std::vector<std::uint8_t> verdict;
       ++probe_.trials;
       lab_->begin();
-      for (const StreamId stream : held) lab_->hold(stream);
+      for (const StreamId stream : held) lab_->hold(stream, is_blocking);
       lab_->settle(probe_.baseline.window_ns);
       for (const StreamId stream : marked) verdict.push_back(lab_->mark(stream, probe_.baseline.window_ns) == kNoTime);
       lab_->look_again(marked, verdict, kGrace * probe_.baseline.window_ns);
@@ -226,6 +225,7 @@ class Prober {
     const auto not_saturated = [&] {
       probe_.queues = options_.streams;
       probe_.is_lower_bound = true;
+      probe_.policy = MappingPolicy::unshared;
       probe_.reason =
           fmt::format("no two of {} streams ever share a queue: there are at least that many", options_.streams);
     };
@@ -251,6 +251,7 @@ class Prober {
       for (int r = 0; r < probe_.baseline.repetitions && !is_free_below; ++r)
         is_free_below = !are_all_stuck(high - 1, everybody);
       if (is_stuck && is_free_below) {
+        if (is_out_of_room(high)) return;
         probe_.queues = high;
         if (probe_.policy == MappingPolicy::unknown) probe_.policy = MappingPolicy::load_based;
         return;
@@ -259,6 +260,21 @@ class Prober {
       if (high > most) return not_saturated();
     }
     not_certain();
+  }
+
+  // Held kernels with nothing behind them stop no queue. If they stop everybody all the same, the device runs no more
+  // kernels at once, and that is what was counted.
+  bool is_out_of_room(int held_count) {
+    Streams held(static_cast<std::size_t>(held_count));
+    std::iota(held.begin(), held.end(), StreamId{0});
+    const auto verdict = stuck(held, all_but(held), false);
+    if (std::find(verdict.begin(), verdict.end(), 0) != verdict.end()) return false;
+    probe_.policy = MappingPolicy::unknown;
+    probe_.queues = held_count;
+    probe_.is_lower_bound = true;
+    probe_.reason =
+        fmt::format("the device runs only {} kernels at once, which comes before any limit of its queues", held_count);
+    return true;
   }
 
   void not_certain() {

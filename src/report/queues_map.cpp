@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "queue/probe.h"
 #include "report/wrap.h"
 
 namespace weir {
@@ -54,12 +53,6 @@ std::string saturation(const Json& curve) {
   return text;
 }
 
-MappingPolicy policy_named(const std::string& name) {
-  for (int i = 0; i <= static_cast<int>(MappingPolicy::load_based); ++i)
-    if (name_of(static_cast<MappingPolicy>(i)) == name) return static_cast<MappingPolicy>(i);
-  return MappingPolicy::unknown;
-}
-
 }  // namespace
 
 std::string describe_queue_map(const Json& document) {
@@ -73,7 +66,7 @@ std::string describe_queue_map(const Json& document) {
           ? "not known"
           : fmt::format("{}{}", probe["is_lower_bound"].get<bool>() ? "at least " : "", probe["queues"].get<int>());
   text += line("queues", count);
-  text += line("mapping", std::string(in_words(policy_named(probe["policy"].get<std::string>()))));
+  text += line("mapping", probe["mapping"].get<std::string>());
   if (!probe["reason"].get<std::string>().empty()) text += line("note", probe["reason"].get<std::string>());
   text += line("certain", fmt::format("{:.4g} %: {} repetitions of each verdict, {} of {} marks late with nothing held",
                                       100 * probe["confidence"].get<double>(), probe["repetitions"].get<int>(),

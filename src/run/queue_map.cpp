@@ -9,10 +9,13 @@ constexpr int kFewestProbed = 40;  // enough for the 32 queues that a CUDA proce
 
 }  // namespace
 
+int probed_streams(int streams) { return std::max(streams, kFewestProbed); }
+
 Json to_json(const QueueProbe& probe) {
   const ProbeBaseline& base = probe.baseline;
   Json json = Json::object();
   json["policy"] = name_of(probe.policy);
+  json["mapping"] = in_words(probe.policy);
   json["is_static"] = is_static(probe.policy);
   json["queues"] = probe.queues ? Json(*probe.queues) : Json(nullptr);
   json["is_lower_bound"] = probe.is_lower_bound;
@@ -49,7 +52,7 @@ Json to_json(const QueueProbe& probe) {
 Json map_queues(Device& device, const MapRequest& request, const RunContext& context, const RunControl& control) {
   Json document = queues_document("map", device.info(), context);
   ProbeOptions options;
-  options.streams = std::max(request.streams, kFewestProbed);
+  options.streams = probed_streams(request.streams);
   options.confidence = request.confidence;
   options.stop = control.stop;
   options.progress = control.progress;

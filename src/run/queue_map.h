@@ -13,6 +13,9 @@ struct MapRequest {
   RunRequest step;  // whose timeline is looked at; no workload: a step of the lab's own
 };
 
+// How many streams the probe opens to map that many: what is not shared cannot be counted.
+int probed_streams(int streams);
+
 // The document of `weir queues map`.
 Json map_queues(Device& device, const MapRequest& request, const RunContext& context, const RunControl& control);
 
