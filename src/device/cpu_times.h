@@ -37,6 +37,10 @@ class Times {
     if (iteration < traced_iterations_) [[unlikely]]
       graph_submitted_ns_[iteration * segment_count_ + segment] = now_ns();
   }
+  void launched(CommandId command, std::uint32_t iteration) noexcept {
+    if (iteration < traced_iterations_) [[unlikely]]
+      span(command, iteration).launched_ns = now_ns();
+  }
   void started(CommandId command, std::uint32_t iteration) noexcept {
     Place& mine = place(iteration);
     const bool is_traced = iteration < traced_iterations_;

@@ -335,6 +335,7 @@ void Engine::launch(PreparedStep& step, CommandId command, std::uint32_t iterati
   resident.blocks = blocks;
   resident.queue = queue;
   resident.unended.store(blocks, std::memory_order_relaxed);  // publish() below releases it
+  step.times.launched(command, iteration);
   // From here on the command may end, and with it the step.
   pool.publish(slot, prepared.level, blocks);
 }

@@ -20,6 +20,7 @@ struct Span {
   std::int32_t queue = kNoQueue;  // hardware queue
   std::int64_t enqueued_ns = kNoTime;
   std::int64_t submitted_ns = kNoTime;
+  std::int64_t launched_ns = kNoTime;  // left its hardware queue
   std::int64_t started_ns = kNoTime;
   std::int64_t ended_ns = kNoTime;
 };
