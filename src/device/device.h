@@ -54,8 +54,10 @@ struct Telemetry {
   std::optional<double> max_clock_mhz;
   std::optional<double> temperature_c;
   std::optional<double> power_w;
-  std::optional<double> energy_j;     // since some fixed moment
-  std::vector<std::string> throttle;  // reasons in force, in words
+  std::optional<double> energy_j;      // since some fixed moment
+  std::vector<std::string> throttle;   // reasons in force, in words
+  std::optional<double> utilisation;   // of the time lately in which some kernel ran, whoever's: 0 to 1
+  std::optional<int> other_processes;  // that compute on this device besides the one that asks
 };
 
 struct MemoryUse {

@@ -10,6 +10,8 @@ namespace weir {
 
 inline constexpr std::int64_t kNoTime = INT64_MIN;
 inline constexpr std::int32_t kNoQueue = -1;
+// Ids from here on are queues of copy engines, which a stream uses besides the one of its kernels.
+inline constexpr std::int32_t kCopyQueues = 1'000'000;
 
 // One command's way. Times are host-monotonic nanoseconds, or kNoTime where the source has none.
 struct Span {
