@@ -15,5 +15,6 @@ CliCommand queues();
 
 // Of `weir queues`.
 std::span<const CliCommand> queues_commands();
+CliCommand queues_limits();
 
 }  // namespace weir::cli
