@@ -16,5 +16,6 @@ CliCommand queues();
 // Of `weir queues`.
 std::span<const CliCommand> queues_commands();
 CliCommand queues_limits();
+CliCommand queues_switch();
 
 }  // namespace weir::cli

@@ -14,21 +14,26 @@ constexpr int kRepetitions = 5;
 constexpr int kWaves = 6;  // of the large kernel
 constexpr std::int64_t kBlockNs = 200'000;
 
+// Everything is queued behind a held kernel, and the small one follows a delay on its own stream: so it comes when the
+// large one runs already, however late the host is.
 double passed_share(Device& device, int victim_priority, int small_priority, std::uint32_t blocks) {
-  StampStep step(0, blocks + 1);
-  const CommandId large =
-      step.stamp({.stream = 0, .priority = static_cast<std::int8_t>(victim_priority)}, kBlockNs, 0, blocks);
-  const CommandId small = step.stamp({.stream = 1, .priority = static_cast<std::int8_t>(small_priority)}, 0, blocks);
-  StampSession session(device, std::move(step), 2);
+  enum : std::uint32_t { kHold, kDelay, kSmall, kVictims };  // moments
+  const Lane large_lane{.stream = 0, .priority = static_cast<std::int8_t>(victim_priority)};
+  const Lane small_lane{.stream = 1, .priority = static_cast<std::int8_t>(small_priority)};
+  StampStep step(1, kVictims + blocks);
+  step.hold({.stream = 2}, 0, kHold, kVictims + blocks);
+  step.stamp(large_lane, kBlockNs, kVictims, blocks);
+  step.stamp(small_lane, kBlockNs / 2, kDelay);
+  step.stamp(small_lane, 0, kSmall);
+  StampSession session(device, std::move(step), 3);
   std::vector<double> shares;
   for (int i = 0; i <= kRepetitions; ++i) {
     session.begin();
-    session.submit(large);
-    session.await_started(0);
-    session.submit(small);
+    session.submit_all();
+    session.release(0);
     session.finish();
-    const std::int64_t started_ns = session.moment(blocks).started_ns;
-    const std::vector<Moment> victims = session.moments(0, blocks);
+    const std::int64_t started_ns = session.moment(kSmall).started_ns;
+    const std::vector<Moment> victims = session.moments(kVictims, blocks);
     const auto before = std::count_if(victims.begin(), victims.end(),
                                       [&](const Moment& victim) { return victim.started_ns < started_ns; });
     if (i > 0) shares.push_back(static_cast<double>(before) / blocks);  // the first one warms up
