@@ -7,7 +7,7 @@ if(NOT GTest_FOUND)
 endif()
 
 # Folders whose tests run real threads against each other: CI builds and runs them under TSan.
-set(WEIR_THREADED_TESTS channel device stream run)
+set(WEIR_THREADED_TESTS channel device stream queue run)
 
 file(GLOB test_sources CONFIGURE_DEPENDS tests/*/*.cpp)
 # A program of its own, which mpirun starts several times.

@@ -15,6 +15,8 @@ std::span<const CliCommand> commands() {
 std::span<const CliCommand> queues_commands() {
   static const std::vector<CliCommand> kCommands = {
       queues_map(),
+      queues_limits(),
+      queues_switch(),
   };
   return kCommands;
 }

@@ -16,5 +16,7 @@ CliCommand queues();
 // Of `weir queues`.
 CliCommand queues_map();
 std::span<const CliCommand> queues_commands();
+CliCommand queues_limits();
+CliCommand queues_switch();
 
 }  // namespace weir::cli

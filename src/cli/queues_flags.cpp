@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/error.h"
+#include "base/options.h"
 #include "cli/run_flags.h"
 
 namespace weir::cli {
@@ -25,7 +27,11 @@ std::unique_ptr<Device> QueuesFlags::open(int streams) const {
   DeviceOptions options = device_options(hardware_queues, sim);
   // A held stream's worker sleeps; those that are not held need one to run on.
   options.workers = std::max(static_cast<int>(std::thread::hardware_concurrency()), streams + 2);
-  return open_device(device, options);
+  auto opened = open_device(device, options);
+  if (const DeviceInfo info = opened->info(); !info.computes && !info.is_virtual)
+    reject(fmt::format("--device {}: it runs nothing, so its queues cannot be probed", device),
+           "Use --device cpu, sim or a GPU.");
+  return opened;
 }
 
 void QueuesFlags::check_output() const {
@@ -37,6 +43,12 @@ void QueuesFlags::deliver(const Json& document, const std::string& text) const {
   if (is_quiet) return;
   fmt::print("{}", text);
   if (!output.empty()) fmt::print("\nWritten to {}\n", output);
+}
+
+int one_count(const std::string& flag, const std::string& text, int lowest, int highest) {
+  const std::vector<int> counts = parse_counts(flag, text, lowest, highest);
+  if (counts.size() != 1) reject(fmt::format("{} {}: one count is needed here", flag, text));
+  return counts[0];
 }
 
 }  // namespace weir::cli

@@ -28,4 +28,7 @@ struct QueuesFlags {
   void deliver(const Json& document, const std::string& text) const;
 };
 
+// One whole number within the bounds; rejects anything else by the name of the flag.
+int one_count(const std::string& flag, const std::string& text, int lowest, int highest);
+
 }  // namespace weir::cli

@@ -1,0 +1,47 @@
+// weir queues limits: what a device takes before something waits.
+#include "report/queues_limits.h"
+
+#include "base/options.h"
+#include "cli/list.h"
+#include "cli/process.h"
+#include "cli/queues_flags.h"
+#include "run/queues_limits.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  QueuesFlags queues;
+  std::string streams = "160";
+  std::string launches = "4096";
+};
+
+int execute(const Flags& flags) {
+  LimitsRequest request;
+  request.streams = one_count("--streams", flags.streams, 2, 1000);
+  request.launches = one_count("--launches", flags.launches, 1, 100'000);
+  flags.queues.check_output();
+  const auto device = flags.queues.open(request.streams);
+  ProgressLine progress(flags.queues.is_quiet);
+  request.progress = [&](std::string_view phase, int done, int total) { progress.show(phase, done, total); };
+  const Json document = measure_limits(*device, request, run_context());
+  progress.clear();
+  flags.queues.deliver(document, describe_limits(document));
+  return 0;
+}
+
+}  // namespace
+
+CliCommand queues_limits() {
+  return {"limits", "queue depth, resident kernels, copy engines, priority levels",
+          [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            app.add_option("--streams", flags->streams, "most kernels at the same time to try")->capture_default_str();
+            app.add_option("--launches", flags->launches, "most launches behind a held kernel to try")
+                ->capture_default_str();
+            flags->queues.add_to(app);
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,30 @@
+// What the texts of the queue lab share: reading documents that may come from anywhere, headings, words. Knows no
+// experiment.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+
+namespace weir::queues_text {
+
+// Follows keys as long as they are there; null otherwise.
+const Json& at(const Json& json, std::initializer_list<const char*> keys);
+std::optional<double> number(const Json& json, std::initializer_list<const char*> keys);
+// A string as it is, "-" for null, anything else as JSON.
+std::string text(const Json& json, std::initializer_list<const char*> keys);
+std::string duration(const Json& json, std::initializer_list<const char*> keys);
+
+// "weir queues limits on cuda:0 (NVIDIA H200)" and a blank line.
+std::string heading(const Json& document);
+// Two blanks, the label, and the value in a column of its own, broken at 80 columns.
+void line(std::string& out, std::string_view label, std::string_view value);
+// Why something is missing: the document's "unavailable" under that name; empty where it does not say.
+std::string reason(const Json& document, const std::string& name);
+// The document's warnings, as run shows them.
+void warnings(std::string& out, const Json& document);
+
+}  // namespace weir::queues_text

@@ -1,0 +1,32 @@
+// The experiments of `weir queues limits` in a row, and their document. Prints nothing.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "queue/copy_overlap.h"
+#include "queue/limits.h"
+#include "queue/priority_levels.h"
+#include "run/queues_document.h"
+
+namespace weir {
+
+struct LimitsRequest {
+  int streams = 160;                       // most, for kernels at the same time
+  int launches = 4096;                     // most, behind a held kernel
+  std::uint64_t copy_bytes = 16ull << 20;  // of one copy
+  // How many hardware queues there are, by experiment; null: not asked, and only what the device says is reported.
+  std::function<Known<int>(Device&)> count_queues;
+  std::function<void(std::string_view phase, int done, int total)> progress;
+};
+
+// A weir.queues/1 document with the member "limits".
+Json measure_limits(Device& device, const LimitsRequest& request, const RunContext& context);
+
+Json to_json(const QueueDepth& depth);
+Json to_json(const ResidentLimit& limit);
+Json to_json(const CopyOverlap& overlap);
+Json to_json(const PriorityLevels& levels);
+
+}  // namespace weir

@@ -1,0 +1,124 @@
+// Gaps of chains and where queue counts cross: from numbers made by hand, and the shape of what the cpu device gives.
+#include "queue/switch_gaps.h"
+
+#include <gtest/gtest.h>
+
+#include "queue/switch_tradeoff.h"
+#include "report/queues_switch.h"
+#include "run/queues_switch.h"
+
+namespace weir {
+namespace {
+
+TEST(SwitchGaps, AreSubtractedAsIntegers) {
+  const std::int64_t epoch = 1'763'000'000'000'000'000;  // ns since 1970: doubles are 256 ns apart here
+  const std::vector<Moment> chain = {
+      {epoch, epoch + 2'000}, {epoch + 3'501, epoch + 5'501}, {0, 0}, {epoch + 9'000, epoch + 9'500}};
+  EXPECT_EQ(gaps_between(chain), std::vector<double>{1'501});
+  EXPECT_TRUE(gaps_between({}).empty());
+  EXPECT_FALSE(summarise_gaps({}).has_value());
+  const std::vector<double> gaps = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  EXPECT_DOUBLE_EQ(summarise_gaps(gaps)->p50_ns, 6);
+  EXPECT_DOUBLE_EQ(summarise_gaps(gaps)->p90_ns, 10);
+}
+
+TEST(SwitchTradeoff, RangesFollowTheCheapestLine) {
+  // Hops and losses as an H200 shows them: 1, 8 and 32 queues.
+  const std::vector<QueueCosts> costs = {{1, 1'800, 0.75}, {8, 3'600, 0.09}, {32, 5'400, 0.0}};
+  const std::vector<BestRange> ranges = best_ranges(costs);
+  ASSERT_EQ(ranges.size(), 3u);
+  EXPECT_EQ(ranges[0].queues, 1);
+  EXPECT_NEAR(*ranges[0].to_ns, 1'800 / 0.66, 1e-6);
+  EXPECT_EQ(ranges[1].queues, 8);
+  EXPECT_NEAR(*ranges[1].to_ns, 1'800 / 0.09, 1e-6);
+  EXPECT_EQ(ranges[2].queues, 32);
+  EXPECT_FALSE(ranges[2].to_ns.has_value());
+  // The cheapest at each duration is the one of its range.
+  for (const double kernel_ns : {100.0, 5'000.0, 50'000.0}) {
+    const auto cheapest = std::min_element(costs.begin(), costs.end(), [&](const QueueCosts& a, const QueueCosts& b) {
+      return a.cost_ns(kernel_ns) < b.cost_ns(kernel_ns);
+    });
+    const auto range = std::find_if(ranges.begin(), ranges.end(), [&](const BestRange& candidate) {
+      return !candidate.to_ns || kernel_ns < *candidate.to_ns;
+    });
+    EXPECT_EQ(range->queues, cheapest->queues) << kernel_ns;
+  }
+}
+
+TEST(SwitchTradeoff, EqualAndUselessQueueCountsDrop) {
+  EXPECT_TRUE(best_ranges({}).empty());
+  const std::vector<QueueCosts> same = {{8, 100, 0.1}, {4, 100, 0.1}};
+  ASSERT_EQ(best_ranges(same).size(), 1u);
+  EXPECT_EQ(best_ranges(same)[0].queues, 4);
+  // 8 is never best: 16 has overtaken it before it overtakes 1.
+  const std::vector<QueueCosts> hidden = {{1, 100, 1.0}, {8, 1'000, 0.9}, {16, 200, 0.1}};
+  ASSERT_EQ(best_ranges(hidden).size(), 2u);
+  EXPECT_EQ(best_ranges(hidden)[1].queues, 16);
+}
+
+TEST(SwitchGaps, CpuChainsHaveEveryReading) {
+  const auto device = open_device("cpu", {.hardware_queues = 2, .workers = 6, .sim = {}});
+  SwitchRequest request;
+  request.hops = 64;
+  request.repetitions = 2;
+  request.parallel_ns = 50'000;
+  const StreamSwitch found = measure_switch_gaps(*device, 4, request);
+  ASSERT_TRUE(found.hops.value && found.graph.value) << found.hops.reason << found.graph.reason;
+  EXPECT_EQ(found.hops.value->count, 2u * 63);
+  EXPECT_GE(found.hops.value->p50_ns, 0);
+  EXPECT_GE(found.hops.value->p90_ns, found.hops.value->p50_ns);
+  ASSERT_TRUE(found.within_queue.value && found.across_queues.value) << found.within_queue.reason;
+  // Every second kernel stays: of 31 hops each repetition, and a shuffle may stay by chance.
+  EXPECT_LE(found.within_queue.value->count + found.across_queues.value->count, 2u * 31);
+  EXPECT_TRUE(found.was_queued_ahead);
+  ASSERT_TRUE(found.serialisation.value);
+  EXPECT_EQ(found.serialisation.value->kernels, 16);
+  // Two streams share each queue: 3 of the first one's kernels pass before the second one's start.
+  EXPECT_GE(found.serialisation.value->makespan_ns, 7 * 50'000);
+  EXPECT_GE(found.serialisation.value->ideal_ns, 4 * 50'000);
+}
+
+TEST(SwitchGaps, OneStreamSaysWhatItHasNot) {
+  const auto device = open_device("cpu", {.hardware_queues = 2, .workers = 3, .sim = {}});
+  SwitchRequest request;
+  request.hops = 16;
+  request.repetitions = 1;
+  request.parallel_ns = 20'000;
+  const StreamSwitch found = measure_switch_gaps(*device, 1, request);
+  EXPECT_TRUE(found.hops.value.has_value());
+  EXPECT_FALSE(found.across_queues.value.has_value());
+  EXPECT_NE(found.across_queues.reason.find("one stream"), std::string::npos);
+  EXPECT_FALSE(found.controlled.ns_per_hop.has_value());
+}
+
+Json document_with(int queues, double hop_ns, double lost_ns) {
+  Json row = {{"streams", 32},
+              {"hops_ns", {{"value", {{"p50", hop_ns}, {"p90", 2 * hop_ns}, {"count", 10}}}, {"reason", nullptr}}},
+              {"serialisation", {{"value", {{"lost_ns_per_kernel", lost_ns}}}, {"reason", nullptr}}}};
+  Json setting = {{"hardware_queues", queues}, {"parallel_ns", 500'000}, {"rows", Json::array({row})}};
+  return {{"experiment", "switch"},
+          {"warnings", Json::array()},
+          {"unavailable", {{"switch.best", "one only"}}},
+          {"switch", {{"settings", Json::array({setting})}}}};
+}
+
+TEST(SwitchMerge, SortsSettingsAndSaysWhereTheyCross) {
+  const std::vector<Json> documents = {document_with(32, 5'400, 0), document_with(1, 1'800, 375'000),
+                                       document_with(8, 3'600, 45'000)};
+  const Json merged = merge_switch(documents, 10'000);
+  ASSERT_EQ(merged["switch"]["settings"].size(), 3u);
+  EXPECT_EQ(merged["switch"]["settings"][0]["hardware_queues"], 1);
+  EXPECT_FALSE(merged["unavailable"].contains("switch.best"));
+  const Json& best = merged["switch"]["best"][0];
+  EXPECT_EQ(best["streams"], 32);
+  EXPECT_EQ(best["hardware_queues"], 8);
+  EXPECT_DOUBLE_EQ(best["ns_per_command"].get<double>(), 4'500);
+  EXPECT_EQ(best["ranges"].size(), 3u);
+  const std::string text = describe_switch(merged);
+  EXPECT_NE(text.find("8 queues cost least (4.50 us per command)"), std::string::npos) << text;
+  const std::vector<Json> other = {{{"experiment", "limits"}}};
+  EXPECT_ANY_THROW(merge_switch(other, 1));
+}
+
+}  // namespace
+}  // namespace weir
