@@ -13,7 +13,9 @@ std::span<const CliCommand> commands() {
 }
 
 std::span<const CliCommand> queues_commands() {
-  static const std::vector<CliCommand> kCommands = {};
+  static const std::vector<CliCommand> kCommands = {
+      queues_sweep(),
+  };
   return kCommands;
 }
 
