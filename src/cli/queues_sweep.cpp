@@ -25,7 +25,7 @@ struct Flags {
   WorkloadFlags workload;
   std::string device = "auto", queues = "1,2,4,8,16,32", streams, scales, precision;
   std::string submit = "inline", placement = "natural";
-  std::string iterations = "100", warmup = "10", seed = "1", limit = "600";
+  std::string iterations = "100", warmup = "10", seed = "1", repeats = "3", limit = "600";
   std::vector<std::string> params, sim;
   std::string output;
   bool skips_check = false, resumes = false, is_quiet = false, is_forced = false;
@@ -47,17 +47,32 @@ void add_flags(CLI::App& app, Flags& flags) {
   add("--device", flags.device, "auto, cpu, cuda:0, sim:h200 (auto: the first GPU, else cpu)");
   add_list("--sim", flags.sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
   add("--iterations", flags.iterations, "measured iterations of each point");
+  add("--repeats", flags.repeats, "processes for each point");
   add("--warmup", flags.warmup, "iterations before measuring");
   add("--precision", flags.precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
   add("--submit", flags.submit, "inline, threads[:k] or graph");
   add("--placement", flags.placement, "natural, serial, round_robin or critical_path");
   add("--seed", flags.seed, "seed of all data");
-  add("--time-limit", flags.limit, "seconds after which a point is ended and counts as failed");
+  add("--time-limit", flags.limit, "seconds after which a process is ended and its point counts as failed");
   app.add_flag("--no-check", flags.skips_check, "do not compare the output with the CPU reference");
   app.add_option("--output,-o", flags.output, "file (default: results/queues-sweep-WORKLOAD-DEVICE.json)");
   app.add_flag("--resume", flags.resumes, "keep the points that the output file has, run the others");
   app.add_flag("--quiet,-q", flags.is_quiet, "print nothing but errors");
   app.add_flag("--force", flags.is_forced, "replace existing output files");
+}
+
+std::int64_t limit_ns(const Flags& flags) {
+  const auto seconds = parse_integer(flags.limit);
+  if (!seconds || *seconds < 1 || *seconds > 1'000'000)
+    reject(fmt::format("--time-limit {}: not a number of seconds", flags.limit), "Use 1 to 1000000.");
+  return *seconds * 1'000'000'000;
+}
+
+int repeat_count(const Flags& flags) {
+  const auto count = parse_integer(flags.repeats);
+  if (!count || *count < 1 || *count > 1000)
+    reject(fmt::format("--repeats {}: not a number of processes", flags.repeats), "Use 1 to 1000.");
+  return static_cast<int>(*count);
 }
 
 QueuesSweepRequest request_of(const Flags& flags, const DeviceInfo& info, const QueueSetting& setting) {
@@ -96,16 +111,10 @@ QueuesSweepRequest request_of(const Flags& flags, const DeviceInfo& info, const 
   }
   request.setting = setting.variable.empty() ? "--hw-queues" : setting.variable;
   request.sim = flags.sim;
+  request.repeats = repeat_count(flags);
   request.resumes = flags.resumes;
   request.overwrites = flags.is_forced;
   return request;
-}
-
-std::int64_t limit_ns(const Flags& flags) {
-  const auto seconds = parse_integer(flags.limit);
-  if (!seconds || *seconds < 1 || *seconds > 1'000'000)
-    reject(fmt::format("--time-limit {}: not a number of seconds", flags.limit), "Use 1 to 1000000.");
-  return *seconds * 1'000'000'000;
 }
 
 ChildRequest child_of(const Flags& flags, const std::string& device, const QueueSetting& setting,
@@ -174,7 +183,7 @@ int execute(const Flags& flags) {
   if (!flags.is_quiet) {
     fmt::print("{}\nWritten to {}\n", describe_queues_sweep(document), request.output.string());
     if (is_stopped)
-      fmt::print("Interrupted: {} of {} points were finished. The same command with --resume runs the rest.\n",
+      fmt::print("Interrupted: {} of {} points were begun. The same command with --resume runs the rest.\n",
                  sweep["points"].size(), sweep["asked"].get<std::size_t>());
   }
   if (is_stopped) return kExitInterrupted;

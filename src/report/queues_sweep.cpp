@@ -68,9 +68,11 @@ std::string describe_queues_sweep(const Json& document) {
   const Json& settings = sweep["settings"];
   std::string out = "\n";
   add_wrapped(out, fmt::format("{} on {} ({}): median latency of an iteration, and how many times the best queue count "
-                               "of its column. A process for each point; queues set by {}.",
+                               "of its column. Each point is {} {} its own; queues set by {}.",
                                settings["workload"].get<std::string>(), settings["device"].get<std::string>(),
-                               settings["model"].get<std::string>(), settings["queues_set_by"].get<std::string>()));
+                               settings["model"].get<std::string>(), settings["repeats"].dump(),
+                               settings["repeats"] == 1 ? "process of" : "processes of",
+                               settings["queues_set_by"].get<std::string>()));
   out += "\n";
   std::vector<std::string> sizes;
   for (const Json& point : points)

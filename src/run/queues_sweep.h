@@ -28,12 +28,13 @@ struct QueuesSweepRequest {
   std::vector<std::pair<std::string, std::vector<std::string>>> params;  // name, values
   std::string setting;           // what sets the queue count: a variable's name, or "--hw-queues"
   std::vector<std::string> sim;  // settings of the simulated device
+  int repeats = 3;               // processes for each point: two of one setting may differ more than two settings
   std::filesystem::path output;
-  bool resumes = false;  // keep the complete points that the file has, and run the others
+  bool resumes = false;  // keep the runs that the file has, and do the others
   bool overwrites = false;
 };
 
-// What the process of one point said.
+// What one process of a point said.
 struct PointRun {
   Json result;          // weir.result/1; null where it failed
   std::string failure;  // why
@@ -42,26 +43,25 @@ struct PointRun {
 
 struct QueuesSweepControl {
   std::function<PointRun(const QueuesPoint& point)> run;
-  // Called before each point that is run; `index` counts from 0.
+  // Called before each process; `index` counts from 0.
   std::function<void(const QueuesPoint& point, std::size_t index, std::size_t total)> on_begin;
 };
 
-// Every queue count of one stream count and size follows the other, so that what is compared is close in time.
+// All queue counts of one stream count and size follow each other: what is compared is close in time.
 std::vector<QueuesPoint> points_of(const QueuesSweepRequest& request);
 
 // Rejects what the process of any point would reject.
 void check_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request);
 
-// Returns the document (weir.queues/1), which is also in `output`, rewritten after each point. Points that failed, or
-// whose process saw another queue count, are in it and say so.
+// Returns the document (weir.queues/1), which is also in `output`, rewritten after each process. The queue counts of a
+// group take turns, so that drift meets all of them. Points that failed, or whose process saw another queue count, are
+// in it and say so.
 Json run_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request, const RunContext& context,
                       const QueuesSweepControl& control);
 
-// A point of the document out of the result of its process. Complete only if that process saw the count asked for.
-Json point_of_result(const QueuesPoint& point, const std::string& setting, const PointRun& run);
-
-// Fills in what follows from the points: each one's ratio to the best of its stream count and size with interval and
-// verdict, and the best of each. Differences below 2 % are none: two processes of one setting differ by as much.
-void judge_points(Json& sweep);
+// A point of the document without any run.
+Json empty_point(const QueuesPoint& point);
+// Adds what a process said: its samples, if it saw the queue count that it was to have; otherwise the point is spoilt.
+void add_run(Json& point, const std::string& setting, int repeats, const PointRun& run);
 
 }  // namespace weir
