@@ -14,6 +14,7 @@ std::span<const CliCommand> commands() {
 
 std::span<const CliCommand> queues_commands() {
   static const std::vector<CliCommand> kCommands = {
+      queues_convoy(),
       queues_sweep(),
   };
   return kCommands;

@@ -14,6 +14,7 @@ CliCommand compare();
 CliCommand queues();
 
 // Of `weir queues`.
+CliCommand queues_convoy();
 CliCommand queues_sweep();
 std::span<const CliCommand> queues_commands();
 
