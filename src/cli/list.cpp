@@ -17,6 +17,8 @@ std::span<const CliCommand> queues_commands() {
       queues_map(),
       queues_limits(),
       queues_switch(),
+      queues_sweep(),
+      queues_convoy(),
   };
   return kCommands;
 }
