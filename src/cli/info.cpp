@@ -28,17 +28,18 @@ void print_device(const std::string& name) {
   try {
     const auto device = open_device(name, device_options("", {}));
     const DeviceInfo info = device->info();
-    fmt::print("  {:<9}{}\n", info.name, info.model);
+    fmt::print("  {:<10} {}\n", info.name, info.model);
     if (info.backend == "null") return;
     std::vector<std::string_view> precisions;
     for (const Precision precision : info.precisions) precisions.push_back(name_of(precision));
-    fmt::print("           hardware queues {}\n", fact(info.hardware_queues));
-    fmt::print("           {} multiprocessors, {} copy engines, priorities {} to {}, {}\n", fact(info.multiprocessors),
-               fact(info.copy_engines), info.lowest_priority, info.highest_priority, fmt::join(precisions, " "));
-    if (info.memory_bytes.value) fmt::print("           memory {}\n", format_bytes(*info.memory_bytes.value));
-    if (!info.driver.empty()) fmt::print("           driver {}\n", info.driver);
+    fmt::print("             hardware queues {}\n", fact(info.hardware_queues));
+    fmt::print("             {} multiprocessors, {} copy engines, priorities {} to {}, {}\n",
+               fact(info.multiprocessors), fact(info.copy_engines), info.lowest_priority, info.highest_priority,
+               fmt::join(precisions, " "));
+    if (info.memory_bytes.value) fmt::print("             memory {}\n", format_bytes(*info.memory_bytes.value));
+    if (!info.driver.empty()) fmt::print("             driver {}\n", info.driver);
   } catch (const Error& error) {
-    fmt::print("  {:<9}found, but cannot be opened: {}\n", name, error.what());
+    fmt::print("  {:<10} found, but cannot be opened: {}\n", name, error.what());
   }
 }
 
@@ -47,7 +48,7 @@ int execute() {
   for (const DeviceType& type : device_types()) {
     const DeviceType::Found found = type.find();
     for (const std::string& name : found.names) print_device(name);
-    if (found.names.empty()) fmt::print("  {:<9}not here: {}\n", type.name, found.reason);
+    if (found.names.empty()) fmt::print("  {:<10} not here: {}\n", type.name, found.reason);
   }
   fmt::print("\nHardware-queue settings\n");
   for (const char* name : kQueueSettings)

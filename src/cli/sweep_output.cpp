@@ -50,6 +50,7 @@ int print_sweep(Device& device, const SweepRequest& request, bool is_quiet, Comm
   control.on_floor = [&](const Json& entries) {
     std::map<std::string, double> highest;  // by way to submit
     for (const Json& entry : entries) {
+      if (entry["ns_per_command"].is_null()) continue;
       const std::string submit = entry["submit"].get<std::string>();
       double& floor = highest[submit.substr(0, submit.find(':'))];
       floor = std::max(floor, entry["ns_per_command"].get<double>());
@@ -82,8 +83,8 @@ int print_sweep(Device& device, const SweepRequest& request, bool is_quiet, Comm
   line.clear();
   const bool is_stopped = sweep["status"] != "complete";
   if (!is_quiet && speaks()) {
-    fmt::print("\nFloor, at most, per command on the null device: {}.\n{}Written to {}\n", floors, sweep_summary(sweep),
-               request.output.string());
+    if (!floors.empty()) floors = fmt::format("Floor, at most, per command on the null device: {}.\n", floors);
+    fmt::print("\n{}{}Written to {}\n", floors, sweep_summary(sweep), request.output.string());
     if (is_stopped)
       fmt::print("Interrupted: {} of {} points were begun. The same command with --resume runs the rest.\n", ended,
                  asked);

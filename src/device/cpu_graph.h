@@ -5,9 +5,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
-#include "device/plan.h"
+#include "device/graph_edges.h"
 
 namespace weir::cpu {
 
@@ -15,8 +14,7 @@ class Graph {
  public:
   static constexpr CommandId kNone = UINT32_MAX;
 
-  // Records commands [begin, end) by the same loop that submits eagerly: the placement's stream order and the plan's
-  // events become edges.
+  // Of commands [begin, end); see record_graph().
   Graph(const Plan& plan, CommandId begin, CommandId end);
 
   // The next four are for one thread at a time, the one that drains the queue of graph launches.
@@ -24,7 +22,7 @@ class Graph {
   void start() noexcept;
   // The oldest command that is ready, or kNone.
   CommandId ready() const noexcept {
-    return head_ == count_ ? kNone : ready_[head_].load(std::memory_order_acquire);  // pairs with make_ready()
+    return head_ == edges_.count ? kNone : ready_[head_].load(std::memory_order_acquire);  // pairs with make_ready()
   }
   void take_ready() noexcept {
     ready_[head_].store(kNone, std::memory_order_relaxed);  // read again after the next start()
@@ -41,10 +39,7 @@ class Graph {
  private:
   void make_ready(CommandId command) noexcept;
 
-  CommandId begin_;
-  std::uint32_t count_;
-  std::vector<CommandId> roots_, successors_;  // all arrays below are by command less begin_
-  std::vector<std::uint32_t> successor_begin_, predecessor_count_;
+  GraphEdges edges_;                                       // arrays here and below are by command less its begin
   std::unique_ptr<std::atomic<std::uint32_t>[]> missing_;  // predecessors that have not ended
   std::unique_ptr<std::atomic<CommandId>[]> ready_;        // in the order of becoming ready, each command once a launch
   std::uint32_t head_ = 0;

@@ -37,7 +37,7 @@ struct DeviceInfo {
   std::string model;
   std::string driver;  // versions, empty where there is none
   bool is_gpu = false;
-  bool computes = true;     // false: runs nothing, so there is nothing to check
+  bool computes = true;     // false: there is no output to check
   bool is_virtual = false;  // time is simulated: its clock is Session::now_ns()
   bool can_graph = true;
   std::vector<Precision> precisions;
@@ -46,6 +46,9 @@ struct DeviceInfo {
   Known<int> multiprocessors;
   Known<int> copy_engines;
   Known<std::uint64_t> memory_bytes;
+
+  // False: nothing takes any time there, so there is nothing to measure but the cost of submitting.
+  bool runs() const { return computes || is_virtual; }
 };
 
 // State of the hardware at one moment; what the device cannot tell is empty.

@@ -16,6 +16,7 @@ std::span<const DeviceType> device_types() {
   static const std::array kTypes = {
       device_list::cuda(),
       device_list::cpu(),
+      device_list::sim(),
       device_list::null(),
   };
   return kTypes;

@@ -8,5 +8,6 @@ namespace weir::device_list {
 DeviceType null();
 DeviceType cpu();
 DeviceType cuda();
+DeviceType sim();
 
 }  // namespace weir::device_list

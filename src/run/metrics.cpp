@@ -120,7 +120,7 @@ void add_serving(Result& result, const Timeline& timeline, const Step& step, con
 
 }  // namespace
 
-void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, bool computes) {
+void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, bool runs) {
   const auto commands = static_cast<double>(step.commands().size());
   const std::size_t iterations = pass.submit_ns.size();
   const bool has_device_clock = !pass.device_ns.empty();
@@ -159,7 +159,7 @@ void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, 
   // `end_only` counts by the host, from the first submit to the end of the drain.
   const double seconds = (pass.sync == SyncMode::end_only ? pass.total_ns : mean(pass.interval_ns) * counted) * 1e-9;
   if (seconds > 0) result.commands_per_second = static_cast<double>(result.commands_per_iteration) * counted / seconds;
-  if (!computes) {
+  if (!runs) {
     result.unavailable["metrics.throughput"] = "the device runs nothing";
   } else if (seconds > 0) {
     Throughput throughput;

@@ -12,9 +12,12 @@ namespace weir {
 // Latency, throughput, host cost, memory, energy, and warnings about noise, drift and throttling.
 // Work and commands per iteration are the result's (of all ranks), the host's cost is this rank's.
 // A device that does not compute has no throughput, only commands per second.
-void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, bool computes);
+void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, bool runs);
 
 // Host cost of the same step, placement and submitter on the null device: the floor under host_ns_per_command.
+// Not for devices in virtual time: the floor is this machine's.
+inline constexpr const char* kNoFloor =
+    "the device's time is virtual: this machine's cost of submitting says nothing about it";
 double floor_ns_per_command(const Step& step, const Placement& placement, const SubmitChoice& submit);
 
 // Concurrency, fairness, queue switch and convoy index, from traced passes of their own. Returns the step's timeline.

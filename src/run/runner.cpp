@@ -82,7 +82,7 @@ void warn_about_shared_queues(Result& result, const DeviceInfo& info, int stream
   const std::optional<int> queues = info.hardware_queues.value;
   if (!queues || streams <= *queues) return;
   std::string advice = fmt::format("Use --streams {} or fewer to give each its own", *queues);
-  if (info.backend == "cpu") advice += fmt::format(", or --hw-queues {}", streams);
+  if (info.backend == "cpu" || info.backend == "sim") advice += fmt::format(", or --hw-queues {}", streams);
   if (info.backend == "cuda" && *queues < 32)
     advice += ", or set CUDA_DEVICE_MAX_CONNECTIONS=32 before the program starts";
   result.warnings.push_back(
@@ -231,7 +231,8 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
       result.work_per_iteration = work_of(step, *session, info.computes);
       CheckReport check;
       if (!info.computes) {
-        check.reason = fmt::format("device '{}' computes nothing", info.name);
+        check.reason =
+            info.is_virtual ? "simulated: computes nothing" : fmt::format("device '{}' computes nothing", info.name);
       } else if (!request.checks_output) {
         check.reason = "--no-check";
       } else {
@@ -247,12 +248,16 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
       return pass;
     }();
     if (result.status == "complete" && timed.is_interrupted) result.status = "interrupted";
-    add_timed_metrics(result, timed, step, info.computes);
-    result.floor_ns_per_command = floor_ns_per_command(step, placement, submit);
+    add_timed_metrics(result, timed, step, info.runs());
+    if (info.is_virtual) {
+      result.unavailable["metrics.floor_ns_per_command"] = kNoFloor;
+    } else {
+      result.floor_ns_per_command = floor_ns_per_command(step, placement, submit);
+    }
     Timeline timeline;
     if (!request.traces) {
       note_untraced(result, "the traced pass was left out (--no-trace)");
-    } else if (!info.computes) {
+    } else if (!info.runs()) {
       note_untraced(result, fmt::format("device '{}' runs nothing", info.name));
     } else if (control.agree_to_stop()) {
       note_untraced(result, "interrupted before the traced pass");

@@ -109,13 +109,18 @@ Json results_to_keep(const SweepRequest& request, const Json& settings) {
   return kept;
 }
 
-Json floors_of(const SweepRequest& request, const std::vector<Point>& points, const Json& settings, Ranks ranks) {
+Json floors_of(const DeviceInfo& info, const SweepRequest& request, const std::vector<Point>& points,
+               const Json& settings, Ranks ranks) {
   const Workload& workload = workload_of(request.run);
   Params params(workload.params, scale_named(settings["scale"].get<std::string>()), request.run.params);
   params.seed = request.run.seed;
   params.ranks = ranks;
   Json floors = Json::array();
   for (const Point& point : points) {
+    if (info.is_virtual) {
+      floors.push_back({{"streams", point.streams}, {"submit", point.submit}, {"ns_per_command", nullptr}});
+      continue;
+    }
     const Step step = workload.build(params, point.streams);
     const Placement placement = place(step, request.run.placement);
     floors.push_back(
@@ -199,7 +204,7 @@ Json run_sweep(Device& device, const SweepRequest& request, const RunContext& co
   document["command_line"] = context.command_line;
   document["workload"] = workload.name;
   document["settings"] = settings;
-  document["floor"] = floors_of(request, points, settings, ranks);
+  document["floor"] = floors_of(device.info(), request, points, settings, ranks);
   // From the first save on, so that another kill loses none of them, whether this call asks for them or not.
   document["results"] = kept;
   document["scaling"] = Json::object();

@@ -1,0 +1,101 @@
+// What the simulated machine keeps for one session: its commands, streams, events and graphs as plain records, and what
+// it learns about them. Filled by the session, driven by the machine.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "device/device.h"
+#include "device/graph_edges.h"
+#include "device/plan.h"
+
+namespace weir::sim {
+
+inline constexpr std::uint32_t kNone = UINT32_MAX;
+
+// Which part of the machine runs a command.
+enum class Unit : std::uint8_t { kernel, to_device, to_host, on_device, host, link };
+inline constexpr std::size_t kUnits = 6;
+
+// A command without lookups.
+struct Work {
+  std::int64_t ns = 0;  // kernels: one block; others: all of it
+  std::uint32_t blocks = 1;
+  std::uint32_t slots = 0;         // that a block takes
+  std::uint32_t most_at_once = 1;  // blocks of this launch that fit on the device
+  Unit unit = Unit::kernel;
+  std::uint8_t level = 0;  // priority
+  bool is_timed = false;   // by a clock: neither scaled nor jittered
+  bool is_hold = false;
+  bool is_released = false;  // hold: the flag was seen
+  std::uint32_t blocks_per_multiprocessor = 1;
+  std::int32_t* flag = nullptr;     // hold
+  std::int32_t* moments = nullptr;  // probes: one record per block
+};
+
+struct Stream {
+  bool is_running = false;
+  std::uint32_t outstanding = 0;  // packets that have not retired
+  std::int32_t queue = 0;
+  std::int32_t home = 0;                  // of the mapping at creation
+  std::uint32_t record = kNone;           // events to complete when what runs ends, linked by Event::next
+  std::int64_t ended_ns = INT64_MIN / 2;  // of its last command
+  std::int64_t ready_ns = INT64_MIN / 2;  // events that it waited for allow a start from then on
+};
+
+// Instances count from 1, as of the record that was submitted last; 0: never recorded.
+struct Event {
+  std::uint32_t submitted = 0;
+  std::uint32_t done = 0;
+  std::uint32_t instance = 0;    // of the record that is underway
+  std::uint32_t next = kNone;    // in Stream::record
+  std::int32_t queue = 0;        // that recorded it
+  std::uint32_t waiter = kNone;  // queues whose head waits for it, linked by Queue::next_waiter
+  std::int64_t done_ns = INT64_MIN / 2;
+};
+
+// A graph that was launched and has not begun; or is running.
+struct GraphLaunch {
+  std::uint32_t segment = 0;
+  std::uint32_t iteration = 0;
+  std::int64_t visible_ns = 0;
+};
+
+struct ReadyNode {
+  CommandId command = 0;
+  std::int64_t ready_ns = 0;
+};
+
+struct Client {
+  std::uint32_t id = 0;     // of the machine's
+  std::vector<Work> works;  // by command
+  std::vector<Stream> streams;
+  std::vector<Event> events;
+
+  std::vector<GraphEdges> graphs;  // by segment
+  std::vector<GraphLaunch> launches;
+  std::size_t next_launch = 0;
+  std::vector<std::uint32_t> missing;  // by command: predecessors that have not ended
+  std::vector<ReadyNode> ready;        // of the running graph, in order
+  std::size_t next_ready = 0;
+  std::uint32_t unended = 0;                    // nodes; 0 where no graph runs
+  std::int64_t graph_free_ns = INT64_MIN / 2;   // its front end
+  std::int64_t graph_ended_ns = INT64_MIN / 2;  // the last graph
+  std::int64_t graph_wake_ns = INT64_MAX;
+  bool awaits_residency = false;
+
+  std::uint64_t outstanding = 0;            // packets that have not retired
+  std::int64_t retired_ns = INT64_MIN / 2;  // the last one
+  std::vector<IterationSpan> iterations;    // since the last harvest
+  std::uint32_t first_iteration = 0;        // that iterations[0] stands for
+  std::vector<Span> spans;                  // traced iterations x commands
+  std::uint32_t traced_iterations = 0;
+  std::vector<CommandId> holds;
+
+  Span* span(CommandId command, std::uint32_t iteration) noexcept {
+    return iteration < traced_iterations ? &spans[iteration * works.size() + command] : nullptr;
+  }
+};
+
+}  // namespace weir::sim
