@@ -13,7 +13,7 @@ std::span<const CliCommand> commands() {
 }
 
 std::span<const CliCommand> queues_commands() {
-  static const std::vector<CliCommand> kCommands = {queues_limits(), queues_switch()};
+  static const std::vector<CliCommand> kCommands = {queues_limits(), queues_switch(), queues_fairness()};
   return kCommands;
 }
 

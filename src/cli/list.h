@@ -17,5 +17,6 @@ CliCommand queues();
 std::span<const CliCommand> queues_commands();
 CliCommand queues_limits();
 CliCommand queues_switch();
+CliCommand queues_fairness();
 
 }  // namespace weir::cli
