@@ -119,6 +119,11 @@ foreach(folder IN LISTS test_folders)
   endif()
 endforeach()
 
+# How children are started is tested without the program around it.
+if(TARGET tests_cli)
+  target_sources(tests_cli PRIVATE ${PROJECT_SOURCE_DIR}/src/cli/children.cpp ${PROJECT_SOURCE_DIR}/src/cli/process.cpp)
+endif()
+
 # Every header compiles alone. Where x.cpp includes x.h before anything else, and without a precompiled header (so not
 # in cli), the build shows that already; the others get a source each. Sanitizers add nothing here.
 if(NOT WEIR_SANITIZE)

@@ -55,6 +55,8 @@ int execute() {
   fmt::print("\nBuild\n");
   fmt::print("  CUDA device code   {}\n", WEIR_HAVE_CUDA ? fmt::format("yes, nvcc {}", WEIR_NVCC_VERSION)
                                                          : fmt::format("left out: {}", WEIR_CUDA_REASON));
+  fmt::print("  CUPTI              {}\n",
+             WEIR_HAVE_CUPTI ? "yes, opened by a traced pass" : fmt::format("left out: {}", WEIR_CUPTI_REASON));
   fmt::print("  hwloc              {}\n", WEIR_HAVE_HWLOC ? "yes" : "left out: not found when this was built");
   fmt::print("  MPI                {}\n", describe_mpi());
   const Json environment = run_context().environment;

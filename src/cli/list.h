@@ -14,6 +14,9 @@ CliCommand compare();
 CliCommand queues();
 
 // Of `weir queues`.
+CliCommand queues_map();
+CliCommand queues_convoy();
+CliCommand queues_sweep();
 std::span<const CliCommand> queues_commands();
 CliCommand queues_limits();
 CliCommand queues_switch();

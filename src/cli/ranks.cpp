@@ -1,8 +1,6 @@
 #include "cli/ranks.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +14,7 @@
 
 #include "base/json.h"
 #include "base/options.h"
+#include "cli/children.h"
 #include "cli/process.h"
 #include "rank/mpi.h"
 #include "rank/watch.h"
@@ -28,8 +27,8 @@ namespace fs = std::filesystem;
 constexpr const char* kSrunAdvice =
     "Start them with the launcher of your MPI; under Slurm: srun --mpi=pmix (srun --mpi=list shows what there is).";
 
-// Exit statuses: what docs/cli.md promises, and what a shell has for a program that it cannot start.
-constexpr int kLastExitCode = 4, kNotExecuted = 127, kInterrupted = 130;
+// Exit statuses: what docs/cli.md promises.
+constexpr int kLastExitCode = 4, kInterrupted = 130;
 
 // Lives until leave_ranks(); never destroyed otherwise, because MPI must not be finalised after a failure.
 Communicator* joined = nullptr;
@@ -42,13 +41,6 @@ std::optional<int> number_in(const char* variable) {
   const auto number = parse_integer(*text);
   if (!number || *number < 0 || *number > INT32_MAX) return std::nullopt;
   return static_cast<int>(*number);
-}
-
-fs::path own_binary() {
-  std::error_code status;
-  const fs::path path = fs::read_symlink("/proc/self/exe", status);
-  if (status) fail(fmt::format("/proc/self/exe: {}", status.message()), "Ranks need a mounted /proc.");
-  return path;
 }
 
 bool is_on_path(const char* program) {
@@ -148,23 +140,7 @@ int start_ranks(int count) {
   }
   command.push_back(own_binary().string());
   for (const std::string& argument : without_ranks(run_context().command_line)) command.push_back(argument);
-  std::vector<char*> words;
-  for (std::string& word : command) words.push_back(word.data());
-  words.push_back(nullptr);
-
-  std::fflush(nullptr);
-  const pid_t child = ::fork();
-  if (child < 0) fail("cannot start another process", "Look at the limits of this user: ulimit -u.");
-  if (child == 0) {
-    // A group of its own: the terminal's Ctrl-C is for us. It ends with us, though, and must not read the terminal.
-    ::setpgid(0, 0);
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    const int nothing = ::open("/dev/null", O_RDONLY);
-    if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
-    ::execvp(words[0], words.data());
-    ::_exit(kNotExecuted);
-  }
-  const int code = wait_for(child);
+  const int code = wait_for(start_program(command));
   // Ranks end with codes of ours, which mpirun hands on. Others are its own, and -q keeps it from saying why.
   if (code <= kLastExitCode || code == kInterrupted) return code;
   if (code == kNotExecuted) fail("mpirun could not be executed", "Try: mpirun --version.");

@@ -69,7 +69,7 @@ class CpuSession final : public Session {
   CpuSession(std::shared_ptr<Engine> engine, const Step& step, const Placement& placement,
              const SessionOptions& options, const Seams& seams, Communicator* communicator)
       : engine_(std::move(engine)),
-        step_(step, placement, options, engine_->queue_count(), seams.kernel_of, communicator) {
+        step_(step, placement, options, engine_->assign_queues(placement.stream_count), seams.kernel_of, communicator) {
     for (const Unit unit : step_.unit_of) engine_->staff(unit);
     // A channel is a stream: that is where all ranks have the same order.
     if ((step_.woken & wakes(Unit::collective)) != 0) communicator->open_channels(placement.stream_count);

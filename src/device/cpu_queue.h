@@ -18,9 +18,6 @@ struct PreparedStep;
 // One more than users can ask for: the last is the one that graph launches go through.
 inline constexpr int kMaxQueues = 128;
 
-// The stream map. Round robin, as idle streams of CUDA are mapped.
-constexpr int queue_of(StreamId stream, int queue_count) { return stream % queue_count; }
-
 enum class PacketKind : std::uint8_t {
   launch,  // a kernel or a copy
   record,  // an event, when everything before it in its stream has ended

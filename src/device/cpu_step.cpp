@@ -23,25 +23,24 @@ void PreparedCommand::run(std::uint32_t block) const {
   std::memmove(to + begin, from + begin, count);
 }
 
-PreparedStep::PreparedStep(const Step& step, const Placement& placement, const SessionOptions& options, int queue_count,
-                           KernelTable kernel_of, Communicator* communicator)
+PreparedStep::PreparedStep(const Step& step, const Placement& placement, const SessionOptions& options,
+                           std::vector<std::uint8_t> queues, KernelTable kernel_of, Communicator* communicator)
     : step(step),
       communicator(communicator),
       plan(options.mode == SubmitMode::graph ? make_graph_plan(step, placement)
                                              : make_plan(step, placement, options.is_pipelined)),
       commands(step.commands().size()),
       unit_of(step.commands().size(), Unit::workers),
+      queue_of_stream(std::move(queues)),
       streams(static_cast<std::size_t>(placement.stream_count)),
       events(plan.event_count),
-      times(step, placement, options, queue_count) {
+      times(step, placement, options, queue_of_stream) {
   if (plan.event_count >= 1u << 30) fail("more than 2^30 events");
   const auto is_collective = [](const Command& command) { return command.kind == CommandKind::collective; };
   const auto all = step.commands();
   if (communicator == nullptr && std::any_of(all.begin(), all.end(), is_collective))
     reject("device 'cpu': the step has collectives, but there are no other ranks to talk to",
            "Start the run with --ranks.");
-  for (int stream = 0; stream < placement.stream_count; ++stream)
-    queue_of_stream.push_back(static_cast<std::uint8_t>(queue_of(static_cast<StreamId>(stream), queue_count)));
 
   constexpr std::size_t kAlignment = 64;
   for (const Buffer& buffer : step.buffers()) {

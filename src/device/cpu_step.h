@@ -78,9 +78,9 @@ struct EventState {
 };
 
 struct PreparedStep {
-  // Rejects a step with collectives where there is no communicator.
-  PreparedStep(const Step& step, const Placement& placement, const SessionOptions& options, int queue_count,
-               KernelTable kernel_of, Communicator* communicator);
+  // `queues` by stream. Rejects a step with collectives where there is no communicator.
+  PreparedStep(const Step& step, const Placement& placement, const SessionOptions& options,
+               std::vector<std::uint8_t> queues, KernelTable kernel_of, Communicator* communicator);
 
   void reset();
   std::uint64_t size_bytes() const noexcept;

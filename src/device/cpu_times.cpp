@@ -6,7 +6,8 @@
 
 namespace weir::cpu {
 
-Times::Times(const Step& step, const Placement& placement, const SessionOptions& options, int queue_count)
+Times::Times(const Step& step, const Placement& placement, const SessionOptions& options,
+             std::span<const std::uint8_t> queue_of_stream)
     : command_count_(static_cast<std::uint32_t>(step.commands().size())),
       traced_iterations_(options.is_traced ? static_cast<std::uint32_t>(std::max(options.trace_iterations, 0)) : 0),
       segments_(step.segments()) {
@@ -21,7 +22,7 @@ Times::Times(const Step& step, const Placement& placement, const SessionOptions&
       mine.iteration = iteration;
       mine.stream = placement.stream_of[id];
       mine.role = step.commands()[id].role;
-      mine.queue = segment_count_ != 0 ? kNoQueue : queue_of(mine.stream, queue_count);
+      mine.queue = segment_count_ != 0 ? kNoQueue : queue_of_stream[mine.stream];
     }
   }
   graph_submitted_ns_.assign(static_cast<std::size_t>(traced_iterations_) * segment_count_, kNoTime);

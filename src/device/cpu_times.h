@@ -17,7 +17,8 @@ class Times {
  public:
   static constexpr std::uint32_t kWindow = 256;  // iterations in flight
 
-  Times(const Step& step, const Placement& placement, const SessionOptions& options, int queue_count);
+  Times(const Step& step, const Placement& placement, const SessionOptions& options,
+        std::span<const std::uint8_t> queue_of_stream);
 
   std::uint32_t begun() const noexcept { return begun_; }
   // False while the iteration whose place the next one takes has not ended.
@@ -35,6 +36,10 @@ class Times {
   void graph_submitted(std::uint32_t segment, std::uint32_t iteration) noexcept {
     if (iteration < traced_iterations_) [[unlikely]]
       graph_submitted_ns_[iteration * segment_count_ + segment] = now_ns();
+  }
+  void launched(CommandId command, std::uint32_t iteration) noexcept {
+    if (iteration < traced_iterations_) [[unlikely]]
+      span(command, iteration).launched_ns = now_ns();
   }
   void started(CommandId command, std::uint32_t iteration) noexcept {
     Place& mine = place(iteration);

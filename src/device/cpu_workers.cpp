@@ -101,6 +101,15 @@ void Engine::staff(Unit unit) {
   mine.is_staffed = true;
 }
 
+std::vector<std::uint8_t> Engine::assign_queues(int streams) {
+  std::vector<std::uint8_t> queues;
+  for (int i = 0; i < streams; ++i) {
+    queues.push_back(static_cast<std::uint8_t>(next_queue_));
+    next_queue_ = (next_queue_ + 1) % queue_count();
+  }
+  return queues;
+}
+
 void Engine::stop() noexcept {
   is_stopping_.store(true, std::memory_order_seq_cst);  // pairs with the loads in work()
   for (Crew& crew : crews_) crew.bell.ring_all();
@@ -326,6 +335,7 @@ void Engine::launch(PreparedStep& step, CommandId command, std::uint32_t iterati
   resident.blocks = blocks;
   resident.queue = queue;
   resident.unended.store(blocks, std::memory_order_relaxed);  // publish() below releases it
+  step.times.launched(command, iteration);
   // From here on the command may end, and with it the step.
   pool.publish(slot, prepared.level, blocks);
 }

@@ -30,6 +30,8 @@ class Engine {
   void staff(Unit unit);
 
   int queue_count() const noexcept { return graph_queue_; }
+  // The queues of new streams: in turn over the device's life, as drivers give them out. For one thread at a time.
+  std::vector<std::uint8_t> assign_queues(int streams);
   int graph_queue() const noexcept { return graph_queue_; }
 
   // One submitting thread's way in: pushes packets and rings for several of them at once, as drivers ring doorbells.
@@ -115,6 +117,7 @@ class Engine {
               Offer& offer) noexcept;
 
   int graph_queue_;
+  int next_queue_ = 0;  // of a new stream
   std::unique_ptr<HardwareQueue[]> queues_;
   SharedQueueSet pushed_;   // have packets that nobody has looked at
   SharedQueueSet waiting_;  // head waits for an event

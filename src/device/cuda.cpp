@@ -17,6 +17,7 @@
 
 #include "device/cuda_recording.h"
 #include "device/gpu_cublas.h"
+#include "device/gpu_cupti.h"
 #include "device/gpu_library.h"
 #include "device/gpu_nccl.h"
 #include "device/gpu_nvml.h"
@@ -182,6 +183,7 @@ struct Opened {
     api.blas = open_cublas;
     api.management = open_nvml;
     api.collectives = open_nccl;
+    api.activity = open_cupti;
     WEIR_CUDA_NEED(g_entries.init, cuInit, "cuInit");
     WEIR_CUDA_NEED(g_entries.device_get, cuDeviceGet, "cuDeviceGet");
     WEIR_CUDA_NEED(g_entries.device_name, cuDeviceGetName, "cuDeviceGetName");
@@ -216,6 +218,7 @@ struct Opened {
     WEIR_CUDA_NEED(api.stream_create, cuStreamCreateWithPriority, "cuStreamCreateWithPriority");
     WEIR_CUDA_NEED(api.stream_destroy, cuStreamDestroy, "cuStreamDestroy_v2");
     WEIR_CUDA_NEED(api.stream_synchronize, cuStreamSynchronize, "cuStreamSynchronize");
+    WEIR_CUDA_WANT(api.stream_query, cuStreamQuery, "cuStreamQuery");
     WEIR_CUDA_NEED(api.synchronize, cuCtxSynchronize, "cuCtxSynchronize");
     WEIR_CUDA_NEED(api.stream_wait, cuStreamWaitEvent, "cuStreamWaitEvent");
     WEIR_CUDA_NEED(api.event_create, cuEventCreate, "cuEventCreate");
@@ -228,6 +231,8 @@ struct Opened {
     WEIR_CUDA_NEED(api.function_get, cuModuleGetFunction, "cuModuleGetFunction");
     WEIR_CUDA_WANT(api.function_load, cuFuncLoad, "cuFuncLoad");
     WEIR_CUDA_NEED(api.launch, cuLaunchKernel, "cuLaunchKernel");
+    WEIR_CUDA_WANT(api.occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,
+                   "cuOccupancyMaxActiveBlocksPerMultiprocessor");
     WEIR_CUDA_WANT(api.launch_host, cuLaunchHostFunc, "cuLaunchHostFunc");
   }
 

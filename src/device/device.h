@@ -54,8 +54,10 @@ struct Telemetry {
   std::optional<double> max_clock_mhz;
   std::optional<double> temperature_c;
   std::optional<double> power_w;
-  std::optional<double> energy_j;     // since some fixed moment
-  std::vector<std::string> throttle;  // reasons in force, in words
+  std::optional<double> energy_j;      // since some fixed moment
+  std::vector<std::string> throttle;   // reasons in force, in words
+  std::optional<double> utilisation;   // of the time lately in which some kernel ran, whoever's: 0 to 1
+  std::optional<int> other_processes;  // that compute on this device besides the one that asks
 };
 
 struct MemoryUse {
@@ -121,6 +123,8 @@ class Session {
   virtual std::int64_t now_ns() noexcept { return weir::now_ns(); }
   // Lets about that much time pass while commands run.
   virtual void pause(std::int64_t ns) noexcept;
+  // Asks how far a stream is, as programs do: some drivers notice only then that something has ended.
+  virtual void poll(StreamId) noexcept {}
   // A buffer in host memory, which probe kernels and the host may use while commands run. Aligned to 64 bytes.
   virtual std::span<std::byte> host_memory(BufferId buffer);
   // What a kernel takes of the device; nothing for other commands and where the device does not tell.

@@ -23,6 +23,8 @@ using GpuBlasHandle = struct GpuBlasHandleHandle*;
 using GpuComm = struct GpuCommHandle*;
 using GpuPointer = unsigned long long;
 
+struct GpuActivity;  // gpu_activity.h
+
 // The same numbers in CUDA and HIP.
 inline constexpr unsigned kGpuStreamNonBlocking = 1;
 inline constexpr unsigned kGpuEventTiming = 0;
@@ -143,6 +145,7 @@ struct GpuApi {
   int (*stream_create)(GpuStream* stream, unsigned flags, int priority) = nullptr;
   int (*stream_destroy)(GpuStream stream) = nullptr;
   int (*stream_synchronize)(GpuStream stream) = nullptr;
+  int (*stream_query)(GpuStream stream) = nullptr;  // optional; 0 where all has ended
   int (*synchronize)() = nullptr;  // everything in the current context
   int (*stream_wait)(GpuStream stream, GpuEvent event, unsigned flags) = nullptr;
   int (*event_create)(GpuEvent* event, unsigned flags) = nullptr;
@@ -159,6 +162,8 @@ struct GpuApi {
   int (*launch)(GpuFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                 unsigned block_y, unsigned block_z, unsigned shared_bytes, GpuStream stream, void** parameters,
                 void** extra) = nullptr;
+  // Optional: how many blocks of a launch fit on one multiprocessor at a time.
+  int (*occupancy)(int* blocks, GpuFunction function, int threads, std::size_t shared_bytes) = nullptr;
   // Optional: calls `body` on a thread of the driver, in stream order. It must not call the table.
   int (*launch_host)(GpuStream stream, void (*body)(void* data), void* data) = nullptr;
 
@@ -180,6 +185,7 @@ struct GpuApi {
   const GpuBlas* (*blas)(std::string* reason) = nullptr;
   const GpuManagement* (*management)(std::string* reason) = nullptr;
   const GpuCollectives* (*collectives)(std::string* reason) = nullptr;
+  const GpuActivity* (*activity)(std::string* reason) = nullptr;  // optional
 };
 
 }  // namespace weir

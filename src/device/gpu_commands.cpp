@@ -173,11 +173,79 @@ int GpuCommands::launch_other(const LaunchRecord& record) const noexcept {
           record.stream,
           [](void* data) {
             const auto& host = *static_cast<const HostCall*>(data);
+            const std::int64_t started_ns = host.runs == nullptr ? 0 : now_ns();
             host.threads->run(host.run_block, host.call, host.blocks);
+            if (host.runs != nullptr) [[unlikely]]
+              host.runs->ring[host.runs->count++ % host.runs->ring.size()] = {started_ns, now_ns()};
           },
           const_cast<HostCall*>(&host_calls_[other.host_call]));
   }
   return 0;
+}
+
+std::optional<std::uint32_t> GpuCommands::activity_count(CommandId id) const noexcept {
+  if (records_[id].function != nullptr) return 1;
+  const Other& other = others_[records_[id].other];
+  switch (other.kind) {
+    case Other::Kind::gemm:
+    case Other::Kind::collective:
+      return std::nullopt;
+    case Other::Kind::recorded:
+      return static_cast<std::uint32_t>(other.kernel_count);
+    case Other::Kind::host:
+      return 0;
+    default:
+      return 1;
+  }
+}
+
+bool GpuCommands::is_copy(CommandId id) const noexcept {
+  if (records_[id].function != nullptr) return false;
+  switch (others_[records_[id].other].kind) {
+    case Other::Kind::to_device:
+    case Other::Kind::to_host:
+    case Other::Kind::on_device:
+    case Other::Kind::any:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::optional<Footprint> GpuCommands::footprint(CommandId id) const noexcept {
+  const GpuApi& api = context_.api();
+  if (api.occupancy == nullptr) return std::nullopt;
+  const auto of = [&](GpuFunction function, std::uint64_t grid, std::uint64_t threads,
+                      unsigned shared_bytes) -> std::optional<Footprint> {
+    int blocks = 0;
+    if (api.occupancy(&blocks, function, static_cast<int>(threads), shared_bytes) != 0 || blocks <= 0)
+      return std::nullopt;
+    return Footprint{static_cast<std::uint32_t>(grid), static_cast<std::uint32_t>(blocks)};
+  };
+  const LaunchRecord& record = records_[id];
+  if (record.function != nullptr) return of(record.function, record.grid, record.block, 0);
+  const Other& other = others_[record.other];
+  if (other.kind != Other::Kind::recorded) return std::nullopt;
+  std::optional<Footprint> largest;
+  const auto count_of = [](const std::array<unsigned, 3>& size) { return std::uint64_t{size[0]} * size[1] * size[2]; };
+  for (std::size_t i = other.first_kernel; i < other.first_kernel + other.kernel_count; ++i) {
+    const GpuRecordedKernel& kernel = recorded_[i];
+    const auto found = of(kernel.function, count_of(kernel.grid), count_of(kernel.block), kernel.shared_bytes);
+    if (!found) return std::nullopt;
+    if (!largest || found->blocks > largest->blocks) largest = found;
+  }
+  return largest;
+}
+
+void GpuCommands::note_host_runs(std::size_t kept) {
+  host_runs_.assign(host_calls_.size(), HostRuns{std::vector<HostRuns::Run>(kept), 0});
+  for (std::size_t i = 0; i < host_calls_.size(); ++i) host_calls_[i].runs = &host_runs_[i];
+}
+
+const GpuCommands::HostRuns* GpuCommands::host_runs(CommandId id) const noexcept {
+  if (host_runs_.empty() || records_[id].function != nullptr) return nullptr;
+  const Other& other = others_[records_[id].other];
+  return other.kind == Other::Kind::host ? &host_runs_[other.host_call] : nullptr;
 }
 
 void GpuCommands::warm_up() const {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -44,6 +45,25 @@ class GpuCommands {
   // more: about half of the host's time of a call. Products that are anything else stay with the library.
   void record_products();
 
+  // How many kernels and copies a profiler sees of a command; nothing where a library decides that.
+  std::optional<std::uint32_t> activity_count(CommandId id) const noexcept;
+  bool is_copy(CommandId id) const noexcept;
+  // What one launch takes of the device; of a recorded product, its largest kernel.
+  std::optional<Footprint> footprint(CommandId id) const noexcept;
+
+  // When runs of one host command started and ended; the last ones. Written by the driver's thread.
+  struct HostRuns {
+    struct Run {
+      std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
+    };
+    std::vector<Run> ring;
+    std::uint64_t count = 0;  // runs since the notes were asked for
+  };
+  // Lets host commands note the last `kept` of their runs from now on. Call while nothing runs.
+  void note_host_runs(std::size_t kept);
+  // Null where the command is none of the host's, or nothing was asked for.
+  const HostRuns* host_runs(CommandId id) const noexcept;
+
   // A result of launch_other in words. Results of other libraries are kept apart from the driver's by these offsets.
   static constexpr int kBlasOffset = 1'000'000;
   static constexpr int kCollectiveOffset = 2'000'000;
@@ -68,6 +88,7 @@ class GpuCommands {
     void (*run_block)(const KernelCall&, std::uint32_t) = nullptr;
     std::uint32_t blocks = 1;
     KernelCall call;
+    HostRuns* runs = nullptr;  // null: nobody wants to know
   };
   Other copy_of(const Step& step, CommandId id, const GpuBuffers& buffers) const;
   Other gemm_of(const Step& step, CommandId id, const GpuBuffers& buffers, GpuBlasHandle handle) const;
@@ -82,6 +103,7 @@ class GpuCommands {
   std::vector<Other> others_;
   std::vector<GpuGraphOwner> recordings_;  // own what recorded kernels point to
   std::vector<GpuRecordedKernel> recorded_;
+  std::vector<HostRuns> host_runs_;   // by host call
   std::vector<HostCall> host_calls_;  // stays where it is once everything is resolved
 };
 

@@ -21,6 +21,7 @@ class PrimaryContext {
   const GpuApi& api() const noexcept { return api_; }
   const std::string& device_name() const noexcept { return name_; }  // cuda:0
   int index() const noexcept { return index_; }
+  GpuContext handle() const noexcept { return context_; }
 
   // Makes the context current in the calling thread. Costs one load and one compare where it already is.
   int bind() const noexcept { return bound_ == generation_ ? 0 : bind_slowly(); }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "device/gpu_library.h"
 
 namespace weir {
@@ -10,6 +12,18 @@ namespace {
 // Declared here: nvml.h is often not installed. Numbers of nvml.h.
 constexpr int kSmClock = 1;
 constexpr int kGpuTemperature = 0;
+
+// nvmlUtilization_t and nvmlProcessInfo_t, in per cent and as version 3 of its entry fills them.
+struct Utilisation {
+  unsigned gpu, memory;
+};
+struct Process {
+  unsigned id;
+  unsigned long long memory_bytes;
+  unsigned gpu_instance, compute_instance;
+};
+static_assert(sizeof(Process) == 24);
+constexpr int kInsufficientSize = 7;
 
 struct Entries {
   int (*init)() = nullptr;
@@ -21,6 +35,8 @@ struct Entries {
   int (*energy)(void*, unsigned long long*) = nullptr;
   int (*temperature)(void*, int, unsigned*) = nullptr;
   int (*throttle)(void*, unsigned long long*) = nullptr;
+  int (*utilisation)(void*, Utilisation*) = nullptr;
+  int (*processes)(void*, unsigned*, Process*) = nullptr;
 };
 
 Entries g_entries;  // written once, by Opened's constructor
@@ -51,6 +67,20 @@ std::optional<double> value_of(double scale, Entry entry, Arguments... arguments
   return static_cast<double>(value) * scale;
 }
 
+// The list holds every process with a context on the board, so one of them is the caller, which has one. Which one is
+// not asked: in a container the list may count processes by the host's numbers. An empty list is no list.
+std::optional<int> other_processes(void* board) {
+  if (g_entries.processes == nullptr) return std::nullopt;
+  unsigned count = 0;
+  const int result = g_entries.processes(board, &count, nullptr);
+  if ((result != 0 && result != kInsufficientSize) || count == 0) return std::nullopt;
+  // The count alone may be padded for processes to come.
+  std::vector<Process> processes(count + 16);
+  count = static_cast<unsigned>(processes.size());
+  if (g_entries.processes(board, &count, processes.data()) != 0 || count == 0) return std::nullopt;
+  return static_cast<int>(count) - 1;
+}
+
 Telemetry read(void* board) {
   Telemetry telemetry;
   telemetry.clock_mhz = value_of<unsigned>(1, g_entries.clock, board, kSmClock);
@@ -58,6 +88,10 @@ Telemetry read(void* board) {
   telemetry.temperature_c = value_of<unsigned>(1, g_entries.temperature, board, kGpuTemperature);
   telemetry.power_w = value_of<unsigned>(1e-3, g_entries.power, board);
   telemetry.energy_j = value_of<unsigned long long>(1e-3, g_entries.energy, board);
+  Utilisation utilisation{};
+  if (g_entries.utilisation != nullptr && g_entries.utilisation(board, &utilisation) == 0)
+    telemetry.utilisation = utilisation.gpu / 100.0;
+  telemetry.other_processes = other_processes(board);
   unsigned long long bits = 0;
   if (g_entries.throttle != nullptr && g_entries.throttle(board, &bits) == 0)
     for (const Reason& reason : kReasons)
@@ -80,6 +114,8 @@ struct Opened {
     library.want(g_entries.power, "nvmlDeviceGetPowerUsage");
     library.want(g_entries.energy, "nvmlDeviceGetTotalEnergyConsumption");
     library.want(g_entries.temperature, "nvmlDeviceGetTemperature");
+    library.want(g_entries.utilisation, "nvmlDeviceGetUtilizationRates");
+    library.want(g_entries.processes, "nvmlDeviceGetComputeRunningProcesses_v3");
     // Renamed in driver 535; the old name is still exported by later ones, the new one not by earlier ones.
     library.want(g_entries.throttle, "nvmlDeviceGetCurrentClocksEventReasons");
     if (g_entries.throttle == nullptr) library.want(g_entries.throttle, "nvmlDeviceGetCurrentClocksThrottleReasons");

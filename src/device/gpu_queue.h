@@ -1,6 +1,7 @@
 // The hot end: what the loop of plan.h calls for each command on a GPU. No allocation, no lock; errors are latched.
 #pragma once
 
+#include "device/gpu_activity_trace.h"
 #include "device/gpu_commands.h"
 #include "device/gpu_spans.h"
 #include "device/gpu_trace.h"
@@ -68,7 +69,20 @@ class EagerQueue : public LaunchQueue {
   IterationEvents& iterations_;
 };
 
-// The traced pass: two more events around every command.
+// The traced pass with a profiler: commands are submitted as ever.
+class ActivityQueue : public EagerQueue {
+ public:
+  ActivityQueue(const EagerQueue& queue, ActivityTrace& trace) noexcept : EagerQueue(queue), trace_(trace) {}
+  void launch(CommandId id, StreamId on) noexcept {
+    trace_.note(id, on);
+    EagerQueue::launch(id, on);
+  }
+
+ private:
+  ActivityTrace& trace_;
+};
+
+// The traced pass without one: two more events around every command.
 class TracedQueue : public EagerQueue {
  public:
   TracedQueue(const EagerQueue& queue, CommandEvents& trace) noexcept : EagerQueue(queue), trace_(trace) {}

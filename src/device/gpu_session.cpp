@@ -74,7 +74,7 @@ GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& 
   if (has_graphs()) {
     capture_segments();
   } else if (options.is_traced) {
-    trace_.emplace(context_->api(), clock_, step.commands().size(), options.trace_iterations);
+    start_trace();
   }
   // Others may give memory back meanwhile; then the difference says nothing.
   if (const std::size_t free_after = free_memory(); free_after <= free_before_)
@@ -115,6 +115,12 @@ void GpuSession::capture_segments() {
   }
 }
 
+void GpuSession::start_trace() {
+  activity_ = ActivityTrace::start(*context_, step_, placement_, streams_.handles, commands_, options_.trace_iterations,
+                                   &no_activity_);
+  if (activity_ == nullptr) trace_.emplace(context_->api(), clock_, step_.commands().size(), options_.trace_iterations);
+}
+
 std::size_t GpuSession::free_memory() const {
   std::size_t free = 0, total = 0;
   check(context_->api(), context_->api().memory_info(&free, &total), "asking for free memory");
@@ -124,6 +130,7 @@ std::size_t GpuSession::free_memory() const {
 void GpuSession::begin_iteration() noexcept {
   if (const int result = context_->bind(); result != 0) return latch_.set(result, ErrorLatch::kNoCommand);
   iterations_.begin();
+  if (activity_) activity_->begin();
   if (trace_) trace_->begin();
 }
 
@@ -143,7 +150,10 @@ void GpuSession::submit(std::span<const CommandId> commands) noexcept {
   }
   const LaunchQueue launches(context_->api(), commands_, streams_.handles.data(), events_.handles.data(), latch_);
   EagerQueue queue(launches, iterations_);
-  if (trace_) [[unlikely]] {
+  if (activity_) [[unlikely]] {
+    ActivityQueue traced(queue, *activity_);
+    walk(plan_, commands, traced);
+  } else if (trace_) [[unlikely]] {
     TracedQueue traced(queue, *trace_);
     walk(plan_, commands, traced);
   } else {
@@ -191,12 +201,19 @@ std::vector<IterationSpan> GpuSession::take_spans() {
 }
 
 Timeline GpuSession::timeline() {
+  Timeline timeline;
+  if (activity_) {
+    context_->enter();
+    return activity_->timeline();
+  }
   if (trace_) {
     context_->enter();
-    return trace_->timeline(step_, placement_);
+    timeline = trace_->timeline(step_, placement_);
+    timeline.source += fmt::format(" (no activity records: {})", no_activity_);
+    return timeline;
   }
-  Timeline timeline;
-  timeline.source = has_graphs() ? "none: events cannot be put around the commands of a graph without changing it"
+  timeline.source = has_graphs() ? "none: events cannot be put around the commands of a graph without changing it, and "
+                                   "activity records name the nodes of its executable copy, not the commands"
                                  : "none: this pass was not traced";
   return timeline;
 }
@@ -214,6 +231,15 @@ void GpuSession::read(BufferId buffer, std::span<std::byte> bytes) {
 std::span<std::byte> GpuSession::host_memory(BufferId buffer) {
   if (step_.buffers()[buffer].place != Place::host) fail("host_memory() of a buffer on the device");
   return {buffers_.address(buffer), step_.buffers()[buffer].size_bytes()};
+}
+
+void GpuSession::poll(StreamId stream) noexcept {
+  if (context_->api().stream_query != nullptr) context_->api().stream_query(streams_.handles[stream]);
+}
+
+std::optional<Footprint> GpuSession::footprint(CommandId command) const {
+  context_->enter();
+  return commands_.footprint(command);
 }
 
 MemoryUse GpuSession::memory() const {

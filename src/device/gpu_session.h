@@ -27,6 +27,8 @@ class GpuSession final : public Session {
   void read(BufferId buffer, std::span<std::byte> bytes) override;
   MemoryUse memory() const override;
   std::span<std::byte> host_memory(BufferId buffer) override;
+  void poll(StreamId stream) noexcept override;
+  std::optional<Footprint> footprint(CommandId command) const override;
 
  private:
   // The streams of a placement: as urgent as the most urgent of their commands.
@@ -43,6 +45,7 @@ class GpuSession final : public Session {
   std::size_t free_memory() const;
   std::unique_ptr<HostThreads> make_host_threads() const;
   void capture_segments();
+  void start_trace();
   bool has_graphs() const noexcept { return options_.mode == SubmitMode::graph; }
 
   // In the order of construction: what is used below is destroyed after its users.
@@ -62,7 +65,9 @@ class GpuSession final : public Session {
   GpuCommands commands_;
   DeviceClock clock_;
   IterationEvents iterations_;
+  std::unique_ptr<ActivityTrace> activity_;  // of a traced pass: this or trace_
   std::optional<CommandEvents> trace_;
+  std::string no_activity_;  // why it is trace_
   // What graph mode launches for a segment of the step: a graph, or a host function alone on the graphs' stream.
   struct Segment {
     std::optional<StepGraph> graph;

@@ -10,6 +10,8 @@ namespace weir {
 
 inline constexpr std::int64_t kNoTime = INT64_MIN;
 inline constexpr std::int32_t kNoQueue = -1;
+// Ids from here on are queues of copy engines, which a stream uses besides the one of its kernels.
+inline constexpr std::int32_t kCopyQueues = 1'000'000;
 
 // One command's way. Times are host-monotonic nanoseconds, or kNoTime where the source has none.
 struct Span {
@@ -20,6 +22,7 @@ struct Span {
   std::int32_t queue = kNoQueue;  // hardware queue
   std::int64_t enqueued_ns = kNoTime;
   std::int64_t submitted_ns = kNoTime;
+  std::int64_t launched_ns = kNoTime;  // left its hardware queue
   std::int64_t started_ns = kNoTime;
   std::int64_t ended_ns = kNoTime;
 };

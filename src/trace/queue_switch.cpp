@@ -39,7 +39,9 @@ QueueSwitch queue_switch(const Timeline& timeline) {
     // Only pairs with nothing running in between have a gap at all.
     if (last != nullptr && span->started_ns >= last->ended_ns && span->iteration == last->iteration) {
       const auto gap = static_cast<double>(span->started_ns - last->ended_ns);
-      if (span->submitted_ns == kNoTime || span->submitted_ns > last->ended_ns) {
+      if (span->queue >= kCopyQueues || last->queue >= kCopyQueues) {
+        ++found.other_engine;
+      } else if (span->submitted_ns == kNoTime || span->submitted_ns > last->ended_ns) {
         ++found.host_bound;
       } else if (span->stream == last->stream) {
         same_stream.push_back(gap);

@@ -22,8 +22,9 @@ struct QueueSwitch {
   std::optional<SwitchGap> unknown_queue;  // other stream, queues not known
   // Gap between streams minus gap within a stream; nothing where either side has too few pairs.
   std::optional<double> same_queue_overhead_ns, other_queue_overhead_ns, unknown_queue_overhead_ns;
-  std::size_t host_bound = 0;  // pairs left out because the second command was submitted after the first had ended
-  std::string reason;          // why there is nothing
+  std::size_t host_bound = 0;    // pairs left out because the second command was submitted after the first had ended
+  std::size_t other_engine = 0;  // pairs left out because a copy engine took part: that is no switch of queues
+  std::string reason;            // why there is nothing
 };
 
 inline constexpr std::size_t kFewestGaps = 10;

@@ -18,9 +18,16 @@ struct Settings {
   bool has_blas = true;
   bool has_host_functions = true;
   bool has_collectives = true;
-  int fail_launch = -1;  // this launch (counted from 0) is refused ...
-  int fail_run = -1;     // this kernel (counted from 0) fails while it runs, and everything after it ...
-  int error = 700;       // ... with this number
+  bool has_activity = false;
+  bool has_recording = false;  // products can be read back from captures: two kernels each
+  int activity_error = 0;      // the profiler does not start
+  int drop_record = -1;        // this record (counted from 0) is dropped ...
+  bool says_dropped = true;    // ... and counted
+  int incomplete_record = -1;  // this record has no times, and comes by force only
+  bool swaps_kinds = false;    // copies are reported as kernels
+  int fail_launch = -1;        // this launch (counted from 0) is refused ...
+  int fail_run = -1;           // this kernel (counted from 0) fails while it runs, and everything after it ...
+  int error = 700;             // ... with this number
 };
 
 // Starts over. Everything made before must be gone.
@@ -34,6 +41,9 @@ int launches();
 // Calls of the fake collectives since reset(), in order: "all_reduce 12 of type 7 by 0 on 1"; the last two numbers are
 // the communicator's and the stream's, counted from 0 as they were made.
 const std::vector<std::string>& collective_calls();
+// How often the profiler was started and stopped.
+int activity_starts();
+int activity_stops();
 // Graphs launched so far.
 int graph_launches();
 // Priorities of the streams made since reset(), in order.

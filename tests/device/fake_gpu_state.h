@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "device/fake_gpu.h"
+#include "device/gpu_activity.h"
 
 namespace weir {
 
@@ -72,6 +73,16 @@ inline constexpr int kInvalid = 1, kOutOfMemory = 2, kNoDevice = 100, kBadDevice
                      kDeadlock = 999;
 inline constexpr int kUnjoined = 904, kIsolated = 905;
 
+// The fake profiler's inside.
+struct Activity {
+  bool is_open = false;
+  int starts = 0, stops = 0, made = 0;
+  std::uint32_t correlation = 0;
+  std::vector<GpuActivityRecord> pending, arrived;
+  std::vector<GpuActivityRecord> incomplete;
+  std::uint64_t dropped = 0;
+};
+
 struct State {
   Settings settings;
   std::mutex mutex;
@@ -94,6 +105,7 @@ struct State {
   int contexts = 0, modules = 0, graphs = 0, execs = 0, handles = 0;
   GpuContextHandle context;
   GpuModuleHandle module;
+  Activity activity;
 };
 
 State& state();
@@ -102,6 +114,12 @@ using Lock = std::lock_guard<std::mutex>;
 // Puts an operation into a stream, or into the capture that the stream takes part in. The lock is held.
 int enqueue(GpuStream stream, Operation operation);
 int enqueue_work(GpuStream stream, std::function<int()> work);
+// The same for what the profiler sees.
+int enqueue_seen(GpuStream stream, GpuActivityRecord::Kind kind, std::function<int()> work);
+const GpuActivity* activity(std::string* reason);
+// What a capture of a product holds, and how to launch it again.
+int graph_kernels(GpuGraph graph, std::vector<GpuRecordedKernel>* kernels);
+int launch_recorded(const GpuRecordedKernel& kernel, GpuStream stream);
 // Runs a captured graph to its end.
 int run_graph(const Capture& capture);
 

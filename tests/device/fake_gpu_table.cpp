@@ -46,8 +46,9 @@ int launch(GpuFunction function, unsigned grid, unsigned, unsigned, unsigned blo
   KernelShape shape{.type = function->type, .precision = precision_of(function->type)};
   std::copy_n(arguments.dims, kMaxDims, shape.dims.begin());
   std::copy_n(arguments.scalars, kMaxScalars, shape.scalars.begin());
-  return enqueue_work(
-      stream, [function, shape, arguments] { return run_kernel(*function->kernel, shape, arguments.operands); });
+  return enqueue_seen(stream, GpuActivityRecord::Kind::kernel, [function, shape, arguments] {
+    return run_kernel(*function->kernel, shape, arguments.operands);
+  });
 }
 
 // The lock is held while `body` runs: one that calls the table hangs, as it may on a real device.
@@ -89,13 +90,14 @@ int function_get(GpuFunction* function, GpuModule, const char* name) {
 
 int copy(void* to, const void* from, std::size_t bytes, GpuStream stream) {
   const Lock lock(state().mutex);
-  return enqueue_work(stream, [=] { return std::memcpy(to, from, bytes), 0; });
+  return enqueue_seen(stream, GpuActivityRecord::Kind::copy, [=] { return std::memcpy(to, from, bytes), 0; });
 }
 
 template <class T>
 int fill(GpuPointer to, T value, std::size_t count, GpuStream stream) {
   const Lock lock(state().mutex);
-  return enqueue_work(stream, [=] { return std::fill_n(reinterpret_cast<T*>(to), count, value), 0; });
+  return enqueue_seen(stream, GpuActivityRecord::Kind::memset,
+                      [=] { return std::fill_n(reinterpret_cast<T*>(to), count, value), 0; });
 }
 
 int allocate(std::map<void*, std::size_t>& kept, void** pointer, std::size_t bytes) {
@@ -278,6 +280,8 @@ GpuApi make_api() {
   api.graph_destroy = [](GpuGraph graph) { return delete graph, --state().graphs, 0; };
   api.blas = blas;
   api.collectives = collectives;
+  api.activity = activity;
+  api.occupancy = [](int* blocks, GpuFunction, int threads, std::size_t) { return *blocks = 2048 / threads, 0; };
   api.management = [](std::string*) -> const GpuManagement* { return nullptr; };
   return api;
 }
@@ -297,6 +301,9 @@ void reset(const Settings& settings) {
   s.broken = s.launches = s.runs = s.graph_launches = s.streams_made = s.comms_made = 0;
   s.collective_calls.clear();
   s.priorities.clear();
+  s.activity = {};
+  table().graph_kernels = settings.has_recording ? graph_kernels : nullptr;
+  table().launch_recorded = settings.has_recording ? launch_recorded : nullptr;
   table().launch_host = settings.has_host_functions ? launch_host : nullptr;
   table().capture_begin = settings.has_graphs ? capture_begin : nullptr;
 }
@@ -323,6 +330,8 @@ std::string leaks() {
 
 int launches() { return state().launches; }
 const std::vector<std::string>& collective_calls() { return state().collective_calls; }
+int activity_starts() { return state().activity.starts; }
+int activity_stops() { return state().activity.stops; }
 int graph_launches() { return state().graph_launches; }
 const std::vector<int>& priorities() { return state().priorities; }
 

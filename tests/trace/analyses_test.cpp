@@ -80,6 +80,26 @@ TEST(QueueSwitch, SeparatesStreamAndQueue) {
   EXPECT_EQ(found.other_queue->count, 40u);
 }
 
+// As activity records give it: channels with any numbers, copies on channels of their engines, host functions nowhere.
+TEST(QueueSwitch, ReadsChannels) {
+  Timeline timeline = chain_of(20, 500, 800, 2500);
+  for (Span& each : timeline.spans) each.queue = each.queue == 0 ? 13 : 9;
+  timeline.source = "activity records of CUPTI 13.0";
+  const QueueSwitch plain = queue_switch(timeline);
+  EXPECT_DOUBLE_EQ(*plain.same_queue_overhead_ns, 300);
+  EXPECT_DOUBLE_EQ(*plain.other_queue_overhead_ns, 2000);
+  EXPECT_EQ(plain.other_engine, 0u);
+  EXPECT_FALSE(plain.unknown_queue);
+
+  const std::int64_t now = timeline.spans.back().ended_ns;
+  timeline.spans.push_back(span(0, 0, now + 7000, now + 8000, kCopyQueues + 13));
+  timeline.spans.push_back(span(1, 0, now + 9000, now + 9500, 9));
+  const QueueSwitch copied = queue_switch(timeline);
+  EXPECT_EQ(copied.other_engine, 2u);
+  EXPECT_EQ(copied.same_stream->count, plain.same_stream->count);
+  EXPECT_DOUBLE_EQ(*copied.other_queue_overhead_ns, 2000);
+}
+
 TEST(QueueSwitch, LeavesOutGapsThatAreTheHostsFault) {
   Timeline timeline = chain_of(20, 500, 800, 2500);
   for (Span& late : timeline.spans) late.submitted_ns = late.started_ns;

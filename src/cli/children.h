@@ -1,0 +1,80 @@
+// Other processes that this one starts and waits for: this very program again, with other arguments and another
+// environment, because drivers read some settings once. No shell in between. Knows no experiment.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "device/device.h"
+
+namespace weir::cli {
+
+inline constexpr std::int64_t kChildLimitNs = 600'000'000'000;  // what one child may take unless told otherwise
+
+// The file that this process runs.
+std::filesystem::path own_binary();
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+// Starts a program, found on PATH where its name has no slash: in a process group of its own (the terminal's Ctrl-C is
+// for us), ended by `death_signal` when this thread ends, without a terminal to read. `variables` are set on top of our
+// own environment. Descriptors of -1 are left as they are. Exit code 127: it could not be executed.
+struct StartOptions {
+  Variables variables;
+  int death_signal = 15;
+  int out = -1, err = -1;
+};
+inline constexpr int kNotExecuted = 127;
+pid_t start_program(const std::vector<std::string>& command, const StartOptions& options = {});
+
+struct ChildRequest {
+  std::string program;                 // empty: this very one
+  std::vector<std::string> arguments;  // of weir: {"run", "moe", ...}; must not write files of its own
+  Variables variables;                 // set in the child, on top of our own environment
+  std::int64_t limit_ns = kChildLimitNs;
+  std::string output_flag = "-o";  // how the child is told where its document goes
+};
+
+enum class ChildEnd : std::uint8_t {
+  done,         // exit code 0, and a document that can be read
+  failed,       // `message` says why
+  timed_out,    // it was killed with all that it had started
+  interrupted,  // we were (or it was); it was ended
+};
+
+struct ChildOutcome {
+  ChildEnd end = ChildEnd::failed;
+  int code = -1;        // exit code, or 128 + signal
+  Json document;        // null unless `done`
+  std::string message;  // what is wrong, in one line; empty where it is done
+  std::string hint;     // what the child advised
+  std::int64_t wall_ns = 0;
+};
+
+// Runs this program again with `-o FILE` (in a private folder, removed again) and `--quiet`, and reads the document.
+// Call from the thread that goes on living: the child dies with it. Catches interrupts from here on.
+ChildOutcome run_child(const ChildRequest& request);
+// The same where there is no going on without: fails, or rejects where the child did. Nothing where we were
+// interrupted.
+std::optional<Json> child_document(const ChildRequest& request);
+
+// How the number of hardware queues of a device is chosen: by a variable that its driver reads once, or by a flag.
+struct QueueSetting {
+  std::string variable;  // empty: it is the flag
+  int most = 0;          // that may be asked for
+
+  void apply(int queues, ChildRequest& request) const;
+  // As a user would type it: "CUDA_DEVICE_MAX_CONNECTIONS=32", "--hw-queues 32".
+  std::string text(int queues) const;
+};
+// Rejects a device whose number of queues cannot be chosen.
+QueueSetting queue_setting(const DeviceInfo& info);
+
+}  // namespace weir::cli

@@ -1,0 +1,158 @@
+// weir queues convoy: small kernels alone, beside large ones on other queues, and behind them on one. Queue counts
+// differ between the cases, so each is a process of its own: this command again, with --case.
+#include "report/queues_convoy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "cli/children.h"
+#include "cli/list.h"
+#include "cli/process.h"
+#include "cli/queues_flags.h"
+#include "cli/ranks.h"
+#include "run/queues_convoy.h"
+#include "run/queues_document.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  QueuesFlags queues;
+  std::string streams = "8", iterations = "100", large_us = "500", small_us = "5", large_blocks;
+  std::string which;  // in a child: the case that it measures
+};
+
+std::int64_t number(const char* flag, const std::string& text, std::int64_t lowest, std::int64_t highest) {
+  const auto value = parse_integer(text);
+  if (!value || *value < lowest || *value > highest)
+    reject(fmt::format("{} {}: not a number from {} to {}", flag, text, lowest, highest));
+  return *value;
+}
+
+ConvoyRequest request_of(const Flags& flags) {
+  ConvoyRequest request;
+  request.streams = static_cast<int>(number("--streams", flags.streams, 2, kMaxStreams));
+  request.iterations = static_cast<int>(number("--iterations", flags.iterations, 1, 10'000));
+  request.large_ns = 1000 * number("--large-us", flags.large_us, 1, 100'000);
+  request.small_ns = 1000 * number("--small-us", flags.small_us, 1, 100'000);
+  if (request.small_ns >= request.large_ns)
+    reject(fmt::format("--small-us {}: not smaller than --large-us {}", flags.small_us, flags.large_us));
+  if (!flags.large_blocks.empty())
+    request.large_blocks = static_cast<int>(number("--large-blocks", flags.large_blocks, 1, 1'000'000));
+  return request;
+}
+
+// A child: one case on the device as it is.
+int measure_case(const Flags& flags, ConvoyRequest request) {
+  const auto which = convoy_case_named(flags.which);
+  if (!which) reject(fmt::format("--case {}: there is no such case", flags.which), "Use alone, beside or behind.");
+  request.which = *which;
+  const auto device = flags.queues.open(request.streams);
+  const DeviceInfo info = device->info();
+  Json json = to_json(request, measure_convoy(*device, request));
+  json["seen_queues"] = info.hardware_queues.value ? Json(*info.hardware_queues.value) : Json(nullptr);
+  json["variables"] = run_context().environment["variables"];
+  flags.queues.deliver(json, json.dump(2) + "\n");
+  return 0;
+}
+
+// Nothing where we were interrupted.
+std::optional<Json> run_case(const Flags& flags, const ConvoyRequest& request, const std::string& device,
+                             const QueueSetting& setting, ConvoyCase which, int queues) {
+  ChildRequest child;
+  child.arguments = {"queues",
+                     "convoy",
+                     fmt::format("--case={}", name_of(which)),
+                     fmt::format("--device={}", device),
+                     fmt::format("--streams={}", request.streams),
+                     fmt::format("--iterations={}", request.iterations),
+                     fmt::format("--large-us={}", request.large_ns / 1000),
+                     fmt::format("--small-us={}", request.small_ns / 1000)};
+  if (request.large_blocks > 0) child.arguments.push_back(fmt::format("--large-blocks={}", request.large_blocks));
+  for (const std::string& sim : flags.queues.sim) child.arguments.push_back("--sim=" + sim);
+  setting.apply(queues, child);
+  std::optional<Json> json = child_document(child);
+  if (!json) return std::nullopt;
+  const Json& seen = (*json)["seen_queues"];
+  const bool is_believed =
+      seen.is_null()
+          ? !setting.variable.empty() && (*json)["variables"].value(setting.variable, "") == std::to_string(queues)
+          : seen == queues;
+  if (!is_believed)
+    fail(fmt::format("convoy, {}: asked for {} hardware queues ({}), its process saw {}", name_of(which), queues,
+                     setting.text(queues), seen.dump()),
+         "Does something else set it, such as a wrapper script?");
+  json->erase("variables");
+  (*json)["queues"] = queues;
+  (*json)["setting"] = setting.text(queues);
+  return json;
+}
+
+int execute(const Flags& flags) {
+  if (job_ranks().count > 1)
+    reject("queues convoy: this job has several ranks", "Start it as one process, without mpirun or srun.");
+  const ConvoyRequest request = request_of(flags);
+  flags.queues.check_output();
+  if (!flags.which.empty()) return measure_case(flags, request);
+  if (!flags.queues.hardware_queues.empty())
+    reject(fmt::format("--hw-queues {}: convoy chooses the counts itself", flags.queues.hardware_queues),
+           "Leave it out: one queue for `behind`, a queue for each stream otherwise.");
+  // Closed again before the first child: it shall have the device to itself.
+  const DeviceInfo info = flags.queues.open(request.streams)->info();
+  const QueueSetting setting = queue_setting(info);
+  if (request.streams > setting.most)
+    reject(fmt::format("--streams {}: '{}' has at most {} queues, and each stream needs its own", request.streams,
+                       info.name, setting.most),
+           fmt::format("Use --streams {} or fewer.", setting.most));
+  const int many = std::min(setting.most, std::max(32, request.streams));
+
+  Json document = queues_document("convoy", info, run_context());
+  Json cases = Json::object();
+  ProgressLine line(flags.queues.is_quiet);
+  int done = 0;
+  for (const ConvoyCase which : {ConvoyCase::alone, ConvoyCase::beside, ConvoyCase::behind}) {
+    line.show(name_of(which), done++, 3);
+    const int queues = which == ConvoyCase::behind ? 1 : many;
+    std::optional<Json> json = run_case(flags, request, info.name, setting, which, queues);
+    if (!json) return kExitInterrupted;
+    cases[std::string(name_of(which))] = std::move(*json);
+  }
+  line.clear();
+  document["convoy"] = {
+      {"iterations", request.iterations},
+      {"large",
+       {{"ns", request.large_ns},
+        {"blocks", cases["beside"]["large_blocks"]},
+        {"streams", request.large_streams()},
+        {"per_stream", 2}}},
+      {"small", {{"ns", request.small_ns}, {"blocks", 1}, {"streams", request.small_streams()}, {"per_stream", 1}}},
+      {"cases", std::move(cases)}};
+  judge_convoy(document);
+  flags.queues.deliver(document, describe_queues_convoy(document));
+  return 0;
+}
+
+}  // namespace
+
+CliCommand queues_convoy() {
+  return {
+      "convoy", "latency of small kernels alone, beside and behind large ones",
+      [](CLI::App& app) -> std::function<int()> {
+        const auto flags = std::make_shared<Flags>();
+        app.add_option("--streams", flags->streams, "streams; half of them have large kernels")->capture_default_str();
+        app.add_option("--iterations", flags->iterations, "rounds of each case")->capture_default_str();
+        app.add_option("--large-us", flags->large_us, "duration of a large kernel")->capture_default_str();
+        app.add_option("--small-us", flags->small_us, "duration of a small kernel")->capture_default_str();
+        app.add_option("--large-blocks", flags->large_blocks,
+                       "blocks of a large kernel (default: together half of the device)");
+        app.add_option("--case", flags->which)->group("");  // of our own children
+        flags->queues.add_to(app);
+        return [flags] { return execute(*flags); };
+      }};
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,57 @@
+// weir queues map: which stream sits on which hardware queue.
+#include "report/queues_map.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "cli/list.h"
+#include "cli/process.h"
+#include "cli/queues_flags.h"
+#include "run/queue_map.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  QueuesFlags shared;
+  std::string streams = "40";
+  std::string confidence = "0.999";
+};
+
+int execute(const Flags& flags) {
+  MapRequest request;
+  const auto counts = parse_counts("--streams", flags.streams, 2, 1024);
+  if (counts.size() != 1) reject(fmt::format("--streams {}: one count is needed here", flags.streams));
+  request.streams = counts[0];
+  const auto confidence = parse_number(flags.confidence);
+  if (!confidence || *confidence < 0.5 || *confidence > 0.999999)
+    reject(fmt::format("--confidence {}: not a level", flags.confidence), "Use 0.5 to 0.999999.");
+  request.confidence = *confidence;
+  flags.shared.check_output();
+  const auto device = flags.shared.open(probed_streams(request.streams));
+  RunControl control;
+  control.stop = &catch_interrupts();
+  ProgressLine line(flags.shared.is_quiet);
+  control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
+  const Json document = map_queues(*device, request, run_context(), control);
+  line.clear();
+  flags.shared.deliver(document, describe_queue_map(document));
+  if (control.is_stopped()) return kExitInterrupted;
+  return document["map"]["probe"]["queues"].is_null() ? 1 : 0;
+}
+
+}  // namespace
+
+CliCommand queues_map() {
+  return {
+      "map", "which stream sits on which hardware queue", [](CLI::App& app) -> std::function<int()> {
+        const auto flags = std::make_shared<Flags>();
+        app.add_option("--streams", flags->streams, "streams to map")->capture_default_str();
+        app.add_option("--confidence", flags->confidence, "level at which a verdict is certain")->capture_default_str();
+        flags->shared.add_to(app);
+        return [flags] { return execute(*flags); };
+      }};
+}
+
+}  // namespace weir::cli

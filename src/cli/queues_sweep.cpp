@@ -1,0 +1,210 @@
+// weir queues sweep: one workload over queue counts, stream counts and sizes. Drivers read the queue count once, so
+// each point is a process of its own (`weir run`), which reports the count that it saw.
+#include "report/queues_sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "cli/children.h"
+#include "cli/list.h"
+#include "cli/process.h"
+#include "cli/ranks.h"
+#include "cli/run_flags.h"
+#include "cli/sweep_output.h"
+#include "run/queues_sweep.h"
+#include "stream/submitter.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  WorkloadFlags workload;
+  std::string device = "auto", queues = "1,2,4,8,16,32", streams, scales, precision;
+  std::string submit = "inline", placement = "natural";
+  std::string iterations = "100", warmup = "10", seed = "1", repeats = "3", limit = "600";
+  std::vector<std::string> params, sim;
+  std::string output;
+  bool skips_check = false, resumes = false, is_quiet = false, is_forced = false;
+};
+
+void add_flags(CLI::App& app, Flags& flags) {
+  const auto add = [&](const char* name, std::string& value, const char* text) {
+    CLI::Option* const option = app.add_option(name, value, text);
+    if (!value.empty()) option->capture_default_str();
+  };
+  const auto add_list = [&](const char* name, std::vector<std::string>& value, const char* text) {
+    app.add_option(name, value, text)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  };
+  flags.workload.add_to(app);
+  add("--hw-queues", flags.queues, "queue counts: 1,2,4,8 or 1..32:x2");
+  add("--streams", flags.streams, "stream counts (default: the workload's recommended)");
+  add("--scale", flags.scales, "one or several: tiny,small,full (default: full on a GPU, small elsewhere)");
+  add_list("--param", flags.params, "name=value or name=v1,v2,v3, repeatable; `weir list -v` shows the names");
+  add("--device", flags.device, "auto, cpu, cuda:0, sim:h200 (auto: the first GPU, else cpu)");
+  add_list("--sim", flags.sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
+  add("--iterations", flags.iterations, "measured iterations of each point");
+  add("--repeats", flags.repeats, "processes for each point");
+  add("--warmup", flags.warmup, "iterations before measuring");
+  add("--precision", flags.precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
+  add("--submit", flags.submit, "inline, threads[:k] or graph");
+  add("--placement", flags.placement, "natural, serial, round_robin or critical_path");
+  add("--seed", flags.seed, "seed of all data");
+  add("--time-limit", flags.limit, "seconds after which a process is ended and its point counts as failed");
+  app.add_flag("--no-check", flags.skips_check, "do not compare the output with the CPU reference");
+  app.add_option("--output,-o", flags.output, "file (default: results/queues-sweep-WORKLOAD-DEVICE.json)");
+  app.add_flag("--resume", flags.resumes, "keep the points that the output file has, run the others");
+  app.add_flag("--quiet,-q", flags.is_quiet, "print nothing but errors");
+  app.add_flag("--force", flags.is_forced, "replace existing output files");
+}
+
+std::int64_t limit_ns(const Flags& flags) {
+  const auto seconds = parse_integer(flags.limit);
+  if (!seconds || *seconds < 1 || *seconds > 1'000'000)
+    reject(fmt::format("--time-limit {}: not a number of seconds", flags.limit), "Use 1 to 1000000.");
+  return *seconds * 1'000'000'000;
+}
+
+int repeat_count(const Flags& flags) {
+  const auto count = parse_integer(flags.repeats);
+  if (!count || *count < 1 || *count > 1000)
+    reject(fmt::format("--repeats {}: not a number of processes", flags.repeats), "Use 1 to 1000.");
+  return static_cast<int>(*count);
+}
+
+QueuesSweepRequest request_of(const Flags& flags, const DeviceInfo& info, const QueueSetting& setting) {
+  RunFlags run;
+  run.iterations = flags.iterations;
+  run.warmup = flags.warmup;
+  run.placement = flags.placement;
+  run.precision = flags.precision;
+  run.seed = flags.seed;
+  run.skips_check = flags.skips_check;
+  run.skips_trace = true;
+  QueuesSweepRequest request;
+  request.run = run.request();
+  request.run.submit = flags.submit;
+  flags.workload.choose(request.run);
+  const Workload& workload = workload_of(request.run);
+  request.queues = parse_counts("--hw-queues", flags.queues, 1, setting.most);
+  request.streams = {workload.streams.recommended};
+  if (!flags.streams.empty())
+    request.streams = fitting_counts(workload, parse_counts("--streams", flags.streams, 1, kMaxStreams));
+  if (request.streams.empty())
+    reject(fmt::format("--streams {}: {} runs on {} to {} streams", flags.streams, workload.name, workload.streams.min,
+                       workload.streams.max));
+  const std::string usual(name_of(info.is_gpu ? Scale::full : Scale::small));
+  for (const std::string& scale : flags.scales.empty() ? std::vector{usual} : parse_names("--scale", flags.scales)) {
+    scale_named(scale);  // rejects
+    if (std::find(request.scales.begin(), request.scales.end(), scale) == request.scales.end())
+      request.scales.push_back(scale);
+  }
+  for (const std::string& param : flags.params) {
+    auto [name, values] = parse_assignment("--param", param);
+    const auto is_given = [&](const auto& other) { return other.first == name; };
+    if (std::any_of(request.params.begin(), request.params.end(), is_given))
+      reject(fmt::format("--param {}: {} is given twice", param, name), fmt::format("Write {}=v1,v2.", name));
+    request.params.emplace_back(std::move(name), parse_names("--param", values));
+  }
+  request.setting = setting.variable.empty() ? "--hw-queues" : setting.variable;
+  request.sim = flags.sim;
+  request.repeats = repeat_count(flags);
+  request.resumes = flags.resumes;
+  request.overwrites = flags.is_forced;
+  return request;
+}
+
+ChildRequest child_of(const Flags& flags, const std::string& device, const QueueSetting& setting,
+                      const QueuesPoint& point) {
+  ChildRequest child;
+  child.limit_ns = limit_ns(flags);
+  std::vector<std::string>& words = child.arguments;
+  words = {"run"};
+  if (!flags.workload.name.empty()) words.push_back(flags.workload.name);
+  const auto give = [&](const char* flag, const std::string& value) {
+    if (!value.empty()) words.push_back(fmt::format("{}={}", flag, value));
+  };
+  give("--file", flags.workload.file);
+  give("--device", device);
+  give("--streams", std::to_string(point.streams));
+  give("--scale", point.scale);
+  for (const auto& [name, value] : point.params) give("--param", name + "=" + value);
+  for (const std::string& sim : flags.sim) give("--sim", sim);
+  give("--iterations", flags.iterations);
+  give("--warmup", flags.warmup);
+  give("--precision", flags.precision);
+  give("--submit", flags.submit);
+  give("--placement", flags.placement);
+  give("--seed", flags.seed);
+  if (flags.skips_check) words.emplace_back("--no-check");
+  words.emplace_back("--no-trace");
+  setting.apply(point.queues, child);
+  return child;
+}
+
+int execute(const Flags& flags) {
+  if (job_ranks().count > 1)
+    reject("queues sweep: this job has several ranks", "Start it as one process, without mpirun or srun.");
+  limit_ns(flags);  // rejects
+  // Closed again before the first child: it shall have the device to itself.
+  const DeviceInfo info = open_device(flags.device, device_options("", flags.sim))->info();
+  const QueueSetting setting = queue_setting(info);
+  QueuesSweepRequest request = request_of(flags, info, setting);
+  check_queues_sweep(info, request);
+  request.output = flags.output;
+  if (flags.output.empty()) {
+    std::string name = info.name;
+    std::replace(name.begin(), name.end(), ':', '-');
+    std::filesystem::create_directories("results");
+    request.output = fmt::format("results/queues-sweep-{}-{}.json", workload_of(request.run).name, name);
+  }
+  ProgressLine line(flags.is_quiet);
+  QueuesSweepControl control;
+  control.on_begin = [&](const QueuesPoint& point, std::size_t index, std::size_t total) {
+    line.show(fmt::format("{}: {}, {} streams, {}", request.run.workload, setting.text(point.queues), point.streams,
+                          point.scale),
+              static_cast<int>(index), static_cast<int>(total));
+  };
+  control.run = [&](const QueuesPoint& point) {
+    ChildOutcome child = run_child(child_of(flags, info.name, setting, point));
+    PointRun run;
+    run.is_interrupted = child.end == ChildEnd::interrupted;
+    run.failure = child.message;
+    run.result = std::move(child.document);
+    return run;
+  };
+  const Json document = run_queues_sweep(info, request, run_context(), control);
+  line.clear();
+  const Json& sweep = document["sweep"];
+  const bool is_stopped = sweep["status"] != "complete";
+  if (!flags.is_quiet) {
+    fmt::print("{}\nWritten to {}\n", describe_queues_sweep(document), request.output.string());
+    if (is_stopped)
+      fmt::print("Interrupted: {} of {} points were begun. The same command with --resume runs the rest.\n",
+                 sweep["points"].size(), sweep["asked"].get<std::size_t>());
+  }
+  if (is_stopped) return kExitInterrupted;
+  const auto is_bad = [](const Json& point) { return point["status"] != "complete"; };
+  const auto bad = std::find_if(sweep["points"].begin(), sweep["points"].end(), is_bad);
+  if (bad == sweep["points"].end()) return 0;
+  fail(fmt::format("{} of {} points failed; the first: {}",
+                   std::count_if(sweep["points"].begin(), sweep["points"].end(), is_bad), sweep["points"].size(),
+                   (*bad)["failure"].get<std::string>()),
+       "With --resume only the failed points run again.");
+}
+
+}  // namespace
+
+CliCommand queues_sweep() {
+  return {"sweep", "run a workload over queue counts, stream counts and sizes",
+          [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            add_flags(app, *flags);
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,44 @@
+// How long small kernels take alone, beside large ones on other queues, or behind them on their own. One case on one
+// device as it is; which queue count makes which case, and the indices out of all of them, are the caller's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/device.h"
+
+namespace weir {
+
+enum class ConvoyCase : std::uint8_t { alone, beside, behind };
+std::string_view name_of(ConvoyCase which);
+std::optional<ConvoyCase> convoy_case_named(std::string_view name);
+
+struct ConvoyRequest {
+  ConvoyCase which = ConvoyCase::alone;
+  int streams = 8;  // half of them, rounded down, have large kernels
+  int iterations = 100;
+  std::int64_t large_ns = 500'000, small_ns = 5'000;
+  int large_blocks = 0;  // 0: so many that all large kernels that run at once take half of the device
+
+  int large_streams() const { return streams / 2; }
+  int small_streams() const { return streams - streams / 2; }
+};
+
+struct ConvoyMeasurement {
+  std::vector<double> latency_ns;     // submitted to ended, of every small kernel, in the order of submission
+  std::string reason;                 // why there are none
+  int large_blocks = 0;               // of each large kernel; 0 where there was none
+  std::optional<std::size_t> shared;  // small kernels that had a large one on their queue; nothing where unknown
+  std::string source;                 // of the times
+  double clock_error_ns = 0;          // of the device's clock against the host's
+};
+
+// Each iteration submits two large kernels to every large stream, one stream after the other, then one small kernel to
+// every small stream, and waits for all. The second large kernel of a stream waits for the first at the head of its
+// queue: whatever is behind it there has to wait, too.
+ConvoyMeasurement measure_convoy(Device& device, const ConvoyRequest& request);
+
+}  // namespace weir

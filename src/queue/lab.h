@@ -1,0 +1,66 @@
+// Streams that can be held, and marks that say who gets through meanwhile. Knows how to hold, mark and look; draws no
+// conclusion.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "device/device.h"
+#include "kernel/moment.h"
+
+namespace weir {
+
+class Lab {
+ public:
+  // Opens `streams` streams on the device, which has to outlive it. A hold ends by itself after `hold_limit_ns`. With
+  // `is_traced` the session keeps a timeline of the last trials.
+  Lab(Device& device, int streams, std::int64_t hold_limit_ns, bool is_traced = false);
+
+  int streams() const { return streams_; }
+
+  // Opens a trial: nothing is held or marked.
+  void begin();
+  // Keeps the stream busy until release(). `is_blocking`: with one more kernel queued behind the one that is held,
+  // which is what stops a queue.
+  void hold(StreamId stream, bool is_blocking = true);
+  // Waits until as many held kernels run as will: none has started for `window_ns`.
+  void settle(std::int64_t window_ns);
+  // One short kernel; says how long it took to come back, or kNoTime where it has not after `window_ns`.
+  std::int64_t mark(StreamId stream, std::int64_t window_ns);
+  // Gives those that are stuck (by position in `marked`) another `window_ns`, and takes back who was only late.
+  void look_again(std::span<const StreamId> marked, std::vector<std::uint8_t>& is_stuck, std::int64_t window_ns);
+  // Whether every hold of this trial still holds; if not, its marks mean nothing.
+  bool is_holding();
+  // Ends the trial: lets everybody go and waits for them.
+  void release();
+
+  Moment moment_of_mark(StreamId stream);
+  Moment moment_of_hold(StreamId stream);
+  // Of a traced lab: iteration i is the i-th trial. Commands are hold, behind and mark of stream 0, then of stream 1...
+  Timeline timeline() { return session_->timeline(); }
+  static constexpr CommandId kPerStream = 3;
+  static CommandId mark_of(StreamId stream) { return stream * kPerStream + 2; }
+  static CommandId hold_of(StreamId stream) { return stream * kPerStream; }
+
+  std::int64_t now_ns() { return session_->now_ns(); }
+  static constexpr std::int64_t kMarkNs = 5'000;  // how long a mark takes where nothing is in its way
+
+ private:
+  std::int32_t* record_of(CommandId command);
+  void submit(CommandId command);
+  // A moment between two looks.
+  void wait_a_bit();
+
+  int streams_;
+  bool is_virtual_ = false, is_gpu_ = false;
+  Step step_;
+  Placement placement_;
+  BufferId flag_ = 0, moments_ = 0;
+  std::vector<StreamId> held_;
+  bool is_open_ = false;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace weir
