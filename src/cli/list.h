@@ -20,5 +20,6 @@ CliCommand queues_sweep();
 std::span<const CliCommand> queues_commands();
 CliCommand queues_limits();
 CliCommand queues_switch();
+CliCommand queues_fairness();
 
 }  // namespace weir::cli

@@ -1,0 +1,55 @@
+// weir queues fairness: who gets how much of a full device.
+#include "report/queues_fairness.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "cli/list.h"
+#include "cli/process.h"
+#include "cli/queues_flags.h"
+#include "run/queues_fairness.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  QueuesFlags queues;
+  std::string streams = "32";
+  std::string repetitions = "5";
+  std::string priorities = "same";
+};
+
+int execute(const Flags& flags) {
+  FairnessRequest request;
+  request.streams = one_count("--streams", flags.streams, 2, kMaxStreams);
+  request.repetitions = one_count("--repetitions", flags.repetitions, 1, 1000);
+  if (flags.priorities != "same" && flags.priorities != "mixed")
+    reject(fmt::format("--priorities {}: there is no such choice", flags.priorities), "Use same or mixed.");
+  request.has_mixed_priorities = flags.priorities == "mixed";
+  flags.queues.check_output();
+  const auto device = flags.queues.open(request.streams);
+  if (const DeviceInfo info = device->info();
+      request.has_mixed_priorities && info.lowest_priority == info.highest_priority)
+    reject(fmt::format("--priorities mixed: device '{}' has one priority only", info.name), "Use --priorities same.");
+  const Json document = measure_fairness_document(*device, request, run_context());
+  flags.queues.deliver(document, describe_fairness(document));
+  return 0;
+}
+
+}  // namespace
+
+CliCommand queues_fairness() {
+  return {"fairness", "who gets how much of a full device: Jain's index, starved streams",
+          [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            app.add_option("--streams", flags->streams, "number of streams")->capture_default_str();
+            app.add_option("--repetitions", flags->repetitions, "of the experiment")->capture_default_str();
+            app.add_option("--priorities", flags->priorities, "same, or mixed: the device's, in turns")
+                ->capture_default_str();
+            flags->queues.add_to(app);
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli
