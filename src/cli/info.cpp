@@ -8,6 +8,8 @@
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
+#include "device/cuda.h"
+#include "device/gpu_activity.h"
 #include "measure/environment.h"
 #include "weir_build.h"
 
@@ -43,6 +45,16 @@ void print_device(const std::string& name) {
   }
 }
 
+// Timelines of CUDA devices are made of its records; it is asked for where there is a driver.
+std::string describe_activity() {
+  if (!WEIR_HAVE_CUPTI) return fmt::format("left out: {}", WEIR_CUPTI_REASON);
+  const GpuApi* const api = cuda_api(nullptr);
+  if (api == nullptr) return "yes";
+  std::string reason;
+  const GpuActivity* const activity = api->activity(&reason);
+  return activity != nullptr ? fmt::format("yes, {}", activity->version) : fmt::format("not here: {}", reason);
+}
+
 int execute() {
   fmt::print("weir {} ({}), {}, {}\n\nDevices\n", WEIR_VERSION, WEIR_COMMIT, WEIR_BUILD_TYPE, WEIR_COMPILER);
   for (const DeviceType& type : device_types()) {
@@ -56,8 +68,7 @@ int execute() {
   fmt::print("\nBuild\n");
   fmt::print("  CUDA device code   {}\n", WEIR_HAVE_CUDA ? fmt::format("yes, nvcc {}", WEIR_NVCC_VERSION)
                                                          : fmt::format("left out: {}", WEIR_CUDA_REASON));
-  fmt::print("  CUPTI              {}\n",
-             WEIR_HAVE_CUPTI ? "yes, opened by a traced pass" : fmt::format("left out: {}", WEIR_CUPTI_REASON));
+  fmt::print("  CUPTI              {}\n", describe_activity());
   fmt::print("  hwloc              {}\n", WEIR_HAVE_HWLOC ? "yes" : "left out: not found when this was built");
   fmt::print("  MPI                {}\n", describe_mpi());
   const Json environment = run_context().environment;
