@@ -141,6 +141,10 @@ std::optional<Gaps> summarise_gaps(std::span<const double> gaps) {
   return Gaps{gaps.size(), quantile(gaps, 0.5), quantile(gaps, 0.9)};
 }
 
+std::optional<Gaps> measure_hop_gaps(Device& device, int streams, const SwitchRequest& request) {
+  return summarise_gaps(run_chain(device, streams, Route::in_turns, request, {}).gaps);
+}
+
 StreamSwitch measure_switch_gaps(Device& device, int streams, const SwitchRequest& request) {
   StreamSwitch found;
   found.streams = streams;

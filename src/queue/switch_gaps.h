@@ -48,6 +48,8 @@ struct StreamSwitch {
   Known<Serialisation> serialisation;
   bool was_queued_ahead = true;  // false: the host was late, and gaps may be its
 };
+// The hops alone; nothing where the kernels left no moments.
+std::optional<Gaps> measure_hop_gaps(Device& device, int streams, const SwitchRequest& request);
 StreamSwitch measure_switch_gaps(Device& device, int streams, const SwitchRequest& request);
 
 // next.started - previous.ended along a chain; pairs that did not both happen are left out.

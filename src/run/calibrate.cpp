@@ -1,0 +1,308 @@
+#include "run/calibrate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/error.h"
+#include "device/sim.h"
+#include "device/sim_cost.h"
+#include "measure/statistics.h"
+#include "queue/stamps.h"
+#include "queue/switch_gaps.h"
+#include "run/passes.h"
+#include "stream/placement.h"
+#include "stream/submitter.h"
+
+namespace weir {
+namespace {
+
+constexpr int kCalls = 64;  // of one kind in a row, to price one
+constexpr int kRepetitions = 15;
+constexpr int kSimulated = 3;     // iterations; virtual time does not scatter
+constexpr double kClose = 0.005;  // of the measured step, where fitting ends
+constexpr double kLeastFactor = 0.2, kMostFactor = 5;
+
+// Medians over repetitions of one small step: host time in submit, and until all of it has ended.
+struct Priced {
+  double submit_ns = 0;
+  double total_ns = 0;
+};
+Priced price(Device& device, const Step& step) {
+  const Placement placement = place(step, "natural");
+  const auto session = device.prepare(step, placement, {});
+  const auto submitter = inline_submitter(step, *session);
+  std::vector<double> submits, totals;
+  for (int i = 0; i < kRepetitions + 2; ++i) {
+    session->begin_iteration();
+    const std::int64_t begun = session->now_ns();
+    submitter->submit_step();
+    const std::int64_t submitted = session->now_ns();
+    session->finish();
+    const std::int64_t ended = session->now_ns();
+    if (i < 2) continue;  // the first ones load code and wake threads
+    submits.push_back(static_cast<double>(submitted - begun));
+    totals.push_back(static_cast<double>(ended - begun));
+  }
+  return {median(submits), median(totals)};
+}
+
+Step stamps(int count, int streams, bool is_chain) {
+  StepBuilder builder(1);
+  const BufferId moments =
+      builder.host(ElementType::i32, static_cast<std::uint64_t>(count) * kMomentElements, Init::constant, 1, 0);
+  for (int i = 0; i < count; ++i) {
+    // One shared range makes each depend on the one before.
+    const std::uint64_t at = is_chain ? 0 : static_cast<std::uint64_t>(i) * kMomentElements;
+    builder.launch("stamp", {.stream = static_cast<StreamId>(i % streams)},
+                   {.type = ElementType::i32, .dims = {0, 1}, .scalars = {}}, {{moments, at, kMomentElements}});
+  }
+  return std::move(builder).seal(streams);
+}
+
+Step copies(int count) {
+  StepBuilder builder(1);
+  const BufferId from = builder.host(ElementType::f32, 256, Init::constant);
+  const BufferId to = builder.output(ElementType::f32, 256);
+  for (int i = 0; i < count; ++i) builder.copy({}, {from}, {to});
+  return std::move(builder).seal(1);
+}
+
+Step host_functions(int count) {
+  StepBuilder builder(1);
+  const BufferId from = builder.host(ElementType::f32, 16, Init::constant);
+  const BufferId to = builder.host(ElementType::f32, 16, Init::constant);
+  for (int i = 0; i < count; ++i)
+    builder.launch_on_host("graph_break", {}, {.dims = {16, 0}, .scalars = {}}, {{from}, {to}});
+  return std::move(builder).seal(1);
+}
+
+bool has(const Step& step, CommandKind kind) {
+  return std::any_of(step.commands().begin(), step.commands().end(),
+                     [&](const Command& command) { return command.kind == kind; });
+}
+
+std::int64_t whole(double ns) { return std::max<std::int64_t>(0, std::llround(ns)); }
+
+void price_calls(Device& device, const Step& step, sim::SimProfile& profile) {
+  const double launch = price(device, stamps(kCalls, 1, false)).submit_ns / kCalls;
+  profile.host.launch_ns = profile.host.copy_ns = profile.host.host_function_ns = whole(launch);
+  profile.host.collective_ns = whole(launch);
+  const double hop = price(device, stamps(kCalls, 2, true)).submit_ns / kCalls;
+  profile.host.record_ns = profile.host.wait_ns = whole((hop - launch) / 2);
+  const Priced one = price(device, stamps(1, 1, false));
+  const double around = std::max(0.0, one.total_ns - one.submit_ns);
+  profile.device.doorbell_ns = whole(around / 2);
+  profile.host.finish_ns = whole(around / 2);
+  if (has(step, CommandKind::copy)) profile.host.copy_ns = whole(price(device, copies(kCalls)).submit_ns / kCalls);
+  if (has(step, CommandKind::host)) {
+    const Priced chain = price(device, host_functions(kCalls));
+    profile.host.host_function_ns = whole(chain.submit_ns / kCalls);
+    profile.device.host_function_latency_ns = whole((chain.total_ns - one.total_ns) / kCalls);
+  }
+}
+
+// What a dependent kernel waits after the one before it: on its own stream, and from one queue to another.
+void price_gaps(Device& device, const QueueProbe& probe, sim::SimProfile& profile) {
+  SwitchRequest request;
+  request.hops = 100;
+  request.repetitions = 3;
+  const auto gap = [&](int streams) { return measure_hop_gaps(device, streams, request); };
+  const std::optional<Gaps> within = gap(1);
+  if (!within) return;
+  profile.device.stream_gap_ns = whole(within->p50_ns);
+  const int queues = probe.queues.value_or(1);
+  const std::optional<Gaps> two = gap(2);
+  if (!two) return;
+  const double extra = std::max(0.0, two->p50_ns - within->p50_ns);
+  if (queues == 1) {
+    profile.device.event_gap_ns = whole(extra);
+    return;
+  }
+  const int many = std::min(queues, 8);
+  const std::optional<Gaps> spread = many > 2 ? gap(many) : std::nullopt;
+  const double slope = spread ? std::max(0.0, (spread->p50_ns - two->p50_ns) / (many - 2)) : 0;
+  profile.device.switch_per_queue_ns = whole(slope);
+  profile.device.switch_ns = whole(std::max(0.0, extra - 2 * slope));
+}
+
+// Durations of the step's commands, one after the other on one stream: nobody shares the device with them.
+void time_commands(Device& device, const Step& step, Calibration& calibration) {
+  constexpr int kIterations = 3;
+  const Placement serial = place(step, "serial");
+  SessionOptions options;
+  options.is_traced = true;
+  options.trace_iterations = kIterations + 1;
+  const auto session = device.prepare(step, serial, options);
+  const auto submitter = inline_submitter(step, *session);
+  for (int i = 0; i <= kIterations; ++i) {
+    session->begin_iteration();
+    submitter->submit_step();
+    session->finish();
+  }
+  const Timeline timeline = session->timeline();
+  calibration.timeline = timeline.source;
+  std::map<sim::Signature, std::vector<double>> times;
+  std::map<sim::Signature, Footprint> footprints;
+  for (const Span& span : timeline.spans) {
+    if (span.iteration == 0 || span.started_ns == kNoTime || span.ended_ns == kNoTime) continue;
+    if (sim::is_timed(step.commands()[span.command])) continue;
+    const sim::Signature signature = sim::signature_of(step, span.command);
+    times[signature].push_back(static_cast<double>(span.ended_ns - span.started_ns));
+    if (const auto footprint = session->footprint(span.command)) footprints.emplace(signature, *footprint);
+  }
+  calibration.has_device_times = !times.empty();
+  for (const auto& [signature, samples] : times) {
+    sim::Duration duration;
+    duration.of = signature;
+    duration.ns = std::max(1.0, median(samples));
+    if (const auto found = footprints.find(signature); found != footprints.end()) {
+      duration.blocks = found->second.blocks;
+      duration.blocks_per_multiprocessor = found->second.blocks_per_multiprocessor;
+    }
+    calibration.profile.durations.push_back(duration);
+  }
+}
+
+sim::Mapping mapping_of(MappingPolicy policy) {
+  switch (policy) {
+    case MappingPolicy::least_referenced:
+      return sim::Mapping::least_referenced;
+    case MappingPolicy::rotating:
+      return sim::Mapping::rotating;
+    case MappingPolicy::round_robin:
+    case MappingPolicy::fixed:
+      return sim::Mapping::round_robin;
+    default:
+      return sim::Mapping::load_based;
+  }
+}
+
+sim::SimProfile shell_of(const DeviceInfo& info, const QueueProbe& probe) {
+  sim::SimProfile profile;
+  profile.name = "calibrated";
+  profile.model = fmt::format("{} ({}), calibrated", info.model, info.name);
+  profile.queues = probe.queues.value_or(info.hardware_queues.value.value_or(1));
+  profile.mapping = mapping_of(probe.policy);
+  profile.max_streams = 4096;
+  profile.multiprocessors = info.multiprocessors.value.value_or(1);
+  // A worker of the cpu device runs one block at a time, and as many kernels wait for one as like to.
+  if (!info.is_gpu) {
+    profile.slots_per_multiprocessor = 1;
+    profile.resident_kernels = 4096;
+  }
+  profile.priorities = sim::Priorities::blocks;
+  profile.kernel_ns = 0;
+  if (info.memory_bytes.value) profile.memory_bytes = static_cast<std::int64_t>(*info.memory_bytes.value);
+  return profile;
+}
+
+void scale_host(sim::SimProfile& profile, double factor) {
+  for (std::int64_t* cost : {&profile.host.launch_ns, &profile.host.copy_ns, &profile.host.host_function_ns,
+                             &profile.host.collective_ns, &profile.host.record_ns, &profile.host.wait_ns})
+    *cost = whole(static_cast<double>(*cost) * factor);
+}
+
+// Finds the factor on all kernels with which the simulated step takes as long as the measured one; longer kernels never
+// make a step shorter, so halving the interval does.
+void fit_kernels(Calibration& calibration, const StepRun& run) {
+  const auto step_ns = [&](double factor) {
+    calibration.profile.scale = factor;
+    return simulate(calibration.profile, run, false).step_ns;
+  };
+  double low = kLeastFactor, high = kMostFactor;
+  calibration.simulated_ns = step_ns(1);
+  const bool is_short = calibration.simulated_ns < calibration.measured_ns;
+  (is_short ? low : high) = 1;
+  double factor = 1;
+  for (int i = 0; i < 24 && std::fabs(calibration.simulated_ns / calibration.measured_ns - 1) > kClose; ++i) {
+    factor = (low + high) / 2;
+    calibration.simulated_ns = step_ns(factor);
+    (calibration.simulated_ns < calibration.measured_ns ? low : high) = factor;
+  }
+  // Where kernels are not what the time goes into, no factor helps: then none is better than a wild one.
+  if (std::fabs(calibration.simulated_ns / calibration.measured_ns - 1) > 0.1) {
+    const double plain = step_ns(1);
+    if (std::fabs(plain / calibration.measured_ns - 1) <=
+        std::fabs(calibration.simulated_ns / calibration.measured_ns - 1) + 0.02) {
+      factor = 1;
+      calibration.simulated_ns = plain;
+    }
+  }
+  calibration.kernel_factor = calibration.profile.scale = factor;
+}
+
+}  // namespace
+
+Simulated simulate(const sim::SimProfile& profile, const StepRun& run, bool is_traced) {
+  const auto device = open_sim(profile);
+  const SubmitChoice submit = parse_submit(run.submit, run.built.placement.stream_count);
+  SessionOptions options;
+  options.mode = submit.mode;
+  options.host_threads = std::max(1, submit.threads);
+  options.is_traced = is_traced;
+  options.trace_iterations = kSimulated + 1;
+  const auto session = device->prepare(run.built.step, run.built.placement, options);
+  // The simulated host has threads of its own.
+  const auto submitter = inline_submitter(run.built.step, *session);
+  std::vector<double> steps, submits;
+  for (int i = 0; i <= kSimulated; ++i) {
+    session->begin_iteration();
+    const std::int64_t begun = session->now_ns();
+    submitter->submit_step();
+    const std::int64_t submitted = session->now_ns();
+    session->finish();
+    if (i == 0) continue;
+    steps.push_back(static_cast<double>(session->now_ns() - begun));
+    submits.push_back(static_cast<double>(submitted - begun));
+  }
+  Simulated simulated{median(steps), median(submits), {}};
+  if (is_traced) simulated.timeline = session->timeline();
+  return simulated;
+}
+
+Calibration calibrate(Device& device, const StepRun& run, const QueueProbe& probe, const RunControl& control) {
+  const Step& step = run.built.step;
+  const auto report = [&](std::string_view phase, int done) {
+    if (control.progress) control.progress(phase, done, 4);
+  };
+  Calibration calibration;
+  calibration.profile = shell_of(device.info(), probe);
+  report("measure the step", 0);
+  {
+    const SubmitChoice submit = parse_submit(run.submit, run.built.placement.stream_count);
+    RunRequest request;
+    request.iterations = run.iterations;
+    request.warmup = run.warmup;
+    SessionOptions options;
+    options.mode = submit.mode;
+    options.host_threads = std::max(1, submit.threads);
+    const auto session = device.prepare(step, run.built.placement, options);
+    const auto submitter = make_submitter(submit, step, run.built.placement, *session);
+    const TimedPass pass = run_timed_pass(device, *session, *submitter, request, {.stop = control.stop});
+    const auto summary = summarise(pass.latency_ns);
+    if (!summary) fail("the step could not be measured: interrupted");
+    calibration.measured_ns = summary->p50;
+    calibration.measured_interval =
+        summary->p50_interval ? Json{summary->p50_interval->low, summary->p50_interval->high} : Json(nullptr);
+    calibration.submit_ns = median(pass.submit_ns);
+  }
+  report("time its commands alone", 1);
+  time_commands(device, step, calibration);
+  report("price calls and gaps", 2);
+  price_calls(device, step, calibration.profile);
+  price_gaps(device, probe, calibration.profile);
+  report("fit", 3);
+  const Simulated plain = simulate(calibration.profile, run, false);
+  calibration.first_ns = plain.step_ns;
+  if (plain.submit_ns > 0) {
+    calibration.host_factor = std::clamp(calibration.submit_ns / plain.submit_ns, kLeastFactor, kMostFactor);
+    scale_host(calibration.profile, calibration.host_factor);
+  }
+  fit_kernels(calibration, run);
+  return calibration;
+}
+
+}  // namespace weir
