@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "cli/children.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/queues_flags.h"
@@ -39,17 +40,10 @@ SwitchSettings settings_of(const Flags& flags) {
   return settings;
 }
 
-// One setting in this process. Drivers read theirs once, at their start: there `queues` can only be checked.
 Json measure_here(const Flags& flags, const std::string& queues, SwitchSettings settings) {
   QueuesFlags setting = flags.queues;
   setting.hardware_queues = queues;
   const auto device = setting.open(settings.streams.back());
-  const DeviceInfo info = device->info();
-  if (info.is_gpu && !info.is_virtual && !queues.empty() && info.hardware_queues.value != parse_integer(queues))
-    reject(fmt::format("--hw-queues {}: device '{}' has {} in this process, and its driver reads the count once",
-                       queues, info.name,
-                       info.hardware_queues.value ? std::to_string(*info.hardware_queues.value) : "an unknown number"),
-           fmt::format("Set CUDA_DEVICE_MAX_CONNECTIONS={} (GPU_MAX_HW_QUEUES on AMD) before you start weir.", queues));
   ProgressLine progress(flags.queues.is_quiet);
   settings.progress = [&](std::string_view phase, int done, int total) {
     progress.show(queues.empty() ? std::string(phase) : fmt::format("{} queues, {}", queues, phase), done, total);
@@ -57,20 +51,67 @@ Json measure_here(const Flags& flags, const std::string& queues, SwitchSettings 
   return measure_switch(*device, settings, run_context());
 }
 
+// Nothing where we were interrupted.
+std::optional<Json> measure_in_child(const Flags& flags, const DeviceInfo& info, int queues) {
+  ChildRequest child;
+  child.arguments = {"queues",
+                     "switch",
+                     "--device=" + info.name,
+                     "--streams=" + flags.streams,
+                     "--hops=" + flags.hops,
+                     "--repetitions=" + flags.repetitions,
+                     "--kernel-us=" + flags.kernel_us};
+  for (const std::string& sim : flags.queues.sim) child.arguments.push_back("--sim=" + sim);
+  queue_setting(info).apply(queues, child);
+  auto document = child_document(child);
+  if (!document) return document;
+  const Json& seen = (*document)["switch"]["settings"][0]["hardware_queues"];
+  if (seen != Json(queues))
+    fail(fmt::format("--hw-queues {}: the process that was told so saw {}", queues, seen.dump()),
+         "The driver does not take this count.");
+  return document;
+}
+
+// A document per queue count; fewer where we were interrupted.
+std::vector<Json> measure_all(const Flags& flags, const SwitchSettings& settings, const std::vector<int>& counts) {
+  std::vector<Json> documents;
+  if (counts.empty()) {
+    documents.push_back(measure_here(flags, "", settings));
+    return documents;
+  }
+  QueuesFlags first = flags.queues;
+  first.hardware_queues = std::to_string(counts[0]);
+  const DeviceInfo info = first.open(settings.streams.back())->info();
+  const QueueSetting setting = queue_setting(info);
+  if (counts.back() > setting.most)
+    reject(fmt::format("--hw-queues {}: device '{}' takes 1 to {}", counts.back(), info.name, setting.most));
+  ProgressLine progress(flags.queues.is_quiet);
+  for (const int count : counts) {
+    // Where the count is a flag of ours, a device of this process can have it.
+    if (setting.variable.empty()) {
+      documents.push_back(measure_here(flags, std::to_string(count), settings));
+      continue;
+    }
+    progress.show(setting.text(count), static_cast<int>(documents.size()), static_cast<int>(counts.size()));
+    auto document = measure_in_child(flags, info, count);
+    if (!document) break;
+    documents.push_back(std::move(*document));
+  }
+  return documents;
+}
+
 int execute(const Flags& flags) {
   const SwitchSettings settings = settings_of(flags);
-  std::vector<std::string> counts = {""};  // as the device has them
-  if (!flags.queues.hardware_queues.empty()) {
-    counts.clear();
-    for (const int count : parse_counts("--hw-queues", flags.queues.hardware_queues, 1, kMaxStreams))
-      counts.push_back(std::to_string(count));
-  }
+  std::vector<int> counts;  // none: as the device has them
+  if (!flags.queues.hardware_queues.empty())
+    counts = parse_counts("--hw-queues", flags.queues.hardware_queues, 1, kMaxStreams);
   flags.queues.check_output();
-  std::vector<Json> documents;
-  for (const std::string& count : counts) documents.push_back(measure_here(flags, count, settings));
-  const Json document = merge_switch(documents, settings.kernel_ns);
+  const std::vector<Json> documents = measure_all(flags, settings, counts);
+  const bool is_stopped = documents.size() < counts.size();
+  if (documents.empty()) return kExitInterrupted;
+  const Json document = merge_switch(documents, settings.kernel_ns, run_context());
   flags.queues.deliver(document, describe_switch(document));
-  return 0;
+  return is_stopped ? kExitInterrupted : 0;
 }
 
 }  // namespace

@@ -139,9 +139,10 @@ Json measure_switch(Device& device, const SwitchSettings& settings, const RunCon
   return document;
 }
 
-Json merge_switch(std::span<const Json> documents, double kernel_ns) {
+Json merge_switch(std::span<const Json> documents, double kernel_ns, const RunContext& context) {
   if (documents.empty()) fail("no documents to merge");
   Json merged = documents[0];
+  merged["command_line"] = context.command_line;
   std::vector<Json> settings;
   Json warnings = Json::array();
   for (const Json& document : documents) {

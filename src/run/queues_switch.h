@@ -22,9 +22,9 @@ struct SwitchSettings {
 // A weir.queues/1 document whose member "switch" has one entry in "settings".
 Json measure_switch(Device& device, const SwitchSettings& settings, const RunContext& context);
 
-// One document of several: all their settings by queue count, and where they cross. Rejects documents of other
-// experiments.
-Json merge_switch(std::span<const Json> documents, double kernel_ns);
+// One document of several: all their settings by queue count, and where they cross. What is not of a setting is the
+// first one's, but for the command line. Rejects documents of other experiments.
+Json merge_switch(std::span<const Json> documents, double kernel_ns, const RunContext& context);
 
 Json to_json(const StreamSwitch& found);
 

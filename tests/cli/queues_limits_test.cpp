@@ -19,6 +19,18 @@ std::size_t widest_line(const std::string& text) {
   return widest;
 }
 
+void expect_valid(const std::string& file) {
+  if (run_program({"python3", "-c", "import jsonschema"}).code != 0)
+    GTEST_SKIP() << "python3-jsonschema is not installed";
+  const Outcome outcome = run_program({"python3", "-c",
+                                       "import json,sys,jsonschema\n"
+                                       "s = json.load(open(sys.argv[2]))\n"
+                                       "jsonschema.Draft7Validator.check_schema(s)\n"
+                                       "jsonschema.validate(json.load(open(sys.argv[1])), s)\n",
+                                       file, WEIR_SOURCE_DIR "/docs/schema/weir.queues.1.json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
 TEST(QueuesLimits, WritesADocumentAndATextOf80Columns) {
   const Folder folder;
   const Outcome outcome = weir({"queues", "limits", "--device", "cpu", "--hw-queues", "4", "--streams", "6",
@@ -26,10 +38,13 @@ TEST(QueuesLimits, WritesADocumentAndATextOf80Columns) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_LE(widest_line(outcome.out), 80u);
   const Json document = read_json(folder / "limits.json");
+  expect_valid(folder / "limits.json");
   EXPECT_EQ(document["schema"], "weir.queues/1");
   EXPECT_EQ(document["experiment"], "limits");
   const Json& limits = document["limits"];
   EXPECT_EQ(limits["hardware_queues"]["told"], 4);
+  EXPECT_TRUE(limits["hardware_queues"]["value"].is_number() ||
+              document["unavailable"].contains("limits.hardware_queues"));
   EXPECT_TRUE(limits["queue_depth"]["value"].is_null());
   EXPECT_EQ(limits["queue_depth"]["at_least"], 64);
   EXPECT_TRUE(has(document["unavailable"]["limits.queue_depth"], "more than 64"));
@@ -49,6 +64,7 @@ TEST(QueuesSwitch, MergesQueueCountsAndSaysWhereTheyCross) {
   EXPECT_LE(widest_line(outcome.out), 80u);
   EXPECT_TRUE(has(outcome.out, "Where they cross: ")) << outcome.out;
   const Json document = read_json(folder / "switch.json");
+  expect_valid(folder / "switch.json");
   const Json& settings = document["switch"]["settings"];
   ASSERT_EQ(settings.size(), 2u);
   EXPECT_EQ(settings[0]["hardware_queues"], 1);
@@ -68,6 +84,7 @@ TEST(QueuesFairness, ShowsAShareForEachStream) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_LE(widest_line(outcome.out), 80u);
   EXPECT_TRUE(has(outcome.out, "Jain's index")) << outcome.out;
+  expect_valid(folder / "fairness.json");
   EXPECT_EQ(read_json(folder / "fairness.json")["fairness"]["streams"].size(), 4u);
 }
 

@@ -105,7 +105,7 @@ Json document_with(int queues, double hop_ns, double lost_ns) {
 TEST(SwitchMerge, SortsSettingsAndSaysWhereTheyCross) {
   const std::vector<Json> documents = {document_with(32, 5'400, 0), document_with(1, 1'800, 375'000),
                                        document_with(8, 3'600, 45'000)};
-  const Json merged = merge_switch(documents, 10'000);
+  const Json merged = merge_switch(documents, 10'000, {});
   ASSERT_EQ(merged["switch"]["settings"].size(), 3u);
   EXPECT_EQ(merged["switch"]["settings"][0]["hardware_queues"], 1);
   EXPECT_FALSE(merged["unavailable"].contains("switch.best"));
@@ -117,7 +117,7 @@ TEST(SwitchMerge, SortsSettingsAndSaysWhereTheyCross) {
   const std::string text = describe_switch(merged);
   EXPECT_NE(text.find("8 queues cost least (4.50 us per command)"), std::string::npos) << text;
   const std::vector<Json> other = {{{"experiment", "limits"}}};
-  EXPECT_ANY_THROW(merge_switch(other, 1));
+  EXPECT_ANY_THROW(merge_switch(other, 1, {}));
 }
 
 }  // namespace
