@@ -34,7 +34,10 @@ TEST(SimRun, every_workload_runs_at_every_scale_and_on_every_profile) {
         EXPECT_EQ(result["check"]["status"], "skipped");
         EXPECT_EQ(result["check"]["reason"], "simulated: computes nothing");
         EXPECT_GT(result["metrics"]["latency_ns"]["p50"].get<double>(), 0);
-        EXPECT_GT(result["metrics"]["throughput"]["value"].get<double>(), 0);
+        // Some workloads' data decide how much work there is.
+        const Json& throughput = result["metrics"]["throughput"];
+        EXPECT_EQ(throughput.is_null(), result["unavailable"].contains("metrics.throughput"));
+        EXPECT_TRUE(throughput.is_null() || throughput["value"].get<double>() > 0);
       }
     }
   }
