@@ -157,6 +157,13 @@ TEST(SimProfile, a_device_is_named_by_profile_or_file) {
   std::filesystem::remove(path);
 }
 
+TEST(SimProfile, every_setting_is_documented) {
+  std::ifstream file(std::string(WEIR_SOURCE_DIR) + "/docs/sim.md");
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  for (const Setting& setting : settings())
+    EXPECT_NE(text.find("| `" + setting.name + "` |"), std::string::npos) << setting.name;
+}
+
 TEST(SimProfile, auto_never_takes_it) { EXPECT_NE(open_device("auto", {})->info().backend, "sim"); }
 
 }  // namespace
