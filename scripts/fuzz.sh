@@ -17,6 +17,10 @@ for source in fuzz/*.cpp; do
     sources=(src/base/*.cpp src/kernel/*.cpp src/step/*.cpp src/workload/*.cpp)
     libraries=(-lfmt -lyaml-cpp -lopenblas $(pkg-config --cflags openblas 2> /dev/null || true))
   fi
+  if [ "$name" = profile ]; then
+    sources=(src/base/*.cpp src/kernel/*.cpp src/device/sim_profile.cpp)
+    libraries=(-lfmt -lyaml-cpp -lopenblas $(pkg-config --cflags openblas 2> /dev/null || true))
+  fi
   clang++-19 "${flags[@]}" "$source" "${sources[@]}" "${libraries[@]}" -o "$out/$name"
   mkdir -p "$out/$name.corpus"
 done
@@ -31,6 +35,18 @@ echo '{"schema":"weir.sweep/1","results":[],"workload":"w"}' > "$out/results.cor
 echo '{"workload":"w","results":[{"workload_name":"w","stream_count":4,"throughput":1.5,"latency_ms":{"p50":1.0},"iteration_times_ms":[1.0,1.1]}]}' \
   > "$out/results.corpus/aorta"
 cp config/*.yaml "$out/yaml.corpus/"
+cp config/devices/*.yaml "$out/profile.corpus/"
+cat > "$out/profile.corpus/table" <<'SEED'
+name: x
+mapping: fixed
+map: [0, 1]
+durations:
+  - {kernel: gemm, type: f32, precision: tf32, dims: [8, 8, 8, 256], ns: 412.5, blocks: 5, blocks_per_multiprocessor: 1}
+  - {host: gelu, type: f32, dims: [64], ns: 9}
+  - {copy: to_device, bytes: 1048576, ns: 21000}
+  - {collective: all_reduce, bytes: 1048576, ns: 60000}
+SEED
+printf 'host.launch_ns=5' > "$out/profile.corpus/setting"
 cat > "$out/yaml.corpus/small" <<'SEED'
 name: x
 streams: 1

@@ -69,7 +69,9 @@ Json to_json(const Result& result) {
   json["seed"] = result.seed;
   json["device"] = result.device;
   json["environment"] = result.environment;
-  json["work_per_iteration"] = result.work_per_iteration;
+  // A step without work is one whose work the data decides, on a device that has no data.
+  json["work_per_iteration"] =
+      number_or_null(result.work_per_iteration > 0 ? std::optional(result.work_per_iteration) : std::nullopt);
   json["commands_per_iteration"] = result.commands_per_iteration;
   json["flop_per_iteration"] = result.flop_per_iteration;
   json["bytes_per_iteration"] = result.bytes_per_iteration;

@@ -161,6 +161,9 @@ void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, 
   if (seconds > 0) result.commands_per_second = static_cast<double>(result.commands_per_iteration) * counted / seconds;
   if (!runs) {
     result.unavailable["metrics.throughput"] = "the device runs nothing";
+  } else if (result.work_per_iteration <= 0) {
+    result.unavailable["metrics.throughput"] = result.unavailable["work_per_iteration"] =
+        "the data decides how much work there is, and this device has none";
   } else if (seconds > 0) {
     Throughput throughput;
     throughput.value = result.work_per_iteration * counted / seconds;

@@ -77,6 +77,33 @@ TEST(SimBlocks, the_H200_shows_its_128_resident_kernels) {
   EXPECT_NEAR(total(129), 4.0, 0.1);
 }
 
+TEST(SimBlocks, the_H200_takes_as_long_for_depth_first_issue_as_was_measured) {
+  const auto total_ms = [](const char* queues) {
+    auto profile = sim::profile_named("h200");
+    apply(profile, "queues", queues);
+    TimedStep step;
+    for (StreamId stream = 0; stream < 32; ++stream)
+      for (int i = 0; i < 4; ++i) step.spin(stream, 500'000);
+    const auto device = open_sim(profile);
+    SimRun run(*device, step);
+    const std::int64_t begun = run.now();
+    run.iterate();
+    return static_cast<double>(run.now() - begun) * 1e-6;
+  };
+  EXPECT_NEAR(total_ms("8"), 6.7, 0.67);
+  EXPECT_NEAR(total_ms("32"), 2.6, 0.26);
+}
+
+TEST(SimBlocks, the_H200_launches_and_finishes_a_tiny_kernel_in_9_5_us) {
+  const auto device = open_sim(sim::profile_named("h200"));
+  TimedStep step;
+  step.spin(0, 2000);
+  SimRun run(*device, step);
+  const std::int64_t begun = run.now();
+  run.iterate();
+  EXPECT_NEAR(static_cast<double>(run.now() - begun), 9500, 50);
+}
+
 // A kernel of three waves at 100 ns, an urgent one at 200: host launches are 100 ns apart.
 struct Rivals {
   explicit Rivals(sim::Priorities priorities) {

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "base/error.h"
+#include "device/allocation_count.h"
 #include "device/sim_testing.h"
 #include "kernel/moment.h"
 
@@ -296,6 +297,24 @@ TEST(SimSession, sessions_share_the_queues_of_their_device) {
   EXPECT_EQ(prober.started(stamp.command), 1'000'000);
   EXPECT_EQ(holder.ended(hold.command), 1'000'000);
   holder.session->finish();
+}
+
+TEST(SimSession, submitting_allocates_nothing_once_it_has_run) {
+  auto profile = plain_profile(3, 2);
+  profile.mapping = sim::Mapping::load_based;
+  profile.host.launch_ns = 10;
+  TimedStep step;
+  const BufferId data = step.data();
+  for (int i = 0; i < 200; ++i) step.spin_on(data, static_cast<StreamId>(i % 5), 100, 1);
+  for (int i = 0; i < 200; ++i) step.spin(static_cast<StreamId>(i % 5), 100, 3);
+  const auto device = open_sim(profile);
+  SimRun run(*device, step);
+  for (int i = 0; i < 3; ++i) run.iterate();
+  run.session->begin_iteration();
+  const std::uint64_t before = allocation_count();
+  run.session->submit(run.ids);
+  EXPECT_EQ(allocation_count() - before, 0u);
+  run.session->finish();
 }
 
 TEST(SimSession, refuses_more_streams_and_memory_than_it_has) {
