@@ -14,7 +14,7 @@ std::span<const CliCommand> commands() {
 
 std::span<const CliCommand> queues_commands() {
   static const std::vector<CliCommand> kCommands = {
-      queues_map(), queues_limits(), queues_switch(), queues_sweep(), queues_convoy(), queues_fairness(),
+      queues_map(), queues_limits(), queues_switch(), queues_cost(), queues_sweep(), queues_convoy(), queues_fairness(),
   };
   return kCommands;
 }

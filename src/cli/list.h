@@ -15,6 +15,7 @@ CliCommand queues();
 
 // Of `weir queues`.
 CliCommand queues_map();
+CliCommand queues_cost();
 CliCommand queues_convoy();
 CliCommand queues_sweep();
 std::span<const CliCommand> queues_commands();

@@ -13,7 +13,7 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
-#include "cli/run_flags.h"
+#include "cli/run_words.h"
 #include "cli/sweep_output.h"
 #include "run/queues_sweep.h"
 #include "stream/submitter.h"
@@ -121,26 +121,21 @@ ChildRequest child_of(const Flags& flags, const std::string& device, const Queue
                       const QueuesPoint& point) {
   ChildRequest child;
   child.limit_ns = limit_ns(flags);
-  std::vector<std::string>& words = child.arguments;
-  words = {"run"};
-  if (!flags.workload.name.empty()) words.push_back(flags.workload.name);
-  const auto give = [&](const char* flag, const std::string& value) {
-    if (!value.empty()) words.push_back(fmt::format("{}={}", flag, value));
-  };
-  give("--file", flags.workload.file);
-  give("--device", device);
-  give("--streams", std::to_string(point.streams));
-  give("--scale", point.scale);
-  for (const auto& [name, value] : point.params) give("--param", name + "=" + value);
-  for (const std::string& sim : flags.sim) give("--sim", sim);
-  give("--iterations", flags.iterations);
-  give("--warmup", flags.warmup);
-  give("--precision", flags.precision);
-  give("--submit", flags.submit);
-  give("--placement", flags.placement);
-  give("--seed", flags.seed);
-  if (flags.skips_check) words.emplace_back("--no-check");
-  words.emplace_back("--no-trace");
+  RunWords words;
+  words.workload = flags.workload;
+  words.device = device;
+  words.streams = std::to_string(point.streams);
+  words.scale = point.scale;
+  words.params = point.params;
+  words.sim = flags.sim;
+  words.iterations = flags.iterations;
+  words.warmup = flags.warmup;
+  words.precision = flags.precision;
+  words.submit = flags.submit;
+  words.placement = flags.placement;
+  words.seed = flags.seed;
+  words.skips_check = flags.skips_check;
+  child.arguments = words.words();
   setting.apply(point.queues, child);
   return child;
 }

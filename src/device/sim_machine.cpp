@@ -294,6 +294,7 @@ void Machine::start(Client& client, CommandId command, std::uint32_t iteration, 
   flight.stream = stream;
   flight.queue = queue;
   flight.block_ns = duration_of(work);
+  if (Span* const span = client.span(command, iteration)) span->launched_ns = now_ns_;
   if (work.unit == Unit::kernel) {
     ++resident_;
     flight.waiting = work.blocks;

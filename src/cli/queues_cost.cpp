@@ -1,0 +1,150 @@
+// weir queues cost: what sharing hardware queues costs a step, and what other counts would do.
+#include "report/queues_cost.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "cli/children.h"
+#include "cli/list.h"
+#include "cli/process.h"
+#include "cli/queues_flags.h"
+#include "cli/run_words.h"
+#include "run/queue_cost.h"
+#include "run/queue_map.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  QueuesFlags shared;
+  WorkloadFlags workload;
+  std::string streams, scale, precision;
+  std::string queues = "1,2,4,8,16,32", submit = "inline", placement = "natural";
+  std::string iterations = "50", warmup = "10", seed = "1";
+  std::vector<std::string> params;
+  std::string profile;
+  bool verifies = false, verifies_all = false;
+};
+
+RunRequest request_of(const Flags& flags) {
+  RunFlags run;
+  run.iterations = flags.iterations;
+  run.warmup = flags.warmup;
+  run.placement = flags.placement;
+  run.scale = flags.scale;
+  run.precision = flags.precision;
+  run.params = flags.params;
+  run.seed = flags.seed;
+  RunRequest request = run.request();
+  request.submit = flags.submit;
+  flags.workload.choose(request);
+  const Workload& workload = workload_of(request);
+  if (!flags.streams.empty())
+    request.streams = one_count("--streams", flags.streams, workload.streams.min, workload.streams.max);
+  return request;
+}
+
+// The step again with another count, in a process of its own: drivers read the setting once.
+Json verify(const Flags& flags, const DeviceInfo& info, const RunRequest& request,
+            const QueueCost::Prediction& prediction) {
+  const QueueSetting setting = queue_setting(info);
+  RunWords words;
+  words.workload = flags.workload;
+  words.device = info.backend == "sim" ? flags.shared.device : info.name;
+  words.streams = flags.streams;
+  words.scale = flags.scale;
+  words.precision = flags.precision;
+  words.params = request.params;
+  words.sim = flags.shared.sim;
+  words.iterations = flags.iterations;
+  words.warmup = flags.warmup;
+  words.submit = flags.submit;
+  words.placement = flags.placement;
+  words.seed = flags.seed;
+  words.skips_check = true;
+  ChildRequest child;
+  child.arguments = words.words();
+  setting.apply(prediction.queues, child);
+  const std::optional<Json> result = child_document(child);
+  if (!result) return nullptr;
+  const Json& seen = (*result)["device"]["hardware_queues"];
+  if (seen.is_number() && seen.get<int>() != prediction.queues)
+    fail(fmt::format("{}: the process saw {} queues", setting.text(prediction.queues), seen.get<int>()));
+  const double measured = (*result)["metrics"]["latency_ns"]["p50"].get<double>();
+  return {{"queues", prediction.queues},
+          {"setting", setting.text(prediction.queues)},
+          {"predicted_ns", prediction.step_ns},
+          {"measured_ns", measured},
+          {"error", prediction.step_ns / measured - 1}};
+}
+
+int execute(const Flags& flags) {
+  CostRequest request;
+  request.run = request_of(flags);
+  request.queues = parse_counts("--queues", flags.queues, 1, 127);
+  flags.shared.check_output();
+  if (!flags.profile.empty()) check_writable(flags.profile, flags.shared.is_forced);
+  auto device = flags.shared.open(0);
+  const DeviceInfo info = device->info();
+  if (flags.verifies || flags.verifies_all) queue_setting(info);  // rejects
+  RunControl control;
+  control.stop = &catch_interrupts();
+  ProgressLine line(flags.shared.is_quiet);
+  control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
+  QueueCost cost = price_queues(*device, request, run_context(), control);
+  device.reset();  // the children shall have it to themselves
+  if (flags.verifies || flags.verifies_all) {
+    Json found = Json::array();
+    for (const QueueCost::Prediction& prediction : cost.predictions) {
+      if (!flags.verifies_all && prediction.queues != cost.advised.value_or(cost.queues_now)) continue;
+      line.show(fmt::format("verify {} queues", prediction.queues), static_cast<int>(found.size()),
+                static_cast<int>(cost.predictions.size()));
+      Json one = verify(flags, info, request.run, prediction);
+      if (one.is_null()) break;
+      found.push_back(std::move(one));
+    }
+    cost.document["cost"]["verification"] = std::move(found);
+    cost.document["unavailable"].erase("cost.verification");
+  }
+  line.clear();
+  if (!flags.profile.empty()) write_file(flags.profile, sim::to_yaml(cost.profile), flags.shared.is_forced);
+  flags.shared.deliver(cost.document, describe_queue_cost(cost.document));
+  if (!flags.profile.empty() && !flags.shared.is_quiet)
+    fmt::print("\nThe calibrated device is in {}: --device sim:{} runs on it.\n", flags.profile, flags.profile);
+  return control.is_stopped() ? kExitInterrupted : 0;
+}
+
+}  // namespace
+
+CliCommand queues_cost() {
+  return {"cost", "what sharing queues costs a step, and what other counts would do",
+          [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            const auto add = [&](const char* name, std::string& value, const char* text) {
+              CLI::Option* const option = app.add_option(name, value, text);
+              if (!value.empty()) option->capture_default_str();
+            };
+            flags->workload.add_to(app);
+            add("--streams", flags->streams, "number of streams (default: the workload's recommended)");
+            add("--queues", flags->queues, "queue counts to predict for");
+            app.add_flag("--verify", flags->verifies, "run the step again with the advised count, in a new process");
+            app.add_flag("--verify-all", flags->verifies_all, "the same with every count of --queues");
+            add("--save-profile", flags->profile,
+                "write the calibrated device to this file (YAML), for --device sim:FILE");
+            add("--scale", flags->scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
+            app.add_option("--param", flags->params, "name=value, repeatable; `weir list -v` shows the names")
+                ->expected(1)
+                ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+            add("--precision", flags->precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
+            add("--submit", flags->submit, "inline, threads[:k] or graph");
+            add("--placement", flags->placement, "natural, serial, round_robin or critical_path");
+            add("--iterations", flags->iterations, "measured iterations");
+            add("--warmup", flags->warmup, "iterations before measuring");
+            add("--seed", flags->seed, "seed of all data");
+            flags->shared.add_to(app);
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli
