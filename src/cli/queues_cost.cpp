@@ -57,6 +57,8 @@ Json verify(const Flags& flags, const DeviceInfo& info, const RunRequest& reques
   words.precision = flags.precision;
   words.params = request.params;
   words.sim = flags.shared.sim;
+  // Would win over the count that is to be verified.
+  std::erase_if(words.sim, [](const std::string& setting) { return setting.starts_with("queues="); });
   words.iterations = flags.iterations;
   words.warmup = flags.warmup;
   words.submit = flags.submit;
