@@ -159,6 +159,18 @@ TEST(QueueCost, LeavesAloneWhatHasQueuesEnough) {
   EXPECT_EQ(json["head_of_line"]["simulated"]["commands"], 0);
 }
 
+TEST(QueueCost, ExplainsFewerQueuesAndTheSameOnes) {
+  const auto explanation = [](const std::vector<int>& queues) {
+    return price({"sim:h200", {}}, depth_first(32, "full"), queues).document["cost"]["explanation"];
+  };
+  const std::string fewer = explanation({1, 2});
+  EXPECT_NE(fewer.find("The difference, 18.0 ms, would be head-of-line blocking"), std::string::npos) << fewer;
+  EXPECT_TRUE(explanation({8}).is_null());
+  // 32 streams share 8 queues or 9: at most four on one.
+  const std::string same = explanation({8, 9});
+  EXPECT_EQ(same.find("hardly any"), std::string::npos) << same;
+}
+
 TEST(QueueCost, AProfileReadsBackAsWhatPredicted) {
   const KnownDevice known{"sim:h200", {{"queues", "4"}}};
   const RunRequest request = request_for("graph_subgraphs", "small");
