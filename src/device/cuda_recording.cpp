@@ -74,6 +74,10 @@ int graph_kernels(GpuGraph graph, std::vector<GpuRecordedKernel>* kernels) {
   return 0;
 }
 
+int graph_size(GpuGraph graph, std::size_t* nodes) {
+  return g_entries.nodes(reinterpret_cast<CUgraph>(graph), nullptr, nodes);
+}
+
 int launch_recorded(const GpuRecordedKernel& kernel, GpuStream stream) {
   CUlaunchAttribute cluster{};
   CUlaunchConfig config{};
@@ -111,6 +115,7 @@ void bind_recording(VendorLibrary& library, GpuApi& api) {
     return;
   api.graph_kernels = graph_kernels;
   api.launch_recorded = launch_recorded;
+  api.graph_size = graph_size;
 }
 
 }  // namespace weir

@@ -80,7 +80,10 @@ struct SessionOptions {
   int host_threads = 1;       // that will submit, each its own streams: stream s belongs to thread s % host_threads
   bool is_pipelined = false;  // iterations may overlap: order them where the data asks for it
   bool is_traced = false;     // keep a timeline (perturbs)
-  int trace_iterations = 0;   // how many iterations the timeline must hold
+  // take_spans() will be asked. GPUs then put events around each stream's part of an iteration, and the one behind it
+  // holds a shared hardware queue up until the stream is done.
+  bool marks_iterations = true;
+  int trace_iterations = 0;  // how many iterations the timeline must hold
 };
 
 // First start and last end of one iteration's commands, on the device's clock.

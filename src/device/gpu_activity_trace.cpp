@@ -123,7 +123,9 @@ void ActivityTrace::fill(Span& span, const Noted& noted, Lane& lane) const {
   const auto kind = commands_.is_copy(span.command) ? GpuActivityRecord::Kind::copy : GpuActivityRecord::Kind::kernel;
   std::int64_t started = first->started_ns, ended = first->ended_ns;
   for (auto record = first; record != first + count; ++record) {
-    if (record->kind != kind) {
+    // A product may clear its workspace first.
+    const bool is_memset = record->kind == GpuActivityRecord::Kind::memset && count > 1;
+    if (record->kind != kind && !is_memset) {
       lane.mismatch = fmt::format("command {} has a record of another kind", span.command);
       return;
     }

@@ -146,7 +146,7 @@ struct GpuApi {
   int (*stream_destroy)(GpuStream stream) = nullptr;
   int (*stream_synchronize)(GpuStream stream) = nullptr;
   int (*stream_query)(GpuStream stream) = nullptr;  // optional; 0 where all has ended
-  int (*synchronize)() = nullptr;  // everything in the current context
+  int (*synchronize)() = nullptr;                   // everything in the current context
   int (*stream_wait)(GpuStream stream, GpuEvent event, unsigned flags) = nullptr;
   int (*event_create)(GpuEvent* event, unsigned flags) = nullptr;
   int (*event_destroy)(GpuEvent event) = nullptr;
@@ -180,6 +180,7 @@ struct GpuApi {
   // chain of kernels is refused.
   int (*graph_kernels)(GpuGraph graph, std::vector<GpuRecordedKernel>* kernels) = nullptr;
   int (*launch_recorded)(const GpuRecordedKernel& kernel, GpuStream stream) = nullptr;
+  int (*graph_size)(GpuGraph graph, std::size_t* nodes) = nullptr;  // optional
 
   // Further libraries, opened on the first call. Null with a reason where there is none.
   const GpuBlas* (*blas)(std::string* reason) = nullptr;

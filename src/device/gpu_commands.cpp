@@ -187,9 +187,11 @@ std::optional<std::uint32_t> GpuCommands::activity_count(CommandId id) const noe
   if (records_[id].function != nullptr) return 1;
   const Other& other = others_[records_[id].other];
   switch (other.kind) {
-    case Other::Kind::gemm:
     case Other::Kind::collective:
       return std::nullopt;
+    case Other::Kind::gemm:
+      if (other.kernel_count == 0) return std::nullopt;
+      [[fallthrough]];
     case Other::Kind::recorded:
       return static_cast<std::uint32_t>(other.kernel_count);
     case Other::Kind::host:
@@ -289,7 +291,11 @@ void GpuCommands::record_products() {
     GpuGraphOwner graph(captured, {&api});
     if (launched != 0 || ended != 0) continue;
     std::vector<GpuRecordedKernel> kernels;
-    if (api.graph_kernels(captured, &kernels) != 0) continue;
+    if (api.graph_kernels(captured, &kernels) != 0) {
+      // Left to the library; how many records it will leave in a profiler is known at least.
+      if (api.graph_size == nullptr || api.graph_size(captured, &other.kernel_count) != 0) other.kernel_count = 0;
+      continue;
+    }
     other.kind = Other::Kind::recorded;
     other.first_kernel = recorded_.size();
     other.kernel_count = kernels.size();

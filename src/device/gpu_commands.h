@@ -78,7 +78,7 @@ class GpuCommands {
     GpuPointer from = 0, to = 0;
     std::uint64_t bytes = 0;
     std::size_t host_call = 0;
-    std::size_t first_kernel = 0, kernel_count = 0;  // of a recorded product
+    std::size_t first_kernel = 0, kernel_count = 0;  // of a product: 0 where that is not known
     GpuComm comm = nullptr;
     GpuCollective collective{};
   };

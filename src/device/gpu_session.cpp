@@ -67,7 +67,10 @@ GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& 
       host_threads_(make_host_threads()),
       commands_(*context_, step, placement, buffers_, streams_.handles, blas_, comms_, host_threads_.get()),
       clock_(context_->api(), service_.get()),
-      iterations_(context_->api(), clock_, has_graphs() ? 1 : streams_.handles.size()) {
+      iterations_(context_->api(), clock_,
+                  !options.marks_iterations ? 0
+                  : has_graphs()            ? 1
+                                            : streams_.handles.size()) {
   commands_.warm_up();
   if (options.mode == SubmitMode::eager) commands_.record_products();
   buffers_.initialise(service_.get());

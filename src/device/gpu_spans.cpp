@@ -12,7 +12,10 @@ constexpr std::size_t kSpans = 1 << 16;   // room for a long pass without growin
 }  // namespace
 
 IterationEvents::IterationEvents(const GpuApi& api, DeviceClock& clock, std::size_t lanes)
-    : api_(api), clock_(clock), lanes_(lanes), slots_(std::clamp(kMostPairs / lanes, std::size_t{2}, kMostSlots)) {
+    : api_(api),
+      clock_(clock),
+      lanes_(lanes),
+      slots_(std::clamp(kMostPairs / std::max<std::size_t>(lanes, 1), std::size_t{2}, kMostSlots)) {
   const std::size_t count = slots_ * lanes_ * 2;
   events_.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -21,10 +24,11 @@ IterationEvents::IterationEvents(const GpuApi& api, DeviceClock& clock, std::siz
   }
   is_marked_.resize(count, 0);
   base_.resize(slots_, 0);
-  spans_.reserve(kSpans);
+  if (lanes > 0) spans_.reserve(kSpans);
 }
 
 void IterationEvents::begin() noexcept {
+  if (lanes_ == 0) return;
   if (begun_ - read_ == slots_) read_oldest();
   const std::size_t slot = begun_++ % slots_;
   first_ = slot * lanes_ * 2;

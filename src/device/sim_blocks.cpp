@@ -1,6 +1,7 @@
 #include "device/sim_blocks.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernel/moment.h"
 
@@ -12,7 +13,10 @@ Blocks::Blocks(const SimProfile& profile, Calendar& calendar)
       save_ns_(profile.device.preempt_save_ns),
       restore_ns_(profile.device.preempt_restore_ns),
       timer_ns_(profile.timer_ns),
-      free_(profile.multiprocessors * profile.slots_per_multiprocessor) {}
+      contention_(profile.contention),
+      stream_queues_(static_cast<std::int32_t>(profile.queues)),
+      slots_(profile.multiprocessors * profile.slots_per_multiprocessor),
+      free_(slots_) {}
 
 std::uint32_t Blocks::add(const Flight& flight) {
   std::uint32_t id = 0;
@@ -50,7 +54,7 @@ void Blocks::note_started(Flight& flight, std::int64_t now_ns) noexcept {
   if (iteration.started_ns == kNoTime || now_ns < iteration.started_ns) iteration.started_ns = now_ns;
   if (Span* const span = client.span(flight.command, flight.iteration)) {
     span->started_ns = now_ns;
-    span->queue = flight.queue;
+    span->queue = flight.queue < stream_queues_ ? flight.queue : kCopyQueues + flight.queue - stream_queues_;
   }
 }
 
@@ -83,6 +87,13 @@ void Blocks::run(std::uint32_t id, std::int64_t start_ns, std::int64_t end_ns) {
   groups_[group] = {id, 1, 0, order, end_ns, 0, false};
 }
 
+// Blocks of other kernels take cache and bandwidth from this one's, the more of the device they fill.
+std::int64_t Blocks::crowded(const Flight& flight, std::int64_t ns) const noexcept {
+  if (contention_ == 0 || flight.work->is_timed) return ns;
+  const double others = static_cast<double>(slots_ - free_ - std::int64_t{flight.running} * flight.work->slots);
+  return ns + std::llround(static_cast<double>(ns) * contention_ * others / static_cast<double>(slots_));
+}
+
 // True when no block is left that wants a slot.
 bool Blocks::dispatch(std::uint32_t id, std::int64_t now_ns) {
   Flight& flight = flights_[id];
@@ -110,7 +121,7 @@ bool Blocks::dispatch(std::uint32_t id, std::int64_t now_ns) {
     const std::uint32_t first = flight.next_block;
     flight.waiting -= count;
     flight.next_block += count;
-    enter(id, count, first, now_ns, flight.block_ns);
+    enter(id, count, first, now_ns, crowded(flight, flight.block_ns));
   }
   return flight.waiting == 0;
 }

@@ -71,6 +71,7 @@ class Blocks {
     std::uint32_t next = kNone;
   };
 
+  std::int64_t crowded(const Flight& flight, std::int64_t ns) const noexcept;
   bool dispatch(std::uint32_t flight, std::int64_t now_ns);
   void enter(std::uint32_t flight, std::uint32_t count, std::uint32_t first_block, std::int64_t now_ns,
              std::int64_t ns);
@@ -87,6 +88,9 @@ class Blocks {
   Calendar& calendar_;
   Priorities priorities_;
   std::int64_t save_ns_, restore_ns_, timer_ns_;
+  double contention_;
+  std::int32_t stream_queues_;  // queues from here on are engines'
+  std::int64_t slots_;
   std::int64_t free_;
   std::int64_t suspended_until_ns_ = INT64_MIN;
   bool is_suspended_ = false;

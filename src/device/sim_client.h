@@ -37,6 +37,8 @@ struct Work {
 struct Stream {
   bool is_running = false;
   std::uint32_t outstanding = 0;  // packets that have not retired
+  std::uint32_t launches = 0;     // submitted
+  std::uint32_t ended = 0;        // of them
   std::int32_t queue = 0;
   std::int32_t home = 0;                  // of the mapping at creation
   std::uint32_t record = kNone;           // events to complete when what runs ends, linked by Event::next

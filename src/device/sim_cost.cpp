@@ -112,7 +112,9 @@ Work CostModel::kernel(const Command& command, const Duration* known) const {
   const std::int64_t fit = std::min<std::int64_t>(footprint.blocks_per_multiprocessor, slots);
 
   Work work;
-  work.blocks = footprint.blocks;
+  const bool is_empty_in_part = profile_.room < 1 && !is_timed(command);
+  work.blocks = is_empty_in_part ? std::max(1u, static_cast<std::uint32_t>(std::ceil(footprint.blocks * profile_.room)))
+                                 : footprint.blocks;
   work.blocks_per_multiprocessor = footprint.blocks_per_multiprocessor;
   work.slots = static_cast<std::uint32_t>(std::max<std::int64_t>(1, slots / fit));
   work.most_at_once =

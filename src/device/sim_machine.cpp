@@ -32,11 +32,20 @@ Machine::Machine(const SimProfile& profile)
     : profile_(profile),
       blocks_(profile_, calendar_),
       map_(profile_),
-      queues_(static_cast<std::size_t>(profile.queues)),
+      queues_(static_cast<std::size_t>(profile.queues) + kUnits - 1),
       random_(static_cast<std::uint64_t>(profile.seed)) {
   for (std::size_t unit = 0; unit < kUnits; ++unit)
     engines_[unit].assign(server_count(profile_, static_cast<Unit>(unit)), kStartNs);
+  for (std::size_t i = 1; i < switch_ns_.size(); ++i)
+    switch_ns_[i] =
+        profile_.device.switch_ns +
+        std::llround(static_cast<double>(profile_.device.switch_per_doubling_ns) * std::log2(static_cast<double>(i)));
   if (profile_.foreign_load > 0) foreign(false);
+}
+
+std::int32_t Machine::queue_of(const Stream& stream, Unit unit) const noexcept {
+  if (unit == Unit::kernel || profile_.engine_queues == 0) return stream.queue;
+  return static_cast<std::int32_t>(profile_.queues) + static_cast<std::int32_t>(unit) - 1;
 }
 
 void Machine::Queue::push(const Packet& packet) {
@@ -65,47 +74,49 @@ void Machine::close(Client& client) noexcept {
   clients_[client.id] = nullptr;
 }
 
-bool Machine::admit(Client& client, StreamId index, std::int64_t host_ns) {
+bool Machine::admit(Client& client, StreamId index, Unit unit, std::int64_t host_ns) {
   Stream& stream = client.streams[index];
   if (map_.is_dynamic()) {
     advance(host_ns);
     if (stream.outstanding == 0) stream.queue = map_.assign(stream.home);
   }
-  const Queue& queue = queues_[static_cast<std::size_t>(stream.queue)];
+  const Queue& queue = queues_[static_cast<std::size_t>(queue_of(stream, unit))];
   const auto depth = static_cast<std::size_t>(profile_.queue_depth);
   if (queue.size() < depth) return true;
   advance(host_ns);
   return queue.size() < depth;
 }
 
-void Machine::push(Client& client, StreamId index, const Packet& packet) {
-  Stream& stream = client.streams[index];
-  ++stream.outstanding;
+void Machine::push(Client& client, std::int32_t index, const Packet& packet) {
+  ++client.streams[packet.stream].outstanding;
   ++client.outstanding;
-  Queue& queue = queues_[static_cast<std::size_t>(stream.queue)];
+  Queue& queue = queues_[static_cast<std::size_t>(index)];
   const bool was_empty = queue.size() == 0;
   queue.push(packet);
   if (was_empty)
-    schedule(static_cast<std::uint32_t>(stream.queue),
-             std::max(packet.visible_ns, queue.free_ns) + profile_.device.launch_ns);
+    schedule(static_cast<std::uint32_t>(index), std::max(packet.visible_ns, queue.free_ns) + profile_.device.launch_ns);
 }
 
-void Machine::launch(Client& client, CommandId command, std::uint32_t iteration, StreamId stream,
-                     std::int64_t host_ns) {
-  map_.add_command(client.streams[stream].queue);
-  push(client, stream,
-       {&client, host_ns + profile_.device.doorbell_ns, command, iteration, stream, PacketKind::launch});
+void Machine::launch(Client& client, CommandId command, std::uint32_t iteration, StreamId index, std::int64_t host_ns) {
+  Stream& stream = client.streams[index];
+  const std::int32_t queue = queue_of(stream, client.works[command].unit);
+  if (!is_engine_queue(queue)) map_.add_command(queue);
+  push(client, queue,
+       {&client, host_ns + profile_.device.doorbell_ns, command, iteration, index, PacketKind::launch,
+        stream.launches++});
 }
 
-void Machine::record(Client& client, EventId event, StreamId stream, std::int64_t host_ns) {
+void Machine::record(Client& client, EventId event, StreamId stream, Unit unit, std::int64_t host_ns) {
   const std::uint32_t instance = ++client.events[event].submitted;
-  push(client, stream, {&client, host_ns + profile_.device.doorbell_ns, event, instance, stream, PacketKind::record});
+  push(client, queue_of(client.streams[stream], unit),
+       {&client, host_ns + profile_.device.doorbell_ns, event, instance, stream, PacketKind::record});
 }
 
-void Machine::wait(Client& client, EventId event, StreamId stream, std::int64_t host_ns) {
+void Machine::wait(Client& client, EventId event, StreamId stream, Unit unit, std::int64_t host_ns) {
   const std::uint32_t instance = client.events[event].submitted;
   if (instance == 0) return;  // never recorded: as on GPUs, that is no wait
-  push(client, stream, {&client, host_ns + profile_.device.doorbell_ns, event, instance, stream, PacketKind::wait});
+  push(client, queue_of(client.streams[stream], unit),
+       {&client, host_ns + profile_.device.doorbell_ns, event, instance, stream, PacketKind::wait});
 }
 
 void Machine::launch_graph(Client& client, std::uint32_t segment, std::uint32_t iteration, std::int64_t host_ns) {
@@ -192,7 +203,7 @@ void Machine::try_queue(std::uint32_t index) {
     }
     if (fetched_ns > now_ns_) return schedule(index, fetched_ns);
     if (packet.kind == PacketKind::record) {
-      try_record(packet, static_cast<std::int32_t>(index));
+      if (!try_record(packet, static_cast<std::int32_t>(index))) return;
     } else if (!try_wait(index, packet, fetched_ns)) {
       return;
     }
@@ -213,7 +224,8 @@ bool Machine::can_launch(const Work& work, std::uint32_t what, bool& awaits) {
 bool Machine::try_launch(std::uint32_t index, const Packet& packet, std::int64_t fetched_ns) {
   Queue& queue = queues_[index];
   Stream& stream = packet.client->streams[packet.stream];
-  if (stream.is_running) return false;  // its end brings us back
+  // Its end brings us back; with engines' queues the command before may still wait in another queue.
+  if (stream.is_running || packet.sequence != stream.ended) return false;
   const std::int64_t gap_ns = profile_.device.stream_gap_ns;
   std::int64_t start_ns = std::max({fetched_ns, stream.ended_ns + gap_ns, stream.ready_ns});
   if (profile_.barrier != 0) {
@@ -231,15 +243,20 @@ bool Machine::try_launch(std::uint32_t index, const Packet& packet, std::int64_t
   return true;
 }
 
-// Does not hold up the queue: the event is left with the command that runs on the stream.
-void Machine::try_record(const Packet& packet, std::int32_t queue) {
+// Does not hold up the queue unless the profile says so: the event is left with the command that runs on the stream.
+bool Machine::try_record(const Packet& packet, std::int32_t queue) {
   Stream& stream = packet.client->streams[packet.stream];
   Event& event = packet.client->events[packet.subject];
+  if (stream.is_running && profile_.record_blocks != 0) return false;  // its end brings us back
   event.instance = packet.number;
   event.queue = queue;
-  if (!stream.is_running) return complete(*packet.client, event);
-  event.next = stream.record;
-  stream.record = packet.subject;
+  if (stream.is_running) {
+    event.next = stream.record;
+    stream.record = packet.subject;
+  } else {
+    complete(*packet.client, event);
+  }
+  return true;
 }
 
 bool Machine::try_wait(std::uint32_t index, const Packet& packet, std::int64_t) {
@@ -254,7 +271,8 @@ bool Machine::try_wait(std::uint32_t index, const Packet& packet, std::int64_t) 
   const auto& device = profile_.device;
   const bool is_own = event.queue == static_cast<std::int32_t>(index);
   const std::int64_t extra_ns =
-      is_own ? device.event_gap_ns : device.switch_ns + device.switch_per_queue_ns * map_.busy_queues();
+      is_own ? device.event_gap_ns
+             : switch_ns_[static_cast<std::size_t>(std::max<std::int64_t>(1, map_.busy_queues()))];
   Stream& stream = packet.client->streams[packet.stream];
   stream.ready_ns = std::max(stream.ready_ns, event.done_ns + device.stream_gap_ns + extra_ns);
   return true;
@@ -340,12 +358,18 @@ void Machine::end(std::uint32_t id) {
   stream.ended_ns = queue.ended_ns = now_ns_;
   --queue.running;
   --stream.outstanding;
-  map_.end_command(flight.queue);
+  ++stream.ended;
+  if (!is_engine_queue(flight.queue)) map_.end_command(flight.queue);
   retire(client);
   for (std::uint32_t event = stream.record; event != kNone; event = client.events[event].next)
     complete(client, client.events[event]);
   stream.record = kNone;
   todo_.push_back(static_cast<std::uint32_t>(flight.queue));
+  if (profile_.engine_queues == 0) return;
+  // The stream's next command may be at the head of any of these.
+  if (stream.queue != flight.queue) todo_.push_back(static_cast<std::uint32_t>(stream.queue));
+  for (auto engine = static_cast<std::uint32_t>(profile_.queues); engine < queues_.size(); ++engine)
+    if (queues_[engine].size() != 0) todo_.push_back(engine);
 }
 
 bool Machine::begin_graph(Client& client) {

@@ -29,11 +29,11 @@ class Machine {
   std::size_t open_streams() const noexcept { return open_streams_; }
 
   // Makes the stream ready to take a packet from a host that has come to that time; false where its queue is full then.
-  bool admit(Client& client, StreamId stream, std::int64_t host_ns);
-  // Each hands over a packet of an admitted stream.
+  bool admit(Client& client, StreamId stream, Unit unit, std::int64_t host_ns);
+  // Each hands over a packet of an admitted stream; `unit` is that of the command that a record or wait belongs to.
   void launch(Client& client, CommandId command, std::uint32_t iteration, StreamId stream, std::int64_t host_ns);
-  void record(Client& client, EventId event, StreamId stream, std::int64_t host_ns);
-  void wait(Client& client, EventId event, StreamId stream, std::int64_t host_ns);
+  void record(Client& client, EventId event, StreamId stream, Unit unit, std::int64_t host_ns);
+  void wait(Client& client, EventId event, StreamId stream, Unit unit, std::int64_t host_ns);
   void launch_graph(Client& client, std::uint32_t segment, std::uint32_t iteration, std::int64_t host_ns);
 
   // What has happened by then has happened.
@@ -58,6 +58,7 @@ class Machine {
     std::uint32_t number = 0;   // iteration or instance
     StreamId stream = 0;
     PacketKind kind = PacketKind::launch;
+    std::uint32_t sequence = 0;  // launch: how many of its stream came before
   };
   struct Queue {
     std::vector<Packet> ring;
@@ -81,14 +82,17 @@ class Machine {
   };
   static constexpr std::uint32_t kGraphBit = 0x80000000u;
 
-  void push(Client& client, StreamId stream, const Packet& packet);
+  // Where a stream's command of that kind waits: the stream's queue, or one of its engine's.
+  std::int32_t queue_of(const Stream& stream, Unit unit) const noexcept;
+  bool is_engine_queue(std::int32_t queue) const noexcept { return queue >= profile_.queues; }
+  void push(Client& client, std::int32_t queue, const Packet& packet);
   void schedule(std::uint32_t queue, std::int64_t ns);
   void schedule_graph(Client& client, std::int64_t ns);
   void settle();
   void try_queue(std::uint32_t queue);
   bool try_launch(std::uint32_t queue, const Packet& packet, std::int64_t fetched_ns);
   bool try_wait(std::uint32_t queue, const Packet& packet, std::int64_t fetched_ns);
-  void try_record(const Packet& packet, std::int32_t queue);
+  bool try_record(const Packet& packet, std::int32_t queue);
   void try_graph(Client& client);
   bool begin_graph(Client& client);
   // False where the command must wait to become resident.
@@ -112,7 +116,8 @@ class Machine {
   std::int64_t now_ns_ = kStartNs;
   std::int64_t resident_ = 0;
   std::size_t open_streams_ = 0;
-  std::vector<Queue> queues_;
+  std::vector<Queue> queues_;                              // those of streams, then those of engines
+  std::array<std::int64_t, kMaxStreams + 1> switch_ns_{};  // by queues in use
   std::vector<Client*> clients_;                           // by id
   std::array<std::vector<std::int64_t>, kUnits> engines_;  // by unit: when each is free
   std::vector<Waiting> waiting_;                           // to become resident

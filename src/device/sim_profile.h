@@ -52,6 +52,8 @@ struct SimProfile {
   Mapping mapping = Mapping::round_robin;
   std::vector<std::int64_t> map;  // of the mapping `fixed`: queue by creation index
   std::int64_t barrier = 0;  // 1: a queue's head waits until the command before it has ended, not just its own stream's
+  std::int64_t record_blocks = 0;  // 1: so does the record of an event, for what its stream runs
+  std::int64_t engine_queues = 0;  // 1: copies, host functions and collectives wait in queues of their own
   std::int64_t queue_depth = 1022;
   std::int64_t max_streams = 128;
   std::int64_t multiprocessors = 132;
@@ -72,7 +74,7 @@ struct SimProfile {
   // Latencies on the device's side.
   struct {
     std::int64_t doorbell_ns = 0, launch_ns = 0, stream_gap_ns = 0, event_gap_ns = 0, switch_ns = 0,
-                 switch_per_queue_ns = 0, graph_gap_ns = 0, graph_node_ns = 0, copy_latency_ns = 0,
+                 switch_per_doubling_ns = 0, graph_gap_ns = 0, graph_node_ns = 0, copy_latency_ns = 0,
                  host_function_latency_ns = 0, collective_latency_ns = 0, preempt_save_ns = 0, preempt_restore_ns = 0;
   } device;
   // FLOP/s by precision, bytes/s; host_* of one host thread.
@@ -89,6 +91,8 @@ struct SimProfile {
 
   std::int64_t kernel_ns = 2000;  // the least that a kernel of the cost model lasts
   double scale = 1;               // of all kernels that are not timed by a clock (spin, stamp, hold)
+  double contention = 0;          // how much longer a block lasts beside others that fill the rest of the device
+  double room = 1;                // share of a kernel's blocks that take room; the others leave at once
   double jitter = 0;              // relative standard deviation of durations
   std::int64_t seed = 1;
   std::int64_t timer_ns = 1;                  // granularity of the moments that probe kernels write

@@ -104,21 +104,22 @@ bool SimSession::submit_command(CommandId id, HostThread& thread) {
   Machine& machine = shared_->machine;
   const auto& host = shared_->profile.host;
   const Plan::Hop& hop = plan_.hops[id];
+  const Unit unit = client_.works[id].unit;
   const std::uint32_t parts = hop.wait_count + ((hop.flags & Plan::kRecords) != 0 ? 2u : 1u);
   for (; thread.part < parts; ++thread.part) {
     const bool is_wait = thread.part < hop.wait_count;
     const bool is_launch = thread.part == hop.wait_count;
     if (!thread.is_blocked)
       thread.ns += is_launch ? launch_cost(client_.works[id]) : is_wait ? host.wait_ns : host.record_ns;
-    thread.is_blocked = !machine.admit(client_, hop.stream, thread.ns);
+    thread.is_blocked = !machine.admit(client_, hop.stream, unit, thread.ns);
     if (thread.is_blocked) return false;
     if (is_launch) {
       if (Span* const span = client_.span(id, begun_ - 1)) span->submitted_ns = thread.ns;
       machine.launch(client_, id, begun_ - 1, hop.stream, thread.ns);
     } else if (is_wait) {
-      machine.wait(client_, plan_.waits[hop.first_wait + thread.part], hop.stream, thread.ns);
+      machine.wait(client_, plan_.waits[hop.first_wait + thread.part], hop.stream, unit, thread.ns);
     } else {
-      machine.record(client_, hop.event, hop.stream, thread.ns);
+      machine.record(client_, hop.event, hop.stream, unit, thread.ns);
     }
   }
   thread.part = 0;
@@ -201,13 +202,14 @@ void SimSession::replay() {
       while (!is_freed && machine.next_ns() <= first_ns && machine.step()) {
         for (HostThread& thread : threads_) {
           if (!thread.is_blocked) continue;
-          const StreamId stream = plan_.hops[thread.commands[thread.next]].stream;
-          if (!machine.admit(client_, stream, machine.now_ns())) continue;
+          const CommandId id = thread.commands[thread.next];
+          if (!machine.admit(client_, plan_.hops[id].stream, client_.works[id].unit, machine.now_ns())) continue;
           thread.ns = std::max(thread.ns, machine.now_ns());
           is_freed = true;
           // It goes on with the call that it is in, before any other thread comes to that time.
-          if (!submit_command(thread.commands[thread.next], thread)) continue;
-          submitted_ns_[thread.commands[thread.next++]] = thread.ns;
+          if (!submit_command(id, thread)) continue;
+          submitted_ns_[id] = thread.ns;
+          ++thread.next;
         }
       }
       if (is_freed) continue;

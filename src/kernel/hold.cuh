@@ -14,7 +14,7 @@ __device__ inline void hold(const KernelArguments& a) {
   __threadfence_system();
   while (*flag == 0 && probe_time_ns() - started_ns < a.dims[0]) {
   }
-  write_ended(at, probe_time_ns());
+  write_ended(at, started_ns, probe_time_ns());
 }
 
 }  // namespace weir::device

@@ -72,6 +72,7 @@ ConvoyMeasurement measure_convoy(Device& device, const ConvoyRequest& request) {
   const Step step = step_of(request, measurement.large_blocks);
   const Placement placement = place(step, "natural");
   SessionOptions options;
+  options.marks_iterations = false;
   options.is_traced = true;
   options.trace_iterations = kWarmup + request.iterations;
   const auto session = device.prepare(step, placement, options);

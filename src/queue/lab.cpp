@@ -14,39 +14,47 @@ struct LabStep {
   BufferId flag = 0, moments = 0;
 };
 
-LabStep lab_step(int streams, std::int64_t hold_limit_ns) {
+LabStep lab_step(int streams, const Lab::Options& options) {
   StepBuilder builder(1);
   LabStep lab;
   lab.flag = builder.host(ElementType::i32, 16, Init::constant, 1, 0);
   const std::uint64_t commands = static_cast<std::uint64_t>(streams) * Lab::kPerStream;
   lab.moments = builder.host(ElementType::i32, commands * kMomentElements, Init::constant, 1, 0);
-  std::uint64_t next = 0;
-  const auto moment = [&] { return Operand{lab.moments, kMomentElements * next++, kMomentElements}; };
+  const KernelShape hold{.type = ElementType::i32, .dims = {options.hold_limit_ns}, .scalars = {}};
+  const KernelShape mark{.type = ElementType::i32, .dims = {Lab::kMarkNs, 1}, .scalars = {}};
+  const auto moment = [&](CommandId id) { return Operand{lab.moments, kMomentElements * id, kMomentElements}; };
   for (int i = 0; i < streams; ++i) {
-    const Lane lane{.stream = static_cast<StreamId>(i)};
-    const KernelShape mark{.type = ElementType::i32, .dims = {Lab::kMarkNs, 1}, .scalars = {}};
-    builder.launch("hold", lane, {.type = ElementType::i32, .dims = {hold_limit_ns}, .scalars = {}},
-                   {{lab.flag, 0, 1}, moment()});
-    builder.launch("stamp", lane, mark, {moment()});  // what blocks the queue: it cannot start before the hold ends
-    builder.launch("stamp", lane, mark, {moment()});
+    const auto stream = static_cast<StreamId>(i);
+    const CommandId first = Lab::hold_of(stream);
+    builder.launch("hold", {.stream = stream}, hold, {{lab.flag, 0, 1}, moment(first)});
+    // What blocks the queue: it cannot start before the hold ends.
+    builder.launch("stamp", {.stream = stream}, mark, {moment(first + 1)});
+    builder.launch("stamp", {.stream = stream}, mark, {moment(Lab::mark_of(stream))});
   }
-  lab.step = std::move(builder).seal(streams);
+  if (options.records) {
+    // Never submitted: what depends on each hold from another stream is why each has an event behind it.
+    const auto last = static_cast<StreamId>(streams);
+    for (int i = 0; i < streams; ++i)
+      builder.launch("stamp", {.stream = last}, mark, {moment(Lab::hold_of(static_cast<StreamId>(i)))});
+  }
+  lab.step = std::move(builder).seal(streams + (options.records ? 1 : 0));
   return lab;
 }
 
 }  // namespace
 
-Lab::Lab(Device& device, int streams, std::int64_t hold_limit_ns, bool is_traced) : streams_(streams) {
+Lab::Lab(Device& device, int streams, const Options& wanted) : streams_(streams) {
   const DeviceInfo info = device.info();
   is_virtual_ = info.is_virtual;
   is_gpu_ = info.is_gpu;
-  LabStep lab = lab_step(streams, hold_limit_ns);
+  LabStep lab = lab_step(streams, wanted);
   step_ = std::move(lab.step);
   flag_ = lab.flag;
   moments_ = lab.moments;
   placement_ = place(step_, "natural");
   SessionOptions options;
-  options.is_traced = is_traced;
+  options.is_traced = wanted.is_traced;
+  options.marks_iterations = false;
   options.trace_iterations = 64;
   session_ = device.prepare(step_, placement_, options);
 }
@@ -103,6 +111,8 @@ void Lab::settle(std::int64_t window_ns) {
 }
 
 std::int64_t Lab::mark(StreamId stream, std::int64_t window_ns) {
+  write_started(record_of(mark_of(stream)), 0);  // it may not be the first one of this trial
+  write_ended(record_of(mark_of(stream)), 0);
   const std::int64_t begun = session_->now_ns();
   submit(mark_of(stream));
   for (;;) {

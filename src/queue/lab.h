@@ -14,9 +14,14 @@ namespace weir {
 
 class Lab {
  public:
-  // Opens `streams` streams on the device, which has to outlive it. A hold ends by itself after `hold_limit_ns`. With
-  // `is_traced` the session keeps a timeline of the last trials.
-  Lab(Device& device, int streams, std::int64_t hold_limit_ns, bool is_traced = false);
+  struct Options {
+    std::int64_t hold_limit_ns = 1'500'000'000;  // after which a hold ends by itself
+    bool is_traced = false;                      // keep a timeline of the last trials
+    bool records = false;                        // an event is recorded behind every held kernel
+  };
+  // Opens `streams` streams on the device, which has to outlive it.
+  Lab(Device& device, int streams, const Options& options);
+  Lab(Device& device, int streams) : Lab(device, streams, Options{}) {}
 
   int streams() const { return streams_; }
 

@@ -15,7 +15,6 @@
 namespace weir {
 namespace {
 
-constexpr std::int64_t kHoldLimitNs = 1'500'000'000;
 constexpr std::int64_t kShortestWindowNs = 200'000, kLongestWindowNs = 15'000'000;
 constexpr int kBaselineMarks = 200;
 constexpr int kFewestRepetitions = 3, kMostRepetitions = 12;
@@ -28,7 +27,7 @@ constexpr int kGrace = 2;           // windows more for who was late and not stu
 class Prober {
  public:
   Prober(Device& device, const ProbeOptions& options) : device_(device), options_(options), random_(options.seed) {
-    lab_ = std::make_unique<Lab>(device, options.streams, kHoldLimitNs);
+    lab_ = std::make_unique<Lab>(device, options.streams);
     probe_.streams = options.streams;
   }
 
@@ -69,6 +68,7 @@ class Prober {
     } else {
       saturate();
     }
+    if (probe_.queues && !probe_.is_lower_bound) tell_records();
     const double doubt = options_.streams * std::pow(probe_.baseline.late_probability, probe_.baseline.repetitions);
     probe_.confidence = 1 - std::min(1.0, doubt);
   }
@@ -170,7 +170,22 @@ class Prober {
       }
       if (!stopped.empty()) return false;
     }
-    return true;
+    // One that takes a free queue a little late looks the same so far, with two queues; but it stays where it was.
+    return is_stuck_in_the_end(1);
+  }
+
+  // Marks one stream again and again while the first is held: in turn, it comes to that queue sooner or later.
+  bool is_stuck_in_the_end(StreamId stream) {
+    const Streams again(static_cast<std::size_t>(2 * probe_.streams), stream);
+    ++probe_.trials;
+    lab_->begin();
+    lab_->hold(0);
+    lab_->settle(probe_.baseline.window_ns);
+    bool is_stuck = false;
+    for (std::size_t i = 0; i < again.size() && !is_stuck; ++i)
+      is_stuck = lab_->mark(again[i], probe_.baseline.window_ns) == kNoTime;
+    lab_->release();
+    return is_stuck;
   }
 
   // Those of `marked`, shuffled, that do not get through while `holder` is held.
@@ -195,8 +210,11 @@ class Prober {
       for (int k = i + 1; k < options_.streams; ++k)
         if (label[static_cast<std::size_t>(k)] < 0) members.push_back(static_cast<StreamId>(k));
       // Who gets through once is no member; who never does is one, as certainly as the repetitions make it.
-      for (int r = 0; r < probe_.baseline.repetitions && !members.empty(); ++r)
+      for (int same = 0; same < probe_.baseline.repetitions && !members.empty();) {
+        const std::size_t before = members.size();
         members = still_stuck(holder, std::move(members));
+        same = members.size() == before ? same + 1 : 0;
+      }
       label[holder] = labels;
       for (const StreamId member : members) label[member] = labels;
       ++labels;
@@ -283,6 +301,39 @@ class Prober {
     probe_.reason = "the number of held streams that stops all others differs from trial to trial";
   }
 
+  // Holds as many streams as stop everybody else, with an event behind each instead of a kernel.
+  void tell_records() {
+    if (lab_) lab_.reset();
+    Lab lab(device_, probe_.streams, {.records = true});
+    Streams held = {0};
+    Streams marked;
+    if (is_static(probe_.policy)) {
+      for (int i = 1; i < probe_.streams; ++i)
+        if (probe_.queue_of_stream[static_cast<std::size_t>(i)] == probe_.queue_of_stream[0])
+          marked.push_back(static_cast<StreamId>(i));
+    } else {
+      held.resize(static_cast<std::size_t>(*probe_.queues));
+      std::iota(held.begin(), held.end(), StreamId{0});
+      marked = all_but(held);
+    }
+    if (marked.size() > kSample) marked.resize(kSample);
+    int blocked = 0;
+    const int rounds = probe_.baseline.repetitions;
+    for (int round = 0; round < rounds; ++round) {
+      report("events", round, rounds);
+      ++probe_.trials;
+      std::vector<std::uint8_t> is_stuck;
+      lab.begin();
+      for (const StreamId stream : held) lab.hold(stream, false);
+      lab.settle(probe_.baseline.window_ns);
+      for (const StreamId stream : marked) is_stuck.push_back(lab.mark(stream, probe_.baseline.window_ns) == kNoTime);
+      lab.look_again(marked, is_stuck, kGrace * probe_.baseline.window_ns);
+      lab.release();
+      blocked += std::find(is_stuck.begin(), is_stuck.end(), 0) == is_stuck.end() ? 1 : 0;
+    }
+    if (!marked.empty() && (blocked == 0 || blocked == rounds)) probe_.record_blocks = blocked == rounds;
+  }
+
   bool is_cyclic() const {
     const int queues = *probe_.queues;
     for (int i = 0; i < options_.streams; ++i)
@@ -297,12 +348,12 @@ class Prober {
     const int rounds = probe_.baseline.repetitions;
     for (int round = 0; round < rounds; ++round) {
       report("creation", round, rounds);
-      Lab a(device_, 1, kHoldLimitNs);
-      auto b = std::make_unique<Lab>(device_, 1, kHoldLimitNs);
+      Lab a(device_, 1);
+      auto b = std::make_unique<Lab>(device_, 1);
       std::unique_ptr<Lab> c;
-      if (*probe_.queues > 2) c = std::make_unique<Lab>(device_, *probe_.queues - 2, kHoldLimitNs);
+      if (*probe_.queues > 2) c = std::make_unique<Lab>(device_, *probe_.queues - 2);
       b.reset();
-      Lab d(device_, 1, kHoldLimitNs);
+      Lab d(device_, 1);
       const auto is_behind = [&](Lab& holder, StreamId stream) {
         ++probe_.trials;
         holder.begin();

@@ -57,7 +57,9 @@ struct QueueProbe {
   std::string reason;         // why the policy or the count is not known, or what limits them
   std::optional<int> queues;  // that these streams share
   bool is_lower_bound = false;
-  int streams = 0;                   // probed
+  int streams = 0;  // probed
+  // Whether recording an event behind a running kernel stops the queue, as a kernel there does; nothing: not known.
+  std::optional<bool> record_blocks;
   std::vector<int> queue_of_stream;  // static policies: numbered in the order in which streams show them
   // Share of the other streams that is stuck while k are held; in the order in which it was tried.
   struct Saturation {

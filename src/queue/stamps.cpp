@@ -45,7 +45,9 @@ CommandId StampStep::stamp(Lane lane, std::int64_t duration_ns, std::uint32_t mo
 StampSession::StampSession(Device& device, StampStep step, int streams, const SessionOptions& options) {
   step_ = std::make_unique<const Step>(std::move(step.builder_).seal(streams));
   placement_ = std::make_unique<const Placement>(place(*step_, "natural"));
-  session_ = device.prepare(*step_, *placement_, options);
+  SessionOptions unmarked = options;
+  unmarked.marks_iterations = false;
+  session_ = device.prepare(*step_, *placement_, unmarked);
   all_.resize(step_->commands().size());
   std::iota(all_.begin(), all_.end(), CommandId{0});
   flags_ = elements(session_->host_memory(step.flags_)).first(std::max(1u, step.flag_count_) * kFlagElements);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "base/error.h"
@@ -23,6 +24,7 @@ constexpr int kCalls = 64;  // of one kind in a row, to price one
 constexpr int kRepetitions = 15;
 constexpr int kSimulated = 3;     // iterations; virtual time does not scatter
 constexpr double kClose = 0.005;  // of the measured step, where fitting ends
+constexpr int kFits = 24;
 constexpr double kLeastFactor = 0.2, kMostFactor = 5;
 
 // Medians over repetitions of one small step: host time in submit, and until all of it has ended.
@@ -32,7 +34,7 @@ struct Priced {
 };
 Priced price(Device& device, const Step& step) {
   const Placement placement = place(step, "natural");
-  const auto session = device.prepare(step, placement, {});
+  const auto session = device.prepare(step, placement, {.marks_iterations = false});
   const auto submitter = inline_submitter(step, *session);
   std::vector<double> submits, totals;
   for (int i = 0; i < kRepetitions + 2; ++i) {
@@ -123,9 +125,11 @@ void price_gaps(Device& device, const QueueProbe& probe, sim::SimProfile& profil
   }
   const int many = std::min(queues, 8);
   const std::optional<Gaps> spread = many > 2 ? gap(many) : std::nullopt;
-  const double slope = spread ? std::max(0.0, (spread->p50_ns - two->p50_ns) / (many - 2)) : 0;
-  profile.device.switch_per_queue_ns = whole(slope);
-  profile.device.switch_ns = whole(std::max(0.0, extra - 2 * slope));
+  // Over two queues it is one doubling, over eight three.
+  const double doublings = std::log2(many) - 1;
+  const double slope = spread ? std::max(0.0, (spread->p50_ns - two->p50_ns) / doublings) : extra;
+  profile.device.switch_per_doubling_ns = whole(slope);
+  profile.device.switch_ns = whole(std::max(0.0, extra - slope));
 }
 
 // Durations of the step's commands, one after the other on one stream: nobody shares the device with them.
@@ -134,6 +138,7 @@ void time_commands(Device& device, const Step& step, Calibration& calibration) {
   const Placement serial = place(step, "serial");
   SessionOptions options;
   options.is_traced = true;
+  options.marks_iterations = false;
   options.trace_iterations = kIterations + 1;
   const auto session = device.prepare(step, serial, options);
   const auto submitter = inline_submitter(step, *session);
@@ -188,6 +193,12 @@ sim::SimProfile shell_of(const DeviceInfo& info, const QueueProbe& probe) {
   profile.mapping = mapping_of(probe.policy);
   profile.max_streams = 4096;
   profile.multiprocessors = info.multiprocessors.value.value_or(1);
+  if (info.is_gpu) {
+    // Copies and host functions leave the queue of their stream for that of an engine; callbacks are one thread's.
+    profile.engine_queues = 1;
+    profile.host_threads = 1;
+    profile.record_blocks = probe.record_blocks.value_or(false) ? 1 : 0;
+  }
   // A worker of the cpu device runs one block at a time, and as many kernels wait for one as like to.
   if (!info.is_gpu) {
     profile.slots_per_multiprocessor = 1;
@@ -205,33 +216,42 @@ void scale_host(sim::SimProfile& profile, double factor) {
     *cost = whole(static_cast<double>(*cost) * factor);
 }
 
-// Finds the factor on all kernels with which the simulated step takes as long as the measured one; longer kernels never
-// make a step shorter, so halving the interval does.
+// Finds the value between two with which the simulated step takes as long as the measured one, where larger values make
+// steps longer (or never shorter).
+double fit(double low, double high, double measured_ns, const std::function<double(double)>& step_ns) {
+  double value = high;
+  for (int i = 0; i < kFits; ++i) {
+    value = std::sqrt(low * high);  // both ends are positive, and decades apart
+    const double simulated_ns = step_ns(value);
+    if (std::fabs(simulated_ns / measured_ns - 1) < kClose) break;
+    (simulated_ns < measured_ns ? low : high) = value;
+  }
+  return value;
+}
+
+// What neither durations nor footprints tell: kernels beside others take longer than alone (contention), or less of the
+// device than their grids say (room), because most of their blocks leave at once.
 void fit_kernels(Calibration& calibration, const StepRun& run) {
-  const auto step_ns = [&](double factor) {
-    calibration.profile.scale = factor;
-    return simulate(calibration.profile, run, false).step_ns;
+  sim::SimProfile& profile = calibration.profile;
+  const auto simulated = [&] { return simulate(profile, run, false).step_ns; };
+  const auto is_close = [&] {
+    calibration.simulated_ns = simulated();
+    return std::fabs(calibration.simulated_ns / calibration.measured_ns - 1) < kClose;
   };
-  double low = kLeastFactor, high = kMostFactor;
-  calibration.simulated_ns = step_ns(1);
+  if (is_close()) return;
   const bool is_short = calibration.simulated_ns < calibration.measured_ns;
-  (is_short ? low : high) = 1;
-  double factor = 1;
-  for (int i = 0; i < 24 && std::fabs(calibration.simulated_ns / calibration.measured_ns - 1) > kClose; ++i) {
-    factor = (low + high) / 2;
-    calibration.simulated_ns = step_ns(factor);
-    (calibration.simulated_ns < calibration.measured_ns ? low : high) = factor;
-  }
-  // Where kernels are not what the time goes into, no factor helps: then none is better than a wild one.
-  if (std::fabs(calibration.simulated_ns / calibration.measured_ns - 1) > 0.1) {
-    const double plain = step_ns(1);
-    if (std::fabs(plain / calibration.measured_ns - 1) <=
-        std::fabs(calibration.simulated_ns / calibration.measured_ns - 1) + 0.02) {
-      factor = 1;
-      calibration.simulated_ns = plain;
-    }
-  }
-  calibration.kernel_factor = calibration.profile.scale = factor;
+  double& setting = is_short ? profile.contention : profile.room;
+  const double neutral = setting;
+  const double plain_ns = calibration.simulated_ns;
+  setting = is_short
+                ? fit(0.001, 20, calibration.measured_ns, [&](double value) { return setting = value, simulated(); })
+                : fit(0.001, 1, calibration.measured_ns, [&](double value) { return setting = value, simulated(); });
+  if (is_close()) return;
+  // Where it cannot explain the step, a wild value is worse than none.
+  const auto error = [&](double ns) { return std::fabs(ns / calibration.measured_ns - 1); };
+  if (error(calibration.simulated_ns) < 0.5 * error(plain_ns)) return;
+  setting = neutral;
+  calibration.simulated_ns = plain_ns;
 }
 
 }  // namespace
@@ -279,6 +299,7 @@ Calibration calibrate(Device& device, const StepRun& run, const QueueProbe& prob
     SessionOptions options;
     options.mode = submit.mode;
     options.host_threads = std::max(1, submit.threads);
+    options.marks_iterations = false;
     const auto session = device.prepare(step, run.built.placement, options);
     const auto submitter = make_submitter(submit, step, run.built.placement, *session);
     const TimedPass pass = run_timed_pass(device, *session, *submitter, request, {.stop = control.stop});

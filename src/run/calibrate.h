@@ -20,7 +20,6 @@ struct Calibration {
   double first_ns = 0;           // the step by the profile as measured, before anything was fitted
   double simulated_ns = 0;       // after
   double host_factor = 1;        // fitted: cost of the host's calls in this step, against those of a probe
-  double kernel_factor = 1;      // fitted: kernels beside others, against alone
   bool has_device_times = true;  // false: durations are from the cost model
   std::string timeline;          // where the durations are from
 };

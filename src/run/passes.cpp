@@ -123,6 +123,7 @@ TracedPass run_traced_pass(Device& device, const Step& step, const Placement& pl
   options.mode = submit.mode;
   options.host_threads = std::max(1, submit.threads);
   options.is_traced = true;
+  options.marks_iterations = false;
   options.trace_iterations = iterations + 1;
   const auto session = device.prepare(step, placement, options);
   const auto submitter = make_submitter(submit, step, placement, *session);

@@ -134,7 +134,8 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
                          {"simulated_ns", calibration.simulated_ns},
                          {"residual", residual},
                          {"host_factor", calibration.host_factor},
-                         {"kernel_factor", calibration.kernel_factor}};
+                         {"contention", calibration.profile.contention},
+                         {"room", calibration.profile.room}};
   if (std::abs(residual) > kTrusted)
     cost.document["warnings"].push_back(
         {{"kind", "calibration"},

@@ -20,6 +20,7 @@ Json to_json(const QueueProbe& probe) {
   json["queues"] = probe.queues ? Json(*probe.queues) : Json(nullptr);
   json["is_lower_bound"] = probe.is_lower_bound;
   json["reason"] = probe.reason;
+  json["record_blocks"] = probe.record_blocks ? Json(*probe.record_blocks) : Json(nullptr);
   json["streams"] = probe.streams;
   json["queue_of_stream"] = probe.queue_of_stream.empty() ? Json(nullptr) : Json(probe.queue_of_stream);
   json["saturation"] = Json::array();

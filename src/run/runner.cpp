@@ -225,6 +225,9 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
       options.mode = submit.mode;
       options.host_threads = std::max(1, submit.threads);
       options.is_pipelined = is_pipelined;
+      // The host's clock is enough where it waits, and nothing of ours shall stand in the streams' way. A graph is
+      // marked outside of itself.
+      options.marks_iterations = is_pipelined || submit.mode == SubmitMode::graph;
       const auto session = device.prepare(step, placement, options);
       const auto submitter = make_submitter(submit, step, placement, *session);
       TimedPass pass = run_timed_pass(device, *session, *submitter, request, control);

@@ -73,7 +73,7 @@ TEST(SimQueue, gaps_are_as_the_profile_says) {
   profile.device.stream_gap_ns = 1500;
   profile.device.event_gap_ns = 300;
   profile.device.switch_ns = 2000;
-  profile.device.switch_per_queue_ns = 10;
+  profile.device.switch_per_doubling_ns = 10;
   const auto gap_on = [&](std::int64_t queues, StreamId second_stream) {
     profile.queues = queues;
     TimedStep step;

@@ -35,7 +35,7 @@ sim::SimProfile random_profile(std::mt19937& random) {
   for (std::int64_t* const cost :
        {&profile.host.launch_ns, &profile.host.record_ns, &profile.device.doorbell_ns, &profile.device.launch_ns,
         &profile.device.stream_gap_ns, &profile.device.event_gap_ns, &profile.device.switch_ns,
-        &profile.device.switch_per_queue_ns, &profile.device.graph_gap_ns, &profile.device.graph_node_ns,
+        &profile.device.switch_per_doubling_ns, &profile.device.graph_gap_ns, &profile.device.graph_node_ns,
         &profile.device.preempt_save_ns, &profile.device.preempt_restore_ns})
     *cost = below(3) == 0 ? 0 : below(300);
   profile.seed = below(1000);
