@@ -23,6 +23,7 @@ struct Truth {
   int queues = 0;
   bool is_lower_bound = false;
   std::vector<int> partition;  // static mappings: numbered in the order in which streams show them
+  std::optional<bool> record_blocks;
 };
 
 std::vector<int> in_order_of_appearance(const std::vector<std::int64_t>& queues) {
@@ -78,9 +79,13 @@ Truth truth_of(const Configuration& configuration) {
     for (int i = 0; i < streams; ++i) truth.partition.push_back(i % truth.queues);
   }
   if (truth.queues >= streams) {
-    truth = {MappingPolicy::unshared, streams, true, {}};
-  } else if (truth.queues == 1) {
-    truth = {MappingPolicy::one_queue, 1, false, std::vector<int>(static_cast<std::size_t>(streams), 0)};
+    return {MappingPolicy::unshared, streams, true, {}, std::nullopt};
+  }
+  // Behind a barrier a record stops its queue like any command.
+  truth.record_blocks = profile.record_blocks != 0 || profile.barrier != 0;
+  if (truth.queues == 1) {
+    truth.policy = MappingPolicy::one_queue;
+    truth.partition.assign(static_cast<std::size_t>(streams), 0);
   }
   return truth;
 }
@@ -101,6 +106,10 @@ void expect_truth(const Configuration& configuration) {
   EXPECT_EQ(*probe.queues, truth.queues) << context;
   EXPECT_EQ(probe.is_lower_bound, truth.is_lower_bound) << context;
   EXPECT_EQ(probe.queue_of_stream, truth.partition) << context;
+  // A table goes on where the last session's streams ended, so the map is that session's alone.
+  if (truth.policy != MappingPolicy::fixed) {
+    EXPECT_EQ(probe.record_blocks, truth.record_blocks) << context;
+  }
   EXPECT_GE(probe.confidence, configuration.options.confidence) << context;
 }
 
@@ -157,7 +166,9 @@ Configuration random_configuration(std::uint64_t seed) {
                              &profile.host.finish_ns, &profile.device.doorbell_ns, &profile.device.launch_ns,
                              &profile.device.stream_gap_ns, &profile.device.event_gap_ns, &profile.device.switch_ns})
     *cost = chance.happens(0.7) ? chance.between(0, 10'000) : 0;
-  profile.device.switch_per_queue_ns = chance.between(0, 200);
+  profile.device.switch_per_doubling_ns = chance.between(0, 1000);
+  profile.record_blocks = chance.between(0, 1);
+  profile.engine_queues = chance.between(0, 1);
   return configuration;
 }
 
