@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <tuple>
+
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/children.h"
@@ -10,6 +13,7 @@
 #include "cli/process.h"
 #include "cli/queues_flags.h"
 #include "cli/run_words.h"
+#include "measure/statistics.h"
 #include "run/queue_cost.h"
 #include "run/queue_map.h"
 
@@ -24,6 +28,7 @@ struct Flags {
   std::string iterations = "50", warmup = "10", seed = "1";
   std::vector<std::string> params;
   std::string profile;
+  std::string processes = "3";
   bool verifies = false, verifies_all = false;
 };
 
@@ -45,10 +50,10 @@ RunRequest request_of(const Flags& flags) {
   return request;
 }
 
-// The step again with another count, in a process of its own: drivers read the setting once.
-Json verify(const Flags& flags, const DeviceInfo& info, const RunRequest& request,
-            const QueueCost::Prediction& prediction) {
-  const QueueSetting setting = queue_setting(info);
+// The step in processes of their own: drivers read the number of queues once, and a process' luck lasts as long as it
+// does. Without `queues`: as the device is now. Nothing where we were interrupted.
+std::optional<MeasuredStep> measure_elsewhere(const Flags& flags, const DeviceInfo& info, const RunRequest& request,
+                                              std::optional<int> queues) {
   RunWords words;
   words.workload = flags.workload;
   words.device = info.backend == "sim" ? flags.shared.device : info.name;
@@ -67,18 +72,28 @@ Json verify(const Flags& flags, const DeviceInfo& info, const RunRequest& reques
   words.skips_check = true;
   ChildRequest child;
   child.arguments = words.words();
-  setting.apply(prediction.queues, child);
-  const std::optional<Json> result = child_document(child);
-  if (!result) return nullptr;
-  const Json& seen = (*result)["device"]["hardware_queues"];
-  if (seen.is_number() && seen.get<int>() != prediction.queues)
-    fail(fmt::format("{}: the process saw {} queues", setting.text(prediction.queues), seen.get<int>()));
-  const double measured = (*result)["metrics"]["latency_ns"]["p50"].get<double>();
-  return {{"queues", prediction.queues},
-          {"setting", setting.text(prediction.queues)},
-          {"predicted_ns", prediction.step_ns},
-          {"measured_ns", measured},
-          {"error", prediction.step_ns / measured - 1}};
+  if (queues) {
+    queue_setting(info).apply(*queues, child);
+  } else if (!flags.shared.hardware_queues.empty()) {
+    child.arguments.push_back("--hw-queues=" + flags.shared.hardware_queues);
+  }
+  std::vector<std::pair<double, double>> found;  // step and submit, by process
+  // Virtual time has no luck.
+  const int processes = info.is_virtual ? 1 : std::max(1, one_count("--processes", flags.processes, 0, 100));
+  for (int i = 0; i < processes; ++i) {
+    const std::optional<Json> result = child_document(child);
+    if (!result) return std::nullopt;
+    const Json& seen = (*result)["device"]["hardware_queues"];
+    if (queues && seen.is_number() && seen.get<int>() != *queues)
+      fail(fmt::format("{}: the process saw {} queues", queue_setting(info).text(*queues), seen.get<int>()));
+    found.emplace_back((*result)["metrics"]["latency_ns"]["p50"].get<double>(),
+                       median((*result)["samples"]["submit_ns"].get<std::vector<double>>()));
+  }
+  std::sort(found.begin(), found.end());
+  MeasuredStep measured;
+  std::tie(measured.step_ns, measured.submit_ns) = found[(found.size() - 1) / 2];
+  for (const auto& [step_ns, submit_ns] : found) measured.process_ns.push_back(step_ns);
+  return measured;
 }
 
 int execute(const Flags& flags) {
@@ -87,24 +102,37 @@ int execute(const Flags& flags) {
   request.queues = parse_counts("--queues", flags.queues, 1, 127);
   flags.shared.check_output();
   if (!flags.profile.empty()) check_writable(flags.profile, flags.shared.is_forced);
-  auto device = flags.shared.open(0);
+  one_count("--processes", flags.processes, 0, 100);  // rejects
+  auto device = flags.shared.open(probed_streams(0));
   const DeviceInfo info = device->info();
   if (flags.verifies || flags.verifies_all) queue_setting(info);  // rejects
   RunControl control;
   control.stop = &catch_interrupts();
   ProgressLine line(flags.shared.is_quiet);
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
+  if (!info.is_virtual && flags.processes != "0") {
+    device.reset();  // children shall have it to themselves
+    line.show("measure the step in processes of its own", 0, 1);
+    request.measured = measure_elsewhere(flags, info, request.run, std::nullopt);
+    if (!request.measured) return kExitInterrupted;
+    device = flags.shared.open(probed_streams(0));
+  }
   QueueCost cost = price_queues(*device, request, run_context(), control);
-  device.reset();  // the children shall have it to themselves
+  device.reset();
   if (flags.verifies || flags.verifies_all) {
     Json found = Json::array();
     for (const QueueCost::Prediction& prediction : cost.predictions) {
       if (!flags.verifies_all && prediction.queues != cost.advised.value_or(cost.queues_now)) continue;
       line.show(fmt::format("verify {} queues", prediction.queues), static_cast<int>(found.size()),
                 static_cast<int>(cost.predictions.size()));
-      Json one = verify(flags, info, request.run, prediction);
-      if (one.is_null()) break;
-      found.push_back(std::move(one));
+      const auto measured = measure_elsewhere(flags, info, request.run, prediction.queues);
+      if (!measured) break;
+      found.push_back({{"queues", prediction.queues},
+                       {"setting", queue_setting(info).text(prediction.queues)},
+                       {"predicted_ns", prediction.step_ns},
+                       {"measured_ns", measured->step_ns},
+                       {"process_ns", measured->process_ns},
+                       {"error", prediction.step_ns / measured->step_ns - 1}});
     }
     cost.document["cost"]["verification"] = std::move(found);
     cost.document["unavailable"].erase("cost.verification");
@@ -120,33 +148,34 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand queues_cost() {
-  return {"cost", "what sharing queues costs a step, and what other counts would do",
-          [](CLI::App& app) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            const auto add = [&](const char* name, std::string& value, const char* text) {
-              CLI::Option* const option = app.add_option(name, value, text);
-              if (!value.empty()) option->capture_default_str();
-            };
-            flags->workload.add_to(app);
-            add("--streams", flags->streams, "number of streams (default: the workload's recommended)");
-            add("--queues", flags->queues, "queue counts to predict for");
-            app.add_flag("--verify", flags->verifies, "run the step again with the advised count, in a new process");
-            app.add_flag("--verify-all", flags->verifies_all, "the same with every count of --queues");
-            add("--save-profile", flags->profile,
-                "write the calibrated device to this file (YAML), for --device sim:FILE");
-            add("--scale", flags->scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
-            app.add_option("--param", flags->params, "name=value, repeatable; `weir list -v` shows the names")
-                ->expected(1)
-                ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-            add("--precision", flags->precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
-            add("--submit", flags->submit, "inline, threads[:k] or graph");
-            add("--placement", flags->placement, "natural, serial, round_robin or critical_path");
-            add("--iterations", flags->iterations, "measured iterations");
-            add("--warmup", flags->warmup, "iterations before measuring");
-            add("--seed", flags->seed, "seed of all data");
-            flags->shared.add_to(app);
-            return [flags] { return execute(*flags); };
-          }};
+  return {
+      "cost", "what sharing queues costs a step, and what other counts would do",
+      [](CLI::App& app) -> std::function<int()> {
+        const auto flags = std::make_shared<Flags>();
+        const auto add = [&](const char* name, std::string& value, const char* text) {
+          CLI::Option* const option = app.add_option(name, value, text);
+          if (!value.empty()) option->capture_default_str();
+        };
+        flags->workload.add_to(app);
+        add("--streams", flags->streams, "number of streams (default: the workload's recommended)");
+        add("--queues", flags->queues, "queue counts to predict for");
+        app.add_flag("--verify", flags->verifies, "run the step again with the advised count, in a new process");
+        app.add_flag("--verify-all", flags->verifies_all, "the same with every count of --queues");
+        add("--processes", flags->processes, "processes that measure a step, of which the median counts (0: this one)");
+        add("--save-profile", flags->profile, "write the calibrated device to this file (YAML), for --device sim:FILE");
+        add("--scale", flags->scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
+        app.add_option("--param", flags->params, "name=value, repeatable; `weir list -v` shows the names")
+            ->expected(1)
+            ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+        add("--precision", flags->precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
+        add("--submit", flags->submit, "inline, threads[:k] or graph");
+        add("--placement", flags->placement, "natural, serial, round_robin or critical_path");
+        add("--iterations", flags->iterations, "measured iterations");
+        add("--warmup", flags->warmup, "iterations before measuring");
+        add("--seed", flags->seed, "seed of all data");
+        flags->shared.add_to(app);
+        return [flags] { return execute(*flags); };
+      }};
 }
 
 }  // namespace weir::cli

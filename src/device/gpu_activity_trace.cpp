@@ -136,6 +136,8 @@ void ActivityTrace::fill(Span& span, const Noted& noted, Lane& lane) const {
   span.queue = queue_of(*first);
   span.started_ns = started;
   span.ended_ns = ended;
+  // It has left its queue when its last kernel has.
+  if (count > 1) span.launched_ns = (first + count - 1)->started_ns;
 }
 
 // A long session asks again and again: what no kept iteration needs goes.

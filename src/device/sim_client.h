@@ -20,7 +20,8 @@ inline constexpr std::size_t kUnits = 6;
 
 // A command without lookups.
 struct Work {
-  std::int64_t ns = 0;  // kernels: one block; others: all of it
+  std::int64_t ns = 0;       // kernels: one block; others: all of it
+  std::int64_t held_ns = 0;  // that its queue stays with it, because it is several kernels
   std::uint32_t blocks = 1;
   std::uint32_t slots = 0;         // that a block takes
   std::uint32_t most_at_once = 1;  // blocks of this launch that fit on the device

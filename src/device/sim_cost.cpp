@@ -127,6 +127,7 @@ Work CostModel::kernel(const Command& command, const Duration* known) const {
     return work;
   }
   if (known != nullptr) {
+    work.held_ns = rounded(known->held_ns * profile_.scale);
     work.ns = std::max<std::int64_t>(1, rounded(known->ns * profile_.scale / waves));
     return work;
   }

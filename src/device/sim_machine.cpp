@@ -197,7 +197,7 @@ void Machine::try_queue(std::uint32_t index) {
     const std::int64_t fetched_ns = std::max(packet.visible_ns, queue.free_ns) + profile_.device.launch_ns;
     if (packet.kind == PacketKind::launch) {
       if (!try_launch(index, packet, fetched_ns)) return;
-      queue.free_ns = now_ns_;
+      queue.free_ns = now_ns_ + packet.client->works[packet.subject].held_ns;
       ++queue.head;
       continue;  // retires when it ends
     }

@@ -40,6 +40,7 @@ struct Signature {
 struct Duration {
   Signature of;
   double ns = 0;
+  double held_ns = 0;                          // of it, that its queue stays with it: until its last kernel is launched
   std::int64_t blocks = 0;                     // 0: as the cost model has it
   std::int64_t blocks_per_multiprocessor = 0;  // likewise
 };

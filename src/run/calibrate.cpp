@@ -26,6 +26,7 @@ constexpr int kSimulated = 3;     // iterations; virtual time does not scatter
 constexpr double kClose = 0.005;  // of the measured step, where fitting ends
 constexpr int kFits = 24;
 constexpr double kLeastFactor = 0.2, kMostFactor = 5;
+constexpr double kMostContention = 3;  // beyond this it stands for something else
 
 // Medians over repetitions of one small step: host time in submit, and until all of it has ended.
 struct Priced {
@@ -149,20 +150,23 @@ void time_commands(Device& device, const Step& step, Calibration& calibration) {
   }
   const Timeline timeline = session->timeline();
   calibration.timeline = timeline.source;
-  std::map<sim::Signature, std::vector<double>> times;
+  std::map<sim::Signature, std::vector<double>> times, held;
   std::map<sim::Signature, Footprint> footprints;
   for (const Span& span : timeline.spans) {
     if (span.iteration == 0 || span.started_ns == kNoTime || span.ended_ns == kNoTime) continue;
     if (sim::is_timed(step.commands()[span.command])) continue;
     const sim::Signature signature = sim::signature_of(step, span.command);
     times[signature].push_back(static_cast<double>(span.ended_ns - span.started_ns));
+    if (span.launched_ns != kNoTime && span.launched_ns > span.started_ns)
+      held[signature].push_back(static_cast<double>(span.launched_ns - span.started_ns));
     if (const auto footprint = session->footprint(span.command)) footprints.emplace(signature, *footprint);
   }
-  calibration.has_device_times = !times.empty();
   for (const auto& [signature, samples] : times) {
     sim::Duration duration;
     duration.of = signature;
     duration.ns = std::max(1.0, median(samples));
+    if (const auto found = held.find(signature); found != held.end())
+      duration.held_ns = std::min(duration.ns, median(found->second));
     if (const auto found = footprints.find(signature); found != footprints.end()) {
       duration.blocks = found->second.blocks;
       duration.blocks_per_multiprocessor = found->second.blocks_per_multiprocessor;
@@ -236,19 +240,20 @@ void fit_kernels(Calibration& calibration, const StepRun& run) {
   const auto simulated = [&] { return simulate(profile, run, false).step_ns; };
   const auto is_close = [&] {
     calibration.simulated_ns = simulated();
-    return std::fabs(calibration.simulated_ns / calibration.measured_ns - 1) < kClose;
+    return std::fabs(calibration.simulated_ns / calibration.measured.step_ns - 1) < kClose;
   };
   if (is_close()) return;
-  const bool is_short = calibration.simulated_ns < calibration.measured_ns;
+  const bool is_short = calibration.simulated_ns < calibration.measured.step_ns;
   double& setting = is_short ? profile.contention : profile.room;
   const double neutral = setting;
   const double plain_ns = calibration.simulated_ns;
-  setting = is_short
-                ? fit(0.001, 20, calibration.measured_ns, [&](double value) { return setting = value, simulated(); })
-                : fit(0.001, 1, calibration.measured_ns, [&](double value) { return setting = value, simulated(); });
+  setting = is_short ? fit(0.001, kMostContention, calibration.measured.step_ns,
+                           [&](double value) { return setting = value, simulated(); })
+                     : fit(0.001, 1, calibration.measured.step_ns,
+                           [&](double value) { return setting = value, simulated(); });
   if (is_close()) return;
   // Where it cannot explain the step, a wild value is worse than none.
-  const auto error = [&](double ns) { return std::fabs(ns / calibration.measured_ns - 1); };
+  const auto error = [&](double ns) { return std::fabs(ns / calibration.measured.step_ns - 1); };
   if (error(calibration.simulated_ns) < 0.5 * error(plain_ns)) return;
   setting = neutral;
   calibration.simulated_ns = plain_ns;
@@ -283,6 +288,26 @@ Simulated simulate(const sim::SimProfile& profile, const StepRun& run, bool is_t
   return simulated;
 }
 
+MeasuredStep measure(Device& device, const StepRun& run, const RunControl& control) {
+  const Step& step = run.built.step;
+  const SubmitChoice submit = parse_submit(run.submit, run.built.placement.stream_count);
+  RunRequest request;
+  request.iterations = run.iterations;
+  request.warmup = run.warmup;
+  SessionOptions options;
+  options.mode = submit.mode;
+  options.host_threads = std::max(1, submit.threads);
+  options.marks_iterations = false;
+  const auto session = device.prepare(step, run.built.placement, options);
+  const auto submitter = make_submitter(submit, step, run.built.placement, *session);
+  const TimedPass pass = run_timed_pass(device, *session, *submitter, request, {.stop = control.stop});
+  const auto summary = summarise(pass.latency_ns);
+  if (!summary) fail("the step could not be measured: interrupted");
+  MeasuredStep measured{summary->p50, median(pass.submit_ns), {summary->p50}, nullptr};
+  if (summary->p50_interval) measured.interval = Json{summary->p50_interval->low, summary->p50_interval->high};
+  return measured;
+}
+
 Calibration calibrate(Device& device, const StepRun& run, const QueueProbe& probe, const RunControl& control) {
   const Step& step = run.built.step;
   const auto report = [&](std::string_view phase, int done) {
@@ -291,25 +316,7 @@ Calibration calibrate(Device& device, const StepRun& run, const QueueProbe& prob
   Calibration calibration;
   calibration.profile = shell_of(device.info(), probe);
   report("measure the step", 0);
-  {
-    const SubmitChoice submit = parse_submit(run.submit, run.built.placement.stream_count);
-    RunRequest request;
-    request.iterations = run.iterations;
-    request.warmup = run.warmup;
-    SessionOptions options;
-    options.mode = submit.mode;
-    options.host_threads = std::max(1, submit.threads);
-    options.marks_iterations = false;
-    const auto session = device.prepare(step, run.built.placement, options);
-    const auto submitter = make_submitter(submit, step, run.built.placement, *session);
-    const TimedPass pass = run_timed_pass(device, *session, *submitter, request, {.stop = control.stop});
-    const auto summary = summarise(pass.latency_ns);
-    if (!summary) fail("the step could not be measured: interrupted");
-    calibration.measured_ns = summary->p50;
-    calibration.measured_interval =
-        summary->p50_interval ? Json{summary->p50_interval->low, summary->p50_interval->high} : Json(nullptr);
-    calibration.submit_ns = median(pass.submit_ns);
-  }
+  calibration.measured = run.measured ? *run.measured : measure(device, run, control);
   report("time its commands alone", 1);
   time_commands(device, step, calibration);
   report("price calls and gaps", 2);
@@ -319,7 +326,7 @@ Calibration calibrate(Device& device, const StepRun& run, const QueueProbe& prob
   const Simulated plain = simulate(calibration.profile, run, false);
   calibration.first_ns = plain.step_ns;
   if (plain.submit_ns > 0) {
-    calibration.host_factor = std::clamp(calibration.submit_ns / plain.submit_ns, kLeastFactor, kMostFactor);
+    calibration.host_factor = std::clamp(calibration.measured.submit_ns / plain.submit_ns, kLeastFactor, kMostFactor);
     scale_host(calibration.profile, calibration.host_factor);
   }
   fit_kernels(calibration, run);

@@ -3,6 +3,7 @@
 // prediction.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,16 +13,12 @@
 
 namespace weir {
 
-struct Calibration {
-  sim::SimProfile profile;       // with as many queues as the device has now
-  double measured_ns = 0;        // the step on the device: median
-  Json measured_interval;        // 95 %, or null
-  double submit_ns = 0;          // of it, the host's time to submit
-  double first_ns = 0;           // the step by the profile as measured, before anything was fitted
-  double simulated_ns = 0;       // after
-  double host_factor = 1;        // fitted: cost of the host's calls in this step, against those of a probe
-  bool has_device_times = true;  // false: durations are from the cost model
-  std::string timeline;          // where the durations are from
+// The step on the device: the median process of some, because a process' luck (where its threads and pages are) lasts.
+struct MeasuredStep {
+  double step_ns = 0;              // median of its iterations
+  double submit_ns = 0;            // of it, the host's time to submit
+  std::vector<double> process_ns;  // the medians of all processes
+  Json interval;                   // 95 %, of the median within one process; null where there were several, or few
 };
 
 // Everything that one step on one device is: kept together because each part refers to the others.
@@ -30,6 +27,16 @@ struct StepRun {
   std::string submit;  // as of --submit
   int iterations = 30;
   int warmup = 5;
+  std::optional<MeasuredStep> measured;  // elsewhere, with these settings; nothing: to be measured here
+};
+
+struct Calibration {
+  sim::SimProfile profile;  // with as many queues as the device has now
+  MeasuredStep measured;
+  double first_ns = 0;      // the step by the profile as measured, before anything was fitted
+  double simulated_ns = 0;  // after
+  double host_factor = 1;   // fitted: cost of the host's calls in this step, against those of a probe
+  std::string timeline;     // where the durations are from
 };
 
 // `probe` says how the device maps streams. Rejects a device that has no clock and steps that it cannot run.

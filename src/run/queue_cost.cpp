@@ -86,7 +86,7 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
   cost.document = queues_document("cost", info, context);
   check_request(info, request.run, {});
   const BuiltRun built = build_run(info, request.run);
-  const StepRun run{built, request.run.submit, request.run.iterations, request.run.warmup};
+  const StepRun run{built, request.run.submit, request.run.iterations, request.run.warmup, request.measured};
 
   ProbeOptions options;
   options.streams = probed_streams(0);
@@ -121,13 +121,15 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
   json["submit"] = request.run.submit;
   json["queues"] = cost.queues_now;
   json["mapping"] = {{"policy", name_of(probe.policy)}, {"words", in_words(probe.policy)}};
-  json["measured"] = {{"step_ns", calibration.measured_ns},
-                      {"interval_ns", calibration.measured_interval},
-                      {"submit_ns", calibration.submit_ns},
+  json["measured"] = {{"step_ns", calibration.measured.step_ns},
+                      {"interval_ns", calibration.measured.interval},
+                      {"submit_ns", calibration.measured.submit_ns},
+                      {"process_ns", calibration.measured.process_ns},
                       {"iterations", request.run.iterations}};
-  if (calibration.measured_interval.is_null())
-    cost.document["unavailable"]["cost.measured.interval_ns"] = "too few iterations to say how certain it is";
-  const double residual = calibration.simulated_ns / calibration.measured_ns - 1;
+  if (calibration.measured.interval.is_null())
+    cost.document["unavailable"]["cost.measured.interval_ns"] =
+        "several processes, or too few iterations: their medians are in process_ns";
+  const double residual = calibration.simulated_ns / calibration.measured.step_ns - 1;
   json["calibration"] = {{"timeline", calibration.timeline},
                          {"durations", calibration.profile.durations.size()},
                          {"unfitted_ns", calibration.first_ns},
@@ -139,8 +141,9 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
   if (std::abs(residual) > kTrusted)
     cost.document["warnings"].push_back(
         {{"kind", "calibration"},
-         {"text", fmt::format("the simulated step takes {} where the measured one takes {}",
-                              format_duration(calibration.simulated_ns), format_duration(calibration.measured_ns))},
+         {"text",
+          fmt::format("the simulated step takes {} where the measured one takes {}",
+                      format_duration(calibration.simulated_ns), format_duration(calibration.measured.step_ns))},
          {"advice", "Take the predictions as directions, and --verify them."}});
 
   json["predictions"] = Json::array();

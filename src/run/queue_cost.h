@@ -10,7 +10,8 @@
 namespace weir {
 
 struct CostRequest {
-  RunRequest run;           // workload, streams, submit ...
+  RunRequest run;  // workload, streams, submit ...
+  std::optional<MeasuredStep> measured;
   std::vector<int> queues;  // to predict for
 };
 
