@@ -110,13 +110,18 @@ int execute(const Flags& flags) {
   control.stop = &catch_interrupts();
   ProgressLine line(flags.shared.is_quiet);
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
+  ProbeOptions probe;
+  probe.streams = probed_streams(0);
+  probe.stop = control.stop;
+  probe.progress = control.progress;
+  request.probe = probe_queues(*device, probe);
+  device.reset();  // children shall have it to themselves
   if (!info.is_virtual && flags.processes != "0") {
-    device.reset();  // children shall have it to themselves
     line.show("measure the step in processes of its own", 0, 1);
     request.measured = measure_elsewhere(flags, info, request.run, std::nullopt);
     if (!request.measured) return kExitInterrupted;
-    device = flags.shared.open(probed_streams(0));
   }
+  device = flags.shared.open_as_usual();
   QueueCost cost = price_queues(*device, request, run_context(), control);
   device.reset();
   if (flags.verifies || flags.verifies_all) {

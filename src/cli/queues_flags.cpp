@@ -34,6 +34,10 @@ std::unique_ptr<Device> QueuesFlags::open(int streams) const {
   return opened;
 }
 
+std::unique_ptr<Device> QueuesFlags::open_as_usual() const {
+  return open_device(device, device_options(hardware_queues, sim));
+}
+
 void QueuesFlags::check_output() const {
   if (!output.empty()) check_writable(output, is_forced);
 }

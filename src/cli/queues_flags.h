@@ -22,6 +22,8 @@ struct QueuesFlags {
   void add_to(CLI::App& app);
   // `streams` held streams must not take all workers of the cpu device.
   std::unique_ptr<Device> open(int streams) const;
+  // As `weir run` opens it.
+  std::unique_ptr<Device> open_as_usual() const;
   // Rejects an output file that could not be written, before any work is done for it.
   void check_output() const;
   // Writes the document (weir.queues/1) where the user asked for it and prints `text` unless told to be quiet.

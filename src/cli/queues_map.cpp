@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/queues_flags.h"
+#include "cli/run_flags.h"
 #include "run/queue_map.h"
 
 namespace weir::cli {
@@ -17,17 +20,21 @@ struct Flags {
   QueuesFlags shared;
   std::string streams = "40";
   std::string confidence = "0.999";
+  WorkloadFlags workload;
 };
 
 int execute(const Flags& flags) {
   MapRequest request;
-  const auto counts = parse_counts("--streams", flags.streams, 2, 1024);
-  if (counts.size() != 1) reject(fmt::format("--streams {}: one count is needed here", flags.streams));
-  request.streams = counts[0];
+  request.streams = one_count("--streams", flags.streams, 2, 1024);
   const auto confidence = parse_number(flags.confidence);
   if (!confidence || *confidence < 0.5 || *confidence > 0.999999)
     reject(fmt::format("--confidence {}: not a level", flags.confidence), "Use 0.5 to 0.999999.");
   request.confidence = *confidence;
+  if (!flags.workload.name.empty() || !flags.workload.file.empty()) {
+    flags.workload.choose(request.step);
+    const StreamRange& range = workload_of(request.step).streams;
+    request.step.streams = std::clamp(request.streams, range.min, range.max);
+  }
   flags.shared.check_output();
   const auto device = flags.shared.open(probed_streams(request.streams));
   RunControl control;
@@ -47,6 +54,8 @@ CliCommand queues_map() {
   return {
       "map", "which stream sits on which hardware queue", [](CLI::App& app) -> std::function<int()> {
         const auto flags = std::make_shared<Flags>();
+        app.add_option("workload", flags->workload.name, "a workload whose timeline is to be read as well");
+        app.add_option("--file", flags->workload.file, "the same, from a YAML file (docs/yaml.md)");
         app.add_option("--streams", flags->streams, "streams to map")->capture_default_str();
         app.add_option("--confidence", flags->confidence, "level at which a verdict is certain")->capture_default_str();
         flags->shared.add_to(app);

@@ -179,7 +179,7 @@ Duration read_duration(const YamlNode& node) {
       if (items.size() > kMaxDims) dims->place.refuse(fmt::format("more than {} sizes", kMaxDims));
       for (std::size_t i = 0; i < items.size(); ++i) duration.of.dims[i] = whole_at(items[i], -kMostDim, kMostDim);
     }
-    if (const YamlNode* const held = node.find("held_ns")) duration.held_ns = real_at(*held, 0, duration.ns);
+    if (const YamlNode* const held = node.find("held_ns")) duration.held_ns = number_at(*held, 0, duration.ns);
     if (const YamlNode* const blocks = node.find("blocks")) duration.blocks = whole_at(*blocks, 1, INT32_MAX);
     if (const YamlNode* const most = node.find("blocks_per_multiprocessor"))
       duration.blocks_per_multiprocessor = whole_at(*most, 1, 1024);
@@ -401,7 +401,7 @@ std::string to_yaml(const SimProfile& from) {
     text += fmt::format("  - {{{}: {}, type: {}", is_host ? "host" : "kernel", of.name, weir::name_of(of.type));
     if (!is_host) text += fmt::format(", precision: {}", weir::name_of(of.precision));
     text += fmt::format(", dims: [{}], ns: {}", fmt::join(of.dims, ", "), shown_real(duration.ns));
-    if (duration.held_ns != 0) text += fmt::format(", held_ns: {}", duration.held_ns);
+    if (duration.held_ns != 0) text += fmt::format(", held_ns: {}", shown_real(duration.held_ns));
     if (duration.blocks != 0) text += fmt::format(", blocks: {}", duration.blocks);
     if (duration.blocks_per_multiprocessor != 0)
       text += fmt::format(", blocks_per_multiprocessor: {}", duration.blocks_per_multiprocessor);

@@ -49,6 +49,7 @@ class Lab {
   static CommandId mark_of(StreamId stream) { return stream * kPerStream + 2; }
   static CommandId hold_of(StreamId stream) { return stream * kPerStream; }
 
+  void pause(std::int64_t ns) { session_->pause(ns); }
   std::int64_t now_ns() { return session_->now_ns(); }
   static constexpr std::int64_t kMarkNs = 5'000;  // how long a mark takes where nothing is in its way
 

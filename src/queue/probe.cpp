@@ -16,7 +16,8 @@ namespace weir {
 namespace {
 
 constexpr std::int64_t kShortestWindowNs = 200'000, kLongestWindowNs = 15'000'000;
-constexpr int kBaselineMarks = 200;
+constexpr int kBaselineMarks = 200, kBaselineRounds = 12;
+constexpr std::int64_t kBaselinePauseNs = 2'000'000;
 constexpr int kFewestRepetitions = 3, kMostRepetitions = 12;
 constexpr double kBusy = 0.1;       // late marks with nothing held: beyond this no verdict is worth anything
 constexpr std::size_t kSample = 8;  // marks that tell roughly whether everybody is stuck
@@ -32,17 +33,16 @@ class Prober {
   }
 
   QueueProbe run() {
-    const std::int64_t begun = lab_->now_ns();
-    std::int64_t ended = begun;
+    const std::int64_t begun = ended_ns_ = lab_->now_ns();
     try {
-      infer(ended);
+      infer();
     } catch (const Stopped&) {
       probe_.policy = MappingPolicy::unknown;
       probe_.queues.reset();
       probe_.reason = "interrupted";
     }
-    if (lab_) ended = lab_->now_ns();
-    probe_.elapsed_ns = ended - begun;
+    if (lab_) ended_ns_ = lab_->now_ns();
+    probe_.elapsed_ns = ended_ns_ - begun;
     return std::move(probe_);
   }
 
@@ -50,7 +50,7 @@ class Prober {
   struct Stopped {};
   using Streams = std::vector<StreamId>;
 
-  void infer(std::int64_t& ended) {
+  void infer() {
     if (!take_baseline()) return;
     if (rotates()) {
       probe_.policy = MappingPolicy::rotating;
@@ -61,7 +61,6 @@ class Prober {
         probe_.policy = MappingPolicy::one_queue;
       } else {
         probe_.policy = MappingPolicy::fixed;
-        ended = lab_->now_ns();
         lab_.reset();  // its streams hold references
         if (is_cyclic()) tell_creation_policy();
       }
@@ -116,9 +115,11 @@ class Prober {
     for (int i = 0; i < 2; ++i) round(kLongestWindowNs, false);
     const double slowest = *std::max_element(first.begin(), first.end());
     base.window_ns = std::clamp(static_cast<std::int64_t>(4 * slowest), kShortestWindowNs, kLongestWindowNs);
-    while (base.marks < kBaselineMarks) {
-      report("baseline", base.marks, kBaselineMarks);
+    // Spread over some time: who else uses the device does not do so all the time.
+    for (int i = 0; i < kBaselineRounds || base.marks < kBaselineMarks; ++i) {
+      report("baseline", i, kBaselineRounds);
       round(base.window_ns, true);
+      lab_->pause(kBaselinePauseNs);
     }
     base.median_ns = median(times);
     base.granularity_ns = granularity;
@@ -331,6 +332,7 @@ class Prober {
       lab.release();
       blocked += std::find(is_stuck.begin(), is_stuck.end(), 0) == is_stuck.end() ? 1 : 0;
     }
+    ended_ns_ = lab.now_ns();
     if (!marked.empty() && (blocked == 0 || blocked == rounds)) probe_.record_blocks = blocked == rounds;
   }
 
@@ -388,6 +390,7 @@ class Prober {
   std::mt19937_64 random_;
   std::unique_ptr<Lab> lab_;
   QueueProbe probe_;
+  std::int64_t ended_ns_ = 0;
 };
 
 }  // namespace

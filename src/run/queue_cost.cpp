@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/units.h"
-#include "run/queue_map.h"
 #include "stream/submitter.h"
 #include "trace/head_of_line.h"
 
@@ -88,11 +87,7 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
   const BuiltRun built = build_run(info, request.run);
   const StepRun run{built, request.run.submit, request.run.iterations, request.run.warmup, request.measured};
 
-  ProbeOptions options;
-  options.streams = probed_streams(0);
-  options.stop = control.stop;
-  options.progress = control.progress;
-  const QueueProbe probe = probe_queues(device, options);
+  const QueueProbe& probe = request.probe;
   if (!probe.queues || probe.is_lower_bound) {
     // What the device says of itself will do where the probe cannot see the end.
     if (!info.hardware_queues.value) fail("how many hardware queues there are is not known: " + probe.reason);

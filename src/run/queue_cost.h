@@ -12,6 +12,7 @@ namespace weir {
 struct CostRequest {
   RunRequest run;  // workload, streams, submit ...
   std::optional<MeasuredStep> measured;
+  QueueProbe probe;         // of the same device
   std::vector<int> queues;  // to predict for
 };
 
