@@ -139,8 +139,9 @@ TEST(QueuesCost, VerifiesOnASimulatedDevice) {
   const Folder folder;
   const std::string file = folder / "cost.json";
   // The count under --sim is that of now; it must not reach the processes that try another one.
-  const Outcome outcome = weir(cost({"--file", WEIR_SOURCE_DIR "/config/depth_first.yaml", "--streams", "32",
-                                     "--device", "sim:h200", "--sim", "queues=4", "--verify", "-o", file}));
+  const Outcome outcome =
+      weir({"queues", "cost", "--file", WEIR_SOURCE_DIR "/config/depth_first.yaml", "--streams", "32", "--device",
+            "sim:h200", "--sim", "queues=4", "--scale", "full", "--iterations", "6", "--verify", "-o", file});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   expect_narrow(outcome.out);
   EXPECT_TRUE(has(outcome.out, "use --hw-queues 32: predicted -")) << outcome.out;

@@ -54,7 +54,11 @@ double truth(const KnownDevice& known, const RunRequest& request, int queues) {
 
 QueueCost price(const KnownDevice& known, const RunRequest& request, const std::vector<int>& queues) {
   const auto device = open(known);
-  return price_queues(*device, {request, queues}, {}, {});
+  CostRequest asked;
+  asked.run = request;
+  asked.probe = probe_queues(*device, {});
+  asked.queues = queues;
+  return price_queues(*device, asked, {}, {});
 }
 
 void expect_close(const KnownDevice& known, const RunRequest& request, double tolerance, double on_one_queue) {
