@@ -79,10 +79,32 @@ TEST(QueuesMap, NamesThePolicyOfSimulatedDevices) {
     ASSERT_EQ(outcome.code, 0) << policy << outcome.err;
     expect_narrow(outcome.out);
     expect_valid(file);
-    const Json probe = read_json(file)["map"]["probe"];
+    const Json map = read_json(file)["map"];
+    const Json& probe = map["probe"];
+    // A table goes on where the last session's streams ended, so other sessions do have another map.
+    if (policy != "fixed") {
+      EXPECT_EQ(map["agreement"]["disagree"].size(), 0u) << policy << map["agreement"].dump();
+      EXPECT_EQ(map["runtime"]["agreeing_marks"], map["runtime"]["marks"]) << policy;
+    }
     EXPECT_EQ(probe["policy"], policy);
     EXPECT_TRUE(has(outcome.out, probe["mapping"].get<std::string>().substr(0, 20))) << outcome.out;
   }
+}
+
+TEST(QueuesMap, LooksAtTheTimelineOfAStep) {
+  const Folder folder;
+  const std::string file = folder / "map.json";
+  const Outcome outcome = weir({"queues", "map", "moe", "--device", "sim:toy", "-o", file});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  expect_narrow(outcome.out);
+  expect_valid(file);
+  const Json document = read_json(file);
+  EXPECT_EQ(document["map"]["timeline"]["step"], "moe");
+  EXPECT_EQ(document["map"]["timeline"]["queues"], 2);
+  EXPECT_FALSE(document["map"]["timeline"]["intervals"].empty());
+  const Outcome unknown = weir({"queues", "map", "nonsense", "--device", "sim:toy"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_TRUE(has(unknown.err, "nonsense")) << unknown.err;
 }
 
 TEST(QueuesMap, QuietSaysNothing) {

@@ -275,7 +275,7 @@ TEST(ProbeSim, RoomForKernelsIsNotTakenForQueues) {
 // disturbance beside it.
 TEST(ProbeSim, ForeignLoadIsNoticedOrDoesNotMatter) {
   int noticed = 0;
-  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 15; ++seed) {
     Chance chance(1000 + seed);
     Configuration configuration = random_configuration(seed);
     configuration.profile.foreign_load = 0.05 + chance.upto(0.85);
