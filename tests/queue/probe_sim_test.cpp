@@ -158,7 +158,7 @@ Configuration random_configuration(std::uint64_t seed) {
   profile.multiprocessors = chance.between(8, 300);
   profile.slots_per_multiprocessor = chance.between(16, 64);
   profile.resident_kernels = chance.between(configuration.options.streams, 256);
-  profile.max_streams = chance.between(configuration.options.streams, 1024);
+  profile.max_streams = chance.between(configuration.options.streams + 1, 1024);  // one more waits for events
   constexpr std::int64_t kTimers[] = {1, 10, 32, 1000, 1024, 10'000, 1'000'000};
   profile.timer_ns = kTimers[chance.between(0, 6)];
   profile.host.clock_ns = chance.between(1, 100);
