@@ -6,7 +6,7 @@ export JOBS
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build run test test-gpu bench bench-gpu fuzz install format lint clean
+.PHONY: help setup build run test test-gpu test-long bench bench-gpu fuzz install format lint clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2> /dev/null || grep '##' Makefile
@@ -27,6 +27,11 @@ test: ## Set up, then the whole test suite: release, ASan+UBSan, TSan
 test-gpu: ## The tests that need a GPU
 	@scripts/setup.sh test
 	@scripts/test.sh gpu
+
+test-long: ## The queue probe 200 times against real threads: how often is it exact?
+	@scripts/setup.sh test
+	@$(BUILD) tests_queue
+	WEIR_LONG_TESTS=1 build/release/tests_queue --gtest_filter='ProbeCpuLong.*'
 
 bench: setup ## Run the benchmarks that need no GPU
 	@$(BUILD) run_bench

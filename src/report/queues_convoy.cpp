@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kBarColumns = 24;
+constexpr std::size_t kBarColumns = 23;
 
 // Latencies span decades, so a bar's length is the logarithm: one kernel's own time is its beginning.
 std::string bar(double ns, double shortest, double longest) {

@@ -96,8 +96,10 @@ std::string describe_queue_map(const Json& document) {
   const Json& map = document["map"];
   const Json& probe = map["probe"];
   const Json& base = probe["baseline"];
-  std::string text = fmt::format("Hardware queues of {} ({})\n\n", document["device"]["name"].get<std::string>(),
-                                 document["device"]["model"].get<std::string>());
+  std::string text = wrapped(fmt::format("Hardware queues of {} ({})", document["device"]["name"].get<std::string>(),
+                                         document["device"]["model"].get<std::string>()),
+                             0) +
+                     "\n\n";
   const std::string count =
       probe["queues"].is_null()
           ? "not known"

@@ -51,6 +51,31 @@ std::string percent(double change) { return fmt::format("{:+.0f} %", 100 * chang
 
 std::string times(int queues) { return queues == 1 ? "1 hardware queue" : fmt::format("{} hardware queues", queues); }
 
+// The difference in words, against the advised count or else the best of the others.
+std::optional<std::string> explain(const QueueCost& cost, double now_ns, double unlimited_ns) {
+  const QueueCost::Prediction* other = nullptr;
+  for (const QueueCost::Prediction& prediction : cost.predictions) {
+    if (prediction.queues == cost.queues_now || (cost.advised && prediction.queues != *cost.advised)) continue;
+    if (other == nullptr || prediction.step_ns <= other->step_ns) other = &prediction;
+  }
+  if (other == nullptr) return std::nullopt;
+  const std::string both = fmt::format("With {} a step takes {}, with {} it would take {}", times(cost.queues_now),
+                                       format_duration(now_ns), times(other->queues), format_duration(other->step_ns));
+  const double difference = now_ns - other->step_ns;
+  if (difference >= kWorthIt * now_ns)
+    return fmt::format(
+        "{}. The difference, {}, is head-of-line blocking: ready commands waited only because an unrelated command sat "
+        "in front of them in the same hardware queue.",
+        both, format_duration(difference));
+  if (difference <= -kWorthIt * now_ns)
+    return fmt::format(
+        "{}. The difference, {}, would be head-of-line blocking: ready commands would wait only because an unrelated "
+        "command sat in front of them in the same hardware queue.",
+        both, format_duration(-difference));
+  if (now_ns - unlimited_ns >= kWorthIt * now_ns) return both + ": that makes no difference.";
+  return both + ": hardly any ready command waits behind an unrelated one.";
+}
+
 }  // namespace
 
 QueueCost price_queues(Device& device, const CostRequest& request, const RunContext& context,
@@ -148,25 +173,11 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
   json["advice"] = {{"queues", cost.advised ? Json(*cost.advised) : Json(nullptr)}, {"sentence", sentence}};
   if (!cost.advised) cost.document["unavailable"]["cost.advice.queues"] = "no change is worth it";
 
-  // The difference in words, against the count that is best (or the most that was asked for).
-  if (!cost.predictions.empty()) {
-    const QueueCost::Prediction& other = cost.advised
-                                             ? *std::find_if(cost.predictions.begin(), cost.predictions.end(),
-                                                             [&](const auto& p) { return p.queues == *cost.advised; })
-                                             : cost.predictions.back();
-    const double difference = now.step_ns - other.step_ns;
-    json["explanation"] = fmt::format(
-        "With {} a step takes {}, with {} it would take {}. The difference, {}, is head-of-line blocking: ready "
-        "commands waited only because an unrelated command sat in front of them in the same hardware queue.",
-        times(cost.queues_now), format_duration(now.step_ns), times(other.queues), format_duration(other.step_ns),
-        format_duration(difference));
-    if (std::abs(difference) < kWorthIt * now.step_ns)
-      json["explanation"] = fmt::format(
-          "With {} a step takes {}, with {} it would take {}: hardly any ready command waits behind an unrelated one.",
-          times(cost.queues_now), format_duration(now.step_ns), times(other.queues), format_duration(other.step_ns));
+  if (const auto explanation = explain(cost, now.step_ns, unlimited.step_ns)) {
+    json["explanation"] = *explanation;
   } else {
     json["explanation"] = nullptr;
-    cost.document["unavailable"]["cost.explanation"] = "no queue counts to compare with";
+    cost.document["unavailable"]["cost.explanation"] = "no other queue counts to compare with";
   }
   json["verification"] = nullptr;
   cost.document["unavailable"]["cost.verification"] = "not asked for (--verify)";

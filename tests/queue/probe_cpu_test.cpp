@@ -1,6 +1,12 @@
 // The probe on the cpu device: real threads, real scheduling noise. What it infers must be what the device was told.
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <string_view>
+
 #include "queue/probe.h"
 
 namespace weir {
@@ -25,6 +31,47 @@ TEST_P(ProbeCpu, finds_count_policy_and_map) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Queues, ProbeCpu, testing::Values(1, 2, 5, 8, 12));
+
+bool is_exact(const QueueProbe& probe, int queues, int streams) {
+  if (!probe.queues || *probe.queues != queues || probe.is_lower_bound) return false;
+  if (probe.policy != (queues == 1 ? MappingPolicy::one_queue : MappingPolicy::round_robin)) return false;
+  for (int i = 0; i < streams; ++i)
+    if (probe.queue_of_stream[static_cast<std::size_t>(i)] != i % queues) return false;
+  return true;
+}
+
+bool is_unshared(const QueueProbe& probe, int streams) {
+  return probe.policy == MappingPolicy::unshared && probe.queues == streams && probe.is_lower_bound;
+}
+
+TEST(ProbeCpuLong, IsExactInNinetyNineOfAHundredRuns) {
+  const char* const asked = std::getenv("WEIR_LONG_TESTS");
+  if (asked == nullptr || std::string_view(asked) != "1") GTEST_SKIP() << "200 probes by the clock: set WEIR_LONG_TESTS=1";
+  constexpr int kRuns = 200;
+  std::mt19937_64 random(2026);
+  const auto between = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+  int exact = 0;
+  for (int run = 0; run < kRuns; ++run) {
+    const int queues = between(1, 12), streams = between(8, 24);
+    DeviceOptions options;
+    options.hardware_queues = queues;
+    options.workers = streams + 2;  // a held stream keeps one
+    const auto device = open_device("cpu", options);
+    try {
+      const QueueProbe probe = probe_queues(*device, {.streams = streams, .seed = static_cast<std::uint64_t>(run + 1)});
+      const bool is_right = queues >= streams ? is_unshared(probe, streams) : is_exact(probe, queues, streams);
+      exact += is_right;
+      if (!is_right)
+        std::printf("run %d: %d queues, %d streams: found %s, %d (%s)\n", run, queues, streams,
+                    std::string(name_of(probe.policy)).c_str(), probe.queues.value_or(-1), probe.reason.c_str());
+    } catch (const std::exception& error) {
+      std::printf("run %d: %d queues, %d streams: %s\n", run, queues, streams, error.what());
+    }
+  }
+  std::printf("%d of %d runs exact\n", exact, kRuns);
+  RecordProperty("exact", exact);
+  EXPECT_GE(exact, kRuns * 99 / 100);
+}
 
 }  // namespace
 }  // namespace weir

@@ -1,0 +1,203 @@
+// What calibration finds out about a device whose parameters are known, and how close its predictions come to that
+// device with other queue counts.
+#include "run/queue_cost.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/units.h"
+#include "workload/yaml.h"
+
+namespace weir {
+namespace {
+
+using Overrides = std::vector<std::pair<std::string, std::string>>;
+
+struct KnownDevice {
+  std::string name;
+  Overrides overrides;
+};
+
+std::unique_ptr<Device> open(const KnownDevice& known, int queues = 0) {
+  DeviceOptions options;
+  options.sim = known.overrides;
+  if (queues != 0) std::erase_if(options.sim, [](const auto& setting) { return setting.first == "queues"; });
+  options.hardware_queues = queues;
+  return open_device(known.name, options);
+}
+
+RunRequest request_for(const std::string& workload, const std::string& scale) {
+  RunRequest request;
+  request.workload = workload;
+  request.scale = scale;
+  request.iterations = 5;
+  request.warmup = 1;
+  request.traces = false;
+  return request;
+}
+
+RunRequest depth_first(int streams, const std::string& scale) {
+  RunRequest request = request_for("", scale);
+  request.loaded = std::make_shared<const Workload>(load_workload(WEIR_SOURCE_DIR "/config/depth_first.yaml"));
+  request.workload = request.loaded->name;
+  request.streams = streams;
+  return request;
+}
+
+double truth(const KnownDevice& known, const RunRequest& request, int queues) {
+  const auto device = open(known, queues);
+  const Json result = to_json(run_workload(*device, request, {}, {}));
+  return result["metrics"]["latency_ns"]["p50"].get<double>();
+}
+
+QueueCost price(const KnownDevice& known, const RunRequest& request, const std::vector<int>& queues) {
+  const auto device = open(known);
+  CostRequest asked;
+  asked.run = request;
+  asked.probe = probe_queues(*device, {});
+  asked.queues = queues;
+  return price_queues(*device, asked, {}, {});
+}
+
+void expect_close(const KnownDevice& known, const RunRequest& request, double tolerance, double on_one_queue) {
+  const QueueCost cost = price(known, request, {1, 2, 3, 8, 32});
+  for (const QueueCost::Prediction& prediction : cost.predictions) {
+    const double measured = truth(known, request, prediction.queues);
+    EXPECT_NEAR(prediction.step_ns / measured, 1, prediction.queues == 1 ? on_one_queue : tolerance)
+        << known.name << ' ' << request.workload << ' ' << request.scale << " on " << prediction.queues
+        << " queues, calibrated with " << cost.queues_now << ": " << format_duration(prediction.step_ns) << " for "
+        << format_duration(measured);
+  }
+}
+
+const std::vector<std::string> kWorkloads = {"hetero_kernels", "moe", "fsdp_tp", "graph_subgraphs",
+                                             "speculative_decode"};
+
+// A host so fast that the queues are what a step waits for: with 1 queue these take 1.5 to 4 times as long as with 32.
+// Engines have queues of their own, as calibration takes for granted on GPUs.
+KnownDevice quick_host(KnownDevice known) {
+  known.overrides.insert(
+      known.overrides.end(),
+      {{"host.launch_ns", "300"}, {"host.record_ns", "100"}, {"host.wait_ns", "100"}, {"engine_queues", "1"}});
+  return known;
+}
+
+TEST(QueueCost, PredictsAnH200AsItIs) {
+  for (const std::string& workload : kWorkloads)
+    for (const char* scale : {"tiny", "small"})
+      expect_close({"sim:h200", {}}, request_for(workload, scale), 0.01, 0.01);
+}
+
+// Not calibrated, and so not here: barriers (sim:mi300x as it is), limits of resident kernels and slots that bind and
+// queues that are full (sim:toy as it is). A queue's time per packet is not either, so a step of many small kernels is
+// predicted up to 14 % too short on one queue: what 2 queues and more do is closer.
+TEST(QueueCost, PredictsDevicesWhoseQueuesMatter) {
+  const KnownDevice devices[] = {
+      quick_host({"sim:h200", {}}),
+      quick_host({"sim:h200", {{"mapping", "round_robin"}}}),
+      quick_host({"sim:h200", {{"mapping", "rotating"}}}),
+      quick_host({"sim:h200", {{"queues", "4"}}}),
+      quick_host({"sim:a100", {}}),
+      quick_host({"sim:mi300x", {{"barrier", "0"}}}),
+      {"sim:toy",
+       {{"resident_kernels", "128"},
+        {"slots_per_multiprocessor", "32"},
+        {"queue_depth", "1022"},
+        {"engine_queues", "1"}}},
+  };
+  for (const KnownDevice& known : devices)
+    for (const std::string& workload : kWorkloads) expect_close(known, request_for(workload, "small"), 0.1, 0.15);
+}
+
+TEST(QueueCost, PredictsDepthFirstIssueClosely) {
+  const KnownDevice devices[] = {
+      {"sim:h200", {}},
+      {"sim:a100", {{"queues", "4"}}},
+      quick_host({"sim:h200", {{"mapping", "round_robin"}}}),
+      {"sim:mi300x", {{"barrier", "0"}}},
+      {"sim:toy",
+       {{"resident_kernels", "128"},
+        {"slots_per_multiprocessor", "32"},
+        {"queue_depth", "1022"},
+        {"engine_queues", "1"}}},
+  };
+  for (const KnownDevice& known : devices)
+    for (const char* scale : {"small", "full"}) expect_close(known, depth_first(32, scale), 0.01, 0.01);
+}
+
+TEST(QueueCost, FindsTheParametersThatItMeasures) {
+  const KnownDevice known{"sim:h200", {{"host.launch_ns", "5200"}, {"device.stream_gap_ns", "2100"}}};
+  const QueueCost cost = price(known, request_for("moe", "small"), {8});
+  EXPECT_EQ(cost.profile.queues, 8);
+  EXPECT_EQ(cost.profile.mapping, sim::Mapping::load_based);
+  EXPECT_NEAR(static_cast<double>(cost.profile.host.launch_ns), 5200, 52);
+  EXPECT_NEAR(static_cast<double>(cost.profile.device.stream_gap_ns), 2100, 42);
+  EXPECT_EQ(cost.profile.multiprocessors, 132);
+  EXPECT_FALSE(cost.profile.durations.empty());
+  const Json& calibration = cost.document["cost"]["calibration"];
+  EXPECT_NEAR(calibration["residual"].get<double>(), 0, 0.01);
+}
+
+// 4 spins of 0.5 ms on each of 32 streams. On 8 queues 4 streams share one, and each adds all of its kernels but the
+// last: 4 x 3 x 0.5 + 0.5 = 6.5 ms. On 32 queues it is 4 x 0.5 = 2 ms; both and what the host needs to submit.
+TEST(QueueCost, ExplainsDepthFirstIssue) {
+  const QueueCost cost = price({"sim:h200", {}}, depth_first(32, "full"), {1, 2, 4, 8, 16, 32});
+  const Json& json = cost.document["cost"];
+  ASSERT_EQ(cost.predictions.size(), 6u);
+  const double now = cost.predictions[3].step_ns, best = cost.predictions[5].step_ns;
+  EXPECT_NEAR(now, 6.7e6, 0.67e6);
+  EXPECT_NEAR(best, 2.6e6, 0.26e6);
+  const std::string expected = fmt::format(
+      "With 8 hardware queues a step takes {}, with 32 hardware queues it would take {}. The difference, {}, is "
+      "head-of-line blocking: ready commands waited only because an unrelated command sat in front of them in the same "
+      "hardware queue.",
+      format_duration(now), format_duration(best), format_duration(now - best));
+  EXPECT_EQ(json["explanation"], expected);
+  EXPECT_EQ(cost.advised, 32);
+  EXPECT_EQ(json["advice"]["sentence"], fmt::format("use --hw-queues 32: predicted {:+.0f} %", 100 * (best / now - 1)));
+  // Three quarters of the streams wait: the first one on each queue does not.
+  EXPECT_EQ(json["head_of_line"]["simulated"]["commands"], 24);
+  EXPECT_EQ(json["head_of_line"]["simulated"]["of_commands"], 128);
+  EXPECT_NEAR(json["head_of_line"]["simulated"]["waited_ns"].get<double>(), 8 * (1.5e6 + 3e6 + 4.5e6), 0.1 * 72e6);
+  EXPECT_NEAR(json["head_of_line"]["step_ns"].get<double>(), now - best, 0.05 * now);
+}
+
+TEST(QueueCost, LeavesAloneWhatHasQueuesEnough) {
+  const QueueCost cost = price({"sim:h200", {}}, depth_first(8, "small"), {1, 2, 4, 8, 16, 32});
+  const Json& json = cost.document["cost"];
+  EXPECT_FALSE(cost.advised);
+  EXPECT_TRUE(json["advice"]["queues"].is_null());
+  EXPECT_TRUE(cost.document["unavailable"].contains("cost.advice.queues"));
+  EXPECT_NE(json["advice"]["sentence"].get<std::string>().find("leave it at 8 hardware queues"), std::string::npos);
+  EXPECT_NE(json["explanation"].get<std::string>().find("hardly any ready command waits"), std::string::npos);
+  EXPECT_EQ(json["head_of_line"]["simulated"]["commands"], 0);
+}
+
+TEST(QueueCost, ExplainsFewerQueuesAndTheSameOnes) {
+  const auto explanation = [](const std::vector<int>& queues) {
+    return price({"sim:h200", {}}, depth_first(32, "full"), queues).document["cost"]["explanation"];
+  };
+  const std::string fewer = explanation({1, 2});
+  EXPECT_NE(fewer.find("The difference, 18.0 ms, would be head-of-line blocking"), std::string::npos) << fewer;
+  EXPECT_TRUE(explanation({8}).is_null());
+  // 32 streams share 8 queues or 9: at most four on one.
+  const std::string same = explanation({8, 9});
+  EXPECT_EQ(same.find("hardly any"), std::string::npos) << same;
+}
+
+TEST(QueueCost, AProfileReadsBackAsWhatPredicted) {
+  const KnownDevice known{"sim:h200", {{"queues", "4"}}};
+  const RunRequest request = request_for("graph_subgraphs", "small");
+  const QueueCost cost = price(known, request, {4, 16});
+  const sim::SimProfile again = sim::load_profile(to_yaml(cost.profile), "saved.yaml");
+  EXPECT_EQ(to_yaml(again), to_yaml(cost.profile));
+  const auto device = open_device("sim:h200", {});
+  const BuiltRun built = build_run(device->info(), request);
+  const StepRun run{built, request.submit, request.iterations, request.warmup};
+  EXPECT_DOUBLE_EQ(simulate(again, run, false).step_ns, cost.predictions[0].step_ns);
+}
+
+}  // namespace
+}  // namespace weir
