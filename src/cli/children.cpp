@@ -277,6 +277,10 @@ std::string QueueSetting::text(int queues) const {
   return variable.empty() ? fmt::format("--hw-queues {}", queues) : fmt::format("{}={}", variable, queues);
 }
 
+std::string child_device(const DeviceInfo& info, const std::string& asked) {
+  return info.is_virtual ? asked : info.name;
+}
+
 QueueSetting queue_setting(const DeviceInfo& info) {
   // CUDA takes 1 to 32 and silently uses 8 for anything else.
   if (info.backend == "cuda") return {"CUDA_DEVICE_MAX_CONNECTIONS", 32};

@@ -74,6 +74,9 @@ struct QueueSetting {
   // As a user would type it: "CUDA_DEVICE_MAX_CONNECTIONS=32", "--hw-queues 32".
   std::string text(int queues) const;
 };
+// How a child names the device: as it was found, because `auto` may find another one; a simulated one as it was asked
+// for, because that may be a file.
+std::string child_device(const DeviceInfo& info, const std::string& asked);
 // Rejects a device whose number of queues cannot be chosen.
 QueueSetting queue_setting(const DeviceInfo& info);
 

@@ -117,7 +117,8 @@ int execute(const Flags& flags) {
   for (const ConvoyCase which : {ConvoyCase::alone, ConvoyCase::beside, ConvoyCase::behind}) {
     line.show(name_of(which), done++, 3);
     const int queues = which == ConvoyCase::behind ? 1 : many;
-    std::optional<Json> json = run_case(flags, request, info.name, setting, which, queues);
+    std::optional<Json> json =
+        run_case(flags, request, child_device(info, flags.queues.device), setting, which, queues);
     if (!json) return kExitInterrupted;
     cases[std::string(name_of(which))] = std::move(*json);
   }

@@ -56,7 +56,7 @@ std::optional<MeasuredStep> measure_elsewhere(const Flags& flags, const DeviceIn
                                               std::optional<int> queues) {
   RunWords words;
   words.workload = flags.workload;
-  words.device = info.backend == "sim" ? flags.shared.device : info.name;
+  words.device = child_device(info, flags.shared.device);
   words.streams = flags.streams;
   words.scale = flags.scale;
   words.precision = flags.precision;

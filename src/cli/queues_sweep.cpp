@@ -164,7 +164,7 @@ int execute(const Flags& flags) {
               static_cast<int>(index), static_cast<int>(total));
   };
   control.run = [&](const QueuesPoint& point) {
-    ChildOutcome child = run_child(child_of(flags, info.name, setting, point));
+    ChildOutcome child = run_child(child_of(flags, child_device(info, flags.device), setting, point));
     PointRun run;
     run.is_interrupted = child.end == ChildEnd::interrupted;
     run.failure = child.message;

@@ -59,6 +59,11 @@ class Prober {
       probe_.queues = 1 + *std::max_element(probe_.queue_of_stream.begin(), probe_.queue_of_stream.end());
       if (*probe_.queues == 1) {
         probe_.policy = MappingPolicy::one_queue;
+        const auto verdict = stuck({0}, all_but({0}), false);
+        if (std::find(verdict.begin(), verdict.end(), 0) == verdict.end())
+          probe_.reason =
+              "one kernel that runs stops all others: the queue waits for each command's end, or the device "
+              "runs one kernel at a time";
       } else {
         probe_.policy = MappingPolicy::fixed;
         lab_.reset();  // its streams hold references
@@ -67,7 +72,8 @@ class Prober {
     } else {
       saturate();
     }
-    if (probe_.queues && !probe_.is_lower_bound) tell_records();
+    // New streams would follow a table of which nobody knows where it goes on.
+    if (probe_.queues && !probe_.is_lower_bound && probe_.policy != MappingPolicy::fixed) tell_records();
     const double doubt = options_.streams * std::pow(probe_.baseline.late_probability, probe_.baseline.repetitions);
     probe_.confidence = 1 - std::min(1.0, doubt);
   }
@@ -98,17 +104,22 @@ class Prober {
         is_late.push_back(took == kNoTime);
         (counts ? times : first).push_back(static_cast<double>(took == kNoTime ? window_ns : took));
       }
+      const auto late = static_cast<int>(std::count(is_late.begin(), is_late.end(), 1));
       lab_->look_again(everybody, is_late, kGrace * window_ns);
+      std::int64_t last_ns = 0;
       for (const StreamId stream : everybody) {
         if (!counts || is_late[stream] != 0) continue;
         const Moment moment = lab_->moment_of_mark(stream);
         base.stretched += moment.ended_ns - moment.started_ns > 2 * Lab::kMarkNs;
-        granularity = std::gcd(granularity, moment.ended_ns - moment.started_ns);
+        // Times between marks are anything; a clock that goes in steps shows them as multiples of its step.
+        if (last_ns != 0) granularity = std::gcd(granularity, moment.started_ns - last_ns);
+        last_ns = moment.started_ns;
       }
       lab_->release();
       if (!counts) return;
       base.marks += probe_.streams;
-      base.late += static_cast<int>(std::count(is_late.begin(), is_late.end(), 1));
+      base.late += late;
+      base.missing += static_cast<int>(std::count(is_late.begin(), is_late.end(), 1));
     };
     round(kLongestWindowNs, false);  // loads code
     first.clear();
@@ -123,10 +134,11 @@ class Prober {
     }
     base.median_ns = median(times);
     base.granularity_ns = granularity;
-    base.late_probability = std::min(1.0, (base.late + 3.0) / base.marks);
-    if (base.late > kBusy * base.marks) {
-      probe_.reason = fmt::format("{} of {} marks were late with nothing held: somebody else keeps the device busy",
-                                  base.late, base.marks);
+    base.late_probability = std::min(1.0, (base.missing + 3.0) / base.marks);
+    if (base.missing > kBusy * base.marks) {
+      probe_.reason =
+          fmt::format("{} of {} marks did not come back with nothing held: somebody else keeps the device busy",
+                      base.missing, base.marks);
       return false;
     }
     base.repetitions = kFewestRepetitions;
@@ -305,17 +317,21 @@ class Prober {
   // Holds as many streams as stop everybody else, with an event behind each instead of a kernel.
   void tell_records() {
     if (lab_) lab_.reset();
-    Lab lab(device_, probe_.streams, {.records = true});
+    const int streams = probe_.streams - 1;  // the events' own is one more
+    if (streams < 2) return;
+    Lab lab(device_, streams, {.records = true});
     Streams held = {0};
     Streams marked;
     if (is_static(probe_.policy)) {
-      for (int i = 1; i < probe_.streams; ++i)
+      for (int i = 1; i < streams; ++i)
         if (probe_.queue_of_stream[static_cast<std::size_t>(i)] == probe_.queue_of_stream[0])
           marked.push_back(static_cast<StreamId>(i));
     } else {
+      if (*probe_.queues >= streams) return;
       held.resize(static_cast<std::size_t>(*probe_.queues));
       std::iota(held.begin(), held.end(), StreamId{0});
       marked = all_but(held);
+      marked.pop_back();
     }
     if (marked.size() > kSample) marked.resize(kSample);
     int blocked = 0;
@@ -362,10 +378,12 @@ class Prober {
         holder.hold(stream);
         holder.settle(probe_.baseline.window_ns);
         d.begin();
-        const bool is_stuck = d.mark(0, probe_.baseline.window_ns) == kNoTime;
+        const Streams only = {0};
+        std::vector<std::uint8_t> is_stuck = {d.mark(0, probe_.baseline.window_ns) == kNoTime};
+        d.look_again(only, is_stuck, kGrace * probe_.baseline.window_ns);
         holder.release();
         d.release();
-        return is_stuck;
+        return is_stuck[0] != 0;
       };
       bool is_elsewhere = false;
       for (int i = 0; c && i < c->streams() && !is_elsewhere; ++i)

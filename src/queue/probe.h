@@ -44,6 +44,7 @@ struct ProbeOptions {
 struct ProbeBaseline {
   int marks = 0;
   int late = 0;                     // beyond the window though nothing was held
+  int missing = 0;                  // of them, even after the grace that every verdict gives
   int stretched = 0;                // ran for twice the time that it asked for, or longer
   double median_ns = 0;             // from the call to the host seeing the end
   std::int64_t window_ns = 0;       // a mark that is not back after this long is stuck

@@ -142,7 +142,21 @@ std::optional<Gaps> summarise_gaps(std::span<const double> gaps) {
 }
 
 std::optional<Gaps> measure_hop_gaps(Device& device, int streams, const SwitchRequest& request) {
-  return summarise_gaps(run_chain(device, streams, Route::in_turns, request, {}).gaps);
+  const Chain chain = run_chain(device, streams, Route::in_turns, request,
+                                {.is_traced = true, .trace_iterations = request.repetitions + 1});
+  std::vector<Span> spans = chain.timeline.spans;
+  if (!chain.timeline.has_exact_gaps) return summarise_gaps(chain.gaps);
+  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
+    return a.iteration != b.iteration ? a.iteration < b.iteration : a.command < b.command;
+  });
+  std::vector<double> gaps;
+  for (std::size_t i = 1; i < spans.size(); ++i) {
+    const Span& before = spans[i - 1];
+    const Span& after = spans[i];
+    if (before.iteration != after.iteration || before.ended_ns == kNoTime || after.started_ns == kNoTime) continue;
+    gaps.push_back(static_cast<double>(after.started_ns - before.ended_ns));
+  }
+  return summarise_gaps(gaps);
 }
 
 StreamSwitch measure_switch_gaps(Device& device, int streams, const SwitchRequest& request) {

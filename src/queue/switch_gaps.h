@@ -48,7 +48,8 @@ struct StreamSwitch {
   Known<Serialisation> serialisation;
   bool was_queued_ahead = true;  // false: the host was late, and gaps may be its
 };
-// The hops alone; nothing where the kernels left no moments.
+// The hops alone, on the clock that commands' durations are taken by: the timeline's where its gaps can be trusted (a
+// kernel's start and end take a while that its own moments do not show), else by moments. Nothing where there are none.
 std::optional<Gaps> measure_hop_gaps(Device& device, int streams, const SwitchRequest& request);
 StreamSwitch measure_switch_gaps(Device& device, int streams, const SwitchRequest& request);
 

@@ -131,10 +131,11 @@ void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, 
     if (result.device_ns) note_missing_intervals(result, "device_ns", *result.device_ns);
   } else {
     result.unavailable["metrics.device_ns"] = result.unavailable["samples.device_ns"] =
-        pass.sync == SyncMode::per_iteration ? "not marked: events behind a stream's last command would hold its "
-                                               "hardware queue up (--sync-mode end_only "
-                                               "marks them)"
-                                             : "the device has no clock of its own";
+        pass.sync == SyncMode::per_iteration && runs
+            ? "not marked: events behind a stream's last command would hold its "
+              "hardware queue up (--sync-mode end_only "
+              "marks them)"
+            : "the device has no clock of its own";
   }
 
   switch (pass.sync) {

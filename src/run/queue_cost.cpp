@@ -106,8 +106,12 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
     profile.queues = queues;
     return simulate(profile, run, is_traced);
   };
-  const Simulated now = predict(cost.queues_now, true);
-  const Simulated unlimited = predict(kUnlimited, false);
+  Simulated now = predict(cost.queues_now, true);
+  Simulated unlimited = predict(kUnlimited, false);
+  // What no setting explains is the same share of every step.
+  const double unexplained = calibration.measured.step_ns / now.step_ns;
+  now.step_ns *= unexplained;
+  unlimited.step_ns *= unexplained;
 
   Json json = Json::object();
   json["workload"] = workload_of(request.run).name;
@@ -143,7 +147,7 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
 
   json["predictions"] = Json::array();
   for (const int queues : request.queues) {
-    const double step_ns = queues == cost.queues_now ? now.step_ns : predict(queues, false).step_ns;
+    const double step_ns = queues == cost.queues_now ? now.step_ns : unexplained * predict(queues, false).step_ns;
     cost.predictions.push_back({queues, step_ns});
     json["predictions"].push_back({{"queues", queues}, {"step_ns", step_ns}, {"change", step_ns / now.step_ns - 1}});
   }

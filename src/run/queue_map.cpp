@@ -171,7 +171,8 @@ Json runtime_json(const RuntimeIds& ids, const QueueProbe& probe, Verdicts& verd
     verdicts.add(static_cast<int>(all.size()) <= *probe.queues,
                  fmt::format("the runtime's ids name {} queues, the probe counts {}", all.size(), *probe.queues));
   }
-  if (is_static(probe.policy) && !map.empty())
+  // A table goes on where the probe's streams ended, so these streams' map may be another one.
+  if (is_static(probe.policy) && probe.policy != MappingPolicy::fixed && !map.empty())
     verdicts.add(map == probe.queue_of_stream, "the map by the runtime's ids against the map by the probe");
   verdicts.add(ids.agreeing == ids.marks,
                fmt::format("{} of {} marks beside held streams were stuck exactly if their ids say so", ids.agreeing,
@@ -198,7 +199,7 @@ Json timeline_json(const Timeline& timeline, const MapRequest& request, const Qu
         probe.queue_of_stream[pair.a] == probe.queue_of_stream[pair.b])
       ++contradicted;
   }
-  if (is_static(probe.policy) && request.step.workload.empty())
+  if (is_static(probe.policy) && probe.policy != MappingPolicy::fixed && request.step.workload.empty())
     verdicts.add(contradicted == 0,
                  fmt::format("{} pairs of streams that share a queue by the probe start out of order in the step",
                              contradicted));
@@ -280,6 +281,7 @@ Json to_json(const QueueProbe& probe) {
   json["elapsed_ns"] = probe.elapsed_ns;
   json["baseline"] = {{"marks", base.marks},
                       {"late", base.late},
+                      {"missing", base.missing},
                       {"stretched", base.stretched},
                       {"median_ns", base.median_ns},
                       {"window_ns", base.window_ns},
@@ -303,7 +305,9 @@ Json map_queues(Device& device, const MapRequest& request, const RunContext& con
   if (!probe.queues) document["unavailable"]["map.probe.queues"] = probe.reason;
   if (probe.queue_of_stream.empty())
     document["unavailable"]["map.probe.queue_of_stream"] = "streams do not keep a queue, or it is not known";
-  if (!probe.record_blocks) document["unavailable"]["map.probe.record_blocks"] = "the number of queues is not known";
+  if (!probe.record_blocks)
+    document["unavailable"]["map.probe.record_blocks"] =
+        "the number of queues is not known, or new streams would be mapped in another way";
   warn_about_others(document, device, probe);
 
   Verdicts verdicts;
