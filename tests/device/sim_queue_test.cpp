@@ -74,9 +74,10 @@ TEST(SimQueue, gaps_are_as_the_profile_says) {
   profile.device.event_gap_ns = 300;
   profile.device.switch_ns = 2000;
   profile.device.switch_per_doubling_ns = 10;
-  const auto gap_on = [&](std::int64_t queues, StreamId second_stream) {
+  const auto gap_on = [&](std::int64_t queues, StreamId second_stream, int busy = 0) {
     profile.queues = queues;
     TimedStep step;
+    for (int i = 0; i < busy; ++i) step.spin(static_cast<StreamId>(2 + i), 100'000);
     const BufferId data = step.data();
     const CommandId first = step.spin_on(data, 0, 1000);
     const CommandId second = step.spin_on(data, second_stream, 1000);
@@ -88,7 +89,9 @@ TEST(SimQueue, gaps_are_as_the_profile_says) {
   EXPECT_EQ(gap_on(1, 0), 1500);
   EXPECT_EQ(gap_on(1, 1), 1800);
   // The waiting queue is the only one that still has commands.
-  EXPECT_EQ(gap_on(2, 1), 1500 + 2000 + 10);
+  EXPECT_EQ(gap_on(2, 1), 1500 + 2000);
+  // Four queues with commands are two doublings.
+  EXPECT_EQ(gap_on(5, 1, 3), 1500 + 2000 + 2 * 10);
 }
 
 TEST(SimQueue, the_front_end_and_the_doorbell_take_their_time) {

@@ -196,7 +196,8 @@ TEST(QueueCost, AProfileReadsBackAsWhatPredicted) {
   const auto device = open_device("sim:h200", {});
   const BuiltRun built = build_run(device->info(), request);
   const StepRun run{built, request.submit, request.iterations, request.warmup};
-  EXPECT_DOUBLE_EQ(simulate(again, run, false).step_ns, cost.predictions[0].step_ns);
+  // Predictions carry what the fit left unexplained, which is less than a percent here.
+  EXPECT_NEAR(simulate(again, run, false).step_ns, cost.predictions[0].step_ns, 0.01 * cost.predictions[0].step_ns);
 }
 
 }  // namespace
