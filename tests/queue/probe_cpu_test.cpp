@@ -46,7 +46,8 @@ bool is_unshared(const QueueProbe& probe, int streams) {
 
 TEST(ProbeCpuLong, IsExactInNinetyNineOfAHundredRuns) {
   const char* const asked = std::getenv("WEIR_LONG_TESTS");
-  if (asked == nullptr || std::string_view(asked) != "1") GTEST_SKIP() << "200 probes by the clock: set WEIR_LONG_TESTS=1";
+  if (asked == nullptr || std::string_view(asked) != "1")
+    GTEST_SKIP() << "200 probes by the clock: set WEIR_LONG_TESTS=1";
   constexpr int kRuns = 200;
   std::mt19937_64 random(2026);
   const auto between = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
