@@ -1,5 +1,7 @@
 #include "queue/switch_gaps.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -14,6 +16,8 @@ struct Chain {
   std::vector<double> gaps, within_queue, across_queues;
   Timeline timeline;
   bool was_queued_ahead = true;
+  std::int64_t granularity_ns = 0;  // of the clock that the moments are by
+  std::vector<double> durations;    // of the hops, by their moments
 };
 
 // Which stream each hop is on. In turns: every hop goes to the next stream. Mixed: every second one stays, the others
@@ -77,6 +81,8 @@ Chain run_chain(Device& device, int streams, Route route, const SwitchRequest& r
     session.finish();
     runs.push_back(session.moments(1, hops));
     if (i == 0) continue;  // the first one warms up
+    chain.granularity_ns = std::gcd(chain.granularity_ns, clock_step_ns(runs.back()));
+    for (const Moment& hop : runs.back()) chain.durations.push_back(static_cast<double>(hop.ended_ns - hop.started_ns));
     const std::vector<double> gaps = gaps_between(runs.back());
     chain.gaps.insert(chain.gaps.end(), gaps.begin(), gaps.end());
   }
@@ -126,6 +132,15 @@ Known<Serialisation> measure_serialisation(Device& device, int streams, const Sw
 
 }  // namespace
 
+std::int64_t clock_step_ns(std::span<const Moment> moments) {
+  std::int64_t step = 0;
+  for (std::size_t i = 1; i < moments.size(); ++i) {
+    if (moments[i].started_ns == 0 || moments[i - 1].started_ns == 0) continue;
+    step = std::gcd(step, moments[i].started_ns - moments[i - 1].started_ns);
+  }
+  return step;
+}
+
 std::vector<double> gaps_between(std::span<const Moment> chain) {
   std::vector<double> gaps;
   for (std::size_t i = 1; i < chain.size(); ++i) {
@@ -163,6 +178,15 @@ StreamSwitch measure_switch_gaps(Device& device, int streams, const SwitchReques
   StreamSwitch found;
   found.streams = streams;
   const Chain plain = run_chain(device, streams, Route::in_turns, request, {});
+  // Equal times on a fine clock have a common divisor too; a coarse clock also shows kernels as longer or shorter.
+  const auto asked_ns = static_cast<double>(request.stamp_ns);
+  if (plain.granularity_ns > request.stamp_ns / 4 && std::abs(median(plain.durations) - asked_ns) > asked_ns / 2) {
+    const std::string coarse =
+        fmt::format("the device's clock goes in steps of {} ns, too coarse for gaps", plain.granularity_ns);
+    found.hops.reason = found.graph.reason = found.within_queue.reason = found.across_queues.reason = coarse;
+    found.timeline.reason = found.controlled.reason = found.serialisation.reason = coarse;
+    return found;
+  }
   found.hops = known_gaps(plain.gaps, "the kernels left no moments");
   found.was_queued_ahead = plain.was_queued_ahead;
   if (device.info().can_graph) {

@@ -53,6 +53,9 @@ struct StreamSwitch {
 std::optional<Gaps> measure_hop_gaps(Device& device, int streams, const SwitchRequest& request);
 StreamSwitch measure_switch_gaps(Device& device, int streams, const SwitchRequest& request);
 
+// The step of the clock that wrote them, as far as they show it: what divides all times between starts. 0 for fewer
+// than two.
+std::int64_t clock_step_ns(std::span<const Moment> moments);
 // next.started - previous.ended along a chain; pairs that did not both happen are left out.
 std::vector<double> gaps_between(std::span<const Moment> chain);
 std::optional<Gaps> summarise_gaps(std::span<const double> gaps);

@@ -16,6 +16,9 @@ TEST(SwitchGaps, AreSubtractedAsIntegers) {
       {epoch, epoch + 2'000}, {epoch + 3'501, epoch + 5'501}, {0, 0}, {epoch + 9'000, epoch + 9'500}};
   EXPECT_EQ(gaps_between(chain), std::vector<double>{1'501});
   EXPECT_TRUE(gaps_between({}).empty());
+  const std::vector<Moment> coarse = {{1'000, 3'000}, {3'000, 4'000}, {8'000, 9'000}};
+  EXPECT_EQ(clock_step_ns(coarse), 1'000);
+  EXPECT_EQ(clock_step_ns({}), 0);
   EXPECT_FALSE(summarise_gaps({}).has_value());
   const std::vector<double> gaps = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
   EXPECT_DOUBLE_EQ(summarise_gaps(gaps)->p50_ns, 6);
@@ -76,6 +79,18 @@ TEST(SwitchGaps, CpuChainsHaveEveryReading) {
   // Two streams share each queue: 3 of the first one's kernels pass before the second one's start.
   EXPECT_GE(found.serialisation.value->makespan_ns, 7 * 50'000);
   EXPECT_GE(found.serialisation.value->ideal_ns, 4 * 50'000);
+}
+
+TEST(SwitchGaps, ACoarseClockIsNoBaseForGaps) {
+  DeviceOptions options;
+  options.sim = {{"timer_ns", "1000000"}};
+  const StreamSwitch coarse = measure_switch_gaps(*open_device("sim:toy", options), 2, {.hops = 20, .repetitions = 2});
+  EXPECT_FALSE(coarse.hops.value);
+  EXPECT_NE(coarse.hops.reason.find("too coarse"), std::string::npos) << coarse.hops.reason;
+  // Where nothing costs anything all times are equal, which is no reason to distrust the clock.
+  const StreamSwitch fine = measure_switch_gaps(*open_device("sim:toy", {}), 2, {.hops = 20, .repetitions = 2});
+  ASSERT_TRUE(fine.hops.value) << fine.hops.reason;
+  EXPECT_EQ(fine.hops.value->p50_ns, 0);
 }
 
 TEST(SwitchGaps, OneStreamSaysWhatItHasNot) {
