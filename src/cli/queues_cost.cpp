@@ -99,13 +99,13 @@ std::optional<MeasuredStep> measure_elsewhere(const Flags& flags, const DeviceIn
 int execute(const Flags& flags) {
   CostRequest request;
   request.run = request_of(flags);
-  request.queues = parse_counts("--queues", flags.queues, 1, 127);
+  parse_counts("--queues", flags.queues, 1, 127);  // rejects, before anything is opened
   flags.shared.check_output();
   if (!flags.profile.empty()) check_writable(flags.profile, flags.shared.is_forced);
   one_count("--processes", flags.processes, 0, 100);  // rejects
   auto device = flags.shared.open(probed_streams(0));
   const DeviceInfo info = device->info();
-  if (flags.verifies || flags.verifies_all) queue_setting(info);  // rejects
+  request.queues = parse_counts("--queues", flags.queues, 1, queue_setting(info).most);
   RunControl control;
   control.stop = &catch_interrupts();
   ProgressLine line(flags.shared.is_quiet);
@@ -115,6 +115,7 @@ int execute(const Flags& flags) {
   probe.stop = control.stop;
   probe.progress = control.progress;
   request.probe = probe_queues(*device, probe);
+  if (control.is_stopped()) return kExitInterrupted;
   device.reset();  // children shall have it to themselves
   if (!info.is_virtual && flags.processes != "0") {
     line.show("measure the step in processes of its own", 0, 1);

@@ -182,7 +182,7 @@ int execute(const Flags& flags) {
                  sweep["points"].size(), sweep["asked"].get<std::size_t>());
   }
   if (is_stopped) return kExitInterrupted;
-  const auto is_bad = [](const Json& point) { return point["status"] != "complete"; };
+  const auto is_bad = [](const Json& point) { return point["failure"].is_string(); };
   const auto bad = std::find_if(sweep["points"].begin(), sweep["points"].end(), is_bad);
   if (bad == sweep["points"].end()) return 0;
   fail(fmt::format("{} of {} points failed; the first: {}",

@@ -146,7 +146,10 @@ Work CostModel::kernel(const Command& command, const Duration* known) const {
 Work CostModel::work_of(const Step& step, CommandId id) const {
   const Command& command = step.commands()[id];
   const auto found = known_.empty() ? known_.end() : known_.find(signature_of(step, id));
-  const Duration* const known = found == known_.end() ? nullptr : found->second;
+  // A probe writes as many moments as its shape has blocks, whatever a table says.
+  const bool is_probe = command.kind == CommandKind::kernel && weir::kernel(command.kernel).is_probe;
+  const bool is_free = found == known_.end() || is_probe;
+  const Duration* const known = is_free ? nullptr : found->second;
   Work work;
   if (command.kind == CommandKind::kernel) {
     work = kernel(command, known);

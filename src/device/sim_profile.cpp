@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <map>
-#include <sstream>
 
 #include "base/error.h"
 #include "base/options.h"
@@ -362,12 +362,15 @@ SimProfile profile_named(const std::string& name) {
   if (!is_file)
     reject(fmt::format("--device sim:{}: there is no such profile", name),
            suggestion(name, profile_names()) + " Or name a file: sim:./my.yaml.");
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(name, error))
+    reject(fmt::format("--device sim:{}: there is no such file", name));
   std::ifstream file(name, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file) reject(fmt::format("--device sim:{}: cannot read the file", name));
-  SimProfile profile = load_profile(text.str(), name);
-  return profile;
+  std::string text(YamlBounds{}.file_bytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad() || !file.is_open()) reject(fmt::format("--device sim:{}: cannot read the file", name));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return load_profile(text, name);
 }
 
 std::string to_yaml(const SimProfile& from) {

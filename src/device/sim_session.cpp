@@ -239,13 +239,14 @@ void SimSession::catch_up() {
 }
 
 bool SimSession::drain() {
-  constexpr int kMostIdle = 1'000'000;  // somebody else's kernels come and go for ever
-  int idle = 0;
-  for (std::uint64_t before = client_.outstanding; client_.outstanding != 0; ++idle) {
-    if (idle > kMostIdle || !shared_->machine.step()) return false;
+  // Somebody else's kernels come and go for ever; no command of ours lasts for more than an hour.
+  constexpr std::int64_t kMostIdleNs = 100 * 3'600'000'000'000;
+  std::uint64_t before = client_.outstanding;
+  for (std::int64_t since_ns = shared_->machine.now_ns(); client_.outstanding != 0;) {
+    if (shared_->machine.now_ns() - since_ns > kMostIdleNs || !shared_->machine.step()) return false;
     if (client_.outstanding == before) continue;
     before = client_.outstanding;
-    idle = 0;
+    since_ns = shared_->machine.now_ns();
   }
   shared_->host_ns = std::max(shared_->host_ns, client_.retired_ns);
   return true;

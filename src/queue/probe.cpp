@@ -345,7 +345,12 @@ class Prober {
       lab.settle(probe_.baseline.window_ns);
       for (const StreamId stream : marked) is_stuck.push_back(lab.mark(stream, probe_.baseline.window_ns) == kNoTime);
       lab.look_again(marked, is_stuck, kGrace * probe_.baseline.window_ns);
+      const bool is_valid = lab.is_holding();
       lab.release();
+      if (!is_valid) {
+        ++probe_.spoilt;
+        return;  // not known
+      }
       blocked += std::find(is_stuck.begin(), is_stuck.end(), 0) == is_stuck.end() ? 1 : 0;
     }
     ended_ns_ = lab.now_ns();

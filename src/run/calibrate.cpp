@@ -192,7 +192,10 @@ sim::Mapping mapping_of(MappingPolicy policy) {
 sim::SimProfile shell_of(const DeviceInfo& info, const QueueProbe& probe) {
   sim::SimProfile profile;
   profile.name = "calibrated";
-  profile.model = fmt::format("{} ({}), calibrated", info.model, info.name);
+  // As a profile's model may be: short, without quotes.
+  std::string model = info.model.substr(0, 60);
+  std::erase_if(model, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '"' || c == '\\' || c == 127; });
+  profile.model = model + ", calibrated";
   profile.queues = probe.queues.value_or(info.hardware_queues.value.value_or(1));
   profile.mapping = mapping_of(probe.policy);
   profile.max_streams = 4096;

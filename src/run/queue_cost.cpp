@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -62,6 +63,11 @@ std::optional<std::string> explain(const QueueCost& cost, double now_ns, double 
   const std::string both = fmt::format("With {} a step takes {}, with {} it would take {}", times(cost.queues_now),
                                        format_duration(now_ns), times(other->queues), format_duration(other->step_ns));
   const double difference = now_ns - other->step_ns;
+  const bool has_more = other->queues > cost.queues_now;
+  if (std::abs(difference) >= kWorthIt * now_ns && (difference > 0) != has_more)
+    return fmt::format(
+        "{}. The difference, {}, is not blocking: with more queues in use each hop between them costs more.", both,
+        format_duration(std::abs(difference)));
   if (difference >= kWorthIt * now_ns)
     return fmt::format(
         "{}. The difference, {}, is head-of-line blocking: ready commands waited only because an unrelated command sat "
@@ -95,6 +101,17 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
                                          {"text", "the probe did not count the queues: " + probe.reason},
                                          {"advice", "The number is what the device says of itself."}});
   }
+  if (probe.policy == MappingPolicy::one_queue || probe.policy == MappingPolicy::unshared ||
+      probe.policy == MappingPolicy::unknown || probe.policy == MappingPolicy::fixed)
+    cost.document["warnings"].push_back(
+        {{"kind", "mapping"},
+         {"text",
+          fmt::format("how streams get queues does not show here ({}); other counts are predicted as if a stream "
+                      "{}",
+                      in_words(probe.policy),
+                      probe.policy == MappingPolicy::fixed ? "got the next one in turn"
+                                                           : "took a free one whenever it becomes busy")},
+         {"advice", "Repeat it with another number of queues, or --verify the predictions."}});
   QueueProbe used = probe;
   if (!probe.queues || probe.is_lower_bound) used.queues = *info.hardware_queues.value;
   cost.queues_now = *used.queues;

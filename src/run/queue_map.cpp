@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -66,6 +67,7 @@ RuntimeIds read_ids(Device& device, const QueueProbe& probe, std::uint64_t seed)
     lab.settle(window_ns);
     for (const StreamId stream : trial.marked) trial.is_stuck.push_back(lab.mark(stream, window_ns) == kNoTime);
     lab.look_again(trial.marked, trial.is_stuck, window_ns);
+    if (!lab.is_holding()) trial.marked.clear();  // they mean nothing
     lab.release();
     trials.push_back(std::move(trial));
   }

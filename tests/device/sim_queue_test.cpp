@@ -94,6 +94,21 @@ TEST(SimQueue, gaps_are_as_the_profile_says) {
   EXPECT_EQ(gap_on(5, 1, 3), 1500 + 2000 + 2 * 10);
 }
 
+TEST(SimQueue, a_table_does_not_change_what_ends_by_the_clock) {
+  // More blocks than the launch has moments for: a write beyond them, if the table were believed.
+  const auto profile = sim::load_profile(
+      "queues: 1\ndurations:\n"
+      "  - {kernel: stamp, type: i32, precision: fp32, dims: [5000, 1], ns: 9, blocks: 2000000}\n"
+      "  - {kernel: spin, type: f32, precision: fp32, dims: [1000, 1], ns: 9, blocks: 7}\n",
+      "test.yaml");
+  TimedStep step;
+  const CommandId spin = step.spin(0, 1000);
+  const auto device = open_sim(profile);
+  SimRun run(*device, step);
+  run.iterate();
+  EXPECT_EQ(run.ended(spin) - run.started(spin), 1000);
+}
+
 TEST(SimQueue, the_front_end_and_the_doorbell_take_their_time) {
   auto profile = plain_profile(1);
   profile.host.launch_ns = 100;
