@@ -111,6 +111,7 @@ class Prober {
         if (!counts || is_late[stream] != 0) continue;
         const Moment moment = lab_->moment_of_mark(stream);
         base.stretched += moment.ended_ns - moment.started_ns > 2 * Lab::kMarkNs;
+        base.shrunk += moment.ended_ns - moment.started_ns < Lab::kMarkNs / 2;
         // Times between marks are anything; a clock that goes in steps shows them as multiples of its step.
         if (last_ns != 0) granularity = std::gcd(granularity, moment.started_ns - last_ns);
         last_ns = moment.started_ns;

@@ -46,6 +46,7 @@ struct ProbeBaseline {
   int late = 0;                     // beyond the window though nothing was held
   int missing = 0;                  // of them, even after the grace that every verdict gives
   int stretched = 0;                // ran for twice the time that it asked for, or longer
+  int shrunk = 0;                   // seems to have run for less than half of it, which only a coarse clock shows
   double median_ns = 0;             // from the call to the host seeing the end
   std::int64_t window_ns = 0;       // a mark that is not back after this long is stuck
   double late_probability = 1;      // of one mark, at most (95 %)

@@ -240,7 +240,8 @@ void warn_about_others(Json& document, Device& device, const QueueProbe& probe) 
                               base.late, base.marks, base.stretched)},
          {"advice", fmt::format("Verdicts were repeated {} times to make up for it. Use the device alone if you can.",
                                 base.repetitions)}});
-  if (base.granularity_ns > Lab::kMarkNs)
+  // Marks of a quiet device come at equal distances, which have a common divisor too.
+  if (base.granularity_ns > Lab::kMarkNs && base.stretched + base.shrunk > 0)
     document["warnings"].push_back(
         {{"kind", "coarse_timer"},
          {"text", fmt::format("the device's clock goes in steps of {} ns, and a mark takes {}", base.granularity_ns,
