@@ -1,15 +1,11 @@
 // weir queues limits: what a device takes before something waits.
 #include "report/queues_limits.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "base/options.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/queues_flags.h"
-#include "queue/probe.h"
 #include "run/queue_map.h"
 #include "run/queues_limits.h"
 
@@ -27,17 +23,8 @@ int execute(const Flags& flags) {
   request.streams = one_count("--streams", flags.streams, 2, 1000);
   request.launches = one_count("--launches", flags.launches, 1, 100'000);
   flags.queues.check_output();
-  const int probed = probed_streams(0);
-  const auto device = flags.queues.open(std::max(request.streams, probed));
+  const auto device = flags.queues.open(std::max(request.streams, probed_streams(0)));
   ProgressLine progress(flags.queues.is_quiet);
-  request.count_queues = [&](Device& target) -> Known<int> {
-    ProbeOptions options;
-    options.streams = probed;
-    const QueueProbe probe = probe_queues(target, options);
-    if (probe.queues && !probe.is_lower_bound) return {probe.queues, "by experiment"};
-    if (probe.queues) return {std::nullopt, fmt::format("at least {}: {}", *probe.queues, probe.reason)};
-    return {std::nullopt, probe.reason};
-  };
   request.progress = [&](std::string_view phase, int done, int total) { progress.show(phase, done, total); };
   const Json document = measure_limits(*device, request, run_context());
   progress.clear();

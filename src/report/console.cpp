@@ -9,32 +9,16 @@
 #include <utility>
 
 #include "base/units.h"
+#include "report/fields.h"
 
 namespace weir {
 namespace {
 
+using fields::at;
+using fields::number;
+using fields::text;
+
 constexpr double kGoodFit = 0.8;  // R2 from which on a fitted law is worth printing
-
-// Follows keys as long as they are there; null otherwise. Result files may come from anywhere.
-const Json& at(const Json& json, std::initializer_list<const char*> keys) {
-  static const Json kNull;
-  const Json* here = &json;
-  for (const char* key : keys) {
-    if (!here->is_object() || !here->contains(key)) return kNull;
-    here = &(*here)[key];
-  }
-  return *here;
-}
-
-std::optional<double> number(const Json& json, std::initializer_list<const char*> keys) {
-  const Json& value = at(json, keys);
-  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
-}
-
-std::string text(const Json& json, std::initializer_list<const char*> keys) {
-  const Json& value = at(json, keys);
-  return value.is_string() ? value.get<std::string>() : value.is_null() ? "-" : value.dump();
-}
 
 std::string duration(std::optional<double> ns) { return ns ? format_duration(*ns) : "-"; }
 

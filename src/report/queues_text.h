@@ -1,4 +1,4 @@
-// What the texts of the queue lab share: reading documents that may come from anywhere, headings, words. Knows no
+// What the texts of the queue lab share: headings, words, warnings. Knows no
 // experiment.
 #pragma once
 
@@ -8,14 +8,15 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "report/fields.h"
 
 namespace weir::queues_text {
 
-// Follows keys as long as they are there; null otherwise.
-const Json& at(const Json& json, std::initializer_list<const char*> keys);
-std::optional<double> number(const Json& json, std::initializer_list<const char*> keys);
-// A string as it is, "-" for null, anything else as JSON.
-std::string text(const Json& json, std::initializer_list<const char*> keys);
+using fields::at;
+using fields::number;
+using fields::text;
+
+// "-" for null.
 std::string duration(const Json& json, std::initializer_list<const char*> keys);
 
 // "weir queues limits on cuda:0 (NVIDIA H200)" and a blank line.

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "run/queue_map.h"
 #include "stream/submitter.h"
 #include "trace/head_of_line.h"
 
@@ -94,6 +95,7 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
   const StepRun run{built, request.run.submit, request.run.iterations, request.run.warmup, request.measured};
 
   const QueueProbe& probe = request.probe;
+  warn_about_others(cost.document, device, probe);
   if (!probe.queues || probe.is_lower_bound) {
     // What the device says of itself will do where the probe cannot see the end.
     if (!info.hardware_queues.value) fail("how many hardware queues there are is not known: " + probe.reason);

@@ -224,6 +224,8 @@ Json timeline_json(const Timeline& timeline, const MapRequest& request, const Qu
           {"intervals", to_json(intervals)}};
 }
 
+}  // namespace
+
 void warn_about_others(Json& document, Device& device, const QueueProbe& probe) {
   const ProbeBaseline& base = probe.baseline;
   const Telemetry telemetry = device.telemetry();
@@ -248,8 +250,6 @@ void warn_about_others(Json& document, Device& device, const QueueProbe& probe) 
                               Lab::kMarkNs)},
          {"advice", "Counts and maps do not need it; gaps of `weir queues switch` cannot be measured here."}});
 }
-
-}  // namespace
 
 int probed_streams(int streams) { return std::max(streams, kFewestProbed); }
 

@@ -20,5 +20,8 @@ int probed_streams(int streams);
 Json map_queues(Device& device, const MapRequest& request, const RunContext& context, const RunControl& control);
 
 Json to_json(const QueueProbe& probe);
+// To the document's warnings: others on the device, and a clock too coarse for gaps, as the probe's baseline shows
+// them.
+void warn_about_others(Json& document, Device& device, const QueueProbe& probe);
 
 }  // namespace weir

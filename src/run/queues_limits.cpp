@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "run/queue_map.h"
+
 namespace weir {
 namespace {
 
@@ -87,8 +89,16 @@ Json measure_limits(Device& device, const LimitsRequest& request, const RunConte
   Json& limits = document["limits"] = Json::object();
 
   progress("counting queues", 0);
-  Known<int> queues{std::nullopt, "not counted by experiment here: see weir queues map"};
-  if (request.count_queues) queues = request.count_queues(device);
+  ProbeOptions options;
+  options.streams = probed_streams(0);
+  const QueueProbe probe = probe_queues(device, options);
+  warn_about_others(document, device, probe);
+  Known<int> queues{std::nullopt, probe.reason};
+  if (probe.queues && probe.is_lower_bound) {
+    queues.reason = fmt::format("at least {}: {}", *probe.queues, probe.reason);
+  } else if (probe.queues) {
+    queues = {probe.queues, "by experiment"};
+  }
   limits["hardware_queues"] = {{"value", value_or_null(queues)}, {"told", value_or_null(info.hardware_queues)}};
   explain(document, "hardware_queues", queues);
   if (!info.hardware_queues.value) document["unavailable"]["limits.hardware_queues.told"] = info.hardware_queues.reason;

@@ -16,8 +16,6 @@ struct LimitsRequest {
   int streams = 160;                       // most, for kernels at the same time
   int launches = 4096;                     // most, behind a held kernel
   std::uint64_t copy_bytes = 16ull << 20;  // of one copy
-  // How many hardware queues there are, by experiment; null: not asked, and only what the device says is reported.
-  std::function<Known<int>(Device&)> count_queues;
   std::function<void(std::string_view phase, int done, int total)> progress;
 };
 

@@ -6,29 +6,16 @@
 
 #include "base/json.h"
 #include "cli/program.h"
+#include "cli/queues_checks.h"
 
 namespace weir::testing {
 namespace {
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 std::size_t widest_line(const std::string& text) {
   std::istringstream lines(text);
   std::size_t widest = 0;
   for (std::string line; std::getline(lines, line);) widest = std::max(widest, line.size());
   return widest;
-}
-
-void expect_valid(const std::string& file) {
-  if (run_program({"python3", "-c", "import jsonschema"}).code != 0)
-    GTEST_SKIP() << "python3-jsonschema is not installed";
-  const Outcome outcome = run_program({"python3", "-c",
-                                       "import json,sys,jsonschema\n"
-                                       "s = json.load(open(sys.argv[2]))\n"
-                                       "jsonschema.Draft7Validator.check_schema(s)\n"
-                                       "jsonschema.validate(json.load(open(sys.argv[1])), s)\n",
-                                       file, WEIR_SOURCE_DIR "/docs/schema/weir.queues.1.json"});
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
 }
 
 TEST(QueuesLimits, WritesADocumentAndATextOf80Columns) {

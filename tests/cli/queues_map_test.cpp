@@ -8,32 +8,10 @@
 
 #include "base/json.h"
 #include "cli/program.h"
+#include "cli/queues_checks.h"
 
 namespace weir::testing {
 namespace {
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-void expect_valid(const std::string& file) {
-  if (run_program({"python3", "-c", "import jsonschema"}).code != 0)
-    GTEST_SKIP() << "python3-jsonschema is not installed";
-  const Outcome outcome = run_program({"python3", "-c",
-                                       "import json,sys,jsonschema\n"
-                                       "s = json.load(open(sys.argv[2]))\n"
-                                       "jsonschema.Draft7Validator.check_schema(s)\n"
-                                       "jsonschema.validate(json.load(open(sys.argv[1])), s)\n",
-                                       file, WEIR_SOURCE_DIR "/docs/schema/weir.queues.1.json"});
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
-}
-
-// Paths are as long as they are.
-void expect_narrow(const std::string& text) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    if (has(line, "Written to") || has(line, "The calibrated device is in")) continue;
-    EXPECT_LE(line.size(), 80u) << line;
-  }
-}
 
 std::vector<std::string> words(std::initializer_list<std::string> first, const std::vector<std::string>& more) {
   std::vector<std::string> all = first;

@@ -1,0 +1,14 @@
+// What every document and every text of `weir queues` must be.
+#pragma once
+
+#include <string>
+
+namespace weir::testing {
+
+bool has(const std::string& text, const std::string& part);
+// Against docs/schema/weir.queues.1.json; skips, with the reason, where no validator is installed.
+void expect_valid(const std::string& file);
+// Within 80 columns, but for paths, which are as long as they are.
+void expect_narrow(const std::string& text);
+
+}  // namespace weir::testing
