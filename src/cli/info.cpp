@@ -69,6 +69,9 @@ int execute() {
   fmt::print("  CUDA device code   {}\n", WEIR_HAVE_CUDA ? fmt::format("yes, nvcc {}", WEIR_NVCC_VERSION)
                                                          : fmt::format("left out: {}", WEIR_CUDA_REASON));
   fmt::print("  CUPTI              {}\n", describe_activity());
+  fmt::print("  .gz traces         {}\n", WEIR_HAVE_ZLIB ? "yes" : "left out: zlib was not found when this was built");
+  fmt::print("  SQLite traces      {}\n",
+             WEIR_HAVE_SQLITE ? "yes" : "left out: SQLite was not found when this was built");
   fmt::print("  hwloc              {}\n", WEIR_HAVE_HWLOC ? "yes" : "left out: not found when this was built");
   fmt::print("  MPI                {}\n", describe_mpi());
   const Json environment = run_context().environment;

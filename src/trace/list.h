@@ -1,0 +1,14 @@
+// The trace formats that can be read, in the order in which they are tried.
+#pragma once
+
+#include <span>
+
+#include "trace/importer.h"
+
+namespace weir {
+
+std::span<const Importer> importers();
+
+namespace importer_list {}  // namespace importer_list
+
+}  // namespace weir

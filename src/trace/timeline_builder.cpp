@@ -1,0 +1,458 @@
+#include "trace/timeline_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/units.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kMostLanes = 65'535;
+// A command cannot start before the host asked for it; clocks of hosts and devices differ by less than this.
+constexpr std::int64_t kClockSlack = 2'000;
+
+bool contains(std::string_view text, std::string_view part) noexcept {
+  return text.find(part) != std::string_view::npos;
+}
+
+std::string lower(std::string_view text) {
+  std::string lowered(text);
+  for (char& c : lowered)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return lowered;
+}
+
+std::uint64_t mixed(std::uint64_t x) noexcept {
+  x ^= x >> 31;
+  x *= 0x9E3779B97F4A7C15U;
+  return x ^ x >> 29;
+}
+
+}  // namespace
+
+std::size_t TimelineBuilder::LaneHash::operator()(const LaneKey& key) const noexcept {
+  return mixed(key.id + mixed(key.owner + 1));
+}
+
+TimelineBuilder::TimelineBuilder(const TraceLimits& limits) : limits_(limits) {}
+
+void TimelineBuilder::charge(std::size_t bytes) {
+  used_bytes_ += bytes;
+  if (used_bytes_ > limits_.memory_bytes)
+    reject(fmt::format("the trace needs more than {} of memory: {} commands, {} calls and {} names so far",
+                       format_bytes(limits_.memory_bytes), commands_.size(), timeline_.calls.size(), texts_.size()),
+           "Allow more with --memory, or trace a shorter stretch.");
+}
+
+void TimelineBuilder::begin_file(std::string name, std::string_view unit) {
+  file_ = std::move(name);
+  unit_ = unit;
+}
+
+std::uint32_t TimelineBuilder::name(std::string_view text) {
+  if (const auto found = names_.find(text); found != names_.end()) return found->second;
+  charge(text.size() + 128);
+  texts_.push_back(std::make_unique<const std::string>(text));
+  is_collective_.push_back(is_collective_name(text));
+  const auto id = static_cast<std::uint32_t>(texts_.size() - 1);
+  names_.emplace(*texts_.back(), id);
+  return id;
+}
+
+std::uint16_t TimelineBuilder::add_process(int rank, std::string label) {
+  if (timeline_.processes.size() == kMostLanes) reject("a trace of more than 65,535 processes");
+  timeline_.processes.push_back({rank, std::move(label)});
+  has_rank_.push_back(false);
+  return static_cast<std::uint16_t>(timeline_.processes.size() - 1);
+}
+
+void TimelineBuilder::set_rank(std::uint16_t process, int rank) {
+  timeline_.processes[process].rank = rank;
+  has_rank_[process] = true;
+}
+
+std::uint16_t TimelineBuilder::process_of_rank(std::uint16_t of, int rank) {
+  const LaneKey key{of, static_cast<std::uint64_t>(rank)};
+  if (const auto found = ranks_.find(key); found != ranks_.end()) return found->second;
+  std::uint16_t process = of;
+  if (has_rank_[of]) process = add_process(rank, timeline_.processes[of].label);
+  set_rank(process, rank);
+  ranks_.emplace(key, process);
+  return process;
+}
+
+std::optional<std::uint16_t> TimelineBuilder::device(std::uint16_t process, std::int64_t id, std::string_view label) {
+  const LaneKey key{process, static_cast<std::uint64_t>(id)};
+  if (const auto found = devices_.find(key); found != devices_.end()) return found->second;
+  if (timeline_.devices.size() == kMostLanes) return std::nullopt;
+  timeline_.devices.push_back({process, id, label.empty() ? fmt::format("GPU {}", id) : std::string(label)});
+  const auto device = static_cast<std::uint16_t>(timeline_.devices.size() - 1);
+  devices_.emplace(key, device);
+  return device;
+}
+
+std::optional<std::uint16_t> TimelineBuilder::stream(std::uint16_t device, std::uint64_t id) {
+  const LaneKey key{device, id};
+  if (const auto found = streams_.find(key); found != streams_.end()) return found->second;
+  if (timeline_.streams.size() == kMostLanes) return std::nullopt;
+  timeline_.streams.push_back({device, id, fmt::format("stream {}", id)});
+  const auto stream = static_cast<std::uint16_t>(timeline_.streams.size() - 1);
+  streams_.emplace(key, stream);
+  return stream;
+}
+
+void TimelineBuilder::label_device(std::uint16_t device, std::string label) {
+  timeline_.devices[device].label = std::move(label);
+}
+
+void TimelineBuilder::label_stream(std::uint16_t stream, std::string label) {
+  timeline_.streams[stream].label = std::move(label);
+}
+
+std::int32_t TimelineBuilder::queue(std::uint16_t device, std::uint64_t id, bool is_copy_engine) {
+  const LaneKey key{device * 2U + (is_copy_engine ? 1U : 0U), id};
+  if (const auto found = queues_.find(key); found != queues_.end()) return found->second;
+  if (timeline_.queues.size() == kMostLanes) return kNoQueue;
+  const auto queue = static_cast<std::int32_t>(timeline_.queues.size()) + (is_copy_engine ? kCopyQueues : 0);
+  timeline_.queues.push_back({queue, device, fmt::format("{} {}", is_copy_engine ? "copy queue" : "queue", id)});
+  queues_.emplace(key, queue);
+  return queue;
+}
+
+std::optional<std::uint32_t> TimelineBuilder::add(const TraceCommand& command) {
+  if (command.started_ns == kNoTime || command.ended_ns == kNoTime) {
+    drop("command without a start or an end", command.at);
+    return std::nullopt;
+  }
+  if (command.ended_ns < command.started_ns) {
+    drop("command that ends before it starts", command.at);
+    return std::nullopt;
+  }
+  charge(sizeof(Command) + sizeof(Span));
+  Command made;
+  made.correlation = command.correlation;
+  made.process = command.process;
+  Span& span = made.span;
+  span.command = static_cast<std::uint32_t>(commands_.size());
+  span.name = command.name;
+  span.bytes = command.bytes;
+  span.stream = command.stream;
+  span.kind = command.kind;
+  if (span.kind == SpanKind::kernel && span.name != kNoName && is_collective_[span.name])
+    span.kind = SpanKind::collective;
+  span.queue = command.queue;
+  span.enqueued_ns = command.enqueued_ns;
+  span.submitted_ns = command.submitted_ns;
+  span.accepted_ns = command.accepted_ns;
+  span.launched_ns = command.launched_ns;
+  span.started_ns = command.started_ns;
+  span.ended_ns = command.ended_ns;
+  span.seen_ns = command.seen_ns;
+  commands_.push_back(made);
+  return span.command;
+}
+
+void TimelineBuilder::about_collective(std::uint32_t command, const TraceCollective& collective) {
+  charge(sizeof(Fact));
+  facts_.push_back({command, collective});
+}
+
+void TimelineBuilder::add(HostCall call) {
+  charge(sizeof(HostCall) * 2);
+  if (call.kind == CallKind::other && call.name != kNoName) call.kind = call_kind_of(*texts_[call.name]);
+  timeline_.calls.push_back(call);
+}
+
+void TimelineBuilder::add(const TraceWait& wait) {
+  charge(sizeof(TraceWait));
+  waits_.push_back(wait);
+  timeline_.has_dependencies = true;
+}
+
+void TimelineBuilder::add(const TraceRange& range) {
+  charge(sizeof(TraceRange));
+  timeline_.ranges.push_back(range);
+}
+
+void TimelineBuilder::add(const Dependency& dependency) {
+  charge(sizeof(Dependency));
+  dependencies_.push_back(dependency);
+  timeline_.has_dependencies = true;
+}
+
+void TimelineBuilder::drop(std::string_view reason, std::uint64_t at, std::uint64_t count) {
+  for (Dropped& dropped : timeline_.dropped) {
+    if (dropped.reason != reason) continue;
+    dropped.count += count;
+    return;
+  }
+  timeline_.dropped.push_back({std::string(reason), count, fmt::format("{}, {} {}", file_, unit_, at)});
+}
+
+void TimelineBuilder::note(std::string text) {
+  if (std::find(timeline_.notes.begin(), timeline_.notes.end(), text) == timeline_.notes.end())
+    timeline_.notes.push_back(std::move(text));
+}
+
+std::uint64_t TimelineBuilder::dropped_count() const noexcept {
+  std::uint64_t count = 0;
+  for (const Dropped& dropped : timeline_.dropped) count += dropped.count;
+  return count;
+}
+
+void TimelineBuilder::sort_commands() {
+  std::vector<std::uint32_t> order(commands_.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const Span &first = commands_[a].span, &second = commands_[b].span;
+    return std::tie(first.started_ns, first.ended_ns, first.stream, a) <
+           std::tie(second.started_ns, second.ended_ns, second.stream, b);
+  });
+  place_of_.resize(commands_.size());
+  timeline_.spans.reserve(commands_.size());
+  for (const std::uint32_t command : order) {
+    place_of_[command] = static_cast<std::uint32_t>(timeline_.spans.size());
+    timeline_.spans.push_back(commands_[command].span);
+  }
+}
+
+void TimelineBuilder::join_calls() {
+  std::vector<HostCall>& calls = timeline_.calls;
+  std::sort(calls.begin(), calls.end(), [](const HostCall& a, const HostCall& b) {
+    return std::tie(a.process, a.thread, a.started_ns, a.ended_ns) <
+           std::tie(b.process, b.thread, b.started_ns, b.ended_ns);
+  });
+  Lanes<std::uint32_t> by_correlation;
+  by_correlation.reserve(calls.size());
+  for (std::uint32_t i = 0; i < calls.size(); ++i) {
+    if (calls[i].correlation == 0) continue;
+    const auto [at, is_new] = by_correlation.try_emplace({calls[i].process, calls[i].correlation}, i);
+    // A runtime call and the driver's call within it may share an id: the one that launches counts.
+    if (!is_new && calls[at->second].kind == CallKind::other && calls[i].kind != CallKind::other) at->second = i;
+  }
+  for (const Command& command : commands_) {
+    if (command.correlation == 0) continue;
+    const auto found = by_correlation.find({command.process, command.correlation});
+    if (found == by_correlation.end()) continue;
+    Span& span = timeline_.spans[place_of_[command.span.command]];
+    const HostCall& call = calls[found->second];
+    span.call = found->second;
+    if (span.submitted_ns == kNoTime) span.submitted_ns = call.started_ns;
+    // A call that waits for its own command (a blocking copy) returns when that has ended.
+    if (span.accepted_ns == kNoTime && call.ended_ns != kNoTime &&
+        call.ended_ns <= std::max(span.started_ns, call.started_ns))
+      span.accepted_ns = call.ended_ns;
+    if (span.seen_ns == kNoTime && call.kind == CallKind::copy && call.ended_ns >= span.ended_ns)
+      span.seen_ns = call.ended_ns;
+  }
+}
+
+void TimelineBuilder::join_syncs() {
+  for (const HostCall& call : timeline_.calls) {
+    if (call.kind != CallKind::synchronize || call.name == kNoName) continue;
+    const std::string& name = *texts_[call.name];
+    if (contains(name, "DeviceSynchronize") || contains(name, "CtxSynchronize"))
+      syncs_.push_back({call.process, std::nullopt, call.started_ns, call.ended_ns});
+  }
+  if (syncs_.empty()) return;
+  // Ends of waits by what they cover: a stream, or a whole process.
+  Lanes<std::vector<std::int64_t>> ends;
+  constexpr std::uint64_t kAll = UINT64_MAX;
+  for (const TraceSync& sync : syncs_)
+    if (sync.ended_ns != kNoTime) ends[{sync.process, sync.stream ? *sync.stream : kAll}].push_back(sync.ended_ns);
+  for (auto& [key, times] : ends) std::sort(times.begin(), times.end());
+  const auto first_after = [&](std::uint16_t process, std::uint64_t what, std::int64_t ns) {
+    const auto found = ends.find({process, what});
+    if (found == ends.end()) return kNoTime;
+    const auto at = std::lower_bound(found->second.begin(), found->second.end(), ns);
+    return at == found->second.end() ? kNoTime : *at;
+  };
+  for (const Command& command : commands_) {
+    Span& span = timeline_.spans[place_of_[command.span.command]];
+    if (span.seen_ns != kNoTime || span.ended_ns == kNoTime) continue;
+    const std::int64_t own = first_after(command.process, span.stream, span.ended_ns);
+    const std::int64_t all = first_after(command.process, kAll, span.ended_ns);
+    span.seen_ns = own == kNoTime ? all : all == kNoTime ? own : std::min(own, all);
+  }
+}
+
+void TimelineBuilder::resolve_waits() {
+  for (const Dependency& dependency : dependencies_)
+    if (dependency.before < place_of_.size() && dependency.after < place_of_.size())
+      timeline_.dependencies.push_back({place_of_[dependency.before], place_of_[dependency.after]});
+  if (waits_.empty()) return;
+  // Commands of each stream in the order of their calls.
+  struct Issued {
+    std::uint64_t correlation;
+    std::uint32_t span;
+  };
+  std::vector<std::vector<Issued>> streams(timeline_.streams.size());
+  for (const Command& command : commands_)
+    if (command.correlation != 0 && command.span.stream < streams.size())
+      streams[command.span.stream].push_back({command.correlation, place_of_[command.span.command]});
+  const auto earlier = [](const Issued& a, const Issued& b) { return a.correlation < b.correlation; };
+  for (auto& stream : streams) std::stable_sort(stream.begin(), stream.end(), earlier);
+  for (const TraceWait& wait : waits_) {
+    if (wait.stream >= streams.size() || wait.on_stream >= streams.size() || wait.stream == wait.on_stream) continue;
+    const auto& before = streams[wait.on_stream];
+    const auto& after = streams[wait.stream];
+    const auto last = std::lower_bound(before.begin(), before.end(), Issued{wait.record_correlation, 0}, earlier);
+    const auto first = std::upper_bound(after.begin(), after.end(), Issued{wait.correlation, 0}, earlier);
+    if (last == before.begin() || first == after.end()) continue;  // nothing to wait for, or nobody who waits
+    timeline_.dependencies.push_back({(last - 1)->span, first->span});
+  }
+  const auto order = [](const Dependency& a, const Dependency& b) {
+    return std::tie(a.after, a.before) < std::tie(b.after, b.before);
+  };
+  auto& all = timeline_.dependencies;
+  std::sort(all.begin(), all.end(), order);
+  all.erase(
+      std::unique(all.begin(), all.end(),
+                  [](const Dependency& a, const Dependency& b) { return a.after == b.after && a.before == b.before; }),
+      all.end());
+}
+
+void TimelineBuilder::tell_collectives() {
+  std::vector<CollectiveFacts>& all = timeline_.collectives;
+  for (const Fact& fact : facts_) {
+    if (fact.command >= place_of_.size()) continue;
+    Span& span = timeline_.spans[place_of_[fact.command]];
+    span.kind = SpanKind::collective;
+    if (span.bytes == 0) span.bytes = fact.collective.bytes;
+    all.push_back({place_of_[fact.command], fact.collective.kind, fact.collective.ranks, fact.collective.group,
+                   fact.collective.bytes});
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const CollectiveFacts& a, const CollectiveFacts& b) { return a.span < b.span; });
+  all.erase(std::unique(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.span == b.span; }),
+            all.end());
+  std::vector<CollectiveFacts> merged;
+  auto known = all.begin();
+  for (std::uint32_t i = 0; i < timeline_.spans.size(); ++i) {
+    const Span& span = timeline_.spans[i];
+    if (span.kind != SpanKind::collective) continue;
+    while (known != all.end() && known->span < i) ++known;
+    CollectiveFacts facts{i, CollectiveKind::unknown, 0, kNoName, span.bytes};
+    if (known != all.end() && known->span == i) facts = *known;
+    if (facts.kind == CollectiveKind::unknown && span.name != kNoName)
+      facts.kind = collective_kind_of(*texts_[span.name]);
+    merged.push_back(facts);
+  }
+  all = std::move(merged);
+}
+
+void TimelineBuilder::check_clocks() {
+  std::size_t joined = 0, early = 0;
+  std::int64_t worst = 0;
+  for (const Span& span : timeline_.spans) {
+    if (span.call == kNoCall || span.submitted_ns == kNoTime || span.started_ns == kNoTime) continue;
+    ++joined;
+    const std::int64_t ahead = span.submitted_ns - span.started_ns;
+    if (ahead <= kClockSlack) continue;
+    ++early;
+    worst = std::max(worst, ahead);
+  }
+  if (early * 100 <= joined) return;  // a few are the source's mistakes
+  note(
+      fmt::format("{} of {} commands start before the call that submitted them, by up to {}: the host's and the "
+                  "device's times are on different clocks, so what lies between them means little",
+                  early, joined, format_duration(static_cast<double>(worst))));
+  timeline_.clock_error_ns = std::max(timeline_.clock_error_ns, static_cast<double>(worst));
+}
+
+Timeline TimelineBuilder::finish() {
+  sort_commands();
+  join_calls();
+  join_syncs();
+  resolve_waits();
+  tell_collectives();
+  check_clocks();
+  timeline_.names.reserve(texts_.size());
+  for (const auto& text : texts_) timeline_.names.push_back(*text);
+  std::sort(timeline_.queues.begin(), timeline_.queues.end(),
+            [](const TraceQueue& a, const TraceQueue& b) { return a.id < b.id; });
+  Timeline made = std::move(timeline_);
+  *this = TimelineBuilder(limits_);
+  return made;
+}
+
+bool is_collective_name(std::string_view name) noexcept {
+  // ncclDevKernel_AllReduce_Sum_f32_RING_LL(...), ncclKernel_SendRecv_RING..., rccl's are nccl's names too
+  for (const std::string_view part : {"nccl", "rccl", "NCCL", "RCCL", "oneccl", "msccl", "all_reduce_kernel_nvls"})
+    if (contains(name, part)) return true;
+  return false;
+}
+
+CollectiveKind collective_kind_of(std::string_view name) noexcept {
+  std::string text;
+  for (const char c : lower(name))
+    if (c != '_' && c != '-' && c != ' ') text += c;
+  // allreduce before reduce, reducescatter before reduce
+  if (contains(text, "allreduce")) return CollectiveKind::all_reduce;
+  if (contains(text, "allgather")) return CollectiveKind::all_gather;
+  if (contains(text, "reducescatter")) return CollectiveKind::reduce_scatter;
+  if (contains(text, "alltoall")) return CollectiveKind::all_to_all;
+  if (contains(text, "broadcast")) return CollectiveKind::broadcast;
+  if (contains(text, "sendrecv") || text == "send" || text == "recv") return CollectiveKind::send_receive;
+  if (contains(text, "barrier")) return CollectiveKind::barrier;
+  if (contains(text, "kernelreduce") || text == "reduce") return CollectiveKind::reduce;
+  return CollectiveKind::unknown;
+}
+
+const char* to_string(CollectiveKind kind) noexcept {
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return "all_reduce";
+    case CollectiveKind::all_gather:
+      return "all_gather";
+    case CollectiveKind::reduce_scatter:
+      return "reduce_scatter";
+    case CollectiveKind::all_to_all:
+      return "all_to_all";
+    case CollectiveKind::broadcast:
+      return "broadcast";
+    case CollectiveKind::reduce:
+      return "reduce";
+    case CollectiveKind::send_receive:
+      return "send_receive";
+    case CollectiveKind::barrier:
+      return "barrier";
+    case CollectiveKind::unknown:
+      break;
+  }
+  return "unknown";
+}
+
+const char* to_string(SpanKind kind) noexcept {
+  switch (kind) {
+    case SpanKind::kernel:
+      return "kernel";
+    case SpanKind::collective:
+      return "collective";
+    case SpanKind::copy:
+      return "copy";
+    case SpanKind::memset:
+      return "memset";
+    case SpanKind::host:
+      break;
+  }
+  return "host";
+}
+
+CallKind call_kind_of(std::string_view name) noexcept {
+  const auto starts = [&](std::string_view part) { return name.substr(0, part.size()) == part; };
+  if (!starts("cu") && !starts("hip") && !starts("hsa")) return CallKind::other;
+  if (contains(name, "StreamWaitEvent")) return CallKind::wait;
+  if (contains(name, "EventRecord")) return CallKind::record;
+  if (contains(name, "Synchronize")) return CallKind::synchronize;
+  if (contains(name, "Launch")) return CallKind::launch;
+  if (contains(name, "Memcpy") || contains(name, "Memset")) return CallKind::copy;
+  return CallKind::other;
+}
+
+}  // namespace weir
