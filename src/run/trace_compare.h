@@ -1,0 +1,60 @@
+// Two traces against each other, by kernel and by category, judged as `weir compare` judges results. Makes the
+// document; prints nothing and reads no file.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "measure/timeline.h"
+#include "run/compare.h"
+
+namespace weir {
+
+// One side of a row.
+struct TraceSide {
+  std::size_t count = 0;
+  double total_ns = 0;
+};
+
+struct KernelChange {
+  std::string name;
+  SpanKind kind = SpanKind::kernel;
+  TraceSide baseline, test;
+  MetricComparison durations;  // of instances; verdict and p only where `is_judged`
+  bool is_judged = false;      // worth 1 % of either trace's time, and among the largest
+};
+
+// Time per iteration where both traces have iterations, else of the whole trace; a mean over devices.
+struct CategoryChange {
+  std::string category;  // span, busy, idle, compute, communication, exposed_communication, copy
+  std::optional<double> baseline_ns, test_ns;
+  std::optional<double> ratio;
+  MetricComparison iterations;  // of iterations, where is_judged
+  bool is_judged = false;
+};
+
+struct TraceComparison {
+  std::string baseline, test;
+  CompareOptions options;
+  std::size_t hypotheses = 0;
+  std::size_t baseline_iterations = 0, test_iterations = 0;  // 0 where the trace has none
+  std::vector<CategoryChange> categories;
+  std::vector<KernelChange> kernels;  // in both, by the larger total
+  std::vector<KernelChange> baseline_only, test_only;
+  std::vector<std::string> notes;
+};
+
+// Rejects two traces without a command in one of them.
+TraceComparison compare_traces(const Timeline& baseline, const std::string& baseline_name, const Timeline& test,
+                               const std::string& test_name, CompareOptions options = {});
+
+// 3 if anything judged is slower; else 4 if anything is ambiguous and `is_strict`; else 0.
+int exit_code(const TraceComparison& comparison, bool is_strict);
+
+// Schema weir.trace_comparison/1; what is not known is null.
+Json trace_comparison_json(const TraceComparison& comparison, bool is_strict);
+
+}  // namespace weir

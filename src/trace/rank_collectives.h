@@ -1,0 +1,61 @@
+// Who came late to collectives and what that cost the others. Reads ranks on one clock (trace/clock_alignment.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/timeline.h"
+#include "trace/clock_alignment.h"
+#include "trace/rank_skew.h"
+
+namespace weir {
+
+struct RankWait {
+  std::uint16_t process = 0;
+  int rank = 0;
+  std::size_t collectives = 0;       // that it shares with another rank
+  double collective_ns = 0;          // sum of their durations
+  double waiting_ns = 0;             // of it: from its own arrival to the last one's (or its own end)
+  std::optional<double> wait_share;  // of the rank's span, first start to last end
+  std::optional<double> last_share;  // of the instances that all ranks came to
+  std::optional<double> behind_ns;   // median of its arrival minus the median of the others'
+};
+
+struct KindSkew {
+  CollectiveKind kind = CollectiveKind::unknown;
+  std::size_t instances = 0;
+  // Last minus first arrival.
+  double p50_ns = 0, p95_ns = 0, max_ns = 0;
+  double waiting_ns = 0;  // of all ranks together
+};
+
+// One collective with its ranks' arrivals.
+struct SkewedCollective {
+  CollectiveKind kind = CollectiveKind::unknown;
+  std::uint32_t group = kNoName;
+  std::uint64_t bytes = 0;  // 0 where unknown
+  std::int64_t first_ns = 0, last_ns = 0;
+  int last_rank = 0;
+  std::uint32_t last_span = 0;
+};
+
+inline constexpr std::size_t kMostSkewed = 10;
+
+struct RankCollectives {
+  std::size_t matched = 0;
+  std::optional<RankSkew> skew;  // over the largest set of ranks that share collectives; by place in skew_ranks
+  std::vector<int> skew_ranks;
+  std::vector<KindSkew> kinds;          // by waiting time
+  std::vector<RankWait> ranks;          // by rank
+  std::vector<Straggler> stragglers;    // with their true ranks
+  std::vector<SkewedCollective> worst;  // by skew, at most kMostSkewed
+  std::string reason;                   // why there is nothing
+};
+
+// `aligned` is the timeline after apply_alignment(). Everything is empty, with a reason, where clocks are not aligned.
+RankCollectives rank_collectives(const Timeline& aligned, const std::optional<ClockAlignment>& alignment);
+
+}  // namespace weir
