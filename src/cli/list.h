@@ -11,6 +11,7 @@ CliCommand run();
 CliCommand sweep();
 CliCommand run_priority();
 CliCommand compare();
+CliCommand analyze();
 CliCommand queues();
 
 // Of `weir queues`.

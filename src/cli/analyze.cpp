@@ -1,0 +1,207 @@
+// weir analyze: reads traces of any origin, says where the time went; two traces of the same ranks are compared.
+#include "run/analyze.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/options.h"
+#include "base/units.h"
+#include "cli/list.h"
+#include "cli/process.h"
+#include "report/analysis.h"
+#include "report/timeline_svg.h"
+#include "report/trace_comparison.h"
+#include "run/trace_compare.h"
+#include "trace/chrome_json.h"
+#include "trace/list.h"
+#include "trace/merge.h"
+#include "trace/timeline_csv.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  std::vector<std::string> files;
+  std::string format;
+  std::string report = "text";
+  std::string output, svg, kineto, csv;
+  std::string memory;
+  std::string threshold = "5%";
+  std::string top = "15";
+  bool are_ranks = false, are_compared = false;
+  bool is_full = false, is_strict = false, is_forced = false, is_quiet = false;
+};
+
+// "4", "4G", "512M": gibibytes where no unit is given.
+std::uint64_t memory_of(const Flags& flags) {
+  if (flags.memory.empty()) {
+    // Half of the machine: the analyses need about as much again as the timeline.
+    const auto pages = static_cast<std::uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
+    const auto size = static_cast<std::uint64_t>(std::max(0L, ::sysconf(_SC_PAGE_SIZE)));
+    return std::max(pages * size / 2, std::uint64_t{256} << 20);
+  }
+  std::string digits = flags.memory;
+  int shift = 30;
+  if (!digits.empty() && (digits.back() == 'G' || digits.back() == 'M')) {
+    shift = digits.back() == 'G' ? 30 : 20;
+    digits.pop_back();
+  }
+  const auto value = parse_integer(digits);
+  if (!value || *value < 1 || *value > 1'000'000)
+    reject(fmt::format("--memory {}: not an amount of memory", flags.memory), "Write 4G or 512M.");
+  return static_cast<std::uint64_t>(*value) << shift;
+}
+
+std::size_t top_of(const Flags& flags) {
+  const auto value = parse_integer(flags.top);
+  if (!value || *value < 1 || *value > 1000) reject(fmt::format("--top {}: not a number from 1 to 1000", flags.top));
+  return static_cast<std::size_t>(*value);
+}
+
+std::set<int> ranks_of(const Timeline& timeline) {
+  std::set<int> ranks;
+  for (const TraceProcess& process : timeline.processes) ranks.insert(process.rank);
+  return ranks;
+}
+
+// Files of different ranks are ranks of one job; two of the same ranks are two runs of it.
+bool must_compare(const Flags& flags, const std::vector<ImportedTrace>& traces) {
+  if (flags.are_compared && traces.size() != 2)
+    reject(fmt::format("--compare: two traces are needed, these files hold {}", traces.size()));
+  if (flags.are_compared || flags.are_ranks || traces.size() != 2) return flags.are_compared;
+  const std::set<int> first = ranks_of(traces[0].timeline), second = ranks_of(traces[1].timeline);
+  return std::any_of(first.begin(), first.end(), [&](int rank) { return second.contains(rank); });
+}
+
+std::string title_of(const std::vector<ImportedFile>& files) {
+  return files.size() == 1 ? files[0].name : fmt::format("{} and {} more", files[0].name, files.size() - 1);
+}
+
+void put(const Flags& flags, const std::string& text, const std::string& path) {
+  if (path.empty()) {
+    fmt::print("{}", text);
+    return;
+  }
+  write_file(path, text, flags.is_forced);
+  if (!flags.is_quiet) fmt::print("Written to {}\n", path);
+}
+
+std::string told(const Flags& flags, const Json& document, std::string (*text)(const Json&, bool),
+                 std::string (*markdown)(const Json&, bool)) {
+  if (flags.report == "json") return to_text(document);
+  return flags.report == "markdown" ? markdown(document, flags.is_full) : text(document, flags.is_full);
+}
+
+int compare_two(const Flags& flags, const std::vector<ImportedTrace>& traces) {
+  CompareOptions options;
+  options.threshold = parse_fraction(flags.threshold);
+  if (options.threshold <= 0 || options.threshold > 1)
+    reject(fmt::format("--threshold {}: out of range", flags.threshold), "Choose more than 0 % and at most 100 %.");
+  for (const std::string* path : {&flags.svg, &flags.kineto, &flags.csv})
+    if (!path->empty())
+      reject("--svg, --export and --csv are for one timeline", "Leave one file away, or use --ranks.");
+  const TraceComparison comparison = compare_traces(traces[0].timeline, title_of(traces[0].files), traces[1].timeline,
+                                                    title_of(traces[1].files), options);
+  const Json document = trace_comparison_json(comparison, flags.is_strict);
+  put(flags,
+      told(
+          flags, document, [](const Json& json, bool) { return trace_comparison_text(json); },
+          [](const Json& json, bool) { return trace_comparison_markdown(json); }),
+      flags.output);
+  return exit_code(comparison, flags.is_strict);
+}
+
+int execute(const Flags& flags) {
+  for (const std::string* path : {&flags.output, &flags.svg, &flags.kineto, &flags.csv})
+    if (!path->empty()) check_writable(*path, flags.is_forced);
+  AnalyzeOptions options;
+  options.top = top_of(flags);
+  options.command_line = run_context().command_line;
+
+  const std::atomic<bool>& stop = catch_interrupts();
+  ProgressLine line(flags.is_quiet);
+  ImportOptions import;
+  import.format = flags.format;
+  import.limits.memory_bytes = memory_of(flags);
+  struct Interrupted {};
+  import.progress = [&] {
+    if (stop.load(std::memory_order_relaxed)) throw Interrupted{};
+  };
+  std::vector<ImportedTrace> traces;
+  try {
+    traces = import_traces({flags.files.begin(), flags.files.end()}, import);
+  } catch (const Interrupted&) {
+    line.clear();
+    return kExitInterrupted;
+  }
+  if (must_compare(flags, traces)) return compare_two(flags, traces);
+
+  std::vector<ImportedFile> files;
+  std::vector<Timeline> parts;
+  for (ImportedTrace& trace : traces) {
+    files.insert(files.end(), trace.files.begin(), trace.files.end());
+    parts.push_back(std::move(trace.timeline));
+  }
+  Timeline timeline = parts.size() == 1 ? std::move(parts[0]) : merge(std::move(parts));
+  const Json document = analyze_timeline(timeline, files, options);
+  put(flags, told(flags, document, analysis_text, analysis_markdown), flags.output);
+  if (!flags.svg.empty()) put(flags, timeline_svg(timeline, {title_of(files)}), flags.svg);
+  if (!flags.kineto.empty()) {
+    write_chrome_json(timeline, flags.kineto, flags.is_forced);
+    if (!flags.is_quiet) fmt::print("Written to {}\n", flags.kineto);
+  }
+  if (!flags.csv.empty()) {
+    write_timeline_csv(timeline, flags.csv, flags.is_forced);
+    if (!flags.is_quiet) fmt::print("Written to {}\n", flags.csv);
+  }
+  return 0;
+}
+
+std::string format_help() {
+  std::string names;
+  for (const Importer& importer : importers()) names += (names.empty() ? "" : ", ") + std::string(importer.name);
+  return "format of the files, where their beginning does not tell: " + names;
+}
+
+}  // namespace
+
+CliCommand analyze() {
+  return {
+      "analyze", "read traces of any origin and say where the time went", [](CLI::App& app) -> std::function<int()> {
+        const auto flags = std::make_shared<Flags>();
+        app.add_option("files", flags->files,
+                       "traces: Kineto/PyTorch, rocprofv3, Nsight Systems, rocmProfileData, CUPTI text or Weir's own; "
+                       ".gz and .tar.gz too. Files of several ranks are put together; two of the same are compared")
+            ->required()
+            ->type_name("FILE");
+        app.add_option("--format", flags->format, format_help());
+        app.add_flag("--ranks", flags->are_ranks, "the files are ranks of one job, whatever they say of themselves");
+        app.add_flag("--compare", flags->are_compared, "compare two traces, the first is the baseline")
+            ->excludes("--ranks");
+        app.add_option("--report", flags->report, "how to tell it")
+            ->capture_default_str()
+            ->check(CLI::IsMember({"text", "markdown", "json"}));
+        app.add_flag("--full", flags->is_full, "all devices and long lists");
+        app.add_option("--top", flags->top, "names in lists of the document")->capture_default_str();
+        app.add_option("--output,-o", flags->output, "write the report to this file")->type_name("FILE");
+        app.add_option("--svg", flags->svg, "draw the timeline to this file")->type_name("FILE");
+        app.add_option("--export", flags->kineto, "write the timeline as Chrome/Kineto JSON")->type_name("FILE");
+        app.add_option("--csv", flags->csv, "write the timeline as CSV")->type_name("FILE");
+        app.add_option("--memory", flags->memory,
+                       "most memory for timelines, e.g. 4G (default: half of the machine's)");
+        app.add_option("--threshold", flags->threshold, "comparing: the smallest change that matters")
+            ->capture_default_str();
+        app.add_flag("--strict", flags->is_strict, "comparing: exit 4 if a pair is too noisy to judge");
+        app.add_flag("--force", flags->is_forced, "replace files that exist");
+        app.add_flag("--quiet,-q", flags->is_quiet, "no progress, no names of files written");
+        app.footer("Exit code: 0 fine, 2 bad input; comparing: 3 something slower, 4 (--strict) too noisy to say.");
+        return [flags] { return execute(*flags); };
+      }};
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,133 @@
+#include "run/analyze.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/clock.h"
+#include "run/analyze_device.h"
+#include "trace/clock_alignment.h"
+#include "trace/rank_collectives.h"
+#include "trace/timeline_builder.h"
+
+namespace weir {
+namespace {
+
+Json clocks_json(const ClockAlignment& alignment) {
+  Json ranks = Json::array();
+  for (const RankClock& clock : alignment.ranks)
+    ranks.push_back({{"rank", clock.rank},
+                     {"matched", clock.matched},
+                     {"offset_ns", number_or_null(clock.offset_ns)},
+                     {"error_ns", number_or_null(clock.error_ns)},
+                     {"drift_ppm", number_or_null(clock.drift_ppm)},
+                     {"is_shifted", clock.is_shifted},
+                     {"reason", clock.reason.empty() ? Json() : Json(clock.reason)}});
+  return {{"is_aligned", alignment.is_aligned},
+          {"error_ns", alignment.is_aligned ? Json(alignment.error_ns) : Json()},
+          {"summary", alignment.summary},
+          {"ranks", std::move(ranks)}};
+}
+
+Json ranks_json(const Timeline& timeline, const RankCollectives& found, std::int64_t origin_ns) {
+  Json json;
+  json["matched"] = found.matched;
+  json["skew"] = found.skew ? Json{{"instances", found.skew->instances}, {"ranks", found.skew_ranks},
+                                   {"p50_ns", found.skew->p50_ns},       {"p95_ns", found.skew->p95_ns},
+                                   {"p99_ns", found.skew->p99_ns},       {"max_ns", found.skew->max_ns}}
+                            : Json();
+  json["kinds"] = Json::array();
+  for (const KindSkew& kind : found.kinds)
+    json["kinds"].push_back({{"kind", to_string(kind.kind)},
+                             {"instances", kind.instances},
+                             {"p50_ns", kind.p50_ns},
+                             {"p95_ns", kind.p95_ns},
+                             {"max_ns", kind.max_ns},
+                             {"waiting_ns", kind.waiting_ns}});
+  json["ranks"] = Json::array();
+  for (const RankWait& rank : found.ranks)
+    json["ranks"].push_back({{"rank", rank.rank},
+                             {"collectives", rank.collectives},
+                             {"collective_ns", rank.collective_ns},
+                             {"waiting_ns", rank.waiting_ns},
+                             {"wait_share", number_or_null(rank.wait_share)},
+                             {"last_share", number_or_null(rank.last_share)},
+                             {"behind_ns", number_or_null(rank.behind_ns)}});
+  json["stragglers"] = Json::array();
+  for (const Straggler& straggler : found.stragglers)
+    json["stragglers"].push_back({{"rank", straggler.rank}, {"reason", straggler.reason}});
+  json["worst"] = Json::array();
+  for (const SkewedCollective& worst : found.worst)
+    json["worst"].push_back(
+        {{"kind", to_string(worst.kind)},
+         {"group", worst.group < timeline.names.size() ? Json(timeline.names[worst.group]) : Json()},
+         {"bytes", worst.bytes > 0 ? Json(worst.bytes) : Json()},
+         {"at_ns", worst.first_ns - origin_ns},
+         {"skew_ns", worst.last_ns - worst.first_ns},
+         {"last_rank", worst.last_rank}});
+  return json;
+}
+
+std::int64_t first_start(const Timeline& timeline) {
+  std::int64_t first = INT64_MAX;
+  for (const Span& span : timeline.spans)
+    if (span.started_ns != kNoTime) first = std::min(first, span.started_ns);
+  return first == INT64_MAX ? 0 : first;
+}
+
+// Devices with commands, by rank, then by number.
+std::vector<std::uint16_t> devices_of(const Timeline& timeline) {
+  std::set<std::uint16_t> used;
+  for (const Span& span : timeline.spans)
+    if (span.stream < timeline.streams.size()) used.insert(timeline.streams[span.stream].device);
+  std::vector<std::uint16_t> devices(used.begin(), used.end());
+  std::stable_sort(devices.begin(), devices.end(), [&](std::uint16_t a, std::uint16_t b) {
+    const auto key = [&](std::uint16_t device) {
+      const TraceDevice& facts = timeline.devices[device];
+      return std::pair(timeline.processes[facts.process].rank, facts.id);
+    };
+    return key(a) < key(b);
+  });
+  return devices;
+}
+
+}  // namespace
+
+Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files, const AnalyzeOptions& options) {
+  Json document;
+  document["schema"] = "weir.analysis/1";
+  document["created"] = wall_time();
+  document["command_line"] = options.command_line;
+  document["files"] = Json::array();
+  for (const ImportedFile& file : files)
+    document["files"].push_back({{"name", file.name}, {"format", file.format}, {"bytes", file.bytes}});
+  Json unavailable = Json::object();
+
+  const std::optional<ClockAlignment> alignment = align_clocks(timeline);
+  if (alignment) apply_alignment(timeline, *alignment);
+  const std::int64_t origin_ns = first_start(timeline);
+  document["origin_ns"] = timeline.spans.empty() ? Json() : Json(origin_ns);
+  document["source"] = timeline.source;
+  document["commands"] = timeline.spans.size();
+  document["calls"] = timeline.calls.size();
+  document["dependencies"] = timeline.has_dependencies ? Json(timeline.dependencies.size()) : Json();
+  if (!timeline.has_dependencies) unavailable["dependencies"] = "the source records no waits between streams";
+  document["clocks"] = alignment ? clocks_json(*alignment) : Json();
+  if (!alignment) unavailable["clocks"] = "one process only";
+
+  const RankCollectives ranks = rank_collectives(timeline, alignment);
+  document["ranks"] = ranks.reason.empty() ? ranks_json(timeline, ranks, origin_ns) : Json();
+  if (!ranks.reason.empty()) unavailable["ranks"] = ranks.reason;
+
+  document["devices"] = Json::array();
+  for (const std::uint16_t device : devices_of(timeline))
+    document["devices"].push_back(analyze_device(timeline, device, origin_ns, options));
+  if (document["devices"].empty()) unavailable["devices"] = "the trace has no GPU commands";
+  document["dropped"] = Json::array();
+  for (const Dropped& dropped : timeline.dropped)
+    document["dropped"].push_back({{"reason", dropped.reason}, {"count", dropped.count}, {"first", dropped.first}});
+  document["notes"] = timeline.notes;
+  document["unavailable"] = std::move(unavailable);
+  return document;
+}
+
+}  // namespace weir
