@@ -141,6 +141,7 @@ std::optional<std::uint32_t> TimelineBuilder::add(const TraceCommand& command) {
   span.command = static_cast<std::uint32_t>(commands_.size());
   span.name = command.name;
   span.bytes = command.bytes;
+  span.iteration = command.iteration;
   span.stream = command.stream;
   span.kind = command.kind;
   if (span.kind == SpanKind::kernel && span.name != kNoName && is_collective_[span.name])
