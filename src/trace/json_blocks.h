@@ -28,7 +28,7 @@ namespace detail {
 
 #if defined(__aarch64__) && defined(__ARM_NEON)
 
-inline std::uint64_t bits_of(uint8x16_t a, uint8x16_t b, uint8x16_t c, uint8x16_t d) noexcept {
+[[gnu::always_inline]] inline std::uint64_t bits_of(uint8x16_t a, uint8x16_t b, uint8x16_t c, uint8x16_t d) noexcept {
   const uint8x16_t weights = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
   const uint8x16_t ab = vpaddq_u8(vandq_u8(a, weights), vandq_u8(b, weights));
   const uint8x16_t cd = vpaddq_u8(vandq_u8(c, weights), vandq_u8(d, weights));
@@ -37,14 +37,14 @@ inline std::uint64_t bits_of(uint8x16_t a, uint8x16_t b, uint8x16_t c, uint8x16_
 }
 
 template <class Test>
-std::uint64_t bits_where(const uint8x16_t* parts, Test test) noexcept {
+[[gnu::always_inline]] inline std::uint64_t bits_where(const uint8x16_t* parts, Test test) noexcept {
   return bits_of(test(parts[0]), test(parts[1]), test(parts[2]), test(parts[3]));
 }
 
 #elif defined(__SSE2__)
 
 template <class Test>
-std::uint64_t bits_where(const __m128i* parts, Test test) noexcept {
+[[gnu::always_inline]] inline std::uint64_t bits_where(const __m128i* parts, Test test) noexcept {
   std::uint64_t bits = 0;
   for (int i = 0; i < 4; ++i)
     bits |= static_cast<std::uint64_t>(static_cast<std::uint32_t>(_mm_movemask_epi8(test(parts[i])))) << (16 * i);
@@ -56,7 +56,7 @@ std::uint64_t bits_where(const __m128i* parts, Test test) noexcept {
 }  // namespace detail
 
 // Reads 64 bytes.
-inline Masks masks_of(const char* at) noexcept {
+[[gnu::always_inline]] inline Masks masks_of(const char* at) noexcept {
   Masks masks;
 #if defined(__aarch64__) && defined(__ARM_NEON)
   const auto* const bytes = reinterpret_cast<const std::uint8_t*>(at);

@@ -72,9 +72,10 @@ void JsonReader::break_here(const char* problem) noexcept {
   if (problem_ == nullptr) problem_ = problem;
 }
 
-char JsonReader::peek() {
+char JsonReader::peek_far() {
   if (problem_ != nullptr) return 0;
-  if (at_ < end_ && !is_blank(*at_)) return *at_;
+  // "key": 1 has one blank, and a lone one is found faster by looking.
+  if (end_ - at_ > 1 && !is_blank(at_[1])) return is_blank(*at_) ? *++at_ : *at_;
   while (true) {
     while (at_ < end_) {
       const unsigned run = json_blocks::blank_run(at_);
@@ -83,12 +84,6 @@ char JsonReader::peek() {
     }
     if (!fill()) return 0;
   }
-}
-
-bool JsonReader::take(char c) {
-  if (peek() != c) return false;
-  ++at_;
-  return true;
 }
 
 // The first character from `offset` after at_ on that is no white space, and where it is; 0 at the end.
@@ -106,6 +101,21 @@ char JsonReader::ahead(std::size_t& offset) {
     offset = static_cast<std::size_t>(end_ - at_);
     if (!fill()) return 0;
   }
+}
+
+// What most files have behind a closing quote, told without looking for it. Reads up to 3 bytes, past the end zeros.
+bool JsonReader::can_end_here(Ends ends, const char* after) const {
+  switch (ends) {
+    case Ends::key:
+      return *after == ':' && after < end_;
+    case Ends::in_array:
+      return *after == ',' || *after == ']';
+    case Ends::in_object:
+      return *after == '}' || (*after == ',' && (after[1] == '"' || (after[1] == ' ' && after[2] == '"')));
+    case Ends::anywhere:
+      break;
+  }
+  return false;
 }
 
 // Whether a quote before `after` can be the closing one.
@@ -156,7 +166,7 @@ std::string_view JsonReader::text(Ends ends, std::size_t from) {
       stop += 2;
     }
     const auto quote = static_cast<std::size_t>(stop - at_);
-    if (can_end(ends, quote + 1)) {
+    if (can_end_here(ends, stop + 1) || can_end(ends, quote + 1)) {
       const std::string_view found(at_ + begin, quote - begin);
       std::size_t after = quote + 1;
       if (ends == Ends::key) {

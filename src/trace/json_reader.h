@@ -31,8 +31,15 @@ class JsonReader {
   explicit JsonReader(ByteSource& source, std::function<void()> progress = {}, const JsonWindow& window = {});
 
   // The next character that is no white space, not taken; 0 at the end.
-  char peek();
-  bool take(char c);
+  char peek() {
+    if (at_ < end_ && static_cast<unsigned char>(*at_) > ' ' && problem_ == nullptr) return *at_;
+    return peek_far();
+  }
+  bool take(char c) {
+    if (peek() != c) return false;
+    ++at_;
+    return true;
+  }
   // In an object, after its '{' or after a value: the next key, undecoded, its ':' taken. False at the object's '}',
   // which is taken, and where the reader is broken.
   bool next_key(std::string_view* key);
@@ -73,7 +80,9 @@ class JsonReader {
   };
 
   bool fill();
+  char peek_far();
   char ahead(std::size_t& offset);
+  bool can_end_here(Ends ends, const char* after) const;
   bool can_end(Ends ends, std::size_t after);
   std::string_view text(Ends ends, std::size_t from = 1);
   std::string_view word();

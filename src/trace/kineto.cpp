@@ -98,13 +98,19 @@ class KinetoFile {
     if (!reader_.is_broken()) is_in_event_ = false;
   }
 
-  // The event's texts keep their memory.
+  // Keeps the name's memory, and leaves alone what was not written.
   void reset(std::uint64_t at) {
-    std::string name = std::move(event_.name);
-    name.clear();
-    event_ = {};
-    event_.name = std::move(name);
     event_.at = at;
+    event_.phase = 0;
+    event_.category = KinetoCategory::unknown;
+    event_.has_name = event_.has_bad_time = false;
+    event_.name.clear();
+    event_.process_id = event_.thread_id = 0;
+    event_.lane.reset();
+    event_.device.reset();
+    event_.started_ns = event_.duration_ns = kNoTime;
+    if (event_.has_arguments) event_.arguments = {};
+    event_.has_arguments = false;
   }
 
   // [{"id": 0, "name": "NVIDIA A100", ...}, ...]

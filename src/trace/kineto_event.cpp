@@ -176,6 +176,7 @@ class EventReader {
   void arguments() {
     if (reader_.peek() != '{') return reader_.skip(In::object);
     reader_.take('{');
+    event_.has_arguments = true;
     std::string_view key;
     while (reader_.next_key(&key)) argument(key);
   }

@@ -54,6 +54,7 @@ struct KinetoEvent {
   char phase = 0;
   KinetoCategory category = KinetoCategory::unknown;
   bool has_name = false;
+  bool has_arguments = false;
   bool has_bad_time = false;  // ts or dur is no number, or beyond what nanoseconds of 64 bits hold
   std::string name;
   std::int64_t process_id = 0, thread_id = 0;  // texts are folded to a number

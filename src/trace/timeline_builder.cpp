@@ -158,6 +158,12 @@ std::optional<std::uint32_t> TimelineBuilder::add(const TraceCommand& command) {
   return span.command;
 }
 
+void TimelineBuilder::set_name(std::uint32_t command, std::uint32_t name) {
+  Span& span = commands_[command].span;
+  span.name = name;
+  if (span.kind == SpanKind::kernel && name != kNoName && is_collective_[name]) span.kind = SpanKind::collective;
+}
+
 void TimelineBuilder::about_collective(std::uint32_t command, const TraceCollective& collective) {
   charge(sizeof(Fact));
   facts_.push_back({command, collective});

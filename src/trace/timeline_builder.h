@@ -86,7 +86,8 @@ class TimelineBuilder {
   // Nothing for a command without start or end, or that ends before it starts: that is dropped. Otherwise its number
   // for about_collective() and add(Dependency).
   std::optional<std::uint32_t> add(const TraceCommand& command);
-  // For sources that tell the size of a copy elsewhere than with its times.
+  // For sources that tell a command's name or a copy's size elsewhere than with its times.
+  void set_name(std::uint32_t command, std::uint32_t name);
   void set_bytes(std::uint32_t command, std::uint64_t bytes) { commands_[command].span.bytes = bytes; }
   void about_collective(std::uint32_t command, const TraceCollective& collective);
   // Kind by name where it is `other`.
