@@ -9,6 +9,9 @@ namespace weir {
 
 std::span<const Importer> importers();
 
-namespace importer_list {}  // namespace importer_list
+namespace importer_list {
+Importer rocprof_json();
+Importer kineto();
+}  // namespace importer_list
 
 }  // namespace weir
