@@ -4,6 +4,7 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kLongestRow = std::size_t{1} << 20;
+constexpr int kMostResumed = 16;
 constexpr std::size_t kChunk = std::size_t{64} << 10;
 
 }  // namespace
@@ -81,7 +82,8 @@ CsvReader::Row CsvReader::take_fields() {
 
 void CsvReader::resume_after_first_line() {
   const std::size_t end = raw_.find('\n');
-  if (end != std::string::npos) {
+  // Reading again costs up to 1 MiB a line: no file shall ask for that on each of its lines.
+  if (end != std::string::npos && ++resumed_ <= kMostResumed) {
     // What follows its first line is read again: it may well be rows.
     ahead_ = raw_.substr(end + 1) + ahead_.substr(at_);
     at_ = 0;

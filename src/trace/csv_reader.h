@@ -42,6 +42,7 @@ class CsvReader {
   std::string raw_;   // the row as it stands
   std::vector<Field> fields_;
   std::uint64_t line_ = 0, next_line_ = 1;
+  int resumed_ = 0;
   bool is_start_ = true;
 };
 
