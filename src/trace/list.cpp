@@ -5,9 +5,9 @@
 namespace weir {
 
 std::span<const Importer> importers() {
+  using namespace importer_list;
   static const std::vector<Importer> kImporters = {
-      importer_list::rocprof_json(),
-      importer_list::kineto(),
+      weir_capture(), nsys(), rpd(), rocprof_json(), kineto(), rocprof_csv(), cupti_text(),
   };
   return kImporters;
 }

@@ -10,8 +10,13 @@ namespace weir {
 std::span<const Importer> importers();
 
 namespace importer_list {
-Importer rocprof_json();
 Importer kineto();
+Importer rocprof_json();
+Importer rocprof_csv();
+Importer nsys();
+Importer rpd();
+Importer cupti_text();
+Importer weir_capture();
 }  // namespace importer_list
 
 }  // namespace weir
