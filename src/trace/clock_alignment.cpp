@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kFewestMatched = 3;
 constexpr std::size_t kFewestForDrift = 30;
 constexpr double kShortestForDrift = 1e9;
+constexpr std::size_t kMostIndirect = 256;  // ranks among which chains of common groups are looked for
 
 // What ranks leave together. The root of a broadcast or a reduce may leave before the others have arrived.
 bool ends_together(CollectiveKind kind) {
@@ -35,38 +36,65 @@ double difference(std::int64_t from, std::int64_t to) {
   return to >= from ? static_cast<double>(distance_ns(from, to)) : -static_cast<double>(distance_ns(to, from));
 }
 
-// Ends of all collectives that two processes have in common. The longest sequence finds the distance of the clocks, the
-// others follow it.
-Pairs common_ends(const Timeline& timeline, const std::vector<CollectiveSequence>& sequences, std::uint16_t reference,
-                  std::uint16_t process) {
-  Pairs pairs;
-  std::optional<double> expected;
-  std::int64_t first_ns = INT64_MAX;
-  for (const CollectiveSequence& sequence : sequences) {
-    if (!ends_together(sequence.kind)) continue;
-    const auto of_process = [&](std::uint16_t wanted) {
-      for (std::size_t k = 0; k < sequence.devices.size(); ++k)
-        if (timeline.devices[sequence.devices[k]].process == wanted) return &sequence.collectives[k];
-      return static_cast<const std::vector<CollectiveFacts>*>(nullptr);
-    };
-    const auto *ours = of_process(reference), *theirs = of_process(process);
-    if (ours == nullptr || theirs == nullptr) continue;
-    const auto fit = fit_sequences(timeline, *ours, *theirs, expected);
-    if (!fit) continue;
-    if (!expected) expected = fit->distance_ns;
-    for (std::size_t i = 0; i < theirs->size(); ++i) {
-      const std::int64_t at = static_cast<std::int64_t>(i) + fit->shift;
-      if (at < 0 || at >= static_cast<std::int64_t>(ours->size())) continue;
-      const CollectiveFacts &a = (*ours)[static_cast<std::size_t>(at)], &b = (*theirs)[i];
-      if (a.bytes != 0 && b.bytes != 0 && a.bytes != b.bytes) continue;
-      const std::int64_t ended = timeline.spans[a.span].ended_ns;
-      if (first_ns == INT64_MAX) first_ns = ended;
-      pairs.at_ns.push_back(difference(first_ns, ended));
-      pairs.distance_ns.push_back(difference(ended, timeline.spans[b.span].ended_ns));
+// Sequences by process: the first device of each stands for it.
+class Sequences {
+ public:
+  explicit Sequences(const Timeline& timeline) : timeline_(timeline), sequences_(collective_sequences(timeline)) {
+    std::erase_if(sequences_, [](const CollectiveSequence& sequence) { return !ends_together(sequence.kind); });
+    by_process_.resize(timeline.processes.size());
+    for (std::uint32_t i = 0; i < sequences_.size(); ++i) {
+      for (std::uint32_t k = 0; k < sequences_[i].devices.size(); ++k) {
+        auto& places = by_process_[timeline.devices[sequences_[i].devices[k]].process];
+        if (places.empty() || places.back().sequence != i) places.push_back({i, k});
+      }
     }
   }
-  return pairs;
-}
+
+  bool has_any(std::uint16_t process) const { return !by_process_[process].empty(); }
+
+  // Ends of all collectives that two processes have in common. The longest sequence finds the distance of the clocks,
+  // the others follow it.
+  Pairs common_ends(std::uint16_t reference, std::uint16_t process) const {
+    Pairs pairs;
+    std::optional<double> expected;
+    std::int64_t first_ns = INT64_MAX;
+    auto theirs = by_process_[process].begin();
+    for (const Place& ours : by_process_[reference]) {
+      while (theirs != by_process_[process].end() && theirs->sequence < ours.sequence) ++theirs;
+      if (theirs == by_process_[process].end()) break;
+      if (theirs->sequence != ours.sequence) continue;
+      add(sequences_[ours.sequence].collectives[ours.device], sequences_[ours.sequence].collectives[theirs->device],
+          expected, first_ns, pairs);
+    }
+    return pairs;
+  }
+
+ private:
+  struct Place {
+    std::uint32_t sequence = 0, device = 0;
+  };
+
+  void add(const std::vector<CollectiveFacts>& ours, const std::vector<CollectiveFacts>& theirs,
+           std::optional<double>& expected, std::int64_t& first_ns, Pairs& pairs) const {
+    const auto fit = fit_sequences(timeline_, ours, theirs, expected);
+    if (!fit) return;
+    if (!expected) expected = fit->distance_ns;
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+      const std::int64_t at = static_cast<std::int64_t>(i) + fit->shift;
+      if (at < 0 || at >= static_cast<std::int64_t>(ours.size())) continue;
+      const CollectiveFacts &a = ours[static_cast<std::size_t>(at)], &b = theirs[i];
+      if (a.bytes != 0 && b.bytes != 0 && a.bytes != b.bytes) continue;
+      const std::int64_t ended = timeline_.spans[a.span].ended_ns;
+      if (first_ns == INT64_MAX) first_ns = ended;
+      pairs.at_ns.push_back(difference(first_ns, ended));
+      pairs.distance_ns.push_back(difference(ended, timeline_.spans[b.span].ended_ns));
+    }
+  }
+
+  const Timeline& timeline_;
+  std::vector<CollectiveSequence> sequences_;
+  std::vector<std::vector<Place>> by_process_;
+};
 
 // Change of the distance from the first to the last third of the trace, in parts per million.
 std::optional<double> drift_of(const Pairs& pairs, double error_ns) {
@@ -87,9 +115,40 @@ std::optional<double> drift_of(const Pairs& pairs, double error_ns) {
   if (early.size() < kFewestMatched || late.size() < kFewestMatched) return std::nullopt;
   const double change = median(late) - median(early);
   // The middle half of each third says how well its median is known.
-  const double noise = (quantile(early, 0.75) - quantile(early, 0.25) + quantile(late, 0.75) - quantile(late, 0.25)) / 2;
+  const double noise =
+      (quantile(early, 0.75) - quantile(early, 0.25) + quantile(late, 0.75) - quantile(late, 0.25)) / 2;
   if (std::fabs(change) <= std::max(noise, 0.1 * error_ns)) return std::nullopt;
   return change / (median(late_at) - median(early_at)) * 1e6;
+}
+
+// `base_ns` and `base_error_ns` are of the rank that the pairs are against.
+void align(RankClock& clock, const Pairs& pairs, double base_ns, double base_error_ns) {
+  clock.matched = std::max(clock.matched, pairs.distance_ns.size());
+  if (pairs.distance_ns.size() < kFewestMatched) return;
+  const double distance = median(pairs.distance_ns);
+  std::vector<double> deviations;
+  for (const double one : pairs.distance_ns) deviations.push_back(std::fabs(one - distance));
+  const double error = quantile(deviations, 0.9);
+  clock.offset_ns = base_ns + distance;
+  clock.error_ns = base_error_ns + error;
+  clock.drift_ppm = drift_of(pairs, error);
+  clock.is_shifted = std::fabs(*clock.offset_ns) > *clock.error_ns;
+}
+
+// Ranks of a grid share groups with their row and column only: the rest is reached through those, and errors add up.
+void align_by_others(ClockAlignment& alignment, const Sequences& sequences) {
+  if (alignment.ranks.size() > kMostIndirect) return;
+  for (bool has_changed = true; has_changed;) {
+    has_changed = false;
+    for (RankClock& clock : alignment.ranks) {
+      for (std::size_t i = 0; i < alignment.ranks.size() && !clock.offset_ns; ++i) {
+        const RankClock& via = alignment.ranks[i];
+        if (!via.offset_ns || via.process == alignment.reference) continue;
+        align(clock, sequences.common_ends(via.process, clock.process), *via.offset_ns, *via.error_ns);
+        has_changed |= clock.offset_ns.has_value();
+      }
+    }
+  }
 }
 
 struct Range {
@@ -107,13 +166,14 @@ std::vector<Range> ranges_of(const Timeline& timeline) {
   return ranges;
 }
 
-// Why two ranks cannot be brought onto one clock; clocks of different kinds show in their ranges.
+// Why a rank cannot be brought onto one clock; clocks of different kinds show in their ranges.
 std::string reason_for(const RankClock& clock, int reference, const Range& ours, const Range& theirs) {
-  std::string reason = clock.matched == 0
-                           ? fmt::format("rank {} and rank {} have no collective in common", clock.rank, reference)
-                           : fmt::format("rank {} and rank {} have only {} collective{} in common, and {} are needed",
-                                         clock.rank, reference, clock.matched, clock.matched == 1 ? "" : "s",
-                                         kFewestMatched);
+  std::string reason =
+      clock.matched == 0
+          ? fmt::format("rank {} has no collective in common with rank {} or a rank that is aligned with it",
+                        clock.rank, reference)
+          : fmt::format("rank {} has only {} collective{} in common with rank {}, and {} are needed", clock.rank,
+                        clock.matched, clock.matched == 1 ? "" : "s", reference, kFewestMatched);
   if (theirs.from_ns > ours.to_ns || ours.from_ns > theirs.to_ns)
     reason += fmt::format("; their times do not meet: {} to {} ns against {} to {} ns", theirs.from_ns, theirs.to_ns,
                           ours.from_ns, ours.to_ns);
@@ -156,40 +216,28 @@ std::optional<ClockAlignment> align_clocks(const Timeline& timeline) {
   if (alignment.ranks.size() < 2) return std::nullopt;
   std::stable_sort(alignment.ranks.begin(), alignment.ranks.end(),
                    [](const RankClock& a, const RankClock& b) { return a.rank < b.rank; });
-  const std::vector<CollectiveSequence> sequences = collective_sequences(timeline);
+  const Sequences sequences(timeline);
   // The first rank that has anything to be aligned on.
   alignment.reference = alignment.ranks.front().process;
   for (const RankClock& clock : alignment.ranks) {
-    const bool takes_part = std::any_of(sequences.begin(), sequences.end(), [&](const CollectiveSequence& sequence) {
-      return ends_together(sequence.kind) &&
-             std::any_of(sequence.devices.begin(), sequence.devices.end(),
-                         [&](std::uint16_t device) { return timeline.devices[device].process == clock.process; });
-    });
-    if (!takes_part) continue;
+    if (!sequences.has_any(clock.process)) continue;
     alignment.reference = clock.process;
     break;
   }
   const int reference_rank = timeline.processes[alignment.reference].rank;
+  for (RankClock& clock : alignment.ranks) {
+    if (clock.process == alignment.reference)
+      clock.offset_ns = clock.error_ns = 0;
+    else
+      align(clock, sequences.common_ends(alignment.reference, clock.process), 0, 0);
+  }
+  align_by_others(alignment, sequences);
   alignment.is_aligned = true;
   for (RankClock& clock : alignment.ranks) {
-    if (clock.process == alignment.reference) {
-      clock.offset_ns = clock.error_ns = 0;
-      continue;
-    }
-    const Pairs pairs = common_ends(timeline, sequences, alignment.reference, clock.process);
-    clock.matched = pairs.distance_ns.size();
-    if (clock.matched < kFewestMatched) {
+    alignment.is_aligned &= clock.offset_ns.has_value();
+    alignment.error_ns = std::max(alignment.error_ns, clock.error_ns.value_or(0));
+    if (!clock.offset_ns)
       clock.reason = reason_for(clock, reference_rank, ranges[alignment.reference], ranges[clock.process]);
-      alignment.is_aligned = false;
-      continue;
-    }
-    clock.offset_ns = median(pairs.distance_ns);
-    std::vector<double> deviations;
-    for (const double distance : pairs.distance_ns) deviations.push_back(std::fabs(distance - *clock.offset_ns));
-    clock.error_ns = quantile(deviations, 0.9);
-    clock.drift_ppm = drift_of(pairs, *clock.error_ns);
-    clock.is_shifted = std::fabs(*clock.offset_ns) > *clock.error_ns;
-    alignment.error_ns = std::max(alignment.error_ns, *clock.error_ns);
   }
   for (RankClock& clock : alignment.ranks)
     if (clock.process == alignment.reference)
