@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
+#include <utility>
 
 #include "measure/statistics.h"
 #include "trace/device_spans.h"
@@ -15,14 +16,28 @@ constexpr double kMostShared = 0.5;  // of an instance's time: from here on it r
 constexpr double kSignificance = 0.01;
 constexpr double kSmallestChange = 0.02;
 
-// Time of `span` during which any of `others` ran. `at` is the first of them that ends after the last span's start.
-std::uint64_t shared_ns(const Span& span, const TimeIntervals& others, std::size_t& at) {
-  while (at < others.size() && others[at].to_ns <= span.started_ns) ++at;
-  std::uint64_t shared = 0;
-  for (std::size_t i = at; i < others.size() && others[i].from_ns < span.ended_ns; ++i)
-    shared += distance_ns(std::max(others[i].from_ns, span.started_ns), std::min(others[i].to_ns, span.ended_ns));
-  return shared;
-}
+// How much of any stretch communication covers.
+class Cover {
+ public:
+  explicit Cover(TimeIntervals intervals) : intervals_(std::move(intervals)) {
+    for (const TimeInterval& interval : intervals_)
+      before_.push_back(before_.back() + distance_ns(interval.from_ns, interval.to_ns));
+  }
+  std::uint64_t within(std::int64_t from_ns, std::int64_t to_ns) const { return until(to_ns) - until(from_ns); }
+
+ private:
+  std::uint64_t until(std::int64_t ns) const {
+    const auto after = std::upper_bound(intervals_.begin(), intervals_.end(), ns,
+                                        [](std::int64_t t, const TimeInterval& one) { return t < one.from_ns; });
+    const auto count = static_cast<std::size_t>(after - intervals_.begin());
+    if (count == 0) return 0;
+    const TimeInterval& last = intervals_[count - 1];
+    return before_[count - 1] + distance_ns(last.from_ns, std::min(ns, last.to_ns));
+  }
+
+  TimeIntervals intervals_;
+  std::vector<std::uint64_t> before_{0};  // covered before interval i
+};
 
 struct Instances {
   std::vector<double> alone, beside;
@@ -37,18 +52,18 @@ OverlapSlowdown overlap_slowdown(const Timeline& timeline) {
   for (const std::uint32_t i : order)
     if (timeline.spans[i].kind == SpanKind::collective)
       stretches.push_back({timeline.spans[i].started_ns, timeline.spans[i].ended_ns});
-  const TimeIntervals communication = unite_all(std::move(stretches));
+  TimeIntervals communication = unite_all(std::move(stretches));
   if (communication.empty()) {
     found.reason = "no collective ran";
     return found;
   }
+  const Cover cover(std::move(communication));
   std::unordered_map<std::uint32_t, Instances> by_name;
-  std::size_t at = 0;
   for (const std::uint32_t i : order) {
     const Span& span = timeline.spans[i];
     if (span.kind != SpanKind::kernel || span.name == kNoName || span.ended_ns == span.started_ns) continue;
     const auto took = static_cast<double>(distance_ns(span.started_ns, span.ended_ns));
-    const auto shared = static_cast<double>(shared_ns(span, communication, at));
+    const auto shared = static_cast<double>(cover.within(span.started_ns, span.ended_ns));
     if (shared == 0)
       by_name[span.name].alone.push_back(took);
     else if (shared >= kMostShared * took)
