@@ -82,8 +82,9 @@ TEST(QueueMap, AgreesWithCounting) {
     }
     std::size_t changes = 0;
     for (auto& [stream, spans] : by_stream) {
-      std::stable_sort(spans.begin(), spans.end(),
-                       [](const Span* a, const Span* b) { return a->started_ns < b->started_ns; });
+      std::stable_sort(spans.begin(), spans.end(), [](const Span* a, const Span* b) {
+        return std::tie(a->started_ns, a->ended_ns) < std::tie(b->started_ns, b->ended_ns);
+      });
       for (std::size_t i = 1; i < spans.size(); ++i) changes += spans[i]->queue != spans[i - 1]->queue;
     }
     const QueueMap found = queue_map(timeline);
