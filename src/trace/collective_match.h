@@ -1,56 +1,57 @@
-// Which collectives of several ranks are one and the same: by group, kind, size and order. Reads a timeline with a
-// process per rank; moves no times.
+// Which collectives of several devices are one and the same: by group, kind, size and order. Reads a timeline of
+// several ranks, each with a clock of its own; moves no times.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "measure/timeline.h"
 
 namespace weir {
 
-// One rank's part of a sequence, paired with the reference's.
-struct SequencePair {
-  std::vector<std::uint32_t> reference, other;  // spans, in order; equal lengths
-  std::int64_t shift = 0;                       // the other's i-th is the reference's (i + shift)-th
-  std::size_t sizes_differ = 0;                 // pairs left out because their sizes are known and differ
-};
-
-// Collectives of one kind and group, as each rank saw them.
+// Collectives of one kind and group, as each device saw them.
 struct CollectiveSequence {
   CollectiveKind kind = CollectiveKind::unknown;
   std::uint32_t group = kNoName;
-  std::vector<std::uint16_t> processes;           // that took part, by rank
-  std::vector<std::vector<std::uint32_t>> spans;  // by place in `processes`, in order of start
+  std::vector<std::uint16_t> devices;                      // that took part, by rank
+  std::vector<std::vector<CollectiveFacts>> collectives;  // by place in `devices`, in order of start
 };
 
-// Sequences that two or more processes share. Sends and receives tie two ranks only and are left out, as are kinds that
-// are unknown, and group names that more processes use than the group has ranks: those are several groups.
+// Sequences that two or more devices share, the longest first. Sends and receives tie two ranks only and are left out,
+// as are unknown kinds, and group names that more devices use than the group has ranks: those are several groups.
 std::vector<CollectiveSequence> collective_sequences(const Timeline& timeline);
 
-// Lays one rank's sequence over another's: the shift at which sizes agree and the ends keep the steadiest distance.
-// A trace that began later lacks the first ones. `expected_ns` is the distance where it is known already. Nothing where
-// no shift makes at least three pairs, or half of the shorter one.
-std::optional<SequencePair> pair_sequences(const Timeline& timeline, const std::vector<std::uint32_t>& reference,
-                                           const std::vector<std::uint32_t>& other,
-                                           std::optional<double> expected_ns = std::nullopt);
+// The other's i-th collective is the reference's (i + shift)-th.
+struct SequenceFit {
+  std::int64_t shift = 0;
+  std::size_t pairs = 0;      // less those whose sizes are known and differ
+  double distance_ns = 0;     // median of the other's end minus the reference's
+  double spread_ns = 0;       // median of the deviations from it
+};
 
-// A collective that two or more ranks took part in: spans by process of the timeline, UINT32_MAX where it has none.
+// Lays one sequence over another: the shift at which sizes agree and ends keep the steadiest distance, because a trace
+// that began later lacks the first ones. `expected_ns` is the distance where it is known already. Nothing where no
+// shift fits: fewer than three pairs or half of the shorter sequence, or sizes that differ.
+std::optional<SequenceFit> fit_sequences(const Timeline& timeline, const std::vector<CollectiveFacts>& reference,
+                                         const std::vector<CollectiveFacts>& other,
+                                         std::optional<double> expected_ns = std::nullopt);
+
+struct Participant {
+  std::uint16_t device = 0;
+  std::uint32_t span = 0;
+};
+
+// One collective and the devices that took part in it, two or more.
 struct MatchedCollective {
   CollectiveKind kind = CollectiveKind::unknown;
   std::uint32_t group = kNoName;
-  std::uint64_t bytes = 0;
-  std::vector<std::uint32_t> spans;
+  std::uint64_t bytes = 0;  // 0 where unknown
+  std::vector<Participant> participants;  // by rank
 };
 
-// By process, how many of a process are in no match. `offset_ns` by process: its clock minus the reference's where that
-// is known.
-struct CollectiveMatches {
-  std::vector<MatchedCollective> matches;  // by first start
-  std::vector<std::size_t> unmatched;      // by process
-};
-CollectiveMatches match_collectives(const Timeline& timeline, const std::vector<std::optional<double>>& offset_ns);
+// Collectives of a timeline whose clocks have been aligned, by first start. `is_aligned` by process: others are left out.
+std::vector<MatchedCollective> match_collectives(const Timeline& aligned, const std::vector<bool>& is_aligned);
 
 }  // namespace weir

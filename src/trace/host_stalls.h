@@ -50,8 +50,7 @@ struct BlockedCalls {
 
 struct HostBlocked {
   std::size_t launches = 0;
-  double launch_p50_ns = 0;
-  double slow_ns = 0;            // a launch that takes longer is slow: ten medians, at least 20 us
+  double launch_p50_ns = 0;      // slow is beyond ten medians of the same function's launches, and beyond 20 us
   std::size_t most_backlog = 0;  // over all launches
   BlockedCalls queue_full;       // slow launches while the backlog was deep: the queue was full
   BlockedCalls slow;             // other slow launches: lazy loading, locks, a host that was busy elsewhere

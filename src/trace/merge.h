@@ -12,4 +12,7 @@ namespace weir {
 // are renumbered, and a note says so. Rejects what exceeds 65,535 processes, devices or streams.
 Timeline merge(std::vector<Timeline> parts);
 
+// Spans by start (then end, stream), and everything that counts them follows.
+void sort_by_start(Timeline& timeline);
+
 }  // namespace weir

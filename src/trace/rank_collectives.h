@@ -13,8 +13,9 @@
 
 namespace weir {
 
+// One device: a rank of collectives, also where a process drives several.
 struct RankWait {
-  std::uint16_t process = 0;
+  std::uint16_t device = 0;
   int rank = 0;
   std::size_t collectives = 0;       // that it shares with another rank
   double collective_ns = 0;          // sum of their durations
@@ -39,23 +40,25 @@ struct SkewedCollective {
   std::uint64_t bytes = 0;  // 0 where unknown
   std::int64_t first_ns = 0, last_ns = 0;
   int last_rank = 0;
+  std::uint16_t last_device = 0;
   std::uint32_t last_span = 0;
 };
 
 inline constexpr std::size_t kMostSkewed = 10;
 
 struct RankCollectives {
-  std::size_t matched = 0;
-  std::optional<RankSkew> skew;  // over the largest set of ranks that share collectives; by place in skew_ranks
-  std::vector<int> skew_ranks;
-  std::vector<KindSkew> kinds;          // by waiting time
-  std::vector<RankWait> ranks;          // by rank
-  std::vector<Straggler> stragglers;    // with their true ranks
+  std::size_t matched = 0;      // collectives that two or more ranks share
+  std::vector<KindSkew> kinds;  // by waiting time
+  std::vector<RankWait> ranks;  // by rank
+  // Over the ranks that share the most: the whole group, where there is one. By place in skew_devices.
+  std::optional<RankSkew> skew;
+  std::vector<std::uint16_t> skew_devices;
+  std::vector<Straggler> stragglers;    // `rank` is the process's; the reason names the device where that is not enough
   std::vector<SkewedCollective> worst;  // by skew, at most kMostSkewed
-  std::string reason;                   // why there is nothing
+  std::string reason;                   // why there is nothing, or which ranks are left out
 };
 
-// `aligned` is the timeline after apply_alignment(). Everything is empty, with a reason, where clocks are not aligned.
+// `aligned` is the timeline after apply_alignment(). Ranks whose clocks could not be aligned are left out.
 RankCollectives rank_collectives(const Timeline& aligned, const std::optional<ClockAlignment>& alignment);
 
 }  // namespace weir

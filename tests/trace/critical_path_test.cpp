@@ -1,0 +1,214 @@
+#include "trace/critical_path.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "measure/bootstrap.h"
+
+namespace weir {
+namespace {
+
+Span command(std::uint16_t stream, std::int64_t started, std::int64_t ended, std::uint32_t name = 0) {
+  Span made;
+  made.stream = stream;
+  made.started_ns = started;
+  made.ended_ns = ended;
+  made.name = name;
+  return made;
+}
+
+Span submitted_by(Span span, std::uint32_t call, std::int64_t submitted, std::int64_t accepted) {
+  span.call = call;
+  span.submitted_ns = submitted;
+  span.accepted_ns = accepted;
+  return span;
+}
+
+HostCall call(CallKind kind, std::int64_t started, std::int64_t ended, std::uint32_t thread = 1) {
+  return {0, thread, 0, 0, kind, started, ended};
+}
+
+double spent(const CriticalPath& path, PathResource resource) { return path.ns[static_cast<std::size_t>(resource)]; }
+
+TEST(CriticalPath, BackToBackIsAllCompute) {
+  Timeline timeline;
+  timeline.calls = {call(CallKind::launch, -20, -15), call(CallKind::launch, -10, -5)};
+  timeline.spans = {submitted_by(command(0, 0, 100, 1), 0, -20, -15),
+                    submitted_by(command(0, 100, 250, 2), 1, -10, -5)};
+  const auto path = critical_path(timeline);
+  ASSERT_TRUE(path);
+  EXPECT_EQ(path->span_ns, 250);
+  EXPECT_EQ(spent(*path, PathResource::compute), 250);
+  EXPECT_DOUBLE_EQ(path->share[0], 1);
+  EXPECT_EQ(path->commands, 2u);
+  ASSERT_EQ(path->names.size(), 2u);
+  EXPECT_EQ(path->names[0].name, 2u);
+  EXPECT_EQ(path->names[0].total_ns, 150);
+}
+
+TEST(CriticalPath, LaunchBoundIsTheHosts) {
+  Timeline timeline;
+  timeline.calls = {call(CallKind::launch, -5, -2), call(CallKind::launch, 50, 55)};
+  timeline.spans = {submitted_by(command(0, 0, 10), 0, -5, -2), submitted_by(command(0, 60, 70), 1, 50, 55)};
+  const auto path = critical_path(timeline);
+  EXPECT_EQ(spent(*path, PathResource::compute), 10);
+  EXPECT_EQ(spent(*path, PathResource::launch), 5);
+  EXPECT_EQ(spent(*path, PathResource::host), 55);
+  EXPECT_EQ(path->in_calls_ns, 5);
+  EXPECT_EQ(path->steps, 2u);  // the command and its call; what the host did before has no step
+}
+
+TEST(CriticalPath, SynchronizeLeadsBackToWhatItWaitedFor) {
+  Timeline timeline;
+  timeline.calls = {call(CallKind::launch, -5, -2), call(CallKind::synchronize, 10, 105),
+                    call(CallKind::launch, 110, 112)};
+  timeline.spans = {submitted_by(command(0, 0, 100), 0, -5, -2), submitted_by(command(1, 20, 60), kNoCall, -1, -1),
+                    submitted_by(command(0, 115, 120), 2, 110, 112)};
+  const auto path = critical_path(timeline);
+  EXPECT_EQ(spent(*path, PathResource::compute), 105);
+  EXPECT_EQ(spent(*path, PathResource::launch), 3);
+  EXPECT_EQ(spent(*path, PathResource::host), 12);
+  EXPECT_EQ(path->in_calls_ns, 7);  // two of the launch, five until synchronize returned
+}
+
+TEST(CriticalPath, WorkPassesFromThreadToThread) {
+  Timeline timeline;
+  // Thread 1 waits for the first command, then thread 2, silent until then, launches the second one.
+  timeline.calls = {call(CallKind::launch, -5, -2), call(CallKind::synchronize, 0, 100'100),
+                    call(CallKind::launch, 100'200, 100'210, 2)};
+  timeline.spans = {submitted_by(command(0, 0, 100'000), 0, -5, -2),
+                    submitted_by(command(0, 100'220, 100'300), 2, 100'200, 100'210)};
+  const auto path = critical_path(timeline);
+  EXPECT_EQ(spent(*path, PathResource::compute), 100'080);
+  EXPECT_EQ(spent(*path, PathResource::host), 210);
+  EXPECT_EQ(spent(*path, PathResource::launch), 10);
+}
+
+TEST(CriticalPath, FollowsDependenciesBetweenStreams) {
+  Timeline timeline;
+  timeline.spans = {command(0, 0, 100), command(1, 0, 20), command(1, 102, 150)};
+  timeline.spans[2].kind = SpanKind::collective;
+  auto path = critical_path(timeline);
+  EXPECT_EQ(spent(*path, PathResource::compute), 20);
+  EXPECT_EQ(spent(*path, PathResource::communication), 48);
+  EXPECT_EQ(spent(*path, PathResource::waiting), 82);
+  EXPECT_NE(path->known.find("not in the source"), std::string::npos);
+  timeline.dependencies = {{0, 2}};
+  timeline.has_dependencies = true;
+  path = critical_path(timeline);
+  EXPECT_EQ(spent(*path, PathResource::compute), 100);
+  EXPECT_EQ(spent(*path, PathResource::waiting), 2);
+  EXPECT_EQ(path->known.find("not in the source"), std::string::npos);
+}
+
+TEST(CriticalPath, AnotherStreamOnTheQueueIsInTheWay) {
+  Timeline timeline;
+  timeline.spans = {command(0, 0, 100), command(1, 105, 150)};
+  EXPECT_EQ(spent(*critical_path(timeline), PathResource::unknown), 105);
+  for (Span& span : timeline.spans) span.queue = 4;
+  auto path = critical_path(timeline);
+  EXPECT_EQ(path->queue_steps, 1u);
+  EXPECT_EQ(spent(*path, PathResource::compute), 145);
+  // Not where it was submitted only afterwards.
+  timeline.spans[1].submitted_ns = timeline.spans[1].accepted_ns = 103;
+  path = critical_path(timeline);
+  EXPECT_EQ(path->queue_steps, 0u);
+  EXPECT_EQ(spent(*path, PathResource::launch), 2);
+}
+
+TEST(CriticalPath, WithoutCallsTheHostComesFromWhatItSaw) {
+  Timeline timeline;
+  timeline.spans = {command(0, 0, 100), command(0, 130, 150)};
+  timeline.spans[0].submitted_ns = timeline.spans[0].accepted_ns = -3;
+  timeline.spans[0].seen_ns = 110;
+  timeline.spans[1].submitted_ns = 120;
+  timeline.spans[1].accepted_ns = 124;
+  const auto path = critical_path(timeline);
+  EXPECT_EQ(spent(*path, PathResource::compute), 120);
+  EXPECT_EQ(spent(*path, PathResource::launch), 6);
+  EXPECT_EQ(spent(*path, PathResource::host), 24);
+}
+
+TEST(CriticalPath, TakesOddTimelines) {
+  Timeline timeline;
+  EXPECT_FALSE(critical_path(timeline));
+  timeline.spans = {command(0, kNoTime, kNoTime)};
+  EXPECT_FALSE(critical_path(timeline));
+  timeline.spans = {command(0, 5, 5), command(0, 5, 5), command(1, 5, 5)};
+  timeline.dependencies = {{0, 1}, {1, 0}, {2, 2}, {7, 1}};
+  const auto path = critical_path(timeline);
+  ASSERT_TRUE(path);
+  EXPECT_EQ(path->span_ns, 0);
+  timeline.spans = {command(0, INT64_MIN + 1, INT64_MIN + 2), command(0, INT64_MAX - 1, INT64_MAX)};
+  EXPECT_GT(critical_path(timeline)->span_ns, 1.8e19);
+}
+
+// A schedule in which everything starts at once when it may has a path without any waiting.
+TEST(CriticalPath, ExplainsAGreedyScheduleWhole) {
+  SplitMix random(5);
+  for (int round = 0; round < 100; ++round) {
+    Timeline timeline;
+    timeline.has_dependencies = true;
+    const std::uint32_t count = 1 + random.below(60);
+    std::vector<std::int64_t> free_at(1 + random.below(5), 0);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto stream = static_cast<std::uint16_t>(random.below(static_cast<std::uint32_t>(free_at.size())));
+      std::int64_t start = free_at[stream];
+      for (std::uint32_t k = random.below(3); i > 0 && k > 0; --k) {
+        const std::uint32_t before = random.below(i);
+        timeline.dependencies.push_back({before, i});
+        start = std::max(start, timeline.spans[before].ended_ns);
+      }
+      free_at[stream] = start + 1 + random.below(50);
+      timeline.spans.push_back(command(stream, start, free_at[stream], i));
+    }
+    const auto path = critical_path(timeline);
+    ASSERT_TRUE(path);
+    EXPECT_EQ(path->span_ns, *std::max_element(free_at.begin(), free_at.end()));
+    ASSERT_EQ(spent(*path, PathResource::compute), path->span_ns) << round;
+  }
+}
+
+// Whatever the timeline, the parts make up the whole.
+TEST(CriticalPath, SharesSumToOne) {
+  SplitMix random(6);
+  for (int round = 0; round < 300; ++round) {
+    Timeline timeline;
+    const std::uint32_t count = 1 + random.below(40), calls = random.below(40);
+    for (std::uint32_t i = 0; i < calls; ++i) {
+      const auto at = static_cast<std::int64_t>(random.below(1000)) * 200;
+      timeline.calls.push_back(
+          call(static_cast<CallKind>(random.below(6)), at, at + random.below(100'000), random.below(3)));
+    }
+    std::sort(timeline.calls.begin(), timeline.calls.end(), [](const HostCall& a, const HostCall& b) {
+      return a.thread != b.thread ? a.thread < b.thread : a.started_ns < b.started_ns;
+    });
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto at = static_cast<std::int64_t>(random.below(1000)) * 200;
+      Span made = command(static_cast<std::uint16_t>(random.below(4)), at, at + random.below(30'000), random.below(5));
+      made.kind = static_cast<SpanKind>(random.below(5));
+      if (random.below(2) != 0) made.queue = static_cast<std::int32_t>(random.below(3));
+      if (random.below(2) != 0) made.seen_ns = made.ended_ns + random.below(500);
+      if (calls > 0 && random.below(2) != 0) {
+        made.call = random.below(calls);
+        made.submitted_ns = timeline.calls[made.call].started_ns;
+      } else if (random.below(2) != 0) {
+        made.submitted_ns = at - random.below(3'000);
+      }
+      timeline.spans.push_back(made);
+    }
+    for (int i = 0; i < 10; ++i) timeline.dependencies.push_back({random.below(count), random.below(count)});
+    const auto path = critical_path(timeline);
+    ASSERT_TRUE(path);
+    ASSERT_EQ(std::accumulate(path->ns.begin(), path->ns.end(), 0.0), path->span_ns) << round;
+    if (path->span_ns > 0) {
+      ASSERT_NEAR(std::accumulate(path->share.begin(), path->share.end(), 0.0), 1, 1e-12);
+    }
+    ASSERT_LE(path->in_calls_ns, spent(*path, PathResource::host));
+  }
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,184 @@
+#include "trace/host_stalls.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+namespace weir {
+namespace {
+
+Span command(std::int64_t submitted, std::int64_t started, std::int64_t ended, std::uint32_t call = kNoCall) {
+  Span made;
+  made.submitted_ns = submitted;
+  made.started_ns = started;
+  made.ended_ns = ended;
+  made.call = call;
+  return made;
+}
+
+HostCall call(CallKind kind, std::int64_t started, std::int64_t ended, std::uint32_t thread = 1,
+              std::uint32_t name = 0) {
+  return {name, thread, 0, 0, kind, started, ended};
+}
+
+TEST(HostStalls, TellsTheHostsPartOfAGapAndWhatItDid) {
+  Timeline timeline;
+  timeline.calls = {call(CallKind::launch, -10, -5), call(CallKind::synchronize, 50, 180),
+                    call(CallKind::launch, 250, 260)};
+  timeline.spans = {command(-10, 0, 100, 0), command(250, 300, 400, 2)};
+  const HostStalls found = host_stalls(timeline);
+  ASSERT_TRUE(found.launch_bound);
+  const LaunchBound& bound = *found.launch_bound;
+  EXPECT_EQ(bound.gaps, 1u);
+  EXPECT_EQ(bound.idle_ns, 200);
+  EXPECT_EQ(bound.host_gaps, 1u);
+  EXPECT_EQ(bound.host_ns, 150);
+  EXPECT_EQ(bound.launch_ns, 50);
+  EXPECT_DOUBLE_EQ(bound.share_of_idle, 0.75);
+  EXPECT_EQ(bound.synchronizing_ns, 80);  // of the call that had begun before the gap
+  EXPECT_EQ(bound.in_calls_ns, 0);
+  EXPECT_EQ(bound.outside_ns, 70);
+  ASSERT_EQ(bound.longest.size(), 1u);
+  EXPECT_EQ(bound.longest[0].span, 1u);
+  EXPECT_EQ(bound.longest[0].call, 1u);
+  EXPECT_EQ(bound.longest[0].call_ns, 80);
+}
+
+TEST(HostStalls, NamesNoCallWhereTheHostWasOutside) {
+  Timeline timeline;
+  timeline.calls = {call(CallKind::other, 120, 150), call(CallKind::launch, 250, 260),
+                    call(CallKind::synchronize, 0, 240, 2)};  // another thread's
+  timeline.spans = {command(-10, 0, 100), command(250, 300, 400, 1)};
+  const HostStalls found = host_stalls(timeline);
+  EXPECT_EQ(found.launch_bound->in_calls_ns, 30);
+  EXPECT_EQ(found.launch_bound->outside_ns, 120);
+  EXPECT_EQ(found.launch_bound->longest.at(0).call, kNoCall);
+}
+
+TEST(HostStalls, OuterCallTakesTheTimeOfInnerOnes) {
+  Timeline timeline;
+  timeline.calls = {call(CallKind::synchronize, 100, 200), call(CallKind::other, 120, 150),
+                    call(CallKind::launch, 250, 260)};
+  timeline.spans = {command(-10, 0, 100), command(250, 300, 400, 2)};
+  const HostStalls found = host_stalls(timeline);
+  EXPECT_EQ(found.launch_bound->synchronizing_ns, 100);
+  EXPECT_EQ(found.launch_bound->in_calls_ns, 0);
+  EXPECT_EQ(found.launch_bound->outside_ns, 50);
+}
+
+TEST(HostStalls, DeviceBoundGapsAreNotTheHosts) {
+  Timeline timeline;
+  // The first gap's command was there; the second has no time of submission; the third says it came after its start.
+  timeline.spans = {command(0, 0, 100), command(50, 120, 200), command(kNoTime, 250, 300), command(9'000, 320, 400)};
+  const HostStalls found = host_stalls(timeline);
+  EXPECT_EQ(found.launch_bound->gaps, 3u);
+  EXPECT_EQ(found.launch_bound->idle_ns, 90);
+  EXPECT_EQ(found.launch_bound->host_gaps, 0u);
+  EXPECT_EQ(found.launch_bound->host_ns, 0);
+  EXPECT_EQ(found.launch_bound->unknown_gaps, 2u);
+  EXPECT_EQ(found.launch_bound->unknown_ns, 70);
+  EXPECT_FALSE(found.launch_bound->outside_ns);  // no calls
+  EXPECT_FALSE(found.blocked);
+  EXPECT_NE(found.blocked_reason.find("no calls"), std::string::npos);
+}
+
+TEST(HostStalls, SaysWhyThereIsNothing) {
+  Timeline timeline;
+  timeline.source = "a file";
+  EXPECT_FALSE(host_stalls(timeline).launch_bound);
+  EXPECT_FALSE(host_stalls(timeline).launch_bound_reason.empty());
+  timeline.spans = {command(kNoTime, 0, 10), command(kNoTime, kNoTime, kNoTime)};
+  EXPECT_NE(host_stalls(timeline).launch_bound_reason.find("a file"), std::string::npos);
+}
+
+TEST(HostStalls, FullQueueNeedsASlowLaunchAndABacklog) {
+  Timeline timeline;
+  // 40 launches of 2 us while the device runs the first command for a second; then one of 100 us with all of them
+  // waiting. Later, with nothing waiting, one of 300 us.
+  for (std::uint32_t i = 0; i < 41; ++i) {
+    const std::int64_t at = i * 10'000;
+    timeline.calls.push_back(call(CallKind::launch, at, at + (i == 40 ? 100'000 : 2'000)));
+    timeline.spans.push_back(command(at, 1'000'000'000 + i, 1'000'000'001 + i, i));
+  }
+  timeline.calls.push_back(call(CallKind::synchronize, 600'000, 1'000'000'100));
+  timeline.calls.push_back(call(CallKind::launch, 2'000'000'000, 2'000'300'000));
+  timeline.spans.push_back(command(2'000'000'000, 2'000'400'000, 2'000'500'000, 42));
+  const HostStalls found = host_stalls(timeline);
+  ASSERT_TRUE(found.blocked);
+  const HostBlocked& blocked = *found.blocked;
+  EXPECT_EQ(blocked.launches, 42u);
+  EXPECT_EQ(blocked.launch_p50_ns, 2'000);
+  EXPECT_EQ(blocked.most_backlog, 40u);
+  EXPECT_EQ(blocked.queue_full.count, 1u);
+  EXPECT_EQ(blocked.queue_full.total_ns, 100'000);
+  ASSERT_EQ(blocked.queue_full.longest.size(), 1u);
+  EXPECT_EQ(blocked.queue_full.longest[0].call, 40u);
+  EXPECT_EQ(blocked.queue_full.longest[0].backlog, 40u);
+  EXPECT_EQ(blocked.slow.count, 1u);
+  EXPECT_EQ(blocked.slow.total_ns, 300'000);
+  EXPECT_EQ(blocked.synchronize.count, 1u);
+  EXPECT_EQ(blocked.synchronize.total_ns, 1'000'000'100.0 - 600'000);
+}
+
+TEST(HostStalls, UsualDurationIsOfTheSameFunction) {
+  Timeline timeline;
+  // Ten launches of 2 us, and ten of 90 us by another function, for which that is usual.
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    const std::int64_t at = i * 100'000;
+    timeline.calls.push_back(call(CallKind::launch, at, at + (i < 10 ? 2'000 : 90'000), 1, i < 10 ? 0 : 1));
+    timeline.spans.push_back(command(at, at + 95'000, at + 96'000, i));
+  }
+  const HostStalls found = host_stalls(timeline);
+  EXPECT_EQ(found.blocked->slow.count, 0u);
+  EXPECT_EQ(found.blocked->queue_full.count, 0u);
+}
+
+TEST(HostStalls, CopyThatReturnsAfterItsDataBlocks) {
+  Timeline timeline;
+  timeline.calls = {call(CallKind::copy, 0, 500), call(CallKind::copy, 600, 610)};
+  timeline.spans = {command(0, 100, 490, 0), command(600, 700, 800, 1)};
+  const HostStalls found = host_stalls(timeline);
+  EXPECT_EQ(found.blocked->copies.count, 1u);
+  EXPECT_EQ(found.blocked->copies.total_ns, 500);
+  EXPECT_EQ(found.blocked->synchronize.count, 0u);
+}
+
+TEST(HostStalls, AgreesWithCountingMoments) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 200; ++round) {
+    Timeline timeline;
+    const int count = 1 + static_cast<int>(random() % 12);
+    for (int i = 0; i < count; ++i) {
+      const auto start = static_cast<std::int64_t>(random() % 200);
+      timeline.spans.push_back(command(start - static_cast<std::int64_t>(random() % 60), start,
+                                       start + static_cast<std::int64_t>(random() % 20)));
+    }
+    // Moment by moment: idle, and the next command to start has not been asked for.
+    std::int64_t first = INT64_MAX, last = INT64_MIN;
+    for (const Span& span : timeline.spans) {
+      first = std::min(first, span.started_ns);
+      last = std::max(last, span.started_ns);
+    }
+    double idle = 0, host = 0;
+    for (std::int64_t t = first; t < last; ++t) {
+      const bool is_busy = std::any_of(timeline.spans.begin(), timeline.spans.end(),
+                                       [&](const Span& s) { return s.started_ns <= t && t < s.ended_ns; });
+      if (is_busy) continue;
+      ++idle;
+      std::int64_t next = INT64_MAX, submitted = INT64_MAX;
+      for (const Span& s : timeline.spans)
+        if (s.started_ns > t) next = std::min(next, s.started_ns);
+      for (const Span& s : timeline.spans)
+        if (s.started_ns == next) submitted = std::min(submitted, s.submitted_ns);
+      host += submitted > t ? 1 : 0;
+    }
+    const HostStalls found = host_stalls(timeline);
+    ASSERT_EQ(found.launch_bound->idle_ns, idle) << round;
+    ASSERT_EQ(found.launch_bound->host_ns, host) << round;
+  }
+}
+
+}  // namespace
+}  // namespace weir
