@@ -1,7 +1,9 @@
 // How many commands ran at once. Reads timelines only.
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <vector>
 
 #include "measure/timeline.h"
 
@@ -15,5 +17,25 @@ struct Concurrency {
 
 // Nothing where no span has both a start and an end.
 std::optional<Concurrency> concurrency(const Timeline& timeline);
+
+inline constexpr std::size_t kMostLevels = 64;
+
+struct ConcurrencyLevels {
+  std::vector<double> exactly_ns;  // [k - 1]: exactly k ran, up to the largest or kMostLevels
+  double beyond_ns = 0;            // more than kMostLevels ran
+  double busy_ns = 0;              // all of these
+  double mean = 0;                 // over busy_ns
+  std::size_t max = 0;
+
+  double overlapped_ns() const noexcept { return exactly_ns.empty() ? 0 : busy_ns - exactly_ns.front(); }
+};
+
+// Of the device's commands, host functions left out. Nothing where no such command lasted.
+struct ConcurrencyProfile {
+  std::optional<ConcurrencyLevels> all;
+  std::optional<ConcurrencyLevels> kernels;  // those that are no collectives
+};
+
+ConcurrencyProfile concurrency_profile(const Timeline& timeline);
 
 }  // namespace weir

@@ -1,0 +1,181 @@
+// The binary file that `weir profile -- program` leaves behind, one per process: written by the injection library, read
+// by the importer weir_capture. Plain structs, because the writer lives in other people's programs; knows no profiler.
+//
+// A file is a FileHeader, then blocks until it ends: BlockHeader, then `bytes` of payload without padding. Everything
+// is little endian. Arrays of records tell how big a record is, so that later versions can add fields at a record's
+// end; readers pass over blocks of types that they do not know. A file may end anywhere: its program may be killed.
+#pragma once
+
+#include <cstdint>
+
+namespace weir::capture {
+
+inline constexpr char kMagic[8] = {'W', 'E', 'I', 'R', 'C', 'A', 'P', '1'};
+inline constexpr std::uint32_t kVersion = 1;            // readers refuse later ones: those would not be compatible
+inline constexpr std::uint32_t kMostBytes = 16U << 20;  // of a block's payload
+inline constexpr std::uint32_t kNone = UINT32_MAX;      // a name, channel, event or device that is not known
+inline constexpr std::int64_t kUnknownTime = 0;         // of every time but starts and ends of commands
+
+struct FileHeader {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t reserved;
+};
+
+enum class Block : std::uint32_t {
+  process = 1,    // ProcessFacts, then texts that end in \0: the clock's name, then each word of the command line
+  device = 2,     // DeviceFacts, then the device's name
+  name = 3,       // NameFacts, then the text; before the first record that uses it
+  kernels = 4,    // ArrayHeader, then KernelRecord ...
+  copies = 5,     // ArrayHeader, then CopyRecord ... (memsets too)
+  calls = 6,      // ArrayHeader, then CallRecord ...
+  syncs = 7,      // ArrayHeader, then SyncRecord ...
+  events = 8,     // ArrayHeader, then EventRecord ...
+  markers = 9,    // ArrayHeader, then MarkerRecord ...
+  contexts = 10,  // ArrayHeader, then ContextRecord ...
+  lost = 11,      // LostFacts, then the reason as text; each adds to those before
+  message = 12,   // text: what went wrong and what was done about it
+  end = 13,       // EndFacts: the program came to its end
+};
+
+struct BlockHeader {
+  std::uint32_t type;  // Block
+  std::uint32_t bytes;
+};
+
+struct ArrayHeader {
+  std::uint32_t record_bytes;
+  std::uint32_t count;
+};
+
+struct ProcessFacts {
+  std::uint64_t pid;
+  std::uint64_t parent_pid;
+  std::int64_t started_ns;  // on the clock of all times in the file
+  std::int64_t unix_ns;     // the same moment as time since 1970
+};
+
+struct DeviceFacts {
+  std::uint32_t device;
+  std::uint32_t reserved;
+};
+
+struct NameFacts {
+  std::uint32_t name;
+  std::uint32_t reserved;
+};
+
+// As CUPTI numbers them.
+enum class ChannelType : std::uint32_t { unknown = 0, compute = 1, async_memcpy = 2, decompression = 3 };
+
+// Where and when a command ran. What launches it has the same correlation.
+struct Place {
+  std::uint32_t device;
+  std::uint32_t context;
+  std::uint32_t stream;
+  std::uint32_t channel;       // the hardware queue's number on its device, or kNone
+  std::uint32_t channel_type;  // ChannelType
+  std::uint32_t graph;         // id of the executable graph; 0: not from a graph
+  std::uint64_t graph_node;
+  std::uint64_t correlation;  // 0: none
+  std::int64_t queued_ns;     // put into the driver's buffer; kUnknownTime where latency timestamps are off
+  std::int64_t submitted_ns;  // given to the device; kUnknownTime likewise
+  std::int64_t started_ns;
+  std::int64_t ended_ns;
+};
+
+struct KernelRecord {
+  Place place;
+  std::uint32_t name;
+  std::uint32_t reserved;
+};
+
+// As CUPTI numbers copies; memsets have a number of ours.
+enum class CopyKind : std::uint32_t {
+  unknown = 0,
+  host_to_device = 1,
+  device_to_host = 2,
+  host_to_array = 3,
+  array_to_host = 4,
+  array_to_array = 5,
+  array_to_device = 6,
+  device_to_array = 7,
+  device_to_device = 8,
+  host_to_host = 9,
+  peer_to_peer = 10,
+  memset = 100,
+};
+
+struct CopyRecord {
+  Place place;
+  std::uint64_t bytes;
+  std::uint32_t kind;         // CopyKind
+  std::uint32_t peer_device;  // the other device of a peer-to-peer copy, or kNone
+};
+
+struct CallRecord {
+  std::uint32_t name;    // the function's, or kNone
+  std::uint32_t thread;  // the kernel's thread id
+  std::uint64_t correlation;
+  std::int64_t started_ns;
+  std::int64_t ended_ns;
+};
+
+// As CUPTI numbers them.
+enum class SyncType : std::uint32_t {
+  unknown = 0,
+  event_synchronize = 1,   // the host waits for an event
+  stream_wait_event = 2,   // a stream waits for an event
+  stream_synchronize = 3,  // the host waits for a stream
+  context_synchronize = 4  // the host waits for everything in a context
+};
+
+struct SyncRecord {
+  std::uint32_t type;  // SyncType
+  std::uint32_t context;
+  std::uint32_t stream;      // who waits, or what is waited for; kNone where there is none
+  std::uint32_t event;       // or kNone
+  std::uint64_t event_sync;  // tells records of one event apart (CUPTI's cudaEventSyncId); 0 where unknown
+  std::uint64_t correlation;
+  std::int64_t started_ns;
+  std::int64_t ended_ns;
+};
+
+// An event was recorded on a stream.
+struct EventRecord {
+  std::uint32_t context;
+  std::uint32_t stream;
+  std::uint32_t event;
+  std::uint32_t device;  // or kNone
+  std::uint64_t event_sync;
+  std::uint64_t correlation;
+};
+
+// A stretch that the program named (NVTX), on the host.
+struct MarkerRecord {
+  std::uint32_t name;
+  std::uint32_t thread;
+  std::int64_t started_ns;
+  std::int64_t ended_ns;
+};
+
+// Which device a context is on: waits name contexts only.
+struct ContextRecord {
+  std::uint32_t context;
+  std::uint32_t device;
+};
+
+struct LostFacts {
+  std::uint64_t records;
+};
+
+struct EndFacts {
+  std::int64_t ended_ns;
+};
+
+static_assert(sizeof(FileHeader) == 16 && sizeof(BlockHeader) == 8 && sizeof(ArrayHeader) == 8);
+static_assert(sizeof(ProcessFacts) == 32 && sizeof(Place) == 72 && sizeof(KernelRecord) == 80);
+static_assert(sizeof(CopyRecord) == 88 && sizeof(CallRecord) == 32 && sizeof(SyncRecord) == 48);
+static_assert(sizeof(EventRecord) == 32 && sizeof(MarkerRecord) == 24 && sizeof(ContextRecord) == 8);
+
+}  // namespace weir::capture

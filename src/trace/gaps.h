@@ -1,0 +1,55 @@
+// How long nothing ran, on the device and on each stream: how often, how long, and between which commands. Reads the
+// timeline of one device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/timeline.h"
+
+namespace weir {
+
+inline constexpr std::size_t kMostLongGaps = 10;
+inline constexpr std::size_t kMostGapStreams = 64;
+
+// Gaps of at least `from_ns` and less than twice that.
+struct GapBin {
+  double from_ns = 0;
+  std::size_t count = 0;
+  double total_ns = 0;
+};
+
+struct LongGap {
+  std::int64_t from_ns = 0, to_ns = 0;
+  std::uint32_t before = 0, after = 0;  // the command that ended last, the one that started next: indices into spans
+};
+
+struct Gaps {
+  std::size_t count = 0;
+  double total_ns = 0;
+  double mean_ns = 0, p50_ns = 0, p95_ns = 0, p99_ns = 0, max_ns = 0;
+  std::vector<GapBin> histogram;  // by length, from the first to the last that has any; at most 64
+  std::vector<LongGap> longest;   // longest first, at most kMostLongGaps
+};
+
+struct StreamGaps {
+  std::uint16_t stream = 0;
+  std::size_t commands = 0;
+  std::optional<Gaps> gaps;  // nothing where its commands leave none
+};
+
+// Commands that took no time neither end a gap nor begin one.
+struct GapsFound {
+  std::optional<Gaps> device;          // between unions of all that the device ran
+  std::optional<Gaps> within_streams;  // of all streams together; a host function occupies its stream
+  std::vector<StreamGaps> streams;     // those with most commands, at most kMostGapStreams
+  std::size_t stream_count = 0;
+  std::string reason;  // why the device has none
+};
+
+GapsFound gaps(const Timeline& timeline);
+
+}  // namespace weir

@@ -1,0 +1,54 @@
+// Which streams used which hardware queues, when that changed, and which streams share one. Reads timelines that name
+// queues; infers nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/timeline.h"
+
+namespace weir {
+
+inline constexpr std::size_t kMostQueueChanges = 100;
+
+struct QueueOfStream {
+  std::int32_t queue = kNoQueue;
+  std::size_t commands = 0;
+};
+
+struct StreamQueues {
+  std::uint16_t stream = 0;
+  std::vector<QueueOfStream> queues;  // by id
+  std::size_t changes = 0;
+};
+
+struct QueueStreams {
+  std::int32_t queue = kNoQueue;
+  std::vector<std::uint16_t> streams;  // ascending; more than one: they share it
+  std::size_t commands = 0;
+};
+
+struct QueueChange {
+  std::int64_t at_ns = 0;  // start of the first command on the new queue
+  std::uint16_t stream = 0;
+  std::int32_t from = kNoQueue, to = kNoQueue;
+};
+
+struct QueueMap {
+  std::vector<StreamQueues> streams;  // those that used any, by stream
+  std::vector<QueueStreams> queues;   // by id
+  std::vector<QueueChange> changes;   // the first kMostQueueChanges, by time
+  std::size_t change_count = 0;
+  std::size_t shared_queues = 0;                       // with more than one stream
+  std::size_t sharing_streams = 0;                     // on any of those
+  std::optional<bool> is_fixed;                        // as in StreamIntervals
+  std::size_t on_copy_engines = 0, without_queue = 0;  // commands left out
+  std::string reason;                                  // why there is nothing, or why is_fixed is empty
+};
+
+QueueMap queue_map(const Timeline& timeline);
+
+}  // namespace weir
