@@ -12,6 +12,7 @@ CliCommand sweep();
 CliCommand run_priority();
 CliCommand compare();
 CliCommand queues();
+CliCommand profile();
 
 // Of `weir queues`.
 CliCommand queues_map();
