@@ -5,7 +5,8 @@
 namespace weir {
 
 std::span<const Importer> importers() {
-  static const std::vector<Importer> kImporters = {};
+  using namespace importer_list;
+  static const std::vector<Importer> kImporters = {weir_capture(), nsys(), rpd(), rocprof_csv(), cupti_text()};
   return kImporters;
 }
 

@@ -9,6 +9,14 @@ namespace weir {
 
 std::span<const Importer> importers();
 
-namespace importer_list {}  // namespace importer_list
+namespace importer_list {
+
+Importer weir_capture();
+Importer nsys();
+Importer rpd();
+Importer rocprof_csv();
+Importer cupti_text();
+
+}  // namespace importer_list
 
 }  // namespace weir

@@ -15,6 +15,14 @@ namespace {
 constexpr std::size_t kMostLanes = 65'535;
 // A command cannot start before the host asked for it; clocks of hosts and devices differ by less than this.
 constexpr std::int64_t kClockSlack = 2'000;
+// Times beyond 146 years are no times; differences of those that remain cannot overflow.
+constexpr std::int64_t kMostTime = std::int64_t{1} << 62;
+
+bool is_beyond(std::int64_t ns) noexcept { return ns != kNoTime && (ns > kMostTime || ns < -kMostTime); }
+
+void forget_beyond(std::int64_t& ns) noexcept {
+  if (is_beyond(ns)) ns = kNoTime;
+}
 
 bool contains(std::string_view text, std::string_view part) noexcept {
   return text.find(part) != std::string_view::npos;
@@ -129,6 +137,10 @@ std::optional<std::uint32_t> TimelineBuilder::add(const TraceCommand& command) {
     drop("command without a start or an end", command.at);
     return std::nullopt;
   }
+  if (is_beyond(command.started_ns) || is_beyond(command.ended_ns)) {
+    drop("command with a time beyond all clocks", command.at);
+    return std::nullopt;
+  }
   if (command.ended_ns < command.started_ns) {
     drop("command that ends before it starts", command.at);
     return std::nullopt;
@@ -153,6 +165,8 @@ std::optional<std::uint32_t> TimelineBuilder::add(const TraceCommand& command) {
   span.started_ns = command.started_ns;
   span.ended_ns = command.ended_ns;
   span.seen_ns = command.seen_ns;
+  for (std::int64_t* ns : {&span.enqueued_ns, &span.submitted_ns, &span.accepted_ns, &span.launched_ns, &span.seen_ns})
+    forget_beyond(*ns);
   commands_.push_back(made);
   return span.command;
 }
@@ -165,6 +179,8 @@ void TimelineBuilder::about_collective(std::uint32_t command, const TraceCollect
 void TimelineBuilder::add(HostCall call) {
   charge(sizeof(HostCall) * 2);
   if (call.kind == CallKind::other && call.name != kNoName) call.kind = call_kind_of(*texts_[call.name]);
+  forget_beyond(call.started_ns);
+  forget_beyond(call.ended_ns);
   timeline_.calls.push_back(call);
 }
 
@@ -174,7 +190,16 @@ void TimelineBuilder::add(const TraceWait& wait) {
   timeline_.has_dependencies = true;
 }
 
-void TimelineBuilder::add(const TraceRange& range) {
+void TimelineBuilder::add(TraceSync sync) {
+  charge(sizeof(TraceSync));
+  forget_beyond(sync.started_ns);
+  forget_beyond(sync.ended_ns);
+  syncs_.push_back(sync);
+}
+
+void TimelineBuilder::add(TraceRange range) {
+  forget_beyond(range.started_ns);
+  forget_beyond(range.ended_ns);
   charge(sizeof(TraceRange));
   timeline_.ranges.push_back(range);
 }

@@ -89,8 +89,8 @@ class TimelineBuilder {
   // Kind by name where it is `other`.
   void add(HostCall call);
   void add(const TraceWait& wait);
-  void add(const TraceSync& sync) { syncs_.push_back(sync); }
-  void add(const TraceRange& range);
+  void add(TraceSync sync);
+  void add(TraceRange range);
   // `before` and `after` are what add() returned.
   void add(const Dependency& dependency);
   // The source records waits, whether there were any or not.
@@ -101,6 +101,8 @@ class TimelineBuilder {
   void note(std::string text);
   std::size_t command_count() const noexcept { return commands_.size(); }
   std::uint64_t dropped_count() const noexcept;
+  // Counts memory against the limit: the builder's own, and what readers keep besides. Rejects what goes beyond it.
+  void charge(std::size_t bytes);
 
   void set_source(std::string source) { timeline_.source = std::move(source); }
 
@@ -128,7 +130,6 @@ class TimelineBuilder {
   template <class Value>
   using Lanes = std::unordered_map<LaneKey, Value, LaneHash>;
 
-  void charge(std::size_t bytes);
   void sort_commands();
   void join_calls();
   void join_syncs();

@@ -1,0 +1,73 @@
+// What CUPTI's activity records mean, whoever wrote them down: lanes by context, names of copies and calls, and which
+// record of an event a wait was for. Knows no file format.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/timeline_builder.h"
+
+namespace weir {
+
+// "Memcpy HtoD", by CUPTI's number of the kind.
+std::string_view cuda_copy_name(std::int64_t kind) noexcept;
+
+// cudaLaunchKernel_v7000, cuMemcpyAsync_v2_ptsz: the function without its version.
+std::string_view without_version(std::string_view function) noexcept;
+
+// Streams, events and waits of a trace; gives the builder what follows from them.
+class CudaActivity {
+ public:
+  struct Lane {
+    std::uint16_t device = 0, stream = 0;
+  };
+  // An event was recorded on a stream. `sync` tells records of one event apart; 0 where unknown.
+  struct Recorded {
+    std::uint16_t process = 0;
+    std::uint32_t context = 0;
+    std::uint64_t stream = 0;
+    std::uint64_t event = 0, sync = 0;
+    std::uint64_t correlation = 0;
+  };
+  // A stream waits for an event.
+  struct Waited : Recorded {
+    std::uint64_t at = 0;
+  };
+  // The host waits for a stream, or for all of a context.
+  struct HostWaited {
+    std::uint16_t process = 0;
+    std::uint32_t context = 0;
+    std::optional<std::uint64_t> stream;
+    std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
+  };
+
+  explicit CudaActivity(TimelineBuilder& to) : to_(to) {}
+
+  // Where a command ran; remembers which device its context is on. Nothing where there are too many: that is dropped.
+  std::optional<Lane> lane(std::uint16_t process, std::int64_t device, std::uint32_t context, std::uint64_t stream,
+                           std::uint64_t at);
+  void context_is_on(std::uint16_t process, std::uint32_t context, std::int64_t device);
+  void add(const Recorded& recorded);
+  void add(const Waited& waited);
+  void add(const HostWaited& waited);
+  // The source has records of waits, even if there are none.
+  void knows_waits() noexcept { knows_waits_ = true; }
+  // Once all commands are there. `how_to` tells how to have records of events in such a file.
+  void resolve(std::string_view how_to);
+
+ private:
+  std::optional<std::uint16_t> stream_of(std::uint16_t process, std::uint32_t context, std::uint64_t stream);
+
+  TimelineBuilder& to_;
+  std::unordered_map<std::uint64_t, std::int64_t> device_of_;  // by process and context
+  std::vector<Recorded> records_;
+  std::vector<Waited> waits_;
+  std::vector<HostWaited> host_waits_;
+  bool knows_waits_ = false;
+};
+
+}  // namespace weir
