@@ -21,6 +21,9 @@ inline std::uint64_t distance_ns(std::int64_t from_ns, std::int64_t to_ns) noexc
   return to_ns > from_ns ? static_cast<std::uint64_t>(to_ns) - static_cast<std::uint64_t>(from_ns) : 0;
 }
 
+// Adds a stretch that starts no earlier than any before it; what touches becomes one.
+void append(TimeIntervals& to, const TimeInterval& next);
+
 // Of any stretches in any order; empty ones vanish. Linear where they come by start.
 TimeIntervals unite_all(std::vector<TimeInterval> stretches);
 

@@ -1,5 +1,5 @@
 // How busy each stream and each hardware queue was, and how much work stood before it over time. Reads the timeline of
-// one device.
+// one device; host functions are left out.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,8 @@ struct Backlog {
   std::size_t peak = 0;
   std::int64_t peak_ns = 0;  // when it was first reached
   double mean = 0;           // over the device's span
-  // Equal buckets of LaneUses::bucket_ns from LaneUses::first_ns on; empty for lanes beyond kMostBacklogSeries.
+  // Equal buckets of LaneUses::bucket_ns from LaneUses::first_ns on (the last may be cut short); empty for lanes beyond
+  // kMostBacklogSeries.
   std::vector<std::uint32_t> max_in_bucket;
   std::vector<float> mean_in_bucket;
 };
@@ -39,7 +40,7 @@ struct LaneUse {
 struct LaneUses {
   std::int64_t first_ns = 0, last_ns = 0;  // of the device
   double bucket_ns = 0;
-  std::vector<LaneUse> streams;    // by stream; host functions occupy theirs
+  std::vector<LaneUse> streams;    // by stream
   std::vector<LaneUse> queues;     // by id; empty where the source names none
   std::optional<Backlog> device;   // of all lanes together
   std::size_t without_queue = 0;   // commands of the device whose queue is not known

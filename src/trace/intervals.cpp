@@ -1,0 +1,78 @@
+#include "trace/intervals.h"
+
+#include <algorithm>
+
+namespace weir {
+namespace {
+
+bool is_earlier(const TimeInterval& a, const TimeInterval& b) noexcept { return a.from_ns < b.from_ns; }
+
+}  // namespace
+
+void append(TimeIntervals& to, const TimeInterval& next) {
+  if (next.to_ns <= next.from_ns) return;
+  if (!to.empty() && next.from_ns <= to.back().to_ns) {
+    to.back().to_ns = std::max(to.back().to_ns, next.to_ns);
+  } else {
+    to.push_back(next);
+  }
+}
+
+TimeIntervals unite_all(std::vector<TimeInterval> stretches) {
+  if (!std::is_sorted(stretches.begin(), stretches.end(), is_earlier))
+    std::sort(stretches.begin(), stretches.end(), is_earlier);
+  TimeIntervals united;
+  for (const TimeInterval& stretch : stretches) append(united, stretch);
+  return united;
+}
+
+TimeIntervals unite(const TimeIntervals& a, const TimeIntervals& b) {
+  TimeIntervals united;
+  auto from_a = a.begin();
+  auto from_b = b.begin();
+  while (from_a != a.end() || from_b != b.end()) {
+    const bool takes_a = from_b == b.end() || (from_a != a.end() && is_earlier(*from_a, *from_b));
+    append(united, takes_a ? *from_a++ : *from_b++);
+  }
+  return united;
+}
+
+TimeIntervals intersect(const TimeIntervals& a, const TimeIntervals& b) {
+  TimeIntervals common;
+  auto from_a = a.begin();
+  auto from_b = b.begin();
+  while (from_a != a.end() && from_b != b.end()) {
+    append(common, {std::max(from_a->from_ns, from_b->from_ns), std::min(from_a->to_ns, from_b->to_ns)});
+    // The one that ends first meets nothing more.
+    if (from_a->to_ns < from_b->to_ns) {
+      ++from_a;
+    } else {
+      ++from_b;
+    }
+  }
+  return common;
+}
+
+TimeIntervals subtract(const TimeIntervals& a, const TimeIntervals& b) {
+  TimeIntervals left;
+  auto hole = b.begin();
+  for (const TimeInterval& whole : a) {
+    std::int64_t from = whole.from_ns;
+    while (hole != b.end() && hole->to_ns <= from) ++hole;
+    // A hole may reach into the next interval, so this one does not take it away.
+    for (auto at = hole; at != b.end() && at->from_ns < whole.to_ns; ++at) {
+      append(left, {from, at->from_ns});
+      from = at->to_ns;
+    }
+    if (from < whole.to_ns) append(left, {from, whole.to_ns});
+  }
+  return left;
+}
+
+std::uint64_t total_ns(const TimeIntervals& intervals) noexcept {
+  std::uint64_t total = 0;
+  for (const TimeInterval& interval : intervals) total += distance_ns(interval.from_ns, interval.to_ns);
+  return total;
+}
+
+}  // namespace weir
