@@ -1,4 +1,6 @@
 // weir profile: a traced pass beside the timed one, written as a trace; or a program of the user's, unmodified.
+#include "report/profile.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -13,7 +15,6 @@
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
 #include "device/gpu_cupti.h"
-#include "report/profile.h"
 #include "run/profile.h"
 
 namespace weir::cli {
@@ -118,8 +119,7 @@ int execute(const Flags& flags) {
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
   if (ranks != nullptr) check_request(info, request, ranks->ranks());
   watch_ranks();
-  WorkloadProfile profile =
-      profile_workload(*device, request, static_cast<int>(*traced), run_context(), control);
+  WorkloadProfile profile = profile_workload(*device, request, static_cast<int>(*traced), run_context(), control);
   line.clear();
   device.reset();
   profile.document["format"] = flags.format;
@@ -129,32 +129,33 @@ int execute(const Flags& flags) {
   leave_ranks();
   if (!speaks()) return 0;
   print(flags, profile.document);
-  if (!has_timeline) fail(fmt::format("no trace was written: {}", profile.timeline.source), "Use another --submit mode.");
+  if (!has_timeline)
+    fail(fmt::format("no trace was written: {}", profile.timeline.source), "Use another --submit mode.");
   return profile.is_interrupted ? kExitInterrupted : 0;
 }
 
 }  // namespace
 
 CliCommand profile() {
-  return {"profile", "trace a workload, or any program behind --, into a timeline",
-          [](CLI::App& app) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            flags->workload.add_to(app);
-            app.add_option("program", flags->rest, "behind --: a program of yours and its arguments");
-            app.add_option("--streams", flags->streams, "number of streams (default: the workload's recommended)");
-            app.add_option("--submit", flags->submit, "inline, threads[:k] or graph")->capture_default_str();
-            flags->run.add_to(app);
-            app.add_option("--traced-iterations", flags->traced_iterations, "iterations in the trace")
-                ->capture_default_str();
-            app.add_option("--output,-o", flags->output, "the trace (default: NAME.trace.json); .gz packs it");
-            app.add_option("--format", flags->format, "kineto (Chrome JSON, for Perfetto) or csv")
-                ->capture_default_str();
-            app.add_flag("--latency-timestamps", flags->has_latency,
-                         "ask CUPTI when the driver had written each kernel (costs more)");
-            flags->program.add_to(app);
-            app.add_flag("--json", flags->is_json, "print the document (weir.profile/1)");
-            return [flags] { return execute(*flags); };
-          }};
+  return {
+      "profile", "trace a workload, or any program behind --, into a timeline",
+      [](CLI::App& app) -> std::function<int()> {
+        const auto flags = std::make_shared<Flags>();
+        flags->workload.add_to(app);
+        app.add_option("program", flags->rest, "behind --: a program of yours and its arguments");
+        app.add_option("--streams", flags->streams, "number of streams (default: the workload's recommended)");
+        app.add_option("--submit", flags->submit, "inline, threads[:k] or graph")->capture_default_str();
+        flags->run.add_to(app);
+        app.add_option("--traced-iterations", flags->traced_iterations, "iterations in the trace")
+            ->capture_default_str();
+        app.add_option("--output,-o", flags->output, "the trace (default: NAME.trace.json); .gz packs it");
+        app.add_option("--format", flags->format, "kineto (Chrome JSON, for Perfetto) or csv")->capture_default_str();
+        app.add_flag("--latency-timestamps", flags->has_latency,
+                     "ask CUPTI when the driver had written each kernel (costs more)");
+        flags->program.add_to(app);
+        app.add_flag("--json", flags->is_json, "print the document (weir.profile/1)");
+        return [flags] { return execute(*flags); };
+      }};
 }
 
 }  // namespace weir::cli

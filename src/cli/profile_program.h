@@ -13,7 +13,6 @@ namespace weir::cli {
 struct ProgramFlags {
   std::string profiler = "auto";  // cupti or rocprofv3
   std::string limit_mib = "4096";
-  bool keeps_captures = false;
 
   void add_to(CLI::App& app);
 };

@@ -174,7 +174,7 @@ WorkloadProfile profile_workload(Device& device, const RunRequest& request, int 
   if (iterations < traced_iterations)
     warnings.push_back({{"code", "few_traced"},
                         {"text", fmt::format("{} of {} iterations were traced: more commands than fit", iterations,
-                                                traced_iterations)},
+                                             traced_iterations)},
                         {"advice", "Use a smaller --scale for a longer trace."}});
   document["warnings"] = std::move(warnings);
   document["notes"] = traced.timeline.notes;
