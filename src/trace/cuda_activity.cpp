@@ -35,7 +35,8 @@ std::string_view without_version(std::string_view function) noexcept {
 
 std::optional<CudaActivity::Lane> CudaActivity::lane(std::uint16_t process, std::int64_t device, std::uint32_t context,
                                                      std::uint64_t stream, std::uint64_t at) {
-  const auto device_lane = to_.device(process, device);
+  const auto label = labels_.find(device);
+  const auto device_lane = to_.device(process, device, label == labels_.end() ? std::string_view() : label->second);
   const auto stream_lane = device_lane ? to_.stream(*device_lane, stream) : std::nullopt;
   if (!stream_lane) {
     to_.drop("command on one device or stream too many", at);
@@ -46,7 +47,7 @@ std::optional<CudaActivity::Lane> CudaActivity::lane(std::uint16_t process, std:
 }
 
 void CudaActivity::context_is_on(std::uint16_t process, std::uint32_t context, std::int64_t device) {
-  device_of_.try_emplace(context_key(process, context), device);
+  if (device_of_.try_emplace(context_key(process, context), device).second) to_.charge(64);
 }
 
 void CudaActivity::add(const Recorded& recorded) {

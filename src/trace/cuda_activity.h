@@ -51,6 +51,8 @@ class CudaActivity {
   std::optional<Lane> lane(std::uint16_t process, std::int64_t device, std::uint32_t context, std::uint64_t stream,
                            std::uint64_t at);
   void context_is_on(std::uint16_t process, std::uint32_t context, std::int64_t device);
+  // What a device is called; before its first command.
+  void name_device(std::int64_t device, std::string name) { labels_[device] = std::move(name); }
   void add(const Recorded& recorded);
   void add(const Waited& waited);
   void add(const HostWaited& waited);
@@ -64,6 +66,7 @@ class CudaActivity {
 
   TimelineBuilder& to_;
   std::unordered_map<std::uint64_t, std::int64_t> device_of_;  // by process and context
+  std::unordered_map<std::int64_t, std::string> labels_;
   std::vector<Recorded> records_;
   std::vector<Waited> waits_;
   std::vector<HostWaited> host_waits_;

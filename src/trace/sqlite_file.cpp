@@ -23,17 +23,6 @@ constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 
 bool is_sqlite(std::string_view start) noexcept { return start.substr(0, kMagic.size()) == kMagic; }
 
-bool names_table(std::string_view start, std::string_view prefix) noexcept {
-  // CREATE TABLE name, CREATE TABLE "name", CREATE TABLE `name`
-  for (std::size_t at = start.find(prefix); at != std::string_view::npos; at = start.find(prefix, at + 1)) {
-    std::string_view before = start.substr(0, at);
-    if (before.ends_with('"') || before.ends_with('`')) before.remove_suffix(1);
-    while (before.ends_with(' ') || before.ends_with('\n')) before.remove_suffix(1);
-    if (before.ends_with("TABLE") || before.ends_with("EXISTS")) return true;
-  }
-  return false;
-}
-
 #if WEIR_HAVE_SQLITE
 namespace {
 
@@ -59,7 +48,7 @@ std::string uri_of(const std::filesystem::path& path) {
   return uri + "?mode=ro&immutable=1";
 }
 
-std::string quoted(std::string_view name) {
+std::string identifier(std::string_view name) {
   std::string text = "\"";
   for (const char c : name) text += c == '"' ? std::string("\"\"") : std::string(1, c);
   return text + "\"";
@@ -160,9 +149,9 @@ SqliteFile::SqliteFile(const TraceFile& file, TimelineBuilder& to)
   database_->secure();
   sqlite3_stmt* statement = nullptr;
   // rootpage 0: views and virtual tables
-  sqlite3_prepare_v2(database_->handle, "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0", -1,
+  sqlite3_prepare_v2(database_->handle, "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0", -1,
                      &statement, nullptr);
-  SqliteRows found(*this, "sqlite_schema", statement);
+  SqliteRows found(*this, "sqlite_master", statement);
   if (statement == nullptr)
     reject(fmt::format("{}: is no database that SQLite can read: {}", file.name, sqlite3_errmsg(database_->handle)));
   while (found.next()) {
@@ -176,7 +165,7 @@ std::vector<std::string> SqliteFile::columns_of(const std::string& table) {
   std::vector<std::string> columns;
   if (!has(table)) return columns;
   sqlite3_stmt* statement = nullptr;
-  const std::string sql = fmt::format("SELECT * FROM {} LIMIT 0", quoted(table));
+  const std::string sql = fmt::format("SELECT * FROM {} LIMIT 0", identifier(table));
   if (sqlite3_prepare_v2(database_->handle, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) problem(table, 0);
   for (int i = 0; i < sqlite3_column_count(statement); ++i)
     if (const char* const name = sqlite3_column_name(statement, i); name != nullptr) columns.emplace_back(name);
@@ -193,10 +182,10 @@ void* SqliteFile::prepare(const std::string& table, const char* key, std::initia
   std::string sql = "SELECT ";
   for (const char* column : columns) {
     if (sql.back() != ' ') sql += ',';
-    sql += has_column(column) ? quoted(column) : "NULL";
+    sql += has_column(column) ? identifier(column) : "NULL";
   }
-  sql += " FROM " + quoted(table);
-  if (key != nullptr) sql += fmt::format(" WHERE {} = ?", quoted(key));
+  sql += " FROM " + identifier(table);
+  if (key != nullptr) sql += fmt::format(" WHERE {} = ?", identifier(key));
   sqlite3_stmt* statement = nullptr;
   if (sqlite3_prepare_v2(database_->handle, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) problem(table, 0);
   return statement;

@@ -16,9 +16,6 @@ namespace weir {
 
 // Whether `start` begins as a SQLite database does.
 bool is_sqlite(std::string_view start) noexcept;
-// The text of a database's schema where it lies within `start`: tells formats apart. SQLite writes it into the first
-// pages, which hold "CREATE TABLE name" as plain text.
-bool names_table(std::string_view start, std::string_view prefix) noexcept;
 
 class SqliteFile;
 
@@ -78,6 +75,7 @@ class SqliteFile {
 
  private:
   friend class SqliteRows;
+  friend class SqliteLookup;
   struct Database;
 
   std::vector<std::string> columns_of(const std::string& table);
