@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "base/error.h"
 #include "base/options.h"
@@ -41,11 +42,12 @@ std::vector<std::string> program_words() {
   return mark == words.end() ? std::vector<std::string>() : std::vector<std::string>(mark + 1, words.end());
 }
 
-void print(const Flags& flags, const Json& document) {
+// `to`: standard output belongs to the user's program where there is one.
+void print(const Flags& flags, const Json& document, std::FILE* to) {
   if (flags.is_json) {
     fmt::print("{}", to_text(document));
   } else if (!flags.run.is_quiet) {
-    fmt::print("{}", describe_profile(document));
+    fmt::print(to, "{}", describe_profile(document));
   }
 }
 
@@ -66,7 +68,7 @@ int profile_any_program(const Flags& flags, const std::vector<std::string>& comm
   request.output.decide(std::filesystem::path(command[0]).filename().string());
   check_writable(request.output.path, flags.run.is_forced);
   const ProgramProfile profile = profile_program(request);
-  print(flags, profile.document);
+  print(flags, profile.document, stderr);
   if (profile.code != 0) return profile.code;
   return profile.has_timeline ? 0 : 1;
 }
@@ -128,7 +130,7 @@ int execute(const Flags& flags) {
     output.write(profile.timeline, 0, ::getpid(), profile.ranks, profile.device_properties, path, profile.document);
   leave_ranks();
   if (!speaks()) return 0;
-  print(flags, profile.document);
+  print(flags, profile.document, stdout);
   if (!has_timeline)
     fail(fmt::format("no trace was written: {}", profile.timeline.source), "Use another --submit mode.");
   return profile.is_interrupted ? kExitInterrupted : 0;
