@@ -153,7 +153,8 @@ SqliteFile::SqliteFile(const TraceFile& file, TimelineBuilder& to)
                      &statement, nullptr);
   SqliteRows found(*this, "sqlite_master", statement);
   if (statement == nullptr)
-    reject(fmt::format("{}: is no database that SQLite can read: {}", file.name, sqlite3_errmsg(database_->handle)));
+    reject(fmt::format("{}: is no database that SQLite can read: {}", file.name, sqlite3_errmsg(database_->handle)),
+           "A file that is damaged or was cut off can be saved with `sqlite3 FILE .recover | sqlite3 NEW`.");
   while (found.next()) {
     to.charge(128);
     tables_.emplace_back(found.text(0));
