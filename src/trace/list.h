@@ -14,6 +14,8 @@ namespace importer_list {
 Importer weir_capture();
 Importer nsys();
 Importer rpd();
+Importer rocprof_json();
+Importer kineto();
 Importer rocprof_csv();
 Importer cupti_text();
 

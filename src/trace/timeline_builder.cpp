@@ -153,6 +153,7 @@ std::optional<std::uint32_t> TimelineBuilder::add(const TraceCommand& command) {
   span.command = static_cast<std::uint32_t>(commands_.size());
   span.name = command.name;
   span.bytes = command.bytes;
+  span.iteration = command.iteration;
   span.stream = command.stream;
   span.kind = command.kind;
   if (span.kind == SpanKind::kernel && span.name != kNoName && is_collective_[span.name])
@@ -169,6 +170,12 @@ std::optional<std::uint32_t> TimelineBuilder::add(const TraceCommand& command) {
     forget_beyond(*ns);
   commands_.push_back(made);
   return span.command;
+}
+
+void TimelineBuilder::set_name(std::uint32_t command, std::uint32_t name) {
+  Span& span = commands_[command].span;
+  span.name = name;
+  if (span.kind == SpanKind::kernel && name != kNoName && is_collective_[name]) span.kind = SpanKind::collective;
 }
 
 void TimelineBuilder::about_collective(std::uint32_t command, const TraceCollective& collective) {

@@ -28,6 +28,7 @@ struct TraceCommand {
   std::uint32_t name = kNoName;
   std::uint64_t correlation = 0;
   std::uint64_t bytes = 0;
+  std::uint32_t iteration = 0;
   std::int64_t enqueued_ns = kNoTime, submitted_ns = kNoTime, accepted_ns = kNoTime, launched_ns = kNoTime;
   std::int64_t started_ns = kNoTime, ended_ns = kNoTime, seen_ns = kNoTime;
   std::uint64_t at = 0;  // where in the file, as drop() wants it
@@ -85,6 +86,9 @@ class TimelineBuilder {
   // Nothing for a command without start or end, or that ends before it starts: that is dropped. Otherwise its number
   // for about_collective() and add(Dependency).
   std::optional<std::uint32_t> add(const TraceCommand& command);
+  // For sources that tell a command's name or a copy's size elsewhere than with its times.
+  void set_name(std::uint32_t command, std::uint32_t name);
+  void set_bytes(std::uint32_t command, std::uint64_t bytes) { commands_[command].span.bytes = bytes; }
   void about_collective(std::uint32_t command, const TraceCollective& collective);
   // Kind by name where it is `other`.
   void add(HostCall call);

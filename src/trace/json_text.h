@@ -1,0 +1,24 @@
+// Numbers and escapes in the text of JSON values, quoted or not. Exact: no value goes through floating point.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace weir {
+
+// 42, -1, "0x55d8564ba340", 3.0, 1e3. Nothing for what is no whole number or does not fit.
+std::optional<std::int64_t> signed_of(std::string_view text) noexcept;
+std::optional<std::uint64_t> unsigned_of(std::string_view text) noexcept;
+
+// A decimal number times 10^places, rounded: 1106964728033.929 with 3 places is 1106964728033929.
+std::optional<std::int64_t> scaled_of(std::string_view text, int places) noexcept;
+
+// Whether the text has the shape of a number, in range or not. NaN and Infinity have not.
+bool is_number(std::string_view text) noexcept;
+
+// What the inside of a string says: escapes resolved, what is no escape left as it is. Bytes that are no UTF-8 pass.
+std::string decoded(std::string_view raw);
+
+}  // namespace weir
