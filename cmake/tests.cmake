@@ -10,8 +10,8 @@ endif()
 set(WEIR_THREADED_TESTS channel device stream queue run)
 
 file(GLOB test_sources CONFIGURE_DEPENDS tests/*/*.cpp)
-# A program of its own, which mpirun starts several times.
-list(FILTER test_sources EXCLUDE REGEX "/mpi_selftest\\.cpp$")
+# Programs of their own: one that mpirun starts several times, and what stands in for a GPU in other people's programs.
+list(FILTER test_sources EXCLUDE REGEX "/mpi_selftest\\.cpp$|/tests/inject/fake_")
 file(GLOB test_headers CONFIGURE_DEPENDS src/*/*.h)
 
 file(WRITE ${WEIR_GENERATED_DIR}/tests_pch.cpp.new "// Has to exist: a precompiled header needs a target with a source.\n")
@@ -122,6 +122,18 @@ endforeach()
 # How children are started is tested without the program around it.
 if(TARGET tests_cli)
   target_sources(tests_cli PRIVATE ${PROJECT_SOURCE_DIR}/src/cli/children.cpp ${PROJECT_SOURCE_DIR}/src/cli/process.cpp)
+endif()
+
+# `weir profile -- program` without a GPU: a program that does what the CUDA driver does, and a CUPTI that makes records
+# up. Neither is instrumented, as what they load is not.
+if(TARGET weir_cupti AND TARGET tests_cli)
+  add_library(fake_cupti MODULE tests/inject/fake_cupti.cpp)
+  target_include_directories(fake_cupti SYSTEM PRIVATE ${WEIR_CUDA_INCLUDE_DIR})
+  add_executable(fake_cuda_program tests/inject/fake_cuda_program.cpp)
+  target_link_libraries(fake_cuda_program PRIVATE ${CMAKE_DL_LIBS})
+  target_compile_definitions(tests_cli PRIVATE WEIR_FAKE_CUPTI="$<TARGET_FILE:fake_cupti>"
+                                               WEIR_FAKE_PROGRAM="$<TARGET_FILE:fake_cuda_program>")
+  add_dependencies(tests_cli fake_cupti fake_cuda_program)
 endif()
 
 # Every header compiles alone. Where x.cpp includes x.h before anything else, and without a precompiled header (so not

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "cli/private_folder.h"
 #include "cli/process.h"
 
 extern char** environ;
@@ -30,31 +31,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostHeard = 16 * 1024;     // of what a child says on stderr: its end, where the reason is
 constexpr std::int64_t kGraceNs = 3'000'000'000;  // between asking a child to end and ending it
 constexpr int kPollMs = 5;
-
-// A folder that only this user can look into; goes away with all that is in it.
-class PrivateFolder {
- public:
-  PrivateFolder() {
-    std::error_code status;
-    const fs::path parent = fs::temp_directory_path(status);
-    if (status) fail("there is no folder for temporary files", "Set TMPDIR to one that exists.");
-    std::string name = (parent / "weir_child_XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-      fail(fmt::format("{}: cannot make a folder: {}", parent.string(), std::strerror(errno)),
-           "Set TMPDIR to a folder that you may write to.");
-    path_ = name;
-  }
-  ~PrivateFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  PrivateFolder(const PrivateFolder&) = delete;
-  PrivateFolder& operator=(const PrivateFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 // One open descriptor. Not base/handle.h: 0 is a descriptor, so "none" has to be -1.
 class Descriptor {
@@ -200,16 +176,19 @@ pid_t start_program(const std::vector<std::string>& command, const StartOptions&
   const pid_t child = ::fork();
   if (child < 0) fail("cannot start another process", "Look at the limits of this user: ulimit -u.");
   if (child == 0) {
-    ::setpgid(0, 0);
+    if (!options.shares_terminal) ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, options.death_signal);
     if (::getppid() != parent) ::_exit(kNotExecuted);  // we were ended in between
-    const int nothing = ::open("/dev/null", O_RDONLY);
-    if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
+    if (!options.shares_terminal) {
+      const int nothing = ::open("/dev/null", O_RDONLY);
+      if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
+    }
     if (options.out >= 0) ::dup2(options.out, STDOUT_FILENO);
     if (options.err >= 0) ::dup2(options.err, STDERR_FILENO);
     ::execvpe(arguments[0], arguments.data(), environment.data());
     ::_exit(kNotExecuted);
   }
+  if (options.shares_terminal) return child;
   ::setpgid(child, child);  // whoever comes first: the group must exist before anybody signals it
   return child;
 }

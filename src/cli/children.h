@@ -30,6 +30,7 @@ struct StartOptions {
   Variables variables;
   int death_signal = 15;
   int out = -1, err = -1;
+  bool shares_terminal = false;  // stays in our group, reads what we would: the user's own program
 };
 inline constexpr int kNotExecuted = 127;
 pid_t start_program(const std::vector<std::string>& command, const StartOptions& options = {});

@@ -13,6 +13,7 @@ CliCommand run_priority();
 CliCommand compare();
 CliCommand analyze();
 CliCommand queues();
+CliCommand profile();
 
 // Of `weir queues`.
 CliCommand queues_map();

@@ -30,6 +30,8 @@ void on_signal(int signal) {
 
 void remember_process(int argc, char** argv) { arguments.assign(argv, argv + argc); }
 
+const std::vector<std::string>& own_arguments() { return arguments; }
+
 RunContext run_context() {
   std::vector<std::string> variables;
   for (char** line = environ; *line != nullptr; ++line) variables.emplace_back(*line);

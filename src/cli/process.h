@@ -13,6 +13,9 @@ namespace weir::cli {
 
 void remember_process(int argc, char** argv);
 
+// What the user typed, the program's name first.
+const std::vector<std::string>& own_arguments();
+
 // Command line and environment as every result carries them.
 RunContext run_context();
 

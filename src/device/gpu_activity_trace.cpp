@@ -134,6 +134,8 @@ void ActivityTrace::fill(Span& span, const Noted& noted, Lane& lane) const {
     ended = std::max(ended, record->ended_ns);
   }
   span.queue = queue_of(*first);
+  // Where the profiler was asked for it, it knows better than the clock behind the call.
+  if (const std::int64_t written = (first + count - 1)->submitted_ns; written != kNoTime) span.accepted_ns = written;
   span.started_ns = started;
   span.ended_ns = ended;
   // It has left its queue when its last kernel has.
@@ -190,6 +192,7 @@ Timeline ActivityTrace::timeline() {
       span.stream = placement_.stream_of[id];
       span.role = step_.commands()[id].role;
       span.submitted_ns = noted.submitted_ns;
+      span.accepted_ns = noted.accepted_ns;
       fill(span, noted, lanes_[span.stream]);
       timeline.spans.push_back(span);
     }

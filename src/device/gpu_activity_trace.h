@@ -36,12 +36,15 @@ class ActivityTrace {
     noted.submitted_ns = now_ns();
   }
 
+  // Called when the driver's call has returned, by the same thread.
+  void accepted(CommandId command) noexcept { noted_[first_ + command].accepted_ns = now_ns(); }
+
   // Everything kept so far, by iteration and command. Call while nothing runs.
   Timeline timeline();
 
  private:
   struct Noted {
-    std::int64_t submitted_ns = kNoTime;
+    std::int64_t submitted_ns = kNoTime, accepted_ns = kNoTime;
     std::uint64_t position = 0;  // of its first record in its stream; of a host command, its run
   };
   // One stream: the records since the start, less those that no kept iteration needs.

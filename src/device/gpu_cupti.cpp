@@ -54,6 +54,7 @@ struct Entries {
   decltype(&cuptiActivityFlushAll) flush = nullptr;
   decltype(&cuptiActivityGetNextRecord) next = nullptr;
   decltype(&cuptiActivityGetNumDroppedRecords) dropped = nullptr;
+  decltype(&cuptiActivityEnableLatencyTimestamps) enable_latency = nullptr;  // may be missing
 };
 
 Entries g_entries;  // written once, by Opened's constructor
@@ -220,8 +221,9 @@ void stop() {
   to.lost = 0;
 }
 
-// Latency timestamps (queued, submitted) are not asked for: they must be enabled before the driver starts, which is
-// long past when somebody wants a trace, and the host's own clock tells when a command was submitted.
+// Synchronisation records are not asked for: there is one for every wait of a stream for an event as well, and the
+// host's own clock tells when it saw the end of an iteration. Latency timestamps (queued, submitted) have to be on
+// before the driver starts: enable_cupti_latency().
 int start() {
   Sink& to = sink();
   {
@@ -293,6 +295,7 @@ struct Opened {
     library.need(g_entries.flush, "cuptiActivityFlushAll");
     library.need(g_entries.next, "cuptiActivityGetNextRecord");
     library.need(g_entries.dropped, "cuptiActivityGetNumDroppedRecords");
+    library.want(g_entries.enable_latency, "cuptiActivityEnableLatencyTimestamps");
     if (!library.missing().empty()) {
       reason = "CUPTI lacks " + library.missing();
       return;
@@ -323,6 +326,15 @@ const GpuActivity* open_cupti(std::string* reason) {
   return nullptr;
 }
 
+bool enable_cupti_latency(std::string* reason) {
+  const GpuActivity* const table = open_cupti(reason);
+  if (table == nullptr) return false;
+  if (g_entries.enable_latency == nullptr) return *reason = table->version + " has no latency timestamps", false;
+  const int result = g_entries.enable_latency(1);
+  if (result != 0) *reason = table->describe(result);
+  return result == 0;
+}
+
 }  // namespace weir
 
 #else
@@ -333,6 +345,8 @@ const GpuActivity* open_cupti(std::string* reason) {
   if (reason != nullptr) *reason = "CUPTI was left out of this build: " WEIR_CUPTI_REASON;
   return nullptr;
 }
+
+bool enable_cupti_latency(std::string* reason) { return open_cupti(reason) != nullptr; }
 
 }  // namespace weir
 

@@ -76,6 +76,7 @@ class ActivityQueue : public EagerQueue {
   void launch(CommandId id, StreamId on) noexcept {
     trace_.note(id, on);
     EagerQueue::launch(id, on);
+    trace_.accepted(id);
   }
 
  private:
@@ -89,6 +90,7 @@ class TracedQueue : public EagerQueue {
   void launch(CommandId id, StreamId on) noexcept {
     note(trace_.start(id, stream(on)));
     EagerQueue::launch(id, on);
+    trace_.accepted(id);
     note(trace_.end(id, stream(on)));
   }
 

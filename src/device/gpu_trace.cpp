@@ -18,6 +18,7 @@ CommandEvents::CommandEvents(const GpuApi& api, DeviceClock& clock, std::size_t 
   events_.reserve(slots_ * commands_ * 2);
   for (std::size_t i = 0; i < slots_ * commands_ * 2; ++i) events_.push_back(make_event(api, kGpuEventTiming));
   submitted_ns_.resize(slots_ * commands_, kNoTime);
+  accepted_ns_.resize(slots_ * commands_, kNoTime);
   base_.resize(slots_, 0);
 }
 
@@ -47,6 +48,7 @@ Timeline CommandEvents::timeline(const Step& step, const Placement& placement) {
       span.stream = placement.stream_of[id];
       span.role = step.commands()[id].role;
       span.submitted_ns = submitted_ns_[index];
+      span.accepted_ns = accepted_ns_[index];
       const std::int64_t started = clock_.time_of(events_[2 * index].get(), base_[slot]);
       const std::int64_t ended = clock_.time_of(events_[2 * index + 1].get(), base_[slot]);
       if (started != kNoTime && ended != kNoTime) {

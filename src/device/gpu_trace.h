@@ -16,11 +16,12 @@ class CommandEvents {
   CommandEvents(const GpuApi& api, DeviceClock& clock, std::size_t commands, int iterations);
 
   void begin() noexcept;
-  // The two below may run in several threads at once, each with commands of its own.
+  // The three below may run in several threads at once, each with commands of its own.
   int start(CommandId command, GpuStream stream) noexcept {
     submitted_ns_[first_ + command] = now_ns();
     return api_.event_record(events_[2 * (first_ + command)].get(), stream);
   }
+  void accepted(CommandId command) noexcept { accepted_ns_[first_ + command] = now_ns(); }
   int end(CommandId command, GpuStream stream) noexcept {
     return api_.event_record(events_[2 * (first_ + command) + 1].get(), stream);
   }
@@ -35,6 +36,7 @@ class CommandEvents {
   std::size_t slots_;
   std::vector<GpuEventOwner> events_;       // slot, command, start and end
   std::vector<std::int64_t> submitted_ns_;  // slot, command
+  std::vector<std::int64_t> accepted_ns_;   // the same
   std::vector<std::uint32_t> base_;         // of the clock, by slot
   std::size_t first_ = 0;                   // first command of the current slot
   std::uint64_t begun_ = 0;                 // iterations

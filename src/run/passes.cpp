@@ -129,12 +129,15 @@ TracedPass run_traced_pass(Device& device, const Step& step, const Placement& pl
   const auto submitter = make_submitter(submit, step, placement, *session);
   TracedPass pass;
   for (int i = 0; i <= iterations; ++i) {
-    if (control.has_ranks()) control.communicator->barrier();
+    if (control.agree_to_stop() && i > 1) break;  // a barrier as well
     const std::int64_t begun = session->now_ns();
     session->begin_iteration();
     submitter->submit_step();
     session->finish();
-    if (i > 0) pass.latency_ns.push_back(static_cast<double>(session->now_ns() - begun));
+    if (i == 0) continue;
+    const std::int64_t seen = session->now_ns();
+    pass.latency_ns.push_back(static_cast<double>(seen - begun));
+    pass.rounds.push_back({static_cast<std::uint32_t>(i), begun, seen});
   }
   pass.timeline = session->timeline();
   std::erase_if(pass.timeline.spans, [](const Span& span) { return span.iteration == 0; });

@@ -28,11 +28,19 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
                          const RunControl& control);
 
 struct TracedPass {
+  // One iteration as the host saw it, on the timeline's clock.
+  struct Round {
+    std::uint32_t iteration = 0;  // as spans name it
+    std::int64_t begun_ns = 0;
+    std::int64_t seen_ns = 0;  // finish() returned: the host knew that all of it had ended
+  };
   Timeline timeline;
   std::vector<double> latency_ns;  // of the traced iterations: what tracing costs
+  std::vector<Round> rounds;       // the same
 };
 
-// Runs `iterations` traced iterations (and one to warm up, which is not kept). Ranks begin each of them together.
+// Runs `iterations` traced iterations (and one to warm up, which is not kept), fewer but one where it is stopped. Ranks
+// begin each of them together.
 TracedPass run_traced_pass(Device& device, const Step& step, const Placement& placement, const SubmitChoice& submit,
                            int iterations, const RunControl& control);
 

@@ -1,0 +1,40 @@
+// A folder for files of one run that only this user can look into; goes away with all that is in it.
+#pragma once
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+#include "base/error.h"
+
+namespace weir::cli {
+
+class PrivateFolder {
+ public:
+  PrivateFolder() {
+    std::error_code status;
+    const std::filesystem::path parent = std::filesystem::temp_directory_path(status);
+    if (status) fail("there is no folder for temporary files", "Set TMPDIR to one that exists.");
+    std::string name = (parent / "weir_child_XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr)
+      fail(fmt::format("{}: cannot make a folder: {}", parent.string(), std::strerror(errno)),
+           "Set TMPDIR to a folder that you may write to.");
+    path_ = name;
+  }
+  ~PrivateFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace weir::cli

@@ -1,0 +1,163 @@
+// weir profile: a traced pass beside the timed one, written as a trace; or a program of the user's, unmodified.
+#include "report/profile.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "cli/list.h"
+#include "cli/process.h"
+#include "cli/profile_output.h"
+#include "cli/profile_program.h"
+#include "cli/ranks.h"
+#include "cli/run_flags.h"
+#include "device/gpu_cupti.h"
+#include "run/profile.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  RunFlags run;
+  WorkloadFlags workload;
+  ProgramFlags program;
+  std::vector<std::string> rest;  // what stands behind the first word that is no flag
+  std::string streams;
+  std::string submit = "inline";
+  std::string traced_iterations = "20";
+  std::string output;
+  std::string format = "kineto";
+  bool has_latency = false;
+  bool is_json = false;
+};
+
+// What stands behind "--", where there is one: the user's program with its own flags.
+std::vector<std::string> program_words() {
+  const auto& words = own_arguments();
+  const auto mark = std::find(words.begin(), words.end(), "--");
+  return mark == words.end() ? std::vector<std::string>() : std::vector<std::string>(mark + 1, words.end());
+}
+
+// `to`: standard output belongs to the user's program where there is one.
+void print(const Flags& flags, const Json& document, std::FILE* to) {
+  if (flags.is_json) {
+    fmt::print("{}", to_text(document));
+  } else if (!flags.run.is_quiet) {
+    fmt::print(to, "{}", describe_profile(document));
+  }
+}
+
+int profile_any_program(const Flags& flags, const std::vector<std::string>& command) {
+  if (command.empty()) reject("--: a program is required behind it", "For example: weir profile -- python3 train.py");
+  // Words before the mark are a workload's.
+  const std::size_t words = (flags.workload.name.empty() ? 0 : 1) + flags.rest.size();
+  if (words > command.size() || !flags.workload.file.empty())
+    reject(fmt::format("{}: a program is named behind -- as well",
+                       flags.workload.file.empty() ? flags.workload.name : "--file " + flags.workload.file),
+           "Profile one of them.");
+  ProgramRequest request;
+  request.command = command;
+  request.flags = flags.program;
+  request.has_latency = flags.has_latency;
+  request.is_quiet = flags.run.is_quiet || flags.is_json;
+  request.output = {flags.format, flags.output, flags.run.is_forced};
+  request.output.decide(std::filesystem::path(command[0]).filename().string());
+  check_writable(request.output.path, flags.run.is_forced);
+  const ProgramProfile profile = profile_program(request);
+  print(flags, profile.document, stderr);
+  if (profile.code != 0) return profile.code;
+  return profile.has_timeline ? 0 : 1;
+}
+
+int execute(const Flags& flags) {
+  const auto& words = own_arguments();
+  if (std::find(words.begin(), words.end(), "--") != words.end()) return profile_any_program(flags, program_words());
+  if (!flags.rest.empty())
+    reject(fmt::format("{}: one workload is profiled at a time", flags.rest[0]),
+           "A program of yours goes behind --: weir profile -- ./program arguments");
+  rank_count(flags.run.ranks);  // rejects
+  RunRequest request = flags.run.request();
+  flags.workload.choose(request);
+  request.submit = flags.submit;
+  const Workload& workload = workload_of(request);
+  if (!flags.streams.empty()) {
+    const auto counts = parse_counts("--streams", flags.streams, workload.streams.min, workload.streams.max);
+    if (counts.size() != 1)
+      reject(fmt::format("--streams {}: one count is needed here", flags.streams), "A trace is of one run.");
+    request.streams = counts[0];
+  }
+  const auto traced = parse_integer(flags.traced_iterations);
+  if (!traced || *traced < 1 || *traced > 1'000'000)
+    reject(fmt::format("--traced-iterations {}: out of range", flags.traced_iterations), "Use 1 to 1000000.");
+  ProfileOutput output{flags.format, flags.output, flags.run.is_forced};
+  output.decide(workload.name);
+  if (must_start_ranks(flags.run.ranks)) {
+    const int count = rank_count(flags.run.ranks);
+    for (int rank = 0; rank < count; ++rank) check_writable(output.numbered("rank", rank), flags.run.is_forced);
+    check_request(flags.run.open()->info(), request, {0, count});
+    return start_ranks(count);
+  }
+  Communicator* const ranks = join_ranks();
+  const auto path = ranks == nullptr ? output.path : output.numbered("rank", ranks->ranks().rank);
+  check_writable(path, flags.run.is_forced);
+  if (flags.has_latency) {
+    // Before anything touches the driver.
+    std::string reason;
+    if (!enable_cupti_latency(&reason)) reject(fmt::format("--latency-timestamps: {}", reason), "Leave it out.");
+  }
+  auto device = flags.run.open(ranks);
+  const DeviceInfo info = device->info();
+  if (!info.runs())
+    reject(fmt::format("--device {}: it runs nothing, so there is no timeline", info.name),
+           "Use a GPU, cpu or sim; `weir run --device null` shows the cost of submitting.");
+  RunControl control;
+  control.stop = &catch_interrupts();
+  control.communicator = ranks;
+  ProgressLine line(flags.run.is_quiet || flags.is_json || !speaks());
+  control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
+  if (ranks != nullptr) check_request(info, request, ranks->ranks());
+  watch_ranks();
+  WorkloadProfile profile = profile_workload(*device, request, static_cast<int>(*traced), run_context(), control);
+  line.clear();
+  device.reset();
+  profile.document["format"] = flags.format;
+  const bool has_timeline = !profile.timeline.spans.empty();
+  if (has_timeline)
+    output.write(profile.timeline, 0, ::getpid(), profile.ranks, profile.device_properties, path, profile.document);
+  leave_ranks();
+  if (!speaks()) return 0;
+  print(flags, profile.document, stdout);
+  if (!has_timeline)
+    fail(fmt::format("no trace was written: {}", profile.timeline.source), "Use another --submit mode.");
+  return profile.is_interrupted ? kExitInterrupted : 0;
+}
+
+}  // namespace
+
+CliCommand profile() {
+  return {
+      "profile", "trace a workload, or any program behind --, into a timeline",
+      [](CLI::App& app) -> std::function<int()> {
+        const auto flags = std::make_shared<Flags>();
+        flags->workload.add_to(app);
+        app.add_option("program", flags->rest, "behind --: a program of yours and its arguments");
+        app.add_option("--streams", flags->streams, "number of streams (default: the workload's recommended)");
+        app.add_option("--submit", flags->submit, "inline, threads[:k] or graph")->capture_default_str();
+        flags->run.add_to(app);
+        app.add_option("--traced-iterations", flags->traced_iterations, "iterations in the trace")
+            ->capture_default_str();
+        app.add_option("--output,-o", flags->output, "the trace (default: NAME.trace.json); .gz packs it");
+        app.add_option("--format", flags->format, "kineto (Chrome JSON, for Perfetto) or csv")->capture_default_str();
+        app.add_flag("--latency-timestamps", flags->has_latency,
+                     "ask CUPTI when the driver had written each kernel (costs more)");
+        flags->program.add_to(app);
+        app.add_flag("--json", flags->is_json, "print the document (weir.profile/1)");
+        return [flags] { return execute(*flags); };
+      }};
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,54 @@
+#include "cli/profile_output.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "trace/chrome_json.h"
+#include "trace/timeline_csv.h"
+#include "weir_build.h"
+
+namespace weir::cli {
+
+namespace fs = std::filesystem;
+
+void ProfileOutput::decide(const std::string& stem) {
+  const std::vector<std::string> formats = {"kineto", "csv"};
+  if (format != formats[0] && format != formats[1])
+    reject(fmt::format("--format {}: traces cannot be written so", format), suggestion(format, formats));
+  if (path.empty()) path = stem + (format == "csv" ? ".trace.csv" : ".trace.json");
+}
+
+fs::path ProfileOutput::numbered(const std::string& what, int number) const {
+  fs::path stem = path.filename();
+  fs::path extension = stem.extension();
+  stem = stem.stem();
+  if (extension == ".gz") {
+    extension = stem.extension().string() + ".gz";
+    stem = stem.stem();
+  }
+  return path.parent_path() / fmt::format("{}.{}{}{}", stem.string(), what, number, extension.string());
+}
+
+void ProfileOutput::write(const Timeline& timeline, std::uint16_t process, std::int64_t process_id, int world_size,
+                          const Json& device_properties, const fs::path& to, Json& document) const {
+  if (format == "csv") {
+    write_timeline_csv(timeline, to, overwrites);
+  } else {
+    ChromeExport options;
+    options.process = process;
+    options.process_id = process_id;
+    options.world_size = world_size;
+    options.device_properties = device_properties;
+    options.about = {{"version", WEIR_VERSION}};
+    for (const char* key : {"created", "command_line", "workload", "program", "run", "tracing"})
+      if (document.contains(key) && !document[key].is_null()) options.about[key] = document[key];
+    write_chrome_json(timeline, options, to, overwrites);
+  }
+  std::error_code ignored;
+  document["files"].push_back({{"path", to.string()}, {"bytes", fs::file_size(to, ignored)}});
+}
+
+}  // namespace weir::cli

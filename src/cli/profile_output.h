@@ -1,0 +1,27 @@
+// Where profiles go: names of trace files, and the exporter that writes them. Knows formats by the name of --format.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "base/json.h"
+#include "measure/timeline.h"
+
+namespace weir::cli {
+
+struct ProfileOutput {
+  std::string format = "kineto";  // or csv
+  std::filesystem::path path;
+  bool overwrites = false;
+
+  // Rejects an unknown format. An empty `path` becomes STEM.trace.json or STEM.trace.csv, in the current folder.
+  void decide(const std::string& stem);
+  // trace.json -> trace.rank3.json, trace.csv.gz -> trace.rank3.csv.gz
+  std::filesystem::path numbered(const std::string& what, int number) const;
+  // Writes one process of the timeline (CSV: all of it) and adds the file to the document's.
+  void write(const Timeline& timeline, std::uint16_t process, std::int64_t process_id, int world_size,
+             const Json& device_properties, const std::filesystem::path& to, Json& document) const;
+};
+
+}  // namespace weir::cli

@@ -1,0 +1,258 @@
+#include "cli/profile_program.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/options.h"
+#include "base/units.h"
+#include "cli/children.h"
+#include "cli/private_folder.h"
+#include "cli/process.h"
+#include "run/profile.h"
+#include "trace/import.h"
+
+namespace weir::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kInjection = "libweir_cupti.so";
+constexpr const char* kRocprof = "rocprofv3";
+
+// Where the program is that a shell would run; nothing where there is none.
+std::optional<fs::path> find_program(const std::string& name) {
+  const auto is_program = [](const fs::path& path) {
+    std::error_code ignored;
+    return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
+  };
+  if (name.find('/') != std::string::npos) return is_program(name) ? std::optional<fs::path>(name) : std::nullopt;
+  const std::string path = environment_variable("PATH").value_or("/usr/bin:/bin");
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find(':', begin), path.size());
+    const std::string folder = path.substr(begin, end - begin);
+    if (const fs::path candidate = fs::path(folder.empty() ? "." : folder) / name; is_program(candidate))
+      return candidate;
+    begin = end + 1;
+  }
+  return std::nullopt;
+}
+
+fs::path injection_library() {
+  const fs::path folder = own_binary().parent_path();
+  std::error_code ignored;
+  for (const fs::path& candidate : {folder / kInjection, folder.parent_path() / "lib" / "weir" / kInjection})
+    if (fs::exists(candidate, ignored)) return candidate;
+  fail(fmt::format("{} is not beside the program, nor in ../lib/weir", kInjection),
+       "It is built where CUPTI's headers are: `weir info` says whether they were.");
+}
+
+bool has_cuda_driver() {
+  void* const library = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (library != nullptr) ::dlclose(library);
+  return library != nullptr;
+}
+
+enum class Profiler : std::uint8_t { cupti, rocprof };
+
+Profiler choose(const std::string& name) {
+  if (name == "cupti") return Profiler::cupti;
+  const bool has_rocprof = find_program(kRocprof).has_value();
+  constexpr const char* kHint = "It comes with ROCm 6.2 and later (rocprofiler-sdk): put its bin folder into PATH.";
+  if (name == kRocprof && !has_rocprof) reject("--profiler rocprofv3: there is no rocprofv3 in PATH", kHint);
+  if (name == kRocprof) return Profiler::rocprof;
+  if (name != "auto") {
+    const std::vector<std::string> names = {"auto", "cupti", kRocprof};
+    reject(fmt::format("--profiler {}: there is no such profiler", name), suggestion(name, names));
+  }
+  if (has_cuda_driver()) return Profiler::cupti;
+  if (has_rocprof) return Profiler::rocprof;
+  std::error_code ignored;
+  if (fs::exists("/dev/kfd", ignored))
+    reject("this machine has an AMD GPU (/dev/kfd), but there is no rocprofv3 in PATH", kHint);
+  return Profiler::cupti;
+}
+
+std::atomic<pid_t> g_child{0};
+static_assert(std::atomic<pid_t>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
+
+// What the terminal sends goes to the program by itself, which is in our group; what others send is for it as well.
+void forward(int signal, siginfo_t* info, void*) {
+  const int kept = errno;
+  const pid_t child = g_child.load(std::memory_order_relaxed);
+  if (child > 0 && info->si_code <= 0) ::kill(child, signal);
+  errno = kept;
+}
+
+// Runs the program to its end: exit code, or 128 + signal.
+int run_to_end(const std::vector<std::string>& command, const Variables& variables) {
+  struct sigaction action{};
+  action.sa_sigaction = forward;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART | SA_SIGINFO;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) sigaction(signal, &action, nullptr);
+  StartOptions options;
+  options.variables = variables;
+  options.shares_terminal = true;
+  const pid_t child = start_program(command, options);
+  g_child.store(child, std::memory_order_relaxed);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) fail("lost sight of the program");
+  g_child.store(0, std::memory_order_relaxed);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+std::vector<fs::path> files_in(const fs::path& folder, const std::string& extension) {
+  std::vector<fs::path> files;
+  std::error_code ignored;
+  for (const auto& entry : fs::recursive_directory_iterator(folder, ignored))
+    if (entry.is_regular_file(ignored) && entry.path().extension() == extension) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// One trace per process that left one; what cannot be read is a note.
+struct Captured {
+  std::string process;  // number, as the profiler named the file by
+  Timeline timeline;
+};
+std::vector<Captured> import_all(const std::vector<fs::path>& files, const std::string& format, Json& notes) {
+  std::vector<Captured> all;
+  for (const fs::path& file : files) {
+    const std::string stem = file.stem().string();
+    const std::string process = stem.substr(0, stem.find_first_not_of("0123456789"));
+    try {
+      ImportOptions options;
+      options.format = format;
+      for (ImportedTrace& trace : import_traces({file}, options)) {
+        for (const std::string& note : trace.timeline.notes) notes.push_back(note);
+        all.push_back({process, std::move(trace.timeline)});
+      }
+    } catch (const Error& error) {
+      notes.push_back(fmt::format("a capture cannot be read: {}", error.what()));
+    }
+  }
+  return all;
+}
+
+void add_dropped(Json& document, const Timeline& timeline) {
+  for (const Dropped& dropped : timeline.dropped)
+    document["dropped"].push_back({{"reason", dropped.reason}, {"count", dropped.count}});
+}
+
+std::string why_nothing(Profiler profiler, std::size_t captures) {
+  if (profiler == Profiler::rocprof)
+    return captures == 0 ? "rocprofv3 wrote no trace: did the program use the GPU?"
+                         : "rocprofv3 saw no command on a GPU";
+  if (captures > 0) return "the CUDA driver was started, but no command was captured; notes below say more";
+  if (!has_cuda_driver()) return "nothing was captured: there is no CUDA driver (libcuda.so.1) on this machine";
+  return "nothing was captured: no process of the program started the CUDA driver";
+}
+
+std::string end_words(int code, double ns) {
+  const std::string after = format_duration(ns);
+  if (code > 128) return fmt::format("ended by signal {} after {}", code - 128, after);
+  return fmt::format("exit code {} after {}", code, after);
+}
+
+}  // namespace
+
+void ProgramFlags::add_to(CLI::App& app) {
+  app.add_option("--profiler", profiler, "of a program behind --: auto, cupti or rocprofv3")->capture_default_str();
+  app.add_option("--capture-limit", limit_mib, "of a program behind --: MiB of records per process")
+      ->capture_default_str();
+}
+
+ProgramProfile profile_program(const ProgramRequest& request) {
+  const auto limit = parse_integer(request.flags.limit_mib);
+  if (!limit || *limit < 1 || *limit > 1'000'000)
+    reject(fmt::format("--capture-limit {}: out of range", request.flags.limit_mib), "Use 1 to 1000000 (MiB).");
+  const Profiler profiler = choose(request.flags.profiler);
+  if (!find_program(request.command[0]))
+    reject(fmt::format("{}: there is no such program", request.command[0]), "Give a path, or a name that PATH has.");
+  const PrivateFolder folder;
+  std::vector<std::string> command = request.command;
+  Variables variables;
+  Json notes = Json::array();
+  std::string words;
+  if (profiler == Profiler::cupti) {
+    const fs::path library = injection_library();
+    if (const auto other = environment_variable("CUDA_INJECTION64_PATH"))
+      notes.push_back(fmt::format("CUDA_INJECTION64_PATH was {}: that profiler was left out", *other));
+    variables = {{"CUDA_INJECTION64_PATH", library.string()},
+                 {"WEIR_CAPTURE_FOLDER", folder.path().string()},
+                 {"WEIR_CAPTURE_LIMIT", std::to_string(*limit << 20)}};
+    if (request.has_latency) variables.emplace_back("WEIR_CAPTURE_LATENCY", "1");
+    words = fmt::format("CUPTI, in the program by {}", library.filename().string());
+  } else {
+    const std::vector<std::string> prefix = {find_program(kRocprof)->string(),
+                                             "--kernel-trace",
+                                             "--hip-runtime-trace",
+                                             "--memory-copy-trace",
+                                             "--output-format",
+                                             "json",
+                                             "-d",
+                                             folder.path().string(),
+                                             "--"};
+    command.insert(command.begin(), prefix.begin(), prefix.end());
+    words = prefix[0];
+  }
+  const std::string created = wall_time();
+  const std::int64_t begun = now_ns();
+  ProgramProfile profile;
+  profile.code = run_to_end(command, variables);
+  const auto took = static_cast<double>(now_ns() - begun);
+
+  const bool is_cupti = profiler == Profiler::cupti;
+  const auto files = files_in(folder.path(), is_cupti ? ".weircap" : ".json");
+  std::vector<Captured> captured = import_all(files, is_cupti ? "weir_capture" : "rocprof_json", notes);
+  Json& document = profile.document;
+  document["schema"] = kProfileSchema;
+  document["created"] = created;
+  document["command_line"] = own_arguments();
+  document["workload"] = nullptr;
+  document["program"] = {{"command", request.command},
+                         {"code", profile.code},
+                         {"end", end_words(profile.code, took)},
+                         {"wall_ns", took},
+                         {"profiler", words},
+                         {"captures", files.size()}};
+  document["devices"] = Json::array();
+  document["files"] = Json::array();
+  document["dropped"] = Json::array();
+  document["warnings"] = Json::array();
+  document["notes"] = notes;
+  document["format"] = request.output.format;
+  Json unavailable = Json::object();
+  for (const Captured& one : captured) add_dropped(document, one.timeline);
+  std::erase_if(captured, [](const Captured& one) { return one.timeline.spans.empty(); });
+  for (Captured& one : captured) {
+    for (TraceProcess& process : one.timeline.processes)
+      process.label = fmt::format("{} (process {})", fs::path(request.command[0]).filename().string(), one.process);
+    for (Json device : describe_devices(one.timeline)) {
+      device["process"] = "process " + one.process;
+      document["devices"].push_back(std::move(device));
+    }
+    const fs::path path =
+        captured.size() == 1
+            ? request.output.path
+            : request.output.numbered("process", static_cast<int>(parse_integer(one.process).value_or(0)));
+    request.output.write(one.timeline, 0, parse_integer(one.process).value_or(0), 1, Json::object(), path, document);
+  }
+  profile.has_timeline = !captured.empty();
+  if (captured.empty()) unavailable["devices"] = why_nothing(profiler, files.size());
+  document["unavailable"] = std::move(unavailable);
+  return profile;
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,237 @@
+#include "run/describe_timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "base/options.h"
+#include "device/plan.h"
+
+namespace weir {
+namespace {
+
+// Gives equal texts one number.
+class Names {
+ public:
+  explicit Names(std::vector<std::string>& texts) : texts_(texts) {}
+  std::uint32_t operator()(const std::string& text) {
+    const auto [at, is_new] = numbers_.emplace(text, static_cast<std::uint32_t>(texts_.size()));
+    if (is_new) texts_.push_back(text);
+    return at->second;
+  }
+
+ private:
+  std::vector<std::string>& texts_;
+  std::map<std::string, std::uint32_t> numbers_;
+};
+
+SpanKind kind_of(const Command& command) {
+  switch (command.kind) {
+    case CommandKind::kernel:
+      return SpanKind::kernel;
+    case CommandKind::copy:
+      return SpanKind::copy;
+    case CommandKind::host:
+      return SpanKind::host;
+    case CommandKind::collective:
+      break;
+  }
+  return SpanKind::collective;
+}
+
+CollectiveKind kind_of(CollectiveOp op) {
+  switch (op) {
+    case CollectiveOp::all_gather:
+      return CollectiveKind::all_gather;
+    case CollectiveOp::reduce_scatter:
+      return CollectiveKind::reduce_scatter;
+    case CollectiveOp::all_reduce:
+      return CollectiveKind::all_reduce;
+    case CollectiveOp::all_to_all:
+      return CollectiveKind::all_to_all;
+    case CollectiveOp::shift:
+      break;
+  }
+  return CollectiveKind::send_receive;
+}
+
+// Copies are named as the profilers' traces name them, because tools tell directions by these words.
+std::string name_of_copy(const Step& step, CommandId id) {
+  const auto accesses = step.accesses(id);
+  const auto place = [&](const Access& access) { return step.buffers()[access.buffer].place; };
+  const bool is_from_host = place(accesses[0]) == Place::host, is_to_host = place(accesses[1]) == Place::host;
+  if (is_from_host && is_to_host) return "Memcpy HtoH (Pinned -> Pinned)";
+  if (is_from_host) return "Memcpy HtoD (Pinned -> Device)";
+  return is_to_host ? "Memcpy DtoH (Device -> Pinned)" : "Memcpy DtoD (Device -> Device)";
+}
+
+std::string name_of_command(const Step& step, CommandId id) {
+  const Command& command = step.commands()[id];
+  if (command.kind == CommandKind::copy) return name_of_copy(step, id);
+  if (command.kind == CommandKind::collective) return std::string(name_of(command.collective));
+  return std::string(kernel(command.kernel).name);
+}
+
+std::uint64_t bytes_of(const Step& step, CommandId id) {
+  const Command& command = step.commands()[id];
+  if (command.kind != CommandKind::copy && command.kind != CommandKind::collective) return 0;
+  const auto accesses = step.accesses(id);
+  return std::max(accesses[0].size_bytes, accesses[1].size_bytes);
+}
+
+// The driver's function where there is a driver; its verb where it is simulated or done in software.
+std::string name_of_call(const DeviceInfo& device, CommandKind kind, bool is_graph) {
+  const std::string prefix = device.backend == "cuda" ? "cu" : device.backend == "hip" ? "hip" : "";
+  const auto call = [&](const char* theirs, const char* ours) { return prefix.empty() ? ours : prefix + theirs; };
+  if (is_graph) return call("GraphLaunch", "launch graph");
+  switch (kind) {
+    case CommandKind::kernel:
+      return call("LaunchKernel", "launch kernel");
+    case CommandKind::copy:
+      return call("MemcpyAsync", "launch copy");
+    case CommandKind::host:
+      return call("LaunchHostFunc", "launch host function");
+    case CommandKind::collective:
+      break;
+  }
+  return "launch collective";
+}
+
+std::int64_t number_of(const std::string& device) {
+  const std::size_t colon = device.find(':');
+  return colon == std::string::npos ? 0 : parse_integer(std::string_view(device).substr(colon + 1)).value_or(0);
+}
+
+void sort_by_start(std::vector<Span>& spans) {
+  const auto key = [](const Span& span) {
+    return std::make_tuple(span.started_ns == kNoTime, span.started_ns, span.ended_ns, span.stream, span.iteration,
+                           span.command);
+  };
+  std::sort(spans.begin(), spans.end(), [&](const Span& a, const Span& b) { return key(a) < key(b); });
+}
+
+// One call per command; in graph mode one per segment, which is where spans of a segment share their submission.
+void add_calls(Timeline& timeline, const DeviceInfo& device, const Step& step, const SubmitChoice& submit,
+               const std::vector<TracedPass::Round>& rounds, Names& names) {
+  const bool is_graph = submit.mode == SubmitMode::graph;
+  std::map<std::tuple<std::uint32_t, std::int64_t>, std::uint32_t> graphs;
+  std::vector<std::pair<HostCall, std::vector<std::uint32_t>>> calls;
+  for (std::uint32_t i = 0; i < timeline.spans.size(); ++i) {
+    const Span& span = timeline.spans[i];
+    if (span.submitted_ns == kNoTime) continue;
+    if (is_graph) {
+      const auto [at, is_new] =
+          graphs.emplace(std::tuple(span.iteration, span.submitted_ns), static_cast<std::uint32_t>(calls.size()));
+      if (!is_new) {
+        calls[at->second].second.push_back(i);
+        continue;
+      }
+    }
+    const CommandKind kind = step.commands()[span.command].kind;
+    HostCall call;
+    call.name = names(name_of_call(device, kind, is_graph));
+    call.thread = submit.threads > 1 ? static_cast<std::uint32_t>(span.stream % submit.threads) : 0;
+    call.kind = kind == CommandKind::copy && !is_graph ? CallKind::copy : CallKind::launch;
+    call.started_ns = span.submitted_ns;
+    call.ended_ns = span.accepted_ns == kNoTime ? span.submitted_ns : std::max(span.submitted_ns, span.accepted_ns);
+    calls.push_back({call, {i}});
+  }
+  // The host waits for each iteration; it began to when the last call of it had returned, which is as close as we know.
+  const std::uint32_t wait = names(device.backend == "cuda"  ? "cuCtxSynchronize"
+                                   : device.backend == "hip" ? "hipDeviceSynchronize"
+                                                             : "wait for all");
+  std::map<std::uint32_t, std::int64_t> last;
+  for (const auto& [call, spans] : calls) {
+    std::int64_t& ns = last.emplace(timeline.spans[spans[0]].iteration, call.ended_ns).first->second;
+    ns = std::max(ns, call.ended_ns);
+  }
+  for (const TracedPass::Round& round : rounds) {
+    const auto from = last.find(round.iteration);
+    if (from == last.end() || from->second > round.seen_ns) continue;
+    HostCall call;
+    call.name = wait;
+    call.kind = CallKind::synchronize;
+    call.started_ns = from->second;
+    call.ended_ns = round.seen_ns;
+    calls.push_back({call, {}});
+  }
+  std::stable_sort(calls.begin(), calls.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.first.thread, a.first.started_ns) < std::tie(b.first.thread, b.first.started_ns);
+  });
+  for (auto& [call, spans] : calls) {
+    call.correlation = timeline.calls.size() + 1;
+    for (const std::uint32_t span : spans)
+      timeline.spans[span].call = static_cast<std::uint32_t>(timeline.calls.size());
+    timeline.calls.push_back(call);
+  }
+}
+
+void add_dependencies(Timeline& timeline, const Step& step, const Placement& placement, bool is_graph) {
+  const Plan plan = is_graph ? make_graph_plan(step, placement) : make_plan(step, placement, false);
+  std::vector<CommandId> recorded_by(plan.event_count);
+  for (CommandId id = 0; id < plan.hops.size(); ++id)
+    if ((plan.hops[id].flags & Plan::kRecords) != 0) recorded_by[plan.hops[id].event] = id;
+  std::map<std::pair<std::uint32_t, CommandId>, std::uint32_t> spans;
+  for (std::uint32_t i = 0; i < timeline.spans.size(); ++i)
+    spans.emplace(std::pair(timeline.spans[i].iteration, timeline.spans[i].command), i);
+  for (std::uint32_t i = 0; i < timeline.spans.size(); ++i) {
+    const Span& span = timeline.spans[i];
+    const Plan::Hop& hop = plan.hops[span.command];
+    for (std::uint32_t w = 0; w < hop.wait_count; ++w) {
+      const auto before = spans.find({span.iteration, recorded_by[plan.waits[hop.first_wait + w]]});
+      if (before != spans.end()) timeline.dependencies.push_back({before->second, i});
+    }
+  }
+  timeline.has_dependencies = true;
+}
+
+void add_lanes(Timeline& timeline, const DeviceInfo& device, const Step& step, const Placement& placement,
+               const std::string& label) {
+  timeline.processes.push_back({step.ranks().rank, label});
+  timeline.devices.push_back({0, number_of(device.name), device.model.empty() ? device.name : device.model});
+  for (int i = 0; i < placement.stream_count; ++i)
+    timeline.streams.push_back({0, static_cast<std::uint64_t>(i), fmt::format("stream {}", i)});
+  std::set<std::int32_t> queues;
+  for (const Span& span : timeline.spans)
+    if (span.queue != kNoQueue) queues.insert(span.queue);
+  for (const std::int32_t queue : queues)
+    timeline.queues.push_back(
+        {queue, 0,
+         queue < kCopyQueues ? fmt::format("queue {}", queue) : fmt::format("copy engine {}", queue - kCopyQueues)});
+}
+
+}  // namespace
+
+void describe_timeline(TracedPass& pass, const DeviceInfo& device, const Step& step, const Placement& placement,
+                       const SubmitChoice& submit, const std::string& label) {
+  Timeline& timeline = pass.timeline;
+  Names names(timeline.names);
+  sort_by_start(timeline.spans);
+  std::map<std::uint32_t, std::int64_t> seen;
+  for (const TracedPass::Round& round : pass.rounds) seen.emplace(round.iteration, round.seen_ns);
+  for (std::uint32_t i = 0; i < timeline.spans.size(); ++i) {
+    Span& span = timeline.spans[i];
+    const Command& command = step.commands()[span.command];
+    span.name = names(name_of_command(step, span.command));
+    span.kind = kind_of(command);
+    span.bytes = bytes_of(step, span.command);
+    if (const auto at = seen.find(span.iteration); at != seen.end() && span.ended_ns != kNoTime)
+      span.seen_ns = at->second;
+    if (command.kind == CommandKind::collective)
+      timeline.collectives.push_back(
+          {i, kind_of(command.collective), static_cast<std::uint32_t>(step.ranks().count), kNoName, span.bytes});
+  }
+  add_lanes(timeline, device, step, placement, label);
+  add_calls(timeline, device, step, submit, pass.rounds, names);
+  add_dependencies(timeline, step, placement, submit.mode == SubmitMode::graph);
+  // As PyTorch names its steps: tools look for this word.
+  for (const TracedPass::Round& round : pass.rounds)
+    timeline.ranges.push_back(
+        {names(fmt::format("ProfilerStep#{}", round.iteration)), 0, round.begun_ns, round.seen_ns});
+}
+
+}  // namespace weir

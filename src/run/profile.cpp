@@ -1,0 +1,188 @@
+#include "run/profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "run/describe_timeline.h"
+#include "trace/breakdown.h"
+#include "trace/slice.h"
+#include "trace/timeline_builder.h"
+#include "trace/waterfall.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kMostTracedSpans = 400'000;  // what sessions keep, and some 250 MB as JSON
+
+Json hop_json(const Hop& hop) {
+  const auto figure = [&](double ns) { return hop.count == 0 ? Json(nullptr) : number_or_null(ns); };
+  return {{"from", to_string(hop.from)},      {"to", to_string(hop.to)},      {"count", hop.count},
+          {"negative", hop.negative},         {"unknown", hop.unknown},       {"p50_ns", figure(hop.p50_ns)},
+          {"p95_ns", figure(hop.p95_ns)},     {"p99_ns", figure(hop.p99_ns)}, {"mean_ns", figure(hop.mean_ns)},
+          {"total_ns", figure(hop.total_ns)}, {"share", figure(hop.share)}};
+}
+
+Json waterfall_json(const Waterfall& found) {
+  Json classes = Json::array();
+  for (const ClassWaterfall& one : found.classes) {
+    Json hops = Json::array(), missing = Json::array();
+    for (const Hop& hop : one.hops) hops.push_back(hop_json(hop));
+    for (const MissingStage& stage : one.missing)
+      missing.push_back({{"stage", to_string(stage.stage)}, {"reason", stage.reason}});
+    const auto hop_at = [&](const std::optional<std::size_t>& at) { return at ? hops[*at] : Json(nullptr); };
+    classes.push_back({{"kind", to_string(one.kind)},
+                       {"commands", one.commands},
+                       {"way_ns", one.way_ns},
+                       {"hops", hops},
+                       {"missing", missing},
+                       {"dominating", hop_at(one.dominating)},
+                       {"dominating_words", one.words},
+                       {"dominating_to_end", hop_at(one.dominating_to_end)},
+                       {"dominating_to_end_words", one.words_to_end}});
+  }
+  return classes;
+}
+
+Json device_json(const Timeline& whole, std::uint16_t device) {
+  const Timeline part = slice(whole, device);
+  const Breakdown found = breakdown(part);
+  Json json = Json::object();
+  json["device"] = device < whole.devices.size() ? Json(whole.devices[device].label) : Json(nullptr);
+  json["id"] = device < whole.devices.size() ? Json(whole.devices[device].id) : Json(nullptr);
+  json["commands"] = found.commands;
+  json["without_times"] = found.without_times;
+  Json kinds = Json::object();
+  for (std::size_t i = 0; i < found.kinds.size(); ++i)
+    if (found.kinds[i].commands > 0) kinds[to_string(static_cast<SpanKind>(i))] = found.kinds[i].commands;
+  json["kinds"] = std::move(kinds);
+  json["streams"] = found.streams;
+  json["queues"] = found.queues == 0 ? Json(nullptr) : Json(found.queues);
+  json["copy_queues"] = found.copy_queues;
+  json["dependencies"] = part.has_dependencies ? Json(part.dependencies.size()) : Json(nullptr);
+  const auto time = [&](double BusyTimes::* field) {
+    return found.times ? number_or_null((*found.times).*field) : Json(nullptr);
+  };
+  json["span_ns"] = time(&BusyTimes::span_ns);
+  json["busy_ns"] = time(&BusyTimes::busy_ns);
+  json["compute_ns"] = time(&BusyTimes::compute_ns);
+  json["communication_ns"] = time(&BusyTimes::communication_ns);
+  json["copy_ns"] = time(&BusyTimes::copy_ns);
+  json["overlapped_ns"] = time(&BusyTimes::overlapped_ns);
+  json["reason"] = found.times ? Json(nullptr) : Json(found.reason);
+  const Waterfall way = waterfall(part);
+  json["waterfall"] = waterfall_json(way);
+  json["waterfall_reason"] = way.classes.empty() ? Json(way.reason) : Json(nullptr);
+  return json;
+}
+
+// What tracing costs: the traced pass against the timed one, iteration by iteration.
+Json tracing_json(const Result& timed, const TracedPass& traced, std::uint64_t commands, Json& unavailable) {
+  std::set<std::uint32_t> kept;
+  for (const Span& span : traced.timeline.spans) kept.insert(span.iteration);
+  Json json = {{"source", traced.timeline.source},
+               {"iterations", traced.latency_ns.size()},
+               {"kept_iterations", kept.size()},
+               {"has_exact_gaps", traced.timeline.has_exact_gaps},
+               {"clock_error_ns", traced.timeline.clock_error_ns}};
+  const bool is_comparable = timed.latency_ns && timed.sync_mode == "per_iteration" && !traced.latency_ns.empty();
+  const double after = is_comparable ? median(traced.latency_ns) : 0,
+               before = is_comparable ? timed.latency_ns->p50 : 0;
+  const auto figure = [&](double value) { return is_comparable ? number_or_null(value) : Json(nullptr); };
+  json["timed_p50_ns"] = figure(before);
+  json["traced_p50_ns"] = figure(after);
+  json["cost_ns_per_iteration"] = figure(after - before);
+  json["cost_ns_per_command"] = figure((after - before) / static_cast<double>(std::max<std::uint64_t>(commands, 1)));
+  json["ratio"] = figure(before > 0 ? after / before : 0);
+  if (!is_comparable)
+    unavailable["tracing.cost_ns_per_iteration"] =
+        "only where the host waits for each iteration (--sync-mode per_iteration) can passes be compared";
+  return json;
+}
+
+Json properties_of(const DeviceInfo& info) {
+  Json json = Json::object();
+  if (info.memory_bytes.value) json["totalGlobalMem"] = *info.memory_bytes.value;
+  if (info.multiprocessors.value) json["numSms"] = *info.multiprocessors.value;
+  return json;
+}
+
+}  // namespace
+
+Json describe_devices(const Timeline& timeline) {
+  Json devices = Json::array();
+  if (timeline.spans.empty()) return devices;
+  for (std::uint16_t i = 0; i < std::max<std::size_t>(timeline.devices.size(), 1); ++i) {
+    Json device = device_json(timeline, i);
+    if (device["commands"] != 0 || device["without_times"] != 0) devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+WorkloadProfile profile_workload(Device& device, const RunRequest& request, int traced_iterations,
+                                 const RunContext& context, const RunControl& control) {
+  WorkloadProfile profile;
+  const DeviceInfo info = device.info();
+  const Ranks ranks = control.has_ranks() ? control.communicator->ranks() : Ranks{};
+  profile.rank = ranks.rank;
+  profile.ranks = ranks.count;
+  RunRequest untraced = request;
+  untraced.traces = false;
+  const Result timed = run_workload(device, untraced, context, control);
+  if (timed.status == "failed") throw Error(timed.fault, timed.failure, timed.hint);
+
+  const BuiltRun built = build_run(info, request, ranks);
+  const SubmitChoice submit = parse_submit(request.submit, built.streams);
+  const std::size_t commands = built.step.commands().size();
+  const int iterations =
+      std::clamp(traced_iterations, 1, static_cast<int>(std::max<std::size_t>(1, kMostTracedSpans / commands)));
+  if (control.progress) control.progress("trace", 0, iterations);
+  TracedPass traced = run_traced_pass(device, built.step, built.placement, submit, iterations, control);
+  describe_timeline(traced, info, built.step, built.placement, submit, "weir profile " + timed.workload);
+
+  Json& document = profile.document;
+  Json unavailable = Json::object();
+  document["schema"] = kProfileSchema;
+  document["created"] = timed.created;
+  document["command_line"] = timed.command_line;
+  document["workload"] = timed.workload;
+  document["program"] = nullptr;
+  document["run"] = {{"streams", timed.streams},
+                     {"submit", timed.submit},
+                     {"placement", timed.placement},
+                     {"scale", timed.scale},
+                     {"precision", timed.precision},
+                     {"parameters", timed.parameters},
+                     {"sync_mode", timed.sync_mode},
+                     {"seed", timed.seed},
+                     {"iterations", request.iterations},
+                     {"commands_per_iteration", commands},
+                     {"ranks", ranks.count}};
+  document["device"] = timed.device;
+  document["environment"] = timed.environment;
+  document["check"] = timed.check;
+  document["tracing"] = tracing_json(timed, traced, commands, unavailable);
+  document["devices"] = describe_devices(traced.timeline);
+  if (traced.timeline.spans.empty()) unavailable["devices"] = fmt::format("no timeline: {}", traced.timeline.source);
+  document["files"] = Json::array();
+  Json warnings = Json::array();
+  for (const Warning& warning : timed.warnings)
+    warnings.push_back({{"code", warning.code}, {"text", warning.message}, {"advice", warning.advice}});
+  if (iterations < traced_iterations)
+    warnings.push_back({{"code", "few_traced"},
+                        {"text", fmt::format("{} of {} iterations were traced: more commands than fit", iterations,
+                                             traced_iterations)},
+                        {"advice", "Use a smaller --scale for a longer trace."}});
+  document["warnings"] = std::move(warnings);
+  document["notes"] = traced.timeline.notes;
+  document["unavailable"] = std::move(unavailable);
+  profile.is_interrupted = timed.status == "interrupted" || control.is_stopped();
+  profile.timeline = std::move(traced.timeline);
+  profile.device_properties = properties_of(info);
+  return profile;
+}
+
+}  // namespace weir

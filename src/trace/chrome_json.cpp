@@ -1,0 +1,386 @@
+#include "trace/chrome_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "trace/text_file.h"
+#include "trace/timeline_builder.h"
+
+namespace weir {
+namespace {
+
+// Lanes of hardware queues are a process of their own beside the device's streams.
+constexpr std::int64_t kQueueProcesses = 1'000'000;
+// A queue may have commands in flight at the same time, which one lane cannot show.
+constexpr std::int64_t kNextLane = 100'000'000;
+
+// Correlations: 4 (i + 1) is command i, one less its wait, one more its event's record, two more a call without one.
+constexpr std::uint64_t correlation_of(std::uint32_t span) { return 4 * (std::uint64_t{span} + 1); }
+
+class Writer {
+ public:
+  Writer(const Timeline& timeline, const ChromeExport& options, TextFile& to)
+      : timeline_(timeline), options_(options), to_(to), host_pid_(options.process_id) {
+    for (const std::string& name : timeline.names) names_.push_back(quoted(name));
+    for (const TraceQueue& queue : timeline.queues) queue_labels_[queue.id] = queue.label;
+    // Device and queue lanes have these numbers.
+    while (host_pid_ <= 0 || is_taken(host_pid_)) host_pid_ = host_pid_ <= 0 ? 100'000 : host_pid_ + 10'000'000;
+    first_span_of_.resize(timeline.calls.size(), UINT32_MAX);
+    for (std::uint32_t i = 0; i < timeline.spans.size(); ++i) {
+      const Span& span = timeline.spans[i];
+      if (!is_written(span)) {
+        left_out_ += is_ours(span) ? 1 : 0;
+        continue;
+      }
+      if (span.call < first_span_of_.size()) first_span_of_[span.call] = std::min(first_span_of_[span.call], i);
+    }
+  }
+
+  void write() {
+    to_ << "{\"schemaVersion\":1,\n\"deviceProperties\":" << text_of(device_properties())
+        << ",\n\"distributedInfo\":" << text_of(distributed_info())
+        << ",\n\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[";
+    name_lanes();
+    for (std::uint32_t i = 0; i < timeline_.spans.size(); ++i)
+      if (is_written(timeline_.spans[i])) write_command(i);
+    for (std::uint32_t i = 0; i < timeline_.calls.size(); ++i)
+      if (timeline_.calls[i].process == options_.process) write_call(i);
+    write_queues();
+    write_waits();
+    write_ranges();
+    to_ << "\n],\n\"weir\":" << text_of(about()) << "}\n";
+  }
+
+ private:
+  static std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+  static std::string quoted(const std::string& text) { return text_of(Json(text)); }
+
+  bool is_taken(std::int64_t pid) const {
+    return std::any_of(timeline_.devices.begin(), timeline_.devices.end(), [&](const TraceDevice& device) {
+      return device.id == pid || device.id + kQueueProcesses == pid;
+    });
+  }
+  const TraceStream* stream_of(const Span& span) const {
+    return span.stream < timeline_.streams.size() ? &timeline_.streams[span.stream] : nullptr;
+  }
+  const TraceDevice* device_of(const Span& span) const {
+    const TraceStream* const stream = stream_of(span);
+    return stream != nullptr && stream->device < timeline_.devices.size() ? &timeline_.devices[stream->device]
+                                                                          : nullptr;
+  }
+  bool is_ours(const Span& span) const {
+    const TraceDevice* const device = device_of(span);
+    return device == nullptr || device->process == options_.process;
+  }
+  bool is_written(const Span& span) const {
+    return span.started_ns != kNoTime && span.ended_ns != kNoTime && span.ended_ns >= span.started_ns && is_ours(span);
+  }
+  std::int64_t device_id(const Span& span) const {
+    const TraceDevice* const device = device_of(span);
+    return device == nullptr ? 0 : device->id;
+  }
+  std::uint64_t stream_id(const Span& span) const {
+    const TraceStream* const stream = stream_of(span);
+    return stream == nullptr ? span.stream : stream->id;
+  }
+  std::string_view name_of(std::uint32_t name) const { return name < names_.size() ? names_[name] : "\"?\""; }
+
+  // Commands of one call (a graph's) share its correlation, as in Kineto's traces.
+  std::uint64_t correlation(std::uint32_t span) const {
+    const std::uint32_t call = timeline_.spans[span].call;
+    return correlation_of(call < first_span_of_.size() ? first_span_of_[call] : span);
+  }
+
+  // 1234567 -> 1234.567
+  void time(std::int64_t ns) {
+    std::uint64_t amount = static_cast<std::uint64_t>(ns);
+    if (ns < 0) {
+      to_ << '-';
+      amount = 0 - amount;
+    }
+    to_.number(amount / 1000);
+    const std::uint64_t rest = amount % 1000;
+    const std::array<char, 4> digits = {'.', static_cast<char>('0' + rest / 100),
+                                        static_cast<char>('0' + rest / 10 % 10), static_cast<char>('0' + rest % 10)};
+    to_ << std::string_view(digits.data(), digits.size());
+  }
+  void begin(std::string_view phase, std::string_view category, std::string_view quoted_name, std::int64_t pid,
+             std::int64_t tid) {
+    to_ << (is_first_ ? "\n{" : ",\n{") << "\"ph\":\"" << phase << "\",\"cat\":\"" << category
+        << "\",\"name\":" << quoted_name << ",\"pid\":";
+    is_first_ = false;
+    to_.number(pid);
+    to_ << ",\"tid\":";
+    to_.number(tid);
+  }
+  void slice(std::int64_t started_ns, std::int64_t ended_ns) {
+    to_ << ",\"ts\":";
+    time(started_ns);
+    to_ << ",\"dur\":";
+    time(ended_ns - started_ns);
+  }
+  template <class Number>
+  void argument(std::string_view key, Number value) {
+    to_ << ",\"" << key << "\":";
+    to_.number(value);
+  }
+  void time_argument(std::string_view key, std::int64_t ns) {
+    if (ns == kNoTime) return;
+    to_ << ",\"" << key << "\":";
+    time(ns);
+  }
+
+  static std::string_view category_of(SpanKind kind) {
+    switch (kind) {
+      case SpanKind::copy:
+        return "gpu_memcpy";
+      case SpanKind::memset:
+        return "gpu_memset";
+      case SpanKind::host:
+        return "host_function";
+      default:
+        return "kernel";
+    }
+  }
+
+  void write_command(std::uint32_t i) {
+    const Span& span = timeline_.spans[i];
+    begin("X", category_of(span.kind), name_of(span.name), device_id(span), static_cast<std::int64_t>(stream_id(span)));
+    slice(span.started_ns, span.ended_ns);
+    to_ << ",\"args\":{\"device\":";
+    to_.number(device_id(span));
+    to_ << ",\"context\":1";
+    argument("stream", stream_id(span));
+    argument("correlation", correlation(i));
+    if (span.bytes != 0) argument("bytes", span.bytes);
+    if (span.queue != kNoQueue)
+      argument("queue", std::int64_t{span.queue < kCopyQueues ? span.queue : span.queue - kCopyQueues});
+    if (span.queue >= kCopyQueues) to_ << ",\"copy engine\":true";
+    argument("iteration", std::uint64_t{span.iteration});
+    time_argument("enqueued", span.enqueued_ns);
+    time_argument("submitted", span.submitted_ns);
+    time_argument("accepted", span.accepted_ns);
+    time_argument("launched", span.launched_ns);
+    time_argument("seen", span.seen_ns);
+    if (span.kind == SpanKind::collective) write_collective(i);
+    to_ << "}}";
+    if (span.call >= timeline_.calls.size()) return;
+    const HostCall& call = timeline_.calls[span.call];
+    if (call.started_ns == kNoTime) return;
+    arrow("s", "ac2g", correlation_of(i), host_pid_, call.thread, call.started_ns);
+    arrow("f", "ac2g", correlation_of(i), device_id(span), static_cast<std::int64_t>(stream_id(span)), span.started_ns);
+  }
+
+  // "Collective name":"allreduce","In msg nelems":1024,"dtype":"Byte","Group size":4
+  void write_collective(std::uint32_t i) {
+    const auto at =
+        std::lower_bound(timeline_.collectives.begin(), timeline_.collectives.end(), i,
+                         [](const CollectiveFacts& facts, std::uint32_t span) { return facts.span < span; });
+    if (at == timeline_.collectives.end() || at->span != i) return;
+    to_ << ",\"Collective name\":\"" << to_string(at->kind) << '"';
+    const std::uint64_t bytes = at->bytes != 0 ? at->bytes : timeline_.spans[i].bytes;
+    if (bytes != 0) {
+      // Elements are not known here, so they are bytes.
+      argument("In msg nelems", bytes);
+      argument("Out msg nelems", bytes);
+      to_ << ",\"dtype\":\"Byte\"";
+    }
+    if (at->ranks != 0) argument("Group size", std::uint64_t{at->ranks});
+    if (at->group != kNoName) to_ << ",\"Process Group Name\":" << name_of(at->group);
+  }
+
+  void arrow(std::string_view phase, std::string_view category, std::uint64_t id, std::int64_t pid, std::int64_t tid,
+             std::int64_t ns) {
+    begin(phase, category, category == "ac2g" ? "\"ac2g\"" : "\"event wait\"", pid, tid);
+    to_ << ",\"ts\":";
+    time(ns);
+    to_ << ",\"id\":";
+    to_.number(id);
+    to_ << (phase == "f" ? ",\"bp\":\"e\"}" : "}");
+  }
+
+  void call_event(std::string_view quoted_name, std::int64_t thread, std::int64_t from_ns, std::int64_t to_ns,
+                  std::uint64_t correlation) {
+    begin("X", "cuda_runtime", quoted_name, host_pid_, thread);
+    slice(from_ns, std::max(from_ns, to_ns));
+    to_ << ",\"args\":{\"External id\":";
+    to_.number(correlation);
+    argument("correlation", correlation);
+    to_ << "}}";
+  }
+  void write_call(std::uint32_t i) {
+    const HostCall& call = timeline_.calls[i];
+    if (call.started_ns == kNoTime) return;
+    const std::uint32_t span = first_span_of_[i];
+    call_event(name_of(call.name), call.thread, call.started_ns, call.ended_ns,
+               span == UINT32_MAX ? correlation_of(i) + 2 : correlation_of(span));
+    threads_.insert(call.thread);
+  }
+
+  // The same commands once more, by hardware queue.
+  void write_queues() {
+    std::map<std::pair<std::int64_t, std::int32_t>, std::vector<std::int64_t>> ends;  // by device and queue, by lane
+    for (std::uint32_t i = 0; i < timeline_.spans.size(); ++i) {
+      const Span& span = timeline_.spans[i];
+      if (span.queue == kNoQueue || !is_written(span)) continue;
+      auto& lanes = ends[{device_id(span), span.queue}];
+      const auto free =
+          std::find_if(lanes.begin(), lanes.end(), [&](std::int64_t ns) { return ns <= span.started_ns; });
+      const auto lane = free - lanes.begin();
+      if (free == lanes.end()) lanes.push_back(0);
+      lanes[static_cast<std::size_t>(lane)] = span.ended_ns;
+      begin("X", "hardware_queue", name_of(span.name), kQueueProcesses + device_id(span),
+            kNextLane * lane + span.queue);
+      slice(span.started_ns, span.ended_ns);
+      to_ << ",\"args\":{\"stream\":";
+      to_.number(stream_id(span));
+      argument("correlation", correlation(i));
+      to_ << "}}";
+    }
+    for (const auto& [key, lanes] : ends) {
+      const auto& [device, queue] = key;
+      process_name(kQueueProcesses + device, fmt::format("GPU {} hardware queues", device), kQueueProcesses + device);
+      const auto label = queue_labels_.find(queue);
+      const std::string name =
+          label != queue_labels_.end() && !label->second.empty() ? label->second : fmt::format("queue {}", queue);
+      for (std::size_t lane = 0; lane < lanes.size(); ++lane)
+        thread_name(kQueueProcesses + device, kNextLane * static_cast<std::int64_t>(lane) + queue,
+                    lane == 0 ? name : fmt::format("{} ({})", name, lane + 1), queue);
+    }
+  }
+
+  void write_waits() {
+    // Where the source has the calls themselves, inventing them would count them twice.
+    const bool has_calls = std::any_of(timeline_.calls.begin(), timeline_.calls.end(), [](const HostCall& call) {
+      return call.kind == CallKind::record || call.kind == CallKind::wait;
+    });
+    std::set<std::uint32_t> recorded;
+    std::uint64_t id = 0;
+    for (const Dependency& dependency : timeline_.dependencies) {
+      ++id;
+      if (dependency.before >= timeline_.spans.size() || dependency.after >= timeline_.spans.size()) continue;
+      const Span& before = timeline_.spans[dependency.before];
+      const Span& after = timeline_.spans[dependency.after];
+      if (!is_written(before) || !is_written(after)) continue;
+      const std::uint64_t record = correlation_of(dependency.before) + 1, wait = correlation_of(dependency.after) - 1;
+      const std::int64_t ns = std::min(before.ended_ns, after.started_ns);
+      begin("X", "cuda_sync", "\"Stream Wait Event\"", device_id(after), static_cast<std::int64_t>(stream_id(after)));
+      slice(ns, ns);
+      to_ << ",\"args\":{\"cuda_sync_kind\":\"Stream Wait Event\"";
+      argument("stream", stream_id(after));
+      argument("correlation", wait);
+      argument("device", device_id(after));
+      to_ << ",\"context\":1";
+      argument("wait_on_stream", stream_id(before));
+      argument("wait_on_cuda_event_record_corr_id", record);
+      argument("wait_on_cuda_event_id", std::uint64_t{dependency.before} + 1);
+      to_ << "}}";
+      arrow("s", "event_wait", id, device_id(before), static_cast<std::int64_t>(stream_id(before)),
+            std::max(before.started_ns, before.ended_ns - 1));
+      arrow("f", "event_wait", id, device_id(after), static_cast<std::int64_t>(stream_id(after)), after.started_ns);
+      if (has_calls) continue;
+      if (recorded.insert(dependency.before).second) invented_call(before, "\"cudaEventRecord\"", true, record);
+      if (recorded.insert(~dependency.after).second) invented_call(after, "\"cudaStreamWaitEvent\"", false, wait);
+    }
+  }
+  void invented_call(const Span& span, std::string_view quoted_name, bool is_behind, std::uint64_t correlation) {
+    if (span.call >= timeline_.calls.size()) return;
+    const HostCall& call = timeline_.calls[span.call];
+    const std::int64_t ns = is_behind && call.ended_ns != kNoTime ? call.ended_ns : call.started_ns;
+    if (ns != kNoTime) call_event(quoted_name, call.thread, ns, ns, correlation);
+  }
+
+  void write_ranges() {
+    const std::int64_t thread = threads_.empty() ? 0 : *threads_.begin();
+    for (const TraceRange& range : timeline_.ranges) {
+      if (range.process != options_.process || range.started_ns == kNoTime || range.ended_ns < range.started_ns)
+        continue;
+      begin("X", "user_annotation", name_of(range.name), host_pid_, thread);
+      slice(range.started_ns, range.ended_ns);
+      to_ << '}';
+    }
+  }
+
+  void metadata(std::string_view what, std::int64_t pid, std::int64_t tid, std::string_view key,
+                std::string_view value) {
+    begin("M", "__metadata", quoted(std::string(what)), pid, tid);
+    to_ << ",\"ts\":0,\"args\":{\"" << key << "\":" << value << "}}";
+  }
+  void process_name(std::int64_t pid, const std::string& name, std::int64_t order) {
+    if (!named_.insert(pid).second) return;
+    metadata("process_name", pid, 0, "name", quoted(name));
+    metadata("process_sort_index", pid, 0, "sort_index", fmt::format_int(order).c_str());
+  }
+  void thread_name(std::int64_t pid, std::int64_t tid, const std::string& name, std::int64_t order) {
+    metadata("thread_name", pid, tid, "name", quoted(name));
+    metadata("thread_sort_index", pid, tid, "sort_index", fmt::format_int(order).c_str());
+  }
+  void name_lanes() {
+    const bool has_process = options_.process < timeline_.processes.size();
+    process_name(host_pid_, has_process ? timeline_.processes[options_.process].label : "host", -1);
+    for (const TraceDevice& device : timeline_.devices)
+      if (device.process == options_.process)
+        process_name(device.id, fmt::format("GPU {}: {}", device.id, device.label), device.id);
+    for (const TraceStream& stream : timeline_.streams) {
+      if (stream.device >= timeline_.devices.size()) continue;
+      const TraceDevice& device = timeline_.devices[stream.device];
+      if (device.process == options_.process)
+        thread_name(device.id, static_cast<std::int64_t>(stream.id), stream.label,
+                    static_cast<std::int64_t>(stream.id));
+    }
+  }
+
+  Json device_properties() const {
+    Json list = Json::array();
+    for (const TraceDevice& device : timeline_.devices) {
+      if (device.process != options_.process) continue;
+      Json properties = {{"id", device.id}, {"name", device.label}};
+      properties.update(options_.device_properties);
+      list.push_back(std::move(properties));
+    }
+    return list;
+  }
+  Json distributed_info() const {
+    const int rank = options_.process < timeline_.processes.size() ? timeline_.processes[options_.process].rank : 0;
+    return {{"backend", "nccl"}, {"rank", rank}, {"world_size", options_.world_size}};
+  }
+  Json about() const {
+    Json about = {{"source", timeline_.source},
+                  {"has_exact_gaps", timeline_.has_exact_gaps},
+                  {"has_dependencies", timeline_.has_dependencies},
+                  {"clock_error_ns", number_or_null(timeline_.clock_error_ns)},
+                  {"left_out_without_times", left_out_},
+                  {"notes", timeline_.notes}};
+    about.update(options_.about);
+    return about;
+  }
+
+  const Timeline& timeline_;
+  const ChromeExport& options_;
+  TextFile& to_;
+  std::int64_t host_pid_;
+  bool is_first_ = true;
+  std::uint64_t left_out_ = 0;
+  std::vector<std::string> names_;  // quoted
+  std::map<std::int32_t, std::string> queue_labels_;
+  std::vector<std::uint32_t> first_span_of_;  // by call; UINT32_MAX: none
+  std::set<std::uint32_t> threads_;
+  std::set<std::int64_t> named_;
+};
+
+}  // namespace
+
+void write_chrome_json(const Timeline& timeline, const ChromeExport& options, const std::filesystem::path& path,
+                       bool overwrite) {
+  TextFile to(path, overwrite);
+  Writer(timeline, options, to).write();
+  to.commit();
+}
+
+}  // namespace weir

@@ -1,0 +1,27 @@
+// Timelines as Chrome/Kineto JSON, which Perfetto, HolisticTraceAnalysis and TraceLens read, and our importer kineto.
+// One process per file, as PyTorch writes them. Knows no device and no step.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "base/json.h"
+#include "measure/timeline.h"
+
+namespace weir {
+
+struct ChromeExport {
+  std::uint16_t process = 0;                // whose commands; everything where the timeline has no lanes
+  std::int64_t process_id = 0;              // as the host's lanes are labelled; 0 where it is not known
+  int world_size = 1;                       // ranks
+  Json device_properties = Json::object();  // of its devices alike: numSms, totalGlobalMem, ... as Kineto names them
+  Json about = Json::object();              // goes to "weir" as it is, besides what the timeline knows of itself
+};
+
+// Writes commands on a lane per stream and again on a lane per hardware queue, calls, waits with arrows, and ranges.
+// Commands without start or end are left out and counted in "weir". Strings that are not UTF-8 are mended.
+void write_chrome_json(const Timeline& timeline, const ChromeExport& options, const std::filesystem::path& path,
+                       bool overwrite);
+
+}  // namespace weir

@@ -1,0 +1,78 @@
+// "Any program": does what the CUDA driver does at its start (loads CUDA_INJECTION64_PATH and calls it), then lets the
+// fake CUPTI pretend that it launched things. Words: run N, fork, again (executes itself once more), killed, exit CODE,
+// wait (for a signal), say TEXT, read (a line).
+#include <dlfcn.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace {
+
+void load_injection() {
+  const char* const path = std::getenv("CUDA_INJECTION64_PATH");
+  if (path == nullptr) return;
+  void* const library = ::dlopen(path, RTLD_NOW);
+  if (library == nullptr) {
+    std::fprintf(stderr, "fake driver: %s\n", ::dlerror());
+    std::exit(70);
+  }
+  const auto start = reinterpret_cast<int (*)()>(::dlsym(library, "InitializeInjection"));
+  if (start == nullptr || start() != 1) std::exit(71);
+}
+
+int run(int count) {
+  void* const cupti = ::dlopen(std::getenv("WEIR_CUPTI_LIBRARY"), RTLD_NOW);
+  if (cupti == nullptr) return 0;
+  const auto launch = reinterpret_cast<int (*)(int)>(::dlsym(cupti, "fake_cupti_run"));
+  return launch == nullptr ? 0 : launch(count);
+}
+
+void on_signal(int) { ::write(STDOUT_FILENO, "got it\n", 7) == 7 ? void() : ::_exit(72); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bool is_loaded = false;
+  const auto load = [&] {
+    if (!is_loaded) load_injection();
+    is_loaded = true;
+  };
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "run" && i + 1 < argc) {
+      load();
+      run(std::atoi(argv[++i]));
+    } else if (word == "fork") {
+      load();
+      if (::fork() == 0) std::exit(run(1) > 0 ? 3 : 3);  // with exit handlers: these must not touch our file
+      ::wait(nullptr);
+    } else if (word == "again") {
+      std::fflush(stdout);
+      if (::fork() == 0) {
+        ::execl("/proc/self/exe", argv[0], "run", "2", nullptr);
+        ::_exit(73);
+      }
+      ::wait(nullptr);
+    } else if (word == "killed") {
+      ::raise(SIGKILL);
+    } else if (word == "exit" && i + 1 < argc) {
+      return std::atoi(argv[++i]);
+    } else if (word == "wait") {
+      ::signal(SIGTERM, on_signal);
+      std::puts("ready");
+      std::fflush(stdout);
+      ::pause();
+    } else if (word == "say" && i + 1 < argc) {
+      std::puts(argv[++i]);
+    } else if (word == "read") {
+      char line[80] = {};
+      if (std::fgets(line, sizeof line, stdin) != nullptr) std::printf("read %s", line);
+    }
+  }
+  return 0;
+}
