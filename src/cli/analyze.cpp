@@ -116,6 +116,24 @@ int compare_two(const Flags& flags, const std::vector<ImportedTrace>& traces) {
   return exit_code(comparison, flags.is_strict);
 }
 
+// One file per process, as PyTorch writes them: of several, each name has its rank.
+void export_kineto(const Flags& flags, const Timeline& timeline) {
+  std::set<std::uint16_t> processes;
+  for (const TraceStream& stream : timeline.streams) processes.insert(timeline.devices[stream.device].process);
+  for (const std::uint16_t process : processes) {
+    std::filesystem::path path = flags.kineto;
+    if (processes.size() > 1) {
+      const std::string extension = path.extension().string();
+      path.replace_extension(fmt::format("rank{}{}", timeline.processes[process].rank, extension));
+    }
+    ChromeExport options;
+    options.process = process;
+    options.world_size = static_cast<int>(processes.size());
+    write_chrome_json(timeline, options, path, flags.is_forced);
+    if (!flags.is_quiet) fmt::print("Written to {}\n", path.string());
+  }
+}
+
 int execute(const Flags& flags) {
   for (const std::string* path : {&flags.output, &flags.svg, &flags.kineto, &flags.csv})
     if (!path->empty()) check_writable(*path, flags.is_forced);
@@ -151,10 +169,7 @@ int execute(const Flags& flags) {
   const Json document = analyze_timeline(timeline, files, options);
   put(flags, told(flags, document, analysis_text, analysis_markdown), flags.output);
   if (!flags.svg.empty()) put(flags, timeline_svg(timeline, {title_of(files)}), flags.svg);
-  if (!flags.kineto.empty()) {
-    write_chrome_json(timeline, flags.kineto, flags.is_forced);
-    if (!flags.is_quiet) fmt::print("Written to {}\n", flags.kineto);
-  }
+  if (!flags.kineto.empty()) export_kineto(flags, timeline);
   if (!flags.csv.empty()) {
     write_timeline_csv(timeline, flags.csv, flags.is_forced);
     if (!flags.is_quiet) fmt::print("Written to {}\n", flags.csv);

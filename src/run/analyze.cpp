@@ -31,7 +31,12 @@ Json clocks_json(const ClockAlignment& alignment) {
 Json ranks_json(const Timeline& timeline, const RankCollectives& found, std::int64_t origin_ns) {
   Json json;
   json["matched"] = found.matched;
-  json["skew"] = found.skew ? Json{{"instances", found.skew->instances}, {"ranks", found.skew_ranks},
+  json["left_out"] = found.reason.empty() ? Json() : Json(found.reason);
+  Json among = Json::array();
+  for (const std::uint16_t device : found.skew_devices)
+    among.push_back({{"rank", timeline.processes[timeline.devices[device].process].rank},
+                     {"device", timeline.devices[device].label}});
+  json["skew"] = found.skew ? Json{{"instances", found.skew->instances}, {"among", std::move(among)},
                                    {"p50_ns", found.skew->p50_ns},       {"p95_ns", found.skew->p95_ns},
                                    {"p99_ns", found.skew->p99_ns},       {"max_ns", found.skew->max_ns}}
                             : Json();
@@ -115,8 +120,8 @@ Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files
   if (!alignment) unavailable["clocks"] = "one process only";
 
   const RankCollectives ranks = rank_collectives(timeline, alignment);
-  document["ranks"] = ranks.reason.empty() ? ranks_json(timeline, ranks, origin_ns) : Json();
-  if (!ranks.reason.empty()) unavailable["ranks"] = ranks.reason;
+  document["ranks"] = ranks.matched > 0 ? ranks_json(timeline, ranks, origin_ns) : Json();
+  if (ranks.matched == 0) unavailable["ranks"] = ranks.reason.empty() ? "ranks share no collective" : ranks.reason;
 
   document["devices"] = Json::array();
   for (const std::uint16_t device : devices_of(timeline))
