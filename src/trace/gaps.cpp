@@ -34,9 +34,9 @@ void collect(const Timeline& timeline, std::span<const std::uint32_t> order, std
 }
 
 // Leaves `found` in another order.
-std::optional<Gaps> describe(std::span<LongGap> found) {
+std::optional<IdleGaps> describe(std::span<LongGap> found) {
   if (found.empty()) return std::nullopt;
-  Gaps gaps;
+  IdleGaps gaps;
   gaps.count = found.size();
   std::vector<double> lengths;
   lengths.reserve(found.size());

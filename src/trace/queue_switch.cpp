@@ -49,8 +49,9 @@ QueueSwitch queue_switch(const Timeline& timeline) {
       const auto gap = static_cast<double>(distance_ns(last->ended_ns, span->started_ns));
       if (is_on_copy_engine(*span) || is_on_copy_engine(*last)) {
         ++found.other_engine;
-      } else if (span->submitted_ns == kNoTime || span->submitted_ns > last->ended_ns ||
-                 host_ended_ns > last->ended_ns) {
+      } else if (span->submitted_ns == kNoTime) {
+        ++found.unknown_submit;
+      } else if (span->submitted_ns > last->ended_ns || host_ended_ns > last->ended_ns) {
         ++found.host_bound;
       } else if (span->stream == last->stream) {
         same_stream.push_back(gap);
@@ -72,9 +73,12 @@ QueueSwitch queue_switch(const Timeline& timeline) {
   if (!found.same_queue_overhead_ns && !found.other_queue_overhead_ns && !found.unknown_queue_overhead_ns)
     found.reason = fmt::format(
         "fewer than {} pairs of consecutive commands within and between streams with nothing else running ({} within, "
-        "{} between, {} left out because the host was late)",
+        "{} between, {} left out because the host was late{})",
         kFewestGaps, same_stream.size(), same_queue.size() + other_queue.size() + unknown_queue.size(),
-        found.host_bound);
+        found.host_bound,
+        found.unknown_submit == 0
+            ? ""
+            : fmt::format(", {} because nothing says when the second was submitted", found.unknown_submit));
   return found;
 }
 

@@ -138,6 +138,11 @@ TEST(QueueSwitch, LeavesOutGapsThatAreTheHostsFault) {
   EXPECT_FALSE(found.other_queue_overhead_ns);
   EXPECT_EQ(found.host_bound, timeline.spans.size() - 1);
   EXPECT_FALSE(found.reason.empty());
+  // Not known is not late.
+  for (Span& unknown : timeline.spans) unknown.submitted_ns = kNoTime;
+  EXPECT_EQ(queue_switch(timeline).host_bound, 0u);
+  EXPECT_EQ(queue_switch(timeline).unknown_submit, timeline.spans.size() - 1);
+  EXPECT_NE(queue_switch(timeline).reason.find("nothing says when"), std::string::npos);
 }
 
 TEST(QueueSwitch, SaysWhyThereIsNothing) {

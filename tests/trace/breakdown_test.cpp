@@ -86,7 +86,7 @@ TEST(Breakdown, CutsByRangesOfTheHost) {
       command(SpanKind::kernel, 0, 90, 150, kNoQueue, 80),        // submitted in the first, runs into the second
       command(SpanKind::collective, 1, 140, 220, kNoQueue, 100),  // submitted when the second begins
       command(SpanKind::kernel, 0, 190, 200),                     // started in the second
-      command(SpanKind::kernel, 0, 350, 360, kNoQueue, 320),      // after all
+      command(SpanKind::kernel, 0, 350, 360, kNoQueue, 300),      // when the last has ended
   };
   const Breakdown found = breakdown(timeline, ranges);
   ASSERT_EQ(found.iterations.size(), 3u);

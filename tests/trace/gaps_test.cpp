@@ -91,7 +91,7 @@ std::vector<double> idle_runs(const std::vector<Span>& spans) {
   return runs;
 }
 
-void expect_gaps(const std::optional<Gaps>& found, std::vector<double> wanted) {
+void expect_gaps(const std::optional<IdleGaps>& found, std::vector<double> wanted) {
   ASSERT_EQ(found.has_value(), !wanted.empty());
   if (!found) return;
   std::sort(wanted.begin(), wanted.end());
