@@ -32,6 +32,7 @@ std::string scaled(double value, double step, const std::array<const char*, N>& 
 }  // namespace
 
 std::string format_duration(double ns) {
+  if (ns == 0) return "0 ns";
   if (std::fabs(ns) < 999.5) return fmt::format("{} ns", three_digits(ns));
   return scaled(ns / 1e3, 1e3, std::array{" us", " ms", " s"});
 }

@@ -285,7 +285,7 @@ Json slowdown_json(const OverlapSlowdown& found, const Words& words, std::size_t
   return json;
 }
 
-Json gaps_json(const std::optional<Gaps>& found, const Timeline& part, const Words& words) {
+Json gaps_json(const std::optional<IdleGaps>& found, const Timeline& part, const Words& words) {
   if (!found) return Json();
   Json json = {{"count", found->count},   {"total_ns", found->total_ns}, {"mean_ns", found->mean_ns},
                {"p50_ns", found->p50_ns}, {"p95_ns", found->p95_ns},     {"p99_ns", found->p99_ns},
