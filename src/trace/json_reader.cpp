@@ -72,6 +72,11 @@ void JsonReader::break_here(const char* problem) noexcept {
   if (problem_ == nullptr) problem_ = problem;
 }
 
+void JsonReader::cut_off() noexcept {
+  is_cut_off_ = problem_ == nullptr;
+  break_here("the file ends in the middle");
+}
+
 char JsonReader::peek_far() {
   if (problem_ != nullptr) return 0;
   // "key": 1 has one blank, and a lone one is found faster by looking.
@@ -153,7 +158,8 @@ std::string_view JsonReader::text(Ends ends, std::size_t from) {
       if (stop >= end_) {
         from = static_cast<std::size_t>(stop - at_);
         if (!fill()) {
-          break_here(is_full_ ? "text of more than 16 MiB" : kCutOff);
+          if (is_full_) break_here("text of more than 16 MiB");
+          cut_off();
           return {};
         }
         stop = at_ + from;
@@ -171,7 +177,7 @@ std::string_view JsonReader::text(Ends ends, std::size_t from) {
       std::size_t after = quote + 1;
       if (ends == Ends::key) {
         if (ahead(after) == 0) {
-          break_here(kCutOff);
+          cut_off();
           return {};
         }
         ++after;
@@ -220,7 +226,8 @@ bool JsonReader::next_key(std::string_view* key) {
     ++at_;
     return false;
   }
-  break_here(next == 0 ? kCutOff : "something else than a key in an object");
+  if (next == 0) cut_off();
+  break_here("something else than a key in an object");
   return false;
 }
 
@@ -233,7 +240,8 @@ bool JsonReader::next_element() {
     return false;
   }
   if (next == 0 || next == '}' || next == ':') {
-    break_here(next == 0 ? kCutOff : "array without its end");
+    if (next == 0) cut_off();
+    break_here("array without its end");
     return false;
   }
   return problem_ == nullptr;
@@ -244,7 +252,8 @@ std::string_view JsonReader::scalar(In in, bool* is_text) {
   if (is_text != nullptr) *is_text = next == '"';
   if (next == '"') return text(in == In::object ? Ends::in_object : Ends::in_array);
   if (next == 0 || next == '{' || next == '[' || next == ':') {
-    break_here(next == 0 ? kCutOff : "something else than a plain value");
+    if (next == 0) cut_off();
+    break_here("something else than a plain value");
     return {};
   }
   return word();
@@ -269,7 +278,7 @@ void JsonReader::skip_rest() {
   Passing state;
   while (true) {
     if (end_ - at_ < static_cast<std::ptrdiff_t>(kAhead + kBlock)) fill();
-    if (at_ == end_) return break_here(kCutOff);
+    if (at_ == end_) return cut_off();
     if (!pass_block(state)) return;
   }
 }
@@ -326,22 +335,23 @@ bool JsonReader::pass_block(Passing& state) {
 bool JsonReader::pass_slowly(Passing& state) {
   const std::uint64_t behind = position() + kBlock;
   char before = state.was_close ? '"' : state.was_between ? ' ' : 'x';
-  if (state.is_inside) {
+  // The block before may have ended with a quote that looked like a closing one.
+  if (state.is_inside || (state.was_close && !is_between(*at_))) {
     text(Ends::anywhere, state.is_escaped ? 1 : 0);
     before = '"';
   }
   while (problem_ == nullptr && position() < behind) {
     if (at_ == end_ && !fill()) {
-      break_here(kCutOff);
+      cut_off();
       break;
     }
     const char c = *at_;
     if (c == '"') {
-      if (!is_between(before)) {
-        break_here("text where none can be");
-        break;
-      }
-      text(Ends::anywhere);
+      // "a" b", where the text seemed to end behind the a
+      if (!is_between(before) && can_end(Ends::anywhere, 1))
+        ++at_;
+      else
+        text(Ends::anywhere);
       before = '"';
       continue;
     }
@@ -362,7 +372,7 @@ bool JsonReader::pass_slowly(Passing& state) {
 
 bool JsonReader::recover(Mark mark) {
   problem_ = nullptr;
-  is_full_ = false;
+  is_full_ = is_cut_off_ = false;
   while (true) {
     if (end_ - at_ < static_cast<std::ptrdiff_t>(kAhead)) fill();
     if (at_ == end_) return false;
