@@ -1,7 +1,7 @@
 #!/bin/bash
 # Builds targets of fuzz/ with libFuzzer, ASan and UBSan and runs each over its seeds (fuzz/seeds/NAME) and then on its
 # own for a while. Inputs that crash stay in build/fuzz.
-# usage: fuzz.sh SECONDS [target ...]    "importers": all targets of trace formats; SECONDS 0: the seeds only
+# usage: fuzz.sh SECONDS|build|list [target ...]    SECONDS 0: the seeds only; target "importers": all of trace formats
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
@@ -58,14 +58,19 @@ cmp -s "$out/include/weir_build.h.new" "$out/include/weir_build.h" || mv "$out/i
 
 targets=()
 for name in "${@:-all}"; do
+  before=${#targets[@]}
   for source in fuzz/*.cpp; do
     target=$(basename "$source" .cpp)
     if [ "$name" = all ] || [ "$name" = "$target" ] || { [ "$name" = importers ] && is_importer "$target"; }; then
       targets+=("$target")
     fi
   done
+  [ ${#targets[@]} -gt "$before" ] || { echo "fuzz: there is no target $name" >&2; exit 2; }
 done
-[ ${#targets[@]} -gt 0 ] || { echo "fuzz: there is no target ${*}" >&2; exit 2; }
+if [ "$seconds" = list ]; then
+  echo "${targets[@]}"
+  exit
+fi
 
 # Each source once, however many targets need it; again where it or a header changed.
 compiler="$(command -v ccache || true) clang++-19"
@@ -84,6 +89,7 @@ for target in "${targets[@]}"; do
   clang++-19 -fsanitize=fuzzer,address,undefined $objects $(libraries_of "$target") -o "$out/$target"
 done
 echo "== fuzz: built ${#targets[@]} targets in $((SECONDS - started)) s"
+[ "$seconds" != build ] || exit 0
 
 failed=0
 for target in "${targets[@]}"; do
