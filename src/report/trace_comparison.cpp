@@ -37,7 +37,8 @@ std::string p_text(const Json& row) {
 }
 
 std::string count_text(const Json& row, std::initializer_list<const char*> keys) {
-  return fmt::format("{:.0f}", fields::number(row, keys).value_or(0));
+  const double count = fields::number(row, keys).value_or(0);
+  return count < 1e5 ? fmt::format("{:.0f}", count) : format_quantity(count);
 }
 
 // Names come from files: control characters would reach the terminal, line ends would break tables.
@@ -124,8 +125,8 @@ std::string kernel_text(const Json& row) {
   const std::string times = fmt::format("{} x {} -> {} x {}", count_text(row, {"baseline", "count"}),
                                         duration_text(row, {"baseline", "median_ns"}),
                                         count_text(row, {"test", "count"}), duration_text(row, {"test", "median_ns"}));
-  if (!is_judged(row)) return text + fmt::format("    {:<33} {:>8}\n", times, ratio_text(row));
-  text += fmt::format("    {:<33} {:>8} {:<16} {:>6} {}\n", times, ratio_text(row), interval_text(row), p_text(row),
+  if (!is_judged(row)) return text + fmt::format("    {:<34} {:>7}\n", times, ratio_text(row));
+  text += fmt::format("    {:<34} {:>7} {:<14} {:>6} {}\n", times, ratio_text(row), interval_text(row), p_text(row),
                       fields::text(row, {"verdict"}));
   if (fields::at(row, {"reason"}).is_string()) text += paragraph(fields::text(row, {"reason"}), 6);
   return text;
