@@ -71,12 +71,14 @@ void note_settings(const ResultPoint& baseline, const ResultPoint& test, std::ma
     ++notes[fmt::format("device differs: {} vs {}", baseline.device, test.device)];
 }
 
-// Fills in everything but what needs Holm's correction. Where there is nothing to test, `p` stays empty and `reason`
-// says why.
 void measure(const Metric& metric, const SampleSeries& baseline, const SampleSeries& test,
              const CompareOptions& options, MetricComparison& result) {
   result.metric = metric.name;
   result.unit = test.unit.empty() ? baseline.unit : test.unit;
+  const bool is_comparable =
+      baseline.unit.empty() || test.unit.empty() || plain_unit(baseline.unit) == plain_unit(test.unit);
+  if (is_comparable && !baseline.samples.empty() && !test.samples.empty())
+    return measure_change(baseline.samples, test.samples, metric.is_less_better, options, result);
   result.baseline_count = baseline.samples.size();
   result.test_count = test.samples.size();
   if (!baseline.samples.empty()) result.baseline_median = median(baseline.samples);
@@ -85,62 +87,8 @@ void measure(const Metric& metric, const SampleSeries& baseline, const SampleSer
     const bool is_baseline = baseline.samples.empty();
     result.reason =
         fmt::format("{}: {}", is_baseline ? "baseline" : "test", is_baseline ? baseline.reason : test.reason);
-    return;
-  }
-  if (!baseline.unit.empty() && !test.unit.empty() && plain_unit(baseline.unit) != plain_unit(test.unit)) {
-    result.reason = fmt::format("units differ: {} vs {}", baseline.unit, test.unit);
-    return;
-  }
-  if (*result.baseline_median <= 0 || *result.test_median <= 0) {
-    result.reason = "a median of 0 has no ratio";
-    return;
-  }
-  result.ratio = *result.test_median / *result.baseline_median;
-  const std::size_t fewest = std::min(result.baseline_count, result.test_count);
-  if (fewest < kFewestForInterval) {
-    result.reason = fmt::format("only {} sample{} on one side, at least {} are needed", fewest, fewest == 1 ? "" : "s",
-                                kFewestForInterval);
-    return;
-  }
-  const double slow_end = metric.is_less_better ? 0.99 : 0.01;
-  const double baseline_tail = quantile(baseline.samples, slow_end);
-  if (baseline_tail > 0) result.tail_ratio = quantile(test.samples, slow_end) / baseline_tail;
-
-  const Dependence before = serial_dependence(baseline.samples);
-  const Dependence after = serial_dependence(test.samples);
-  result.interval = median_ratio_interval(test.samples, baseline.samples, options.bootstrap);
-  const double independent = std::min(static_cast<double>(result.baseline_count) / before.inflation,
-                                      static_cast<double>(result.test_count) / after.inflation);
-  if (!result.interval || independent < kFewestIndependent) {
-    result.reason = fmt::format(
-        "neighbouring samples are so alike that they are worth {:.0f} independent ones; "
-        "more iterations are needed",
-        std::floor(independent));
-    return;
-  }
-  const double inflation = joint_inflation(after, result.test_count, before, result.baseline_count);
-  result.p = mann_whitney(test.samples, baseline.samples, inflation).p;
-}
-
-void decide(const Metric& metric, const CompareOptions& options, MetricComparison& result) {
-  // Everything below is in terms of slowness, so that one rule serves both metrics.
-  const double slowness = metric.is_less_better ? *result.ratio : 1 / *result.ratio;
-  const Interval range =
-      metric.is_less_better ? *result.interval : Interval{1 / result.interval->high, 1 / result.interval->low};
-  const double most = 1 + options.threshold;
-  const bool is_significant = *result.adjusted_p < options.significance;
-  if (is_significant && range.low > 1 && slowness > most) {
-    result.verdict = Verdict::slower;
-  } else if (is_significant && range.high < 1 && slowness < 1 / most) {
-    result.verdict = Verdict::faster;
-  } else if (range.low >= 1 / most && range.high <= most) {
-    result.verdict = Verdict::same;
   } else {
-    result.verdict = Verdict::ambiguous;
-    const bool is_real = is_significant && (range.low > 1 || range.high < 1);
-    result.reason = is_real ? "a difference is there, but it may lie on either side of the threshold"
-                            : "too noisy to tell a change beyond the threshold from none; more iterations narrow the "
-                              "interval";
+    result.reason = fmt::format("units differ: {} vs {}", baseline.unit, test.unit);
   }
 }
 
@@ -203,6 +151,69 @@ LonePoint lone(const ResultPoint& point, const std::set<std::string>& fields, co
 }
 
 }  // namespace
+
+void measure_change(std::span<const double> baseline, std::span<const double> test, bool is_less_better,
+                    const CompareOptions& options, MetricComparison& result) {
+  result.baseline_count = baseline.size();
+  result.test_count = test.size();
+  if (!baseline.empty()) result.baseline_median = median(baseline);
+  if (!test.empty()) result.test_median = median(test);
+  if (baseline.empty() || test.empty()) {
+    result.reason = fmt::format("the {} has no samples", baseline.empty() ? "baseline" : "test");
+    return;
+  }
+  if (*result.baseline_median <= 0 || *result.test_median <= 0) {
+    result.reason = "a median of 0 has no ratio";
+    return;
+  }
+  result.ratio = *result.test_median / *result.baseline_median;
+  const std::size_t fewest = std::min(result.baseline_count, result.test_count);
+  if (fewest < kFewestForInterval) {
+    result.reason = fmt::format("only {} sample{} on one side, at least {} are needed", fewest, fewest == 1 ? "" : "s",
+                                kFewestForInterval);
+    return;
+  }
+  const double slow_end = is_less_better ? 0.99 : 0.01;
+  const double baseline_tail = quantile(baseline, slow_end);
+  if (baseline_tail > 0) result.tail_ratio = quantile(test, slow_end) / baseline_tail;
+
+  const Dependence before = serial_dependence(baseline);
+  const Dependence after = serial_dependence(test);
+  result.interval = median_ratio_interval(test, baseline, options.bootstrap);
+  const double independent = std::min(static_cast<double>(result.baseline_count) / before.inflation,
+                                      static_cast<double>(result.test_count) / after.inflation);
+  if (!result.interval || independent < kFewestIndependent) {
+    result.reason = fmt::format(
+        "neighbouring samples are so alike that they are worth {:.0f} independent ones; "
+        "more iterations are needed",
+        std::floor(independent));
+    return;
+  }
+  const double inflation = joint_inflation(after, result.test_count, before, result.baseline_count);
+  result.p = mann_whitney(test, baseline, inflation).p;
+}
+
+void decide_change(bool is_less_better, const CompareOptions& options, MetricComparison& result) {
+  // Everything below is in terms of slowness, so that one rule serves both metrics.
+  const double slowness = is_less_better ? *result.ratio : 1 / *result.ratio;
+  const Interval range =
+      is_less_better ? *result.interval : Interval{1 / result.interval->high, 1 / result.interval->low};
+  const double most = 1 + options.threshold;
+  const bool is_significant = *result.adjusted_p < options.significance;
+  if (is_significant && range.low > 1 && slowness > most) {
+    result.verdict = Verdict::slower;
+  } else if (is_significant && range.high < 1 && slowness < 1 / most) {
+    result.verdict = Verdict::faster;
+  } else if (range.low >= 1 / most && range.high <= most) {
+    result.verdict = Verdict::same;
+  } else {
+    result.verdict = Verdict::ambiguous;
+    const bool is_real = is_significant && (range.low > 1 || range.high < 1);
+    result.reason = is_real ? "a difference is there, but it may lie on either side of the threshold"
+                            : "too noisy to tell a change beyond the threshold from none; more iterations narrow the "
+                              "interval";
+  }
+}
 
 const char* name_of(Verdict verdict) {
   constexpr std::array kNames{"same", "faster", "slower", "ambiguous"};
@@ -267,7 +278,7 @@ Comparison compare_results(const ResultFile& baseline, std::span<const ResultFil
         const Metric& metric = kMetrics[result.metric == kMetrics[0].name ? 0 : 1];
         if (result.p) {
           result.adjusted_p = adjusted[next++];
-          decide(metric, options, result);
+          decide_change(metric.is_less_better, options, result);
         }
         if (!is_warned && result.interval)
           add_warnings(metric, before[i].*metric.series, after[t][j].*metric.series, result, options, pair.notes);

@@ -39,6 +39,13 @@ struct MetricComparison {
   std::optional<double> tail_ratio;  // of the slow ends (p99 of latency, p1 of throughput); told, never judged
 };
 
+// How two lists of samples differ: counts, medians, ratio, interval and p. Where there is nothing to test, `p` stays
+// empty and `reason` says why. The verdict waits until Holm's correction has all p-values.
+void measure_change(std::span<const double> baseline, std::span<const double> test, bool is_less_better,
+                    const CompareOptions& options, MetricComparison& result);
+// The verdict on what measure_change() found, with adjusted_p filled in.
+void decide_change(bool is_less_better, const CompareOptions& options, MetricComparison& result);
+
 struct PairComparison {
   std::string label;
   std::map<std::string, std::string> key;

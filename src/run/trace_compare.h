@@ -13,6 +13,9 @@
 
 namespace weir {
 
+inline constexpr std::size_t kMostKernels = 200;
+inline constexpr std::size_t kMostJudged = 40;
+
 // One side of a row.
 struct TraceSide {
   std::size_t count = 0;
@@ -29,11 +32,11 @@ struct KernelChange {
 
 // Time per iteration where both traces have iterations, else of the whole trace; a mean over devices.
 struct CategoryChange {
-  std::string category;  // span, busy, idle, compute, communication, exposed_communication, copy
+  std::string category;  // span, busy, compute, communication, exposed_communication, copy, idle
   std::optional<double> baseline_ns, test_ns;
   std::optional<double> ratio;
   MetricComparison iterations;  // of iterations, where is_judged
-  bool is_judged = false;
+  bool is_judged = false;       // never of busy and idle: faster commands leave more idle time
 };
 
 struct TraceComparison {
@@ -42,12 +45,13 @@ struct TraceComparison {
   std::size_t hypotheses = 0;
   std::size_t baseline_iterations = 0, test_iterations = 0;  // 0 where the trace has none
   std::vector<CategoryChange> categories;
-  std::vector<KernelChange> kernels;  // in both, by the larger total
-  std::vector<KernelChange> baseline_only, test_only;
+  // By the larger total, at most kMostKernels each.
+  std::vector<KernelChange> kernels, baseline_only, test_only;
+  std::size_t kernels_left_out = 0;  // beyond that
   std::vector<std::string> notes;
 };
 
-// Rejects two traces without a command in one of them.
+// Rejects a trace without a command of a device, and two that have no command of the same name.
 TraceComparison compare_traces(const Timeline& baseline, const std::string& baseline_name, const Timeline& test,
                                const std::string& test_name, CompareOptions options = {});
 

@@ -30,6 +30,7 @@ bool ends_together(CollectiveKind kind) {
 struct Pairs {
   std::vector<double> at_ns;        // of the reference, since its first
   std::vector<double> distance_ns;  // other minus reference
+  std::optional<double> rival_ns;   // a distance that other pairs would give, as steadily
 };
 
 double difference(std::int64_t from, std::int64_t to) {
@@ -78,7 +79,10 @@ class Sequences {
            std::optional<double>& expected, std::int64_t& first_ns, Pairs& pairs) const {
     const auto fit = fit_sequences(timeline_, ours, theirs, expected);
     if (!fit) return;
-    if (!expected) expected = fit->distance_ns;
+    if (!expected) {
+      expected = fit->distance_ns;
+      pairs.rival_ns = fit->rival_ns;
+    }
     for (std::size_t i = 0; i < theirs.size(); ++i) {
       const std::int64_t at = static_cast<std::int64_t>(i) + fit->shift;
       if (at < 0 || at >= static_cast<std::int64_t>(ours.size())) continue;
@@ -133,6 +137,10 @@ void align(RankClock& clock, const Pairs& pairs, double base_ns, double base_err
   clock.error_ns = base_error_ns + error;
   clock.drift_ppm = drift_of(pairs, error);
   clock.is_shifted = std::fabs(*clock.offset_ns) > *clock.error_ns;
+  if (pairs.rival_ns)
+    clock.reason =
+        fmt::format("iterations are so alike that other pairs of collectives fit as well: the offset may be {} off",
+                    format_duration(std::fabs(*pairs.rival_ns - distance)));
 }
 
 // Ranks of a grid share groups with their row and column only: the rest is reached through those, and errors add up.

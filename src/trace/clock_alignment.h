@@ -20,7 +20,7 @@ struct RankClock {
   std::optional<double> error_ns;   // nine of ten collectives lie within this of the offset
   std::optional<double> drift_ppm;  // of a trace of a second or more, where it exceeds the error
   bool is_shifted = false;          // apply_alignment() moves it; not where the offset is within its error
-  std::string reason;
+  std::string reason;               // why there is no offset, or why it may be wrong
 };
 
 struct ClockAlignment {

@@ -23,7 +23,8 @@ constexpr double kSteady = 0.1;
 // Ends as differences of integers: epoch nanoseconds as doubles are 256 ns apart.
 double distance_of(const Timeline& timeline, const CollectiveFacts& reference, const CollectiveFacts& other) {
   const std::int64_t from = timeline.spans[reference.span].ended_ns, to = timeline.spans[other.span].ended_ns;
-  return static_cast<double>(static_cast<std::int64_t>(static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from)));
+  return static_cast<double>(
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from)));
 }
 
 bool sizes_agree(const CollectiveFacts& a, const CollectiveFacts& b) {
@@ -57,7 +58,7 @@ class Fitter {
         ++differ;
     }
     if (distances_.empty() || differ * 10 > sampled) return std::nullopt;
-    SequenceFit fit{shift, overlap, median(distances_), 0};
+    SequenceFit fit{shift, overlap, median(distances_), 0, {}};
     for (double& distance : distances_) distance = std::fabs(distance - fit.distance_ns);
     fit.spread_ns = median(distances_);
     return fit;
@@ -66,9 +67,10 @@ class Fitter {
   // The shift that puts ends nearest to `expected_ns` apart. Collectives are in order, so a search finds it.
   std::optional<SequenceFit> near(double expected_ns) {
     const std::size_t middle = other_.size() / 2;
-    const auto nearest = std::lower_bound(
-        reference_.begin(), reference_.end(), expected_ns,
-        [&](const CollectiveFacts& ours, double expected) { return distance_of(timeline_, ours, other_[middle]) > expected; });
+    const auto nearest = std::lower_bound(reference_.begin(), reference_.end(), expected_ns,
+                                          [&](const CollectiveFacts& ours, double expected) {
+                                            return distance_of(timeline_, ours, other_[middle]) > expected;
+                                          });
     const std::int64_t guess = (nearest - reference_.begin()) - static_cast<std::int64_t>(middle);
     std::optional<SequenceFit> best;
     for (std::int64_t shift = guess - 2; shift <= guess + 2; ++shift) {
@@ -95,9 +97,7 @@ class Fitter {
   std::vector<double> distances_;
 };
 
-bool can_match(CollectiveKind kind) {
-  return kind != CollectiveKind::unknown && kind != CollectiveKind::send_receive;
-}
+bool can_match(CollectiveKind kind) { return kind != CollectiveKind::unknown && kind != CollectiveKind::send_receive; }
 
 }  // namespace
 
@@ -120,7 +120,9 @@ std::vector<CollectiveSequence> collective_sequences(const Timeline& timeline) {
       for (const CollectiveFacts& facts : all) ranks = std::max(ranks, facts.ranks);
     }
     if (ranks != 0 && by_device.size() > ranks) continue;
-    const auto rank_of = [&](std::uint16_t device) { return timeline.processes[timeline.devices[device].process].rank; };
+    const auto rank_of = [&](std::uint16_t device) {
+      return timeline.processes[timeline.devices[device].process].rank;
+    };
     std::stable_sort(sequence.devices.begin(), sequence.devices.end(),
                      [&](std::uint16_t a, std::uint16_t b) { return rank_of(a) < rank_of(b); });
     for (const std::uint16_t device : sequence.devices) {
@@ -148,14 +150,21 @@ std::optional<SequenceFit> fit_sequences(const Timeline& timeline, const std::ve
   if (const auto fit = fitter.near(0); fit && fit->spread_ns <= steady && std::fabs(fit->distance_ns) <= steady)
     return fit;
   std::optional<SequenceFit> best;
+  std::vector<SequenceFit> fits;
   const auto most = static_cast<std::int64_t>(std::max(reference.size(), other.size()));
   for (std::int64_t size = 0; size < std::min(most, kMostShift); ++size) {
     for (const std::int64_t shift : {size, -size}) {
       const auto fit = fitter.at(shift);
+      if (fit) fits.push_back(*fit);
       if (fit && (!best || fit->spread_ns < kClearlySteadier * best->spread_ns)) best = fit;
       if (size == 0) break;
     }
   }
+  // As many on both sides: traces of the same iterations.
+  if (!best || (best->shift == 0 && reference.size() == other.size())) return best;
+  for (const SequenceFit& fit : fits)
+    if (fit.shift != best->shift && !best->rival_ns && kClearlySteadier * fit.spread_ns <= best->spread_ns)
+      best->rival_ns = fit.distance_ns;
   return best;
 }
 

@@ -15,7 +15,7 @@ namespace weir {
 struct CollectiveSequence {
   CollectiveKind kind = CollectiveKind::unknown;
   std::uint32_t group = kNoName;
-  std::vector<std::uint16_t> devices;                      // that took part, by rank
+  std::vector<std::uint16_t> devices;                     // that took part, by rank
   std::vector<std::vector<CollectiveFacts>> collectives;  // by place in `devices`, in order of start
 };
 
@@ -26,9 +26,10 @@ std::vector<CollectiveSequence> collective_sequences(const Timeline& timeline);
 // The other's i-th collective is the reference's (i + shift)-th.
 struct SequenceFit {
   std::int64_t shift = 0;
-  std::size_t pairs = 0;      // less those whose sizes are known and differ
-  double distance_ns = 0;     // median of the other's end minus the reference's
-  double spread_ns = 0;       // median of the deviations from it
+  std::size_t pairs = 0;
+  double distance_ns = 0;          // median of the other's end minus the reference's
+  double spread_ns = 0;            // median of the deviations from it
+  std::optional<double> rival_ns;  // distance at another shift that fits as steadily, where nothing speaks for this one
 };
 
 // Lays one sequence over another: the shift at which sizes agree and ends keep the steadiest distance, because a trace
@@ -47,11 +48,12 @@ struct Participant {
 struct MatchedCollective {
   CollectiveKind kind = CollectiveKind::unknown;
   std::uint32_t group = kNoName;
-  std::uint64_t bytes = 0;  // 0 where unknown
+  std::uint64_t bytes = 0;                // 0 where unknown
   std::vector<Participant> participants;  // by rank
 };
 
-// Collectives of a timeline whose clocks have been aligned, by first start. `is_aligned` by process: others are left out.
+// Collectives of a timeline whose clocks have been aligned, by first start. `is_aligned` by process: others are left
+// out.
 std::vector<MatchedCollective> match_collectives(const Timeline& aligned, const std::vector<bool>& is_aligned);
 
 }  // namespace weir

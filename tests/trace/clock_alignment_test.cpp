@@ -69,13 +69,14 @@ TEST(ClockAlignment, SizesTellHowMuchATraceLacks) {
   RanksTimeline ranks(2);
   // The second trace began three collectives later, on another clock; the distances are all the same.
   for (int i = 0; i < 20; ++i) {
-    const auto bytes = static_cast<std::uint64_t>(1024 * (1 + i * i % 7));
+    const auto bytes = static_cast<std::uint64_t>(1024 * (1 + i * i));
     ranks.add(0, 1000 * i, 1000 * i + 500, CollectiveKind::all_reduce, bytes);
     if (i >= 3) ranks.add(1, 1000 * i + 70'000'100, 1000 * i + 70'000'500, CollectiveKind::all_reduce, bytes);
   }
   const auto alignment = align_clocks(ranks.merged());
   EXPECT_EQ(clock_of(*alignment, 1).offset_ns, 70'000'000);
   EXPECT_EQ(clock_of(*alignment, 1).matched, 17u);
+  EXPECT_TRUE(clock_of(*alignment, 1).reason.empty());
 }
 
 TEST(ClockAlignment, SharedClockExplainsALateStartWithoutSizes) {
@@ -87,6 +88,16 @@ TEST(ClockAlignment, SharedClockExplainsALateStartWithoutSizes) {
   const auto alignment = align_clocks(ranks.merged());
   EXPECT_EQ(clock_of(*alignment, 1).offset_ns, 2);
   EXPECT_EQ(clock_of(*alignment, 1).matched, 14u);
+}
+
+TEST(ClockAlignment, SaysWhereSeveralShiftsFit) {
+  RanksTimeline ranks(2);
+  for (int i = 0; i < 20; ++i) {
+    ranks.add(0, 1000 * i, 1000 * i + 500);
+    if (i >= 4) ranks.add(1, 1000 * i + 900'000'100, 1000 * i + 900'000'500);
+  }
+  const auto alignment = align_clocks(ranks.merged());
+  EXPECT_NE(clock_of(*alignment, 1).reason.find("alike"), std::string::npos);
 }
 
 TEST(ClockAlignment, SaysWhyRanksCannotBeAligned) {

@@ -1,0 +1,100 @@
+#include "report/trace_comparison.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace weir {
+namespace {
+
+Json document() {
+  Json kernel{{"name", "void " + std::string(200, 'k') + "<float>(int)"},
+              {"kind", "kernel"},
+              {"baseline", {{"count", 12345}, {"total_ns", 1e9}, {"median_ns", 13.4e6}}},
+              {"test", {{"count", 12345}, {"total_ns", 1e9}, {"median_ns", 14.4e6}}},
+              {"ratio", 1.075},
+              {"verdict", "ambiguous"},
+              {"reason", "a difference is there, but it may lie on either side of the threshold"},
+              {"interval", {1.071, 1.110}},
+              {"p", 0.0001},
+              {"adjusted_p", 0.0002}};
+  Json small = kernel;
+  small["name"] = "evil|name\x1b[31m\n`x`";
+  small["verdict"] = small["reason"] = small["interval"] = small["adjusted_p"] = nullptr;
+  return {{"schema", "weir.trace_comparison/1"},
+          {"baseline", "before.sqlite"},
+          {"test", "after.sqlite"},
+          {"threshold", 0.05},
+          {"significance", 0.05},
+          {"confidence", 0.95},
+          {"hypotheses", 2},
+          {"verdicts", {{"slower", 0}, {"faster", 1}, {"same", 0}, {"ambiguous", 1}}},
+          {"exit_code", 0},
+          {"iterations", {{"baseline", 5}, {"test", 6}}},
+          {"categories",
+           {{{"category", "exposed_communication"},
+             {"baseline_ns", 13.4e6},
+             {"test_ns", 12.1e6},
+             {"ratio", 0.903},
+             {"verdict", "faster"},
+             {"reason", nullptr},
+             {"interval", {0.901, 0.911}},
+             {"adjusted_p", 0.01}}}},
+          {"kernels", {kernel, small}},
+          {"baseline_only", {{{"name", "gone"}, {"kind", "kernel"}, {"count", 3}, {"total_ns", 4500}}}},
+          {"test_only", Json::array()},
+          {"kernels_left_out", 0},
+          {"notes", {"a note"}}};
+}
+
+TEST(TraceComparisonReport, KeepsTo80Columns) {
+  const std::string text = trace_comparison_text(document());
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  EXPECT_NE(text.find("after.sqlite against baseline before.sqlite"), std::string::npos);
+  EXPECT_NE(text.find("12345 x 13.4 ms -> 12345 x 14.4 ms"), std::string::npos) << text;
+  EXPECT_NE(text.find("<0.001 ambiguous"), std::string::npos) << text;
+  EXPECT_NE(text.find("exposed communication  13.4 ms -> 12.1 ms"), std::string::npos) << text;
+  EXPECT_NE(text.find("1 faster, 1 ambiguous"), std::string::npos);
+  EXPECT_NE(text.find("4.50 us in      3 x  gone"), std::string::npos) << text;
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+}
+
+TEST(TraceComparisonReport, MarkdownTablesHold) {
+  const std::string text = trace_comparison_markdown(document());
+  EXPECT_NE(text.find("evil\\|name [31m \\`x\\`"), std::string::npos) << text;
+  EXPECT_NE(text.find("| exposed communication | 13.4 ms | 12.1 ms | 0.903x | [0.901, 0.911] | 0.010 | **faster** |"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("## Only in the baseline"), std::string::npos);
+  EXPECT_EQ(text.find("## Only in the test"), std::string::npos);
+}
+
+TEST(TraceComparisonReport, TakesAnyDocument) {
+  EXPECT_FALSE(trace_comparison_text(Json()).empty());
+  EXPECT_FALSE(trace_comparison_markdown(Json{{"kernels", {1, nullptr, "x"}}, {"notes", {2}}}).empty());
+}
+
+TEST(ShortKernelName, DropsWhatTellsLeastFirst) {
+  EXPECT_EQ(short_kernel_name("gemm", 10), "gemm");
+  EXPECT_EQ(short_kernel_name("void add<float>(int, float const*, float*)", 20), "add<float>");
+  EXPECT_EQ(short_kernel_name("void f<a::B<c::D<int>, x>, E>(F)", 20), "f<a::B<..>, E>");
+  EXPECT_EQ(short_kernel_name("(anonymous namespace)::kernel(int)", 30), "(anonymous namespace)::kernel");
+  const std::string cut = short_kernel_name(std::string(50, 'a') + std::string(50, 'z'), 40);
+  EXPECT_EQ(cut.size(), 40u);
+  EXPECT_EQ(cut.substr(0, 3), "aaa");
+  EXPECT_EQ(cut.substr(37), "zzz");
+  EXPECT_NE(cut.find(".."), std::string::npos);
+  EXPECT_EQ(short_kernel_name("abcdefghijk", 4), "abcd");
+  // No half of a letter.
+  std::string umlauts;
+  for (int i = 0; i < 60; ++i) umlauts += "\xc3\xa4";
+  for (std::size_t columns = 10; columns < 30; ++columns) {
+    const std::string name = short_kernel_name(umlauts, columns);
+    EXPECT_LE(name.size(), columns);
+    EXPECT_EQ(std::count(name.begin(), name.end(), '\xc3'), std::count(name.begin(), name.end(), '\xa4'));
+  }
+}
+
+}  // namespace
+}  // namespace weir
