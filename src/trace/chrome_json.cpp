@@ -89,7 +89,9 @@ class Writer {
     const TraceStream* const stream = stream_of(span);
     return stream == nullptr ? span.stream : stream->id;
   }
-  std::string_view name_of(std::uint32_t name) const { return name < names_.size() ? names_[name] : "\"?\""; }
+  std::string_view name_of(std::uint32_t name) const {
+    return name < names_.size() ? std::string_view(names_[name]) : std::string_view("\"?\"");
+  }
 
   // Commands of one call (a graph's) share its correlation, as in Kineto's traces.
   std::uint64_t correlation(std::uint32_t span) const {

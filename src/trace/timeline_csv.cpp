@@ -1,6 +1,7 @@
 #include "trace/timeline_csv.h"
 
 #include <string_view>
+#include <unordered_map>
 
 #include "trace/text_file.h"
 #include "trace/timeline_builder.h"
@@ -25,6 +26,8 @@ void write_text(TextFile& to, std::string_view text) {
 }  // namespace
 
 void write_timeline_csv(const Timeline& timeline, const std::filesystem::path& path, bool overwrite) {
+  std::unordered_map<std::int32_t, std::string_view> labels;
+  for (const TraceQueue& queue : timeline.queues) labels.emplace(queue.id, queue.label);
   TextFile to(path, overwrite);
   to << "rank,device,stream,queue,kind,name,iteration,enqueued_ns,submitted_ns,accepted_ns,launched_ns,started_ns,"
         "ended_ns,seen_ns,bytes\r\n";
@@ -41,13 +44,11 @@ void write_timeline_csv(const Timeline& timeline, const std::filesystem::path& p
     to << ',';
     // As people know it; the timeline's numbers of copy engines are its own.
     if (span.queue != kNoQueue) {
-      std::string_view label;
-      for (const TraceQueue& queue : timeline.queues)
-        if (queue.id == span.queue) label = queue.label;
-      if (label.empty()) {
+      const auto label = labels.find(span.queue);
+      if (label == labels.end() || label->second.empty()) {
         to.number(std::int64_t{span.queue});
       } else {
-        write_text(to, label);
+        write_text(to, label->second);
       }
     }
     to << ',' << to_string(span.kind) << ',';

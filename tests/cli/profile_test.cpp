@@ -1,0 +1,336 @@
+// Drives `weir profile`: workloads on devices that are always there, and programs under a fake driver and a fake CUPTI.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "base/json.h"
+#include "cli/program.h"
+#include "trace/import.h"
+#include "trace/list.h"
+
+namespace weir::testing {
+namespace {
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::string content(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> tiny(const std::string& device, std::initializer_list<std::string> more) {
+  std::vector<std::string> words = {"profile", "moe",          "--device", device,     "--scale",
+                                    "tiny",    "--iterations", "5",        "--warmup", "1"};
+  words.insert(words.end(), more);
+  return words;
+}
+
+// What HolisticTraceAnalysis and TraceLens expect of a Kineto trace, by an independent reader of JSON.
+constexpr const char* kInvariants = R"(
+import json, math, sys
+trace = json.load(open(sys.argv[1]), parse_constant=lambda word: sys.exit('has ' + word))
+events = trace['traceEvents']
+assert trace['schemaVersion'] == 1
+assert isinstance(trace['distributedInfo']['rank'], int) and trace['distributedInfo']['world_size'] >= 1
+assert trace['deviceProperties'] and all(isinstance(d['id'], int) and d['name'] for d in trace['deviceProperties'])
+devices = {d['id'] for d in trace['deviceProperties']}
+launches = {}
+for e in events:
+    assert e['ph'] in 'XMsf', e
+    assert isinstance(e['pid'], int) and isinstance(e['tid'], int), e
+    if e['ph'] == 'M': continue
+    assert math.isfinite(e['ts']), e
+    if e['ph'] == 'X': assert e['dur'] >= 0 and math.isfinite(e['dur']) and e['name'] and e['cat'], e
+    if e.get('cat') == 'cuda_runtime':
+        assert e['args']['correlation'] not in launches, e
+        launches[e['args']['correlation']] = e
+flows = {}
+commands = 0
+last = {}
+for e in events:
+    if e['ph'] in 'sf': flows.setdefault((e['cat'], e['id']), []).append(e['ph'])
+    if e.get('cat') in ('kernel', 'gpu_memcpy', 'gpu_memset'):
+        commands += 1
+        assert e['pid'] in devices and e['args']['device'] == e['pid'] and e['args']['stream'] == e['tid'], e
+        call = launches[e['args']['correlation']]
+        assert call['ts'] <= e['ts'] + 1e-3, (call, e)
+        lane = (e['pid'], e['tid'])
+        assert e['ts'] >= last.get(lane, -math.inf) - 1e-3, e  # in order, and no overlap within a stream
+        last[lane] = e['ts'] + e['dur']
+    if e.get('cat') == 'cuda_sync':
+        for key in ('cuda_sync_kind', 'stream', 'wait_on_stream', 'wait_on_cuda_event_record_corr_id', 'correlation'):
+            assert key in e['args'], e
+        assert launches[e['args']['wait_on_cuda_event_record_corr_id']]['name'] == 'cudaEventRecord'
+        assert launches[e['args']['correlation']]['name'] == 'cudaStreamWaitEvent'
+assert all(sorted(ends) == ['f', 's'] for ends in flows.values())
+assert any(e['name'].startswith('ProfilerStep#') for e in events)
+print(commands, sum(e.get('cat') == 'hardware_queue' for e in events), sum(e.get('cat') == 'cuda_sync' for e in events))
+)";
+
+TEST(Profile, writes_a_trace_that_kineto_tools_can_read) {
+  if (run_program({"python3", "-c", ""}).code != 0) GTEST_SKIP() << "python3 is not installed";
+  for (const char* device : {"sim:h200", "cpu"}) {
+    const Folder folder;
+    const Outcome made = weir(tiny(device, {"--streams", "4", "--traced-iterations", "3", "-o", folder / "t.json"}));
+    ASSERT_EQ(made.code, 0) << made.err;
+    const Outcome read = run_program({"python3", "-c", kInvariants, folder / "t.json"});
+    ASSERT_EQ(read.code, 0) << device << ": " << read.err;
+    int commands = 0, queued = 0, waits = 0;
+    std::istringstream(read.out) >> commands >> queued >> waits;
+    EXPECT_GT(commands, 0);
+    EXPECT_EQ(commands % 3, 0);
+    EXPECT_EQ(queued, commands);
+    EXPECT_GT(waits, 0);
+  }
+}
+
+TEST(Profile, reports_cost_waterfall_and_file) {
+  const Folder folder;
+  const Outcome made = weir(tiny("sim:h200", {}), folder.path());
+  ASSERT_EQ(made.code, 0) << made.err;
+  for (const char* part : {"cost of tracing", "submitted -> launched", "started -> ended", "ended -> seen", "p99",
+                           "Written to moe.trace.json", "ui.perfetto.dev", "weir analyze moe.trace.json"})
+    EXPECT_TRUE(has(made.out, part)) << part << "\n" << made.out;
+  // Again: nothing is overwritten unless told.
+  EXPECT_EQ(weir(tiny("sim:h200", {}), folder.path()).code, 2);
+  EXPECT_EQ(weir(tiny("sim:h200", {"--force", "--quiet"}), folder.path()).code, 0);
+  const Outcome json = weir(tiny("sim:h200", {"--force", "--json"}), folder.path());
+  const Json document = parse_json(json.out, "profile");
+  EXPECT_EQ(document["schema"], "weir.profile/1");
+  EXPECT_EQ(document["tracing"]["ratio"], 1.0);
+  EXPECT_EQ(document["files"][0]["path"], "moe.trace.json");
+}
+
+TEST(Profile, csv_has_a_row_per_command) {
+  const Folder folder;
+  const Outcome made = weir(tiny("sim:h200", {"--format", "csv", "--traced-iterations", "2", "-o", folder / "t.csv"}));
+  ASSERT_EQ(made.code, 0) << made.err;
+  std::istringstream lines(content(folder / "t.csv"));
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_TRUE(line.starts_with("rank,device,stream,queue,kind,name,iteration,enqueued_ns")) << line;
+  int rows = 0;
+  while (std::getline(lines, line)) ++rows;
+  EXPECT_GT(rows, 0);
+  EXPECT_EQ(rows % 2, 0);
+}
+
+TEST(Profile, comes_back_through_the_importer) {
+  const Folder folder;
+  ASSERT_EQ(weir(tiny("sim:h200", {"--traced-iterations", "2", "-o", folder / "t.json", "-q"})).code, 0);
+  const auto traces = import_traces({folder / "t.json"}, {});
+  ASSERT_EQ(traces.size(), 1u);
+  const Timeline& timeline = traces[0].timeline;
+  const Json trace = read_json(folder / "t.json");
+  std::size_t commands = 0, waits = 0;
+  for (const Json& event : trace["traceEvents"]) {
+    commands += event["cat"] == "kernel" || event["cat"] == "gpu_memcpy" ? 1 : 0;
+    waits += event["cat"] == "cuda_sync" ? 1 : 0;
+  }
+  EXPECT_EQ(timeline.spans.size(), commands);
+  EXPECT_EQ(timeline.dependencies.size(), waits);
+  EXPECT_TRUE(timeline.dropped.empty());
+}
+
+TEST(Profile, rejects_what_it_cannot_do) {
+  const Folder folder;
+  const auto code = [&](const std::vector<std::string>& words, const std::string& part) {
+    const Outcome outcome = weir(words, folder.path());
+    EXPECT_TRUE(has(outcome.err, part)) << outcome.err;
+    return outcome.code;
+  };
+  EXPECT_EQ(code({"profile"}, "a workload is required"), 2);
+  EXPECT_EQ(code({"profile", "moe", "--device", "null"}, "runs nothing"), 2);
+  EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--format", "xml"}, "--format xml"), 2);
+  EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--streams", "1,2"}, "one count"), 2);
+  EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--traced-iterations", "0"}, "--traced-iterations 0"), 2);
+  EXPECT_EQ(code({"profile", "moe", "other"}, "behind --"), 2);
+  EXPECT_EQ(code({"profile", "--"}, "a program is required"), 2);
+  EXPECT_EQ(code({"profile", "moe", "--", "true"}, "is named behind -- as well"), 2);
+  EXPECT_EQ(code({"profile", "--", "./not-there"}, "no such program"), 2);
+  EXPECT_EQ(code({"profile", "--profiler", "gprof", "--", "true"}, "--profiler gprof"), 2);
+  EXPECT_EQ(code({"profile", "--capture-limit", "0", "--", "true"}, "--capture-limit 0"), 2);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(Profile, ctrl_c_writes_what_was_traced) {
+  const Folder folder;
+  const pid_t process = start_weir(
+      {"profile", "moe", "--device", "cpu", "--scale", "tiny", "--iterations", "10000000", "-o", folder / "t.json"},
+      folder.path());
+  await_handler(process, SIGINT);
+  ::kill(process, SIGINT);
+  EXPECT_EQ(wait_for(process), 130);
+  EXPECT_FALSE(read_json(folder / "t.json")["traceEvents"].empty());
+}
+
+#ifdef WEIR_FAKE_PROGRAM
+
+class ProfileProgram : public ::testing::Test {
+ protected:
+  void SetUp() override { ::setenv("WEIR_CUPTI_LIBRARY", WEIR_FAKE_CUPTI, 1); }
+  void TearDown() override {
+    ::unsetenv("WEIR_CUPTI_LIBRARY");
+    ::unsetenv("FAKE_CUPTI_REFUSES");
+  }
+  Outcome profile(std::initializer_list<std::string> program, std::initializer_list<std::string> flags = {}) {
+    std::vector<std::string> words = {"profile", "--profiler", "cupti", "-o", trace()};
+    words.insert(words.end(), flags);
+    words.insert(words.end(), {"--", WEIR_FAKE_PROGRAM});
+    words.insert(words.end(), program);
+    return weir(words, folder_.path());
+  }
+  std::string trace() const { return folder_ / "t.json"; }
+  const Folder& folder() const { return folder_; }
+
+ private:
+  Folder folder_;
+};
+
+TEST_F(ProfileProgram, captures_commands_calls_waits_and_queues) {
+  const Outcome made = profile({"say", "hello --json", "run", "5"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(made.out, "hello --json\n");  // standard output is the program's
+  for (const char* part : {"exit code 0", "12 (10 kernel, 1 copy, 1 memset)", "2 hardware queues", "Fake GPU"})
+    EXPECT_TRUE(has(made.err, part)) << part << "\n" << made.err;
+  const Json json = read_json(trace());
+  std::map<std::string, int> calls;
+  std::set<std::int64_t> correlations;
+  int kernels = 0;
+  for (const Json& event : json["traceEvents"]) {
+    if (event["cat"] == "cuda_runtime") {
+      ++calls[event["name"]];
+      EXPECT_TRUE(correlations.insert(event["args"]["correlation"].get<std::int64_t>()).second);
+    }
+    if (event["cat"] != "kernel") continue;
+    ++kernels;
+    EXPECT_EQ(event["name"], "do_things(float*, int)");
+    EXPECT_EQ(event["args"]["queue"], event["args"]["stream"].get<int>() + 10);
+  }
+  EXPECT_EQ(kernels, 10);
+  // The runtime's call, not the driver's within it, and no allocation.
+  EXPECT_EQ(calls, (std::map<std::string, int>{{"cudaLaunchKernel", 10},
+                                               {"cudaMemcpyAsync", 1},
+                                               {"cudaMemsetAsync", 1},
+                                               {"cudaEventRecord", 1},
+                                               {"cudaStreamWaitEvent", 1},
+                                               {"cudaDeviceSynchronize", 1}}));
+  const auto traces = import_traces({trace()}, {});
+  EXPECT_EQ(traces[0].timeline.spans.size(), 12u);
+  EXPECT_EQ(traces[0].timeline.dependencies.size(), 1u);
+}
+
+TEST_F(ProfileProgram, many_buffers_lose_nothing) {
+  const Outcome made = profile({"run", "50000"}, {"--json"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  const Json document = parse_json(made.out, "profile");
+  EXPECT_EQ(document["devices"][0]["kinds"]["kernel"], 100'000);
+  EXPECT_TRUE(document["dropped"].empty()) << document["dropped"].dump();
+}
+
+TEST_F(ProfileProgram, a_limit_is_kept_and_what_is_lost_is_told) {
+  const Outcome made = profile({"run", "50000"}, {"--json", "--capture-limit", "1"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  const Json document = parse_json(made.out, "profile");
+  EXPECT_LT(document["devices"][0]["kinds"]["kernel"].get<int>(), 100'000);
+  ASSERT_FALSE(document["dropped"].empty());
+  EXPECT_TRUE(has(document["dropped"].dump(), "limit")) << document["dropped"].dump();
+}
+
+TEST_F(ProfileProgram, latency_timestamps_are_asked_for) {
+  ASSERT_EQ(profile({"run", "2"}, {"--latency-timestamps"}).code, 0);
+  for (const Json& event : read_json(trace())["traceEvents"]) {
+    if (event["cat"] != "kernel") continue;
+    EXPECT_NEAR(event["args"]["accepted"].get<double>() - event["args"]["submitted"].get<double>(), 1.5, 1e-3);
+  }
+}
+
+TEST_F(ProfileProgram, forks_do_not_write_and_other_programs_get_files_of_their_own) {
+  const Outcome forked = profile({"run", "3", "fork"});
+  ASSERT_EQ(forked.code, 0) << forked.err;
+  EXPECT_TRUE(has(forked.err, "8 (6 kernel")) << forked.err;
+  const Outcome again = profile({"run", "3", "again"}, {"--force"});
+  ASSERT_EQ(again.code, 0) << again.err;
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder().path()))
+    files += entry.path().filename().string().starts_with("t.process") ? 1 : 0;
+  EXPECT_EQ(files, 2);
+}
+
+TEST_F(ProfileProgram, the_programs_end_is_ours) {
+  const Outcome failed = profile({"run", "3", "exit", "7"});
+  EXPECT_EQ(failed.code, 7);
+  EXPECT_TRUE(has(failed.err, "exit code 7")) << failed.err;
+  EXPECT_TRUE(std::filesystem::exists(trace()));
+  std::filesystem::remove(trace());
+  const Outcome killed = profile({"run", "50000", "killed"});
+  EXPECT_EQ(killed.code, 128 + SIGKILL);
+  // What had been written by then is there.
+  EXPECT_TRUE(has(killed.err, "was killed")) << killed.err;
+  EXPECT_TRUE(std::filesystem::exists(trace()));
+}
+
+TEST_F(ProfileProgram, refusals_are_told_and_the_program_runs_on) {
+  ::setenv("FAKE_CUPTI_REFUSES", "39", 1);
+  const Outcome refused = profile({"run", "3", "say", "done"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_EQ(refused.out, "done\n");
+  EXPECT_TRUE(has(refused.err, "MULTIPLE_SUBSCRIBERS")) << refused.err;
+  ::unsetenv("FAKE_CUPTI_REFUSES");
+  ::setenv("WEIR_CUPTI_LIBRARY", "/not/there.so", 1);
+  const Outcome missing = profile({"run", "3", "say", "done"});
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_EQ(missing.out, "done\n");
+  EXPECT_TRUE(has(missing.err, "CUPTI was not found")) << missing.err;
+  const Outcome without = profile({"say", "no cuda"});
+  EXPECT_EQ(without.code, 1);
+  EXPECT_TRUE(has(without.err, "nothing was captured")) << without.err;
+}
+
+TEST_F(ProfileProgram, signals_go_on_to_the_program) {
+  const std::string out = folder() / "out";
+  const pid_t process = start_program({WEIR_BINARY, "profile", "--profiler", "cupti", "-o", trace(), "--",
+                                       WEIR_FAKE_PROGRAM, "run", "2", "wait", "exit", "5"},
+                                      folder().path(), out, folder() / "err");
+  for (int i = 0; i < 60'000 && !has(content(out), "ready"); ++i) ::usleep(1000);
+  ::kill(process, SIGTERM);
+  EXPECT_EQ(wait_for(process), 5);
+  EXPECT_TRUE(has(content(out), "got it"));
+}
+
+#endif
+
+TEST(ProfileRocprof, runs_rocprofv3_by_its_words_and_says_where_there_is_none) {
+  const Folder folder;
+  ::setenv("PATH", (folder.path().string() + ":" + "/usr/bin:/bin").c_str(), 1);
+  const Outcome absent = weir({"profile", "--profiler", "rocprofv3", "--", "true"}, folder.path());
+  EXPECT_EQ(absent.code, 2);
+  EXPECT_TRUE(has(absent.err, "no rocprofv3 in PATH")) << absent.err;
+  // Writes down how it was called, leaves no trace, and runs the program.
+  {
+    std::ofstream script(folder / "rocprofv3");
+    script << "#!/bin/sh\nprintf '%s\\n' \"$@\" > " << (folder / "words")
+           << "\nwhile [ \"$1\" != -- ]; do shift; done; shift\nexec \"$@\"\n";
+  }
+  std::filesystem::permissions(folder / "rocprofv3", std::filesystem::perms::owner_all);
+  const Outcome ran = weir(
+      {"profile", "--profiler", "rocprofv3", "--", "sh", "-c", "echo \"$1\"; exit 4", "x", "a b;c"}, folder.path());
+  EXPECT_EQ(ran.code, 4) << ran.err;
+  EXPECT_EQ(ran.out, "a b;c\n");
+  EXPECT_TRUE(has(ran.err, "rocprofv3 wrote no trace")) << ran.err;
+  const std::string words = content(folder / "words");
+  EXPECT_TRUE(
+      words.starts_with("--kernel-trace\n--hip-runtime-trace\n--memory-copy-trace\n--output-format\njson\n-d\n"))
+      << words;
+}
+
+}  // namespace
+}  // namespace weir::testing
