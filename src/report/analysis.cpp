@@ -26,6 +26,12 @@ std::string count(const Json& json, const char* key) {
   return value ? fmt::format("{:.0f}", *value) : "-";
 }
 
+// "1 stream", "4 streams"
+std::string counted(const Json& json, const char* key, const char* noun) {
+  const std::string value = count(json, key);
+  return fmt::format("{} {}{}", value, noun, value == "1" ? "" : "s");
+}
+
 std::string word(const Json& json, const char* key) { return fields::text(json, {key}); }
 
 std::string share_of(const Json& json, const char* part, const char* whole) {
@@ -154,8 +160,8 @@ ReportSection queues_section(const Json& device, std::size_t most) {
                             : map["is_fixed"].get<bool>()
                                 ? "Every stream kept its queue. "
                                 : fmt::format("Streams moved between queues {} times. ", count(map, "change_count"));
-  section.remarks.push_back(fmt::format("{}{} queues were shared, by {} streams.", fixed, count(map, "shared_queues"),
-                                        count(map, "sharing_streams")));
+  section.remarks.push_back(fmt::format("{}{} shared, by {}.", fixed, counted(map, "shared_queues", "queue"),
+                                        counted(map, "sharing_streams", "stream")));
   std::size_t shown = 0;
   for (const Json& queue : map["queues"]) {
     if (queue["streams"].size() < 2) continue;
@@ -366,7 +372,10 @@ void add_ranks(Report& report, const Json& document) {
   if (!clocks.is_object()) return;
   ReportSection section;
   section.title = "Ranks";
-  section.remarks.push_back(word(clocks, "summary"));
+  // What moved times is among the notes already.
+  const Json& notes = at(document, {"notes"});
+  if (std::find(notes.begin(), notes.end(), clocks["summary"]) == notes.end())
+    section.remarks.push_back(word(clocks, "summary"));
   if (const Json& ranks = at(document, {"ranks"}); ranks.is_object()) {
     if (const Json& skew = ranks["skew"]; skew.is_object())
       section.facts.emplace_back(
@@ -440,10 +449,9 @@ Report make_report(const Json& document, bool is_full) {
   for (std::size_t i = 0; i < told; ++i) {
     const Json& device = devices[i];
     ReportSection head;
-    head.title =
-        fmt::format("Rank {}, {}: {} commands on {} streams{}", count(device, "rank"), word(device, "label"),
-                    count(device, "commands"), count(device, "streams"),
-                    device["queues"].is_null() ? "" : fmt::format(", {} hardware queues", count(device, "queues")));
+    head.title = fmt::format("Rank {}, {}: {} on {}{}", count(device, "rank"), word(device, "label"),
+                             counted(device, "commands", "command"), counted(device, "streams", "stream"),
+                             device["queues"].is_null() ? "" : ", " + counted(device, "queues", "hardware queue"));
     report.sections.push_back(std::move(head));
     report.sections.push_back(times_section(device));
     if (at(device, {"iterations"}).is_object()) report.sections.push_back(iterations_section(device, most));
@@ -478,10 +486,18 @@ ReportSection waterfall_section(const Json& waterfall) {
                      {"p99"},
                      {"share"},
                      {"n"}};
+    // Shares are of the way to the end: the host may look long after.
+    double way = 0;
     for (const Json& hop : each["hops"])
+      if (hop["to"] != "seen") way += number(hop, {"mean_ns"}).value_or(0);
+    for (const Json& hop : each["hops"]) {
+      const auto mean = number(hop, {"mean_ns"});
+      const bool is_after = hop["to"] == "seen";
       table.rows.push_back({fmt::format("{} -> {}", word(hop, "from"), word(hop, "to")), duration(hop, "p50_ns"),
-                            duration(hop, "p95_ns"), duration(hop, "p99_ns"), percent(number(hop, {"share"})),
+                            duration(hop, "p95_ns"), duration(hop, "p99_ns"),
+                            is_after || way <= 0 ? "-" : percent(mean ? std::optional(*mean / way) : std::nullopt),
                             count(hop, "count")});
+    }
     const std::string words = word(each, "words_to_end");
     table.after = words == "-" || words.empty() ? word(each, "words") : words;
     section.tables.push_back(std::move(table));

@@ -60,6 +60,7 @@ void TimelineBuilder::charge(std::size_t bytes) {
 void TimelineBuilder::begin_file(std::string name, std::string_view unit) {
   file_ = std::move(name);
   unit_ = unit;
+  if (files_.empty() || files_.back().name != file_) files_.push_back({file_});
 }
 
 std::uint32_t TimelineBuilder::name(std::string_view text) {
@@ -145,6 +146,7 @@ std::optional<std::uint32_t> TimelineBuilder::add(const TraceCommand& command) {
     drop("command that ends before it starts", command.at);
     return std::nullopt;
   }
+  extend(command.process, command.started_ns, command.ended_ns);
   charge(sizeof(Command) + sizeof(Span));
   Command made;
   made.correlation = command.correlation;
@@ -188,6 +190,7 @@ void TimelineBuilder::add(HostCall call) {
   if (call.kind == CallKind::other && call.name != kNoName) call.kind = call_kind_of(*texts_[call.name]);
   forget_beyond(call.started_ns);
   forget_beyond(call.ended_ns);
+  extend(call.process, call.started_ns, call.ended_ns);
   timeline_.calls.push_back(call);
 }
 
@@ -397,6 +400,36 @@ void TimelineBuilder::check_clocks() {
   timeline_.clock_error_ns = std::max(timeline_.clock_error_ns, static_cast<double>(worst));
 }
 
+void TimelineBuilder::extend(std::uint16_t process, std::int64_t from_ns, std::int64_t to_ns) noexcept {
+  if (files_.empty() || from_ns == kNoTime || to_ns == kNoTime) return;
+  FileRange& file = files_.back();
+  file.first_ns = std::min(file.first_ns, from_ns);
+  file.last_ns = std::max(file.last_ns, to_ns);
+  file.process = process;
+}
+
+// Parts of one capture overlap in time. Those that are far apart were recorded apart, or by different clocks.
+void TimelineBuilder::check_files() {
+  constexpr double kApart = 10;         // lengths of both together
+  constexpr double kLeastApart = 60e9;  // one minute
+  for (std::size_t i = 0; i + 1 < files_.size(); ++i) {
+    for (std::size_t j = i + 1; j < std::min(files_.size(), i + 8); ++j) {
+      const FileRange &a = files_[i], &b = files_[j];
+      if (a.process != b.process || a.first_ns > a.last_ns || b.first_ns > b.last_ns) continue;
+      const double gap = std::max(static_cast<double>(b.first_ns) - static_cast<double>(a.last_ns),
+                                  static_cast<double>(a.first_ns) - static_cast<double>(b.last_ns));
+      const double lengths = static_cast<double>(a.last_ns) - static_cast<double>(a.first_ns) +
+                             static_cast<double>(b.last_ns) - static_cast<double>(b.first_ns);
+      if (gap < kLeastApart || gap < kApart * lengths) continue;
+      note(
+          fmt::format("{} and {} are {} apart: they are of different captures, or on different clocks, so what they "
+                      "say together means little",
+                      a.name, b.name, format_duration(gap)));
+      return;
+    }
+  }
+}
+
 Timeline TimelineBuilder::finish() {
   sort_commands();
   join_calls();
@@ -404,6 +437,7 @@ Timeline TimelineBuilder::finish() {
   resolve_waits();
   tell_collectives();
   check_clocks();
+  check_files();
   timeline_.names.reserve(texts_.size());
   for (const auto& text : texts_) timeline_.names.push_back(*text);
   std::sort(timeline_.queues.begin(), timeline_.queues.end(),

@@ -142,9 +142,19 @@ class TimelineBuilder {
   void resolve_waits();
   void tell_collectives();
   void check_clocks();
+  void check_files();
 
   TraceLimits limits_;
+  // What a file's times span, and whose they are.
+  struct FileRange {
+    std::string name;
+    std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
+    std::uint16_t process = 0;
+  };
+  void extend(std::uint16_t process, std::int64_t from_ns, std::int64_t to_ns) noexcept;
+
   std::string file_ = "trace", unit_ = "byte";
+  std::vector<FileRange> files_;
   std::uint64_t used_bytes_ = 0;
   Timeline timeline_;
   std::vector<Command> commands_;
