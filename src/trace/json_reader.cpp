@@ -108,19 +108,25 @@ char JsonReader::ahead(std::size_t& offset) {
   }
 }
 
-// What most files have behind a closing quote, told without looking for it. Reads up to 3 bytes, past the end zeros.
-bool JsonReader::can_end_here(Ends ends, const char* after) const {
+// Where to read on if what most files have behind a closing quote is there; null where that needs a closer look. Commas
+// are passed, since nobody needs them. May look at bytes past the end, which are zeros.
+const char* JsonReader::next_after(Ends ends, const char* after) const {
   switch (ends) {
     case Ends::key:
-      return *after == ':' && after < end_;
+      return *after == ':' ? after + 1 : nullptr;
     case Ends::in_array:
-      return *after == ',' || *after == ']';
-    case Ends::in_object:
-      return *after == '}' || (*after == ',' && (after[1] == '"' || (after[1] == ' ' && after[2] == '"')));
+      return *after == ',' || *after == ']' ? after : nullptr;
+    case Ends::in_object: {
+      if (*after == '}') return after;
+      if (*after != ',') return nullptr;
+      const char* key = after + 1;
+      for (int i = 0; i < 2 && is_blank(*key); ++i) key += is_blank(key[1]) ? json_blocks::blank_run(key) : 1U;
+      return *key == '"' ? key : nullptr;
+    }
     case Ends::anywhere:
       break;
   }
-  return false;
+  return nullptr;
 }
 
 // Whether a quote before `after` can be the closing one.
@@ -172,7 +178,12 @@ std::string_view JsonReader::text(Ends ends, std::size_t from) {
       stop += 2;
     }
     const auto quote = static_cast<std::size_t>(stop - at_);
-    if (can_end_here(ends, stop + 1) || can_end(ends, quote + 1)) {
+    if (const char* const next = next_after(ends, stop + 1); next != nullptr) {
+      const std::string_view found(at_ + begin, quote - begin);
+      at_ = next;
+      return found;
+    }
+    if (can_end(ends, quote + 1)) {
       const std::string_view found(at_ + begin, quote - begin);
       std::size_t after = quote + 1;
       if (ends == Ends::key) {
@@ -211,6 +222,7 @@ std::string_view JsonReader::word() {
   if (is_full_) break_here("value of more than 16 MiB");
   const std::string_view found(at_, length);
   at_ += length;
+  if (at_ < end_ && *at_ == ',') ++at_;
   return found;
 }
 

@@ -82,7 +82,7 @@ class JsonReader {
   bool fill();
   char peek_far();
   char ahead(std::size_t& offset);
-  bool can_end_here(Ends ends, const char* after) const;
+  const char* next_after(Ends ends, const char* after) const;
   bool can_end(Ends ends, std::size_t after);
   std::string_view text(Ends ends, std::size_t from = 1);
   std::string_view word();
