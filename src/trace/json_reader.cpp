@@ -1,6 +1,7 @@
 #include "trace/json_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -15,6 +16,12 @@ bool is_blank(char c) noexcept { return static_cast<unsigned char>(c) <= ' '; }
 bool is_between(char c) noexcept {
   return is_blank(c) || c == ',' || c == ':' || (c | 0x20) == '{' || (c | 0x20) == '}';
 }
+constexpr auto kEndsWord = [] {
+  std::array<bool, 256> ends{};
+  for (unsigned c = 0; c <= ' '; ++c) ends[c] = true;
+  for (const unsigned char c : {',', ':', '{', '}', '[', ']', '"'}) ends[c] = true;
+  return ends;
+}();
 // What a value or a key can begin with.
 bool is_begin(char c) noexcept {
   return c == '"' || c == '{' || c == '[' || c == '-' || (c >= '0' && c <= '9') || std::strchr("tfnNI", c) != nullptr;
@@ -110,7 +117,8 @@ char JsonReader::ahead(std::size_t& offset) {
 
 // Where to read on if what most files have behind a closing quote is there; null where that needs a closer look. Commas
 // are passed, since nobody needs them. May look at bytes past the end, which are zeros.
-const char* JsonReader::next_after(Ends ends, const char* after) const {
+template <JsonReader::Ends ends>
+const char* JsonReader::next_after(const char* after) {
   switch (ends) {
     case Ends::key:
       return *after == ':' ? after + 1 : nullptr;
@@ -155,7 +163,8 @@ bool JsonReader::can_end(Ends ends, std::size_t after) {
 }
 
 // From the opening quote at at_, or inside of a text where `from` is 0. Takes it, of keys the ':' too.
-std::string_view JsonReader::text(Ends ends, std::size_t from) {
+template <JsonReader::Ends ends>
+std::string_view JsonReader::text(std::size_t from) {
   const std::size_t begin = from;
   std::size_t searched = from;
   while (true) {
@@ -178,7 +187,7 @@ std::string_view JsonReader::text(Ends ends, std::size_t from) {
       stop += 2;
     }
     const auto quote = static_cast<std::size_t>(stop - at_);
-    if (const char* const next = next_after(ends, stop + 1); next != nullptr) {
+    if (const char* const next = next_after<ends>(stop + 1); next != nullptr) {
       const std::string_view found(at_ + begin, quote - begin);
       at_ = next;
       return found;
@@ -215,7 +224,7 @@ std::string_view JsonReader::word() {
   std::size_t length = 0;
   while (true) {
     const char* stop = at_ + length;
-    while (stop < end_ && !is_between(*stop) && *stop != '"') ++stop;
+    while (stop < end_ && !kEndsWord[static_cast<unsigned char>(*stop)]) ++stop;
     length = static_cast<std::size_t>(stop - at_);
     if (stop < end_ || !fill()) break;
   }
@@ -231,7 +240,7 @@ bool JsonReader::next_key(std::string_view* key) {
   }
   const char next = peek();
   if (next == '"') {
-    *key = text(Ends::key);
+    *key = text<Ends::key>();
     return problem_ == nullptr;
   }
   if (next == '}') {
@@ -262,7 +271,7 @@ bool JsonReader::next_element() {
 std::string_view JsonReader::scalar(In in, bool* is_text) {
   const char next = peek();
   if (is_text != nullptr) *is_text = next == '"';
-  if (next == '"') return text(in == In::object ? Ends::in_object : Ends::in_array);
+  if (next == '"') return in == In::object ? text<Ends::in_object>() : text<Ends::in_array>();
   if (next == 0 || next == '{' || next == '[' || next == ':') {
     if (next == 0) cut_off();
     break_here("something else than a plain value");
@@ -349,7 +358,7 @@ bool JsonReader::pass_slowly(Passing& state) {
   char before = state.was_close ? '"' : state.was_between ? ' ' : 'x';
   // The block before may have ended with a quote that looked like a closing one.
   if (state.is_inside || (state.was_close && !is_between(*at_))) {
-    text(Ends::anywhere, state.is_escaped ? 1 : 0);
+    text<Ends::anywhere>(state.is_escaped ? 1 : 0);
     before = '"';
   }
   while (problem_ == nullptr && position() < behind) {
@@ -363,7 +372,7 @@ bool JsonReader::pass_slowly(Passing& state) {
       if (!is_between(before) && can_end(Ends::anywhere, 1))
         ++at_;
       else
-        text(Ends::anywhere);
+        text<Ends::anywhere>();
       before = '"';
       continue;
     }
