@@ -34,7 +34,7 @@ JsonReader::JsonReader(ByteSource& source, std::function<void()> progress, const
       progress_(std::move(progress)),
       window_(window),
       capacity_(std::max(window.bytes, 2 * kAhead)),
-      buffer_(std::make_unique<char[]>(capacity_ + kBlock)),
+      buffer_(std::make_unique_for_overwrite<char[]>(capacity_ + kBlock)),
       at_(buffer_.get()),
       end_(at_) {}
 
@@ -49,7 +49,7 @@ bool JsonReader::fill() {
       return false;
     }
     capacity_ = std::min(capacity_ * 2, window_.longest_text);
-    auto larger = std::make_unique<char[]>(capacity_ + kBlock);
+    auto larger = std::make_unique_for_overwrite<char[]>(capacity_ + kBlock);
     std::memcpy(larger.get(), at_, kept);
     buffer_ = std::move(larger);
   } else if (taken > 0) {

@@ -180,8 +180,7 @@ TEST_F(RealJson, SmallOnes) {
   EXPECT_EQ(small.spans.size(), 16U);
   EXPECT_EQ(joined(small), 16U);
   EXPECT_TRUE(small.dropped.empty());
-  for (const Span& span : small.spans)
-    if (span.kind == SpanKind::copy) EXPECT_GT(span.bytes, 0U);
+  for (const Span& span : small.spans) EXPECT_EQ(span.bytes > 0, span.kind == SpanKind::copy);
   const Timeline none = import("kineto/cpu_only.json.gz").timeline;
   EXPECT_TRUE(none.spans.empty());
   EXPECT_TRUE(none.dropped.empty());
