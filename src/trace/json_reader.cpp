@@ -1,6 +1,7 @@
 #include "trace/json_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -15,6 +16,12 @@ bool is_blank(char c) noexcept { return static_cast<unsigned char>(c) <= ' '; }
 bool is_between(char c) noexcept {
   return is_blank(c) || c == ',' || c == ':' || (c | 0x20) == '{' || (c | 0x20) == '}';
 }
+constexpr auto kEndsWord = [] {
+  std::array<bool, 256> ends{};
+  for (unsigned c = 0; c <= ' '; ++c) ends[c] = true;
+  for (const unsigned char c : {',', ':', '{', '}', '[', ']', '"'}) ends[c] = true;
+  return ends;
+}();
 // What a value or a key can begin with.
 bool is_begin(char c) noexcept {
   return c == '"' || c == '{' || c == '[' || c == '-' || (c >= '0' && c <= '9') || std::strchr("tfnNI", c) != nullptr;
@@ -27,7 +34,7 @@ JsonReader::JsonReader(ByteSource& source, std::function<void()> progress, const
       progress_(std::move(progress)),
       window_(window),
       capacity_(std::max(window.bytes, 2 * kAhead)),
-      buffer_(std::make_unique<char[]>(capacity_ + kBlock)),
+      buffer_(std::make_unique_for_overwrite<char[]>(capacity_ + kBlock)),
       at_(buffer_.get()),
       end_(at_) {}
 
@@ -42,7 +49,7 @@ bool JsonReader::fill() {
       return false;
     }
     capacity_ = std::min(capacity_ * 2, window_.longest_text);
-    auto larger = std::make_unique<char[]>(capacity_ + kBlock);
+    auto larger = std::make_unique_for_overwrite<char[]>(capacity_ + kBlock);
     std::memcpy(larger.get(), at_, kept);
     buffer_ = std::move(larger);
   } else if (taken > 0) {
@@ -108,19 +115,26 @@ char JsonReader::ahead(std::size_t& offset) {
   }
 }
 
-// What most files have behind a closing quote, told without looking for it. Reads up to 3 bytes, past the end zeros.
-bool JsonReader::can_end_here(Ends ends, const char* after) const {
+// Where to read on if what most files have behind a closing quote is there; null where that needs a closer look. Commas
+// are passed, since nobody needs them. May look at bytes past the end, which are zeros.
+template <JsonReader::Ends ends>
+const char* JsonReader::next_after(const char* after) {
   switch (ends) {
     case Ends::key:
-      return *after == ':' && after < end_;
+      return *after == ':' ? after + 1 : nullptr;
     case Ends::in_array:
-      return *after == ',' || *after == ']';
-    case Ends::in_object:
-      return *after == '}' || (*after == ',' && (after[1] == '"' || (after[1] == ' ' && after[2] == '"')));
+      return *after == ',' || *after == ']' ? after : nullptr;
+    case Ends::in_object: {
+      if (*after == '}') return after;
+      if (*after != ',') return nullptr;
+      const char* key = after + 1;
+      for (int i = 0; i < 2 && is_blank(*key); ++i) key += is_blank(key[1]) ? json_blocks::blank_run(key) : 1U;
+      return *key == '"' ? key : nullptr;
+    }
     case Ends::anywhere:
       break;
   }
-  return false;
+  return nullptr;
 }
 
 // Whether a quote before `after` can be the closing one.
@@ -149,7 +163,8 @@ bool JsonReader::can_end(Ends ends, std::size_t after) {
 }
 
 // From the opening quote at at_, or inside of a text where `from` is 0. Takes it, of keys the ':' too.
-std::string_view JsonReader::text(Ends ends, std::size_t from) {
+template <JsonReader::Ends ends>
+std::string_view JsonReader::text(std::size_t from) {
   const std::size_t begin = from;
   std::size_t searched = from;
   while (true) {
@@ -172,7 +187,12 @@ std::string_view JsonReader::text(Ends ends, std::size_t from) {
       stop += 2;
     }
     const auto quote = static_cast<std::size_t>(stop - at_);
-    if (can_end_here(ends, stop + 1) || can_end(ends, quote + 1)) {
+    if (const char* const next = next_after<ends>(stop + 1); next != nullptr) {
+      const std::string_view found(at_ + begin, quote - begin);
+      at_ = next;
+      return found;
+    }
+    if (can_end(ends, quote + 1)) {
       const std::string_view found(at_ + begin, quote - begin);
       std::size_t after = quote + 1;
       if (ends == Ends::key) {
@@ -204,13 +224,14 @@ std::string_view JsonReader::word() {
   std::size_t length = 0;
   while (true) {
     const char* stop = at_ + length;
-    while (stop < end_ && !is_between(*stop) && *stop != '"') ++stop;
+    while (stop < end_ && !kEndsWord[static_cast<unsigned char>(*stop)]) ++stop;
     length = static_cast<std::size_t>(stop - at_);
     if (stop < end_ || !fill()) break;
   }
   if (is_full_) break_here("value of more than 16 MiB");
   const std::string_view found(at_, length);
   at_ += length;
+  if (at_ < end_ && *at_ == ',') ++at_;
   return found;
 }
 
@@ -219,7 +240,7 @@ bool JsonReader::next_key(std::string_view* key) {
   }
   const char next = peek();
   if (next == '"') {
-    *key = text(Ends::key);
+    *key = text<Ends::key>();
     return problem_ == nullptr;
   }
   if (next == '}') {
@@ -250,7 +271,7 @@ bool JsonReader::next_element() {
 std::string_view JsonReader::scalar(In in, bool* is_text) {
   const char next = peek();
   if (is_text != nullptr) *is_text = next == '"';
-  if (next == '"') return text(in == In::object ? Ends::in_object : Ends::in_array);
+  if (next == '"') return in == In::object ? text<Ends::in_object>() : text<Ends::in_array>();
   if (next == 0 || next == '{' || next == '[' || next == ':') {
     if (next == 0) cut_off();
     break_here("something else than a plain value");
@@ -337,7 +358,7 @@ bool JsonReader::pass_slowly(Passing& state) {
   char before = state.was_close ? '"' : state.was_between ? ' ' : 'x';
   // The block before may have ended with a quote that looked like a closing one.
   if (state.is_inside || (state.was_close && !is_between(*at_))) {
-    text(Ends::anywhere, state.is_escaped ? 1 : 0);
+    text<Ends::anywhere>(state.is_escaped ? 1 : 0);
     before = '"';
   }
   while (problem_ == nullptr && position() < behind) {
@@ -351,7 +372,7 @@ bool JsonReader::pass_slowly(Passing& state) {
       if (!is_between(before) && can_end(Ends::anywhere, 1))
         ++at_;
       else
-        text(Ends::anywhere);
+        text<Ends::anywhere>();
       before = '"';
       continue;
     }

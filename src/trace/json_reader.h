@@ -82,9 +82,11 @@ class JsonReader {
   bool fill();
   char peek_far();
   char ahead(std::size_t& offset);
-  bool can_end_here(Ends ends, const char* after) const;
+  template <Ends ends>
+  static const char* next_after(const char* after);
   bool can_end(Ends ends, std::size_t after);
-  std::string_view text(Ends ends, std::size_t from = 1);
+  template <Ends ends>
+  std::string_view text(std::size_t from = 1);
   std::string_view word();
   bool pass_block(Passing& state);
   bool pass_slowly(Passing& state);

@@ -169,8 +169,10 @@ class EventReader {
   void thread(std::string_view text) {
     const auto number = signed_of(text);
     event_.thread_id = number ? *number : folded(text);
-    if (starts_with(text, "stream ")) text.remove_prefix(7);
-    event_.lane = unsigned_of(text);
+    if (number && *number >= 0)
+      event_.lane = static_cast<std::uint64_t>(*number);
+    else if (!number)
+      event_.lane = unsigned_of(starts_with(text, "stream ") ? text.substr(7) : text);
   }
 
   void arguments() {
