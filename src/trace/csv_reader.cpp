@@ -1,5 +1,7 @@
 #include "trace/csv_reader.h"
 
+#include <algorithm>
+
 namespace weir {
 namespace {
 
@@ -33,9 +35,18 @@ int CsvReader::take() {
   return c;
 }
 
+// Characters up to one of `ends` go into the field as they are; at most what was read so far.
+void CsvReader::take_plain(const char* ends) {
+  const std::size_t stop = std::min(ahead_.find_first_of(ends, at_), ahead_.size());
+  text_.append(ahead_, at_, stop - at_);
+  raw_.append(ahead_, at_, stop - at_);
+  at_ = stop;
+}
+
 // After an opening quote, up to the closing one.
 CsvReader::Row CsvReader::take_quoted() {
   for (;;) {
+    take_plain("\"\n");
     const int c = take();
     if (c < 0) return Row::unended;
     if (raw_.size() > kLongestRow) return Row::too_long;
@@ -63,6 +74,7 @@ CsvReader::Row CsvReader::take_fields() {
   line_ = next_line_;
   fields_.push_back({0, 0});
   for (;;) {
+    take_plain(",\"\r\n");
     const int c = take();
     if (raw_.size() > kLongestRow) return Row::too_long;
     if (c < 0 || c == '\n') {

@@ -31,6 +31,7 @@ class CsvReader {
   };
   int take();
   int look();
+  void take_plain(const char* ends);
   Row take_fields();
   Row take_quoted();
   void resume_after_first_line();

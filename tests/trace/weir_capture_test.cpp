@@ -200,6 +200,21 @@ TEST(WeirCapture, refuses_other_files_and_later_formats) {
   EXPECT_NE(rejection_of("weir_capture", later).find("version 2"), std::string::npos);
 }
 
+TEST(WeirCapture, times_beyond_all_clocks_are_dropped) {
+  const std::string bytes = captured([](CaptureWriter& writer) {
+    writer.add(capture::KernelRecord{place(7, 10, INT64_MIN + 1, INT64_MAX), writer.name("k"), 0});
+    auto kernel = place(7, 11, 10, 20);
+    kernel.submitted_ns = INT64_MAX;
+    writer.add(capture::KernelRecord{kernel, writer.name("k"), 0});
+    writer.add(capture::CallRecord{writer.name("cuLaunchKernel"), 1, 11, INT64_MIN + 1, INT64_MAX});
+  });
+  const Timeline timeline = import_as("weir_capture", bytes);
+  EXPECT_EQ(dropped(timeline, "beyond all clocks"), 1U);
+  ASSERT_EQ(timeline.spans.size(), 1U);
+  EXPECT_EQ(timeline.spans[0].accepted_ns, kNoTime);
+  EXPECT_EQ(timeline.spans[0].submitted_ns, kNoTime);
+}
+
 TEST(WeirCapture, waits_without_records_are_no_dependencies) {
   const std::string bytes = captured([](CaptureWriter& writer) {
     writer.add(capture::KernelRecord{place(7, 10, 1, 2), writer.name("k"), 0});
