@@ -97,8 +97,6 @@ class Fitter {
   std::vector<double> distances_;
 };
 
-bool can_match(CollectiveKind kind) { return kind != CollectiveKind::unknown && kind != CollectiveKind::send_receive; }
-
 }  // namespace
 
 std::vector<CollectiveSequence> collective_sequences(const Timeline& timeline) {
