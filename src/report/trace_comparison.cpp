@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -159,6 +161,31 @@ std::string without_arguments(std::string_view name, int depth) {
   return kept;
 }
 
+// Within angle brackets, without namespaces and casts: "f<at::native::Add<(int)4> >" -> "f<Add<4> >".
+std::string without_qualifiers(std::string_view name) {
+  std::string kept;
+  int open = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    open += name[i] == '<' ? 1 : name[i] == '>' && open > 0 ? -1 : 0;
+    if (open > 0 && name.substr(i).starts_with("::")) {
+      while (!kept.empty() && (std::isalnum(static_cast<unsigned char>(kept.back())) != 0 || kept.back() == '_'))
+        kept.pop_back();
+      ++i;
+      continue;
+    }
+    bool is_cast = false;
+    for (const std::string_view cast : {"(int)", "(bool)", "(unsigned int)", "(unsigned long)", "(long)"}) {
+      if (open == 0 || !name.substr(i).starts_with(cast) || i == 0 || (name[i - 1] != '<' && name[i - 1] != ' '))
+        continue;
+      i += cast.size() - 1;
+      is_cast = true;
+      break;
+    }
+    if (!is_cast) kept += name[i];
+  }
+  return kept;
+}
+
 // Without return type and parameters: "void f<T>(int, float*)" -> "f<T>".
 std::string_view without_parameters(std::string_view name) {
   if (name.starts_with("void ")) name.remove_prefix(5);
@@ -178,6 +205,7 @@ bool is_continuation(char letter) { return (static_cast<unsigned char>(letter) &
 std::string short_kernel_name(std::string_view name, std::size_t columns) {
   if (name.size() <= columns) return std::string(name);
   std::string text(without_parameters(name));
+  if (text.size() > columns) text = without_qualifiers(text);
   for (int depth = 4; depth >= 2 && text.size() > columns; --depth) text = without_arguments(text, depth);
   if (text.size() <= columns) return text;
   if (columns < 8) return text.substr(0, columns);

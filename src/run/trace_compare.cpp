@@ -26,6 +26,9 @@ constexpr double kSmallestShare = 0.01;
 constexpr std::size_t kMostSamples = 2000;
 constexpr int kMostResamples = 1000;
 
+// Instances of one name that differ by more than this are of several sizes.
+constexpr double kSeveralSizes = 3;
+
 struct Category {
   const char* name;
   double BusyTimes::* time;
@@ -130,10 +133,10 @@ void add_categories(const Times& before, const Times& after, TraceComparison& co
   }
   if (!has_iterations)
     comparison.notes.push_back(
-        fmt::format("{} has no iterations that are marked, so categories are of whole traces and carry no verdict",
-                    before.iteration_count < 2 && after.iteration_count < 2 ? "neither trace"
-                    : before.iteration_count < 2                            ? "the baseline"
-                                                                            : "the test"));
+        fmt::format("{} marked iterations, so categories are of whole traces and carry no verdict",
+                    before.iteration_count < 2 && after.iteration_count < 2 ? "neither trace has"
+                    : before.iteration_count < 2                            ? "the baseline has no"
+                                                                            : "the test has no"));
 }
 
 double larger_total(const KernelChange& change) { return std::max(change.baseline.total_ns, change.test.total_ns); }
@@ -194,6 +197,10 @@ void add_kernels(const Kernels& before, double before_ns, const Kernels& after, 
   if (is_thinned)
     comparison.notes.push_back(fmt::format(
         "kernels with more than {} instances are judged by that many of them, evenly spread", kMostSamples));
+}
+
+bool has_several_sizes(const std::vector<double>& samples) {
+  return quantile(samples, 0.9) > kSeveralSizes * quantile(samples, 0.1);
 }
 
 // Everything that has a verdict.
@@ -271,6 +278,12 @@ TraceComparison compare_traces(const Timeline& baseline, const std::string& base
     metric->adjusted_p = adjusted[next++];
     decide_change(true, comparison.options, *metric);
   }
+  for (KernelChange& change : comparison.kernels)
+    if (change.is_judged && change.durations.verdict == Verdict::ambiguous && change.durations.interval &&
+        has_several_sizes(before.at(change.name).samples))
+      change.durations.reason =
+          "instances of this name differ several times over within one trace, as of several sizes: the median tells "
+          "little";
   return comparison;
 }
 

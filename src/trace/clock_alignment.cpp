@@ -16,6 +16,7 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kFewestMatched = 3;
+constexpr double kClearOffset = 2;  // errors: a smaller offset may be how ranks leave collectives
 constexpr std::size_t kFewestForDrift = 30;
 constexpr double kShortestForDrift = 1e9;
 constexpr std::size_t kMostIndirect = 256;  // ranks among which chains of common groups are looked for
@@ -24,7 +25,7 @@ constexpr std::size_t kMostIndirect = 256;  // ranks among which chains of commo
 bool ends_together(CollectiveKind kind) {
   return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
          kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all ||
-         kind == CollectiveKind::barrier;
+         kind == CollectiveKind::barrier || kind == CollectiveKind::send_receive;
 }
 
 struct Pairs {
@@ -136,7 +137,6 @@ void align(RankClock& clock, const Pairs& pairs, double base_ns, double base_err
   clock.offset_ns = base_ns + distance;
   clock.error_ns = base_error_ns + error;
   clock.drift_ppm = drift_of(pairs, error);
-  clock.is_shifted = std::fabs(*clock.offset_ns) > *clock.error_ns;
   if (pairs.rival_ns)
     clock.reason =
         fmt::format("iterations are so alike that other pairs of collectives fit as well: the offset may be {} off",
@@ -247,6 +247,14 @@ std::optional<ClockAlignment> align_clocks(const Timeline& timeline) {
     if (!clock.offset_ns)
       clock.reason = reason_for(clock, reference_rank, ranges[alignment.reference], ranges[clock.process]);
   }
+  // The worst rank tells how far apart ranks may leave a collective on one clock; some always leave a little later.
+  double left_ns = 0;
+  for (RankClock& clock : alignment.ranks) {
+    if (!clock.offset_ns) continue;
+    clock.is_shifted = std::fabs(*clock.offset_ns) > kClearOffset * alignment.error_ns;
+    if (!clock.is_shifted) left_ns = std::max(left_ns, std::fabs(*clock.offset_ns));
+  }
+  alignment.error_ns = std::max(alignment.error_ns, left_ns);
   for (RankClock& clock : alignment.ranks)
     if (clock.process == alignment.reference)
       for (const RankClock& other : alignment.ranks) clock.matched = std::max(clock.matched, other.matched);

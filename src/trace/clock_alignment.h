@@ -19,7 +19,7 @@ struct RankClock {
   std::optional<double> offset_ns;  // its clock minus the reference's; nothing where `reason` says why
   std::optional<double> error_ns;   // nine of ten collectives lie within this of the offset
   std::optional<double> drift_ppm;  // of a trace of a second or more, where it exceeds the error
-  bool is_shifted = false;          // apply_alignment() moves it; not where the offset is within its error
+  bool is_shifted = false;          // apply_alignment() moves it; not where the offset is within twice the worst error
   std::string reason;               // why there is no offset, or why it may be wrong
 };
 
@@ -27,7 +27,7 @@ struct ClockAlignment {
   std::uint16_t reference = 0;   // process
   std::vector<RankClock> ranks;  // by rank; the reference has offset 0
   bool is_aligned = false;       // every rank has an offset, so times of ranks may be compared
-  double error_ns = 0;           // the worst rank's
+  double error_ns = 0;           // the worst rank's, and the largest offset that was left
   std::string summary;           // for the reader: what was done, or why nothing could be
 };
 

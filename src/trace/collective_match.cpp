@@ -97,15 +97,13 @@ class Fitter {
   std::vector<double> distances_;
 };
 
-bool can_match(CollectiveKind kind) { return kind != CollectiveKind::unknown && kind != CollectiveKind::send_receive; }
-
 }  // namespace
 
 std::vector<CollectiveSequence> collective_sequences(const Timeline& timeline) {
   using Key = std::pair<std::uint32_t, CollectiveKind>;
   std::map<Key, std::map<std::uint16_t, std::vector<CollectiveFacts>>> found;
   for (const CollectiveFacts& facts : timeline.collectives) {
-    if (!can_match(facts.kind) || facts.span >= timeline.spans.size()) continue;
+    if (facts.kind == CollectiveKind::unknown || facts.span >= timeline.spans.size()) continue;
     const Span& span = timeline.spans[facts.span];
     if (!is_timed(span) || span.stream >= timeline.streams.size()) continue;
     found[{facts.group, facts.kind}][timeline.streams[span.stream].device].push_back(facts);
@@ -120,6 +118,8 @@ std::vector<CollectiveSequence> collective_sequences(const Timeline& timeline) {
       for (const CollectiveFacts& facts : all) ranks = std::max(ranks, facts.ranks);
     }
     if (ranks != 0 && by_device.size() > ranks) continue;
+    // Of more than two ranks nothing tells who sent to whom.
+    if (sequence.kind == CollectiveKind::send_receive && by_device.size() > 2) continue;
     const auto rank_of = [&](std::uint16_t device) {
       return timeline.processes[timeline.devices[device].process].rank;
     };

@@ -19,8 +19,8 @@ struct CollectiveSequence {
   std::vector<std::vector<CollectiveFacts>> collectives;  // by place in `devices`, in order of start
 };
 
-// Sequences that two or more devices share, the longest first. Sends and receives tie two ranks only and are left out,
-// as are unknown kinds, and group names that more devices use than the group has ranks: those are several groups.
+// Sequences that two or more devices share, the longest first. Left out are unknown kinds, sends and receives among
+// more than two devices, and group names that more devices use than the group has ranks: those are several groups.
 std::vector<CollectiveSequence> collective_sequences(const Timeline& timeline);
 
 // The other's i-th collective is the reference's (i + shift)-th.

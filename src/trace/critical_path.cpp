@@ -1,5 +1,7 @@
 #include "trace/critical_path.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
@@ -11,12 +13,12 @@ namespace weir {
 namespace {
 
 constexpr std::uint32_t kNone = UINT32_MAX;
-// A queue hands over within this; a command that starts later was not held by the one before it on its queue.
-constexpr std::uint64_t kQueueHandover = 20'000;
+// Queues and events hand over within this; a command that starts later was not held by the one that ended before.
+constexpr std::uint64_t kHandover = 20'000;
 // A thread that was outside of the driver for longer may have been woken by another thread.
 constexpr std::uint64_t kThreadHandover = 50'000;
-// Commands of one stream should not overlap. Sources that call a hardware queue a stream show some that do; the one that
-// held the next is then a few places back.
+// Commands of one stream should not overlap. Sources that call a hardware queue a stream show some that do; the one
+// that held the next is then a few places back.
 constexpr int kMostBack = 8;
 constexpr std::size_t kStepsKept = 1024;  // before they are reduced to the longest
 
@@ -192,26 +194,48 @@ class Walk {
       const Span& before = timeline_.spans[queued];
       const bool was_ready = span.submitted_ns == kNoTime || span.submitted_ns <= before.ended_ns;
       if (before.stream != span.stream && was_ready && before.ended_ns <= cursor_ &&
-          distance_ns(before.ended_ns, cursor_) <= kQueueHandover)
+          distance_ns(before.ended_ns, cursor_) <= kHandover)
         is_queue = offer(queued);
     }
     // The call had returned, or else began, before the command started.
     const std::int64_t released =
         span.accepted_ns != kNoTime && span.accepted_ns <= cursor_ ? span.accepted_ns : span.submitted_ns;
     const bool is_submission_known = released != kNoTime && !is_submission_visited_[current];
-    if (is_submission_known && (best == kNone || std::min(released, cursor_) > best_ns)) {
+    const bool is_submission_last = is_submission_known && (best == kNone || std::min(released, cursor_) > best_ns);
+    if (const std::uint32_t guess = unrecorded_wait(span, is_submission_last ? released : best_ns); guess != kNone) {
+      ++path_.inferred_steps;
+      spend(PathResource::waiting, timeline_.spans[guess].ended_ns, current, kNoCall);
+      span_ = guess;
+      return;
+    }
+    if (is_submission_last) {
       spend(PathResource::launch, released, current, kNoCall);
       is_submission_visited_[current] = true;
-      if (span.call < timeline_.calls.size() && is_timed(timeline_.calls[span.call]))
-        call_ = is_call_visited_[span.call] ? kNoCall : span.call;
-      else
+      if (span.call >= timeline_.calls.size() || !is_timed(timeline_.calls[span.call]))
         submission_ = current;
+      else if (is_call_visited_[span.call])
+        go_before(span.call);  // a copy whose call waited for it: the path came from there
+      else
+        call_ = span.call;
       return;
     }
     if (best == kNone) return;
     path_.queue_steps += is_queue ? 1 : 0;
     spend(PathResource::waiting, best_ns, current, kNoCall);
     span_ = best;
+  }
+
+  // Where the source does not record waits between streams: a command of another stream that ended right before one
+  // that had been ready for long, as far as is known, is what that waited for.
+  std::uint32_t unrecorded_wait(const Span& span, std::int64_t ready_ns) const {
+    if (timeline_.has_dependencies || distance_ns(ready_ns, cursor_) <= kHandover) return kNone;
+    const Moment* ended = last_until(ends_, cursor_);
+    for (int back = 0; ended != nullptr && back < kMostBack; ++back) {
+      if (ended->ns <= ready_ns || distance_ns(ended->ns, cursor_) > kHandover) return kNone;
+      if (timeline_.spans[ended->index].stream != span.stream && can_visit(ended->index)) return ended->index;
+      ended = ended == ends_.data() ? nullptr : ended - 1;
+    }
+    return kNone;
   }
 
   // The command that a call waited for, if it waited.
@@ -245,22 +269,34 @@ class Walk {
       }
     }
     spend(PathResource::host, call.started_ns, kNone, current);
+    go_before(current);
+  }
+
+  // What the host did before a call: the thread's call before it, or another thread's that may have woken it.
+  void go_before(std::uint32_t current) {
+    const HostCall& call = timeline_.calls[current];
     std::uint32_t before = kNoCall;
     for (std::uint32_t i = current; i-- > 0;) {
       const HostCall& other = timeline_.calls[i];
       if (other.process != call.process || other.thread != call.thread) break;
-      if (!is_timed(other)) continue;
+      if (!is_timed(other) || is_call_visited_[i]) continue;
       before = i;
       break;
     }
     const std::int64_t idle_from = before == kNoCall ? INT64_MIN : timeline_.calls[before].ended_ns;
-    if (distance_ns(idle_from, cursor_) > kThreadHandover) {
+    if (idle_from < cursor_ && distance_ns(idle_from, cursor_) > kThreadHandover) {
       const Moment* other = last_until(call_ends_, cursor_);
-      if (other != nullptr && other->ns > idle_from && timeline_.calls[other->index].process == call.process)
-        before = other->index;
+      for (int back = 0; other != nullptr && other->ns > idle_from && back < kMostBack; ++back) {
+        const HostCall& waker = timeline_.calls[other->index];
+        if (waker.process == call.process && waker.thread != call.thread && !is_call_visited_[other->index]) {
+          before = other->index;
+          break;
+        }
+        other = other == call_ends_.data() ? nullptr : other - 1;
+      }
     }
     // Whatever the host did before its first call in the trace is the host's.
-    if (before == kNoCall || is_call_visited_[before]) return spend(PathResource::host, first_ns_, kNone, kNoCall);
+    if (before == kNoCall) return spend(PathResource::host, first_ns_, kNone, kNoCall);
     spend(PathResource::host, timeline_.calls[before].ended_ns, kNone, kNoCall);
     call_ = before;
   }
@@ -312,8 +348,10 @@ class Walk {
       path_.known += ", times of submission";
     else
       path_.known += "; nothing of the host";
-    if (!timeline_.has_dependencies)
-      path_.known += "; waits between streams are not in the source, so time spent in them counts as waiting";
+    if (timeline_.has_dependencies) return;
+    path_.known += "; waits between streams are not in the source";
+    if (path_.inferred_steps > 0)
+      path_.known += fmt::format(", {} were inferred from what ended right before", path_.inferred_steps);
   }
 
   const Timeline& timeline_;

@@ -50,11 +50,12 @@ struct CriticalPath {
   double in_calls_ns = 0;                      // of the host's: inside calls of the driver
   std::size_t steps = 0;                       // commands and calls on the path
   std::size_t commands = 0;
-  std::size_t queue_steps = 0;    // a command of another stream on the same queue was in the way
-  std::vector<PathName> names;    // commands, by time on the path
-  std::vector<PathName> calls;    // calls of the driver, by time on the path
-  std::vector<PathStep> longest;  // single stretches, by length
-  std::string known;              // what the path could see, in words
+  std::size_t queue_steps = 0;     // a command of another stream on the same queue was in the way
+  std::size_t inferred_steps = 0;  // a command of another stream ended right before, and waits are not recorded
+  std::vector<PathName> names;     // commands, by time on the path
+  std::vector<PathName> calls;     // calls of the driver, by time on the path
+  std::vector<PathStep> longest;   // single stretches, by length
+  std::string known;               // what the path could see, in words
 };
 
 // Nothing without spans that have times.

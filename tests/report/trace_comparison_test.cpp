@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
 namespace weir {
@@ -78,7 +79,8 @@ TEST(TraceComparisonReport, TakesAnyDocument) {
 TEST(ShortKernelName, DropsWhatTellsLeastFirst) {
   EXPECT_EQ(short_kernel_name("gemm", 10), "gemm");
   EXPECT_EQ(short_kernel_name("void add<float>(int, float const*, float*)", 20), "add<float>");
-  EXPECT_EQ(short_kernel_name("void f<a::B<c::D<int>, x>, E>(F)", 20), "f<a::B<..>, E>");
+  EXPECT_EQ(short_kernel_name("void f<a::B<c::D<int>, x>, E>(F)", 20), "f<B<D<int>, x>, E>");
+  EXPECT_EQ(short_kernel_name("void f<(int)128, a::B<c::D<int>, x>, E>(F)", 16), "f<128, B<..>, E>");
   EXPECT_EQ(short_kernel_name("(anonymous namespace)::kernel(int)", 30), "(anonymous namespace)::kernel");
   const std::string cut = short_kernel_name(std::string(50, 'a') + std::string(50, 'z'), 40);
   EXPECT_EQ(cut.size(), 40u);

@@ -186,6 +186,15 @@ TEST(ClockAlignment, FindsRandomOffsetsToWithinItsError) {
   }
 }
 
+TEST(CollectiveMatch, SendsAndReceivesTieTwo) {
+  for (const int count : {2, 3}) {
+    RanksTimeline ranks(count);
+    for (int rank = 0; rank < count; ++rank)
+      for (int i = 0; i < 5; ++i) ranks.add(rank, 100 * i, 100 * i + 50, CollectiveKind::send_receive);
+    EXPECT_EQ(collective_sequences(ranks.merged()).size(), count == 2 ? 1u : 0u);
+  }
+}
+
 TEST(CollectiveMatch, LeavesOutGroupsThatAreSeveral) {
   RanksTimeline ranks(4);  // two groups of two with one name
   for (int rank = 0; rank < 4; ++rank)

@@ -73,6 +73,27 @@ TEST(CriticalPath, SynchronizeLeadsBackToWhatItWaitedFor) {
   EXPECT_EQ(path->in_calls_ns, 7);  // two of the launch, five until synchronize returned
 }
 
+TEST(CriticalPath, GoesThroughCopiesThatBlock) {
+  Timeline timeline;
+  // Kernel, a copy that waits for it and blocks the host, a call without length, a kernel.
+  timeline.calls = {call(CallKind::launch, -5, -2), call(CallKind::copy, 10, 140), call(CallKind::other, 150, 150),
+                    call(CallKind::launch, 200'000, 200'010)};
+  timeline.spans = {submitted_by(command(0, 0, 100), 0, -5, -2), submitted_by(command(0, 105, 130), 1, 10, kNoTime),
+                    submitted_by(command(0, 200'020, 200'030), 3, 200'000, 200'010)};
+  timeline.spans[1].kind = SpanKind::copy;
+  auto path = critical_path(timeline);
+  EXPECT_EQ(spent(*path, PathResource::compute), 110);
+  EXPECT_EQ(spent(*path, PathResource::copy), 25);
+  EXPECT_EQ(spent(*path, PathResource::waiting), 5);
+  EXPECT_EQ(spent(*path, PathResource::launch), 10);
+  EXPECT_EQ(spent(*path, PathResource::unknown), 0);
+  // Alone on its stream, the copy leads back to its own call, and on to what the host did before.
+  timeline.spans[1].stream = 1;
+  path = critical_path(timeline);
+  EXPECT_EQ(spent(*path, PathResource::launch), 10 + 95);
+  EXPECT_EQ(spent(*path, PathResource::unknown), 0);
+}
+
 TEST(CriticalPath, WorkPassesFromThreadToThread) {
   Timeline timeline;
   // Thread 1 waits for the first command, then thread 2, silent until then, launches the second one.
@@ -94,6 +115,7 @@ TEST(CriticalPath, FollowsDependenciesBetweenStreams) {
   EXPECT_EQ(spent(*path, PathResource::compute), 20);
   EXPECT_EQ(spent(*path, PathResource::communication), 48);
   EXPECT_EQ(spent(*path, PathResource::waiting), 82);
+  EXPECT_EQ(path->inferred_steps, 0u);  // 82 ns are no wait
   EXPECT_NE(path->known.find("not in the source"), std::string::npos);
   timeline.dependencies = {{0, 2}};
   timeline.has_dependencies = true;
@@ -103,8 +125,26 @@ TEST(CriticalPath, FollowsDependenciesBetweenStreams) {
   EXPECT_EQ(path->known.find("not in the source"), std::string::npos);
 }
 
+TEST(CriticalPath, InfersWaitsThatTheSourceDoesNotRecord) {
+  Timeline timeline;
+  timeline.calls = {call(CallKind::launch, -20, -15), call(CallKind::launch, -10, -5)};
+  timeline.spans = {submitted_by(command(0, 0, 1'000'000), 0, -20, -15),
+                    submitted_by(command(1, 1'003'000, 1'050'000), 1, -10, -5)};
+  auto path = critical_path(timeline);
+  EXPECT_EQ(path->inferred_steps, 1u);
+  EXPECT_EQ(spent(*path, PathResource::compute), 1'047'000);
+  EXPECT_EQ(spent(*path, PathResource::waiting), 3'000);
+  EXPECT_NE(path->known.find("1 were inferred"), std::string::npos);
+  // A source that records waits, and has none here, leaves the launch.
+  timeline.has_dependencies = true;
+  path = critical_path(timeline);
+  EXPECT_EQ(path->inferred_steps, 0u);
+  EXPECT_EQ(spent(*path, PathResource::launch), 1'003'000);
+}
+
 TEST(CriticalPath, AnotherStreamOnTheQueueIsInTheWay) {
   Timeline timeline;
+  timeline.has_dependencies = true;
   timeline.spans = {command(0, 0, 100), command(1, 105, 150)};
   EXPECT_EQ(spent(*critical_path(timeline), PathResource::unknown), 105);
   for (Span& span : timeline.spans) span.queue = 4;

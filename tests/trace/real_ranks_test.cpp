@@ -1,0 +1,66 @@
+// Ranks of real captures: their clocks, and who kept the others waiting.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "trace/clock_alignment.h"
+#include "trace/import.h"
+#include "trace/list.h"
+#include "trace/rank_collectives.h"
+
+namespace weir {
+namespace {
+
+class RealRanks : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* folder = std::getenv("WEIR_REAL_DATA");
+    if (folder == nullptr) GTEST_SKIP() << "WEIR_REAL_DATA does not name the folder of real captures";
+    folder_ = folder;
+    for (const Importer& importer : importers())
+      if (std::string(importer.name) == "kineto") return;
+    GTEST_SKIP() << "no importer of Kineto's JSON";
+  }
+
+  Timeline read(const char* name) const {
+    return std::move(import_traces({folder_ / "kineto" / name}, {}).at(0).timeline);
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+TEST_F(RealRanks, OneOfFourKeepsTheOthersWaiting) {
+  const Timeline timeline = read("mi300x_4ranks_fused_140MB.json.gz");
+  const auto alignment = align_clocks(timeline);
+  ASSERT_TRUE(alignment);
+  EXPECT_TRUE(alignment->is_aligned);
+  for (const RankClock& clock : alignment->ranks) EXPECT_FALSE(clock.is_shifted);  // ranks of one host
+  EXPECT_LT(alignment->error_ns, 50'000);
+  const RankCollectives found = rank_collectives(timeline, alignment);
+  EXPECT_EQ(found.matched, 21u);
+  ASSERT_EQ(found.stragglers.size(), 1u);
+  EXPECT_EQ(found.stragglers[0].rank, 3);
+  ASSERT_EQ(found.ranks.size(), 4u);
+  for (const RankWait& rank : found.ranks) {
+    if (rank.rank == 3)
+      EXPECT_LT(*rank.wait_share, 0.001);
+    else
+      EXPECT_GT(*rank.wait_share, 0.3);
+  }
+}
+
+TEST_F(RealRanks, EightFilesOfOneHostAgree) {
+  const Timeline timeline = read("v100_dlrm_8ranks.tar.gz");
+  const auto alignment = align_clocks(timeline);
+  ASSERT_TRUE(alignment);
+  EXPECT_EQ(alignment->ranks.size(), 8u);
+  EXPECT_TRUE(alignment->is_aligned);
+  EXPECT_LT(alignment->error_ns, 10'000);
+  EXPECT_EQ(rank_collectives(timeline, alignment).matched, 8u);
+}
+
+}  // namespace
+}  // namespace weir
