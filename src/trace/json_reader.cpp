@@ -72,6 +72,11 @@ void JsonReader::break_here(const char* problem) noexcept {
   if (problem_ == nullptr) problem_ = problem;
 }
 
+void JsonReader::cut_off() noexcept {
+  is_cut_off_ = problem_ == nullptr;
+  break_here("the file ends in the middle");
+}
+
 char JsonReader::peek_far() {
   if (problem_ != nullptr) return 0;
   // "key": 1 has one blank, and a lone one is found faster by looking.
@@ -103,19 +108,25 @@ char JsonReader::ahead(std::size_t& offset) {
   }
 }
 
-// What most files have behind a closing quote, told without looking for it. Reads up to 3 bytes, past the end zeros.
-bool JsonReader::can_end_here(Ends ends, const char* after) const {
+// Where to read on if what most files have behind a closing quote is there; null where that needs a closer look. Commas
+// are passed, since nobody needs them. May look at bytes past the end, which are zeros.
+const char* JsonReader::next_after(Ends ends, const char* after) const {
   switch (ends) {
     case Ends::key:
-      return *after == ':' && after < end_;
+      return *after == ':' ? after + 1 : nullptr;
     case Ends::in_array:
-      return *after == ',' || *after == ']';
-    case Ends::in_object:
-      return *after == '}' || (*after == ',' && (after[1] == '"' || (after[1] == ' ' && after[2] == '"')));
+      return *after == ',' || *after == ']' ? after : nullptr;
+    case Ends::in_object: {
+      if (*after == '}') return after;
+      if (*after != ',') return nullptr;
+      const char* key = after + 1;
+      for (int i = 0; i < 2 && is_blank(*key); ++i) key += is_blank(key[1]) ? json_blocks::blank_run(key) : 1U;
+      return *key == '"' ? key : nullptr;
+    }
     case Ends::anywhere:
       break;
   }
-  return false;
+  return nullptr;
 }
 
 // Whether a quote before `after` can be the closing one.
@@ -153,7 +164,8 @@ std::string_view JsonReader::text(Ends ends, std::size_t from) {
       if (stop >= end_) {
         from = static_cast<std::size_t>(stop - at_);
         if (!fill()) {
-          break_here(is_full_ ? "text of more than 16 MiB" : kCutOff);
+          if (is_full_) break_here("text of more than 16 MiB");
+          cut_off();
           return {};
         }
         stop = at_ + from;
@@ -166,12 +178,17 @@ std::string_view JsonReader::text(Ends ends, std::size_t from) {
       stop += 2;
     }
     const auto quote = static_cast<std::size_t>(stop - at_);
-    if (can_end_here(ends, stop + 1) || can_end(ends, quote + 1)) {
+    if (const char* const next = next_after(ends, stop + 1); next != nullptr) {
+      const std::string_view found(at_ + begin, quote - begin);
+      at_ = next;
+      return found;
+    }
+    if (can_end(ends, quote + 1)) {
       const std::string_view found(at_ + begin, quote - begin);
       std::size_t after = quote + 1;
       if (ends == Ends::key) {
         if (ahead(after) == 0) {
-          break_here(kCutOff);
+          cut_off();
           return {};
         }
         ++after;
@@ -205,6 +222,7 @@ std::string_view JsonReader::word() {
   if (is_full_) break_here("value of more than 16 MiB");
   const std::string_view found(at_, length);
   at_ += length;
+  if (at_ < end_ && *at_ == ',') ++at_;
   return found;
 }
 
@@ -220,7 +238,8 @@ bool JsonReader::next_key(std::string_view* key) {
     ++at_;
     return false;
   }
-  break_here(next == 0 ? kCutOff : "something else than a key in an object");
+  if (next == 0) cut_off();
+  break_here("something else than a key in an object");
   return false;
 }
 
@@ -233,7 +252,8 @@ bool JsonReader::next_element() {
     return false;
   }
   if (next == 0 || next == '}' || next == ':') {
-    break_here(next == 0 ? kCutOff : "array without its end");
+    if (next == 0) cut_off();
+    break_here("array without its end");
     return false;
   }
   return problem_ == nullptr;
@@ -244,7 +264,8 @@ std::string_view JsonReader::scalar(In in, bool* is_text) {
   if (is_text != nullptr) *is_text = next == '"';
   if (next == '"') return text(in == In::object ? Ends::in_object : Ends::in_array);
   if (next == 0 || next == '{' || next == '[' || next == ':') {
-    break_here(next == 0 ? kCutOff : "something else than a plain value");
+    if (next == 0) cut_off();
+    break_here("something else than a plain value");
     return {};
   }
   return word();
@@ -269,7 +290,7 @@ void JsonReader::skip_rest() {
   Passing state;
   while (true) {
     if (end_ - at_ < static_cast<std::ptrdiff_t>(kAhead + kBlock)) fill();
-    if (at_ == end_) return break_here(kCutOff);
+    if (at_ == end_) return cut_off();
     if (!pass_block(state)) return;
   }
 }
@@ -326,22 +347,23 @@ bool JsonReader::pass_block(Passing& state) {
 bool JsonReader::pass_slowly(Passing& state) {
   const std::uint64_t behind = position() + kBlock;
   char before = state.was_close ? '"' : state.was_between ? ' ' : 'x';
-  if (state.is_inside) {
+  // The block before may have ended with a quote that looked like a closing one.
+  if (state.is_inside || (state.was_close && !is_between(*at_))) {
     text(Ends::anywhere, state.is_escaped ? 1 : 0);
     before = '"';
   }
   while (problem_ == nullptr && position() < behind) {
     if (at_ == end_ && !fill()) {
-      break_here(kCutOff);
+      cut_off();
       break;
     }
     const char c = *at_;
     if (c == '"') {
-      if (!is_between(before)) {
-        break_here("text where none can be");
-        break;
-      }
-      text(Ends::anywhere);
+      // "a" b", where the text seemed to end behind the a
+      if (!is_between(before) && can_end(Ends::anywhere, 1))
+        ++at_;
+      else
+        text(Ends::anywhere);
       before = '"';
       continue;
     }
@@ -362,7 +384,7 @@ bool JsonReader::pass_slowly(Passing& state) {
 
 bool JsonReader::recover(Mark mark) {
   problem_ = nullptr;
-  is_full_ = false;
+  is_full_ = is_cut_off_ = false;
   while (true) {
     if (end_ - at_ < static_cast<std::ptrdiff_t>(kAhead)) fill();
     if (at_ == end_) return false;

@@ -59,7 +59,7 @@ class JsonReader {
   bool is_broken() const noexcept { return problem_ != nullptr; }
   const char* problem() const noexcept { return problem_; }
   // It broke because the bytes ended.
-  bool is_cut_off() const noexcept { return problem_ == kCutOff; }
+  bool is_cut_off() const noexcept { return is_cut_off_; }
   bool is_at_end() { return peek() == 0; }
   // For what the caller finds wrong.
   void break_here(const char* problem) noexcept;
@@ -69,7 +69,6 @@ class JsonReader {
   std::uint64_t position() const noexcept { return base_ + static_cast<std::uint64_t>(at_ - buffer_.get()); }
 
  private:
-  static constexpr const char* kCutOff = "the file ends in the middle";
   enum class Ends : std::uint8_t { key, in_object, in_array, anywhere };
   struct Passing {
     std::int64_t depth = 1;
@@ -79,10 +78,11 @@ class JsonReader {
     bool was_between = true;  // the byte before may stand before a text
   };
 
+  void cut_off() noexcept;
   bool fill();
   char peek_far();
   char ahead(std::size_t& offset);
-  bool can_end_here(Ends ends, const char* after) const;
+  const char* next_after(Ends ends, const char* after) const;
   bool can_end(Ends ends, std::size_t after);
   std::string_view text(Ends ends, std::size_t from = 1);
   std::string_view word();
@@ -101,6 +101,7 @@ class JsonReader {
   bool is_over_ = false;    // the source has no more
   bool is_full_ = false;    // the window cannot grow further
   const char* problem_ = nullptr;
+  bool is_cut_off_ = false;
   Mark guard_ = nullptr;
 };
 
