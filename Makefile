@@ -20,9 +20,9 @@ build: setup ## Build build/release/weir
 run: build ## Set up, build, then sweep the P0 workloads on the best device; writes results/
 	build/release/weir $(RUN_ARGS)
 
-test: ## Set up, then the whole test suite: release, ASan+UBSan, TSan
+test: ## Set up, then the whole test suite: release, ASan+UBSan, TSan, importers fuzzed for a few seconds
 	@scripts/setup.sh test
-	@scripts/test.sh release asan tsan
+	@scripts/test.sh release asan tsan fuzz
 
 test-gpu: ## The tests that need a GPU
 	@scripts/setup.sh test
@@ -39,9 +39,9 @@ bench: setup ## Run the benchmarks that need no GPU
 bench-gpu: setup ## Compare Weir with a hand-written CUDA loop (needs a GPU)
 	@$(BUILD) run_bench_gpu
 
-fuzz: ## Fuzz the parsers with libFuzzer (SECONDS=60 each; inputs that crash stay in build/fuzz)
+fuzz: ## Fuzz the parsers with libFuzzer (SECONDS=60 each, TARGETS="nsys rpd"; inputs that crash stay in build/fuzz)
 	@scripts/setup.sh fuzz
-	@scripts/fuzz.sh $(or $(SECONDS),60)
+	@scripts/fuzz.sh $(or $(SECONDS),60) $(TARGETS)
 
 install: build ## Install the binary (PREFIX, default /usr/local)
 	cmake --install build/release --prefix $(or $(PREFIX),/usr/local)

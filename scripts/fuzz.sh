@@ -1,74 +1,110 @@
 #!/bin/bash
-# Builds fuzz/*.cpp with libFuzzer, ASan and UBSan and runs each for a while, from seeds of our own making.
-# usage: fuzz.sh SECONDS
+# Builds targets of fuzz/ with libFuzzer, ASan and UBSan and runs each over its seeds (fuzz/seeds/NAME) and then on its
+# own for a while. Inputs that crash stay in build/fuzz.
+# usage: fuzz.sh SECONDS|build|list [target ...]    SECONDS 0: the seeds only; target "importers": all of trace formats
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
-out=build/fuzz
-mkdir -p "$out"
+shift || true
+out=$PWD/build/fuzz
+jobs=${JOBS:-$(nproc)}
+mkdir -p "$out/include" "$out/objects"
 
-flags=(-std=c++20 -g1 -O1 -Isrc -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all)
-for source in fuzz/*.cpp; do
-  name=$(basename "$source" .cpp)
-  echo "== $name: build"
-  sources=(src/base/*.cpp src/run/load.cpp)
-  libraries=(-lfmt)
-  if [ "$name" = yaml ]; then
-    sources=(src/base/*.cpp src/kernel/*.cpp src/step/*.cpp src/workload/*.cpp)
-    libraries=(-lfmt -lyaml-cpp -lopenblas $(pkg-config --cflags openblas 2> /dev/null || true))
+# target: sources; libraries. What is not named here reads a trace format.
+sources_of() {
+  case $1 in
+    results | options) echo src/base/*.cpp src/run/load.cpp ;;
+    yaml) echo src/base/*.cpp src/kernel/*.cpp src/step/*.cpp src/workload/*.cpp ;;
+    profile) echo src/base/*.cpp src/kernel/*.cpp src/device/sim_profile.cpp ;;
+    *) importer_sources ;;
+  esac
+}
+libraries_of() {
+  case $1 in
+    results | options) echo -lfmt -lyaml-cpp ;;
+    yaml | profile) echo -lfmt -lyaml-cpp -lopenblas ;;
+    *) echo -lfmt -lz -lsqlite3 ;;
+  esac
+}
+is_importer() { [ "$(sources_of "$1")" = "$(importer_sources)" ]; }
+
+# The importers are the sources of src/trace without a header; with them goes whatever their headers lead to. Analyses
+# stay out: compiling them takes most of a minute.
+importer_sources() {
+  if [ -z "${importers:-}" ]; then
+    local file header found pending
+    pending="src/trace/import.cpp src/trace/list.cpp"
+    for file in src/trace/*.cpp; do [ -e "${file%.cpp}.h" ] || pending+=" $file"; done
+    importers=" "
+    while [ -n "$pending" ]; do
+      found=
+      for file in $pending; do
+        case $importers in *" $file "*) continue ;; esac
+        importers+="$file "
+        for header in "$file" "${file%.cpp}.h"; do [ ! -e "$header" ] || found+=" $(includes_of "$header")"; done
+      done
+      pending=$(for header in $found; do [ ! -e "src/${header%.h}.cpp" ] || echo "src/${header%.h}.cpp"; done)
+    done
   fi
-  if [ "$name" = profile ]; then
-    sources=(src/base/*.cpp src/kernel/*.cpp src/device/sim_profile.cpp)
-    libraries=(-lfmt -lyaml-cpp -lopenblas $(pkg-config --cflags openblas 2> /dev/null || true))
-  fi
-  clang++-19 "${flags[@]}" "$source" "${sources[@]}" "${libraries[@]}" -o "$out/$name"
-  mkdir -p "$out/$name.corpus"
-done
+  echo $importers
+}
+includes_of() { sed -n 's/^#include "\([a-z_]*\/[a-z_0-9]*\.h\)".*/\1/p' "$1"; }
 
-cat > "$out/results.corpus/weir" <<'SEED'
-{"schema":"weir.result/1","status":"complete","workload":{"name":"w","unit":"commands/s","scaling":"grows"},"parameters":{"size":4},
-"precision":"fp32","scale":"tiny","streams":2,"submit":"inline","placement":"natural","sync_mode":"per_iteration","device":{"name":"cpu","model":"m"},
-"environment":{"variables":{}},"work_per_iteration":8.0,"samples":{"latency_ns":[1,2,3],"interval_ns":[1,2,3],"device_ns":null,"submit_ns":[1]},
-"metrics":{"latency_ns":{"p50":2},"throughput":{"value":1.0,"unit":"x","interval":null}},"check":{"status":"passed"},"warnings":[],"unavailable":{}}
-SEED
-echo '{"schema":"weir.sweep/1","results":[],"workload":"w"}' > "$out/results.corpus/sweep"
-echo '{"workload":"w","results":[{"workload_name":"w","stream_count":4,"throughput":1.5,"latency_ms":{"p50":1.0},"iteration_times_ms":[1.0,1.1]}]}' \
-  > "$out/results.corpus/aorta"
-cp config/*.yaml "$out/yaml.corpus/"
-cp config/devices/*.yaml "$out/profile.corpus/"
-cat > "$out/profile.corpus/table" <<'SEED'
-name: x
-mapping: fixed
-map: [0, 1]
-durations:
-  - {kernel: gemm, type: f32, precision: tf32, dims: [8, 8, 8, 256], ns: 412.5, blocks: 5, blocks_per_multiprocessor: 1}
-  - {host: gelu, type: f32, dims: [64], ns: 9}
-  - {copy: to_device, bytes: 1048576, ns: 21000}
-  - {collective: all_reduce, bytes: 1048576, ns: 60000}
-SEED
-printf 'host.launch_ns=5' > "$out/profile.corpus/setting"
-cat > "$out/yaml.corpus/small" <<'SEED'
-name: x
-streams: 1
-params: {n: 8, s: {default: 0.5, max: 2}}
-work: n * 2
-unit: samples/s
-buffers:
-  a: {count: n, init: uniform, scale: s}
-  i: {count: n, init: indices}
-  h: {count: n, place: host, init: constant, value: 1}
-  b: {count: 2 * n}
-commands:
-  - {name: k, kernel: chain, ops: [mul 1.5, clamp 0 1], reads: a, writes: "b[0:n]", after: [c]}
-  - repeat: {for: j, count: 2, do: [{name: c, copy: {from: h, to: "b[n:n]"}, when: j == 0}]}
-  - {kernel: gather, dims: [n, 1, n], reads: [a, i], writes: "b[:n]", priority: 1}
-  - {host: gelu, reads: h, writes: h}
-SEED
-for text in 8 1,2,4 1..64:x2 16..64:+16 size=4 5% 0.05 inline,graph; do printf %s "$text" > "$out/options.corpus/${text//[^0-9a-z]/_}"; done
+cat > "$out/include/weir_build.h.new" <<'HEADER'
+#define WEIR_HAVE_ZLIB 1
+#define WEIR_HAVE_SQLITE 1
+HEADER
+cmp -s "$out/include/weir_build.h.new" "$out/include/weir_build.h" || mv "$out/include/weir_build.h.new" "$out/include/weir_build.h"
 
-for source in fuzz/*.cpp; do
-  name=$(basename "$source" .cpp)
-  echo "== $name: $seconds s"
-  "$out/$name" -max_total_time="$seconds" -max_len=8192 -print_final_stats=1 -verbosity=0 \
-    -artifact_prefix="$out/$name-" "$out/$name.corpus"
+targets=()
+for name in "${@:-all}"; do
+  before=${#targets[@]}
+  for source in fuzz/*.cpp; do
+    target=$(basename "$source" .cpp)
+    if [ "$name" = all ] || [ "$name" = "$target" ] || { [ "$name" = importers ] && is_importer "$target"; }; then
+      targets+=("$target")
+    fi
+  done
+  [ ${#targets[@]} -gt "$before" ] || { echo "fuzz: there is no target $name" >&2; exit 2; }
 done
+if [ "$seconds" = list ]; then
+  echo "${targets[@]}"
+  exit
+fi
+
+# Each source once, however many targets need it; again where it or a header changed.
+compiler="$(command -v ccache || true) clang++-19"
+flags="-std=c++20 -g1 -O1 -Isrc -I$out/include $(pkg-config --cflags openblas 2> /dev/null || true)"
+flags+=" -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
+object_of() { echo "$out/objects/$(echo "${1%.cpp}" | tr / .).o"; }
+newest=$(find src fuzz -name '*.h' -printf '%T@ %p\n' | sort -n | tail -n1 | cut -d' ' -f2)
+sources=$(for target in "${targets[@]}"; do sources_of "$target"; echo "fuzz/$target.cpp"; done | tr ' ' '\n' | sort -u)
+started=$SECONDS
+for source in $sources; do
+  object=$(object_of "$source")
+  [ "$object" -nt "$source" ] && [ "$object" -nt "$newest" ] && [ "$object" -nt "$0" ] || echo "$source $object"
+done | xargs -r -P "$jobs" -L 1 sh -c "$compiler $flags -c \"\$0\" -o \"\$1\""
+for target in "${targets[@]}"; do
+  objects=$(for source in $(sources_of "$target") "fuzz/$target.cpp"; do object_of "$source"; done)
+  clang++-19 -fsanitize=fuzzer,address,undefined $objects $(libraries_of "$target") -o "$out/$target"
+done
+echo "== fuzz: built ${#targets[@]} targets in $((SECONDS - started)) s"
+[ "$seconds" != build ] || exit 0
+
+failed=0
+for target in "${targets[@]}"; do
+  mkdir -p "$out/$target.corpus"
+  seeds=()
+  [ ! -d "fuzz/seeds/$target" ] || seeds+=("fuzz/seeds/$target")
+  case $target in
+    yaml) seeds+=(config) ;;
+    profile) seeds+=(config/devices) ;;
+  esac
+  limit="-max_total_time=$seconds"
+  [ "$seconds" != 0 ] || limit=-runs=0
+  echo "== $target: $seconds s"
+  # An input of 8 KiB takes milliseconds: one that takes 10 s is a finding.
+  "$out/$target" "$limit" -timeout=10 -max_len=16384 -print_final_stats=1 -verbosity=0 \
+    -artifact_prefix="$out/$target-" "$out/$target.corpus" "${seeds[@]}" || failed=1
+done
+exit "$failed"

@@ -27,16 +27,19 @@ ccache|command:ccache'
 # Ranks: optional for a build, but CI must not pass because it left their tests out.
 mpi='libopenmpi-dev|command:mpicxx
 openmpi-bin|command:mpirun'
+# One version everywhere: formatting differs from release to release. Debian 12 and Ubuntu 24.04 both have 19.
+fuzzer='clang-19|command:clang++-19
+libclang-rt-19-dev|file:/usr/lib/llvm-19/lib/clang/19/lib/linux'
 case $purpose in
   test)
-    required+=$'\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\n'$mpi
+    # The importers' fuzz targets run in CI too.
+    required+=$'\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\n'$mpi$'\n'$fuzzer
     optional+=$'\npython3|command:python3\npython3-jsonschema|python:jsonschema'
     ;;
   lint)
-    # One version everywhere: formatting differs from release to release. Debian 12 and Ubuntu 24.04 both have 19.
     required+=$'\nlibgtest-dev|header:gtest/gtest.h\nclang-format-19|command:clang-format-19\nclang-tidy-19|command:clang-tidy-19'
     ;;
-  fuzz) required+=$'\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\nclang-19|command:clang++-19\nlibclang-rt-19-dev|file:/usr/lib/llvm-19/lib/clang/19/lib/linux' ;;
+  fuzz) required+=$'\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\n'$fuzzer ;;
   *) optional+=$'\nlibgtest-dev|header:gtest/gtest.h\n'$mpi ;;
 esac
 

@@ -1,13 +1,13 @@
 #!/bin/bash
 # Builds and runs the test suite in its parts: release, asan (everything again), tsan (tests that run threads against
-# each other). Goes on past a failing part; the last line is the sum of all parts: "N passed, N failed".
+# each other), fuzz (each importer over its seeds and a few seconds beyond). Goes on past a failing part; the last line is the sum of all parts: "N passed, N failed".
 # usage: test.sh [part ...]    JOBS: parallel jobs
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
 jobs=${JOBS:-$(nproc)}
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(release asan tsan)
+[ ${#parts[@]} -gt 0 ] || parts=(release asan tsan fuzz)
 passed=0
 failed=0
 skipped=0
@@ -71,7 +71,33 @@ run_part() {
   summary+=("$part: $((tests - failures - skips)) passed, $failures failed, $skips skipped (build $built s, tests $((SECONDS - started - built)) s)")
 }
 
-for part in "${parts[@]}"; do run_part "$part"; done
+# Each target counts as a test. Makes no report of its own, and is left out where there is no clang to build it with.
+run_fuzz() {
+  local started=$SECONDS target targets good=0
+  targets=$(scripts/fuzz.sh list importers)
+  if ! command -v clang++-19 >/dev/null; then
+    skipped=$((skipped + $(echo "$targets" | wc -w)))
+    summary+=("fuzz: left out: there is no clang++-19")
+    return
+  fi
+  echo "== fuzz: build"
+  if ! scripts/fuzz.sh build importers; then
+    failed=$((failed + 1))
+    summary+=("fuzz: build failed")
+    return
+  fi
+  local built=$((SECONDS - started)) bad=0
+  for target in $targets; do
+    if scripts/fuzz.sh 3 "$target"; then good=$((good + 1)); else bad=$((bad + 1)); fi
+  done
+  passed=$((passed + good))
+  failed=$((failed + bad))
+  summary+=("fuzz: $good passed, $bad failed (build $built s, runs $((SECONDS - started - built)) s)")
+}
+
+for part in "${parts[@]}"; do
+  if [ "$part" = fuzz ]; then run_fuzz; else run_part "$part"; fi
+done
 
 echo
 printf '%s\n' "${summary[@]}"

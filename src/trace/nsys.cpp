@@ -26,9 +26,9 @@ constexpr std::size_t kMostRanges = 10'000;
 // A process and its threads share all bits but the last 24, which are the thread's id.
 constexpr std::int64_t kThreadBits = 0xFFFFFF;
 
-// "aten::copy_, op_id = 990349", "autograd::engine::...": what PyTorch's emit_nvtx writes for every operator.
-bool is_operator(std::string_view range) noexcept {
-  return range.find(", op_id = ") != std::string_view::npos || range.substr(0, 6) == "aten::";
+// "aten::copy_, op_id = 990349": what PyTorch's emit_nvtx writes for every operator; "ncclSend": NCCL's own calls.
+bool is_routine(std::string_view range) noexcept {
+  return range.find(", op_id = ") != std::string_view::npos || range.starts_with("aten::") || range.starts_with("nccl");
 }
 
 class Reader {
@@ -219,7 +219,7 @@ class Reader {
       std::string_view text = rows.text(3);
       const SqliteRows* const registered = text.empty() && rows.integer(4) ? strings_.find(*rows.integer(4)) : nullptr;
       if (registered != nullptr) text = registered->text(0);
-      if (text.empty() || is_operator(text) || kept == kMostRanges) {
+      if (text.empty() || is_routine(text) || kept == kMostRanges) {
         ++left_out;
         continue;
       }
@@ -227,7 +227,7 @@ class Reader {
       to_.add(TraceRange{to_.name(text), process->second, *start, *end});
     }
     if (left_out > 0)
-      to_.note(fmt::format("{} NVTX ranges of operators{} were left out, {} kept", left_out,
+      to_.note(fmt::format("{} NVTX ranges of operators and NCCL calls{} were left out, {} kept", left_out,
                            kept == kMostRanges ? " and beyond the first 10,000" : "", kept));
   }
 

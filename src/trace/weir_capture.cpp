@@ -140,12 +140,12 @@ class Reader {
         break;
       case capture::Block::device:
         if (has(sizeof(capture::DeviceFacts)))
-          label_device(as<capture::DeviceFacts>(payload.data()).device, payload.substr(sizeof(capture::DeviceFacts)));
+          label_device(as<capture::DeviceFacts>(payload_.data()).device, payload.substr(sizeof(capture::DeviceFacts)));
         break;
       case capture::Block::name:
         if (has(sizeof(capture::NameFacts))) {
           to_.charge(64);
-          names_[as<capture::NameFacts>(payload.data()).name] = to_.name(payload.substr(sizeof(capture::NameFacts)));
+          names_[as<capture::NameFacts>(payload_.data()).name] = to_.name(payload.substr(sizeof(capture::NameFacts)));
         }
         break;
       case capture::Block::lost:
@@ -153,7 +153,7 @@ class Reader {
           to_.drop(++lost_blocks_ <= kMostMessages
                        ? "lost while capturing: " + printable(payload.substr(sizeof(capture::LostFacts)))
                        : std::string("lost while capturing"),
-                   at_, as<capture::LostFacts>(payload.data()).records);
+                   at_, as<capture::LostFacts>(payload_.data()).records);
         break;
       case capture::Block::message:
         if (++messages_ <= kMostMessages) to_.note("while capturing: " + printable(payload));
@@ -167,7 +167,7 @@ class Reader {
   }
 
   void use_process(std::string_view payload) {
-    const auto facts = as<capture::ProcessFacts>(payload.data());
+    const auto facts = as<capture::ProcessFacts>(payload_.data());
     const std::string_view texts = payload.substr(sizeof(facts));
     const std::size_t clock_end = std::min(texts.find('\0'), texts.size());
     const std::string clock = printable(texts.substr(0, clock_end));

@@ -1,0 +1,6 @@
+// Printed CUPTI records of any origin.
+#include "import_target.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return weir::fuzz_importer("cupti_text", data, size);
+}

@@ -1,0 +1,6 @@
+// rocprofv3's CSV of any origin.
+#include "import_target.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return weir::fuzz_importer("rocprof_csv", data, size);
+}
