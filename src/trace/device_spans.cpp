@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <tuple>
+#include <unordered_map>
+#include <utility>
 
 namespace weir {
 namespace {
@@ -20,7 +22,35 @@ std::vector<std::uint32_t> ordered(const Timeline& timeline, bool (*is_wanted)(c
   return order;
 }
 
+template <class IdOf>
+SpanLanes lanes_of(const Timeline& timeline, std::span<const std::uint32_t> order, IdOf id_of) {
+  SpanLanes lanes;
+  std::unordered_map<std::int32_t, std::size_t> counts;
+  for (const std::uint32_t index : order)
+    if (const std::int32_t id = id_of(timeline.spans[index]); id != kNoQueue) ++counts[id];
+  for (const auto& [id, count] : counts) lanes.ids.push_back(id);
+  std::sort(lanes.ids.begin(), lanes.ids.end());
+  std::size_t begin = 0;
+  for (const std::int32_t id : lanes.ids) {
+    // From here on the place of its next span: at last the end of its lane.
+    begin += std::exchange(counts[id], begin);
+    lanes.ends.push_back(begin);
+  }
+  lanes.spans.resize(begin);
+  for (const std::uint32_t index : order)
+    if (const std::int32_t id = id_of(timeline.spans[index]); id != kNoQueue) lanes.spans[counts[id]++] = index;
+  return lanes;
+}
+
 }  // namespace
+
+SpanLanes lanes_by_stream(const Timeline& timeline, std::span<const std::uint32_t> order) {
+  return lanes_of(timeline, order, [](const Span& span) { return static_cast<std::int32_t>(span.stream); });
+}
+
+SpanLanes lanes_by_queue(const Timeline& timeline, std::span<const std::uint32_t> order) {
+  return lanes_of(timeline, order, [](const Span& span) { return span.queue; });
+}
 
 std::vector<std::uint32_t> device_work_by_start(const Timeline& timeline) { return ordered(timeline, is_device_work); }
 

@@ -1,7 +1,9 @@
 // Which spans of a timeline are work of the device, and in which order. What analyses agree on.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "measure/timeline.h"
@@ -25,5 +27,24 @@ std::vector<std::uint32_t> device_work_by_start(const Timeline& timeline);
 
 // The same, of everything that has times: what streams see.
 std::vector<std::uint32_t> timed_by_start(const Timeline& timeline);
+
+// Indices of spans, apart by stream or queue; their order within a lane is as it was given.
+struct SpanLanes {
+  std::vector<std::int32_t> ids;  // ascending: indices of streams, or ids of queues
+  std::vector<std::size_t> ends;  // by lane, in `spans`
+  std::vector<std::uint32_t> spans;
+
+  std::size_t begin_of(std::size_t lane) const noexcept { return lane == 0 ? 0 : ends[lane - 1]; }
+  std::size_t count(std::size_t lane) const noexcept { return ends[lane] - begin_of(lane); }
+  std::span<const std::uint32_t> of(std::size_t lane) const noexcept {
+    return std::span(spans).subspan(begin_of(lane), count(lane));
+  }
+};
+
+// Linear: with a sort by lane all of `gaps` took 2.5 s instead of 1.5 s for 5 million spans (a Neoverse-V1 core that
+// others used as well, November 2026).
+SpanLanes lanes_by_stream(const Timeline& timeline, std::span<const std::uint32_t> order);
+// Without those whose queue is not known.
+SpanLanes lanes_by_queue(const Timeline& timeline, std::span<const std::uint32_t> order);
 
 }  // namespace weir

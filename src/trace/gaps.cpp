@@ -34,9 +34,9 @@ void collect(const Timeline& timeline, std::span<const std::uint32_t> order, std
 }
 
 // Leaves `found` in another order.
-std::optional<Gaps> describe(std::span<LongGap> found) {
+std::optional<IdleGaps> describe(std::span<LongGap> found) {
   if (found.empty()) return std::nullopt;
-  Gaps gaps;
+  IdleGaps gaps;
   gaps.count = found.size();
   std::vector<double> lengths;
   lengths.reserve(found.size());
@@ -86,11 +86,7 @@ GapsFound gaps(const Timeline& timeline) {
     found.reason = work.empty() ? fmt::format("no command of the device has times: {}", timeline.source)
                                 : "the device was busy from the first start to the last end";
 
-  // By stream; order by start stays within each.
-  std::vector<std::uint32_t> order = timed_by_start(timeline);
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return timeline.spans[a].stream < timeline.spans[b].stream;
-  });
+  const SpanLanes streams = lanes_by_stream(timeline, timed_by_start(timeline));
   struct Lane {
     std::uint16_t stream;
     std::size_t commands;
@@ -98,14 +94,10 @@ GapsFound gaps(const Timeline& timeline) {
   };
   std::vector<Lane> lanes;
   all.clear();
-  for (std::size_t begin = 0; begin < order.size();) {
-    const std::uint16_t stream = timeline.spans[order[begin]].stream;
-    std::size_t end = begin;
-    while (end < order.size() && timeline.spans[order[end]].stream == stream) ++end;
+  for (std::size_t i = 0; i < streams.ids.size(); ++i) {
     const std::size_t first_gap = all.size();
-    collect(timeline, std::span(order).subspan(begin, end - begin), all);
-    lanes.push_back({stream, end - begin, first_gap, all.size()});
-    begin = end;
+    collect(timeline, streams.of(i), all);
+    lanes.push_back({static_cast<std::uint16_t>(streams.ids[i]), streams.count(i), first_gap, all.size()});
   }
   found.stream_count = lanes.size();
   std::stable_sort(lanes.begin(), lanes.end(), [](const Lane& a, const Lane& b) { return a.commands > b.commands; });

@@ -27,7 +27,7 @@ struct LongGap {
   std::uint32_t before = 0, after = 0;  // the command that ended last, the one that started next: indices into spans
 };
 
-struct Gaps {
+struct IdleGaps {
   std::size_t count = 0;
   double total_ns = 0;
   double mean_ns = 0, p50_ns = 0, p95_ns = 0, p99_ns = 0, max_ns = 0;
@@ -38,14 +38,14 @@ struct Gaps {
 struct StreamGaps {
   std::uint16_t stream = 0;
   std::size_t commands = 0;
-  std::optional<Gaps> gaps;  // nothing where its commands leave none
+  std::optional<IdleGaps> gaps;  // nothing where its commands leave none
 };
 
 // Commands that took no time neither end a gap nor begin one.
 struct GapsFound {
-  std::optional<Gaps> device;          // between unions of all that the device ran
-  std::optional<Gaps> within_streams;  // of all streams together; a host function occupies its stream
-  std::vector<StreamGaps> streams;     // those with most commands, at most kMostGapStreams
+  std::optional<IdleGaps> device;          // between unions of all that the device ran
+  std::optional<IdleGaps> within_streams;  // of all streams together; a host function occupies its stream
+  std::vector<StreamGaps> streams;         // those with most commands, at most kMostGapStreams
   std::size_t stream_count = 0;
   std::string reason;  // why the device has none
 };

@@ -88,32 +88,23 @@ std::optional<Backlog> backlog_of(const Timeline& timeline, std::span<const std:
   return backlog;
 }
 
-// `order` is by start; `lane_of` tells lanes apart.
-template <class LaneOf>
-std::vector<LaneUse> uses_of(const Timeline& timeline, std::vector<std::uint32_t> order, const Axis& axis,
-                             LaneOf lane_of) {
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return lane_of(timeline.spans[a]) < lane_of(timeline.spans[b]);
-  });
-  std::vector<std::size_t> begins;
-  for (std::size_t i = 0; i < order.size(); ++i)
-    if (i == 0 || lane_of(timeline.spans[order[i]]) != lane_of(timeline.spans[order[i - 1]])) begins.push_back(i);
-  const std::size_t count = begins.size();
-  begins.push_back(order.size());
+// Spans of a lane are by start.
+std::vector<LaneUse> uses_of(const Timeline& timeline, const SpanLanes& lanes, const Axis& axis) {
+  const std::size_t count = lanes.ids.size();
   // Series go to the lanes with most commands: thousands of streams would make them larger than the timeline.
   std::vector<std::size_t> by_commands(count);
   std::iota(by_commands.begin(), by_commands.end(), std::size_t{0});
   std::stable_sort(by_commands.begin(), by_commands.end(),
-                   [&](std::size_t a, std::size_t b) { return begins[a + 1] - begins[a] > begins[b + 1] - begins[b]; });
+                   [&](std::size_t a, std::size_t b) { return lanes.count(a) > lanes.count(b); });
   std::vector<bool> has_series(count);
   for (std::size_t i = 0; i < std::min(count, kMostBacklogSeries); ++i) has_series[by_commands[i]] = true;
 
   const auto span_ns = static_cast<double>(distance_ns(axis.first_ns, axis.last_ns));
   std::vector<LaneUse> uses(count);
   for (std::size_t lane = 0; lane < count; ++lane) {
-    const auto own = std::span<const std::uint32_t>(order).subspan(begins[lane], begins[lane + 1] - begins[lane]);
+    const std::span<const std::uint32_t> own = lanes.of(lane);
     LaneUse& use = uses[lane];
-    use.lane = lane_of(timeline.spans[own.front()]);
+    use.lane = lanes.ids[lane];
     use.commands = own.size();
     use.first_ns = timeline.spans[own.front()].started_ns;
     use.last_ns = use.first_ns;
@@ -134,7 +125,7 @@ std::vector<LaneUse> uses_of(const Timeline& timeline, std::vector<std::uint32_t
 
 LaneUses lane_use(const Timeline& timeline) {
   LaneUses found;
-  std::vector<std::uint32_t> order = device_work_by_start(timeline);
+  const std::vector<std::uint32_t> order = device_work_by_start(timeline);
   if (order.empty()) {
     found.reason = fmt::format("no command of the device has times: {}", timeline.source);
     return found;
@@ -153,10 +144,8 @@ LaneUses lane_use(const Timeline& timeline) {
   if (!found.device)
     found.reason = axis.buckets == 0 ? "no command of the device took any time"
                                      : fmt::format("no command has a time of submission: {}", timeline.source);
-  found.streams =
-      uses_of(timeline, order, axis, [](const Span& span) { return static_cast<std::int32_t>(span.stream); });
-  std::erase_if(order, [&](std::uint32_t index) { return timeline.spans[index].queue == kNoQueue; });
-  found.queues = uses_of(timeline, std::move(order), axis, [](const Span& span) { return span.queue; });
+  found.streams = uses_of(timeline, lanes_by_stream(timeline, order), axis);
+  found.queues = uses_of(timeline, lanes_by_queue(timeline, order), axis);
   return found;
 }
 

@@ -6,9 +6,16 @@
 #include <vector>
 
 #include "measure/statistics.h"
+#include "trace/device_spans.h"
+#include "trace/intervals.h"
 
 namespace weir {
 namespace {
+
+// Sources that name queues of kernels alone leave copies without one.
+bool is_on_copy_engine(const Span& span) noexcept {
+  return span.queue >= kCopyQueues || (span.queue == kNoQueue && span.kind == SpanKind::copy);
+}
 
 std::optional<SwitchGap> gap_of(const std::vector<double>& gaps) {
   if (gaps.size() < kFewestGaps) return std::nullopt;
@@ -28,20 +35,23 @@ QueueSwitch queue_switch(const Timeline& timeline) {
     found.reason = fmt::format("gaps cannot be trusted: {}", timeline.source);
     return found;
   }
-  std::vector<const Span*> spans;
-  for (const Span& span : timeline.spans)
-    if (span.started_ns != kNoTime && span.ended_ns != kNoTime) spans.push_back(&span);
-  std::sort(spans.begin(), spans.end(), [](const Span* a, const Span* b) { return a->started_ns < b->started_ns; });
-
   std::vector<double> same_stream, same_queue, other_queue, unknown_queue;
-  const Span* last = nullptr;  // the command that ended last so far
-  for (const Span* span : spans) {
+  const Span* last = nullptr;            // the command that ended last so far
+  std::int64_t host_ended_ns = kNoTime;  // the last host function so far: a gap that one reaches into is the host's
+  for (const std::uint32_t index : timed_by_start(timeline)) {
+    const Span* const span = &timeline.spans[index];
+    if (span->kind == SpanKind::host) {
+      host_ended_ns = std::max(host_ended_ns, span->ended_ns);
+      continue;
+    }
     // Only pairs with nothing running in between have a gap at all.
     if (last != nullptr && span->started_ns >= last->ended_ns && span->iteration == last->iteration) {
-      const auto gap = static_cast<double>(span->started_ns - last->ended_ns);
-      if (span->queue >= kCopyQueues || last->queue >= kCopyQueues) {
+      const auto gap = static_cast<double>(distance_ns(last->ended_ns, span->started_ns));
+      if (is_on_copy_engine(*span) || is_on_copy_engine(*last)) {
         ++found.other_engine;
-      } else if (span->submitted_ns == kNoTime || span->submitted_ns > last->ended_ns) {
+      } else if (span->submitted_ns == kNoTime) {
+        ++found.unknown_submit;
+      } else if (span->submitted_ns > last->ended_ns || host_ended_ns > last->ended_ns) {
         ++found.host_bound;
       } else if (span->stream == last->stream) {
         same_stream.push_back(gap);
@@ -63,10 +73,12 @@ QueueSwitch queue_switch(const Timeline& timeline) {
   if (!found.same_queue_overhead_ns && !found.other_queue_overhead_ns && !found.unknown_queue_overhead_ns)
     found.reason = fmt::format(
         "fewer than {} pairs of consecutive commands within and between streams with nothing else running ({} within, "
-        "{} "
-        "between, {} left out because the host was late)",
+        "{} between, {} left out because the host was late{})",
         kFewestGaps, same_stream.size(), same_queue.size() + other_queue.size() + unknown_queue.size(),
-        found.host_bound);
+        found.host_bound,
+        found.unknown_submit == 0
+            ? ""
+            : fmt::format(", {} because nothing says when the second was submitted", found.unknown_submit));
   return found;
 }
 

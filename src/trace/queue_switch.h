@@ -9,7 +9,8 @@
 
 namespace weir {
 
-// Medians over pairs of consecutive commands between which nothing ran and the host was not late.
+// Medians over pairs of consecutive commands between which nothing ran and the host was not late. Host functions are no
+// such commands.
 struct SwitchGap {
   std::size_t count = 0;
   double median_ns = 0;
@@ -22,9 +23,11 @@ struct QueueSwitch {
   std::optional<SwitchGap> unknown_queue;  // other stream, queues not known
   // Gap between streams minus gap within a stream; nothing where either side has too few pairs.
   std::optional<double> same_queue_overhead_ns, other_queue_overhead_ns, unknown_queue_overhead_ns;
-  std::size_t host_bound = 0;    // pairs left out because the second command was submitted after the first had ended
-  std::size_t other_engine = 0;  // pairs left out because a copy engine took part: that is no switch of queues
-  std::string reason;            // why there is nothing
+  std::size_t host_bound = 0;  // pairs left out because the second command was submitted after the first had ended, or
+                               // a host function ran in between
+  std::size_t unknown_submit = 0;  // pairs left out because nothing says when the second was submitted
+  std::size_t other_engine = 0;    // pairs left out because a copy engine took part: that is no switch of queues
+  std::string reason;              // why there is nothing
 };
 
 inline constexpr std::size_t kFewestGaps = 10;

@@ -4,25 +4,26 @@
 
 #include <algorithm>
 
+#include "trace/device_spans.h"
+
 namespace weir {
 
 StreamIntervals stream_intervals(const Timeline& timeline) {
   StreamIntervals found;
-  std::vector<const Span*> spans;
   for (const Span& span : timeline.spans) {
     if (span.queue >= kCopyQueues) {
       ++found.on_copy_engines;
-    } else if (span.queue == kNoQueue || span.started_ns == kNoTime || span.ended_ns == kNoTime) {
+    } else if (span.queue == kNoQueue || !is_timed(span)) {
       ++found.without_queue;
-    } else {
-      spans.push_back(&span);
     }
   }
-  std::stable_sort(spans.begin(), spans.end(), [](const Span* a, const Span* b) {
-    return a->stream != b->stream ? a->stream < b->stream : a->started_ns < b->started_ns;
+  std::vector<std::uint32_t> order = timed_by_start(timeline);
+  std::erase_if(order, [&](std::uint32_t index) {
+    return timeline.spans[index].queue == kNoQueue || timeline.spans[index].queue >= kCopyQueues;
   });
   bool has_repeats = false;
-  for (const Span* span : spans) {
+  for (const std::uint32_t index : lanes_by_stream(timeline, order).spans) {
+    const Span* const span = &timeline.spans[index];
     if (found.queues_of.size() <= span->stream) found.queues_of.resize(std::size_t{span->stream} + 1);
     std::vector<std::int32_t>& queues = found.queues_of[span->stream];
     has_repeats |= !queues.empty();
@@ -41,7 +42,7 @@ StreamIntervals stream_intervals(const Timeline& timeline) {
     found.is_fixed = std::all_of(found.queues_of.begin(), found.queues_of.end(),
                                  [](const auto& queues) { return queues.size() <= 1; });
   } else {
-    found.reason = spans.empty() ? fmt::format("no command has a hardware queue: {}", timeline.source)
+    found.reason = order.empty() ? fmt::format("no command has a hardware queue: {}", timeline.source)
                                  : "no stream ran more than one command";
   }
   return found;

@@ -109,6 +109,8 @@ class TimelineBuilder {
   void charge(std::size_t bytes);
 
   void set_source(std::string source) { timeline_.source = std::move(source); }
+  // Starts and ends are the device's own stamps, and tracing did not pull commands apart.
+  void trust_gaps() noexcept { timeline_.has_exact_gaps = true; }
 
   // Joins and sorts: spans by start (then end, stream), calls by process, thread and start. The builder is empty then.
   Timeline finish();

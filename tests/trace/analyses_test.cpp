@@ -100,6 +100,37 @@ TEST(QueueSwitch, ReadsChannels) {
   EXPECT_DOUBLE_EQ(*copied.other_queue_overhead_ns, 2000);
 }
 
+// As importers give it: copies without a queue, or on one of several engines, and host functions on streams.
+TEST(QueueSwitch, ReadsSeveralEnginesAndHostFunctions) {
+  Timeline timeline = chain_of(20, 500, 800, 2500);
+  const QueueSwitch plain = queue_switch(timeline);
+  const auto add = [&](SpanKind kind, std::int32_t queue, std::int64_t gap) {
+    const std::int64_t now = timeline.spans.back().ended_ns + gap;
+    timeline.spans.push_back(span(0, 0, now, now + 1000, queue));
+    timeline.spans.back().kind = kind;
+  };
+  add(SpanKind::copy, kNoQueue, 7000);
+  add(SpanKind::kernel, 0, 7000);
+  add(SpanKind::copy, kCopyQueues, 7000);
+  add(SpanKind::copy, kCopyQueues + 1, 7000);
+  add(SpanKind::kernel, 0, 7000);
+  QueueSwitch found = queue_switch(timeline);
+  EXPECT_EQ(found.other_engine, 5u);
+  EXPECT_EQ(found.same_stream->count, plain.same_stream->count);
+  // The kernel after a host function waits for the host, whatever its queue.
+  add(SpanKind::host, kNoQueue, 10);
+  add(SpanKind::kernel, 0, 20);
+  found = queue_switch(timeline);
+  EXPECT_EQ(found.host_bound, plain.host_bound + 1);
+  EXPECT_EQ(found.same_stream->count, plain.same_stream->count);
+  EXPECT_FALSE(found.unknown_queue);
+  // A host function that was over before the gap began is nobody's fault.
+  add(SpanKind::host, kNoQueue, -900);
+  timeline.spans.back().ended_ns = timeline.spans.back().started_ns + 100;
+  timeline.spans.push_back(span(0, 0, timeline.spans.back().ended_ns + 1300, timeline.spans.back().ended_ns + 1400));
+  EXPECT_EQ(queue_switch(timeline).same_stream->count, plain.same_stream->count + 1);
+}
+
 TEST(QueueSwitch, LeavesOutGapsThatAreTheHostsFault) {
   Timeline timeline = chain_of(20, 500, 800, 2500);
   for (Span& late : timeline.spans) late.submitted_ns = late.started_ns;
@@ -107,6 +138,11 @@ TEST(QueueSwitch, LeavesOutGapsThatAreTheHostsFault) {
   EXPECT_FALSE(found.other_queue_overhead_ns);
   EXPECT_EQ(found.host_bound, timeline.spans.size() - 1);
   EXPECT_FALSE(found.reason.empty());
+  // Not known is not late.
+  for (Span& unknown : timeline.spans) unknown.submitted_ns = kNoTime;
+  EXPECT_EQ(queue_switch(timeline).host_bound, 0u);
+  EXPECT_EQ(queue_switch(timeline).unknown_submit, timeline.spans.size() - 1);
+  EXPECT_NE(queue_switch(timeline).reason.find("nothing says when"), std::string::npos);
 }
 
 TEST(QueueSwitch, SaysWhyThereIsNothing) {
