@@ -97,6 +97,7 @@ set(gpu_sources ${test_sources})
 list(FILTER gpu_sources INCLUDE REGEX "_gpu_test\\.cpp$")
 list(FILTER test_sources EXCLUDE REGEX "_gpu_test\\.cpp$")
 if(gpu_sources)
+  list(APPEND gpu_sources ${PROJECT_SOURCE_DIR}/tests/cli/program.cpp)
   weir_add_tests(tests_gpu LABEL gpu SOURCES ${gpu_sources})
 endif()
 

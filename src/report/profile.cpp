@@ -38,7 +38,7 @@ std::string commands_words(const Json& device) {
     words += "; hardware queues are not known";
   }
   if (const auto copies = number(device, {"copy_queues"}); copies && *copies > 0)
-    words += fmt::format(", {} of copy engines", *copies);
+    words += fmt::format("; {} more of copy engines", *copies);
   if (const auto without = number(device, {"without_times"}); without && *without > 0)
     words += fmt::format("; {} more have no times", *without);
   return words;
@@ -58,6 +58,7 @@ std::string busy_words(const Json& device) {
 // kernel (1200): accepted -> started: 61 % of the way ...
 //   hop                        p50        p95        p99    share
 void add_waterfall(std::string& out, const Json& device) {
+  std::string told;  // reasons are mostly the same for all classes
   for (const Json& one : at(device, {"waterfall"})) {
     out += fmt::format("\n  {} ({})\n    {:<26}{:>11}{:>11}{:>11}{:>9}\n", text(one, {"kind"}), text(one, {"commands"}),
                        "hop", "p50", "p95", "p99", "share");
@@ -82,7 +83,8 @@ void add_waterfall(std::string& out, const Json& device) {
       const std::string words = text(stage, {"stage"}) + ": " + text(stage, {"reason"});
       missing += (missing.empty() ? "" : "; ") + words;
     }
-    if (!missing.empty()) out += "    " + wrapped("not known: " + missing, 4) + '\n';
+    if (!missing.empty() && missing != told) out += "    " + wrapped("not known: " + missing, 4) + '\n';
+    told = missing;
   }
   if (at(device, {"waterfall"}).empty()) line(out, "waterfall", text(device, {"waterfall_reason"}));
 }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/options.h"
 #include "trace/text_file.h"
 #include "trace/timeline_builder.h"
 
@@ -28,7 +29,7 @@ class Writer {
   Writer(const Timeline& timeline, const ChromeExport& options, TextFile& to)
       : timeline_(timeline), options_(options), to_(to), host_pid_(options.process_id) {
     for (const std::string& name : timeline.names) names_.push_back(quoted(name));
-    for (const TraceQueue& queue : timeline.queues) queue_labels_[queue.id] = queue.label;
+    for (const TraceQueue& queue : timeline.queues) queues_[queue.id] = {number_of(queue), queue.label};
     // Device and queue lanes have these numbers.
     while (host_pid_ <= 0 || is_taken(host_pid_)) host_pid_ = host_pid_ <= 0 ? 100'000 : host_pid_ + 10'000'000;
     first_span_of_.resize(timeline.calls.size(), UINT32_MAX);
@@ -99,6 +100,19 @@ class Writer {
     return correlation_of(call < first_span_of_.size() ? first_span_of_[call] : span);
   }
 
+  // The hardware's own number: importers give queues numbers that are unique within a timeline, and keep this one in
+  // the label, "queue 17", "copy engine 2".
+  static std::int64_t number_of(const TraceQueue& queue) {
+    const std::size_t digits = queue.label.find_last_not_of("0123456789") + 1;
+    const auto number = parse_integer(std::string_view(queue.label).substr(std::min(digits, queue.label.size())));
+    return number.value_or(queue.id < kCopyQueues ? queue.id : queue.id - kCopyQueues);
+  }
+  std::int64_t queue_number(const Span& span) const {
+    const auto found = queues_.find(span.queue);
+    if (found != queues_.end()) return found->second.number;
+    return span.queue < kCopyQueues ? span.queue : span.queue - kCopyQueues;
+  }
+
   // 1234567 -> 1234.567
   void time(std::int64_t ns) {
     std::uint64_t amount = static_cast<std::uint64_t>(ns);
@@ -161,8 +175,7 @@ class Writer {
     argument("stream", stream_id(span));
     argument("correlation", correlation(i));
     if (span.bytes != 0) argument("bytes", span.bytes);
-    if (span.queue != kNoQueue)
-      argument("queue", std::int64_t{span.queue < kCopyQueues ? span.queue : span.queue - kCopyQueues});
+    if (span.queue != kNoQueue) argument("queue", queue_number(span));
     if (span.queue >= kCopyQueues) to_ << ",\"copy engine\":true";
     argument("iteration", std::uint64_t{span.iteration});
     time_argument("enqueued", span.enqueued_ns);
@@ -228,6 +241,9 @@ class Writer {
   // The same commands once more, by hardware queue.
   void write_queues() {
     std::map<std::pair<std::int64_t, std::int32_t>, std::vector<std::int64_t>> ends;  // by device and queue, by lane
+    const auto lane_of = [&](const Span& span, std::int64_t lane) {
+      return kNextLane * lane + (span.queue < kCopyQueues ? 0 : kCopyQueues) + queue_number(span);
+    };
     for (std::uint32_t i = 0; i < timeline_.spans.size(); ++i) {
       const Span& span = timeline_.spans[i];
       if (span.queue == kNoQueue || !is_written(span)) continue;
@@ -235,25 +251,23 @@ class Writer {
       const auto free =
           std::find_if(lanes.begin(), lanes.end(), [&](std::int64_t ns) { return ns <= span.started_ns; });
       const auto lane = free - lanes.begin();
-      if (free == lanes.end()) lanes.push_back(0);
+      const std::int64_t pid = kQueueProcesses + device_id(span), tid = lane_of(span, lane);
+      if (free == lanes.end()) {
+        lanes.push_back(0);
+        process_name(pid, fmt::format("GPU {} hardware queues", device_id(span)), pid);
+        const auto known = queues_.find(span.queue);
+        const std::string name = known != queues_.end() && !known->second.label.empty()
+                                     ? known->second.label
+                                     : fmt::format("queue {}", queue_number(span));
+        thread_name(pid, tid, lane == 0 ? name : fmt::format("{} ({})", name, lane + 1), lane_of(span, 0));
+      }
       lanes[static_cast<std::size_t>(lane)] = span.ended_ns;
-      begin("X", "hardware_queue", name_of(span.name), kQueueProcesses + device_id(span),
-            kNextLane * lane + span.queue);
+      begin("X", "hardware_queue", name_of(span.name), pid, tid);
       slice(span.started_ns, span.ended_ns);
       to_ << ",\"args\":{\"stream\":";
       to_.number(stream_id(span));
       argument("correlation", correlation(i));
       to_ << "}}";
-    }
-    for (const auto& [key, lanes] : ends) {
-      const auto& [device, queue] = key;
-      process_name(kQueueProcesses + device, fmt::format("GPU {} hardware queues", device), kQueueProcesses + device);
-      const auto label = queue_labels_.find(queue);
-      const std::string name =
-          label != queue_labels_.end() && !label->second.empty() ? label->second : fmt::format("queue {}", queue);
-      for (std::size_t lane = 0; lane < lanes.size(); ++lane)
-        thread_name(kQueueProcesses + device, kNextLane * static_cast<std::int64_t>(lane) + queue,
-                    lane == 0 ? name : fmt::format("{} ({})", name, lane + 1), queue);
     }
   }
 
@@ -328,7 +342,10 @@ class Writer {
     process_name(host_pid_, has_process ? timeline_.processes[options_.process].label : "host", -1);
     for (const TraceDevice& device : timeline_.devices)
       if (device.process == options_.process)
-        process_name(device.id, fmt::format("GPU {}: {}", device.id, device.label), device.id);
+        process_name(
+            device.id,
+            device.label.starts_with("GPU") ? device.label : fmt::format("GPU {}: {}", device.id, device.label),
+            device.id);
     for (const TraceStream& stream : timeline_.streams) {
       if (stream.device >= timeline_.devices.size()) continue;
       const TraceDevice& device = timeline_.devices[stream.device];
@@ -370,7 +387,11 @@ class Writer {
   bool is_first_ = true;
   std::uint64_t left_out_ = 0;
   std::vector<std::string> names_;  // quoted
-  std::map<std::int32_t, std::string> queue_labels_;
+  struct Queue {
+    std::int64_t number = 0;
+    std::string label;
+  };
+  std::map<std::int32_t, Queue> queues_;      // by id
   std::vector<std::uint32_t> first_span_of_;  // by call; UINT32_MAX: none
   std::set<std::uint32_t> threads_;
   std::set<std::int64_t> named_;

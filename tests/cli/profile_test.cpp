@@ -150,7 +150,7 @@ TEST(Profile, rejects_what_it_cannot_do) {
   EXPECT_EQ(code({"profile"}, "a workload is required"), 2);
   EXPECT_EQ(code({"profile", "moe", "--device", "null"}, "runs nothing"), 2);
   EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--format", "xml"}, "--format xml"), 2);
-  EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--streams", "1,2"}, "one count"), 2);
+  EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--streams", "4,8"}, "one count"), 2);
   EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--traced-iterations", "0"}, "--traced-iterations 0"), 2);
   EXPECT_EQ(code({"profile", "moe", "other"}, "behind --"), 2);
   EXPECT_EQ(code({"profile", "--"}, "a program is required"), 2);
@@ -199,7 +199,8 @@ TEST_F(ProfileProgram, captures_commands_calls_waits_and_queues) {
   const Outcome made = profile({"say", "hello --json", "run", "5"});
   ASSERT_EQ(made.code, 0) << made.err;
   EXPECT_EQ(made.out, "hello --json\n");  // standard output is the program's
-  for (const char* part : {"exit code 0", "12 (10 kernel, 1 copy, 1 memset)", "2 hardware queues", "Fake GPU"})
+  for (const char* part :
+       {"exit code 0", "12 (10 kernel, 1 copy, 1 memset)", "on 2 streams and 2", "1 more of copy engines", "Fake GPU"})
     EXPECT_TRUE(has(made.err, part)) << part << "\n" << made.err;
   const Json json = read_json(trace());
   std::map<std::string, int> calls;

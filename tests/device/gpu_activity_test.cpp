@@ -78,6 +78,10 @@ TEST_F(GpuActivityTrace, keeps_the_channel_of_kernels_and_copies_apart) {
   EXPECT_EQ(timeline.clock_error_ns, 0);
 }
 
+TEST_F(GpuActivityTrace, notes_when_the_driver_had_a_command) {
+  for (const Span& span : trace().spans) EXPECT_GE(span.accepted_ns, span.submitted_ns);
+}
+
 TEST_F(GpuActivityTrace, a_lost_record_takes_its_stream_away_and_is_told) {
   for (const bool says_dropped : {false, true}) {
     const Timeline timeline = trace({.drop_record = 30, .says_dropped = says_dropped});

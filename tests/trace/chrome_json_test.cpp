@@ -160,6 +160,14 @@ TEST_F(ChromeJson, commands_that_overlap_on_a_queue_get_lanes_of_their_own) {
   EXPECT_EQ(lanes.size(), 2u);
 }
 
+TEST_F(ChromeJson, queues_keep_the_numbers_that_the_hardware_has) {
+  Timeline timeline = sample();
+  timeline.queues[0].label = "queue 17";
+  const Json trace = written(timeline);
+  EXPECT_EQ(of_category(trace, "kernel")[0]["args"]["queue"], 17);
+  EXPECT_EQ(of_category(trace, "hardware_queue")[0]["tid"], 17);
+}
+
 TEST_F(ChromeJson, odd_texts_are_escaped_or_mended) {
   Timeline timeline = sample();
   timeline.names[0] = "a\"b\\c\n\t\x01<T, \"x\">\xff\xfe";
