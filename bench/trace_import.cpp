@@ -29,8 +29,9 @@ std::int64_t core_ns() {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-// A third of the events commands and their calls, as a training step has it; the rest is what a reader passes over.
-void generate(const fs::path& path, std::size_t least_bytes) {
+// One kernel and its call for every so many events of the host: 23 of them make the text as dense as the large real
+// capture (a command in 8.6 kB), 3 as dense as the densest (in 2 to 4 kB).
+void generate(const fs::path& path, std::size_t least_bytes, int operations) {
   std::FILE* const file = std::fopen(path.c_str(), "wb");
   if (file == nullptr) std::abort();
   std::size_t bytes = 0;
@@ -39,7 +40,7 @@ void generate(const fs::path& path, std::size_t least_bytes) {
   const std::string kernel(200, 'k');
   for (std::int64_t i = 0; bytes < least_bytes; ++i) {
     const double at = 1106964728033.0 + static_cast<double>(i) * 10;
-    for (int op = 0; op < 3; ++op)
+    for (int op = 0; op < operations; ++op)
       put(fmt::format(
           "  {{\n    \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::add_{0}\", \"pid\": 1, \"tid\": 1,\n"
           "    \"ts\": {1:.3f}, \"dur\": 2.125,\n    \"args\": {{\n      \"External id\": {2},\n"
@@ -122,10 +123,13 @@ int main(int argc, char** argv) {
       std::fwrite(buffer.data(), 1, got, file);
     if (file != nullptr) std::fclose(file);
     report(packed);
+    report(plain);
   } else {
-    generate(plain, std::size_t{96} << 20);
+    for (const auto& [name, operations] : {std::pair("typical.json", 23), std::pair("dense.json", 3)}) {
+      generate(folder / name, std::size_t{96} << 20, operations);
+      report(folder / name);
+    }
   }
-  report(plain);
   fs::remove_all(folder);
   return 0;
 }

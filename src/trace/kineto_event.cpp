@@ -293,6 +293,11 @@ class Glance {
     left_.remove_prefix(1);
     return true;
   }
+  // Of a key, without taking it; '"' where there is none.
+  char first_letter() noexcept {
+    while (!left_.empty() && static_cast<unsigned char>(left_[0]) <= ' ') left_.remove_prefix(1);
+    return left_.size() > 1 && left_[0] == '"' ? left_[1] : '"';
+  }
   // "key":
   std::string_view key() noexcept {
     if (!take('"')) return {};
@@ -326,6 +331,8 @@ bool is_kineto_event(std::string_view ahead) noexcept {
   static constexpr std::array<std::string_view, 5> kSecond = {"ph", "cat", "ts", "pid", "tid"};
   Glance glance(ahead);
   if (!glance.take('{')) return false;
+  // Most objects are told from events by one letter.
+  if (std::string_view("pcntdia").find(glance.first_letter()) == std::string_view::npos) return false;
   const std::string_view first = glance.key();
   if (first == "ph" || first == "cat") return true;
   // Objects of other kinds have names and ids as well: the second key decides.
