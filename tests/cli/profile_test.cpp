@@ -331,6 +331,21 @@ TEST(ProfileRocprof, runs_rocprofv3_by_its_words_and_says_where_there_is_none) {
   EXPECT_TRUE(
       words.starts_with("--kernel-trace\n--hip-runtime-trace\n--memory-copy-trace\n--output-format\njson\n-d\n"))
       << words;
+  // And one that writes what rocprofv3 writes, into a folder of the host's name.
+  {
+    std::ofstream script(folder / "rocprofv3");
+    script << "#!/bin/sh\nwhile [ \"$1\" != -d ]; do shift; done; mkdir \"$2/host\"; cp " << (folder / "made.json")
+           << " \"$2/host/4711_results.json\"\n";
+    std::ofstream(folder / "made.json") << R"({"rocprofiler-sdk-tool":[{"buffer_records":{"kernel_dispatch":[
+      {"size":1,"kind":11,"operation":2,"thread_id":9,"correlation_id":{"internal":1,"external":0},
+       "start_timestamp":100,"end_timestamp":150,"dispatch_info":{"agent_id":{"handle":13},"queue_id":{"handle":2},
+       "kernel_id":1},"stream_id":{"handle":3}}]}}]})";
+  }
+  const Outcome made =
+      weir({"profile", "--profiler", "rocprofv3", "-o", folder / "amd.json", "--", "true"}, folder.path());
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_TRUE(has(made.err, "1 (1 kernel) on 1 stream")) << made.err;
+  EXPECT_EQ(import_traces({folder / "amd.json"}, {})[0].timeline.spans.size(), 1u);
 }
 
 }  // namespace
