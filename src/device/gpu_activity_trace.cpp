@@ -134,12 +134,16 @@ void ActivityTrace::fill(Span& span, const Noted& noted, Lane& lane) const {
     ended = std::max(ended, record->ended_ns);
   }
   span.queue = queue_of(*first);
-  // Where the profiler was asked for it, it knows better than the clock behind the call.
-  if (const std::int64_t written = (first + count - 1)->submitted_ns; written != kNoTime) span.accepted_ns = written;
   span.started_ns = started;
   span.ended_ns = ended;
-  // It has left its queue when its last kernel has.
-  if (count > 1) span.launched_ns = (first + count - 1)->started_ns;
+  // It has left its queue when its last kernel has. What CUPTI calls submitted, where it was asked for it, is just
+  // that: on an H200 (CUPTI 13.0, November 2026) never before the kernel before it in its stream had ended, and 0.6 us
+  // before its start where the device had room.
+  if (const GpuActivityRecord& last = *(first + count - 1); last.submitted_ns != kNoTime) {
+    span.launched_ns = last.submitted_ns;
+  } else if (count > 1) {
+    span.launched_ns = last.started_ns;
+  }
 }
 
 // A long session asks again and again: what no kept iteration needs goes.

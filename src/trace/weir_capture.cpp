@@ -208,7 +208,7 @@ class Reader {
       command.queue = to_.queue(lane->device, place.channel,
                                 place.channel_type == static_cast<std::uint32_t>(capture::ChannelType::async_memcpy));
     command.correlation = place.correlation;
-    command.accepted_ns = time_of(place.submitted_ns);
+    command.launched_ns = time_of(place.submitted_ns);  // see gpu_activity_trace.cpp
     command.started_ns = place.started_ns;
     command.ended_ns = place.ended_ns;
     command.at = at_;

@@ -10,7 +10,8 @@ namespace {
 Report sample() {
   Report report;
   report.title = "Title";
-  report.opening = {std::string(30, 'w') + " " + std::string(60, 'v')};
+  const std::string words(30, 'w'), more(60, 'v');
+  report.opening.push_back(words + " " + more);
   ReportSection section;
   section.title = "Section";
   section.facts = {{"short", "1"},

@@ -72,7 +72,7 @@ TEST(WeirCapture, reads_what_was_written) {
   EXPECT_EQ(stream_id(timeline, first), 7U);
   EXPECT_EQ(queue_label(timeline, first), "queue 107");
   EXPECT_EQ(first.submitted_ns, 800);
-  EXPECT_EQ(first.accepted_ns, 900);
+  EXPECT_EQ(first.launched_ns, 900);
   EXPECT_EQ(first.seen_ns, 2700);
   EXPECT_EQ(timeline.devices.at(0).id, 1);
   EXPECT_EQ(timeline.devices.at(0).label, "GPU 1: NVIDIA H200");
@@ -211,7 +211,7 @@ TEST(WeirCapture, times_beyond_all_clocks_are_dropped) {
   const Timeline timeline = import_as("weir_capture", bytes);
   EXPECT_EQ(dropped(timeline, "beyond all clocks"), 1U);
   ASSERT_EQ(timeline.spans.size(), 1U);
-  EXPECT_EQ(timeline.spans[0].accepted_ns, kNoTime);
+  EXPECT_EQ(timeline.spans[0].launched_ns, kNoTime);
   EXPECT_EQ(timeline.spans[0].submitted_ns, kNoTime);
 }
 
