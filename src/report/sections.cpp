@@ -95,7 +95,7 @@ std::string report_text(const Report& report) {
   for (const std::string& line : report.opening)
     text += std::string(kIndent, ' ') + wrapped(plain(line), kIndent) + "\n";
   for (const ReportSection& section : report.sections) {
-    text += "\n" + plain(section.title) + "\n";
+    text += "\n" + wrapped(plain(section.title), kIndent) + "\n";
     std::size_t label = 0;
     for (const auto& fact : section.facts) label = std::max(label, fact.first.size());
     for (const auto& [name, value] : section.facts)

@@ -1,5 +1,7 @@
 #include "run/analyze_device.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -22,6 +24,7 @@
 namespace weir {
 namespace {
 
+constexpr double kMostUnexplained = 0.5;  // of a critical path, before it is called so
 constexpr std::size_t kMostLanes = 1000;  // of streams and of queues in a document
 
 constexpr std::array kKinds = {SpanKind::kernel, SpanKind::collective, SpanKind::copy, SpanKind::memset,
@@ -142,6 +145,9 @@ Json serialisation_json(const FalseSerialisation& found, const Words& words) {
   Json json = {{"are_dependencies_known", found.are_dependencies_known},
                {"pairs", found.pairs},
                {"lost_ns", found.lost_ns},
+               {"behind", found.behind},
+               {"behind_ns", found.behind_ns},
+               {"wall_ns", found.wall_ns},
                {"back_to_back", found.back_to_back},
                {"not_ready", found.not_ready},
                {"unknown", found.unknown},
@@ -161,7 +167,8 @@ Json serialisation_json(const FalseSerialisation& found, const Words& words) {
                              {"streams", {words.stream(pair.first_stream), words.stream(pair.second_stream)}},
                              {"queue", words.queue(pair.queue)},
                              {"lost_ns", pair.lost_ns},
-                             {"gap_ns", pair.gap_ns}});
+                             {"gap_ns", pair.gap_ns},
+                             {"is_behind", pair.is_behind}});
   return json;
 }
 
@@ -222,6 +229,14 @@ Json path_json(const CriticalPath& path, const Timeline& part, const Words& word
   json["resources"] = Json::object();
   for (std::size_t i = 0; i < kPathResources; ++i)
     json["resources"][to_string(static_cast<PathResource>(i))] = {{"ns", path.ns[i]}, {"share", path.share[i]}};
+  // A path that is mostly between commands names no cause.
+  const double unexplained = path.share[static_cast<std::size_t>(PathResource::waiting)] +
+                             path.share[static_cast<std::size_t>(PathResource::unknown)];
+  json["caveat"] = unexplained > kMostUnexplained
+                       ? Json(fmt::format("the path says little: {:.0f} % of it lies between commands that nothing in "
+                                          "the source ties ({})",
+                                          100 * unexplained, path.known))
+                       : Json();
   const auto names = [&](const std::vector<PathName>& all) {
     Json list = Json::array();
     for (std::size_t i = 0; i < std::min(top, all.size()); ++i)

@@ -359,7 +359,10 @@ class Writer {
     Json list = Json::array();
     for (const TraceDevice& device : timeline_.devices) {
       if (device.process != options_.process) continue;
-      Json properties = {{"id", device.id}, {"name", device.label}};
+      // Importers put the number before the name: "GPU 3: NVIDIA A100". Not once more with each export.
+      const std::string number = fmt::format("GPU {}: ", device.id);
+      const bool has_number = device.label.starts_with(number) && device.label.size() > number.size();
+      Json properties = {{"id", device.id}, {"name", has_number ? device.label.substr(number.size()) : device.label}};
       properties.update(options_.device_properties);
       list.push_back(std::move(properties));
     }

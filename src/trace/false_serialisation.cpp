@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "base/units.h"
 #include "measure/statistics.h"
@@ -106,6 +107,63 @@ void keep_worst(const SerialisedPair& pair, std::vector<SerialisedPair>& worst) 
   if (worst.size() > kMostSerialisedPairs) worst.pop_back();
 }
 
+// Of the commands that came into a queue so far: those that became ready last, of two different streams. A third one
+// finds one of them in front of it.
+struct Front {
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  struct Latest {
+    std::int64_t ready_ns = kNoTime;
+    std::uint32_t span = kNone;
+    std::uint16_t stream = 0;
+  };
+  Latest first, second;
+
+  void add(const Latest& entry) {
+    if (first.span != kNone && first.stream == entry.stream) {
+      if (entry.ready_ns > first.ready_ns) first = entry;
+    } else if (first.span == kNone || entry.ready_ns > first.ready_ns) {
+      second = std::exchange(first, entry);
+    } else if (second.span == kNone || entry.ready_ns > second.ready_ns) {
+      second = entry;
+    }
+  }
+  const Latest& for_stream(std::uint16_t stream) const { return first.stream == stream ? second : first; }
+};
+
+// Calls visit(first, second, from, to) for each command that was ready at `from` and stood behind one that was ready
+// only at `to`.
+template <class Visit>
+void visit_blocked(const Timeline& timeline, std::vector<std::uint32_t> order, const Floors& floors, Visit visit) {
+  std::erase_if(order, [&](std::uint32_t i) {
+    return !is_on_queue(timeline.spans[i]) || handed_over_ns(timeline.spans[i]) == kNoTime || !floors.is_known[i];
+  });
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return handed_over_ns(timeline.spans[a]) < handed_over_ns(timeline.spans[b]);
+  });
+  std::unordered_map<std::int32_t, Front> fronts;
+  for (const std::uint32_t index : order) {
+    const Span& span = timeline.spans[index];
+    const std::int64_t ready = std::max(handed_over_ns(span), floors.floor_ns[index]);
+    Front& front = fronts[span.queue];
+    if (const Front::Latest& ahead = front.for_stream(span.stream); ahead.span != Front::kNone) {
+      // What overtook the one in front of it was not behind it after all.
+      const bool is_in_order = timeline.spans[ahead.span].started_ns <= span.started_ns;
+      const std::int64_t until = std::min(ahead.ready_ns, span.started_ns);
+      if (is_in_order && static_cast<double>(distance_ns(ready, until)) > timeline.clock_error_ns)
+        visit(ahead.span, index, ready, until);
+    }
+    front.add({ready, index, span.stream});
+  }
+}
+
+bool is_any_queue_shared(const Timeline& timeline, std::span<const std::uint32_t> order) {
+  std::unordered_map<std::int32_t, std::uint16_t> stream_of;
+  return std::any_of(order.begin(), order.end(), [&](std::uint32_t i) {
+    const Span& span = timeline.spans[i];
+    return is_on_queue(span) && stream_of.try_emplace(span.queue, span.stream).first->second != span.stream;
+  });
+}
+
 }  // namespace
 
 FalseSerialisation false_serialisation(const Timeline& timeline) {
@@ -119,6 +177,19 @@ FalseSerialisation false_serialisation(const Timeline& timeline) {
   derive_limit(timeline, order, found);
   const Floors floors = floors_of(timeline, order);
   std::unordered_map<std::uint64_t, SerialisedStreams> by_streams;
+  std::vector<TimeInterval> lost_stretches;
+  const auto keep = [&](const SerialisedPair& pair, std::int64_t from_ns, std::int64_t to_ns) {
+    keep_worst(pair, found.worst);
+    lost_stretches.push_back({from_ns, to_ns});
+    const auto [a, b] = std::minmax(pair.first_stream, pair.second_stream);
+    SerialisedStreams& streams =
+        by_streams[std::uint64_t{a} << 48 | std::uint64_t{b} << 32 | static_cast<std::uint32_t>(pair.queue)];
+    streams.a = a;
+    streams.b = b;
+    streams.queue = pair.queue;
+    ++streams.pairs;
+    streams.lost_ns += pair.lost_ns;
+  };
   visit_neighbours(timeline, order, [&](std::uint32_t first, std::uint32_t second) {
     const Span &before = timeline.spans[first], &after = timeline.spans[second];
     if (before.stream == after.stream || after.started_ns < before.ended_ns) return;
@@ -138,17 +209,20 @@ FalseSerialisation false_serialisation(const Timeline& timeline) {
     const auto lost_ns = static_cast<double>(lost);
     ++found.pairs;
     found.lost_ns += lost_ns;
-    keep_worst({first, second, before.stream, after.stream, before.queue, before.name, after.name, lost_ns, gap_ns},
-               found.worst);
-    const auto [a, b] = std::minmax(before.stream, after.stream);
-    SerialisedStreams& streams =
-        by_streams[std::uint64_t{a} << 48 | std::uint64_t{b} << 32 | static_cast<std::uint32_t>(before.queue)];
-    streams.a = a;
-    streams.b = b;
-    streams.queue = before.queue;
-    ++streams.pairs;
-    streams.lost_ns += lost_ns;
+    keep({first, second, before.stream, after.stream, before.queue, before.name, after.name, lost_ns, gap_ns},
+         std::max(ready, before.started_ns), before.ended_ns);
   });
+  visit_blocked(timeline, order, floors,
+                [&](std::uint32_t first, std::uint32_t second, std::int64_t from_ns, std::int64_t to_ns) {
+                  const Span &ahead = timeline.spans[first], &behind = timeline.spans[second];
+                  const auto lost_ns = static_cast<double>(distance_ns(from_ns, to_ns));
+                  ++found.behind;
+                  found.behind_ns += lost_ns;
+                  keep({first, second, ahead.stream, behind.stream, behind.queue, ahead.name, behind.name, lost_ns,
+                        static_cast<double>(distance_ns(to_ns, behind.started_ns)), true},
+                       from_ns, to_ns);
+                });
+  found.wall_ns = static_cast<double>(total_ns(unite_all(std::move(lost_stretches))));
   found.stream_pairs = by_streams.size();
   for (const auto& [key, streams] : by_streams) found.by_streams.push_back(streams);
   std::sort(found.by_streams.begin(), found.by_streams.end(),
@@ -156,11 +230,12 @@ FalseSerialisation false_serialisation(const Timeline& timeline) {
               return std::tie(b.lost_ns, a.a, a.b, a.queue) < std::tie(a.lost_ns, b.a, b.b, b.queue);
             });
   if (found.by_streams.size() > kMostSerialisedStreams) found.by_streams.resize(kMostSerialisedStreams);
-  if (found.back_to_back == 0) {
-    found.reason = "no two commands of different streams ran back to back on one queue";
-  } else if (found.unknown == found.back_to_back) {
+  const bool is_any_known = std::any_of(order.begin(), order.end(), [&](std::uint32_t i) {
+    return is_on_queue(timeline.spans[i]) && handed_over_ns(timeline.spans[i]) != kNoTime;
+  });
+  const bool is_all_unknown = found.back_to_back > 0 && found.unknown == found.back_to_back && found.behind == 0;
+  if ((!is_any_known && is_any_queue_shared(timeline, order)) || is_all_unknown)
     found.reason = fmt::format("nothing says when commands became ready: {}", timeline.source);
-  }
   return found;
 }
 

@@ -14,6 +14,8 @@ namespace {
 
 using In = JsonReader::In;
 
+constexpr std::size_t kLongestSource = 200;
+
 bool contains(std::string_view text, std::string_view part) noexcept {
   return text.find(part) != std::string_view::npos;
 }
@@ -44,7 +46,7 @@ class KinetoFile {
       reader_.recover([](std::string_view) { return false; });
     }
     timeline_.finish();
-    to_.set_source("Kineto");
+    to_.set_source(source_.empty() ? "Kineto" : source_);
   }
 
  private:
@@ -58,6 +60,8 @@ class KinetoFile {
         devices();
       } else if (key == "distributedInfo" && reader_.take('{')) {
         ranks();
+      } else if (key == "weir" && reader_.take('{')) {
+        own();
       } else if (key == "baseTimeNanoseconds") {
         const std::uint64_t at = reader_.position();
         if (const auto base = signed_of(plain_value()); base)
@@ -147,6 +151,23 @@ class KinetoFile {
     }
   }
 
+  // "weir": {"source": "...", "has_exact_gaps": true, "has_dependencies": true, ...}: a step without waits has no event
+  // that would tell that waits are recorded.
+  void own() {
+    std::string_view key;
+    while (reader_.next_key(&key)) {
+      if (key == "has_dependencies") {
+        if (plain_value() == "true") to_.knows_dependencies();
+      } else if (key == "has_exact_gaps") {
+        if (plain_value() == "true") to_.trust_gaps();
+      } else if (key == "source") {
+        source_ = decoded(plain_value()).substr(0, kLongestSource);
+      } else {
+        reader_.skip(In::object);
+      }
+    }
+  }
+
   // The reader is broken: counts that, and finds where to go on.
   void go_on() {
     if (is_in_event_) {
@@ -174,6 +195,7 @@ class KinetoFile {
   JsonReader reader_;
   KinetoTimeline timeline_;
   KinetoEvent event_;
+  std::string source_;       // how the times were taken, of our own exports
   bool is_bare_ = false;     // the array of events alone
   bool has_events_ = false;  // there was an array of them, empty or not
   bool is_in_event_ = false;

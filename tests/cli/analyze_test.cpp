@@ -1,0 +1,283 @@
+// Drives `weir analyze` as users do: exports of simulated runs and hand-written Kineto files in, reports, pictures,
+// exports and exit codes out.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/json.h"
+#include "cli/program.h"
+
+namespace weir::testing {
+namespace {
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::string content(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+Json json_of(const std::string& path) { return Json::parse(content(path)); }
+
+// Skips where python3-jsonschema is not installed.
+void expect_valid(const std::string& file, const std::string& schema) {
+  if (run_program({"python3", "-c", "import jsonschema"}).code != 0)
+    GTEST_SKIP() << "python3-jsonschema is not installed";
+  const Outcome outcome = run_program({"python3", "-c",
+                                       "import json,sys,jsonschema\n"
+                                       "s = json.load(open(sys.argv[2]))\n"
+                                       "jsonschema.Draft7Validator.check_schema(s)\n"
+                                       "jsonschema.validate(json.load(open(sys.argv[1])), s)\n",
+                                       file, WEIR_SOURCE_DIR "/docs/schema/" + schema});
+  EXPECT_EQ(outcome.code, 0) << file << ": " << outcome.err;
+}
+
+void expect_narrow(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+}
+
+// A trace of a simulated device: no timing of this machine is in it.
+void profile(const Folder& folder, const std::string& name, const std::vector<std::string>& what) {
+  std::vector<std::string> words = {"profile", "-q", "--iterations", "3", "--warmup", "1", "-o", name};
+  words.insert(words.end(), what.begin(), what.end());
+  const Outcome outcome = weir(words, folder.path());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+}
+
+void profile_moe(const Folder& folder, const std::string& name) {
+  profile(folder, name, {"moe", "--device", "sim:h200", "--scale", "tiny"});
+}
+
+Json analysed(const Folder& folder, const std::string& name) {
+  const Outcome outcome = weir({"analyze", name, "--report", "json"}, folder.path());
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  return Json::parse(outcome.out);
+}
+
+// `iterations` steps of one kernel each, as PyTorch writes them; a kernel lasts duration(i) us.
+template <class Duration>
+std::string kineto(int rank, int iterations, Duration duration, const std::string& kernel = "axpy") {
+  std::string events;
+  double now = 1000;
+  for (int i = 0; i < iterations; ++i) {
+    const double lasts = duration(i);
+    events +=
+        fmt::format(R"({{"ph":"X","cat":"user_annotation","name":"ProfilerStep#{}","pid":9,"tid":9,"ts":{},"dur":{}}},
+{{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":9,"tid":9,"ts":{},"dur":2,"args":{{"correlation":{}}}}},
+{{"ph":"X","cat":"kernel","name":"{}","pid":0,"tid":7,"ts":{},"dur":{},"args":{{"device":0,"stream":7,"correlation":{}}}}},
+)",
+                    i, now, lasts + 20, now + 1, i + 1, kernel, now + 5, lasts, i + 1);
+    now += lasts + 25;
+  }
+  events.resize(events.size() - 2);
+  return fmt::format(R"({{"schemaVersion":1,"distributedInfo":{{"rank":{}}},"traceEvents":[
+{}]}})",
+                     rank, events);
+}
+
+void write(const Folder& folder, const std::string& name, const std::string& text) {
+  std::ofstream(folder / name) << text;
+}
+
+TEST(Analyze, tells_a_trace_as_text_markdown_and_json) {
+  const Folder folder;
+  ASSERT_NO_FATAL_FAILURE(profile_moe(folder, "t.json"));
+  const Outcome text = weir({"analyze", "t.json"}, folder.path());
+  EXPECT_EQ(text.code, 0) << text.err;
+  expect_narrow(text.out);
+  // The most important thing comes first.
+  EXPECT_LT(text.out.find("What stands out"), text.out.find("Where the time went"));
+  for (const char* title : {"Where the time went", "Streams and hardware queues", "False serialisation",
+                            "Host and device", "Waterfall", "Critical path", "Top kernels", "Idle gaps"})
+    EXPECT_TRUE(has(text.out, title)) << title;
+  for (const char* wrong : {" 1 calls", " 1 commands", " 1 gaps", "null", "nan"})
+    EXPECT_FALSE(has(text.out, wrong)) << wrong;
+  const Outcome markdown = weir({"analyze", "t.json", "--report", "markdown"}, folder.path());
+  EXPECT_TRUE(has(markdown.out, "## What stands out"));
+  EXPECT_TRUE(has(markdown.out, "| --- |"));
+  const Outcome json = weir({"analyze", "t.json", "--report", "json", "-o", "a.json"}, folder.path());
+  EXPECT_TRUE(has(json.out, "Written to a.json"));
+  EXPECT_EQ(json_of(folder / "a.json")["schema"], "weir.analysis/1");
+  expect_valid(folder / "a.json", "weir.analysis.1.json");
+}
+
+TEST(Analyze, profiles_are_valid_documents) {
+  const Folder folder;
+  const Outcome outcome =
+      weir({"profile", "moe", "--device", "sim:h200", "--scale", "tiny", "--iterations", "3", "-o", "t.json", "--json"},
+           folder.path());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  write(folder, "p.json", outcome.out);
+  expect_valid(folder / "p.json", "weir.profile.1.json");
+}
+
+TEST(Analyze, lists_are_as_long_as_wanted) {
+  const Folder folder;
+  ASSERT_NO_FATAL_FAILURE(profile_moe(folder, "t.json"));
+  const std::string brief = weir({"analyze", "t.json"}, folder.path()).out;
+  EXPECT_GT(weir({"analyze", "t.json", "--full"}, folder.path()).out.size(), brief.size());
+  const Json one = Json::parse(weir({"analyze", "t.json", "--top", "1", "--report", "json"}, folder.path()).out);
+  EXPECT_EQ(one["devices"][0]["top"]["top"].size(), 1u);
+  EXPECT_GT(analysed(folder, "t.json")["devices"][0]["top"]["top"].size(), 1u);
+  EXPECT_EQ(weir({"analyze", "t.json", "--top", "0"}, folder.path()).code, 2);
+}
+
+TEST(Analyze, an_export_says_the_same_again) {
+  const Folder folder;
+  ASSERT_NO_FATAL_FAILURE(profile_moe(folder, "t.json"));
+  const Outcome outcome =
+      weir({"analyze", "t.json", "--export", "u.json", "--svg", "t.svg", "--csv", "t.csv"}, folder.path());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json first = analysed(folder, "t.json"), second = analysed(folder, "u.json");
+  EXPECT_EQ(first["commands"], second["commands"]);
+  EXPECT_EQ(first["dependencies"], second["dependencies"]);
+  EXPECT_FALSE(first["dependencies"].is_null());
+  EXPECT_EQ(first["source"], "virtual time of the simulated device");
+  EXPECT_EQ(second["source"], first["source"]);
+  for (const char* key :
+       {"label", "times", "kinds", "iterations", "concurrency", "lanes", "queue_map", "false_serialisation",
+        "queue_switch", "launch_bound", "host_blocked", "waterfall", "top", "gaps"})
+    EXPECT_EQ(first["devices"][0][key], second["devices"][0][key]) << key;
+  EXPECT_GT(first["devices"][0]["host_blocked"]["launches"], 0);
+  EXPECT_TRUE(content(folder / "t.svg").starts_with("<svg"));
+  const std::string csv = content(folder / "t.csv");
+  EXPECT_EQ(static_cast<std::size_t>(std::count(csv.begin(), csv.end(), '\n')),
+            first["commands"].get<std::size_t>() + 1);
+}
+
+// Issued stream by stream, each stream's later commands stand in front of the next stream's, on shared queues.
+TEST(Analyze, finds_false_serialisation_where_queues_are_shared) {
+  const Folder folder;
+  const auto run = [&](const std::string& queues) {
+    const std::string name = "q" + queues + ".json";
+    profile(
+        folder, name,
+        {"--file", WEIR_SOURCE_DIR "/config/depth_first.yaml", "--device", "sim:h200", "--sim", "queues=" + queues});
+    return analysed(folder, name)["devices"][0];
+  };
+  const Json shared = run("8"), own = run("32");
+  ASSERT_TRUE(shared["false_serialisation"].is_object());
+  EXPECT_TRUE(shared["false_serialisation"]["are_dependencies_known"].get<bool>());
+  EXPECT_GT(shared["false_serialisation"]["behind"], 0);
+  const double lost = shared["false_serialisation"]["wall_ns"],
+               longer = shared["times"]["span_ns"].get<double>() - own["times"]["span_ns"].get<double>();
+  EXPECT_GT(longer, 0);
+  EXPECT_GT(lost, 0.8 * longer);
+  EXPECT_LE(lost, shared["times"]["span_ns"].get<double>());
+  EXPECT_EQ(own["false_serialisation"]["behind"], 0);
+  EXPECT_EQ(own["false_serialisation"]["pairs"], 0);
+  EXPECT_EQ(own["false_serialisation"]["wall_ns"], 0);
+  EXPECT_TRUE(has(weir({"analyze", "q8.json"}, folder.path()).out, "on a shared hardware queue"));
+  EXPECT_TRUE(has(weir({"analyze", "q32.json"}, folder.path()).out, "no two streams share a hardware queue"));
+}
+
+TEST(Analyze, compares_two_traces_of_one_rank) {
+  const Folder folder;
+  const auto wobble = [](int i) { return 100 + i % 7; };
+  write(folder, "a.json", kineto(0, 40, wobble));
+  write(folder, "slow.json", kineto(0, 40, [&](int i) { return 2 * wobble(i); }));
+  write(folder, "wild.json", kineto(0, 40, [](int i) { return i % 2 == 0 ? 60 : 160 + i; }));
+  EXPECT_EQ(weir({"analyze", "a.json", "a.json"}, folder.path()).code, 0);
+  const Outcome slower = weir({"analyze", "a.json", "slow.json"}, folder.path());
+  EXPECT_EQ(slower.code, 3);
+  EXPECT_TRUE(has(slower.out, "slower")) << slower.out;
+  expect_narrow(slower.out);
+  EXPECT_EQ(weir({"analyze", "slow.json", "a.json"}, folder.path()).code, 0);
+  const Outcome wild = weir({"analyze", "a.json", "wild.json"}, folder.path());
+  const Outcome strict = weir({"analyze", "a.json", "wild.json", "--strict"}, folder.path());
+  EXPECT_EQ(wild.code, 0) << wild.out;
+  EXPECT_EQ(strict.code, 4) << strict.out;
+  EXPECT_EQ(weir({"analyze", "a.json", "slow.json", "--report", "json", "-o", "c.json"}, folder.path()).code, 3);
+  EXPECT_EQ(json_of(folder / "c.json")["exit_code"], 3);
+  expect_valid(folder / "c.json", "weir.trace_comparison.1.json");
+  EXPECT_TRUE(has(weir({"analyze", "a.json", "slow.json", "--report", "markdown"}, folder.path()).out, "**slower**"));
+}
+
+TEST(Analyze, puts_ranks_together) {
+  const Folder folder;
+  const auto lasts = [](int) { return 50; };
+  write(folder, "r0.json", kineto(0, 20, lasts, "ncclDevKernel_AllReduce_Sum_f32"));
+  write(folder, "r1.json", kineto(1, 20, lasts, "ncclDevKernel_AllReduce_Sum_f32"));
+  const Outcome outcome = weir({"analyze", "r0.json", "r1.json", "--report", "json", "-o", "r.json"}, folder.path());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json ranks = json_of(folder / "r.json");
+  EXPECT_EQ(ranks["devices"].size(), 2u);
+  EXPECT_EQ(ranks["ranks"]["matched"], 20);
+  expect_valid(folder / "r.json", "weir.analysis.1.json");
+  // What files say of themselves can be overruled, both ways.
+  EXPECT_TRUE(has(weir({"analyze", "r0.json", "r1.json", "--compare"}, folder.path()).out, "against baseline"));
+  const Outcome forced = weir({"analyze", "r0.json", "r0.json", "--ranks", "--report", "json"}, folder.path());
+  ASSERT_EQ(forced.code, 0) << forced.err;
+  EXPECT_EQ(Json::parse(forced.out)["devices"].size(), 2u);
+  // One export per rank.
+  EXPECT_EQ(weir({"analyze", "r0.json", "r1.json", "--export", "x.json"}, folder.path()).code, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder / "x.rank0.json") && std::filesystem::exists(folder / "x.rank1.json"));
+}
+
+TEST(Analyze, unpacks_files_and_archives) {
+  if (run_program({"tar", "--version"}).code != 0 || run_program({"gzip", "--version"}).code != 0)
+    GTEST_SKIP() << "tar and gzip are not installed";
+  const Folder folder;
+  write(folder, "t.json", kineto(0, 5, [](int) { return 10; }));
+  ASSERT_EQ(run_program({"tar", "-czf", "t.tar.gz", "t.json"}, folder.path()).code, 0);
+  ASSERT_EQ(run_program({"gzip", "-k", "t.json"}, folder.path()).code, 0);
+  const Json times = analysed(folder, "t.json")["devices"][0]["times"];
+  EXPECT_EQ(times["busy_ns"], 50'000);
+  EXPECT_EQ(analysed(folder, "t.json.gz")["devices"][0]["times"], times);
+  EXPECT_EQ(analysed(folder, "t.tar.gz")["devices"][0]["times"], times);
+}
+
+TEST(Analyze, says_what_is_wrong_with_its_input) {
+  const Folder folder;
+  write(folder, "t.json", kineto(0, 5, [](int) { return 10; }));
+  write(folder, "text", "not a trace");
+  write(folder, "empty", "");
+  write(folder, "no_gpu.json", R"({"schemaVersion":1,"traceEvents":[]})");
+  std::filesystem::create_directory(folder / "dir");
+  const auto expect = [&](const std::vector<std::string>& arguments, const std::string& words) {
+    std::vector<std::string> all = {"analyze"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const Outcome outcome = weir(all, folder.path());
+    EXPECT_EQ(outcome.code, 2) << words;
+    EXPECT_TRUE(has(outcome.err, words)) << outcome.err;
+    EXPECT_TRUE(outcome.out.empty()) << outcome.out;
+  };
+  expect({"text"}, "is no trace that weir knows");
+  expect({"empty"}, "is empty");
+  expect({"dir"}, "is a folder");
+  expect({"missing.json"}, "cannot be opened");
+  expect({"t.json", "--format", "nsys"}, "is no database");
+  expect({"t.json", "--format", "nope"}, "no such trace format");
+  expect({"t.json", "-o", "text"}, "exists already");
+  expect({"t.json", "--svg", "text"}, "exists already");
+  expect({"t.json", "--export", "text"}, "exists already");
+  expect({"t.json", "--csv", "text"}, "exists already");
+  EXPECT_EQ(content(folder / "text"), "not a trace");
+  EXPECT_EQ(weir({"analyze", "t.json", "-o", "text", "--force"}, folder.path()).code, 0);
+  EXPECT_TRUE(has(content(folder / "text"), "What stands out"));
+  expect({"t.json", "--memory", "lots"}, "not an amount of memory");
+  expect({"t.json", "--compare"}, "two traces are needed");
+  expect({"t.json", "t.json", "--threshold", "700%"}, "out of range");
+  expect({"t.json", "t.json", "--svg", "x.svg"}, "are for one timeline");
+  const Outcome nothing = weir({"analyze", "no_gpu.json"}, folder.path());
+  EXPECT_EQ(nothing.code, 0);
+  EXPECT_TRUE(has(nothing.out, "no GPU commands"));
+  EXPECT_FALSE(has(nothing.out, "What stands out"));
+}
+
+TEST(Analyze, refuses_what_does_not_fit_into_memory) {
+  const Folder folder;
+  write(folder, "large.json", kineto(0, 20'000, [](int) { return 10; }));
+  const Outcome outcome = weir({"analyze", "large.json", "--memory", "1M"}, folder.path());
+  EXPECT_EQ(outcome.code, 2) << outcome.out;
+  EXPECT_TRUE(has(outcome.err, "memory")) << outcome.err;
+  EXPECT_EQ(weir({"analyze", "large.json", "--memory", "1G", "-q"}, folder.path()).code, 0);
+}
+
+}  // namespace
+}  // namespace weir::testing

@@ -1,0 +1,58 @@
+#include "report/findings.h"
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+Json device(double span, double busy) {
+  return {{"rank", 0},
+          {"label", "GPU 0"},
+          {"times", {{"span_ns", span}, {"busy_ns", busy}, {"compute_ns", busy}, {"idle_ns", span - busy}}}};
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(Findings, PutTheLargestLossFirst) {
+  Json one = device(1e6, 9e5);
+  one["launch_bound"] = {{"host_ns", 5e4}, {"synchronizing_ns", 4e4}, {"in_calls_ns", 0}};
+  one["times"]["communication_ns"] = 4e5;
+  one["times"]["exposed_communication_ns"] = 2e5;
+  one["overlap_slowdown"] = {{"ratio", 1.5}, {"clear", 2}, {"cost_ns", 1e4}};  // 1 % of the span: too little
+  const auto found = findings({{"devices", {one}}});
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_TRUE(has(found[0], "Communication ran 200 us (20.0 % of the span)")) << found[0];
+  EXPECT_TRUE(has(found[1], "Idle 50.0 us (5.0 % of the span)")) << found[1];
+  EXPECT_TRUE(has(found[1], "remove synchronisation")) << found[1];
+}
+
+TEST(Findings, NameTheDeviceThatItCostsMost) {
+  Json first = device(1e6, 9e5), second = device(1e6, 5e5);
+  first["launch_bound"] = {{"host_ns", 5e4}};
+  second["launch_bound"] = {{"host_ns", 4e5}};
+  second["rank"] = 1;
+  const auto found = findings({{"devices", {first, second}}});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(has(found[0], "Rank 1, GPU 0: idle 400 us")) << found[0];
+}
+
+TEST(Findings, SayWhatIsNotKnown) {
+  Json idle = device(1e6, 1e5);
+  idle["queue_map"] = {{"shared_queues", 2}, {"sharing_streams", 9}};
+  idle["unavailable"] = {{"false_serialisation", "no times"}};
+  const auto found = findings({{"devices", {idle}}});
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_TRUE(has(found[0], "does not tell why")) << found[0];
+  EXPECT_TRUE(has(found[1], "9 streams share 2 hardware queues; what that costs is not known: no times.")) << found[1];
+}
+
+TEST(Findings, SayThatNothingStandsOut) {
+  const auto found = findings({{"devices", {device(1e6, 99e4)}}});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(has(found[0], "Nothing: the device was busy for 99.0 % of the span")) << found[0];
+  EXPECT_TRUE(findings(Json::object()).empty());
+  EXPECT_TRUE(findings({{"devices", Json::array()}}).empty());
+}
+
+}  // namespace
+}  // namespace weir
