@@ -172,6 +172,10 @@ pid_t start_program(const std::vector<std::string>& command, const StartOptions&
   std::vector<std::string> words = command, lines = environment_with(options.variables);
   const std::vector<char*> arguments = pointers_to(words), environment = pointers_to(lines);
   const pid_t parent = ::getpid();
+  int report[2] = {-1, -1};  // closed by a successful execution
+  if (options.exec_error != nullptr && ::pipe2(report, O_CLOEXEC) != 0)
+    fail("cannot make a pipe", "Look at the limits of this user: ulimit -n.");
+  Descriptor from_child(report[0]), to_parent(report[1]);
   std::fflush(nullptr);
   const pid_t child = ::fork();
   if (child < 0) fail("cannot start another process", "Look at the limits of this user: ulimit -u.");
@@ -185,11 +189,19 @@ pid_t start_program(const std::vector<std::string>& command, const StartOptions&
     }
     if (options.out >= 0) ::dup2(options.out, STDOUT_FILENO);
     if (options.err >= 0) ::dup2(options.err, STDERR_FILENO);
+    if (options.mask != nullptr) ::pthread_sigmask(SIG_SETMASK, options.mask, nullptr);
     ::execvpe(arguments[0], arguments.data(), environment.data());
+    const int reason = errno;
+    if (report[1] >= 0 && ::write(report[1], &reason, sizeof(reason)) < 0) ::_exit(kNotExecuted);
     ::_exit(kNotExecuted);
   }
-  if (options.shares_terminal) return child;
-  ::setpgid(child, child);  // whoever comes first: the group must exist before anybody signals it
+  if (!options.shares_terminal) ::setpgid(child, child);  // whoever comes first: signals need the group
+  if (options.exec_error != nullptr) {
+    to_parent.close();
+    *options.exec_error = 0;
+    while (::read(from_child.get(), options.exec_error, sizeof(int)) < 0 && errno == EINTR) {
+    }
+  }
   return child;
 }
 

@@ -2,6 +2,7 @@
 // environment, because drivers read some settings once. No shell in between. Knows no experiment.
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -30,7 +31,9 @@ struct StartOptions {
   Variables variables;
   int death_signal = 15;
   int out = -1, err = -1;
-  bool shares_terminal = false;  // stays in our group, reads what we would: the user's own program
+  bool shares_terminal = false;    // stays in our group, reads what we would: the user's own program
+  const sigset_t* mask = nullptr;  // signals that the program starts with blocked; as this thread where there is none
+  int* exec_error = nullptr;       // takes the errno of an execution that failed, 0 where it went well; waits for it
 };
 inline constexpr int kNotExecuted = 127;
 pid_t start_program(const std::vector<std::string>& command, const StartOptions& options = {});

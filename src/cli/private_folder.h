@@ -1,4 +1,4 @@
-// A folder for files of one run that only this user can look into; goes away with all that is in it.
+// A folder for files of one run that only this user can look into; goes away with all that is in it, unless kept.
 #pragma once
 
 #include <fmt/format.h>
@@ -26,15 +26,18 @@ class PrivateFolder {
     path_ = name;
   }
   ~PrivateFolder() {
+    if (is_kept_) return;
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
   PrivateFolder(const PrivateFolder&) = delete;
   PrivateFolder& operator=(const PrivateFolder&) = delete;
   const std::filesystem::path& path() const { return path_; }
+  void keep() { is_kept_ = true; }
 
  private:
   std::filesystem::path path_;
+  bool is_kept_ = false;
 };
 
 }  // namespace weir::cli

@@ -59,6 +59,9 @@ int profile_any_program(const Flags& flags, const std::vector<std::string>& comm
     reject(fmt::format("{}: a program is named behind -- as well",
                        flags.workload.file.empty() ? flags.workload.name : "--file " + flags.workload.file),
            "Profile one of them.");
+  for (const auto& [flag, value] : {std::pair("--streams", &flags.streams), std::pair("--ranks", &flags.run.ranks)})
+    if (!value->empty())
+      reject(fmt::format("{} {}: is for workloads, not for a program behind --", flag, *value), "Leave it out.");
   ProgramRequest request;
   request.command = command;
   request.flags = flags.program;
@@ -66,8 +69,12 @@ int profile_any_program(const Flags& flags, const std::vector<std::string>& comm
   request.is_quiet = flags.run.is_quiet || flags.is_json;
   request.output = {flags.format, flags.output, flags.run.is_forced};
   request.output.decide(std::filesystem::path(command[0]).filename().string());
-  check_writable(request.output.path, flags.run.is_forced);
+  request.output.check();
   const ProgramProfile profile = profile_program(request);
+  if (profile.is_interrupted) {
+    fmt::print(stderr, "weir: interrupted: what was captured is gone\n");
+    return kExitInterrupted;
+  }
   print(flags, profile.document, stderr);
   if (profile.code != 0) return profile.code;
   return profile.has_timeline ? 0 : 1;
@@ -79,6 +86,9 @@ int execute(const Flags& flags) {
   if (!flags.rest.empty())
     reject(fmt::format("{}: one workload is profiled at a time", flags.rest[0]),
            "A program of yours goes behind --: weir profile -- ./program arguments");
+  if (flags.run.skips_trace) reject("--no-trace: a profile is a trace", "Use `weir run` for timings alone.");
+  if (flags.program.profiler != "auto")
+    reject(fmt::format("--profiler {}: is for a program behind --", flags.program.profiler), "Leave it out.");
   rank_count(flags.run.ranks);  // rejects
   RunRequest request = flags.run.request();
   flags.workload.choose(request);
@@ -97,13 +107,14 @@ int execute(const Flags& flags) {
   output.decide(workload.name);
   if (must_start_ranks(flags.run.ranks)) {
     const int count = rank_count(flags.run.ranks);
-    for (int rank = 0; rank < count; ++rank) check_writable(output.numbered("rank", rank), flags.run.is_forced);
+    for (int rank = 0; rank < count; ++rank)
+      check_writable(output.named(fmt::format("rank{}", rank), 0), flags.run.is_forced);
     check_request(flags.run.open()->info(), request, {0, count});
     return start_ranks(count);
   }
   Communicator* const ranks = join_ranks();
-  const auto path = ranks == nullptr ? output.path : output.numbered("rank", ranks->ranks().rank);
-  check_writable(path, flags.run.is_forced);
+  const std::string word = ranks == nullptr ? "" : fmt::format("rank{}", ranks->ranks().rank);
+  output.check(word);
   if (flags.has_latency) {
     // Before anything touches the driver.
     std::string reason;
@@ -127,7 +138,8 @@ int execute(const Flags& flags) {
   profile.document["format"] = flags.format;
   const bool has_timeline = !profile.timeline.spans.empty();
   if (has_timeline)
-    output.write(profile.timeline, 0, ::getpid(), profile.ranks, profile.device_properties, path, profile.document);
+    output.write(profile.timeline, 0, ::getpid(), profile.ranks, profile.device_properties,
+                 output.named(word, profile.timeline.spans.size()), profile.document);
   leave_ranks();
   if (!speaks()) return 0;
   print(flags, profile.document, stdout);
@@ -150,10 +162,11 @@ CliCommand profile() {
         flags->run.add_to(app);
         app.add_option("--traced-iterations", flags->traced_iterations, "iterations in the trace")
             ->capture_default_str();
-        app.add_option("--output,-o", flags->output, "the trace (default: NAME.trace.json); .gz packs it");
+        app.add_option("--output,-o", flags->output,
+                       "the trace (default: NAME.trace.json, .gz if large); .gz packs it");
         app.add_option("--format", flags->format, "kineto (Chrome JSON, for Perfetto) or csv")->capture_default_str();
         app.add_flag("--latency-timestamps", flags->has_latency,
-                     "ask CUPTI when the driver had written each kernel (costs more)");
+                     "ask CUPTI when each kernel left its queue (costs more)");
         flags->program.add_to(app);
         app.add_flag("--json", flags->is_json, "print the document (weir.profile/1)");
         return [flags] { return execute(*flags); };

@@ -14,14 +14,23 @@ namespace weir::cli {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+constexpr std::size_t kManyCommands = 200'000;  // some 200 MB of JSON
+
+}  // namespace
+
 void ProfileOutput::decide(const std::string& stem) {
   const std::vector<std::string> formats = {"kineto", "csv"};
   if (format != formats[0] && format != formats[1])
     reject(fmt::format("--format {}: traces cannot be written so", format), suggestion(format, formats));
-  if (path.empty()) path = stem + (format == "csv" ? ".trace.csv" : ".trace.json");
+  is_default = path.empty();
+  if (is_default) path = stem + (format == "csv" ? ".trace.csv" : ".trace.json");
 }
 
-fs::path ProfileOutput::numbered(const std::string& what, int number) const {
+fs::path ProfileOutput::named(const std::string& word, std::size_t commands) const {
+  const char* const packing = is_default && commands >= kManyCommands && WEIR_HAVE_ZLIB != 0 ? ".gz" : "";
+  if (word.empty()) return path.string() + packing;
   fs::path stem = path.filename();
   fs::path extension = stem.extension();
   stem = stem.stem();
@@ -29,16 +38,22 @@ fs::path ProfileOutput::numbered(const std::string& what, int number) const {
     extension = stem.extension().string() + ".gz";
     stem = stem.stem();
   }
-  return path.parent_path() / fmt::format("{}.{}{}{}", stem.string(), what, number, extension.string());
+  return path.parent_path() / fmt::format("{}.{}{}{}", stem.string(), word, extension.string(), packing);
+}
+
+void ProfileOutput::check(const std::string& word) const {
+  check_writable(named(word, 0), overwrites);
+  check_writable(named(word, kManyCommands), overwrites);
 }
 
 void ProfileOutput::write(const Timeline& timeline, std::uint16_t process, std::int64_t process_id, int world_size,
                           const Json& device_properties, const fs::path& to, Json& document) const {
   if (format == "csv") {
-    write_timeline_csv(timeline, to, overwrites);
+    write_timeline_csv(timeline, to, overwrites, progress);
   } else {
     ChromeExport options;
     options.process = process;
+    options.progress = progress;
     options.process_id = process_id;
     options.world_size = world_size;
     options.device_properties = device_properties;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "base/json.h"
@@ -14,11 +15,16 @@ struct ProfileOutput {
   std::string format = "kineto";  // or csv
   std::filesystem::path path;
   bool overwrites = false;
+  std::function<void()> progress = {};  // called for every megabyte; may throw to stop
+  bool is_default = false;              // nobody chose the name
 
   // Rejects an unknown format. An empty `path` becomes STEM.trace.json or STEM.trace.csv, in the current folder.
   void decide(const std::string& stem);
-  // trace.json -> trace.rank3.json, trace.csv.gz -> trace.rank3.csv.gz
-  std::filesystem::path numbered(const std::string& what, int number) const;
+  // trace.json -> trace.rank3.json, trace.csv.gz -> trace.rank3.csv.gz; `word` may be empty. A name that nobody chose
+  // gets .gz where there are many commands.
+  std::filesystem::path named(const std::string& word, std::size_t commands) const;
+  // Rejects what could not be written, whatever the number of commands will be.
+  void check(const std::string& word = {}) const;
   // Writes one process of the timeline (CSV: all of it) and adds the file to the document's.
   void write(const Timeline& timeline, std::uint16_t process, std::int64_t process_id, int world_size,
              const Json& device_properties, const std::filesystem::path& to, Json& document) const;

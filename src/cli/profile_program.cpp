@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
+#include <iterator>
 #include <optional>
 
 #include "base/clock.h"
@@ -28,6 +30,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kInjection = "libweir_cupti.so";
 constexpr const char* kRocprof = "rocprofv3";
+constexpr std::uint64_t kImportGrowth = 4;  // of a capture: memory that its timeline takes at most
 
 // Where the program is that a shell would run; nothing where there is none.
 std::optional<fs::path> find_program(const std::string& name) {
@@ -93,22 +96,61 @@ void forward(int signal, siginfo_t* info, void*) {
   errno = kept;
 }
 
+// Passes on what is sent to us while it lives. What was ignored (nohup) stays so, for the program as well, which would
+// lose that if we handled it.
+class Forwarding {
+ public:
+  Forwarding() {
+    struct sigaction action{};
+    action.sa_sigaction = forward;
+    sigemptyset(&action.sa_mask);
+    action.sa_flags = SA_RESTART | SA_SIGINFO;
+    sigset_t all;
+    sigemptyset(&all);
+    for (std::size_t i = 0; i < std::size(kSignals); ++i) {
+      sigaddset(&all, kSignals[i]);
+      sigaction(kSignals[i], nullptr, &before_[i]);
+      if (before_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
+    }
+    // None may come between the program's start and our knowing its number.
+    ::pthread_sigmask(SIG_BLOCK, &all, &mask_);
+  }
+  ~Forwarding() {
+    g_child.store(0, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+    ::pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+  }
+  Forwarding(const Forwarding&) = delete;
+  Forwarding& operator=(const Forwarding&) = delete;
+  void to(pid_t child) {
+    g_child.store(child, std::memory_order_relaxed);
+    ::pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+  }
+  const sigset_t& mask() const { return mask_; }
+
+ private:
+  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+  struct sigaction before_[std::size(kSignals)] = {};
+  sigset_t mask_{};
+};
+
 // Runs the program to its end: exit code, or 128 + signal.
 int run_to_end(const std::vector<std::string>& command, const Variables& variables) {
-  struct sigaction action{};
-  action.sa_sigaction = forward;
-  sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESTART | SA_SIGINFO;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) sigaction(signal, &action, nullptr);
+  Forwarding forwarding;
+  int error = 0;
   StartOptions options;
   options.variables = variables;
   options.shares_terminal = true;
+  options.mask = &forwarding.mask();
+  options.exec_error = &error;
   const pid_t child = start_program(command, options);
-  g_child.store(child, std::memory_order_relaxed);
+  forwarding.to(child);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0)
     if (errno != EINTR) fail("lost sight of the program");
-  g_child.store(0, std::memory_order_relaxed);
+  if (error != 0)
+    reject(fmt::format("{}: cannot be executed: {}", command[0], std::strerror(error)),
+           error == ENOENT ? "Is the interpreter that its first line names there?" : "");
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -121,28 +163,40 @@ std::vector<fs::path> files_in(const fs::path& folder, const std::string& extens
   return files;
 }
 
-// One trace per process that left one; what cannot be read is a note.
+struct Interrupted {};
+
+// One trace per process that left one.
 struct Captured {
   std::string process;  // number, as the profiler named the file by
+  std::string word;     // for the trace's name: "process4711", "process4711.1" of a program that it executed
   Timeline timeline;
 };
-std::vector<Captured> import_all(const std::vector<fs::path>& files, const std::string& format, Json& notes) {
+
+// What cannot be read is a note, and stays where it is.
+std::vector<Captured> import_all(const std::vector<fs::path>& files, const ImportOptions& options,
+                                 PrivateFolder& folder, Json& notes) {
   std::vector<Captured> all;
   for (const fs::path& file : files) {
     const std::string stem = file.stem().string();
     const std::string process = stem.substr(0, stem.find_first_not_of("0123456789"));
+    const std::size_t rest = stem.find_first_not_of("0123456789.");
     try {
-      ImportOptions options;
-      options.format = format;
       for (ImportedTrace& trace : import_traces({file}, options)) {
         for (const std::string& note : trace.timeline.notes) notes.push_back(note);
-        all.push_back({process, std::move(trace.timeline)});
+        all.push_back({process, "process" + stem.substr(0, rest), std::move(trace.timeline)});
       }
     } catch (const Error& error) {
-      notes.push_back(fmt::format("a capture cannot be read: {}", error.what()));
+      folder.keep();
+      notes.push_back(fmt::format("a capture cannot be read, and is kept: {} {}", error.what(), error.hint));
     }
   }
   return all;
+}
+
+std::string files_of(const std::vector<fs::path>& files) {
+  std::string text;
+  for (const fs::path& file : files) text += (text.empty() ? "" : " ") + file.string();
+  return text;
 }
 
 void add_dropped(Json& document, const Timeline& timeline) {
@@ -180,7 +234,7 @@ ProgramProfile profile_program(const ProgramRequest& request) {
   const Profiler profiler = choose(request.flags.profiler);
   if (!find_program(request.command[0]))
     reject(fmt::format("{}: there is no such program", request.command[0]), "Give a path, or a name that PATH has.");
-  const PrivateFolder folder;
+  PrivateFolder folder;
   std::vector<std::string> command = request.command;
   Variables variables;
   Json notes = Json::array();
@@ -215,7 +269,22 @@ ProgramProfile profile_program(const ProgramRequest& request) {
 
   const bool is_cupti = profiler == Profiler::cupti;
   const auto files = files_in(folder.path(), is_cupti ? ".weircap" : ".json");
-  std::vector<Captured> captured = import_all(files, is_cupti ? "weir_capture" : "rocprof_json", notes);
+  // From here on Ctrl-C is for us.
+  const std::atomic<bool>& stop = catch_interrupts();
+  ImportOptions import;
+  import.format = is_cupti ? "weir_capture" : "rocprof_json";
+  import.limits.memory_bytes =
+      std::max(import.limits.memory_bytes, static_cast<std::uint64_t>(*limit) * kImportGrowth << 20);
+  import.progress = [&] {
+    if (stop.load(std::memory_order_relaxed)) throw Interrupted{};
+  };
+  std::vector<Captured> captured;
+  try {
+    captured = import_all(files, import, folder, notes);
+  } catch (const Interrupted&) {
+    profile.is_interrupted = true;
+    return profile;
+  }
   Json& document = profile.document;
   document["schema"] = kProfileSchema;
   document["created"] = created;
@@ -236,6 +305,8 @@ ProgramProfile profile_program(const ProgramRequest& request) {
   Json unavailable = Json::object();
   for (const Captured& one : captured) add_dropped(document, one.timeline);
   std::erase_if(captured, [](const Captured& one) { return one.timeline.spans.empty(); });
+  ProfileOutput output = request.output;
+  output.progress = import.progress;
   for (Captured& one : captured) {
     for (TraceProcess& process : one.timeline.processes)
       process.label = fmt::format("{} (process {})", fs::path(request.command[0]).filename().string(), one.process);
@@ -243,11 +314,19 @@ ProgramProfile profile_program(const ProgramRequest& request) {
       device["process"] = "process " + one.process;
       document["devices"].push_back(std::move(device));
     }
-    const fs::path path =
-        captured.size() == 1
-            ? request.output.path
-            : request.output.numbered("process", static_cast<int>(parse_integer(one.process).value_or(0)));
-    request.output.write(one.timeline, 0, parse_integer(one.process).value_or(0), 1, Json::object(), path, document);
+    const fs::path path = output.named(captured.size() == 1 ? "" : one.word, one.timeline.spans.size());
+    try {
+      output.write(one.timeline, 0, parse_integer(one.process).value_or(0), 1, Json::object(), path, document);
+    } catch (const Interrupted&) {
+      profile.is_interrupted = true;
+      return profile;
+    } catch (const Error& error) {
+      // The program may have run for hours.
+      folder.keep();
+      throw Error(error.fault, error.what(),
+                  fmt::format("{}{}What was captured is kept: weir analyze {}", error.hint,
+                              error.hint.empty() ? "" : " ", files_of(files)));
+    }
   }
   profile.has_timeline = !captured.empty();
   if (captured.empty()) unavailable["devices"] = why_nothing(profiler, files.size());

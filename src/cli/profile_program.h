@@ -29,6 +29,7 @@ struct ProgramProfile {
   Json document = Json::object();
   int code = 0;  // the program's own, or 128 + signal
   bool has_timeline = false;
+  bool is_interrupted = false;  // while its records were read or written: then there is no document
 };
 
 // Standard input, output and errors are the program's; signals that are sent to us go on to it.

@@ -35,6 +35,7 @@ class PacketWriter {
   void launch(CommandId command, StreamId stream) noexcept {
     step_.times.submitted(command, iteration_);
     push(PacketKind::launch, command, iteration_, stream, wakes(step_.unit_of[command]));
+    step_.times.accepted(command, iteration_);
   }
   void record(EventId event, StreamId stream) noexcept {
     // One stream records an event, so one thread writes here.
@@ -151,6 +152,7 @@ class CpuSession final : public Session {
       step_.times.graph_submitted(segment, iteration);
       door.push(engine_->graph_queue(),
                 {.step = &step_, .subject = segment, .number = iteration, .kind = PacketKind::graph}, step_.woken);
+      step_.times.graph_accepted(segment, iteration);
     }
     door.ring();
     step_.outstanding.fetch_add(door.pushed(), std::memory_order_relaxed);  // as in PacketWriter

@@ -25,7 +25,7 @@ Times::Times(const Step& step, const Placement& placement, const SessionOptions&
       mine.queue = segment_count_ != 0 ? kNoQueue : queue_of_stream[mine.stream];
     }
   }
-  graph_submitted_ns_.assign(static_cast<std::size_t>(traced_iterations_) * segment_count_, kNoTime);
+  graphs_.resize(static_cast<std::size_t>(traced_iterations_) * segment_count_);
 }
 
 void Times::harvest() {
@@ -59,7 +59,9 @@ Timeline Times::timeline() const {
     if (segment_count_ != 0) {
       const auto after = std::upper_bound(segments_.begin(), segments_.end(), span.command);
       const auto segment = static_cast<std::size_t>(after - segments_.begin()) - 1;
-      span.submitted_ns = graph_submitted_ns_[static_cast<std::size_t>(span.iteration) * segment_count_ + segment];
+      const GraphCall& call = graphs_[static_cast<std::size_t>(span.iteration) * segment_count_ + segment];
+      span.submitted_ns = call.submitted_ns;
+      span.accepted_ns = call.accepted_ns;
     }
     if (span.submitted_ns != kNoTime) timeline.spans.push_back(span);
   }
@@ -68,7 +70,7 @@ Timeline Times::timeline() const {
 
 std::uint64_t Times::size_bytes() const noexcept {
   return sizeof(*this) + iterations_.capacity() * sizeof(IterationSpan) + spans_.capacity() * sizeof(Span) +
-         graph_submitted_ns_.capacity() * sizeof(std::int64_t);
+         graphs_.capacity() * sizeof(GraphCall);
 }
 
 }  // namespace weir::cpu

@@ -35,7 +35,17 @@ class Times {
   // For all commands of a segment.
   void graph_submitted(std::uint32_t segment, std::uint32_t iteration) noexcept {
     if (iteration < traced_iterations_) [[unlikely]]
-      graph_submitted_ns_[iteration * segment_count_ + segment] = now_ns();
+      graphs_[iteration * segment_count_ + segment].submitted_ns = now_ns();
+  }
+  // Called when it has been written to its queue, by the same thread. Its commands may have ended by then, but nobody
+  // reads spans while anything is being submitted.
+  void accepted(CommandId command, std::uint32_t iteration) noexcept {
+    if (iteration < traced_iterations_) [[unlikely]]
+      span(command, iteration).accepted_ns = now_ns();
+  }
+  void graph_accepted(std::uint32_t segment, std::uint32_t iteration) noexcept {
+    if (iteration < traced_iterations_) [[unlikely]]
+      graphs_[iteration * segment_count_ + segment].accepted_ns = now_ns();
   }
   void launched(CommandId command, std::uint32_t iteration) noexcept {
     if (iteration < traced_iterations_) [[unlikely]]
@@ -94,7 +104,10 @@ class Times {
   std::array<Place, kWindow> window_;
   std::vector<IterationSpan> iterations_;
   std::vector<Span> spans_;
-  std::vector<std::int64_t> graph_submitted_ns_;  // iteration, segment
+  struct GraphCall {
+    std::int64_t submitted_ns = kNoTime, accepted_ns = kNoTime;
+  };
+  std::vector<GraphCall> graphs_;  // iteration, segment
 };
 
 }  // namespace weir::cpu

@@ -109,12 +109,17 @@ bool SimSession::submit_command(CommandId id, HostThread& thread) {
   for (; thread.part < parts; ++thread.part) {
     const bool is_wait = thread.part < hop.wait_count;
     const bool is_launch = thread.part == hop.wait_count;
-    if (!thread.is_blocked)
+    if (!thread.is_blocked) {
+      thread.called_ns = thread.ns;
       thread.ns += is_launch ? launch_cost(client_.works[id]) : is_wait ? host.wait_ns : host.record_ns;
+    }
     thread.is_blocked = !machine.admit(client_, hop.stream, unit, thread.ns);
     if (thread.is_blocked) return false;
     if (is_launch) {
-      if (Span* const span = client_.span(id, begun_ - 1)) span->submitted_ns = thread.ns;
+      if (Span* const span = client_.span(id, begun_ - 1)) {
+        span->submitted_ns = thread.called_ns;
+        span->accepted_ns = thread.ns;
+      }
       machine.launch(client_, id, begun_ - 1, hop.stream, thread.ns);
     } else if (is_wait) {
       machine.wait(client_, plan_.waits[hop.first_wait + thread.part], hop.stream, unit, thread.ns);
@@ -140,10 +145,15 @@ void SimSession::submit_now(std::span<const CommandId> commands) {
 
 void SimSession::submit_graphs() {
   for (std::uint32_t segment = 0; segment < client_.graphs.size(); ++segment) {
+    const std::int64_t called_ns = shared_->host_ns;
     shared_->host_ns += shared_->profile.host.graph_ns;
     const GraphEdges& graph = client_.graphs[segment];
-    for (CommandId id = graph.begin; id < graph.begin + graph.count; ++id)
-      if (Span* const span = client_.span(id, begun_ - 1)) span->submitted_ns = shared_->host_ns;
+    for (CommandId id = graph.begin; id < graph.begin + graph.count; ++id) {
+      Span* const span = client_.span(id, begun_ - 1);
+      if (span == nullptr) continue;
+      span->submitted_ns = called_ns;
+      span->accepted_ns = shared_->host_ns;
+    }
     shared_->machine.launch_graph(client_, segment, begun_ - 1, shared_->host_ns);
   }
 }

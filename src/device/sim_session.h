@@ -48,7 +48,8 @@ class SimSession final : public Session {
     std::size_t next = 0;
     std::uint32_t part = 0;  // of its next command: waits, then the launch, then the record
     std::int64_t ns = 0;
-    bool is_blocked = false;  // by a full queue
+    std::int64_t called_ns = 0;  // when the call that it is in began
+    bool is_blocked = false;     // by a full queue
   };
   struct Free {
     void operator()(std::byte* bytes) const noexcept { std::free(bytes); }

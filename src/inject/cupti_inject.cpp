@@ -9,21 +9,24 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "trace/capture_writer.h"
@@ -38,13 +41,26 @@ using KernelRecord = CUpti_ActivityKernel9;
 using CopyRecord = CUpti_ActivityMemcpy5;
 using PeerCopyRecord = CUpti_ActivityMemcpyPtoP4;
 using MemsetRecord = CUpti_ActivityMemset4;
+#if CUPTI_API_VERSION >= 130000
+static_assert(offsetof(KernelRecord, channelType) == offsetof(CUpti_ActivityKernel10, channelType) &&
+              offsetof(KernelRecord, correlationId) == offsetof(CUpti_ActivityKernel10, correlationId) &&
+              offsetof(KernelRecord, name) == offsetof(CUpti_ActivityKernel10, name) &&
+              offsetof(KernelRecord, graphId) == offsetof(CUpti_ActivityKernel10, graphId) &&
+              offsetof(CopyRecord, channelType) == offsetof(CUpti_ActivityMemcpy6, channelType) &&
+              offsetof(CUpti_ActivityContext, deviceId) == offsetof(CUpti_ActivityContext3, deviceId) &&
+              offsetof(CUpti_ActivityDevice4, name) == offsetof(CUpti_ActivityDevice5, name) &&
+              offsetof(CUpti_ActivitySynchronization, cudaEventId) ==
+                  offsetof(CUpti_ActivitySynchronization2, cudaEventId) &&
+              offsetof(CUpti_ActivityCudaEvent, eventId) == offsetof(CUpti_ActivityCudaEvent2, eventId));
+#endif
 constexpr std::uint32_t kOldestVersion = 19;      // CUDA 12.0
 constexpr std::uint32_t kVersionOfEventIds = 26;  // CUDA 12.8: waits name the record of their event
 
 constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
-constexpr std::size_t kMostBuffers = 64;
-constexpr std::uint32_t kFlushMs = 1000;  // a program that is killed loses no more than this
+constexpr std::size_t kMostBuffers = 256;  // since CUDA 12.3 each thread that calls the driver fills one of its own
+constexpr timespec kFlushPeriod{1, 0};     // a program that is killed loses no more than this
 constexpr std::uint32_t kMostFunctions = 4096;
+constexpr std::size_t kMostThreads = 4096;  // whose calls are held back
 
 struct Entries {
   decltype(&cuptiGetVersion) version = nullptr;
@@ -57,11 +73,16 @@ struct Entries {
   // Those below may be missing.
   decltype(&cuptiActivityGetNumDroppedRecords) dropped = nullptr;
   decltype(&cuptiActivityRegisterTimestampCallback) register_clock = nullptr;
-  decltype(&cuptiActivityFlushPeriod) flush_period = nullptr;
   decltype(&cuptiActivityEnableLatencyTimestamps) enable_latency = nullptr;
   decltype(&cuptiSetThreadIdType) thread_id_type = nullptr;
   CUptiResult (*enable_runtime)(CUpti_CallbackId, std::uint8_t) = nullptr;  // since CUDA 12.4
   CUptiResult (*enable_driver)(CUpti_CallbackId, std::uint8_t) = nullptr;
+};
+
+// So that a name is looked up without a string being made of it: there is one in every kernel's record.
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
 };
 
 struct State {
@@ -69,16 +90,18 @@ struct State {
   Entries cupti;
   std::uint32_t version = 0;
   pid_t process = 0;
-  bool is_on = false;  // somebody writes records down
+  bool is_on = false;      // somebody writes records down
+  std::mutex flush_mutex;  // before `mutex`, where both are held
+  bool is_ending = false;  // by flush_mutex
   std::unique_ptr<CaptureWriter> writer;
   std::vector<std::uint8_t*> unused;
   std::size_t buffers = 0;
-  std::unordered_map<std::string, std::uint32_t> kernel_names;  // by mangled name
+  std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> kernel_names;  // by mangled name
   std::unordered_map<std::uint64_t, std::uint32_t> call_names;  // by domain and function: those of interest
-  // Calls of the driver that may turn out to be part of a call of the runtime: they have the same correlation, and the
-  // record of the outer one comes after theirs, in this buffer or in the next.
-  std::vector<capture::CallRecord> held;
-  std::unordered_set<std::uint64_t> runtime_calls, older_runtime_calls;  // of this buffer and of the one before
+  // Calls of the driver, by thread, that may turn out to be part of a call of the runtime: they have the same
+  // correlation, and the record of the outer one is its thread's next. Buffers may belong to threads, so that the next
+  // record of a thread can be many buffers away.
+  std::unordered_map<std::uint32_t, std::vector<capture::CallRecord>> held;
 };
 
 // Never destroyed: CUPTI's threads may come back while the process exits.
@@ -121,7 +144,8 @@ std::string_view plain(std::string_view name) noexcept {
 
 std::uint32_t kernel_name(State& s, const char* mangled) {
   if (mangled == nullptr) return kNone;
-  if (const auto found = s.kernel_names.find(mangled); found != s.kernel_names.end()) return found->second;
+  if (const auto found = s.kernel_names.find(std::string_view(mangled)); found != s.kernel_names.end())
+    return found->second;
   int status = -1;
   char* const plain_text = abi::__cxa_demangle(mangled, nullptr, nullptr, &status);
   const std::uint32_t name = s.writer->name(status == 0 && plain_text != nullptr ? plain_text : mangled);
@@ -157,6 +181,15 @@ capture::Place place_of(const Theirs& theirs) noexcept {
   return place;
 }
 
+void write_held(State& s, std::vector<capture::CallRecord>& held) noexcept {
+  for (const capture::CallRecord& record : held) s.writer->add(record);
+  held.clear();
+}
+void write_held(State& s) noexcept {
+  for (auto& [thread, held] : s.held) write_held(s, held);
+  s.held.clear();
+}
+
 void write_call(State& s, const CUpti_Activity& activity) {
   const auto& theirs = reinterpret_cast<const CUpti_ActivityAPI&>(activity);
   const bool is_runtime = activity.kind == CUPTI_ACTIVITY_KIND_RUNTIME;
@@ -164,12 +197,12 @@ void write_call(State& s, const CUpti_Activity& activity) {
   if (name == s.call_names.end()) return;
   const capture::CallRecord record{name->second, theirs.threadId, theirs.correlationId,
                                    static_cast<std::int64_t>(theirs.start), static_cast<std::int64_t>(theirs.end)};
-  if (is_runtime) {
-    s.runtime_calls.insert(theirs.correlationId);
-    s.writer->add(record);
-  } else {
-    s.held.push_back(record);
-  }
+  if (!is_runtime && s.held.size() >= kMostThreads && !s.held.contains(record.thread)) write_held(s);
+  std::vector<capture::CallRecord>& held = s.held[record.thread];
+  if (!held.empty() && held.front().correlation != record.correlation) write_held(s, held);
+  if (!is_runtime) return held.push_back(record);
+  held.clear();
+  s.writer->add(record);
 }
 
 void write_sync(State& s, const CUpti_Activity& activity) {
@@ -246,15 +279,6 @@ void write_record(State& s, const CUpti_Activity& activity) {
   }
 }
 
-void write_held(State& s, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t correlation = s.held[i].correlation;
-    if (!s.runtime_calls.contains(correlation) && !s.older_runtime_calls.contains(correlation))
-      s.writer->add(s.held[i]);
-  }
-  s.held.erase(s.held.begin(), s.held.begin() + static_cast<std::ptrdiff_t>(count));
-}
-
 void CUPTIAPI buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
   State& s = state();
   *buffer = nullptr;
@@ -285,34 +309,57 @@ void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, s
     ++dropped;
   }
   const std::lock_guard lock(s.mutex);
-  try {
-    if (s.is_on) {
-      const std::size_t waited = s.held.size();
-      for (const CUpti_Activity* record : records) write_record(s, *record);
-      write_held(s, std::min(waited, s.held.size()));
-      s.older_runtime_calls = std::move(s.runtime_calls);
-      s.runtime_calls.clear();
-      if (dropped > 0) s.writer->lost(dropped, "CUPTI dropped them: its buffers were full");
-      s.writer->flush();
+  if (s.is_on) {
+    std::size_t written = 0;
+    try {
+      for (; written < records.size(); ++written) write_record(s, *records[written]);
+    } catch (const std::bad_alloc&) {
+      s.writer->lost(records.size() - written, "the program was out of memory");
     }
-    if (buffer != nullptr) s.unused.push_back(buffer);
-  } catch (const std::bad_alloc&) {
-    if (s.writer) s.writer->lost(records.size(), "the program was out of memory");
+    if (dropped > 0) s.writer->lost(dropped, "CUPTI dropped them: its buffers were full");
+    s.writer->flush();
   }
+  if (buffer != nullptr) s.unused.push_back(buffer);  // there is room for all of them
+}
+
+// CUPTI's own period returns buffers that are full (CUDA 13.0), which takes a quiet program for ever; a flush that is
+// asked for returns all whose commands have ended.
+void* flush_now_and_then(void*) {
+  State& s = state();
+  for (;;) {
+    ::clock_nanosleep(CLOCK_MONOTONIC, 0, &kFlushPeriod, nullptr);
+    const std::lock_guard lock(s.flush_mutex);
+    if (s.is_ending) return nullptr;
+    s.cupti.flush(0);
+  }
+}
+
+void start_flushing() {
+  // Signals are for the program's own threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread{};
+  if (::pthread_create(&thread, nullptr, flush_now_and_then, nullptr) == 0) ::pthread_detach(thread);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void finish() {
   State& s = state();
   if (s.process != ::getpid()) return;  // a fork's exit is not the program's
+  {
+    const std::lock_guard lock(s.flush_mutex);
+    s.is_ending = true;
+  }
   if (s.cupti.flush != nullptr) s.cupti.flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   const std::lock_guard lock(s.mutex);
   if (!s.writer) return;
-  try {
-    write_held(s, s.held.size());
-  } catch (const std::bad_alloc&) {  // then some calls are missing
-  }
+  write_held(s);
   s.is_on = false;
   s.writer->finish(clock_ns(CLOCK_MONOTONIC));
+  if (const int error = s.writer->error(); error != 0)
+    std::fprintf(stderr, "weir: %llu records could not be written: %s\n",
+                 static_cast<unsigned long long>(s.writer->lost_records()), std::strerror(error));
 }
 
 void before_fork() { state().mutex.lock(); }
@@ -363,7 +410,6 @@ std::string bind(void* library, Entries& to) {
   need(to.callback_name, "cuptiGetCallbackName");
   want(to.dropped, "cuptiActivityGetNumDroppedRecords");
   want(to.register_clock, "cuptiActivityRegisterTimestampCallback");
-  want(to.flush_period, "cuptiActivityFlushPeriod");
   want(to.enable_latency, "cuptiActivityEnableLatencyTimestamps");
   want(to.thread_id_type, "cuptiSetThreadIdType");
   want(to.enable_runtime, "cuptiActivityEnableRuntimeApi");
@@ -428,7 +474,6 @@ std::string start(State& s) {
     }
   enable_calls(s, true);
   enable_calls(s, false);
-  if (s.cupti.flush_period != nullptr) s.cupti.flush_period(kFlushMs);
   return {};
 }
 
@@ -468,12 +513,16 @@ void initialize() {
   if (const char* const text = std::getenv("WEIR_CAPTURE_LIMIT");
       text != nullptr && std::strtoull(text, nullptr, 10) > 0)
     limit = std::strtoull(text, nullptr, 10);
+  // A write beyond this limit would end the program by SIGXFSZ.
+  if (rlimit files{}; ::getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur != RLIM_INFINITY)
+    limit = std::min(limit, static_cast<std::uint64_t>(files.rlim_cur));
   const int descriptor = create_file(folder);
   if (descriptor < 0) {
     std::fprintf(stderr, "weir: cannot write a capture into %s: %s\n", folder, std::strerror(errno));
     return;
   }
   s.process = ::getpid();
+  s.unused.reserve(kMostBuffers);
   s.writer = std::make_unique<CaptureWriter>(descriptor, limit);
   const capture::ProcessFacts facts{static_cast<std::uint64_t>(s.process), static_cast<std::uint64_t>(::getppid()),
                                     clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_REALTIME)};
@@ -490,6 +539,7 @@ void initialize() {
   }
   ::pthread_atfork(before_fork, after_fork, in_child);
   std::atexit(finish);
+  if (s.is_on) start_flushing();
 }
 
 }  // namespace

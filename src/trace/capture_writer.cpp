@@ -41,12 +41,18 @@ bool CaptureWriter::write_all(const void* bytes, std::size_t size) noexcept {
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) {
       error_ = done < 0 ? errno : EIO;
+      // A block that is cut off would look as if the program had been killed. Room that this frees is for the end.
+      if (::ftruncate(descriptor_, static_cast<off_t>(whole_)) == 0) {
+        ::lseek(descriptor_, static_cast<off_t>(whole_), SEEK_SET);
+        written_ = whole_;
+      }
       return false;
     }
     from += done;
     size -= static_cast<std::size_t>(done);
     written_ += static_cast<std::uint64_t>(done);
   }
+  whole_ = written_;
   return true;
 }
 
@@ -110,6 +116,7 @@ std::uint32_t CaptureWriter::name(std::string_view text) noexcept {
 void CaptureWriter::append(Pending& to, const void* record) noexcept {
   if (descriptor_ < 0 || error_ != 0) {
     ++lost_;
+    ++unwritten_;
     return;
   }
   try {
@@ -143,7 +150,10 @@ void CaptureWriter::write_pending(Pending& pending) noexcept {
   std::memcpy(pending.bytes.data() + sizeof(header), &array, sizeof(array));
   if (!texts_.empty()) write_all(texts_.data(), texts_.size());
   texts_.clear();
-  if (!write_all(pending.bytes.data(), pending.bytes.size())) lost_ += count;
+  if (!write_all(pending.bytes.data(), pending.bytes.size())) {
+    lost_ += count;
+    unwritten_ += count;
+  }
   pending.bytes.clear();
 }
 
@@ -165,6 +175,15 @@ void CaptureWriter::flush() noexcept {
 void CaptureWriter::finish(std::int64_t ended_ns) noexcept {
   if (descriptor_ < 0) return;
   flush();
+  if (const int error = error_; error != 0) {
+    // Once more: there may be room for as little as this.
+    error_ = 0;
+    failed_ = error;
+    texts_.clear();
+    tell_lost();
+    const capture::LostFacts lost{unwritten_};
+    block(capture::Block::lost, &lost, sizeof(lost), std::strerror(error));
+  }
   const capture::EndFacts facts{ended_ns};
   block(capture::Block::end, &facts, sizeof(facts), {});
   write_all(texts_.data(), texts_.size());

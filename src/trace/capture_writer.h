@@ -48,7 +48,7 @@ class CaptureWriter {
   std::uint64_t written_bytes() const noexcept { return written_; }
   std::uint64_t lost_records() const noexcept { return lost_; }
   // 0, or the errno of the write that failed.
-  int error() const noexcept { return error_; }
+  int error() const noexcept { return error_ != 0 ? error_ : failed_; }
 
  private:
   // Records of one kind that wait to be written as one block.
@@ -71,10 +71,13 @@ class CaptureWriter {
   int descriptor_;
   std::uint64_t limit_;
   std::uint64_t written_ = 0;
-  std::uint64_t lost_ = 0;    // for any reason
-  std::uint64_t untold_ = 0;  // of these, beyond the limit and not in the file yet
-  int error_ = 0;
-  std::vector<char> texts_;  // whole blocks, written before any record that may need them
+  std::uint64_t whole_ = 0;      // of these, up to the end of the last write that went through
+  std::uint64_t lost_ = 0;       // for any reason
+  std::uint64_t untold_ = 0;     // of these, beyond the limit and not in the file yet
+  std::uint64_t unwritten_ = 0;  // of those lost, because a write had failed
+  int error_ = 0;                // of the write that failed: then nothing more is written
+  int failed_ = 0;               // the same, once the end was written in spite of it
+  std::vector<char> texts_;      // whole blocks, written before any record that may need them
   std::unordered_map<std::string, std::uint32_t> names_;
   Pending kernels_{capture::Block::kernels, sizeof(capture::KernelRecord)};
   Pending copies_{capture::Block::copies, sizeof(capture::CopyRecord)};

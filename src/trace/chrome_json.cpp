@@ -48,13 +48,15 @@ class Writer {
         << ",\n\"distributedInfo\":" << text_of(distributed_info())
         << ",\n\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[";
     name_lanes();
-    for (std::uint32_t i = 0; i < timeline_.spans.size(); ++i)
-      if (is_written(timeline_.spans[i])) write_command(i);
+    // What lies around others at the same time comes first, and an arrow behind both slices that it joins: Perfetto
+    // takes events of one time in the order of the file, and ties an arrow to the innermost slice that is open then.
+    write_ranges();
     for (std::uint32_t i = 0; i < timeline_.calls.size(); ++i)
       if (timeline_.calls[i].process == options_.process) write_call(i);
+    for (std::uint32_t i = 0; i < timeline_.spans.size(); ++i)
+      if (is_written(timeline_.spans[i])) write_command(i);
     write_queues();
     write_waits();
-    write_ranges();
     to_ << "\n],\n\"weir\":" << text_of(about()) << "}\n";
   }
 
@@ -235,10 +237,10 @@ class Writer {
     const std::uint32_t span = first_span_of_[i];
     call_event(name_of(call.name), call.thread, call.started_ns, call.ended_ns,
                span == UINT32_MAX ? correlation_of(i) + 2 : correlation_of(span));
-    threads_.insert(call.thread);
   }
 
-  // The same commands once more, by hardware queue.
+  // The same commands once more, by hardware queue. Their arguments are not called stream and correlation:
+  // HolisticTraceAnalysis and TraceLens take whatever has these for work of the GPU and would count it twice.
   void write_queues() {
     std::map<std::pair<std::int64_t, std::int32_t>, std::vector<std::int64_t>> ends;  // by device and queue, by lane
     const auto lane_of = [&](const Span& span, std::int64_t lane) {
@@ -264,9 +266,9 @@ class Writer {
       lanes[static_cast<std::size_t>(lane)] = span.ended_ns;
       begin("X", "hardware_queue", name_of(span.name), pid, tid);
       slice(span.started_ns, span.ended_ns);
-      to_ << ",\"args\":{\"stream\":";
+      to_ << ",\"args\":{\"of stream\":";
       to_.number(stream_id(span));
-      argument("correlation", correlation(i));
+      argument("of correlation", correlation(i));
       to_ << "}}";
     }
   }
@@ -313,7 +315,10 @@ class Writer {
   }
 
   void write_ranges() {
-    const std::int64_t thread = threads_.empty() ? 0 : *threads_.begin();
+    std::int64_t thread = INT64_MAX;
+    for (const HostCall& call : timeline_.calls)
+      if (call.process == options_.process) thread = std::min<std::int64_t>(thread, call.thread);
+    if (thread == INT64_MAX) thread = 0;
     for (const TraceRange& range : timeline_.ranges) {
       if (range.process != options_.process || range.started_ns == kNoTime || range.ended_ns < range.started_ns)
         continue;
@@ -396,7 +401,6 @@ class Writer {
   };
   std::map<std::int32_t, Queue> queues_;      // by id
   std::vector<std::uint32_t> first_span_of_;  // by call; UINT32_MAX: none
-  std::set<std::uint32_t> threads_;
   std::set<std::int64_t> named_;
 };
 
@@ -404,7 +408,7 @@ class Writer {
 
 void write_chrome_json(const Timeline& timeline, const ChromeExport& options, const std::filesystem::path& path,
                        bool overwrite) {
-  TextFile to(path, overwrite);
+  TextFile to(path, overwrite, options.progress);
   Writer(timeline, options, to).write();
   to.commit();
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "base/json.h"
@@ -17,6 +18,7 @@ struct ChromeExport {
   int world_size = 1;                       // ranks
   Json device_properties = Json::object();  // of its devices alike: numSms, totalGlobalMem, ... as Kineto names them
   Json about = Json::object();              // goes to "weir" as it is, besides what the timeline knows of itself
+  std::function<void()> progress;           // called for every megabyte; may be empty, may throw to stop
 };
 
 // Writes commands on a lane per stream and again on a lane per hardware queue, calls, waits with arrows, and ranges.

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
+
+#include "trace/device_spans.h"
 
 namespace weir {
 namespace {
@@ -54,14 +57,14 @@ HeadOfLine head_of_line(const Timeline& timeline,
   double waiting_commands = 0, all_commands = 0;
   for (auto& [number, spans] : iterations) {
     std::stable_sort(spans.begin(), spans.end(), [](const Span* a, const Span* b) {
-      return a->submitted_ns != b->submitted_ns ? a->submitted_ns < b->submitted_ns : a->command < b->command;
+      return std::tuple(handed_over_ns(*a), a->command) < std::tuple(handed_over_ns(*b), b->command);
     });
     std::map<std::uint32_t, std::int64_t> ended;         // by command
     std::map<std::uint16_t, std::int64_t> stream_ended;  // the last one submitted so far
     std::map<std::int32_t, Front> fronts;                // by queue
     for (const Span* span : spans) ended[span->command] = span->ended_ns;
     for (const Span* span : spans) {
-      std::int64_t ready = span->submitted_ns;
+      std::int64_t ready = handed_over_ns(*span);
       for (const std::uint32_t before : predecessors(span->command))
         if (const auto found = ended.find(before); found != ended.end()) ready = std::max(ready, found->second);
       if (const auto own = stream_ended.find(span->stream); own != stream_ended.end())

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "trace/device_spans.h"
+
 namespace weir {
 namespace {
 
@@ -17,6 +19,11 @@ struct Lane {
 // Dense index of the pair (low, high) among `count` lanes: (0,1) (0,2) ... (1,2) ...
 std::size_t pair_index(std::size_t low, std::size_t high, std::size_t count) {
   return low * (2 * count - low - 1) / 2 + (high - low - 1);
+}
+
+// Two calls that overlap, of different threads or of one graph, may have reached their queues in either order.
+bool is_certainly_before(const Span& earlier, const Span& later, std::int64_t error) noexcept {
+  return earlier.submitted_ns + error < later.submitted_ns && handed_over_ns(earlier) <= later.submitted_ns;
 }
 
 }  // namespace
@@ -60,11 +67,11 @@ QueueOrder queue_order(const Timeline& timeline) {
     const std::size_t own = lane_of[later->stream];
     for (std::size_t other = 0; other < lanes.size(); ++other) {
       Lane& lane = lanes[other];
-      while (lane.before < lane.spans.size() && lane.spans[lane.before]->submitted_ns + error < later->submitted_ns)
+      while (lane.before < lane.spans.size() && is_certainly_before(*lane.spans[lane.before], *later, error))
         ++lane.before;
       if (other == own || lane.before == 0) continue;
       const Span& earlier = *lane.spans[lane.before - 1];
-      if (earlier.started_ns <= later->submitted_ns + error) continue;
+      if (earlier.started_ns <= handed_over_ns(*later) + error) continue;
       PairOrder& pair = found.pairs[pair_index(std::min(own, other), std::max(own, other), lanes.size())];
       ++pair.opportunities;
       if (later->started_ns + error < earlier.started_ns) ++pair.inversions;

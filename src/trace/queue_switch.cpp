@@ -51,7 +51,7 @@ QueueSwitch queue_switch(const Timeline& timeline) {
         ++found.other_engine;
       } else if (span->submitted_ns == kNoTime) {
         ++found.unknown_submit;
-      } else if (span->submitted_ns > last->ended_ns || host_ended_ns > last->ended_ns) {
+      } else if (handed_over_ns(*span) > last->ended_ns || host_ended_ns > last->ended_ns) {
         ++found.host_bound;
       } else if (span->stream == last->stream) {
         same_stream.push_back(gap);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,7 +14,8 @@ namespace weir {
 class TextFile {
  public:
   // Rejects an existing file unless `overwrite`, and .gz where zlib was left out of the build.
-  TextFile(const std::filesystem::path& path, bool overwrite);
+  // `progress`: called for every megabyte; may be empty, may throw to stop.
+  TextFile(const std::filesystem::path& path, bool overwrite, std::function<void()> progress = {});
   // Without commit() nothing is left behind.
   ~TextFile();
   TextFile(const TextFile&) = delete;
@@ -38,6 +40,7 @@ class TextFile {
 
   std::filesystem::path path_;
   bool overwrites_;
+  std::function<void()> progress_;
   std::string temporary_;
   std::string buffer_;
   std::unique_ptr<Sink> sink_;

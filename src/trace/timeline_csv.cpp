@@ -25,10 +25,11 @@ void write_text(TextFile& to, std::string_view text) {
 
 }  // namespace
 
-void write_timeline_csv(const Timeline& timeline, const std::filesystem::path& path, bool overwrite) {
+void write_timeline_csv(const Timeline& timeline, const std::filesystem::path& path, bool overwrite,
+                        const std::function<void()>& progress) {
   std::unordered_map<std::int32_t, std::string_view> labels;
   for (const TraceQueue& queue : timeline.queues) labels.emplace(queue.id, queue.label);
-  TextFile to(path, overwrite);
+  TextFile to(path, overwrite, progress);
   to << "rank,device,stream,queue,kind,name,iteration,enqueued_ns,submitted_ns,accepted_ns,launched_ns,started_ns,"
         "ended_ns,seen_ns,bytes\r\n";
   for (const Span& span : timeline.spans) {

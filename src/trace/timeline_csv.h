@@ -2,12 +2,15 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 #include "measure/timeline.h"
 
 namespace weir {
 
-// Columns: rank, device, stream, queue, kind, name, iteration, enqueued_ns ... seen_ns, bytes. Empty where unknown.
-void write_timeline_csv(const Timeline& timeline, const std::filesystem::path& path, bool overwrite);
+// `progress` is called for every megabyte and may throw to stop. Columns: rank, device, stream, queue, kind, name,
+// iteration, enqueued_ns ... seen_ns, bytes. Empty where unknown.
+void write_timeline_csv(const Timeline& timeline, const std::filesystem::path& path, bool overwrite,
+                        const std::function<void()>& progress = {});
 
 }  // namespace weir

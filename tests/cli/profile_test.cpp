@@ -55,8 +55,18 @@ for e in events:
 flows = {}
 commands = 0
 last = {}
+slices = {}
 for e in events:
-    if e['ph'] in 'sf': flows.setdefault((e['cat'], e['id']), []).append(e['ph'])
+    ns = lambda us: round(us * 1000)
+    if e['ph'] == 'X': slices.setdefault((e['pid'], e['tid']), []).append((ns(e['ts']), ns(e['ts'] + e['dur'])))
+    if e['ph'] in 'sf':
+        flows.setdefault((e['cat'], e['id']), []).append(e['ph'])
+        # Perfetto ties it to a slice that it has met by then.
+        lane = slices[(e['pid'], e['tid'])]
+        assert any(begin <= ns(e['ts']) <= end for begin, end in (lane[-64:] if e['ph'] == 'f' else lane)), e
+    if e.get('cat') == 'ac2g': assert e['id'] in launches, e  # TraceLens joins by it
+    if e.get('cat') == 'hardware_queue':
+        assert not {'stream', 'correlation'} & set(e['args']), e  # or it is counted as a second kernel
     if e.get('cat') in ('kernel', 'gpu_memcpy', 'gpu_memset'):
         commands += 1
         assert e['pid'] in devices and e['args']['device'] == e['pid'] and e['args']['stream'] == e['tid'], e
@@ -96,8 +106,9 @@ TEST(Profile, reports_cost_waterfall_and_file) {
   const Folder folder;
   const Outcome made = weir(tiny("sim:h200", {}), folder.path());
   ASSERT_EQ(made.code, 0) << made.err;
-  for (const char* part : {"cost of tracing", "submitted -> launched", "started -> ended", "ended -> seen", "p99",
-                           "Written to moe.trace.json", "ui.perfetto.dev", "weir analyze moe.trace.json"})
+  for (const char* part :
+       {"cost of tracing", "submitted -> accepted", "accepted -> launched", "started -> ended", "ended -> seen", "p99",
+        "Written to moe.trace.json", "ui.perfetto.dev", "weir analyze moe.trace.json"})
     EXPECT_TRUE(has(made.out, part)) << part << "\n" << made.out;
   // Again: nothing is overwritten unless told.
   EXPECT_EQ(weir(tiny("sim:h200", {}), folder.path()).code, 2);
@@ -156,6 +167,13 @@ TEST(Profile, rejects_what_it_cannot_do) {
   EXPECT_EQ(code({"profile", "--"}, "a program is required"), 2);
   EXPECT_EQ(code({"profile", "moe", "--", "true"}, "is named behind -- as well"), 2);
   EXPECT_EQ(code({"profile", "--", "./not-there"}, "no such program"), 2);
+  EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--no-trace"}, "--no-trace"), 2);
+  EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--profiler", "cupti"}, "behind --"), 2);
+  EXPECT_EQ(code({"profile", "--streams", "4", "--", "true"}, "--streams 4"), 2);
+  const Folder other;
+  std::ofstream(other / "script") << "#!/not/there\n";
+  std::filesystem::permissions(other / "script", std::filesystem::perms::owner_all);
+  EXPECT_EQ(code({"profile", "--profiler", "cupti", "--", other / "script"}, "interpreter"), 2);
   EXPECT_EQ(code({"profile", "--profiler", "gprof", "--", "true"}, "--profiler gprof"), 2);
   EXPECT_EQ(code({"profile", "--capture-limit", "0", "--", "true"}, "--capture-limit 0"), 2);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
@@ -229,6 +247,104 @@ TEST_F(ProfileProgram, captures_commands_calls_waits_and_queues) {
   EXPECT_EQ(traces[0].timeline.dependencies.size(), 1u);
 }
 
+TEST_F(ProfileProgram, kernels_of_a_graph_share_its_launch) {
+  ::setenv("FAKE_CUPTI_GRAPH", "1", 1);
+  const Outcome made = profile({"run", "2"});
+  ::unsetenv("FAKE_CUPTI_GRAPH");
+  ASSERT_EQ(made.code, 0) << made.err;
+  std::set<std::int64_t> launches;
+  int nodes = 0;
+  const Json json = read_json(trace());
+  for (const Json& event : json["traceEvents"]) {
+    if (event["cat"] == "cuda_runtime" && event["name"] == "cudaGraphLaunch")
+      launches.insert(event["args"]["correlation"].get<std::int64_t>());
+    if (event["cat"] != "kernel" || event["name"] != "in_loop()") continue;
+    ++nodes;
+    EXPECT_TRUE(launches.contains(event["args"]["correlation"].get<std::int64_t>())) << event;
+  }
+  EXPECT_EQ(nodes, 3);
+  EXPECT_EQ(launches.size(), 1u);
+}
+
+TEST_F(ProfileProgram, a_trace_of_many_commands_is_packed_unless_named) {
+  const Outcome made =
+      weir({"profile", "--profiler", "cupti", "--", WEIR_FAKE_PROGRAM, "run", "100000"}, folder().path());
+  ASSERT_EQ(made.code, 0) << made.err;
+  const std::string path = folder() / "fake_cuda_program.trace.json.gz";
+  ASSERT_TRUE(std::filesystem::exists(path)) << made.err;
+  EXPECT_EQ(import_traces({path}, {})[0].timeline.spans.size(), 200'002u);
+  // Nor is that name taken from somebody.
+  EXPECT_EQ(weir({"profile", "--profiler", "cupti", "--", WEIR_FAKE_PROGRAM}, folder().path()).code, 2);
+}
+
+TEST_F(ProfileProgram, a_quiet_program_that_is_killed_loses_a_second_at_most) {
+  const Outcome killed = profile({"run", "3", "sleep", "2500", "killed"});
+  EXPECT_EQ(killed.code, 128 + SIGKILL);
+  EXPECT_TRUE(has(killed.err, "8 (6 kernel")) << killed.err;
+}
+
+TEST_F(ProfileProgram, what_a_program_executes_in_its_place_gets_a_file_of_its_own) {
+  const Outcome made = profile({"run", "3", "sleep", "2000", "executes"}, {"--json"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  const Json document = parse_json(made.out, "profile");
+  ASSERT_EQ(document["files"].size(), 2u);
+  EXPECT_NE(document["files"][0]["path"], document["files"][1]["path"]);
+}
+
+TEST_F(ProfileProgram, does_not_wait_for_what_goes_on_in_the_background) {
+  const Outcome made = profile({"run", "3", "daemon"});
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_TRUE(has(made.err, "8 (6 kernel")) << made.err;
+}
+
+TEST_F(ProfileProgram, standard_input_is_the_programs) {
+  const Outcome made =
+      run_program({"sh", "-c", "echo words | \"$0\" profile --profiler cupti -o \"$1\" -- \"$2\" read run 1",
+                   WEIR_BINARY, trace(), WEIR_FAKE_PROGRAM});
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(made.out, "read words\n");
+}
+
+TEST_F(ProfileProgram, what_was_ignored_stays_ignored) {
+  const Outcome made =
+      run_program({"sh", "-c", "trap '' HUP; \"$0\" profile --profiler cupti -o \"$1\" -- \"$2\" hangup run 1",
+                   WEIR_BINARY, trace(), WEIR_FAKE_PROGRAM});
+  EXPECT_EQ(made.out, "ignored\n") << made.err;
+}
+
+TEST_F(ProfileProgram, a_limit_on_files_ends_the_capture_and_not_the_program) {
+  const Outcome made = run_program(
+      {"sh", "-c",
+       "ulimit -f 1000; \"$0\" profile --profiler cupti --format csv -o \"$1.gz\" -- \"$2\" run 50000 say done",
+       WEIR_BINARY, trace(), WEIR_FAKE_PROGRAM});
+  EXPECT_TRUE(has(made.out, "done")) << made.err;
+  EXPECT_TRUE(has(made.err, "exit code 0")) << made.err;
+  EXPECT_TRUE(has(made.err, "size limit")) << made.err;
+}
+
+TEST_F(ProfileProgram, another_profiler_that_is_left_out_is_named) {
+  ::setenv("CUDA_INJECTION64_PATH", "/opt/other.so", 1);
+  const Outcome made = profile({"run", "1"});
+  ::unsetenv("CUDA_INJECTION64_PATH");
+  EXPECT_EQ(made.code, 0);
+  EXPECT_TRUE(has(made.err, "/opt/other.so")) << made.err;
+}
+
+TEST_F(ProfileProgram, a_trace_that_cannot_be_written_does_not_cost_the_capture) {
+  const std::string name = folder() / "late";
+  std::filesystem::create_directory(name);
+  const Outcome made = weir({"profile", "--profiler", "cupti", "-o", name + "/t.json", "--", "sh", "-c",
+                             "\"$0\" run 3; rmdir \"$1\"", WEIR_FAKE_PROGRAM, name});
+  EXPECT_EQ(made.code, 2) << made.err;
+  const std::size_t end = made.err.find(".weircap");
+  ASSERT_NE(end, std::string::npos) << made.err;
+  const std::size_t begin = made.err.find_last_of(" \n", end) + 1;
+  const std::string path = made.err.substr(begin, end - begin) + ".weircap";
+  ASSERT_TRUE(std::filesystem::exists(path)) << path;
+  EXPECT_EQ(import_traces({path}, {})[0].timeline.spans.size(), 8u);
+  std::filesystem::remove_all(std::filesystem::path(path).parent_path());
+}
+
 TEST_F(ProfileProgram, many_buffers_lose_nothing) {
   const Outcome made = profile({"run", "50000"}, {"--json"});
   ASSERT_EQ(made.code, 0) << made.err;
@@ -248,10 +364,14 @@ TEST_F(ProfileProgram, a_limit_is_kept_and_what_is_lost_is_told) {
 
 TEST_F(ProfileProgram, latency_timestamps_are_asked_for) {
   ASSERT_EQ(profile({"run", "2"}, {"--latency-timestamps"}).code, 0);
-  for (const Json& event : read_json(trace())["traceEvents"]) {
+  const Json json = read_json(trace());
+  int kernels = 0;
+  for (const Json& event : json["traceEvents"]) {
     if (event["cat"] != "kernel") continue;
-    EXPECT_NEAR(event["args"]["accepted"].get<double>() - event["args"]["submitted"].get<double>(), 1.5, 1e-3);
+    ++kernels;
+    EXPECT_NEAR(event["args"]["launched"].get<double>() - event["args"]["submitted"].get<double>(), 1.5, 1e-3);
   }
+  EXPECT_EQ(kernels, 4);
 }
 
 TEST_F(ProfileProgram, forks_do_not_write_and_other_programs_get_files_of_their_own) {

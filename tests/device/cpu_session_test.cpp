@@ -33,6 +33,7 @@ TEST(CpuSession, keeps_a_timeline) {
     for (const Span& span : timeline.spans) {
       EXPECT_EQ(span.enqueued_ns, kNoTime);
       EXPECT_NE(span.submitted_ns, kNoTime);
+      EXPECT_GE(span.accepted_ns, span.submitted_ns);
       EXPECT_LE(span.submitted_ns, span.started_ns);
       EXPECT_LE(span.started_ns, span.ended_ns);
       EXPECT_EQ(span.stream, span.command % 3);

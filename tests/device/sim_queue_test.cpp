@@ -120,7 +120,11 @@ TEST(SimQueue, the_front_end_and_the_doorbell_take_their_time) {
   const auto device = open_sim(profile);
   SimRun run(*device, step);
   run.iterate();
-  EXPECT_EQ(run.span(first).submitted_ns - sim::Machine::kStartNs, 100);
+  // A call takes from `submitted` to `accepted`.
+  EXPECT_EQ(run.span(first).submitted_ns - sim::Machine::kStartNs, 0);
+  EXPECT_EQ(run.span(first).accepted_ns - sim::Machine::kStartNs, 100);
+  EXPECT_EQ(run.span(second).submitted_ns - sim::Machine::kStartNs, 100);
+  EXPECT_EQ(run.span(second).accepted_ns - sim::Machine::kStartNs, 200);
   EXPECT_EQ(run.started(first), 147);
   EXPECT_EQ(run.started(second), 247);
   EXPECT_EQ(run.now(), 257);
@@ -248,6 +252,8 @@ TEST(SimGraph, nodes_follow_their_dependencies_and_not_the_queues) {
   const auto device = open_sim(profile);
   SimRun run(*device, step, {.mode = SubmitMode::graph});
   run.iterate();
+  EXPECT_EQ(run.span(second).submitted_ns - sim::Machine::kStartNs, 0);
+  EXPECT_EQ(run.span(second).accepted_ns - sim::Machine::kStartNs, 100);
   EXPECT_EQ(run.started(first), 105);
   EXPECT_EQ(run.started(other), 110);
   EXPECT_EQ(run.started(second), 1105 + 30);

@@ -1,6 +1,7 @@
 // "Any program": does what the CUDA driver does at its start (loads CUDA_INJECTION64_PATH and calls it), then lets the
 // fake CUPTI pretend that it launched things. Words: run N, fork, again (executes itself once more), killed, exit CODE,
-// wait (for a signal), say TEXT, read (a line).
+// wait (for a signal), say TEXT, read (a line), sleep MS, executes (itself in its own place, once more), daemon (goes
+// on in the background for a second), hangup (is it ignored?).
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -67,6 +68,20 @@ int main(int argc, char** argv) {
       std::puts("ready");
       std::fflush(stdout);
       ::pause();
+    } else if (word == "sleep" && i + 1 < argc) {
+      ::usleep(static_cast<useconds_t>(std::atoi(argv[++i])) * 1000);
+    } else if (word == "executes") {
+      ::execl("/proc/self/exe", argv[0], "run", "2", nullptr);
+    } else if (word == "daemon") {
+      if (::fork() == 0) {
+        ::setsid();
+        ::usleep(300'000);
+        ::_exit(0);
+      }
+    } else if (word == "hangup") {
+      struct sigaction action{};
+      ::sigaction(SIGHUP, nullptr, &action);
+      std::puts(action.sa_handler == SIG_IGN ? "ignored" : "not ignored");
     } else if (word == "say" && i + 1 < argc) {
       std::puts(argv[++i]);
     } else if (word == "read") {

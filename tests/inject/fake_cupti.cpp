@@ -7,10 +7,12 @@
 #include <cupti_version.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <map>
+#include <mutex>
 #include <set>
 #include <string>
 
@@ -23,10 +25,12 @@ constexpr const char* kRuntime[] = {"",
                                     "cudaDeviceSynchronize_v3020",
                                     "cudaEventRecord_v3020",
                                     "cudaStreamWaitEvent_v3020",
-                                    "cudaMemsetAsync_ptsz_v7000"};
+                                    "cudaMemsetAsync_ptsz_v7000",
+                                    "cudaGraphLaunch_v10000"};
 constexpr const char* kDriver[] = {"", "cuLaunchKernel", "cuMemAlloc_v2", "cuMemcpyAsync", "cuCtxSynchronize"};
 
 struct Fake {
+  std::recursive_mutex mutex;  // the library under test flushes in a thread of its own
   CUpti_BuffersCallbackRequestFunc request = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete = nullptr;
   CUpti_TimestampCallbackFunc clock = nullptr;
@@ -71,6 +75,7 @@ std::size_t rounded(std::size_t size) { return (size + 7) / 8 * 8; }
 
 void hand_over() {
   Fake& f = fake();
+  const std::lock_guard lock(f.mutex);
   if (f.buffer == nullptr) return;
   std::uint8_t* const buffer = f.buffer;
   f.buffer = nullptr;
@@ -80,6 +85,7 @@ void hand_over() {
 template <class Record>
 void emit(Record record, CUpti_ActivityKind kind) {
   Fake& f = fake();
+  const std::lock_guard lock(f.mutex);
   record.kind = kind;
   const std::size_t size = rounded(size_of(kind));
   if (f.buffer != nullptr && f.used + size > f.size) hand_over();
@@ -168,6 +174,7 @@ CUptiResult cuptiActivityFlushAll(std::uint32_t) {
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, std::uint32_t, std::size_t* dropped) {
+  const std::lock_guard lock(fake().mutex);
   *dropped = fake().dropped;
   fake().dropped = 0;
   return CUPTI_SUCCESS;
@@ -259,6 +266,23 @@ int fake_cupti_run(int count) {
   memset.start = now + 6'000;
   memset.end = now + 6'500;
   emit(memset, CUPTI_ACTIVITY_KIND_MEMSET);
+  // A graph of three kernels: they have the correlation of its one launch.
+  for (int i = 0; i < 3 && std::getenv("FAKE_CUPTI_GRAPH") != nullptr; ++i) {
+    if (i == 0) emit_call(8, 0, now + 2'500, now + 3'000);
+    CUpti_ActivityKernel9 kernel{};
+    kernel.contextId = 1;
+    kernel.streamId = 7;
+    kernel.channelID = 17;
+    kernel.channelType = CUPTI_CHANNEL_TYPE_COMPUTE;
+    kernel.correlationId = f.correlation;
+    kernel.graphId = 5;
+    kernel.graphNodeId = static_cast<std::uint64_t>(i) + 1;
+    kernel.start = now + 3'100 + 100 * static_cast<std::uint64_t>(i);
+    kernel.end = kernel.start + 50;
+    kernel.name = "_Z7in_loopv";
+    emit(kernel, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    ++commands;
+  }
   emit_call(4, 4, now + 3'000, now + 8'000);
   CUpti_ActivitySynchronization all{};
   all.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE;

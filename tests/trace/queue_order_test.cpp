@@ -36,6 +36,16 @@ TEST(QueueOrder, WhatOvertakesIsInAnotherQueue) {
   EXPECT_EQ(found.find(0, 7), nullptr);
 }
 
+TEST(QueueOrder, CallsThatOverlapSayNothing) {
+  Timeline timeline;
+  timeline.spans = {span(0, 0, 1000), span(1, 20, 30)};
+  timeline.spans[0].accepted_ns = 25;  // another thread's call began within this one, and may have been first
+  timeline.spans[1].accepted_ns = 28;
+  EXPECT_EQ(queue_order(timeline).find(0, 1)->opportunities, 0u);
+  timeline.spans[0].accepted_ns = 20;
+  EXPECT_EQ(queue_order(timeline).find(0, 1)->inversions, 1u);
+}
+
 TEST(QueueOrder, NothingWithinTheClocksErrorCounts) {
   Timeline timeline;
   timeline.clock_error_ns = 100;

@@ -1,5 +1,7 @@
 #include <fcntl.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <cstring>
 
 #include "trace/capture_writer.h"
@@ -145,6 +147,26 @@ TEST(WeirCapture, a_file_that_cannot_be_written_loses_records_only) {
   writer.flush();
   EXPECT_EQ(writer.error(), ENOSPC);
   EXPECT_EQ(writer.lost_records(), 1U);
+}
+
+TEST(WeirCapture, a_full_disk_leaves_whole_blocks_and_says_so) {
+  // A limit on files is the disk that a test can fill; without a handler it would end the process.
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{1'000'000, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const std::string bytes = captured([](CaptureWriter& writer) {
+    for (int i = 0; i < 50'000; ++i) writer.add(capture::KernelRecord{place(7, 0, i, i + 1), writer.name("k"), 0});
+    writer.finish(60'000);
+    EXPECT_EQ(writer.error(), EFBIG);
+  });
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  const Timeline timeline = import_memory(bytes, "1.weircap", {}).timeline;
+  EXPECT_GT(timeline.spans.size(), 5'000U);
+  EXPECT_EQ(timeline.spans.size() + dropped(timeline, "File too large"), 50'000U);
+  EXPECT_EQ(timeline.dropped.size(), 1U);
+  EXPECT_TRUE(timeline.notes.empty()) << timeline.notes[0];  // it has an end
 }
 
 TEST(WeirCapture, an_abandoned_writer_writes_nothing_more) {
