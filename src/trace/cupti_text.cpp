@@ -133,6 +133,7 @@ class Reader {
              "Such lines begin with CONCURRENT_KERNEL, MEMCPY, MEMSET, RUNTIME or DRIVER, as CUPTI's samples print "
              "them.");
     cuda_.resolve(" (CUPTI_ACTIVITY_KIND_CUDA_EVENT records it)");
+    to_.trust_gaps();
   }
 
  private:
@@ -149,15 +150,16 @@ class Reader {
       is_any = true;
       const std::size_t end = ahead_.find('\n', at_);
       const std::size_t stop = end == std::string::npos ? ahead_.size() : end;
-      if (line.size() + (stop - at_) <= kLongestLine)
-        line.append(ahead_, at_, stop - at_);
-      else
-        is_cut = true;
+      is_cut |= line.size() + (stop - at_) > kLongestLine;
+      if (!is_cut) line.append(ahead_, at_, stop - at_);
       at_ = end == std::string::npos ? stop : end + 1;
       if (end != std::string::npos) break;
     }
     if (is_any) ++line_;
-    if (is_cut) to_.drop("line longer than 1 MiB", line_);
+    if (is_cut) {
+      to_.drop("line longer than 1 MiB", line_);
+      line.clear();
+    }
     if (line.ends_with('\r')) line.pop_back();
     return is_any;
   }
@@ -222,7 +224,7 @@ class Reader {
     ++records_;
     TraceCommand command;
     const auto lane = cuda_.lane(file_.process, static_cast<std::int64_t>(*device), context(), *stream(), record_.line);
-    if (!lane) return;
+    if (!lane || !cuda_.has_times(times.start, times.end, record_.line)) return;
     command.process = file_.process;
     command.stream = lane->stream;
     const std::string_view type = word_after(record_.text, "channelType");
@@ -265,7 +267,7 @@ class Reader {
     call.process = file_.process;
     call.started_ns = times.start;
     call.ended_ns = times.end;
-    to_.add(call);
+    to_.add(call, record_.line);
   }
 
   void finish_sync() {

@@ -81,6 +81,7 @@ class Reader {
     for (auto& [pid, process] : processes_) {
       if (rank > 0) process = to_.add_process(rank, fmt::format("{}, process {}", file_.name, pid));
       if (processes_.size() > 1) to_.set_rank(process, rank);
+      to_.set_clock(process, 0);  // one database, one machine
       ++rank;
     }
   }
@@ -158,7 +159,7 @@ class Reader {
       call.process = process->second;
       call.started_ns = *start;
       call.ended_ns = *end;
-      to_.add(call);
+      to_.add(call, rows.row());
     }
   }
 

@@ -36,10 +36,13 @@ constexpr std::int64_t kHeapBytes = std::int64_t{512} << 20;
 constexpr std::uint64_t kStepsPerByte = 32;
 constexpr std::uint64_t kStepsAtLeast = 1'000'000;
 constexpr int kStepsPerCheck = 10'000;
+constexpr int kMostFailed = 1000;  // look-ups in one table
 
 std::string uri_of(const std::filesystem::path& path) {
   std::string uri = "file:";
-  for (const char c : std::filesystem::absolute(path).string()) {
+  std::error_code no_folder;  // the current one was removed: the name stays as it is
+  const std::filesystem::path whole = std::filesystem::absolute(path, no_folder);
+  for (const char c : (no_folder ? path : whole).string()) {
     const bool is_plain =
         (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' || c == '.' || c == '_';
     uri += is_plain ? std::string(1, c) : fmt::format("%{:02x}", static_cast<unsigned char>(c));
@@ -83,9 +86,13 @@ struct SqliteFile::Database {
     sqlite3_open_v2(uri.c_str(), &handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
   }
 
-  void open_bytes(const TraceFile& file) {
+  void open_bytes(const TraceFile& file, TimelineBuilder& to) {
     for (std::size_t got = 0;;) {
-      bytes.resize(std::max<std::size_t>(bytes.size(), got + 65536) * (got + 65536 > bytes.size() ? 2 : 1));
+      if (bytes.size() - got < 65536) {
+        const std::size_t more = std::max<std::size_t>(bytes.size(), std::size_t{1} << 17);
+        to.charge(more + more / 2);  // the old and the new are both there while one grows into the other
+        bytes.resize(bytes.size() + more);
+      }
       const std::size_t more = file.bytes->read(reinterpret_cast<char*>(bytes.data()) + got, bytes.size() - got);
       got += more;
       if (got > kMostInMemory)
@@ -143,7 +150,7 @@ SqliteFile::SqliteFile(const TraceFile& file, TimelineBuilder& to)
       to.note(fmt::format("what lies in {} beside the database was not read: open and close it with sqlite3 first",
                           log.filename().string()));
   } else {
-    database_->open_bytes(file);
+    database_->open_bytes(file, to);
   }
   if (database_->handle == nullptr) reject(fmt::format("{}: no memory to open the database", file.name));
   database_->secure();
@@ -156,7 +163,7 @@ SqliteFile::SqliteFile(const TraceFile& file, TimelineBuilder& to)
     reject(fmt::format("{}: is no database that SQLite can read: {}", file.name, sqlite3_errmsg(database_->handle)),
            "A file that is damaged or was cut off can be saved with `sqlite3 FILE .recover | sqlite3 NEW`.");
   while (found.next()) {
-    to.charge(128);
+    to.charge(128 + found.text(0).size());
     tables_.emplace_back(found.text(0));
   }
   to.begin_file(file.name, "row");
@@ -247,10 +254,10 @@ const SqliteRows* SqliteLookup::find(std::int64_t key) {
   sqlite3_bind_int64(statement, 1, key);
   const int status = sqlite3_step(statement);
   if (status == SQLITE_ROW) return &*row_;
-  if (status != SQLITE_DONE) {
-    row_->file_->problem(row_->table_, 0);
-    row_.reset();
-  }
+  if (status == SQLITE_DONE) return nullptr;
+  // One bad row or page says nothing about the others; a file that is bad all over shall not cost a message each.
+  row_->file_->problem(row_->table_, 0);
+  if (status == SQLITE_INTERRUPT || ++failed_ >= kMostFailed) row_.reset();
   return nullptr;
 }
 
