@@ -148,8 +148,12 @@ class Reader {
     while (rows.next()) {
       const auto id = rows.integer(0), start = rows.integer(3), end = rows.integer(4);
       const auto process = processes_.find(rows.integer_or(1, 0));
-      if (!id || !start || !end || process == processes_.end()) {
+      if (!id || !start || !end) {
         to_.drop("row of rocpd_api without id, start or end", rows.row());
+        continue;
+      }
+      if (process == processes_.end()) {
+        to_.drop("row of rocpd_api of one process too many", rows.row());
         continue;
       }
       HostCall call;

@@ -150,6 +150,8 @@ SqliteFile::SqliteFile(const TraceFile& file, TimelineBuilder& to)
       to.note(fmt::format("what lies in {} beside the database was not read: open and close it with sqlite3 first",
                           log.filename().string()));
   } else {
+    if (!is_sqlite(file.bytes->peek(kMagic.size())))
+      reject(fmt::format("{}: is no SQLite database", file.name), "Choose the right --format, or leave it out.");
     database_->open_bytes(file, to);
   }
   if (database_->handle == nullptr) reject(fmt::format("{}: no memory to open the database", file.name));
