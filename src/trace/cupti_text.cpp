@@ -89,7 +89,7 @@ std::optional<std::uint64_t> number_after(std::string_view text, std::initialize
 // A record and the lines that continue it. Texts in quotes are kept apart: they may hold brackets, commas and keys.
 struct Record {
   Kind kind = Kind::none;
-  std::uint64_t line = 0;
+  std::uint64_t line = 0, last_line = 0;
   std::string quoted;
   std::string text;
 };
@@ -127,7 +127,13 @@ class Reader {
       if (file_.progress && (line_ & 4095) == 0) file_.progress();
       use_line(line);
     }
-    finish_record();
+    // Records end in a line end: numbers at the end of one that does not may lack digits.
+    if (is_unended_ && record_.kind != Kind::none && record_.last_line == line_) {
+      to_.drop("record that the file ends within", record_.line);
+      ++records_;
+    } else {
+      finish_record();
+    }
     if (records_ == 0)
       reject(fmt::format("{}: has no line that is a CUPTI activity record", file_.name),
              "Such lines begin with CONCURRENT_KERNEL, MEMCPY, MEMSET, RUNTIME or DRIVER, as CUPTI's samples print "
@@ -153,7 +159,8 @@ class Reader {
       is_cut |= line.size() + (stop - at_) > kLongestLine;
       if (!is_cut) line.append(ahead_, at_, stop - at_);
       at_ = end == std::string::npos ? stop : end + 1;
-      if (end != std::string::npos) break;
+      is_unended_ = end == std::string::npos;
+      if (!is_unended_) break;
     }
     if (is_any) ++line_;
     if (is_cut) {
@@ -172,11 +179,12 @@ class Reader {
       // Between a record and its continuation other threads may print.
       if (is_continuation && record_.kind != Kind::none && record_.text.size() + line.size() < kLongestLine)
         (record_.text += ", ").append(line);
+      if (is_continuation) record_.last_line = line_;
       return;
     }
     finish_record();
     record_.kind = kind;
-    record_.line = line_;
+    record_.line = record_.last_line = line_;
     const std::size_t open = line.find('"');
     const std::size_t close = line.rfind('"');
     record_.quoted.clear();
@@ -298,6 +306,7 @@ class Reader {
   std::string ahead_;
   std::size_t at_ = 0;
   std::uint64_t line_ = 0, records_ = 0;
+  bool is_unended_ = false;  // the last line
   Record record_;
 };
 

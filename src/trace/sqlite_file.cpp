@@ -57,11 +57,31 @@ std::string identifier(std::string_view name) {
   return text + "\"";
 }
 
-bool begins_as_database(const std::filesystem::path& path) {
+// From the header: size of a page (2 bytes at 16, 1 means 65,536) and number of pages (4 bytes at 28), high byte first.
+constexpr std::size_t kHeaderBytes = 100;
+constexpr std::size_t kPagesAt = 28;
+
+struct Pages {
+  std::uint64_t size = 0, count = 0;
+  bool are_missing(std::uint64_t bytes) const noexcept { return size >= 512 && count > bytes / size; }
+};
+
+Pages pages_of(const unsigned char* header) noexcept {
+  const std::uint64_t size = std::uint64_t{header[16]} << 8 | header[17];
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < 4; ++i) count = count << 8 | header[kPagesAt + i];
+  return {size == 1 ? 65536 : size, count};
+}
+
+// Whether SQLite would open it by itself: it refuses a file that lacks pages as a whole.
+bool is_whole_database(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
-  std::string start(kMagic.size(), '\0');
+  std::string start(kHeaderBytes, '\0');
   in.read(start.data(), static_cast<std::streamsize>(start.size()));
-  return in && is_sqlite(start);
+  if (!in || !is_sqlite(start)) return false;
+  std::error_code error;
+  const std::uint64_t size = std::filesystem::file_size(path, error);
+  return error || !pages_of(reinterpret_cast<const unsigned char*>(start.data())).are_missing(size);
 }
 
 // What a file may ask for while we read it: columns of tables, and nothing else.
@@ -104,12 +124,26 @@ struct SqliteFile::Database {
         break;
       }
     }
+    use_what_is_there(to);
     // A database in WAL mode cannot be read from memory; without its log it is an ordinary one.
     if (bytes.size() > 19) bytes[18] = bytes[19] = 1;
     allow_steps(bytes.size());
     sqlite3_open_v2(":memory:", &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
     const auto size = static_cast<sqlite3_int64>(bytes.size());
     if (handle != nullptr) sqlite3_deserialize(handle, "main", bytes.data(), size, size, SQLITE_DESERIALIZE_READONLY);
+  }
+
+  // Of a file that was cut off, the tables whose pages are left can be read if it does not claim to have the others.
+  void use_what_is_there(TimelineBuilder& to) {
+    if (bytes.size() < kHeaderBytes) return;
+    const Pages pages = pages_of(bytes.data());
+    if (!pages.are_missing(bytes.size())) return;
+    const std::uint64_t there = bytes.size() / pages.size;
+    bytes.resize(static_cast<std::size_t>(there * pages.size));
+    for (std::size_t i = 0; i < 4 && there > 0; ++i)
+      bytes[kPagesAt + i] = static_cast<unsigned char>(there >> (24 - 8 * i) & 0xFF);
+    to.drop("page that the database should have: it was cut off, and tables may lack rows", bytes.size(),
+            pages.count - there);
   }
 
   void allow_steps(std::uint64_t size) { steps_left = kStepsAtLeast + size * kStepsPerByte; }
@@ -141,7 +175,7 @@ struct SqliteFile::Database {
 
 SqliteFile::SqliteFile(const TraceFile& file, TimelineBuilder& to)
     : file_(file), to_(to), database_(std::make_unique<Database>()) {
-  if (!file.path.empty() && begins_as_database(file.path)) {
+  if (!file.path.empty() && is_whole_database(file.path)) {
     database_->open_path(file.path);
     std::error_code ignored;
     std::filesystem::path log = file.path;

@@ -86,7 +86,8 @@ TEST(CuptiText, records_that_lack_something_are_counted) {
                 "RUNTIME [ 10, 11 ] duration 1, \"x\", correlationId 1\n"
                 "MEMCPY \"HtoD\" [ 10, 2");
   EXPECT_TRUE(timeline.spans.empty());
-  EXPECT_EQ(dropped(timeline, "without times, device or stream"), 3U);
+  EXPECT_EQ(dropped(timeline, "without times, device or stream"), 2U);
+  EXPECT_EQ(dropped(timeline, "file ends within"), 1U);
   EXPECT_EQ(first_dropped(timeline, "without times, device or stream"), "test, line 1");
   EXPECT_EQ(dropped(timeline, "call without times"), 1U);
   EXPECT_EQ(timeline.calls.size(), 1U);
@@ -157,6 +158,14 @@ TEST(CuptiText, times_that_cupti_could_not_take_are_none) {
   ASSERT_EQ(timeline.spans.size(), 1U);
   EXPECT_EQ(dropped(timeline, "could not take"), 1U);
   EXPECT_TRUE(timeline.has_exact_gaps);
+}
+
+TEST(CuptiText, the_record_that_a_file_ends_within_is_dropped) {
+  std::string text = kernel_line(1, 7, "10, 20") + kernel_line(1, 42, "30, 40");
+  text.resize(text.size() - 2);  // stream 4
+  const Timeline timeline = import_as("cupti_text", text);
+  EXPECT_EQ(timeline.spans.size(), 1U);
+  EXPECT_EQ(dropped(timeline, "file ends within"), 1U);
 }
 
 TEST(CuptiText, streams_that_ran_nothing_are_no_lanes) {

@@ -107,6 +107,22 @@ TEST(Nsys, processes_of_one_machine_have_one_clock) {
   EXPECT_NE(two.processes[0].clock, two.processes[1].clock);
 }
 
+TEST(Nsys, a_database_that_was_cut_off_gives_what_is_left) {
+  std::string rows = kStrings + kKernels;
+  for (int i = 0; i < 2000; ++i) rows += kernel(10 * i + 1, 10 * i + 5, 0, 1, 7, "1", kFirst, 1);
+  const std::string database = database_of(rows);
+  const std::string cut = database.substr(0, database.size() * 3 / 4 + 100);
+  const auto check = [](const Timeline& timeline) {
+    EXPECT_GT(timeline.spans.size(), 100U);
+    EXPECT_LT(timeline.spans.size(), 2000U);
+    EXPECT_GE(dropped(timeline, "it was cut off"), 1U);
+    EXPECT_GE(dropped(timeline, "CUPTI_ACTIVITY_KIND_KERNEL cannot be read to its end"), 1U);
+  };
+  check(import_as("nsys", cut));
+  ScratchFolder folder;
+  check(import_traces({folder.write("cut.sqlite", cut)}, {}).at(0).timeline);
+}
+
 TEST(Nsys, one_value_too_long_costs_one_name) {
   const Timeline timeline =
       import_as("nsys", database_of(kStrings + kKernels +
