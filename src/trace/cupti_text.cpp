@@ -139,7 +139,13 @@ class Reader {
              "Such lines begin with CONCURRENT_KERNEL, MEMCPY, MEMSET, RUNTIME or DRIVER, as CUPTI's samples print "
              "them.");
     cuda_.resolve(" (CUPTI_ACTIVITY_KIND_CUDA_EVENT records it)");
-    to_.trust_gaps();
+    if (is_serialised_)
+      to_.note(
+          "kernels were recorded by CUPTI_ACTIVITY_KIND_KERNEL, which runs them one at a time: concurrency and gaps "
+          "are "
+          "the profiler's, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL leaves them as they are");
+    else
+      to_.trust_gaps();
   }
 
  private:
@@ -183,6 +189,7 @@ class Reader {
       return;
     }
     finish_record();
+    is_serialised_ |= line.starts_with("KERNEL ");
     record_.kind = kind;
     record_.line = record_.last_line = line_;
     const std::size_t open = line.find('"');
@@ -307,6 +314,7 @@ class Reader {
   std::size_t at_ = 0;
   std::uint64_t line_ = 0, records_ = 0;
   bool is_unended_ = false;  // the last line
+  bool is_serialised_ = false;
   Record record_;
 };
 

@@ -73,6 +73,8 @@ class Capture {
 
   void read_one(const std::string& name, const std::filesystem::path& path, ByteSource& bytes) {
     const std::string_view start = bytes.peek(kSniffBytes);
+    if (start.empty() && !bytes.problem().empty())
+      reject(fmt::format("{}: nothing of it can be read: {}", name, bytes.problem()), "Copy or download it again.");
     if (start.empty()) reject(fmt::format("{}: is empty", name));
     const Importer* const importer = options_.format.empty() ? sniff(start) : &importer_of(options_.format);
     if (importer == nullptr) reject_unknown(name, start);

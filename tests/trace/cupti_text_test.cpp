@@ -168,6 +168,14 @@ TEST(CuptiText, the_record_that_a_file_ends_within_is_dropped) {
   EXPECT_EQ(dropped(timeline, "file ends within"), 1U);
 }
 
+TEST(CuptiText, gaps_of_serialised_kernels_are_not_trusted) {
+  const Timeline timeline =
+      import_as("cupti_text", "KERNEL \"k\" [ 10 - 20 ] device 0, context 1, stream 7, correlation 12\n");
+  ASSERT_EQ(timeline.spans.size(), 1U);
+  EXPECT_FALSE(timeline.has_exact_gaps);
+  EXPECT_TRUE(has_note(timeline, "one at a time"));
+}
+
 TEST(CuptiText, streams_that_ran_nothing_are_no_lanes) {
   const Timeline timeline =
       import_as("cupti_text", kernel_line(1, 7, "10, 20") +

@@ -42,6 +42,13 @@ TEST(Import, packed_members_of_an_archive_are_unpacked) {
   EXPECT_EQ(dropped(trace.timeline, "no trace"), 1U);
 }
 
+TEST(Import, a_file_damaged_at_its_beginning_is_not_called_empty) {
+  ScratchFolder folder;
+  std::string packed = gzip(kineto("a"));
+  packed.resize(12);
+  EXPECT_NE(rejection(folder, "cut.json.gz", packed).find("ends in the middle"), std::string::npos);
+}
+
 TEST(Import, captures_in_an_archive_stay_apart) {
   ScratchFolder folder;
   const ImportedTrace trace =
