@@ -50,11 +50,13 @@ importer_sources() {
 }
 includes_of() { sed -n 's/^#include "\([a-z_]*\/[a-z_0-9]*\.h\)".*/\1/p' "$1"; }
 
-cat > "$out/include/weir_build.h.new" <<'HEADER'
+# A name of its own: several of these may run at once.
+made="$out/include/weir_build.h.$$"
+cat > "$made" <<'HEADER'
 #define WEIR_HAVE_ZLIB 1
 #define WEIR_HAVE_SQLITE 1
 HEADER
-cmp -s "$out/include/weir_build.h.new" "$out/include/weir_build.h" || mv "$out/include/weir_build.h.new" "$out/include/weir_build.h"
+if cmp -s "$made" "$out/include/weir_build.h"; then rm "$made"; else mv "$made" "$out/include/weir_build.h"; fi
 
 targets=()
 for name in "${@:-all}"; do

@@ -25,7 +25,11 @@ constexpr const char* kExitCodes =
 int report(const weir::Error& error) {
   weir::cli::end_ranks(error);
   std::fflush(stdout);  // what was printed before belongs above
-  fmt::print(stderr, "weir: {}\n", error.what());
+  // Messages quote what files hold, and terminals obey escapes.
+  std::string what = error.what();
+  for (char& c : what)
+    if ((static_cast<unsigned char>(c) < 32 && c != '\n') || c == 127) c = ' ';
+  fmt::print(stderr, "weir: {}\n", what);
   if (!error.hint.empty()) fmt::print(stderr, "      {}\n", weir::wrapped(error.hint, 6));
   return static_cast<int>(error.fault);
 }

@@ -41,7 +41,8 @@ struct Span {
 // A process that submitted commands. Correlations and host clocks are its own.
 struct TraceProcess {
   int rank = 0;
-  std::string label;  // file or process, for the reader
+  std::string label;        // file or process, for the reader
+  std::int32_t clock = -1;  // from 0 on: processes with the same number have one clock by construction
 };
 
 struct TraceDevice {

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
-#include <optional>
 
 #include "base/error.h"
 #include "weir_build.h"
@@ -58,13 +58,14 @@ class FileSource : public ByteSource {
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (descriptor_ < 0) reject(fmt::format("{}: cannot be opened: {}", name_, std::strerror(errno)));
     struct stat facts{};
-    if (::fstat(descriptor_, &facts) != 0 || S_ISDIR(facts.st_mode)) {
+    const bool has_facts = ::fstat(descriptor_, &facts) == 0;
+    if (has_facts && S_ISDIR(facts.st_mode)) {
       ::close(descriptor_);
       reject(fmt::format("{}: is a folder", name_), "Name the trace files in it.");
     }
-    if (S_ISREG(facts.st_mode) && facts.st_size == 0) {
+    if (has_facts && S_ISREG(facts.st_mode) && facts.st_size == 0) {
       ::close(descriptor_);
-      reject(fmt::format("{}: is empty", name_));
+      reject(fmt::format("{}: is empty", name_), "What wrote it did not get to write, or still runs.");
     }
     ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
   }
@@ -102,6 +103,19 @@ class MemorySource : public ByteSource {
   std::string_view text_;
 };
 
+// Somebody else's source.
+class BorrowedSource : public ByteSource {
+ public:
+  explicit BorrowedSource(ByteSource& source) : source_(source) {}
+  std::string problem() const override { return source_.problem(); }
+
+ protected:
+  std::size_t fetch(char* to, std::size_t capacity) override { return source_.read(to, capacity); }
+
+ private:
+  ByteSource& source_;
+};
+
 constexpr std::string_view kGzipStart = "\x1f\x8b";
 
 #if WEIR_HAVE_ZLIB
@@ -123,7 +137,8 @@ class GzipSource : public ByteSource {
     const auto room = static_cast<uInt>(std::min<std::size_t>(capacity, 1U << 30));
     stream_.next_out = reinterpret_cast<Bytef*>(to);
     stream_.avail_out = room;
-    while (!is_done_ && stream_.avail_out == room) {
+    // As much as fits: members of a few bytes each would make every read a tiny one.
+    while (!is_done_ && stream_.avail_out > 0) {
       if (stream_.avail_in == 0 && !refill()) break;
       const int result = inflate(&stream_, Z_NO_FLUSH);
       if (result == Z_STREAM_END) {
@@ -191,10 +206,20 @@ std::unique_ptr<ByteSource> open_bytes(const std::filesystem::path& path) {
 
 std::unique_ptr<ByteSource> bytes_of(std::string_view text) { return unpacked(std::make_unique<MemorySource>(text)); }
 
+std::unique_ptr<ByteSource> unpack(ByteSource& packed) {
+  return packed.peek(2) == kGzipStart ? unpacked(std::make_unique<BorrowedSource>(packed)) : nullptr;
+}
+
+namespace {
+
+constexpr const char* kCutOff = "the archive ends in the middle";
+
+}  // namespace
+
 class TarReader::Member : public ByteSource {
  public:
   Member(ByteSource& archive, std::uint64_t size) : archive_(archive), left_(size) {}
-  std::string problem() const override { return left_ > 0 && is_over_ ? "the archive ends in the middle" : ""; }
+  std::string problem() const override { return left_ > 0 && is_over_ ? kCutOff : ""; }
   std::uint64_t left() const noexcept { return left_; }
 
  protected:
@@ -243,6 +268,27 @@ std::optional<std::uint64_t> octal(std::string_view field) noexcept {
   return has_digit ? std::optional(value) : std::nullopt;
 }
 
+std::optional<std::uint64_t> decimal(std::string_view text) noexcept {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// The value behind "LENGTH key=": the length counts the whole line with its end.
+std::optional<std::string> pax_value(std::string_view text, std::string_view key) {
+  while (!text.empty()) {
+    const std::size_t space = text.find(' ');
+    const auto length = space == std::string_view::npos ? std::nullopt : decimal(text.substr(0, space));
+    if (!length || *length <= space + 1 || *length > text.size()) return std::nullopt;
+    std::string_view line = text.substr(space + 1, static_cast<std::size_t>(*length) - space - 2);
+    text.remove_prefix(static_cast<std::size_t>(*length));
+    if (line.size() <= key.size() || !line.starts_with(key) || line[key.size()] != '=') continue;
+    return std::string(line.substr(key.size() + 1));
+  }
+  return std::nullopt;
+}
+
 std::string text_of(std::string_view field) { return std::string(field.substr(0, field.find('\0'))); }
 
 bool has_checksum(std::string_view header) noexcept {
@@ -258,17 +304,35 @@ bool TarReader::sniff(std::string_view start) noexcept {
   return start.size() >= kBlock && start[0] != '\0' && has_checksum(start.substr(0, kBlock));
 }
 
-ByteSource* TarReader::next(std::string* name) {
-  std::vector<char> scratch(65536);
-  const auto skip = [&](std::uint64_t count) {
-    while (count > 0) {
-      const std::size_t got =
-          archive_.read(scratch.data(), static_cast<std::size_t>(std::min<std::uint64_t>(count, scratch.size())));
-      if (got == 0) return false;
-      count -= got;
+bool TarReader::skip(std::uint64_t count) {
+  if (scratch_.empty()) scratch_.resize(65536);
+  while (count > 0) {
+    const std::size_t got =
+        archive_.read(scratch_.data(), static_cast<std::size_t>(std::min<std::uint64_t>(count, scratch_.size())));
+    if (got == 0) {
+      problem_ = kCutOff;
+      return false;
     }
-    return true;
-  };
+    count -= got;
+  }
+  return true;
+}
+
+// A member that says something about the next one; nothing where the archive ends within it.
+std::optional<std::string> TarReader::read_small(std::uint64_t size) {
+  std::string text(static_cast<std::size_t>(size), '\0');
+  for (std::size_t had = 0; had < text.size();) {
+    const std::size_t got = archive_.read(text.data() + had, text.size() - had);
+    if (got == 0) {
+      problem_ = kCutOff;
+      return std::nullopt;
+    }
+    had += got;
+  }
+  return text;
+}
+
+ByteSource* TarReader::next(std::string* name) {
   if (member_ != nullptr) {
     // What is left of it (peeked bytes were read already), and the padding.
     const std::uint64_t left = member_->left();
@@ -276,11 +340,15 @@ ByteSource* TarReader::next(std::string* name) {
     if (!skip(left)) return nullptr;
   }
   std::string long_name;
+  std::optional<std::uint64_t> long_size;
   while (true) {
-    if (const std::uint64_t over = archive_.position() % kBlock; over != 0 && !skip(kBlock - over)) return nullptr;
+    const std::uint64_t over = archive_.position() % kBlock;
+    // Writers may leave out the last padding.
+    if (over != 0 && archive_.peek(1).empty()) return nullptr;
+    if (over != 0 && !skip(kBlock - over)) return nullptr;
     const std::string_view header = archive_.peek(kBlock);
     if (header.size() < kBlock || header[0] == '\0') {
-      if (!header.empty() && header.size() < kBlock) problem_ = "the archive ends in the middle";
+      if (!header.empty() && header.size() < kBlock) problem_ = kCutOff;
       return nullptr;
     }
     const auto size = octal(header.substr(124, 12));
@@ -294,23 +362,25 @@ ByteSource* TarReader::next(std::string* name) {
         header.substr(257, 6) == std::string_view("ustar\0", 6))
       *name = text_of(header.substr(345, 155)) + "/" + *name;
     skip(kBlock);
-    if (type == 'L' && *size < 65536) {  // GNU: the next member's name
-      long_name.resize(static_cast<std::size_t>(*size));
-      std::size_t had = 0;
-      while (had < long_name.size()) {
-        const std::size_t got = archive_.read(long_name.data() + had, long_name.size() - had);
-        if (got == 0) return nullptr;
-        had += got;
+    if ((type == 'L' || type == 'x') && *size < 65536) {
+      const auto text = read_small(*size);
+      if (!text) return nullptr;
+      if (type == 'L') {  // GNU: the next member's name
+        long_name = text_of(*text);
+      } else {  // POSIX: "30 path=folder/rank0.json\n22 size=123456789012\n"
+        if (const auto path = pax_value(*text, "path")) long_name = *path;
+        if (const auto value = pax_value(*text, "size")) long_size = decimal(*value);
       }
-      long_name = text_of(long_name);
       continue;
     }
     if (type == '0' || type == '\0') {
       if (!long_name.empty()) *name = long_name;
-      member_ = std::make_unique<Member>(archive_, *size);
+      member_ = std::make_unique<Member>(archive_, long_size.value_or(*size));
       return member_.get();
     }
-    if (!skip(*size)) return nullptr;
+    if (!skip(long_size.value_or(*size))) return nullptr;
+    long_name.clear();
+    long_size.reset();
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,9 @@ std::unique_ptr<ByteSource> open_bytes(const std::filesystem::path& path);
 // `text` outlives it. Unpacks gzip too.
 std::unique_ptr<ByteSource> bytes_of(std::string_view text);
 
+// What is packed in `packed`, which outlives it; null where that does not begin as gzip does.
+std::unique_ptr<ByteSource> unpack(ByteSource& packed);
+
 // A tar archive within a source: members one after another, each read once.
 class TarReader {
  public:
@@ -55,7 +59,11 @@ class TarReader {
   class Member;
   ByteSource& archive_;
   std::unique_ptr<Member> member_;
+  std::vector<char> scratch_;
   std::string problem_;
+
+  bool skip(std::uint64_t count);
+  std::optional<std::string> read_small(std::uint64_t size);
 };
 
 }  // namespace weir

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 #include "base/units.h"
 #include "measure/statistics.h"
@@ -143,8 +144,40 @@ void align(RankClock& clock, const Pairs& pairs, double base_ns, double base_err
                     format_duration(std::fabs(*pairs.rival_ns - distance)));
 }
 
+// Processes whose times one recorder wrote have one clock, so what is known of one is known of all: the offset with the
+// smallest error counts. Tells whether a rank got an offset by that.
+bool share_clocks(ClockAlignment& alignment, const Timeline& timeline) {
+  std::unordered_map<std::int32_t, const RankClock*> best;
+  const auto clock_of = [&](const RankClock& rank) { return timeline.processes[rank.process].clock; };
+  for (const RankClock& rank : alignment.ranks) {
+    if (clock_of(rank) < 0 || !rank.offset_ns) continue;
+    const RankClock*& known = best[clock_of(rank)];
+    const bool is_better = known == nullptr || rank.process == alignment.reference ||
+                           (known->process != alignment.reference && *rank.error_ns < *known->error_ns);
+    if (is_better) known = &rank;
+  }
+  bool has_changed = false;
+  for (RankClock& rank : alignment.ranks) {
+    const auto known = best.find(clock_of(rank));
+    if (known == best.end() || known->second == &rank) continue;
+    has_changed |= !rank.offset_ns.has_value();
+    rank.offset_ns = known->second->offset_ns;
+    rank.error_ns = known->second->error_ns;
+    rank.drift_ppm = known->second->drift_ppm;
+    rank.reason = known->second->reason;
+  }
+  return has_changed;
+}
+
+bool is_one_clock(const ClockAlignment& alignment, const Timeline& timeline) {
+  const std::int32_t clock = timeline.processes[alignment.reference].clock;
+  return clock >= 0 && std::all_of(alignment.ranks.begin(), alignment.ranks.end(), [&](const RankClock& rank) {
+           return timeline.processes[rank.process].clock == clock;
+         });
+}
+
 // Ranks of a grid share groups with their row and column only: the rest is reached through those, and errors add up.
-void align_by_others(ClockAlignment& alignment, const Sequences& sequences) {
+void align_by_others(ClockAlignment& alignment, const Sequences& sequences, const Timeline& timeline) {
   if (alignment.ranks.size() > kMostIndirect) return;
   for (bool has_changed = true; has_changed;) {
     has_changed = false;
@@ -156,6 +189,7 @@ void align_by_others(ClockAlignment& alignment, const Sequences& sequences) {
         has_changed |= clock.offset_ns.has_value();
       }
     }
+    has_changed |= share_clocks(alignment, timeline);
   }
 }
 
@@ -239,7 +273,8 @@ std::optional<ClockAlignment> align_clocks(const Timeline& timeline) {
     else
       align(clock, sequences.common_ends(alignment.reference, clock.process), 0, 0);
   }
-  align_by_others(alignment, sequences);
+  share_clocks(alignment, timeline);
+  align_by_others(alignment, sequences, timeline);
   alignment.is_aligned = true;
   for (RankClock& clock : alignment.ranks) {
     alignment.is_aligned &= clock.offset_ns.has_value();
@@ -258,7 +293,9 @@ std::optional<ClockAlignment> align_clocks(const Timeline& timeline) {
   for (RankClock& clock : alignment.ranks)
     if (clock.process == alignment.reference)
       for (const RankClock& other : alignment.ranks) clock.matched = std::max(clock.matched, other.matched);
-  alignment.summary = summary_of(alignment);
+  alignment.summary = is_one_clock(alignment, timeline)
+                          ? "the ranks were recorded on one clock, in one capture: nothing was shifted"
+                          : summary_of(alignment);
   return alignment;
 }
 

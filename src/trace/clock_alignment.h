@@ -31,7 +31,7 @@ struct ClockAlignment {
   std::string summary;           // for the reader: what was done, or why nothing could be
 };
 
-// Nothing for fewer than two processes with commands.
+// Nothing for fewer than two processes with commands. Processes of one clock (TraceProcess::clock) get one offset.
 std::optional<ClockAlignment> align_clocks(const Timeline& timeline);
 
 // Moves all times of the ranks that are shifted (commands, calls, ranges), and sorts again. Adds a note, and the error

@@ -37,17 +37,46 @@ std::optional<CudaActivity::Lane> CudaActivity::lane(std::uint16_t process, std:
                                                      std::uint64_t stream, std::uint64_t at) {
   const auto label = labels_.find(device);
   const auto device_lane = to_.device(process, device, label == labels_.end() ? std::string_view() : label->second);
-  const auto stream_lane = device_lane ? to_.stream(*device_lane, stream) : std::nullopt;
+  Context& owner = context_of(process, context, device);
+  // A context has one device. Where records say otherwise, their streams are told apart by device alone.
+  const bool is_own = owner.device == device;
+  if (is_own && device_lane) {
+    const auto known = owner.streams.find(stream);
+    if (known != owner.streams.end()) return Lane{*device_lane, known->second};
+    if (owner.streams.empty())
+      owner.place = static_cast<std::uint16_t>(std::min<std::size_t>(counts_[{process, device}]++, UINT16_MAX));
+  }
+  const auto stream_lane =
+      device_lane ? to_.stream(*device_lane, stream, is_own ? owner.place : std::uint16_t{0}) : std::nullopt;
   if (!stream_lane) {
     to_.drop("command on one device or stream too many", at);
     return std::nullopt;
   }
-  context_is_on(process, context, device);
+  if (is_own) {
+    to_.charge(64);
+    owner.streams.emplace(stream, *stream_lane);
+    if (owner.place > 0) to_.label_stream(*stream_lane, fmt::format("stream {} of context {}", stream, context));
+  }
   return Lane{*device_lane, *stream_lane};
 }
 
+CudaActivity::Context& CudaActivity::context_of(std::uint16_t process, std::uint32_t context, std::int64_t device) {
+  const auto [at, is_new] = contexts_.try_emplace(context_key(process, context));
+  if (is_new) {
+    to_.charge(256);
+    at->second.device = device;
+  }
+  return at->second;
+}
+
 void CudaActivity::context_is_on(std::uint16_t process, std::uint32_t context, std::int64_t device) {
-  if (device_of_.try_emplace(context_key(process, context), device).second) to_.charge(64);
+  context_of(process, context, device);
+}
+
+bool CudaActivity::has_times(std::int64_t started_ns, std::int64_t ended_ns, std::uint64_t at) {
+  if (started_ns != 0 || ended_ns != 0) return true;
+  to_.drop("command whose times CUPTI could not take", at);
+  return false;
 }
 
 void CudaActivity::add(const Recorded& recorded) {
@@ -66,20 +95,33 @@ void CudaActivity::add(const HostWaited& waited) {
 }
 
 std::optional<std::uint16_t> CudaActivity::stream_of(std::uint16_t process, std::uint32_t context,
-                                                     std::uint64_t stream) {
+                                                     std::uint64_t stream) const {
   // Nsight Systems 2026.2 writes device 0 into every wait, so only the context tells.
-  const auto found = device_of_.find(context_key(process, context));
-  if (found == device_of_.end()) return std::nullopt;
-  const auto device = to_.device(process, found->second);
-  return device ? to_.stream(*device, stream) : std::nullopt;
+  const auto owner = contexts_.find(context_key(process, context));
+  if (owner == contexts_.end()) return std::nullopt;
+  const auto found = owner->second.streams.find(stream);
+  return found == owner->second.streams.end() ? std::nullopt : std::optional(found->second);
 }
 
 void CudaActivity::resolve(std::string_view how_to) {
+  std::unordered_map<std::uint16_t, std::size_t> active;  // contexts that ran something, by process
+  for (const auto& [key, context] : contexts_)
+    if (!context.streams.empty()) ++active[static_cast<std::uint16_t>(key >> 32)];
   for (const HostWaited& waited : host_waits_) {
     TraceSync sync{waited.process, std::nullopt, waited.started_ns, waited.ended_ns};
+    if (!waited.stream && active[waited.process] > 1) {
+      // Other contexts, often other devices, went on meanwhile.
+      const auto owner = contexts_.find(context_key(waited.process, waited.context));
+      if (owner == contexts_.end()) continue;
+      for (const auto& [id, stream] : owner->second.streams) {
+        sync.stream = stream;
+        to_.add(sync);
+      }
+      continue;
+    }
     if (waited.stream) {
       sync.stream = stream_of(waited.process, waited.context, *waited.stream);
-      if (!sync.stream) continue;  // nothing ran in that context, so nothing was waited for
+      if (!sync.stream) continue;  // nothing ran on it, so nothing was waited for
     }
     to_.add(sync);
   }
@@ -107,10 +149,7 @@ void CudaActivity::resolve(std::string_view how_to) {
     }
     const auto stream = stream_of(wait.process, wait.context, wait.stream);
     const auto on_stream = stream_of(wait.process, record->context, record->stream);
-    if (!stream || !on_stream) {
-      to_.drop("wait in a context in which nothing ran", wait.at);
-      continue;
-    }
+    if (!stream || !on_stream) continue;  // nothing ran there, so nothing waited or was waited for
     to_.add(TraceWait{wait.process, *stream, *on_stream, wait.correlation, record->correlation});
   }
 }

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "trace/timeline_builder.h"
@@ -51,6 +53,8 @@ class CudaActivity {
   std::optional<Lane> lane(std::uint16_t process, std::int64_t device, std::uint32_t context, std::uint64_t stream,
                            std::uint64_t at);
   void context_is_on(std::uint16_t process, std::uint32_t context, std::int64_t device);
+  // CUPTI writes 0 twice where it could not take the times of a command: that is dropped.
+  bool has_times(std::int64_t started_ns, std::int64_t ended_ns, std::uint64_t at);
   // What a device is called; before its first command.
   void name_device(std::int64_t device, std::string name) { labels_[device] = std::move(name); }
   void add(const Recorded& recorded);
@@ -62,10 +66,19 @@ class CudaActivity {
   void resolve(std::string_view how_to);
 
  private:
-  std::optional<std::uint16_t> stream_of(std::uint16_t process, std::uint32_t context, std::uint64_t stream);
+  // Ids of streams are unique within a context only; commands of a device may come from several.
+  struct Context {
+    std::int64_t device = 0;
+    std::uint16_t place = 0;  // among those of its process and device that ran something, in order of appearance
+    std::unordered_map<std::uint64_t, std::uint16_t> streams;
+  };
+  Context& context_of(std::uint16_t process, std::uint32_t context, std::int64_t device);
+  // Nothing where no command ran on it.
+  std::optional<std::uint16_t> stream_of(std::uint16_t process, std::uint32_t context, std::uint64_t stream) const;
 
   TimelineBuilder& to_;
-  std::unordered_map<std::uint64_t, std::int64_t> device_of_;  // by process and context
+  std::unordered_map<std::uint64_t, Context> contexts_;                   // by process and context
+  std::map<std::pair<std::uint16_t, std::int64_t>, std::size_t> counts_;  // of contexts, by process and device
   std::unordered_map<std::int64_t, std::string> labels_;
   std::vector<Recorded> records_;
   std::vector<Waited> waits_;

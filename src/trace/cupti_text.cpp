@@ -89,7 +89,7 @@ std::optional<std::uint64_t> number_after(std::string_view text, std::initialize
 // A record and the lines that continue it. Texts in quotes are kept apart: they may hold brackets, commas and keys.
 struct Record {
   Kind kind = Kind::none;
-  std::uint64_t line = 0;
+  std::uint64_t line = 0, last_line = 0;
   std::string quoted;
   std::string text;
 };
@@ -127,12 +127,25 @@ class Reader {
       if (file_.progress && (line_ & 4095) == 0) file_.progress();
       use_line(line);
     }
-    finish_record();
+    // Records end in a line end: numbers at the end of one that does not may lack digits.
+    if (is_unended_ && record_.kind != Kind::none && record_.last_line == line_) {
+      to_.drop("record that the file ends within", record_.line);
+      ++records_;
+    } else {
+      finish_record();
+    }
     if (records_ == 0)
       reject(fmt::format("{}: has no line that is a CUPTI activity record", file_.name),
              "Such lines begin with CONCURRENT_KERNEL, MEMCPY, MEMSET, RUNTIME or DRIVER, as CUPTI's samples print "
              "them.");
     cuda_.resolve(" (CUPTI_ACTIVITY_KIND_CUDA_EVENT records it)");
+    if (is_serialised_)
+      to_.note(
+          "kernels were recorded by CUPTI_ACTIVITY_KIND_KERNEL, which runs them one at a time: concurrency and gaps "
+          "are "
+          "the profiler's, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL leaves them as they are");
+    else
+      to_.trust_gaps();
   }
 
  private:
@@ -149,15 +162,17 @@ class Reader {
       is_any = true;
       const std::size_t end = ahead_.find('\n', at_);
       const std::size_t stop = end == std::string::npos ? ahead_.size() : end;
-      if (line.size() + (stop - at_) <= kLongestLine)
-        line.append(ahead_, at_, stop - at_);
-      else
-        is_cut = true;
+      is_cut |= line.size() + (stop - at_) > kLongestLine;
+      if (!is_cut) line.append(ahead_, at_, stop - at_);
       at_ = end == std::string::npos ? stop : end + 1;
-      if (end != std::string::npos) break;
+      is_unended_ = end == std::string::npos;
+      if (!is_unended_) break;
     }
     if (is_any) ++line_;
-    if (is_cut) to_.drop("line longer than 1 MiB", line_);
+    if (is_cut) {
+      to_.drop("line longer than 1 MiB", line_);
+      line.clear();
+    }
     if (line.ends_with('\r')) line.pop_back();
     return is_any;
   }
@@ -170,11 +185,13 @@ class Reader {
       // Between a record and its continuation other threads may print.
       if (is_continuation && record_.kind != Kind::none && record_.text.size() + line.size() < kLongestLine)
         (record_.text += ", ").append(line);
+      if (is_continuation) record_.last_line = line_;
       return;
     }
     finish_record();
+    is_serialised_ |= line.starts_with("KERNEL ");
     record_.kind = kind;
-    record_.line = line_;
+    record_.line = record_.last_line = line_;
     const std::size_t open = line.find('"');
     const std::size_t close = line.rfind('"');
     record_.quoted.clear();
@@ -222,7 +239,7 @@ class Reader {
     ++records_;
     TraceCommand command;
     const auto lane = cuda_.lane(file_.process, static_cast<std::int64_t>(*device), context(), *stream(), record_.line);
-    if (!lane) return;
+    if (!lane || !cuda_.has_times(times.start, times.end, record_.line)) return;
     command.process = file_.process;
     command.stream = lane->stream;
     const std::string_view type = word_after(record_.text, "channelType");
@@ -265,7 +282,7 @@ class Reader {
     call.process = file_.process;
     call.started_ns = times.start;
     call.ended_ns = times.end;
-    to_.add(call);
+    to_.add(call, record_.line);
   }
 
   void finish_sync() {
@@ -296,6 +313,8 @@ class Reader {
   std::string ahead_;
   std::size_t at_ = 0;
   std::uint64_t line_ = 0, records_ = 0;
+  bool is_unended_ = false;  // the last line
+  bool is_serialised_ = false;
   Record record_;
 };
 

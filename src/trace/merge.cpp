@@ -77,7 +77,16 @@ class Merger {
 
   void add_lanes_and_queues(Timeline& part, std::unordered_map<std::int32_t, std::int32_t>& queue_of) {
     const std::size_t process_base = whole_.processes.size(), device_base = whole_.devices.size();
-    for (TraceProcess& process : part.processes) whole_.processes.push_back(std::move(process));
+    std::unordered_map<std::int32_t, std::int32_t> clock_of;
+    for (TraceProcess& process : part.processes) {
+      // Clocks of different captures are different ones, whatever their numbers.
+      if (process.clock >= 0) {
+        const auto [at, is_new] = clock_of.try_emplace(process.clock, clocks_);
+        if (is_new) ++clocks_;
+        process.clock = at->second;
+      }
+      whole_.processes.push_back(std::move(process));
+    }
     for (TraceDevice device : part.devices) {
       device.process = static_cast<std::uint16_t>(device.process + process_base);
       whole_.devices.push_back(std::move(device));
@@ -146,7 +155,7 @@ class Merger {
       if (same == whole_.dropped.end())
         whole_.dropped.push_back(std::move(dropped));
       else
-        same->count += dropped.count;
+        same->count += std::min(dropped.count, UINT64_MAX - same->count);
     }
     for (std::string& text : part.notes) note(std::move(text));
     if (!part.source.empty() && sources_.insert(part.source).second)
@@ -183,6 +192,7 @@ class Merger {
   std::unordered_map<std::string, std::uint32_t> names_;
   std::set<std::string> notes_, sources_;
   std::size_t queues_ = 0;
+  std::int32_t clocks_ = 0;
 };
 
 }  // namespace

@@ -25,6 +25,8 @@ constexpr const char* kRanges = "NVTX_EVENTS";
 constexpr std::size_t kMostRanges = 10'000;
 // A process and its threads share all bits but the last 24, which are the thread's id.
 constexpr std::int64_t kThreadBits = 0xFFFFFF;
+// Before the process's id stand the machine's and the virtual machine's, a byte each.
+constexpr int kHostShift = 48;
 
 // "aten::copy_, op_id = 990349": what PyTorch's emit_nvtx writes for every operator; "ncclSend": NCCL's own calls.
 bool is_routine(std::string_view range) noexcept {
@@ -52,6 +54,7 @@ class Reader {
     read_ranges();
     cuda_.resolve(" (nsys profile --cuda-event-trace=true records it)");
     to_.set_source("Nsight Systems (CUPTI activity records)");
+    to_.trust_gaps();
   }
 
  private:
@@ -92,8 +95,11 @@ class Reader {
       else
         processes_.emplace(process, to_.add_process(rank, label));
       if (found.size() > 1) to_.set_rank(processes_[process], rank);
+      // One session, one clock, unless reports of several machines were put together.
+      to_.set_clock(processes_[process], static_cast<std::int32_t>(process >> kHostShift & 0xFFFF));
       ++rank;
     }
+    is_one_process_ = found.size() == 1 && found.contains(0);
   }
 
   // Names are interned once per id.
@@ -123,10 +129,16 @@ class Reader {
         to_.drop(fmt::format("row of {} without start, end, device or stream", table), rows.row());
         continue;
       }
+      // An index that does not agree with its table hid it from find_processes().
+      const auto process = processes_.find(rows.integer_or(6, 0));
+      if (process == processes_.end()) {
+        to_.drop(fmt::format("row of {} of a process that the table's index lacks", table), rows.row());
+        continue;
+      }
       TraceCommand command;
-      command.process = processes_.at(rows.integer_or(6, 0));
+      command.process = process->second;
       const auto lane = cuda_.lane(command.process, *device, small(rows.integer_or(3, 0)), id(*stream), rows.row());
-      if (!lane) continue;
+      if (!lane || !cuda_.has_times(*start, *end, rows.row())) continue;
       command.kind = kind;
       command.stream = lane->stream;
       command.correlation = id(rows.integer_or(5, 0));
@@ -150,7 +162,7 @@ class Reader {
     auto rows = database_.rows(kCalls, {"start", "end", "globalTid", "correlationId", "nameId"});
     while (rows.next()) {
       const std::int64_t thread = rows.integer_or(2, 0);
-      const auto process = processes_.find(processes_.contains(0) ? 0 : thread & ~kThreadBits);
+      const auto process = processes_.find(is_one_process_ ? 0 : thread & ~kThreadBits);
       if (process == processes_.end()) continue;  // of a process that ran nothing on a GPU
       HostCall call;
       call.name = name_of(rows.integer(4), true);
@@ -163,7 +175,7 @@ class Reader {
         to_.drop("call without a start or an end", rows.row());
         continue;
       }
-      to_.add(call);
+      to_.add(call, rows.row());
     }
   }
 
@@ -214,7 +226,7 @@ class Reader {
       const std::int64_t type = rows.integer_or(2, 59);
       const auto start = rows.integer(0), end = rows.integer(1);
       if ((type != 59 && type != 60 && type != 70 && type != 71) || !start || !end) continue;
-      const auto process = processes_.find(processes_.contains(0) ? 0 : rows.integer_or(5, 0) & ~kThreadBits);
+      const auto process = processes_.find(is_one_process_ ? 0 : rows.integer_or(5, 0) & ~kThreadBits);
       if (process == processes_.end()) continue;
       std::string_view text = rows.text(3);
       const SqliteRows* const registered = text.empty() && rows.integer(4) ? strings_.find(*rows.integer(4)) : nullptr;
@@ -244,6 +256,7 @@ class Reader {
   SqliteLookup strings_;
   CudaActivity cuda_;
   std::map<std::int64_t, std::uint16_t> processes_;  // by globalPid
+  bool is_one_process_ = false;                      // nothing says whose a row is
   std::unordered_map<std::int64_t, std::uint32_t> names_;
 };
 

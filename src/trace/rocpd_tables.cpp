@@ -175,7 +175,7 @@ class Reader {
       call.correlation = correlation_of(rows.integer(10));
       call.started_ns = start;
       call.ended_ns = end;
-      to_.add(call);
+      to_.add(call, rows.row());
     }
     if (ranges > kMostRanges)
       to_.note(fmt::format("{} ranges beyond the first {} were left out", ranges - kMostRanges, kMostRanges));

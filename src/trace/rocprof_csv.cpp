@@ -93,9 +93,11 @@ struct Columns {
 
 Columns columns_of(const CsvReader& header) {
   Columns columns;
-  for (std::size_t i = 0; i < header.size(); ++i)
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    const std::string title = plain(header[i]);
     for (const auto& [name, column] : kNames)
-      if (plain(header[i]) == name && !columns.has(column)) columns.at[column] = i;
+      if (title == name && !columns.has(column)) columns.at[column] = i;
+  }
   return columns;
 }
 
@@ -206,7 +208,7 @@ class Reader {
     call.process = file_.process;
     call.started_ns = start;
     call.ended_ns = end;
-    to_.add(call);
+    to_.add(call, csv_.line());
   }
 
   const TraceFile& file_;

@@ -81,6 +81,7 @@ class Reader {
     for (auto& [pid, process] : processes_) {
       if (rank > 0) process = to_.add_process(rank, fmt::format("{}, process {}", file_.name, pid));
       if (processes_.size() > 1) to_.set_rank(process, rank);
+      to_.set_clock(process, 0);  // one database, one machine
       ++rank;
     }
   }
@@ -147,8 +148,12 @@ class Reader {
     while (rows.next()) {
       const auto id = rows.integer(0), start = rows.integer(3), end = rows.integer(4);
       const auto process = processes_.find(rows.integer_or(1, 0));
-      if (!id || !start || !end || process == processes_.end()) {
+      if (!id || !start || !end) {
         to_.drop("row of rocpd_api without id, start or end", rows.row());
+        continue;
+      }
+      if (process == processes_.end()) {
+        to_.drop("row of rocpd_api of one process too many", rows.row());
         continue;
       }
       HostCall call;
@@ -158,7 +163,7 @@ class Reader {
       call.process = process->second;
       call.started_ns = *start;
       call.ended_ns = *end;
-      to_.add(call);
+      to_.add(call, rows.row());
     }
   }
 

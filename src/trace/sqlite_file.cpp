@@ -36,10 +36,13 @@ constexpr std::int64_t kHeapBytes = std::int64_t{512} << 20;
 constexpr std::uint64_t kStepsPerByte = 32;
 constexpr std::uint64_t kStepsAtLeast = 1'000'000;
 constexpr int kStepsPerCheck = 10'000;
+constexpr int kMostFailed = 1000;  // look-ups in one table
 
 std::string uri_of(const std::filesystem::path& path) {
   std::string uri = "file:";
-  for (const char c : std::filesystem::absolute(path).string()) {
+  std::error_code no_folder;  // the current one was removed: the name stays as it is
+  const std::filesystem::path whole = std::filesystem::absolute(path, no_folder);
+  for (const char c : (no_folder ? path : whole).string()) {
     const bool is_plain =
         (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' || c == '.' || c == '_';
     uri += is_plain ? std::string(1, c) : fmt::format("%{:02x}", static_cast<unsigned char>(c));
@@ -54,11 +57,31 @@ std::string identifier(std::string_view name) {
   return text + "\"";
 }
 
-bool begins_as_database(const std::filesystem::path& path) {
+// From the header: size of a page (2 bytes at 16, 1 means 65,536) and number of pages (4 bytes at 28), high byte first.
+constexpr std::size_t kHeaderBytes = 100;
+constexpr std::size_t kPagesAt = 28;
+
+struct Pages {
+  std::uint64_t size = 0, count = 0;
+  bool are_missing(std::uint64_t bytes) const noexcept { return size >= 512 && count > bytes / size; }
+};
+
+Pages pages_of(const unsigned char* header) noexcept {
+  const std::uint64_t size = std::uint64_t{header[16]} << 8 | header[17];
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < 4; ++i) count = count << 8 | header[kPagesAt + i];
+  return {size == 1 ? 65536 : size, count};
+}
+
+// Whether SQLite would open it by itself: it refuses a file that lacks pages as a whole.
+bool is_whole_database(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
-  std::string start(kMagic.size(), '\0');
+  std::string start(kHeaderBytes, '\0');
   in.read(start.data(), static_cast<std::streamsize>(start.size()));
-  return in && is_sqlite(start);
+  if (!in || !is_sqlite(start)) return false;
+  std::error_code error;
+  const std::uint64_t size = std::filesystem::file_size(path, error);
+  return error || !pages_of(reinterpret_cast<const unsigned char*>(start.data())).are_missing(size);
 }
 
 // What a file may ask for while we read it: columns of tables, and nothing else.
@@ -83,9 +106,13 @@ struct SqliteFile::Database {
     sqlite3_open_v2(uri.c_str(), &handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
   }
 
-  void open_bytes(const TraceFile& file) {
+  void open_bytes(const TraceFile& file, TimelineBuilder& to) {
     for (std::size_t got = 0;;) {
-      bytes.resize(std::max<std::size_t>(bytes.size(), got + 65536) * (got + 65536 > bytes.size() ? 2 : 1));
+      if (bytes.size() - got < 65536) {
+        const std::size_t more = std::max<std::size_t>(bytes.size(), std::size_t{1} << 17);
+        to.charge(more + more / 2);  // the old and the new are both there while one grows into the other
+        bytes.resize(bytes.size() + more);
+      }
       const std::size_t more = file.bytes->read(reinterpret_cast<char*>(bytes.data()) + got, bytes.size() - got);
       got += more;
       if (got > kMostInMemory)
@@ -97,12 +124,26 @@ struct SqliteFile::Database {
         break;
       }
     }
+    use_what_is_there(to);
     // A database in WAL mode cannot be read from memory; without its log it is an ordinary one.
     if (bytes.size() > 19) bytes[18] = bytes[19] = 1;
     allow_steps(bytes.size());
     sqlite3_open_v2(":memory:", &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
     const auto size = static_cast<sqlite3_int64>(bytes.size());
     if (handle != nullptr) sqlite3_deserialize(handle, "main", bytes.data(), size, size, SQLITE_DESERIALIZE_READONLY);
+  }
+
+  // Of a file that was cut off, the tables whose pages are left can be read if it does not claim to have the others.
+  void use_what_is_there(TimelineBuilder& to) {
+    if (bytes.size() < kHeaderBytes) return;
+    const Pages pages = pages_of(bytes.data());
+    if (!pages.are_missing(bytes.size())) return;
+    const std::uint64_t there = bytes.size() / pages.size;
+    bytes.resize(static_cast<std::size_t>(there * pages.size));
+    for (std::size_t i = 0; i < 4 && there > 0; ++i)
+      bytes[kPagesAt + i] = static_cast<unsigned char>(there >> (24 - 8 * i) & 0xFF);
+    to.drop("page that the database should have: it was cut off, and tables may lack rows", bytes.size(),
+            pages.count - there);
   }
 
   void allow_steps(std::uint64_t size) { steps_left = kStepsAtLeast + size * kStepsPerByte; }
@@ -134,7 +175,7 @@ struct SqliteFile::Database {
 
 SqliteFile::SqliteFile(const TraceFile& file, TimelineBuilder& to)
     : file_(file), to_(to), database_(std::make_unique<Database>()) {
-  if (!file.path.empty() && begins_as_database(file.path)) {
+  if (!file.path.empty() && is_whole_database(file.path)) {
     database_->open_path(file.path);
     std::error_code ignored;
     std::filesystem::path log = file.path;
@@ -143,7 +184,9 @@ SqliteFile::SqliteFile(const TraceFile& file, TimelineBuilder& to)
       to.note(fmt::format("what lies in {} beside the database was not read: open and close it with sqlite3 first",
                           log.filename().string()));
   } else {
-    database_->open_bytes(file);
+    if (!is_sqlite(file.bytes->peek(kMagic.size())))
+      reject(fmt::format("{}: is no SQLite database", file.name), "Choose the right --format, or leave it out.");
+    database_->open_bytes(file, to);
   }
   if (database_->handle == nullptr) reject(fmt::format("{}: no memory to open the database", file.name));
   database_->secure();
@@ -156,7 +199,7 @@ SqliteFile::SqliteFile(const TraceFile& file, TimelineBuilder& to)
     reject(fmt::format("{}: is no database that SQLite can read: {}", file.name, sqlite3_errmsg(database_->handle)),
            "A file that is damaged or was cut off can be saved with `sqlite3 FILE .recover | sqlite3 NEW`.");
   while (found.next()) {
-    to.charge(128);
+    to.charge(128 + found.text(0).size());
     tables_.emplace_back(found.text(0));
   }
   to.begin_file(file.name, "row");
@@ -247,10 +290,10 @@ const SqliteRows* SqliteLookup::find(std::int64_t key) {
   sqlite3_bind_int64(statement, 1, key);
   const int status = sqlite3_step(statement);
   if (status == SQLITE_ROW) return &*row_;
-  if (status != SQLITE_DONE) {
-    row_->file_->problem(row_->table_, 0);
-    row_.reset();
-  }
+  if (status == SQLITE_DONE) return nullptr;
+  // One bad row or page says nothing about the others; a file that is bad all over shall not cost a message each.
+  row_->file_->problem(row_->table_, 0);
+  if (status == SQLITE_INTERRUPT || ++failed_ >= kMostFailed) row_.reset();
   return nullptr;
 }
 

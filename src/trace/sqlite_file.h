@@ -54,6 +54,7 @@ class SqliteLookup {
   friend class SqliteFile;
   explicit SqliteLookup(std::optional<SqliteRows> row) : row_(std::move(row)) {}
   std::optional<SqliteRows> row_;
+  int failed_ = 0;
 };
 
 class SqliteFile {

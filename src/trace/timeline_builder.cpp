@@ -47,7 +47,7 @@ std::size_t TimelineBuilder::LaneHash::operator()(const LaneKey& key) const noex
   return mixed(key.id + mixed(key.owner + 1));
 }
 
-TimelineBuilder::TimelineBuilder(const TraceLimits& limits) : limits_(limits) {}
+TimelineBuilder::TimelineBuilder(const TraceLimits& limits) : limits_(limits), used_bytes_(limits.used_bytes) {}
 
 void TimelineBuilder::charge(std::size_t bytes) {
   used_bytes_ += bytes;
@@ -60,7 +60,9 @@ void TimelineBuilder::charge(std::size_t bytes) {
 void TimelineBuilder::begin_file(std::string name, std::string_view unit) {
   file_ = std::move(name);
   unit_ = unit;
-  if (files_.empty() || files_.back().name != file_) files_.push_back({file_});
+  if (!files_.empty() && files_.back().name == file_) return;
+  charge(sizeof(FileRange) + 2 * file_.size());
+  files_.push_back({file_});
 }
 
 std::uint32_t TimelineBuilder::name(std::string_view text) {
@@ -105,8 +107,8 @@ std::optional<std::uint16_t> TimelineBuilder::device(std::uint16_t process, std:
   return device;
 }
 
-std::optional<std::uint16_t> TimelineBuilder::stream(std::uint16_t device, std::uint64_t id) {
-  const LaneKey key{device, id};
+std::optional<std::uint16_t> TimelineBuilder::stream(std::uint16_t device, std::uint64_t id, std::uint16_t owner) {
+  const LaneKey key{device | std::uint32_t{owner} << 16, id};
   if (const auto found = streams_.find(key); found != streams_.end()) return found->second;
   if (timeline_.streams.size() == kMostLanes) return std::nullopt;
   timeline_.streams.push_back({device, id, fmt::format("stream {}", id)});
@@ -185,7 +187,8 @@ void TimelineBuilder::about_collective(std::uint32_t command, const TraceCollect
   facts_.push_back({command, collective});
 }
 
-void TimelineBuilder::add(HostCall call) {
+void TimelineBuilder::add(HostCall call, std::uint64_t at) {
+  if (call.ended_ns < call.started_ns && call.ended_ns != kNoTime) return drop("call that ends before it starts", at);
   charge(sizeof(HostCall) * 2);
   if (call.kind == CallKind::other && call.name != kNoName) call.kind = call_kind_of(*texts_[call.name]);
   forget_beyond(call.started_ns);
@@ -223,7 +226,8 @@ void TimelineBuilder::add(const Dependency& dependency) {
 void TimelineBuilder::drop(std::string_view reason, std::uint64_t at, std::uint64_t count) {
   for (Dropped& dropped : timeline_.dropped) {
     if (dropped.reason != reason) continue;
-    dropped.count += count;
+    // Counts come from files too, and shall not wrap round.
+    dropped.count += std::min(count, UINT64_MAX - dropped.count);
     return;
   }
   timeline_.dropped.push_back({std::string(reason), count, fmt::format("{}, {} {}", file_, unit_, at)});

@@ -17,6 +17,7 @@ namespace weir {
 // Reads no more than this: a trace that needs more memory is refused with the figure.
 struct TraceLimits {
   std::uint64_t memory_bytes = std::uint64_t{4} << 30;
+  std::uint64_t used_bytes = 0;  // of it, by traces that were read before
 };
 
 // A command as a file has it. `correlation` 0: none.
@@ -75,10 +76,13 @@ class TimelineBuilder {
   // their own.
   std::uint16_t process_of_rank(std::uint16_t of, int rank);
   void set_rank(std::uint16_t process, int rank);
+  // One recorder wrote the times of all processes with this number: their clocks need no alignment.
+  void set_clock(std::uint16_t process, std::int32_t clock) { timeline_.processes[process].clock = clock; }
 
   // Each call with the same key gives the same lane. Nothing where there are too many (65,535 of a kind); then drop().
   std::optional<std::uint16_t> device(std::uint16_t process, std::int64_t id, std::string_view label = {});
-  std::optional<std::uint16_t> stream(std::uint16_t device, std::uint64_t id);
+  // `owner` tells streams with the same id apart: contexts number theirs on their own.
+  std::optional<std::uint16_t> stream(std::uint16_t device, std::uint64_t id, std::uint16_t owner = 0);
   void label_device(std::uint16_t device, std::string label);
   void label_stream(std::uint16_t stream, std::string label);
   std::int32_t queue(std::uint16_t device, std::uint64_t id, bool is_copy_engine = false);
@@ -90,8 +94,8 @@ class TimelineBuilder {
   void set_name(std::uint32_t command, std::uint32_t name);
   void set_bytes(std::uint32_t command, std::uint64_t bytes) { commands_[command].span.bytes = bytes; }
   void about_collective(std::uint32_t command, const TraceCollective& collective);
-  // Kind by name where it is `other`.
-  void add(HostCall call);
+  // Kind by name where it is `other`. One that ends before it starts is dropped; `at` as drop() wants it.
+  void add(HostCall call, std::uint64_t at = 0);
   void add(const TraceWait& wait);
   void add(TraceSync sync);
   void add(TraceRange range);
@@ -107,6 +111,7 @@ class TimelineBuilder {
   std::uint64_t dropped_count() const noexcept;
   // Counts memory against the limit: the builder's own, and what readers keep besides. Rejects what goes beyond it.
   void charge(std::size_t bytes);
+  std::uint64_t used_bytes() const noexcept { return used_bytes_; }
 
   void set_source(std::string source) { timeline_.source = std::move(source); }
   // Starts and ends are the device's own stamps, and tracing did not pull commands apart.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "trace/capture_format.h"
@@ -43,7 +44,8 @@ class Reader {
     char header[sizeof(capture::FileHeader)];
     const std::size_t got = fill(header, sizeof(header));
     if (got < sizeof(capture::kMagic) || std::memcmp(header, capture::kMagic, sizeof(capture::kMagic)) != 0)
-      reject(fmt::format("{}: is no capture of weir: it does not begin with WEIRCAP1", file_.name));
+      reject(fmt::format("{}: is no capture of weir: it does not begin with WEIRCAP1", file_.name),
+             "Choose the right --format, or leave it out.");
     if (got < sizeof(header)) return to_.drop("capture that ends within its header", got);
     const auto facts = as<capture::FileHeader>(header);
     if (facts.version > capture::kVersion)
@@ -56,6 +58,7 @@ class Reader {
     }
     if (!has_end_) to_.note("the capture has no end: its program was killed, or still runs; read as far as it goes");
     activity_.resolve("");
+    to_.trust_gaps();
   }
 
  private:
@@ -167,6 +170,7 @@ class Reader {
   }
 
   void use_process(std::string_view payload) {
+    if (std::exchange(has_process_, true)) return to_.drop("second block about the process", at_);
     const auto facts = as<capture::ProcessFacts>(payload_.data());
     const std::string_view texts = payload.substr(sizeof(facts));
     const std::size_t clock_end = std::min(texts.find('\0'), texts.size());
@@ -200,7 +204,7 @@ class Reader {
 
   std::optional<TraceCommand> command_at(const capture::Place& place) {
     const auto lane = activity_.lane(file_.process, place.device, place.context, place.stream, at_);
-    if (!lane) return std::nullopt;
+    if (!lane || !activity_.has_times(place.started_ns, place.ended_ns, at_)) return std::nullopt;
     TraceCommand command;
     command.process = file_.process;
     command.stream = lane->stream;
@@ -240,7 +244,7 @@ class Reader {
     call.process = file_.process;
     call.started_ns = time_of(record.started_ns);
     call.ended_ns = time_of(record.ended_ns);
-    to_.add(call);
+    to_.add(call, at_);
   }
 
   void add(const capture::SyncRecord& record) {
@@ -278,7 +282,7 @@ class Reader {
   std::unordered_map<std::uint32_t, std::uint32_t> names_;
   std::uint64_t at_ = 0;
   int messages_ = 0, lost_blocks_ = 0;
-  bool has_end_ = false;
+  bool has_end_ = false, has_process_ = false;
 };
 
 }  // namespace

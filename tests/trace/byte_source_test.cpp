@@ -1,30 +1,16 @@
 #include "trace/byte_source.h"
 
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <filesystem>
 #include <fstream>
 #include <random>
 
 #include "base/error.h"
+#include "trace/archive_testing.h"
 
 namespace weir {
 namespace {
-
-std::string gzip(std::string_view text) {
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  std::string packed(deflateBound(&stream, static_cast<uLong>(text.size())), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  return packed;
-}
 
 std::string all_of(ByteSource& source, std::size_t chunk) {
   std::string text, buffer(chunk, '\0');
@@ -37,27 +23,6 @@ std::string noise(std::size_t size) {
   std::string text(size, '\0');
   for (char& c : text) c = static_cast<char>('a' + random() % 16);
   return text;
-}
-
-// One member of a tar archive, as `tar --format=ustar` writes it.
-std::string member(const std::string& name, std::string_view contents, char type = '0') {
-  std::string header(512, '\0');
-  header.replace(0, name.size(), name);
-  const auto put = [&](std::size_t at, const std::string& text) { header.replace(at, text.size(), text); };
-  char size[12];
-  std::snprintf(size, sizeof size, "%011o", static_cast<unsigned>(contents.size()));
-  put(124, size);
-  header[156] = type;
-  put(257, std::string("ustar\0", 6) + "00");
-  header.replace(148, 8, "        ");
-  unsigned sum = 0;
-  for (const char c : header) sum += static_cast<unsigned char>(c);
-  char checksum[8];
-  std::snprintf(checksum, sizeof checksum, "%06o", sum);
-  header.replace(148, 7, std::string(checksum, 7));
-  std::string made = header + std::string(contents);
-  made.resize((made.size() + 511) / 512 * 512, '\0');
-  return made;
 }
 
 TEST(ByteSource, peeking_takes_nothing) {
@@ -174,6 +139,63 @@ TEST(TarReader, broken_archives_end_with_a_word) {
   ASSERT_NE(second.next(&name), nullptr);
   EXPECT_EQ(second.next(&name), nullptr);
   EXPECT_NE(second.problem().find("damaged"), std::string::npos);
+}
+
+TEST(ByteSource, many_small_members_fill_a_read) {
+  std::string packed;
+  for (int i = 0; i < 300; ++i) packed += gzip("x");
+  const auto source = bytes_of(packed);
+  std::string got(1000, '\0');
+  EXPECT_EQ(source->read(got.data(), got.size()), 300U);
+}
+
+TEST(TarReader, posix_headers_tell_names_and_sizes) {
+  const std::string long_name(150, 'n');
+  const std::string facts = "160 path=" + long_name + "\n" + "9 size=5\n";
+  ASSERT_EQ(facts.size(), 169U);
+  // The size of a member beyond 8 GiB does not fit into its own header, which says 0 then.
+  std::string large = member("cut", "");
+  large += "large" + std::string(507, '\0');
+  const std::string archive =
+      member("PaxHeaders/cut", facts, 'x') + large + member("b", "other") + std::string(1024, '\0');
+  const auto bytes = bytes_of(archive);
+  TarReader tar(*bytes);
+  std::string name;
+  ByteSource* found = tar.next(&name);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(name, long_name);
+  EXPECT_EQ(all_of(*found, 3), "large");
+  found = tar.next(&name);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(name, "b");
+  EXPECT_EQ(all_of(*found, 3), "other");
+  EXPECT_EQ(tar.next(&name), nullptr);
+  EXPECT_EQ(tar.problem(), "");
+}
+
+TEST(TarReader, lies_in_posix_headers_are_passed_over) {
+  for (const char* facts : {"", "9", "9 ", "0 path=a\n", "999999999999999999999 path=a\n", "500 path=a\n", "2 path=a\n",
+                            "x path=a\n", "10 size=-1\n", "9 path=\n"}) {
+    const std::string archive = member("h", facts, 'x') + member("name", "text");
+    const auto bytes = bytes_of(archive);
+    TarReader tar(*bytes);
+    std::string name;
+    ByteSource* const found = tar.next(&name);
+    ASSERT_NE(found, nullptr) << facts;
+    EXPECT_EQ(name, "name") << facts;
+    EXPECT_EQ(all_of(*found, 64), "text") << facts;
+  }
+}
+
+TEST(TarReader, an_archive_that_ends_in_what_is_passed_over_says_so) {
+  const std::string archive = member("a", noise(2000));
+  const std::string cut = archive.substr(0, 1500);
+  const auto bytes = bytes_of(cut);
+  TarReader tar(*bytes);
+  std::string name;
+  ASSERT_NE(tar.next(&name), nullptr);
+  EXPECT_EQ(tar.next(&name), nullptr);
+  EXPECT_NE(tar.problem().find("ends in the middle"), std::string::npos);
 }
 
 }  // namespace

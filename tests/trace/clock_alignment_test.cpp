@@ -147,6 +147,39 @@ TEST(ClockAlignment, TellsDrift) {
   EXPECT_NEAR(*clock_of(*alignment, 1).drift_ppm, 50, 0.5);
 }
 
+TEST(ClockAlignment, OneRecorderHasOneClock) {
+  RanksTimeline ranks(2);
+  for (int rank = 0; rank < 2; ++rank) ranks.add(rank, 100 + rank, 200 + 50 * rank);
+  Timeline timeline = ranks.merged();
+  for (TraceProcess& process : timeline.processes) process.clock = 0;
+  const auto alignment = align_clocks(timeline);
+  ASSERT_TRUE(alignment.has_value());
+  EXPECT_TRUE(alignment->is_aligned);
+  EXPECT_EQ(alignment->error_ns, 0);
+  EXPECT_NE(alignment->summary.find("one clock"), std::string::npos);
+  EXPECT_EQ(alignment->ranks[1].offset_ns, 0);
+  EXPECT_FALSE(alignment->ranks[1].is_shifted);
+}
+
+// Ranks 0 and 1 are one capture, 2 and 3 another; only 0 and 2 have collectives in common.
+TEST(ClockAlignment, RanksOfOneCaptureFollowEachOther) {
+  RanksTimeline ranks(4);
+  for (int i = 0; i < 20; ++i) {
+    ranks.add(0, i * 1000, i * 1000 + 100, CollectiveKind::all_reduce, 64, 1);
+    ranks.add(2, i * 1000 + 1'000'000, i * 1000 + 1'000'100, CollectiveKind::all_reduce, 64, 1);
+  }
+  ranks.add(1, 0, 10, CollectiveKind::broadcast, 0, 2);
+  ranks.add(3, 1'000'000, 1'000'010, CollectiveKind::broadcast, 0, 2);
+  Timeline timeline = ranks.merged();
+  for (std::size_t i = 0; i < 4; ++i) timeline.processes[i].clock = i < 2 ? 0 : 1;
+  const auto alignment = align_clocks(timeline);
+  ASSERT_TRUE(alignment.has_value());
+  EXPECT_TRUE(alignment->is_aligned);
+  EXPECT_EQ(alignment->ranks[1].offset_ns, 0);
+  EXPECT_EQ(alignment->ranks[2].offset_ns, 1'000'000);
+  EXPECT_EQ(alignment->ranks[3].offset_ns, 1'000'000);
+}
+
 TEST(ClockAlignment, OneRankNeedsNone) {
   RanksTimeline ranks(2);
   ranks.add(0, 0, 10);

@@ -86,7 +86,8 @@ TEST(CuptiText, records_that_lack_something_are_counted) {
                 "RUNTIME [ 10, 11 ] duration 1, \"x\", correlationId 1\n"
                 "MEMCPY \"HtoD\" [ 10, 2");
   EXPECT_TRUE(timeline.spans.empty());
-  EXPECT_EQ(dropped(timeline, "without times, device or stream"), 3U);
+  EXPECT_EQ(dropped(timeline, "without times, device or stream"), 2U);
+  EXPECT_EQ(dropped(timeline, "file ends within"), 1U);
   EXPECT_EQ(first_dropped(timeline, "without times, device or stream"), "test, line 1");
   EXPECT_EQ(dropped(timeline, "call without times"), 1U);
   EXPECT_EQ(timeline.calls.size(), 1U);
@@ -121,6 +122,74 @@ TEST(CuptiText, real_dump) {
   }
   EXPECT_GE(queues.size(), 5U);
   EXPECT_EQ(timeline.devices.size(), 2U);
+}
+
+std::string kernel_line(int context, int stream, const char* times) {
+  return std::string("CONCURRENT_KERNEL [ ") + times +
+         " ] duration 1, \"k\", correlationId 1\n\tdeviceId 0, contextId " + std::to_string(context) + ", streamId " +
+         std::to_string(stream) + "\n";
+}
+
+TEST(CuptiText, contexts_number_their_streams_on_their_own) {
+  const Timeline timeline =
+      import_as("cupti_text", kernel_line(1, 7, "10, 20") + kernel_line(2, 7, "12, 22") + kernel_line(1, 7, "30, 40"));
+  ASSERT_EQ(timeline.spans.size(), 3U);
+  EXPECT_EQ(timeline.devices.size(), 1U);
+  ASSERT_EQ(timeline.streams.size(), 2U);
+  EXPECT_EQ(timeline.spans[0].stream, timeline.spans[2].stream);
+  EXPECT_NE(timeline.spans[0].stream, timeline.spans[1].stream);
+  EXPECT_EQ(timeline.streams[0].label, "stream 7");
+  EXPECT_EQ(timeline.streams[1].label, "stream 7 of context 2");
+  EXPECT_EQ(timeline.streams[1].id, 7U);
+}
+
+TEST(CuptiText, waiting_for_a_context_sees_its_commands_alone) {
+  const Timeline timeline = import_as(
+      "cupti_text", kernel_line(1, 7, "10, 20") + kernel_line(2, 8, "12, 22") +
+                        "SYNCHRONIZATION [ 15, 25 ] duration 10, type CONTEXT_SYNCHRONIZE, contextId 2, streamId 0, "
+                        "correlationId 5, eventId 0\n");
+  ASSERT_EQ(timeline.spans.size(), 2U);
+  EXPECT_EQ(timeline.spans[0].seen_ns, kNoTime);
+  EXPECT_EQ(timeline.spans[1].seen_ns, 25);
+}
+
+TEST(CuptiText, times_that_cupti_could_not_take_are_none) {
+  const Timeline timeline = import_as("cupti_text", kernel_line(1, 7, "0, 0") + kernel_line(1, 7, "1000, 1010"));
+  ASSERT_EQ(timeline.spans.size(), 1U);
+  EXPECT_EQ(dropped(timeline, "could not take"), 1U);
+  EXPECT_TRUE(timeline.has_exact_gaps);
+}
+
+TEST(CuptiText, the_record_that_a_file_ends_within_is_dropped) {
+  std::string text = kernel_line(1, 7, "10, 20") + kernel_line(1, 42, "30, 40");
+  text.resize(text.size() - 2);  // stream 4
+  const Timeline timeline = import_as("cupti_text", text);
+  EXPECT_EQ(timeline.spans.size(), 1U);
+  EXPECT_EQ(dropped(timeline, "file ends within"), 1U);
+}
+
+TEST(CuptiText, gaps_of_serialised_kernels_are_not_trusted) {
+  const Timeline timeline =
+      import_as("cupti_text", "KERNEL \"k\" [ 10 - 20 ] device 0, context 1, stream 7, correlation 12\n");
+  ASSERT_EQ(timeline.spans.size(), 1U);
+  EXPECT_FALSE(timeline.has_exact_gaps);
+  EXPECT_TRUE(has_note(timeline, "one at a time"));
+}
+
+TEST(CuptiText, streams_that_ran_nothing_are_no_lanes) {
+  const Timeline timeline =
+      import_as("cupti_text", kernel_line(1, 7, "10, 20") +
+                                  "SYNCHRONIZATION [ 1, 2 ] duration 1, type STREAM_SYNCHRONIZE, contextId 1, "
+                                  "streamId 99, correlationId 5, eventId 0\n");
+  EXPECT_EQ(timeline.streams.size(), 1U);
+}
+
+TEST(CuptiText, pieces_of_an_endless_line_are_no_record) {
+  std::string line = "CONCURRENT_KERNEL [ 10, 20 ] \"k\", correlationId 1, deviceId 0, streamId 7 ";
+  line.append((std::size_t{1} << 20) + 100, ' ');
+  const Timeline timeline = import_as("cupti_text", line + "\n" + kernel_line(1, 7, "10, 20"));
+  EXPECT_EQ(timeline.spans.size(), 1U);
+  EXPECT_EQ(dropped(timeline, "longer than 1 MiB"), 1U);
 }
 
 }  // namespace

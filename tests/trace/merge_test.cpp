@@ -114,5 +114,16 @@ TEST(Merge, OneIsItself) {
   EXPECT_TRUE(merge({}).spans.empty());
 }
 
+TEST(Merge, ClocksOfDifferentCapturesAreDifferent) {
+  std::vector<Timeline> parts(2);
+  for (Timeline& part : parts) part.processes = {{0, "a", 5}, {1, "b", 5}, {2, "c", -1}};
+  const Timeline whole = merge(std::move(parts));
+  ASSERT_EQ(whole.processes.size(), 6U);
+  EXPECT_EQ(whole.processes[0].clock, whole.processes[1].clock);
+  EXPECT_EQ(whole.processes[3].clock, whole.processes[4].clock);
+  EXPECT_NE(whole.processes[0].clock, whole.processes[3].clock);
+  EXPECT_EQ(whole.processes[5].clock, -1);
+}
+
 }  // namespace
 }  // namespace weir

@@ -1,3 +1,4 @@
+#include "trace/clock_alignment.h"
 #include "trace/importer_testing.h"
 
 #if WEIR_HAVE_SQLITE
@@ -86,6 +87,62 @@ TEST(Nsys, each_process_with_gpu_work_is_a_rank) {
   EXPECT_EQ(copy.bytes, 4096U);
   EXPECT_FALSE(timeline.has_dependencies);
   EXPECT_TRUE(has_note(timeline, "no table CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"));
+}
+
+TEST(Nsys, processes_of_one_machine_have_one_clock) {
+  const Timeline timeline = import_as("nsys", database_of(two_processes()));
+  ASSERT_EQ(timeline.processes.size(), 2U);
+  EXPECT_GE(timeline.processes[0].clock, 0);
+  EXPECT_EQ(timeline.processes[0].clock, timeline.processes[1].clock);
+  EXPECT_TRUE(timeline.has_exact_gaps);
+  const auto alignment = align_clocks(timeline);
+  ASSERT_TRUE(alignment.has_value());
+  EXPECT_TRUE(alignment->is_aligned);
+  EXPECT_EQ(alignment->error_ns, 0);
+  // The byte before the process's id is the machine's.
+  const Timeline two =
+      import_as("nsys", database_of(kStrings + kKernels + kernel(1000, 2000, 0, 1, 7, "10", kFirst, 1) +
+                                    kernel(1000, 2000, 0, 1, 7, "10", kFirst + (std::int64_t{1} << 48), 1)));
+  ASSERT_EQ(two.processes.size(), 2U);
+  EXPECT_NE(two.processes[0].clock, two.processes[1].clock);
+}
+
+TEST(Nsys, a_database_that_was_cut_off_gives_what_is_left) {
+  std::string rows = kStrings + kKernels;
+  for (int i = 0; i < 2000; ++i) rows += kernel(10 * i + 1, 10 * i + 5, 0, 1, 7, "1", kFirst, 1);
+  const std::string database = database_of(rows);
+  const std::string cut = database.substr(0, database.size() * 3 / 4 + 100);
+  const auto check = [](const Timeline& timeline) {
+    EXPECT_GT(timeline.spans.size(), 100U);
+    EXPECT_LT(timeline.spans.size(), 2000U);
+    EXPECT_GE(dropped(timeline, "it was cut off"), 1U);
+    EXPECT_GE(dropped(timeline, "CUPTI_ACTIVITY_KIND_KERNEL cannot be read to its end"), 1U);
+  };
+  check(import_as("nsys", cut));
+  ScratchFolder folder;
+  check(import_traces({folder.write("cut.sqlite", cut)}, {}).at(0).timeline);
+}
+
+TEST(Nsys, one_value_too_long_costs_one_name) {
+  const Timeline timeline =
+      import_as("nsys", database_of(kStrings + kKernels +
+                                    "INSERT INTO StringIds VALUES (9, replace(hex(zeroblob(40000000)),'0','k'));" +
+                                    kernel(10, 20, 0, 1, 7, "1", kFirst, 9) + kernel(30, 40, 0, 1, 7, "2", kFirst, 1)));
+  ASSERT_EQ(timeline.spans.size(), 2U);
+  EXPECT_EQ(timeline.spans[0].name, kNoName);
+  EXPECT_EQ(name_of(timeline, timeline.spans[1]), "void gemm<float>(int)");
+  EXPECT_GE(dropped(timeline, "StringIds cannot be read"), 1U);
+}
+
+// An index with an entry too few, as damage or malice leaves it: the table has a process that the index lacks.
+TEST(Nsys, an_index_that_disagrees_with_its_table_is_no_crash) {
+  const std::string sql = kStrings + kKernels + kernel(10, 20, 0, 1, 7, "1", kFirst, 1) +
+                          "CREATE INDEX pids ON CUPTI_ACTIVITY_KIND_KERNEL (globalPid);"
+                          "PRAGMA writable_schema=ON; UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM"
+                          " sqlite_master WHERE name = 'empty') WHERE name = 'pids';";
+  const std::string database = database_of("CREATE TABLE other (a); CREATE INDEX empty ON other (a);" + sql);
+  const Timeline timeline = import_as("nsys", database);
+  EXPECT_EQ(timeline.spans.size() + dropped(timeline, "index lacks"), 1U);
 }
 
 TEST(Nsys, waits_are_resolved_by_the_events_records) {

@@ -154,5 +154,25 @@ TEST(RocprofCsv, real_files) {
   EXPECT_TRUE(timeline.dropped.empty());
 }
 
+TEST(RocprofCsv, the_same_file_twice_is_two_captures) {
+  ScratchFolder folder;
+  const auto path = folder.write("1_kernel_trace.csv",
+                                 "Kind,Agent_Id,Queue_Id,Kernel_Name,Correlation_Id,Start_Timestamp,End_Timestamp\n"
+                                 "KERNEL_DISPATCH,4,1,k,1,10,20\n");
+  const auto traces = import_traces({path, path}, {});
+  ASSERT_EQ(traces.size(), 2U);
+  EXPECT_EQ(traces[0].timeline.spans.size(), 1U);
+  EXPECT_EQ(traces[1].timeline.spans.size(), 1U);
+}
+
+TEST(RocprofCsv, a_call_that_ends_before_it_starts_is_dropped) {
+  const Timeline timeline = import_as("rocprof_csv",
+                                      "Domain,Function,Process_Id,Thread_Id,Correlation_Id,Start_Timestamp,"
+                                      "End_Timestamp\nHIP,hipLaunchKernel,1,1,1,20,10\nHIP,hipFree,1,1,2,20,30\n");
+  EXPECT_EQ(timeline.calls.size(), 1U);
+  EXPECT_EQ(dropped(timeline, "call that ends before"), 1U);
+  EXPECT_EQ(first_dropped(timeline, "call that ends before"), "test, line 2");
+}
+
 }  // namespace
 }  // namespace weir

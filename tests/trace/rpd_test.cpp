@@ -151,6 +151,19 @@ TEST(Rpd, real_file) {
   EXPECT_TRUE(timeline.dropped.empty());
 }
 
+TEST(Rpd, processes_of_one_file_have_one_clock) {
+  const Timeline timeline = import_as(
+      "rpd", database_of("CREATE TABLE rocpd_op (id INTEGER PRIMARY KEY, gpuId INTEGER, queueId INTEGER, start INTEGER,"
+                         "end INTEGER, description_id INTEGER, opType_id INTEGER);"
+                         "CREATE TABLE rocpd_api (id INTEGER PRIMARY KEY, pid INTEGER, tid INTEGER, start INTEGER,"
+                         "end INTEGER, apiName_id INTEGER);"
+                         "INSERT INTO rocpd_api VALUES (1, 10, 1, 1, 2, 1), (2, 20, 1, 1, 2, 1);"
+                         "INSERT INTO rocpd_op VALUES (1, 0, 0, 10, 20, 1, 1);"));
+  ASSERT_EQ(timeline.processes.size(), 2U);
+  EXPECT_GE(timeline.processes[0].clock, 0);
+  EXPECT_EQ(timeline.processes[0].clock, timeline.processes[1].clock);
+}
+
 }  // namespace
 }  // namespace weir
 #endif

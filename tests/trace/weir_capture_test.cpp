@@ -251,5 +251,18 @@ TEST(WeirCapture, waits_without_records_are_no_dependencies) {
   EXPECT_EQ(dropped(timeline, "CUPTI dropped them"), 3U);
 }
 
+TEST(WeirCapture, a_second_process_is_none) {
+  const Timeline timeline = import_as("weir_capture", captured([](CaptureWriter& writer) {
+                                        for (std::uint64_t pid = 1; pid <= 1000; ++pid)
+                                          writer.process({pid, 1, 5, 6}, "CLOCK_MONOTONIC", {"./program"});
+                                        writer.add(capture::KernelRecord{place(7, 10, 0, 0), writer.name("k"), 0});
+                                        writer.finish(4000);
+                                      }));
+  EXPECT_EQ(timeline.notes.size(), 1U);
+  EXPECT_EQ(dropped(timeline, "second block"), 999U);
+  EXPECT_EQ(dropped(timeline, "could not take"), 1U);
+  EXPECT_TRUE(timeline.has_exact_gaps);
+}
+
 }  // namespace
 }  // namespace weir

@@ -1,0 +1,113 @@
+#include "trace/import.h"
+
+#include "trace/archive_testing.h"
+#include "trace/importer_testing.h"
+
+namespace weir {
+namespace {
+
+std::string kineto(const char* name) {
+  return std::string("{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"") + name +
+         "\", \"pid\": 0, \"tid\": 7, \"ts\": 1, \"dur\": 2, \"args\": {\"device\": 0, \"stream\": 7}}]}";
+}
+
+const std::string kKernels = "Kind,Agent_Id,Queue_Id,Kernel_Name,Correlation_Id,Start_Timestamp,End_Timestamp\n";
+const std::string kCalls = "Domain,Function,Process_Id,Thread_Id,Correlation_Id,Start_Timestamp,End_Timestamp\n";
+
+ImportedTrace only(const ScratchFolder& folder, const char* name, const std::string& text,
+                   const ImportOptions& options = {}) {
+  auto traces = import_traces({folder.write(name, text)}, options);
+  EXPECT_EQ(traces.size(), 1U);
+  return std::move(traces.at(0));
+}
+
+std::string rejection(const ScratchFolder& folder, const char* name, const std::string& text,
+                      const ImportOptions& options = {}) {
+  try {
+    import_traces({folder.write(name, text)}, options);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault, Fault::input);
+    return std::string(error.what()) + "\n" + error.hint;
+  }
+  return "not rejected";
+}
+
+TEST(Import, packed_members_of_an_archive_are_unpacked) {
+  ScratchFolder folder;
+  const ImportedTrace trace = only(folder, "ranks.tar",
+                                   member("rank0.json.gz", gzip(kineto("a"))) + member("rank1.json", kineto("b")) +
+                                       member("README", "no trace") + std::string(1024, '\0'));
+  EXPECT_EQ(trace.timeline.spans.size(), 2U);
+  EXPECT_EQ(trace.files.size(), 2U);
+  EXPECT_EQ(dropped(trace.timeline, "no trace"), 1U);
+}
+
+TEST(Import, a_file_damaged_at_its_beginning_is_not_called_empty) {
+  ScratchFolder folder;
+  std::string packed = gzip(kineto("a"));
+  packed.resize(12);
+  EXPECT_NE(rejection(folder, "cut.json.gz", packed).find("ends in the middle"), std::string::npos);
+}
+
+TEST(Import, captures_in_an_archive_stay_apart) {
+  ScratchFolder folder;
+  const ImportedTrace trace =
+      only(folder, "out.tar",
+           member("1_kernel_trace.csv", kKernels + "KERNEL_DISPATCH,4,1,k,1,100,200\n") +
+               member("1_hip_api_trace.csv", kCalls + "HIP,hipLaunchKernel,1,1,1,50,60\n") +
+               member("2_kernel_trace.csv", kKernels + "KERNEL_DISPATCH,4,1,k,1,100,200\n") +
+               member("2_hip_api_trace.csv", kCalls + "HIP,hipLaunchKernel,1,1,1,70,80\n") + std::string(1024, '\0'));
+  const Timeline& timeline = trace.timeline;
+  ASSERT_EQ(timeline.processes.size(), 2U);
+  ASSERT_EQ(timeline.spans.size(), 2U);
+  // Both use correlation 1, each for its own.
+  EXPECT_NE(timeline.spans[0].submitted_ns, timeline.spans[1].submitted_ns);
+}
+
+TEST(Import, an_archive_that_ends_early_says_so) {
+  ScratchFolder folder;
+  const std::string archive = member("a.json", kineto("a")) + member("b.txt", std::string(5000, 'x'));
+  const ImportedTrace trace = only(folder, "cut.tar", archive.substr(0, 3000));
+  EXPECT_EQ(trace.timeline.spans.size(), 1U);
+  EXPECT_EQ(dropped(trace.timeline, "archive ends in the middle"), 1U);
+  EXPECT_NE(rejection(folder, "none.tar", member("a.txt", "text")).find("no trace in it (1 other"), std::string::npos);
+}
+
+// A million members that are no traces cost neither memory nor much time.
+TEST(Import, strangers_in_an_archive_are_not_kept) {
+  ScratchFolder folder;
+  std::string archive = member("a.json", kineto("a"));
+  const std::string stranger = member("x", "");
+  for (int i = 0; i < 100'000; ++i) archive += stranger;
+  ImportOptions options;
+  options.limits.memory_bytes = 1 << 20;
+  const ImportedTrace trace = only(folder, "many.tar.gz", gzip(archive), options);
+  EXPECT_EQ(dropped(trace.timeline, "no trace"), 100'000U);
+}
+
+TEST(Import, the_limit_is_on_all_traces_together) {
+  ScratchFolder folder;
+  std::string rows = kKernels;
+  for (int i = 0; i < 2000; ++i) rows += "KERNEL_DISPATCH,4,1,k,1,100,200\n";
+  std::vector<std::filesystem::path> paths;
+  for (const char* name : {"a_kernel_trace.csv", "b_kernel_trace.csv", "c_kernel_trace.csv"})
+    paths.push_back(folder.write(name, rows));
+  ImportOptions options;
+  options.limits.memory_bytes = 1'000'000;  // one takes about half of it
+  EXPECT_EQ(import_traces({paths[0]}, options).size(), 1U);
+  EXPECT_THROW(import_traces(paths, options), Error);
+}
+
+#if WEIR_HAVE_SQLITE
+TEST(Import, a_database_that_unpacks_without_end_is_refused_with_the_figure) {
+  ScratchFolder folder;
+  std::string bomb("SQLite format 3\0", 16);
+  bomb.resize(std::size_t{64} << 20);
+  ImportOptions options;
+  options.limits.memory_bytes = 16 << 20;
+  EXPECT_NE(rejection(folder, "bomb.sqlite.gz", gzip(bomb), options).find("16.0 MiB"), std::string::npos);
+}
+#endif
+
+}  // namespace
+}  // namespace weir
