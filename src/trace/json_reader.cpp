@@ -236,6 +236,23 @@ std::string_view JsonReader::word() {
 }
 
 bool JsonReader::next_key(std::string_view* key) {
+  // A short key behind few blanks, with its colon: whatever is read here lies in the window.
+  if (problem_ == nullptr && end_ - at_ >= static_cast<std::ptrdiff_t>(kBlock)) {
+    const char* const quote = at_ + (is_blank(*at_) ? json_blocks::blank_run(at_) : 0U);
+    if (*quote == '"') {
+      const unsigned run = json_blocks::text_run(quote + 1);
+      const char* const end = quote + 1 + run;
+      if (run < 16 && *end == '"' && end[1] == ':') {
+        *key = {quote + 1, run};
+        at_ = end + 2;
+        return true;
+      }
+    }
+  }
+  return next_key_slowly(key);
+}
+
+[[gnu::noinline]] bool JsonReader::next_key_slowly(std::string_view* key) {
   while (take(',')) {
   }
   const char next = peek();
@@ -278,6 +295,27 @@ std::string_view JsonReader::scalar(In in, bool* is_text) {
     return {};
   }
   return word();
+}
+
+bool JsonReader::plain_number(int places, std::int64_t* number) {
+  if (problem_ != nullptr || end_ - at_ < static_cast<std::ptrdiff_t>(kBlock)) return false;
+  const char* at = at_ + (is_blank(*at_) ? 1 : 0);
+  const auto digit = [&] { return static_cast<unsigned>(static_cast<unsigned char>(*at)) - '0'; };
+  std::uint64_t made = 0;
+  const char* const begin = at;
+  // 19 digits in all fit 64 bits.
+  for (const char* const limit = at + (19 - places); at < limit && digit() <= 9; ++at) made = made * 10 + digit();
+  if (at == begin) return false;
+  if (*at == '.') {
+    const char* const fraction = ++at;
+    for (; places > 0 && digit() <= 9; ++at, --places) made = made * 10 + digit();
+    if (at == fraction) return false;
+  }
+  for (; places > 0; --places) made *= 10;
+  if (!kEndsWord[static_cast<unsigned char>(*at)] || made > INT64_MAX) return false;
+  *number = static_cast<std::int64_t>(made);
+  at_ = at + (*at == ',' ? 1 : 0);
+  return true;
 }
 
 void JsonReader::skip(In in) {

@@ -142,7 +142,10 @@ class RocprofFile {
     reader_.skip(In::object);
     return {};
   }
-  std::optional<std::uint64_t> number() { return unsigned_of(value()); }
+  std::optional<std::uint64_t> number() {
+    if (std::int64_t plain = 0; reader_.plain_number(0, &plain)) return static_cast<std::uint64_t>(plain);
+    return unsigned_of(value());
+  }
 
   // {"handle":37946}, or the number itself; {"internal":1,"external":0}
   std::optional<std::uint64_t> identity(std::string_view member = "handle") {
