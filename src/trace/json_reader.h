@@ -2,6 +2,7 @@
 // nobody asked for is passed over 64 bytes at a time. Keeps no nesting: callers know where they are. Knows no format.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -91,6 +92,11 @@ class JsonReader {
     bool was_between = true;  // the byte before may stand before a text
   };
 
+  // Positions of a text that had no end, and of where its search stopped.
+  struct Unended {
+    std::uint64_t from = 0, to = 0;
+  };
+
   void cut_off() noexcept;
   bool next_key_slowly(std::string_view* key);
   bool fill();
@@ -119,6 +125,7 @@ class JsonReader {
   const char* problem_ = nullptr;
   bool is_cut_off_ = false;
   Mark guard_ = nullptr;
+  std::array<Unended, 4> unended_;  // by Ends
 };
 
 }  // namespace weir

@@ -44,7 +44,7 @@ class KinetoFile {
       reader_.recover([](std::string_view) { return false; });
     }
     timeline_.finish();
-    to_.set_source("Kineto");
+    to_.set_source(source_.empty() ? "Kineto" : source_);
   }
 
  private:
@@ -60,10 +60,15 @@ class KinetoFile {
         ranks();
       } else if (key == "baseTimeNanoseconds") {
         const std::uint64_t at = reader_.position();
-        if (const auto base = signed_of(plain_value()); base)
+        // The first one alone: a file can repeat it as often as it likes.
+        const auto base = signed_of(plain_value());
+        if (base && !has_base_)
           to_.note(fmt::format("times count from {} ns after 1970 (baseTimeNanoseconds)", *base));
-        else if (!reader_.is_broken())
+        else if (!base && !reader_.is_broken())
           to_.drop("baseTimeNanoseconds that is no number", at);
+        has_base_ = has_base_ || base;
+      } else if (key == "weir" && reader_.take('{')) {
+        about();
       } else {
         reader_.skip(In::object);
       }
@@ -147,6 +152,21 @@ class KinetoFile {
     }
   }
 
+  // {"source": "cpu workers' clock", "has_exact_gaps": true, ...}
+  void about() {
+    constexpr std::size_t kLongest = 256;
+    timeline_.set_exact_gaps(false);
+    std::string_view key;
+    while (reader_.next_key(&key)) {
+      if (key == "source")
+        source_ = decoded(plain_value().substr(0, kLongest));
+      else if (key == "has_exact_gaps")
+        timeline_.set_exact_gaps(plain_value() == "true");
+      else
+        reader_.skip(In::object);
+    }
+  }
+
   // The reader is broken: counts that, and finds where to go on.
   void go_on() {
     if (is_in_event_) {
@@ -174,6 +194,8 @@ class KinetoFile {
   JsonReader reader_;
   KinetoTimeline timeline_;
   KinetoEvent event_;
+  std::string source_;  // of an export of Weir's
+  bool has_base_ = false;
   bool is_bare_ = false;     // the array of events alone
   bool has_events_ = false;  // there was an array of them, empty or not
   bool is_in_event_ = false;

@@ -354,7 +354,10 @@ bool is_kineto_event(std::string_view ahead) noexcept {
   Glance glance(ahead);
   if (!glance.take('{')) return false;
   // Most objects are told from events by one letter.
-  if (std::string_view("pcntdia").find(glance.first_letter()) == std::string_view::npos) return false;
+  static constexpr std::uint32_t kLetters = 1U << ('p' - 'a') | 1U << ('c' - 'a') | 1U << ('n' - 'a') |
+                                            1U << ('t' - 'a') | 1U << ('d' - 'a') | 1U << ('i' - 'a') | 1U;
+  const char letter = glance.first_letter();
+  if (letter < 'a' || letter > 'z' || (kLetters >> (letter - 'a') & 1U) == 0) return false;
   const std::string_view first = glance.key();
   if (first == "ph" || first == "cat") return true;
   // Objects of other kinds have names and ids as well: the second key decides.

@@ -179,6 +179,7 @@ class RocprofFile {
       else
         reader_.skip(In::object);
     }
+    to_.charge(made.name.size() + sizeof(Agent));
     if (agents_.size() >= kMostNames) return reader_.break_here("too many agents");
     if (handle) agents_.insert_or_assign(*handle, std::move(made));
   }
@@ -206,6 +207,7 @@ class RocprofFile {
             const char next = reader_.peek();
             if (next == '{' || next == '[') reader_.skip(In::array);
             names.push_back(next == '{' || next == '[' ? "" : decoded(reader_.scalar(In::array)));
+            to_.charge(names.back().size() + sizeof(std::string));
             if (++name_count_ > kMostNames) return reader_.break_here("too many names of operations");
           }
         }
