@@ -1,6 +1,7 @@
 // rocprofv3's JSON (rocprofiler-sdk-tool), in one pass: dispatches with stream and queue, copies, calls. Knows the
 // tool's layout; the JSON itself is json_reader's.
 #include <fmt/format.h>
+#include <string.h>
 
 #include <limits>
 #include <unordered_map>
@@ -450,8 +451,10 @@ class RocprofFile {
 
 bool sniff(std::string_view start) {
   const std::size_t first = start.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && start[first] == '{' &&
-         start.find("\"rocprofiler-sdk-tool\"") != std::string_view::npos;
+  if (first == std::string_view::npos || start[first] != '{') return false;
+  // Not find(), which stops at every quote: other formats' JSON is full of them, and each file is asked.
+  constexpr std::string_view kKey = "\"rocprofiler-sdk-tool\"";
+  return memmem(start.data(), start.size(), kKey.data(), kKey.size()) != nullptr;
 }
 
 void read(const TraceFile& file, TimelineBuilder& to) { RocprofFile(file, to).read(); }
