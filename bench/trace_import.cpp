@@ -1,6 +1,6 @@
 // How fast Kineto's JSON becomes a timeline: GB/s of unpacked JSON on one core's time, and the memory of a process that
-// does nothing else. The bars are 0.8 GB/s and 0.35 of the raw size. Reads the large capture under WEIR_REAL_DATA, or a
-// generated one where that is not set.
+// does nothing else. The bars are 0.8 GB/s and 0.35 of the raw size. Reads the captures under WEIR_REAL_DATA, or
+// generated ones where that is not set.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -71,6 +71,16 @@ std::uint64_t raw_size(const fs::path& path) {
   return bytes->position();
 }
 
+void unpack(const fs::path& packed, const fs::path& plain) {
+  const auto bytes = open_bytes(packed);
+  std::FILE* const file = std::fopen(plain.c_str(), "wb");
+  if (file == nullptr) std::abort();
+  std::vector<char> buffer(1 << 18);
+  for (std::size_t got; (got = bytes->read(buffer.data(), buffer.size())) > 0;)
+    std::fwrite(buffer.data(), 1, got, file);
+  std::fclose(file);
+}
+
 // Of a process that imports this file and nothing else.
 long peak_kib(const fs::path& path) {
   const pid_t child = fork();
@@ -85,7 +95,7 @@ long peak_kib(const fs::path& path) {
 }
 
 void report(const fs::path& path) {
-  constexpr int kRounds = 9;
+  constexpr int kRounds = 15;
   const long peak = peak_kib(path);
   const std::uint64_t raw = raw_size(path);
   std::vector<double> seconds;
@@ -113,17 +123,20 @@ int main(int argc, char** argv) {
   }
   const fs::path folder = fs::temp_directory_path() / fmt::format("weir_bench_{}", getpid());
   fs::create_directories(folder);
-  const fs::path plain = folder / "kineto.json";
   if (const char* const data = std::getenv("WEIR_REAL_DATA"); data != nullptr && *data != '\0') {
-    const fs::path packed = fs::path(data) / "kineto" / "mi300x_4ranks_fused_140MB.json.gz";
-    const auto bytes = open_bytes(packed);
-    std::FILE* const file = std::fopen(plain.c_str(), "wb");
-    std::vector<char> buffer(1 << 18);
-    for (std::size_t got; file != nullptr && (got = bytes->read(buffer.data(), buffer.size())) > 0;)
-      std::fwrite(buffer.data(), 1, got, file);
-    if (file != nullptr) std::fclose(file);
-    report(packed);
-    report(plain);
+    std::vector<fs::path> captures;
+    for (const auto& entry : fs::directory_iterator(fs::path(data) / "kineto")) captures.push_back(entry.path());
+    std::sort(captures.begin(), captures.end(),
+              [](const fs::path& a, const fs::path& b) { return fs::file_size(a) > fs::file_size(b); });
+    for (const fs::path& packed : captures) {
+      report(packed);
+      // Unpacked as well, or zlib is what is measured.
+      if (packed.extension() != ".gz") continue;
+      const fs::path plain = folder / packed.stem();
+      unpack(packed, plain);
+      report(plain);
+      fs::remove(plain);
+    }
   } else {
     for (const auto& [name, operations] : {std::pair("typical.json", 23), std::pair("dense.json", 3)}) {
       generate(folder / name, std::size_t{96} << 20, operations);

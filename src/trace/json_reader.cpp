@@ -43,11 +43,12 @@ bool JsonReader::fill() {
   if (is_over_) return false;
   const auto kept = static_cast<std::size_t>(end_ - at_);
   const auto taken = static_cast<std::size_t>(at_ - buffer_.get());
+  // Moving nearly all of a full window for a few bytes more, again and again, would be quadratic.
+  if (capacity_ >= window_.longest_text && kept > capacity_ - capacity_ / 8) {
+    is_full_ = true;
+    return false;
+  }
   if (kept == capacity_) {
-    if (capacity_ >= window_.longest_text) {
-      is_full_ = true;
-      return false;
-    }
     capacity_ = std::min(capacity_ * 2, window_.longest_text);
     auto larger = std::make_unique_for_overwrite<char[]>(capacity_ + kBlock);
     std::memcpy(larger.get(), at_, kept);
@@ -80,7 +81,7 @@ void JsonReader::break_here(const char* problem) noexcept {
 }
 
 void JsonReader::cut_off() noexcept {
-  is_cut_off_ = problem_ == nullptr;
+  if (problem_ == nullptr) is_cut_off_ = true;
   break_here("the file ends in the middle");
 }
 
@@ -166,6 +167,11 @@ bool JsonReader::can_end(Ends ends, std::size_t after) {
 template <JsonReader::Ends ends>
 std::string_view JsonReader::text(std::size_t from) {
   const std::size_t begin = from;
+  // A text that began earlier saw that none of these quotes ends one: whoever begins among them goes on behind, or
+  // damage that repeats would be searched to its end each time.
+  Unended& unended = unended_[static_cast<std::size_t>(ends)];
+  const std::uint64_t began = position();
+  if (began >= unended.from && began + from < unended.to) from = static_cast<std::size_t>(unended.to - began);
   std::size_t searched = from;
   while (true) {
     const char* stop = at_ + from;
@@ -173,6 +179,7 @@ std::string_view JsonReader::text(std::size_t from) {
       if (stop >= end_) {
         from = static_cast<std::size_t>(stop - at_);
         if (!fill()) {
+          unended = {began, position() + from};
           if (is_full_) break_here("text of more than 16 MiB");
           cut_off();
           return {};
@@ -211,6 +218,7 @@ std::string_view JsonReader::text(std::size_t from) {
     const char* const inside = at_ + quote;
     if (std::memchr(at_ + searched, '\n', quote - searched) != nullptr ||
         (quote > 0 && inside[-1] == '{' && guard_ != nullptr && is_marked(inside - 1, guard_))) {
+      unended = {began, began + searched};
       break_here("text without its closing quote");
       return {};
     }
@@ -236,6 +244,23 @@ std::string_view JsonReader::word() {
 }
 
 bool JsonReader::next_key(std::string_view* key) {
+  // A short key behind few blanks, with its colon: whatever is read here lies in the window.
+  if (problem_ == nullptr && end_ - at_ >= static_cast<std::ptrdiff_t>(kBlock)) {
+    const char* const quote = at_ + (is_blank(*at_) ? json_blocks::blank_run(at_) : 0U);
+    if (*quote == '"') {
+      const unsigned run = json_blocks::text_run(quote + 1);
+      const char* const end = quote + 1 + run;
+      if (run < 16 && *end == '"' && end[1] == ':') {
+        *key = {quote + 1, run};
+        at_ = end + 2;
+        return true;
+      }
+    }
+  }
+  return next_key_slowly(key);
+}
+
+[[gnu::noinline]] bool JsonReader::next_key_slowly(std::string_view* key) {
   while (take(',')) {
   }
   const char next = peek();
@@ -278,6 +303,27 @@ std::string_view JsonReader::scalar(In in, bool* is_text) {
     return {};
   }
   return word();
+}
+
+bool JsonReader::plain_number(int places, std::int64_t* number) {
+  if (problem_ != nullptr || end_ - at_ < static_cast<std::ptrdiff_t>(kBlock)) return false;
+  const char* at = at_ + (is_blank(*at_) ? 1 : 0);
+  const auto digit = [&] { return static_cast<unsigned>(static_cast<unsigned char>(*at)) - '0'; };
+  std::uint64_t made = 0;
+  const char* const begin = at;
+  // 19 digits in all fit 64 bits.
+  for (const char* const limit = at + (19 - places); at < limit && digit() <= 9; ++at) made = made * 10 + digit();
+  if (at == begin) return false;
+  if (*at == '.') {
+    const char* const fraction = ++at;
+    for (; places > 0 && digit() <= 9; ++at, --places) made = made * 10 + digit();
+    if (at == fraction) return false;
+  }
+  for (; places > 0; --places) made *= 10;
+  if (!kEndsWord[static_cast<unsigned char>(*at)] || made > INT64_MAX) return false;
+  *number = static_cast<std::int64_t>(made);
+  at_ = at + (*at == ',' ? 1 : 0);
+  return true;
 }
 
 void JsonReader::skip(In in) {

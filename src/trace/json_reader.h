@@ -2,8 +2,10 @@
 // nobody asked for is passed over 64 bytes at a time. Keeps no nesting: callers know where they are. Knows no format.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -43,11 +45,23 @@ class JsonReader {
   // In an object, after its '{' or after a value: the next key, undecoded, its ':' taken. False at the object's '}',
   // which is taken, and where the reader is broken.
   bool next_key(std::string_view* key);
+  // Takes this text if it stands here, behind white space; commas count.
+  bool take_text(std::string_view text) {
+    peek();
+    if (problem_ != nullptr || static_cast<std::size_t>(end_ - at_) < text.size() ||
+        std::memcmp(at_, text.data(), text.size()) != 0)
+      return false;
+    at_ += text.size();
+    return true;
+  }
   // The same of arrays; what it returns true for is still to be read.
   bool next_element();
   // A text without its quotes, undecoded; or a number or a word as it stands there, empty where there is none. Objects
   // and arrays make the reader broken.
   std::string_view scalar(In in, bool* is_text = nullptr);
+  // The next value times 10^places (0 to 3) where it is a number as most are written: digits, at most `places` of them
+  // behind a point, and what fits 63 bits. False where it is anything else: that is for scalar() to read.
+  bool plain_number(int places, std::int64_t* number);
   void skip(In in);
   // To the end of the object or array that the reader is in.
   void skip_rest();
@@ -78,7 +92,13 @@ class JsonReader {
     bool was_between = true;  // the byte before may stand before a text
   };
 
+  // Positions of a text that had no end, and of where its search stopped.
+  struct Unended {
+    std::uint64_t from = 0, to = 0;
+  };
+
   void cut_off() noexcept;
+  bool next_key_slowly(std::string_view* key);
   bool fill();
   char peek_far();
   char ahead(std::size_t& offset);
@@ -105,6 +125,7 @@ class JsonReader {
   const char* problem_ = nullptr;
   bool is_cut_off_ = false;
   Mark guard_ = nullptr;
+  std::array<Unended, 4> unended_;  // by Ends
 };
 
 }  // namespace weir

@@ -173,9 +173,6 @@ std::optional<std::uint64_t> unsigned_of(std::string_view text) noexcept {
 
 std::optional<std::int64_t> scaled_of(std::string_view text, int places) noexcept {
   text = trimmed(text);
-  // 1661203462598772: the most common one takes the short way
-  if (places == 3 && text.size() <= 15)
-    if (const auto plain = digits_of(text)) return static_cast<std::int64_t>(*plain * 1000);
   auto decimal = decimal_of(text);
   if (!decimal) return std::nullopt;
   decimal->exponent += places;

@@ -64,10 +64,13 @@ class KinetoFile {
         own();
       } else if (key == "baseTimeNanoseconds") {
         const std::uint64_t at = reader_.position();
-        if (const auto base = signed_of(plain_value()); base)
+        // The first one alone: a file can repeat it as often as it likes.
+        const auto base = signed_of(plain_value());
+        if (base && !has_base_)
           to_.note(fmt::format("times count from {} ns after 1970 (baseTimeNanoseconds)", *base));
-        else if (!reader_.is_broken())
+        else if (!base && !reader_.is_broken())
           to_.drop("baseTimeNanoseconds that is no number", at);
+        has_base_ = has_base_ || base;
       } else {
         reader_.skip(In::object);
       }
@@ -154,12 +157,13 @@ class KinetoFile {
   // "weir": {"source": "...", "has_exact_gaps": true, "has_dependencies": true, ...}: a step without waits has no event
   // that would tell that waits are recorded.
   void own() {
+    timeline_.set_exact_gaps(false);
     std::string_view key;
     while (reader_.next_key(&key)) {
       if (key == "has_dependencies") {
         if (plain_value() == "true") to_.knows_dependencies();
       } else if (key == "has_exact_gaps") {
-        if (plain_value() == "true") to_.trust_gaps();
+        timeline_.set_exact_gaps(plain_value() == "true");
       } else if (key == "source") {
         source_ = decoded(plain_value()).substr(0, kLongestSource);
       } else {
@@ -195,7 +199,8 @@ class KinetoFile {
   JsonReader reader_;
   KinetoTimeline timeline_;
   KinetoEvent event_;
-  std::string source_;       // how the times were taken, of our own exports
+  std::string source_;  // how the times were taken, of our own exports
+  bool has_base_ = false;
   bool is_bare_ = false;     // the array of events alone
   bool has_events_ = false;  // there was an array of them, empty or not
   bool is_in_event_ = false;

@@ -85,6 +85,15 @@ class EventReader {
 
   bool read() {
     std::string_view key;
+    // What nearly every event of every Kineto begins with.
+    if (reader_.take_text("\"ph\": \"X\", \"cat\": ")) {
+      event_.phase = 'X';
+      event_.category = category_of(value());
+      if (!is_wanted()) {
+        reader_.skip_rest();
+        return false;
+      }
+    }
     while (reader_.next_key(&key)) {
       if (key == "ph") {
         const std::string_view phase = value();
@@ -95,13 +104,13 @@ class EventReader {
         event_.name.assign(value());  // a copy: the window moves on
         event_.has_name = !reader_.is_broken();
       } else if (key == "ts") {
-        event_.started_ns = time(value());
+        event_.started_ns = time();
       } else if (key == "dur") {
-        event_.duration_ns = time(value());
+        event_.duration_ns = time();
       } else if (key == "pid") {
-        process(value());
+        process();
       } else if (key == "tid") {
-        thread(value());
+        thread();
       } else if (key == "args") {
         arguments();
       } else {
@@ -134,8 +143,9 @@ class EventReader {
   }
 
   // Microseconds: 1106964728033.929
-  std::int64_t time(std::string_view text) {
-    const auto ns = scaled_of(text, 3);
+  std::int64_t time() {
+    if (std::int64_t plain = 0; reader_.plain_number(3, &plain)) return plain;
+    const auto ns = scaled_of(value(), 3);
     if (!ns && !reader_.is_broken()) event_.has_bad_time = true;
     return ns.value_or(kNoTime);
   }
@@ -146,12 +156,14 @@ class EventReader {
     return number;
   }
   std::optional<std::uint64_t> whole() {
+    if (std::int64_t plain = 0; reader_.plain_number(0, &plain)) return static_cast<std::uint64_t>(plain);
     const std::string_view text = value();
     // -1: none
     if (text == "-1") return std::nullopt;
     return counted(text, unsigned_of(text));
   }
   std::optional<std::int64_t> number() {
+    if (std::int64_t plain = 0; reader_.plain_number(0, &plain)) return plain;
     const std::string_view text = value();
     return counted(text, signed_of(text));
   }
@@ -161,12 +173,22 @@ class EventReader {
     return static_cast<std::int64_t>(std::hash<std::string_view>()(text));
   }
 
-  void process(std::string_view text) {
+  void process() {
+    if (reader_.plain_number(0, &event_.process_id)) {
+      event_.device = event_.process_id;
+      return;
+    }
+    const std::string_view text = value();
     event_.device = signed_of(text);
     event_.process_id = event_.device ? *event_.device : folded(text);
   }
 
-  void thread(std::string_view text) {
+  void thread() {
+    if (reader_.plain_number(0, &event_.thread_id)) {
+      event_.lane = static_cast<std::uint64_t>(event_.thread_id);
+      return;
+    }
+    const std::string_view text = value();
     const auto number = signed_of(text);
     event_.thread_id = number ? *number : folded(text);
     if (number && *number >= 0)
@@ -332,7 +354,10 @@ bool is_kineto_event(std::string_view ahead) noexcept {
   Glance glance(ahead);
   if (!glance.take('{')) return false;
   // Most objects are told from events by one letter.
-  if (std::string_view("pcntdia").find(glance.first_letter()) == std::string_view::npos) return false;
+  static constexpr std::uint32_t kLetters = 1U << ('p' - 'a') | 1U << ('c' - 'a') | 1U << ('n' - 'a') |
+                                            1U << ('t' - 'a') | 1U << ('d' - 'a') | 1U << ('i' - 'a') | 1U;
+  const char letter = glance.first_letter();
+  if (letter < 'a' || letter > 'z' || (kLetters >> (letter - 'a') & 1U) == 0) return false;
   const std::string_view first = glance.key();
   if (first == "ph" || first == "cat") return true;
   // Objects of other kinds have names and ids as well: the second key decides.

@@ -11,6 +11,8 @@ namespace {
 
 // Of begun events that may be open at a time.
 constexpr std::size_t kMostBegun = 20'000;
+// Of those that share an external id: a collective has two or three.
+constexpr int kMostOperations = 16;
 
 bool is_command(KinetoCategory category) noexcept {
   return category == KinetoCategory::kernel || category == KinetoCategory::copy || category == KinetoCategory::memset ||
@@ -59,6 +61,11 @@ bool KinetoTimeline::pair(KinetoEvent& event) {
       return false;
     }
     ++begun_count_;
+    begun_bytes_ += sizeof(KinetoEvent) + event.name.size();
+    if (begun_bytes_ > begun_charged_) {
+      to_.charge(begun_bytes_ - begun_charged_);
+      begun_charged_ = begun_bytes_;
+    }
     begun_[key].push_back(std::move(event));
     return true;
   }
@@ -70,6 +77,7 @@ bool KinetoTimeline::pair(KinetoEvent& event) {
   KinetoEvent whole = std::move(found->second.back());
   found->second.pop_back();
   --begun_count_;
+  begun_bytes_ -= sizeof(KinetoEvent) + whole.name.size();
   if (found->second.empty()) begun_.erase(found);
   whole.has_bad_time = whole.has_bad_time || event.has_bad_time;
   if (whole.started_ns != kNoTime && event.started_ns != kNoTime &&
@@ -201,8 +209,13 @@ bool KinetoTimeline::add_command(const KinetoEvent& event, bool is_damaged) {
     // Kineto on ROCm until mid-2026, "kind": "Dispatch Kernel", "stream": 4, no "queue": its stream is roctracer's
     // queue. Can go when nobody has such files any more.
     command.queue = to_.queue(where.device, static_cast<std::uint64_t>(*arguments.stream));
-    to_.note("what this trace calls streams are hardware queues: Kineto on ROCm wrote the queue there until mid-2026");
+    if (!has_told_queues_)
+      to_.note(
+          "what this trace calls streams are hardware queues: Kineto on ROCm wrote the queue there until mid-2026");
+    has_told_queues_ = true;
   }
+  has_rocm_ = has_rocm_ || arguments.has_kind;
+  has_fine_times_ = has_fine_times_ || event.started_ns % 1000 != 0;
   const auto number = to_.add(command);
   if (!number) return false;
   if (event.category == KinetoCategory::kernel) {
@@ -220,16 +233,21 @@ bool KinetoTimeline::add_call(const KinetoEvent& event) {
   const KinetoArguments& arguments = event.arguments;
   if (arguments.out_of_range > 0) to_.drop("number out of range", event.at, arguments.out_of_range);
   HostCall call;
-  if (event.has_name) call.name = to_.name(event.name);
+  if (event.has_name) {
+    call.name = to_.name(event.name);
+    call.kind = to_.call_kind_of(call.name);
+    has_cuda_calls_ = has_cuda_calls_ || event.name.starts_with("cuda");
+    has_rocm_ = has_rocm_ || event.name.starts_with("hip");
+  }
   const auto thread = static_cast<std::uint64_t>(event.thread_id);
   call.thread = static_cast<std::uint32_t>(thread ^ thread >> 32);
   call.correlation = arguments.correlation.value_or(0);
   call.process = process_of(event);
-  call.kind = call_kind_of(event.name);
   call.started_ns = event.started_ns;
   call.ended_ns = end_of(event);
   to_.add(call);
   if (call.correlation == 0) return true;
+  to_.charge(sizeof(Call));
   if (call.kind == CallKind::launch)
     launches_.push_back(
         {call.process, call.correlation, arguments.external.value_or(0), event.thread_id, call.started_ns});
@@ -275,6 +293,7 @@ bool KinetoTimeline::add_range(const KinetoEvent& event) {
         facts_of(event)};
     if (made.facts.kind == CollectiveKind::unknown && event.name.starts_with("nccl:"))
       made.facts.kind = collective_kind_of(event.name.substr(5, event.name.find(' ') - 5));
+    to_.charge(sizeof(Operation) * 2);
     operations_.push_back(made);
   }
   if (event.category == KinetoCategory::annotation)
@@ -283,7 +302,8 @@ bool KinetoTimeline::add_range(const KinetoEvent& event) {
 }
 
 void KinetoTimeline::set_device_name(std::int64_t device, std::string name) {
-  device_names_.insert_or_assign(device, std::move(name));
+  constexpr std::size_t kMostDevices = 65'535;
+  if (device_names_.size() < kMostDevices) device_names_.insert_or_assign(device, std::move(name));
 }
 
 // A kernel's collective is the one that its call was made in; files of 2024 and later give both the same external id.
@@ -293,10 +313,13 @@ void KinetoTimeline::join_collectives() {
     return std::tie(a.process, a.thread, a.started_ns) < std::tie(b.process, b.thread, b.started_ns);
   };
   std::sort(operations_.begin(), operations_.end(), by_time);
-  std::vector<std::pair<std::uint64_t, const Operation*>> by_external;
+  std::vector<const Operation*> by_external;
   for (const Operation& operation : operations_)
-    if (operation.external != 0) by_external.emplace_back(operation.external, &operation);
-  std::sort(by_external.begin(), by_external.end());
+    if (operation.external != 0) by_external.push_back(&operation);
+  const auto earlier = [](const Operation* a, const Operation* b) {
+    return std::tie(a->process, a->external, a) < std::tie(b->process, b->external, b);
+  };
+  std::sort(by_external.begin(), by_external.end(), earlier);
   const auto by_correlation = [](const Call& a, const Call& b) {
     return std::tie(a.process, a.correlation) < std::tie(b.process, b.correlation);
   };
@@ -305,10 +328,14 @@ void KinetoTimeline::join_collectives() {
     TraceCollective facts;
     const auto take = [&](std::uint64_t external) {
       if (external == 0) return;
-      for (auto at = std::lower_bound(by_external.begin(), by_external.end(),
-                                      std::pair<std::uint64_t, const Operation*>(external, nullptr));
-           at != by_external.end() && at->first == external; ++at)
-        if (at->second->process == pending.process) complete(facts, at->second->facts);
+      const auto before = [&](const Operation* operation, std::uint64_t id) {
+        return std::tie(operation->process, operation->external) < std::tie(pending.process, id);
+      };
+      auto at = std::lower_bound(by_external.begin(), by_external.end(), external, before);
+      for (int i = 0; i < kMostOperations && at != by_external.end(); ++i, ++at) {
+        if ((*at)->process != pending.process || (*at)->external != external) break;
+        complete(facts, (*at)->facts);
+      }
     };
     take(pending.external);
     const Call wanted{pending.process, pending.correlation, 0, 0, 0};
@@ -350,6 +377,10 @@ void KinetoTimeline::finish() {
   begun_.clear();
   join_collectives();
   join_copies();
+  // CUPTI's stamps are the GPU's own; Kineto on ROCm clips commands so that they do not overlap.
+  if (are_gaps_exact_.value_or(has_cuda_calls_ && !has_rocm_ && has_fine_times_)) to_.trust_gaps();
+  if (!are_gaps_exact_ && has_cuda_calls_ && !has_rocm_ && !has_fine_times_ && to_.command_count() > 0)
+    to_.note("times are whole microseconds: gaps between commands are as coarse");
   for (const auto& [device, id] : devices_)
     if (const auto found = device_names_.find(id); found != device_names_.end() && !found->second.empty())
       to_.label_device(device, fmt::format("GPU {}: {}", id, found->second));

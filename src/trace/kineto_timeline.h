@@ -23,6 +23,8 @@ class KinetoTimeline {
   bool add(KinetoEvent& event, bool is_damaged = false);
   void set_device_name(std::int64_t device, std::string name);
   void set_rank(std::int64_t rank) { rank_ = rank; }
+  // What an export of Weir's says of the timeline that it was made of.
+  void set_exact_gaps(bool are_exact) { are_gaps_exact_ = are_exact; }
   // Joins what came in different events. Once, at the file's end.
   void finish();
 
@@ -82,7 +84,10 @@ class KinetoTimeline {
   std::vector<Copy> copy_calls_;
   std::vector<Operation> operations_;
   std::unordered_map<std::uint64_t, std::vector<KinetoEvent>> begun_;  // by process and thread
-  std::size_t begun_count_ = 0;
+  std::size_t begun_count_ = 0, begun_bytes_ = 0, begun_charged_ = 0;
+  bool has_cuda_calls_ = false, has_rocm_ = false, has_fine_times_ = false;
+  bool has_told_queues_ = false;
+  std::optional<bool> are_gaps_exact_;  // as Weir's own export says
 };
 
 }  // namespace weir

@@ -1,6 +1,7 @@
 // rocprofv3's JSON (rocprofiler-sdk-tool), in one pass: dispatches with stream and queue, copies, calls. Knows the
 // tool's layout; the JSON itself is json_reader's.
 #include <fmt/format.h>
+#include <string.h>
 
 #include <limits>
 #include <unordered_map>
@@ -142,7 +143,10 @@ class RocprofFile {
     reader_.skip(In::object);
     return {};
   }
-  std::optional<std::uint64_t> number() { return unsigned_of(value()); }
+  std::optional<std::uint64_t> number() {
+    if (std::int64_t plain = 0; reader_.plain_number(0, &plain)) return static_cast<std::uint64_t>(plain);
+    return unsigned_of(value());
+  }
 
   // {"handle":37946}, or the number itself; {"internal":1,"external":0}
   std::optional<std::uint64_t> identity(std::string_view member = "handle") {
@@ -176,6 +180,7 @@ class RocprofFile {
       else
         reader_.skip(In::object);
     }
+    to_.charge(made.name.size() + sizeof(Agent));
     if (agents_.size() >= kMostNames) return reader_.break_here("too many agents");
     if (handle) agents_.insert_or_assign(*handle, std::move(made));
   }
@@ -203,6 +208,7 @@ class RocprofFile {
             const char next = reader_.peek();
             if (next == '{' || next == '[') reader_.skip(In::array);
             names.push_back(next == '{' || next == '[' ? "" : decoded(reader_.scalar(In::array)));
+            to_.charge(names.back().size() + sizeof(std::string));
             if (++name_count_ > kMostNames) return reader_.break_here("too many names of operations");
           }
         }
@@ -445,8 +451,10 @@ class RocprofFile {
 
 bool sniff(std::string_view start) {
   const std::size_t first = start.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && start[first] == '{' &&
-         start.find("\"rocprofiler-sdk-tool\"") != std::string_view::npos;
+  if (first == std::string_view::npos || start[first] != '{') return false;
+  // Not find(), which stops at every quote: other formats' JSON is full of them, and each file is asked.
+  constexpr std::string_view kKey = "\"rocprofiler-sdk-tool\"";
+  return memmem(start.data(), start.size(), kKey.data(), kKey.size()) != nullptr;
 }
 
 void read(const TraceFile& file, TimelineBuilder& to) { RocprofFile(file, to).read(); }

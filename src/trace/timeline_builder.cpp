@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <numeric>
 #include <tuple>
 
@@ -41,6 +43,15 @@ std::uint64_t mixed(std::uint64_t x) noexcept {
   return x ^ x >> 29;
 }
 
+std::uint64_t slot_of(std::string_view text) noexcept {
+  std::uint64_t first = 0, last = 0;
+  const std::size_t part = std::min(text.size(), sizeof(first));
+  if (part == 0) return 0;
+  std::memcpy(&first, text.data(), part);
+  std::memcpy(&last, text.data() + (text.size() - part), part);
+  return mixed(first + mixed(last + text.size()));
+}
+
 }  // namespace
 
 std::size_t TimelineBuilder::LaneHash::operator()(const LaneKey& key) const noexcept {
@@ -66,13 +77,17 @@ void TimelineBuilder::begin_file(std::string name, std::string_view unit) {
 }
 
 std::uint32_t TimelineBuilder::name(std::string_view text) {
-  if (const auto found = names_.find(text); found != names_.end()) return found->second;
+  // Names of kernels are long and few: most are found by their length and both ends, without hashing all of them.
+  std::uint32_t& recent = recent_names_[slot_of(text) % recent_names_.size()];
+  if (recent < texts_.size() && *texts_[recent] == text) return recent;
+  if (const auto found = names_.find(text); found != names_.end()) return recent = found->second;
   charge(text.size() + 128);
   texts_.push_back(std::make_unique<const std::string>(text));
   is_collective_.push_back(is_collective_name(text));
-  const auto id = static_cast<std::uint32_t>(texts_.size() - 1);
-  names_.emplace(*texts_.back(), id);
-  return id;
+  call_kinds_.push_back(weir::call_kind_of(text));
+  recent = static_cast<std::uint32_t>(texts_.size() - 1);
+  names_.emplace(*texts_.back(), recent);
+  return recent;
 }
 
 std::uint16_t TimelineBuilder::add_process(int rank, std::string label) {
@@ -190,7 +205,7 @@ void TimelineBuilder::about_collective(std::uint32_t command, const TraceCollect
 void TimelineBuilder::add(HostCall call, std::uint64_t at) {
   if (call.ended_ns < call.started_ns && call.ended_ns != kNoTime) return drop("call that ends before it starts", at);
   charge(sizeof(HostCall) * 2);
-  if (call.kind == CallKind::other && call.name != kNoName) call.kind = call_kind_of(*texts_[call.name]);
+  if (call.kind == CallKind::other && call.name != kNoName) call.kind = call_kinds_[call.name];
   forget_beyond(call.started_ns);
   forget_beyond(call.ended_ns);
   extend(call.process, call.started_ns, call.ended_ns);
@@ -266,21 +281,29 @@ void TimelineBuilder::join_calls() {
     return std::tie(a.process, a.thread, a.started_ns, a.ended_ns) <
            std::tie(b.process, b.thread, b.started_ns, b.ended_ns);
   });
-  Lanes<std::uint32_t> by_correlation;
-  by_correlation.reserve(calls.size());
+  // Calls by correlation, open addressing: at most half of the places are taken.
+  std::vector<std::uint32_t> table(std::bit_ceil(calls.size() * 2 + 1), kNoCall);
+  const auto place_of = [&](std::uint16_t process, std::uint64_t correlation) -> std::uint32_t& {
+    std::size_t at = LaneHash()({process, correlation});
+    while (true) {
+      std::uint32_t& place = table[at++ & (table.size() - 1)];
+      if (place == kNoCall || (calls[place].correlation == correlation && calls[place].process == process))
+        return place;
+    }
+  };
   for (std::uint32_t i = 0; i < calls.size(); ++i) {
     if (calls[i].correlation == 0) continue;
-    const auto [at, is_new] = by_correlation.try_emplace({calls[i].process, calls[i].correlation}, i);
+    std::uint32_t& place = place_of(calls[i].process, calls[i].correlation);
     // A runtime call and the driver's call within it may share an id: the one that launches counts.
-    if (!is_new && calls[at->second].kind == CallKind::other && calls[i].kind != CallKind::other) at->second = i;
+    if (place == kNoCall || (calls[place].kind == CallKind::other && calls[i].kind != CallKind::other)) place = i;
   }
   for (const Command& command : commands_) {
     if (command.correlation == 0) continue;
-    const auto found = by_correlation.find({command.process, command.correlation});
-    if (found == by_correlation.end()) continue;
+    const std::uint32_t found = place_of(command.process, command.correlation);
+    if (found == kNoCall) continue;
     Span& span = timeline_.spans[place_of_[command.span.command]];
-    const HostCall& call = calls[found->second];
-    span.call = found->second;
+    const HostCall& call = calls[found];
+    span.call = found;
     if (span.submitted_ns == kNoTime) span.submitted_ns = call.started_ns;
     // A call that waits for its own command (a blocking copy) returns when that has ended.
     if (span.accepted_ns == kNoTime && call.ended_ns != kNoTime &&

@@ -2,6 +2,7 @@
 // commands, tells collectives by name, resolves waits, counts what was dropped. Knows no file format.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -70,6 +71,8 @@ class TimelineBuilder {
   // Gives equal texts one number.
   std::uint32_t name(std::string_view text);
   const std::string& name_of(std::uint32_t name) const { return *texts_[name]; }
+  // What a function of this name does.
+  CallKind call_kind_of(std::uint32_t name) const { return call_kinds_[name]; }
 
   std::uint16_t add_process(int rank, std::string label);
   // For files that hold several ranks: `of` itself takes the first rank that is asked for, others get processes of
@@ -170,7 +173,9 @@ class TimelineBuilder {
   std::vector<Dependency> dependencies_;  // between commands as added
   std::unordered_map<std::string_view, std::uint32_t> names_;
   std::vector<std::unique_ptr<const std::string>> texts_;  // what names_ points at
+  std::array<std::uint32_t, 1024> recent_names_{};         // by length and ends; may be another's
   std::vector<bool> is_collective_;                        // by name
+  std::vector<CallKind> call_kinds_;                       // by name
   Lanes<std::uint16_t> devices_, streams_, ranks_;
   Lanes<std::int32_t> queues_;
   std::vector<bool> has_rank_;  // by process: process_of_rank gave it one

@@ -249,6 +249,37 @@ TEST(JsonReader, DropsTextsBeyondItsLimit) {
   EXPECT_EQ(reader.scalar(In::object), std::string(5'000, 'y'));
 }
 
+TEST(JsonReader, TakesPlainNumbersOrNothing) {
+  const auto taken = [](const std::string& value, int places) -> std::int64_t {
+    const std::string text = "{\"a\": " + value + ", \"b\": 2}" + std::string(64, ' ');
+    const auto source = bytes_of(text);
+    JsonReader reader(*source);
+    std::string_view key;
+    reader.take('{');
+    reader.next_key(&key);
+    std::int64_t number = -1;
+    const bool is_plain = reader.plain_number(places, &number);
+    if (!is_plain) {
+      EXPECT_EQ(reader.scalar(In::object), value);
+    }
+    // Whichever way the value went, what follows it is found.
+    EXPECT_TRUE(reader.next_key(&key) && key == "b") << value;
+    return is_plain ? number : -1;
+  };
+  EXPECT_EQ(taken("0", 0), 0);
+  EXPECT_EQ(taken("42", 0), 42);
+  EXPECT_EQ(taken("42", 3), 42000);
+  EXPECT_EQ(taken("4.25", 3), 4250);
+  EXPECT_EQ(taken("1106964728033.929", 3), 1106964728033929);
+  EXPECT_EQ(taken("9223372036854775807", 0), INT64_MAX);
+  EXPECT_EQ(taken("9223372036854775.807", 3), INT64_MAX);
+  for (const char* const other :
+       {"9223372036854775808", "99999999999999999999", "4.25", "-1", "1e3", "4.", "x", "0x1f"})
+    EXPECT_EQ(taken(other, 0), -1) << other;
+  for (const char* const other : {"9223372036854775.808", "1.2345", "12345678901234567"})
+    EXPECT_EQ(taken(other, 3), -1) << other;
+}
+
 TEST(JsonText, NumbersAreExact) {
   EXPECT_EQ(scaled_of("1106964728033.929", 3), 1106964728033929);
   EXPECT_EQ(scaled_of("1661203462598772", 3), 1661203462598772000);

@@ -63,7 +63,7 @@ TEST(Kineto, KeysComeInAnyOrder) {
   ASSERT_EQ(timeline.calls.size(), 1U);
   EXPECT_EQ(timeline.calls[0].kind, CallKind::launch);
   EXPECT_FALSE(timeline.has_dependencies);
-  EXPECT_EQ(timeline.notes.size(), 1U);
+  ASSERT_EQ(timeline.notes.size(), 2U);  // of the base, and of times in whole microseconds
   EXPECT_TRUE(timeline.dropped.empty());
 }
 
@@ -293,6 +293,95 @@ TEST(Kineto, ReadsBackWhatWeirExports) {
   EXPECT_EQ(span.bytes, 64U);
   EXPECT_GE(span.queue, kCopyQueues);
   EXPECT_TRUE(timeline.dropped.empty());
+}
+
+TEST(Kineto, TrustsGapsOfCuptiAndOfExportsThatDo) {
+  const auto call = [](const std::string& name) {
+    return R"({"ph": "X", "cat": "cuda_runtime", "name": ")" + name +
+           R"(", "pid": 9, "tid": 9, "ts": 1, "dur": 1, "args": {"correlation": 5}}, )";
+  };
+  EXPECT_TRUE(import_events(call("cudaLaunchKernel") + kernel(5)).has_exact_gaps);
+  EXPECT_FALSE(import_events(kernel(5)).has_exact_gaps);
+  EXPECT_FALSE(import_events(call("hipLaunchKernel") + kernel(5)).has_exact_gaps);
+  EXPECT_FALSE(
+      import_events(call("cudaLaunchKernel") + kernel(5, "k", R"(, "kind": "Dispatch Kernel")")).has_exact_gaps);
+  // Whole microseconds say nothing of gaps that are shorter.
+  const Timeline coarse = import_events(
+      call("cudaLaunchKernel") +
+      R"({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 5, "dur": 2, "args": {"stream": 7}})");
+  EXPECT_FALSE(coarse.has_exact_gaps);
+  EXPECT_EQ(coarse.notes.size(), 1U);
+
+  const auto exported = [&](const std::string& about) {
+    return import("{\"traceEvents\": [" + call("cudaLaunchKernel") + kernel(5) + "], \"weir\": " + about + "}");
+  };
+  EXPECT_TRUE(exported(R"({"source": "a \"clock\"", "has_exact_gaps": true})").has_exact_gaps);
+  EXPECT_EQ(exported(R"({"source": "a \"clock\"", "has_exact_gaps": true})").source, "a \"clock\"");
+  EXPECT_FALSE(exported(R"({"has_exact_gaps": false, "notes": ["n"]})").has_exact_gaps);
+  EXPECT_FALSE(exported("{}").has_exact_gaps);
+  EXPECT_EQ(exported("{}").source, "Kineto");
+}
+
+TEST(Kineto, NumbersAreReadAlikeHoweverTheyAreWritten) {
+  const auto started = [](const std::string& ts) {
+    const Timeline timeline =
+        import_events(R"({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "dur": 0, "ts": )" + ts +
+                      R"(, "args": {}})" + std::string(64, ' '));
+    return timeline.spans.empty() ? kNoTime : timeline.spans[0].started_ns;
+  };
+  EXPECT_EQ(started("1661203462598772"), 1661203462598772000);
+  EXPECT_EQ(started("1106964728033.929"), 1106964728033929);
+  EXPECT_EQ(started("1.5"), 1500);
+  EXPECT_EQ(started("1.2345"), 1235);
+  EXPECT_EQ(started("1.5e3"), 1500000);
+  EXPECT_EQ(started("-0"), 0);
+  EXPECT_EQ(started("-1.5"), -1500);
+  EXPECT_EQ(started("\"1.5\""), 1500);
+  EXPECT_EQ(started("5."), 5000);
+  EXPECT_EQ(started("   7"), 7000);
+  EXPECT_EQ(started("9999999999999999"), kNoTime);
+  EXPECT_EQ(started("9223372036854775.808"), kNoTime);
+  EXPECT_EQ(started("18446744073709551616"), kNoTime);
+  EXPECT_EQ(started("1e400"), kNoTime);
+}
+
+// Each of these took time that grew with the square of its length: minutes at this size.
+TEST(Kineto, RepeatedDamageTakesLinearTime) {
+  const auto repeated = [](const std::string& text, int times = 100'000) {
+    std::string made;
+    for (int i = 0; i < times; ++i) made += text;
+    return made;
+  };
+  EXPECT_GT(all_dropped(import("{\"traceEvents\": [], " + repeated("\"weir\":"))), 0U);
+  EXPECT_GT(all_dropped(import_events(repeated("{ \"cat\":\""))), 0U);
+  EXPECT_GT(all_dropped(import("{\"traceEvents\": [], " + repeated("\"weir\":") + "\n\"x\" y")), 0U);
+  // Longer than the longest text.
+  EXPECT_GT(all_dropped(import("{\"traceEvents\": [], " + repeated("\"weir\":", 3'000'000))), 0U);
+
+  std::string bases;
+  for (int i = 0; i < 100'000; ++i) bases += ", \"baseTimeNanoseconds\": " + std::to_string(i);
+  EXPECT_EQ(import("{\"traceEvents\": []" + bases + "}").notes.size(), 1U);
+
+  std::string shared;
+  for (int i = 0; i < 30'000; ++i) {
+    shared += R"({"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 1, "tid": 1, "ts": 1, "dur": 1,
+      "args": {"External id": 5}},)";
+    shared += kernel(i + 1, "ncclKernel", ", \"External id\": 5") + ",";
+  }
+  EXPECT_EQ(import_events(shared).collectives.size(), 30'000U);
+}
+
+TEST(Kineto, SaysThatArgumentsWereCutOff) {
+  EXPECT_EQ(dropped(import(R"({"traceEvents": [{"ph": "X", "cat": "kernel", "args": {"a": [[1, )"),
+                    "event cut off by the file's end"),
+            1U);
+}
+
+TEST(Kineto, SaysOnceThatStreamsAreQueuesOnRocm) {
+  const std::string call =
+      R"({"ph": "X", "cat": "cuda_runtime", "name": "hipLaunchKernel", "pid": 9, "tid": 9, "ts": 1, "dur": 1}, )";
+  const std::string kind = R"(, "kind": "Dispatch Kernel")";
+  EXPECT_EQ(import_events(call + kernel(5, "k", kind) + "," + kernel(9, "k", kind)).notes.size(), 1U);
 }
 
 TEST(Kineto, HasNoNeedOfGpuWork) {
