@@ -340,7 +340,7 @@ ByteSource* TarReader::next(std::string* name) {
     if (!skip(left)) return nullptr;
   }
   std::string long_name;
-  std::optional<std::uint64_t> long_size;
+  std::uint64_t long_size = UINT64_MAX;  // none
   while (true) {
     const std::uint64_t over = archive_.position() % kBlock;
     // Writers may leave out the last padding.
@@ -369,18 +369,18 @@ ByteSource* TarReader::next(std::string* name) {
         long_name = text_of(*text);
       } else {  // POSIX: "30 path=folder/rank0.json\n22 size=123456789012\n"
         if (const auto path = pax_value(*text, "path")) long_name = *path;
-        if (const auto value = pax_value(*text, "size")) long_size = decimal(*value);
+        if (const auto value = pax_value(*text, "size")) long_size = decimal(*value).value_or(UINT64_MAX);
       }
       continue;
     }
     if (type == '0' || type == '\0') {
       if (!long_name.empty()) *name = long_name;
-      member_ = std::make_unique<Member>(archive_, long_size.value_or(*size));
+      member_ = std::make_unique<Member>(archive_, long_size == UINT64_MAX ? *size : long_size);
       return member_.get();
     }
-    if (!skip(long_size.value_or(*size))) return nullptr;
+    if (!skip(long_size == UINT64_MAX ? *size : long_size)) return nullptr;
     long_name.clear();
-    long_size.reset();
+    long_size = UINT64_MAX;
   }
 }
 
