@@ -163,12 +163,6 @@ bool KinetoTimeline::place(const KinetoEvent& event, bool is_damaged, Place* to)
   return stream.has_value();
 }
 
-bool KinetoTimeline::is_collective(std::uint32_t name) {
-  if (name >= is_collective_.size()) is_collective_.resize(name + std::size_t{1}, -1);
-  if (is_collective_[name] < 0) is_collective_[name] = is_collective_name(to_.name_of(name)) ? 1 : 0;
-  return is_collective_[name] == 1;
-}
-
 TraceCollective KinetoTimeline::facts_of(const KinetoEvent& event) {
   const KinetoArguments& arguments = event.arguments;
   TraceCollective facts;
@@ -221,7 +215,7 @@ bool KinetoTimeline::add_command(const KinetoEvent& event, bool is_damaged) {
   if (event.category == KinetoCategory::kernel) {
     if (arguments.is_collective)
       to_.about_collective(*number, facts_of(event));
-    else if (command.name != kNoName && is_collective(command.name))
+    else if (command.name != kNoName && to_.is_collective(command.name))
       collectives_.push_back({*number, where.process, command.correlation, arguments.external.value_or(0)});
   } else if (event.category != KinetoCategory::host_function && command.bytes == 0 && command.correlation != 0) {
     copies_.push_back({*number, where.process, command.correlation, 0});

@@ -66,7 +66,6 @@ class KinetoTimeline {
   bool add_sync(const KinetoEvent& event);
   bool add_range(const KinetoEvent& event);
   TraceCollective facts_of(const KinetoEvent& event);
-  bool is_collective(std::uint32_t name);
   void join_collectives();
   void join_copies();
 
@@ -78,7 +77,6 @@ class KinetoTimeline {
   std::uint16_t last_process_ = 0;
   std::unordered_map<std::int64_t, std::string> device_names_;
   std::unordered_map<std::uint16_t, std::int64_t> devices_;  // that were used, and their ids
-  std::vector<signed char> is_collective_;                   // by name: -1 not asked yet
   std::vector<Pending> collectives_, copies_;
   std::vector<Call> launches_;
   std::vector<Copy> copy_calls_;

@@ -71,7 +71,8 @@ class TimelineBuilder {
   // Gives equal texts one number.
   std::uint32_t name(std::string_view text);
   const std::string& name_of(std::uint32_t name) const { return *texts_[name]; }
-  // What a function of this name does.
+  // Whether a kernel of this name is a collective's; what a function of this name does.
+  bool is_collective(std::uint32_t name) const { return is_collective_[name]; }
   CallKind call_kind_of(std::uint32_t name) const { return call_kinds_[name]; }
 
   std::uint16_t add_process(int rank, std::string label);
