@@ -1,7 +1,10 @@
 #include "run/analyze.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "base/clock.h"
 #include "run/analyze_device.h"
@@ -11,6 +14,8 @@
 
 namespace weir {
 namespace {
+
+constexpr std::size_t kMostDevices = 512;
 
 Json clocks_json(const ClockAlignment& alignment) {
   Json ranks = Json::array();
@@ -124,9 +129,13 @@ Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files
   if (ranks.matched == 0) unavailable["ranks"] = ranks.reason.empty() ? "ranks share no collective" : ranks.reason;
 
   document["devices"] = Json::array();
-  for (const std::uint16_t device : devices_of(timeline))
+  // Each device is a pass over the whole timeline; a file that names thousands of them is no reason to take hours.
+  const std::vector<std::uint16_t> devices = devices_of(timeline);
+  for (const std::uint16_t device : std::span(devices).first(std::min(devices.size(), kMostDevices)))
     document["devices"].push_back(analyze_device(timeline, device, origin_ns, options));
-  if (document["devices"].empty()) unavailable["devices"] = "the trace has no GPU commands";
+  if (devices.empty()) unavailable["devices"] = "the trace has no GPU commands";
+  if (devices.size() > kMostDevices)
+    timeline.notes.push_back(fmt::format("{} devices; the first {} were analysed", devices.size(), kMostDevices));
   document["dropped"] = Json::array();
   for (const Dropped& dropped : timeline.dropped)
     document["dropped"].push_back({{"reason", dropped.reason}, {"count", dropped.count}, {"first", dropped.first}});

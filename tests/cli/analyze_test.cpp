@@ -251,7 +251,7 @@ TEST(Analyze, says_what_is_wrong_with_its_input) {
   expect({"empty"}, "is empty");
   expect({"dir"}, "is a folder");
   expect({"missing.json"}, "cannot be opened");
-  expect({"t.json", "--format", "nsys"}, "is no database");
+  expect({"t.json", "--format", "nsys"}, "is no SQLite database");
   expect({"t.json", "--format", "nope"}, "no such trace format");
   expect({"t.json", "-o", "text"}, "exists already");
   expect({"t.json", "--svg", "text"}, "exists already");
