@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -26,21 +28,27 @@ inline std::string gzip(std::string_view text) {
 
 // One member of a tar archive, as `tar --format=ustar` writes it.
 inline std::string member(const std::string& name, std::string_view contents, char type = '0') {
-  std::string header(512, '\0');
-  header.replace(0, name.size(), name);
-  const auto put = [&](std::size_t at, const std::string& text) { header.replace(at, text.size(), text); };
+  std::array<char, 512> header{};
+  const auto put = [&](std::size_t at, std::string_view text) {
+    std::copy_n(text.begin(), std::min(text.size(), header.size() - at),
+                header.begin() + static_cast<std::ptrdiff_t>(at));
+  };
+  put(0, name);
   char size[12];
   std::snprintf(size, sizeof size, "%011o", static_cast<unsigned>(contents.size()));
   put(124, size);
   header[156] = type;
-  put(257, std::string("ustar\0", 6) + "00");
-  header.replace(148, 8, "        ");
+  put(257, std::string_view("ustar\0"
+                            "00",
+                            8));
+  put(148, "        ");
   unsigned sum = 0;
   for (const char c : header) sum += static_cast<unsigned char>(c);
   char checksum[8];
   std::snprintf(checksum, sizeof checksum, "%06o", sum);
-  header.replace(148, 7, std::string(checksum, 7));
-  std::string made = header + std::string(contents);
+  put(148, std::string_view(checksum, 7));
+  std::string made(header.begin(), header.end());
+  made += contents;
   made.resize((made.size() + 511) / 512 * 512, '\0');
   return made;
 }
