@@ -1,7 +1,6 @@
 #include "trace/timeline_builder.h"
 
 #include <fmt/format.h>
-#include <string.h>
 
 #include <algorithm>
 #include <bit>
@@ -25,18 +24,6 @@ bool is_beyond(std::int64_t ns) noexcept { return ns != kNoTime && (ns > kMostTi
 
 void forget_beyond(std::int64_t& ns) noexcept {
   if (is_beyond(ns)) ns = kNoTime;
-}
-
-bool contains(std::string_view text, std::string_view part) noexcept {
-  // Names of kernels are long, and find() stops at each place that has the first letter.
-  return text.size() >= part.size() && memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
-}
-
-std::string lower(std::string_view text) {
-  std::string lowered(text);
-  for (char& c : lowered)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return lowered;
 }
 
 std::uint64_t mixed(std::uint64_t x) noexcept {
@@ -320,8 +307,7 @@ void TimelineBuilder::join_syncs() {
   for (const HostCall& call : timeline_.calls) {
     if (call.kind != CallKind::synchronize || call.name == kNoName) continue;
     const std::string& name = *texts_[call.name];
-    if (contains(name, "DeviceSynchronize") || contains(name, "CtxSynchronize"))
-      syncs_.push_back({call.process, std::nullopt, call.started_ns, call.ended_ns});
+    if (waits_for_everything(name)) syncs_.push_back({call.process, std::nullopt, call.started_ns, call.ended_ns});
   }
   if (syncs_.empty()) return;
   // Ends of waits by what they cover: a stream, or a whole process.
@@ -474,84 +460,6 @@ Timeline TimelineBuilder::finish() {
   Timeline made = std::move(timeline_);
   *this = TimelineBuilder(limits_);
   return made;
-}
-
-bool is_collective_name(std::string_view name) noexcept {
-  // ncclDevKernel_AllReduce_Sum_f32_RING_LL(...), ncclKernel_SendRecv_RING..., rccl's are nccl's names too
-  for (const std::string_view part : {"nccl", "rccl", "NCCL", "RCCL", "oneccl", "msccl", "all_reduce_kernel_nvls"})
-    if (contains(name, part)) return true;
-  return false;
-}
-
-CollectiveKind collective_kind_of(std::string_view name) noexcept {
-  std::string text;
-  for (const char c : lower(name))
-    if (c != '_' && c != '-' && c != ' ') text += c;
-  // allreduce before reduce, reducescatter before reduce
-  if (contains(text, "allreduce")) return CollectiveKind::all_reduce;
-  if (contains(text, "allgather")) return CollectiveKind::all_gather;
-  if (contains(text, "reducescatter")) return CollectiveKind::reduce_scatter;
-  if (contains(text, "alltoall")) return CollectiveKind::all_to_all;
-  if (contains(text, "broadcast")) return CollectiveKind::broadcast;
-  if (contains(text, "sendrecv") || text == "send" || text == "recv") return CollectiveKind::send_receive;
-  if (contains(text, "barrier")) return CollectiveKind::barrier;
-  if (contains(text, "kernelreduce") || text == "reduce") return CollectiveKind::reduce;
-  return CollectiveKind::unknown;
-}
-
-const char* to_string(CollectiveKind kind) noexcept {
-  switch (kind) {
-    case CollectiveKind::all_reduce:
-      return "all_reduce";
-    case CollectiveKind::all_gather:
-      return "all_gather";
-    case CollectiveKind::reduce_scatter:
-      return "reduce_scatter";
-    case CollectiveKind::all_to_all:
-      return "all_to_all";
-    case CollectiveKind::broadcast:
-      return "broadcast";
-    case CollectiveKind::reduce:
-      return "reduce";
-    case CollectiveKind::send_receive:
-      return "send_receive";
-    case CollectiveKind::barrier:
-      return "barrier";
-    case CollectiveKind::unknown:
-      break;
-  }
-  return "unknown";
-}
-
-const char* to_string(SpanKind kind) noexcept {
-  switch (kind) {
-    case SpanKind::kernel:
-      return "kernel";
-    case SpanKind::collective:
-      return "collective";
-    case SpanKind::copy:
-      return "copy";
-    case SpanKind::memset:
-      return "memset";
-    case SpanKind::host:
-      break;
-  }
-  return "host";
-}
-
-CallKind call_kind_of(std::string_view name) noexcept {
-  const auto starts = [&](std::string_view part) { return name.substr(0, part.size()) == part; };
-  // Weir's own devices without a driver: "launch kernel", "launch copy", "wait for all".
-  if (name == "launch copy") return CallKind::copy;
-  if (starts("launch ")) return CallKind::launch;
-  if (name == "wait for all") return CallKind::synchronize;
-  if (!starts("cu") && !starts("hip") && !starts("hsa")) return CallKind::other;
-  if (contains(name, "StreamWaitEvent")) return CallKind::wait;
-  if (contains(name, "EventRecord")) return CallKind::record;
-  if (contains(name, "Synchronize")) return CallKind::synchronize;
-  if (contains(name, "Launch")) return CallKind::launch;
-  if (contains(name, "Memcpy") || contains(name, "Memset")) return CallKind::copy;
-  return CallKind::other;
 }
 
 }  // namespace weir

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "measure/timeline.h"
+#include "trace/kinds.h"
 
 namespace weir {
 
@@ -181,13 +182,5 @@ class TimelineBuilder {
   Lanes<std::int32_t> queues_;
   std::vector<bool> has_rank_;  // by process: process_of_rank gave it one
 };
-
-// Whether a kernel of this name is a collective's (NCCL, RCCL, oneCCL ...), and which.
-bool is_collective_name(std::string_view name) noexcept;
-CollectiveKind collective_kind_of(std::string_view name) noexcept;
-const char* to_string(CollectiveKind kind) noexcept;
-const char* to_string(SpanKind kind) noexcept;
-// What a driver's function does, by its name: cudaLaunchKernel, cuMemcpyAsync, hipStreamWaitEvent ...
-CallKind call_kind_of(std::string_view name) noexcept;
 
 }  // namespace weir
