@@ -79,6 +79,12 @@ ReportSection host_section(const Json& device) {
     section.facts.emplace_back("launch-bound",
                                fmt::format("not known: {}", fields::text(device, {"unavailable", "launch_bound"})));
   }
+  if (const Json& bound = at(device, {"launch_bound"}); number(bound, {"calling_gaps"}).value_or(0) > 0)
+    section.facts.emplace_back("launch-limited",
+                               fmt::format("{} in {}: the host was in the call that launches the next command; then {} "
+                                           "to its start",
+                                           duration(bound, "calling_ns"), counted(bound, "calling_gaps", "gap"),
+                                           duration(bound, "calling_launch_ns")));
   if (const Json& blocked = at(device, {"host_blocked"}); blocked.is_object()) {
     const auto calls = [&](const char* label, const char* key, const char* words) {
       const Json& found = blocked[key];

@@ -52,6 +52,17 @@ std::optional<Finding> launch_bound(const Json& device, double span_ns) {
                                     cost(host_ns, share), advice)};
 }
 
+std::optional<Finding> launch_limited(const Json& device, double span_ns) {
+  const Json& bound = at(device, {"launch_bound"});
+  const double ns = value(bound, {"calling_ns"}) + value(bound, {"calling_launch_ns"}), share = ns / span_ns;
+  if (share < kLeastShare) return std::nullopt;
+  const auto each = number(device, {"host_blocked", "launch_p50_ns"});
+  return Finding{share, fmt::format("idle {} because the host was still in the call that launches the next command{}: "
+                                    "kernels end faster than it can launch them. Use graphs, fewer and larger kernels, "
+                                    "or several submitting threads.",
+                                    cost(ns, share), each ? fmt::format(" ({} each)", format_duration(*each)) : "")};
+}
+
 std::optional<Finding> exposed(const Json& device, double span_ns) {
   const double ns = value(device, {"times", "exposed_communication_ns"}), share = ns / span_ns;
   if (share < kLeastShare) return std::nullopt;
@@ -103,7 +114,17 @@ std::optional<Finding> queue_full(const Json& device, double span_ns) {
 
 std::optional<Finding> idle_unexplained(const Json& device, double span_ns) {
   const double ns = value(device, {"times", "idle_ns"}), share = ns / span_ns;
-  if (share < kLeastIdle || at(device, {"launch_bound"}).is_object()) return std::nullopt;
+  const Json& bound = at(device, {"launch_bound"});
+  if (bound.is_object()) {
+    double told = 0;
+    for (const char* part : {"host_ns", "launch_ns", "calling_ns", "calling_launch_ns"}) told += value(bound, {part});
+    if (ns - told < kLeastIdle * span_ns) return std::nullopt;
+    return Finding{(ns - told) / span_ns,
+                   fmt::format("idle {} though the driver had the next command: it waited for other streams, for the "
+                               "launch itself, or the gaps between short kernels add up (see idle gaps).",
+                               cost(ns - told, (ns - told) / span_ns))};
+  }
+  if (share < kLeastIdle) return std::nullopt;
   return Finding{share,
                  fmt::format("idle {}, and the trace does not tell why: it has no calls of the host. Trace these "
                              "too (rocprofv3 --sys-trace, PyTorch's ProfilerActivity.CPU).",
@@ -141,8 +162,8 @@ std::vector<std::string> findings(const Json& document) {
   std::vector<Finding> found;
   if (auto late = straggler(document)) found.push_back(std::move(*late));
   const Json* busiest = nullptr;
-  for (const Look look :
-       {launch_bound, exposed, serialised, slowed, copies, queue_full, idle_unexplained, shared_queues}) {
+  for (const Look look : {launch_bound, launch_limited, exposed, serialised, slowed, copies, queue_full,
+                          idle_unexplained, shared_queues}) {
     std::optional<Finding> worst;
     for (const Json& device : at(document, {"devices"})) {
       const double span_ns = value(device, {"times", "span_ns"});

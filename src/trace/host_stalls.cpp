@@ -84,6 +84,13 @@ HostPart host_part(const Timeline& timeline, const std::vector<bool>& waits, std
   return part;
 }
 
+// When the driver had the command, at most its start; kNoTime where nothing tells.
+std::int64_t handed_over(const Timeline& timeline, const std::vector<bool>& waits, const Span& span) {
+  if (span.accepted_ns != kNoTime) return std::min(span.accepted_ns, span.started_ns);
+  if (span.call >= timeline.calls.size() || waits[span.call] || !is_timed(timeline.calls[span.call])) return kNoTime;
+  return std::min(timeline.calls[span.call].ended_ns, span.started_ns);
+}
+
 std::optional<LaunchBound> find_launch_bound(const Timeline& timeline, const std::vector<bool>& waits,
                                              std::string& reason) {
   const std::vector<std::uint32_t> order = device_work_by_start(timeline);
@@ -120,7 +127,14 @@ std::optional<LaunchBound> find_launch_bound(const Timeline& timeline, const std
       found.unknown_ns += length(from, to);
       continue;
     }
-    if (next->submitted_ns <= from) continue;
+    if (next->submitted_ns <= from) {
+      const std::int64_t handed = handed_over(timeline, waits, *next);
+      if (handed == kNoTime || handed <= from) continue;
+      ++found.calling_gaps;
+      found.calling_ns += length(from, handed);
+      found.calling_launch_ns += length(handed, to);
+      continue;
+    }
     LaunchStall stall{from, to, std::min(next->submitted_ns, to), which, kNoCall, 0};
     ++found.host_gaps;
     found.host_ns += length(from, stall.submitted_ns);

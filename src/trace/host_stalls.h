@@ -22,12 +22,16 @@ struct LaunchStall {
 };
 
 struct LaunchBound {
-  std::size_t gaps = 0;          // idle gaps of the device, all
-  double idle_ns = 0;            // and their sum
-  std::size_t host_gaps = 0;     // those that began before the host asked for the next command
-  double host_ns = 0;            // in these: idle until the call
-  double launch_ns = 0;          // in these: idle from the call to the start
-  double share_of_idle = 0;      // host_ns of idle_ns, 0 where there was no idle time
+  std::size_t gaps = 0;       // idle gaps of the device, all
+  double idle_ns = 0;         // and their sum
+  std::size_t host_gaps = 0;  // those that began before the host asked for the next command
+  double host_ns = 0;         // in these: idle until the call
+  double launch_ns = 0;       // in these: idle from the call to the start
+  double share_of_idle = 0;   // host_ns of idle_ns, 0 where there was no idle time
+  // Gaps that began while the host was in the call that submitted the next command: it cannot launch faster.
+  std::size_t calling_gaps = 0;
+  double calling_ns = 0;         // in these: idle until the driver had it
+  double calling_launch_ns = 0;  // in these: idle from then to the start
   std::size_t unknown_gaps = 0;  // whose next command has no time of submission
   double unknown_ns = 0;
   // host_ns by what the submitting thread did: waited for the device, was in another call of the driver, or neither.

@@ -46,6 +46,29 @@ TEST(HostStalls, TellsTheHostsPartOfAGapAndWhatItDid) {
   EXPECT_EQ(bound.longest[0].call_ns, 80);
 }
 
+TEST(HostStalls, TellsGapsThatBeganWithinTheCallOfTheNextCommand) {
+  Timeline timeline;
+  timeline.calls = {call(CallKind::launch, -10, -5), call(CallKind::launch, 90, 160), call(CallKind::launch, 190, 195),
+                    call(CallKind::launch, 290, 420)};
+  timeline.spans = {command(-10, 0, 100, 0), command(90, 200, 300, 1), command(190, 320, 330, 2),
+                    command(290, 350, 360, 3)};
+  timeline.spans[1].accepted_ns = 150;
+  timeline.spans[2].accepted_ns = 195;  // the driver had it before the gap: the device's own latency
+  const HostStalls found = host_stalls(timeline);
+  ASSERT_TRUE(found.launch_bound);
+  const LaunchBound& bound = *found.launch_bound;
+  EXPECT_EQ(bound.gaps, 3u);
+  EXPECT_EQ(bound.host_gaps, 0u);
+  EXPECT_EQ(bound.calling_gaps, 2u);
+  EXPECT_EQ(bound.calling_ns, 50 + 20);    // 100 to 150; 330 to 350, when it started within its call
+  EXPECT_EQ(bound.calling_launch_ns, 50);  // 150 to 200
+  // A copy that returns when the data has arrived says nothing of when the driver had it.
+  timeline.calls[1].kind = CallKind::copy;
+  timeline.calls[1].ended_ns = 310;
+  timeline.spans[1].accepted_ns = kNoTime;
+  EXPECT_EQ(host_stalls(timeline).launch_bound->calling_gaps, 1u);
+}
+
 TEST(HostStalls, NamesNoCallWhereTheHostWasOutside) {
   Timeline timeline;
   timeline.calls = {call(CallKind::other, 120, 150), call(CallKind::launch, 250, 260),
