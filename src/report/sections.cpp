@@ -115,8 +115,13 @@ std::string report_markdown(const Report& report) {
   for (const std::string& line : report.opening) text += "\n" + markdown_cell(line) + "\n";
   for (const ReportSection& section : report.sections) {
     text += "\n## " + markdown_cell(section.title) + "\n\n";
-    for (const auto& [name, value] : section.facts)
-      text += fmt::format("- {}: {}\n", markdown_cell(name), markdown_cell(value));
+    for (const auto& [name, value] : section.facts) {
+      // Without a label it goes on from the one before: a picture in characters.
+      if (name.empty())
+        text += fmt::format("  `{}`\n", plain(value));
+      else
+        text += fmt::format("- {}: {}\n", markdown_cell(name), markdown_cell(value));
+    }
     for (const ReportTable& table : section.tables) {
       if (!section.facts.empty() || &table != &section.tables.front()) text += "\n";
       text += table_markdown(table);

@@ -24,6 +24,7 @@ Report sample() {
       {"k|x_y\x1b[2J", "1", "1 ns"}};
   table.after = "and 3 more";
   section.tables = {table};
+  section.facts.emplace_back("", "[.:=@]");
   section.remarks = {"A remark."};
   report.sections = {section};
   return report;
@@ -45,6 +46,7 @@ TEST(Sections, markdown_escapes_what_would_be_markup) {
   EXPECT_NE(text.find("## Section\n"), std::string::npos);
   EXPECT_NE(text.find("| --- | ---: | ---: |\n"), std::string::npos) << text;
   EXPECT_NE(text.find("k\\|x\\_y"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n  `[.:=@]`\n"), std::string::npos) << text;
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
 }
 
