@@ -431,6 +431,11 @@ TEST_F(ProfileProgram, signals_go_on_to_the_program) {
 
 TEST(ProfileRocprof, runs_rocprofv3_by_its_words_and_says_where_there_is_none) {
   const Folder folder;
+  // Other tests may run in this process, and want the tools that they had.
+  struct Path {
+    std::string kept = std::getenv("PATH") != nullptr ? std::getenv("PATH") : "";
+    ~Path() { ::setenv("PATH", kept.c_str(), 1); }
+  } const path;
   ::setenv("PATH", (folder.path().string() + ":" + "/usr/bin:/bin").c_str(), 1);
   const Outcome absent = weir({"profile", "--profiler", "rocprofv3", "--", "true"}, folder.path());
   EXPECT_EQ(absent.code, 2);
