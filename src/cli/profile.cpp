@@ -94,12 +94,7 @@ int execute(const Flags& flags) {
   flags.workload.choose(request);
   request.submit = flags.submit;
   const Workload& workload = workload_of(request);
-  if (!flags.streams.empty()) {
-    const auto counts = parse_counts("--streams", flags.streams, workload.streams.min, workload.streams.max);
-    if (counts.size() != 1)
-      reject(fmt::format("--streams {}: one count is needed here", flags.streams), "A trace is of one run.");
-    request.streams = counts[0];
-  }
+  if (!flags.streams.empty()) request.streams = one_stream_count(flags.streams, workload, "A trace is of one run.");
   const auto traced = parse_integer(flags.traced_iterations);
   if (!traced || *traced < 1 || *traced > 1'000'000)
     reject(fmt::format("--traced-iterations {}: out of range", flags.traced_iterations), "Use 1 to 1000000.");

@@ -43,12 +43,7 @@ int execute(const Flags& flags) {
   flags.workload.choose(request);
   request.submit = flags.submit;
   const Workload& workload = workload_of(request);
-  if (!flags.streams.empty()) {
-    const auto counts = parse_counts("--streams", flags.streams, workload.streams.min, workload.streams.max);
-    if (counts.size() != 1)
-      reject(fmt::format("--streams {}: one count is needed here", flags.streams), "`weir sweep` runs several.");
-    request.streams = counts[0];
-  }
+  if (!flags.streams.empty()) request.streams = one_stream_count(flags.streams, workload, "`weir sweep` runs several.");
   const auto check_output = [&] {
     if (!flags.output.empty()) check_writable(flags.output, flags.run.is_forced);
     if (!flags.dot.empty() && flags.dot != "-") check_writable(flags.dot, flags.run.is_forced);

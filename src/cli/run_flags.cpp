@@ -83,6 +83,12 @@ std::unique_ptr<Device> RunFlags::open(Communicator* communicator) const {
   return open_device(device, device_options(hardware_queues, sim, communicator));
 }
 
+int one_stream_count(const std::string& text, const Workload& workload, const std::string& hint) {
+  const auto counts = parse_counts("--streams", text, workload.streams.min, workload.streams.max);
+  if (counts.size() != 1) reject(fmt::format("--streams {}: one count is needed here", text), hint);
+  return counts[0];
+}
+
 DeviceOptions device_options(const std::string& hardware_queues, const std::vector<std::string>& sim,
                              Communicator* communicator) {
   DeviceOptions options;

@@ -45,6 +45,9 @@ struct WorkloadFlags {
   void choose(RunRequest& request) const;
 };
 
+// What --streams says where a command takes one count; `hint` where it says several.
+int one_stream_count(const std::string& text, const Workload& workload, const std::string& hint);
+
 // What the flags and the environment say to a device; what the driver read at its start is among it.
 DeviceOptions device_options(const std::string& hardware_queues, const std::vector<std::string>& sim,
                              Communicator* communicator = nullptr);
