@@ -24,6 +24,10 @@ optional='libhwloc-dev|header:hwloc.h
 zlib1g-dev|header:zlib.h
 libsqlite3-dev|header:sqlite3.h
 ccache|command:ccache'
+# Other people's queues, which `weir channel` measures ours against.
+queues='libboost-dev|header:boost/lockfree/spsc_queue.hpp
+libconcurrentqueue-dev|header:concurrentqueue/concurrentqueue.h
+libreaderwriterqueue-dev|header:readerwriterqueue.h'
 # Ranks: optional for a build, but CI must not pass because it left their tests out.
 mpi='libopenmpi-dev|command:mpicxx
 openmpi-bin|command:mpirun'
@@ -33,14 +37,14 @@ libclang-rt-19-dev|file:/usr/lib/llvm-19/lib/clang/19/lib/linux'
 case $purpose in
   test)
     # The importers' fuzz targets run in CI too.
-    required+=$'\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\n'$mpi$'\n'$fuzzer
+    required+=$'\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\n'$mpi$'\n'$fuzzer$'\n'$queues
     optional+=$'\npython3|command:python3\npython3-jsonschema|python:jsonschema'
     ;;
   lint)
     required+=$'\nlibgtest-dev|header:gtest/gtest.h\nclang-format-19|command:clang-format-19\nclang-tidy-19|command:clang-tidy-19'
     ;;
   fuzz) required+=$'\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\n'$fuzzer ;;
-  *) optional+=$'\nlibgtest-dev|header:gtest/gtest.h\n'$mpi ;;
+  *) optional+=$'\nlibgtest-dev|header:gtest/gtest.h\n'$mpi$'\n'$queues ;;
 esac
 
 has_header() {

@@ -1,0 +1,66 @@
+// The waiting half of every channel: push and pop that wait, made of the channel's try_push and try_pop. Knows no ring.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "channel/wait.h"
+
+namespace weir {
+
+// What became of a batch: how many were moved, and why not more.
+struct Moved {
+  std::size_t count = 0;
+  Outcome outcome = Outcome::done;
+};
+
+// `Self` has try_push, try_push_batch, try_pop and try_pop_batch, and calls came() and left() behind each change.
+template <class Self, class T, Wait kWait, class Sync>
+class Blocking {
+ public:
+  using Item = T;
+
+  // The limit covers everything until the command is in the channel. Without one (Limit::none()) this is try_push.
+  Outcome push(const T& item, Limit limit = Limit::forever()) noexcept {
+    return await<kWait, Sync>(room_, limit, Outcome::full, [&] { return self().try_push(item); });
+  }
+  Outcome pop(T& item, Limit limit = Limit::forever()) noexcept {
+    return await<kWait, Sync>(items_, limit, Outcome::empty, [&] { return self().try_pop(item); });
+  }
+  // Pushes all of them, or as many as the limit and the channel allow.
+  Moved push_batch(std::span<const T> items, Limit limit = Limit::forever()) noexcept {
+    Moved all;
+    all.outcome = await<kWait, Sync>(room_, limit, Outcome::full, [&] {
+      const Moved moved = self().try_push_batch(items.subspan(all.count));
+      all.count += moved.count;
+      return moved.outcome;
+    });
+    return all;
+  }
+  // Waits for the first, then takes what is there.
+  Moved pop_batch(std::span<T> items, Limit limit = Limit::forever()) noexcept {
+    Moved moved;
+    moved.outcome = await<kWait, Sync>(items_, limit, Outcome::empty, [&] {
+      moved = self().try_pop_batch(items);
+      return moved.outcome;
+    });
+    return moved;
+  }
+
+ protected:
+  // Commands came in: wakes as many consumers as can have one each.
+  void came(std::size_t count) noexcept { items_.notify(static_cast<int>(count)); }
+  // Commands were taken out: wakes as many producers.
+  void left(std::size_t count) noexcept { room_.notify(static_cast<int>(count)); }
+  void wake_all() noexcept {
+    items_.notify_all();
+    room_.notify_all();
+  }
+
+ private:
+  Self& self() noexcept { return static_cast<Self&>(*this); }
+
+  Event<kWait, Sync> items_, room_;
+};
+
+}  // namespace weir

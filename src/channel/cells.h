@@ -1,0 +1,104 @@
+// The cells of a ring: a stamp that says whose turn a cell is, and the contents beside it. Knows no protocol.
+#pragma once
+
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+
+#include "base/error.h"
+#include "channel/system.h"
+
+namespace weir {
+
+// A power of two, at least what was asked for. Rejects 0 and what no machine has memory for.
+inline std::size_t ring_capacity(std::size_t asked) {
+  if (asked == 0) reject("a channel of capacity 0 can carry nothing", "Use a capacity of 1 or more.");
+  if (asked > (std::size_t{1} << 30)) reject("a channel's capacity is at most 2^30", "Use a smaller capacity.");
+  return std::bit_ceil(asked);
+}
+
+// Records that leave their first word to the channel are their own cells: CommandRecord, WideCommandRecord.
+template <class T>
+concept LeavesRoomForStamp = requires { requires T::kLeavesRoomForStamp; };
+
+template <class T, class Sync>
+class Cells {
+  static_assert(std::is_trivially_copyable_v<T>, "channels carry what can be copied like bytes");
+
+ public:
+  explicit Cells(std::size_t count) : mask_(count - 1), cells_(new Cell[count]) {
+    std::memset(static_cast<void*>(cells_.get()), 0, count * sizeof(Cell));  // touched before anything is measured
+  }
+
+  std::size_t size() const noexcept { return mask_ + 1; }
+
+  std::uint64_t stamp(std::uint64_t position, std::memory_order order) const noexcept {
+    return Sync::load(at(position).stamp, order);
+  }
+  void set_stamp(std::uint64_t position, std::uint64_t value, std::memory_order order) noexcept {
+    Sync::store(at(position).stamp, value, order);
+  }
+
+  // Contents may be touched only by the one whose turn it is.
+  void write(std::uint64_t position, const T& item) noexcept {
+    Sync::note_write(&at(position));
+    copy(at(position).bytes, contents(item), used(item));
+  }
+  void read(std::uint64_t position, T& item) const noexcept {
+    const Cell& cell = at(position);
+    Sync::note_read(&cell);
+    copy(const_cast<std::byte*>(contents(item)), cell.bytes, used(in_place(cell)));
+  }
+  // In place. The stamp of a record that leaves room for one is not part of it.
+  const T& item(std::uint64_t position) const noexcept {
+    Sync::note_read(&at(position));
+    return in_place(at(position));
+  }
+
+ private:
+  static constexpr std::size_t kStampBytes = sizeof(std::uint64_t);
+  static constexpr std::size_t kSkipped = LeavesRoomForStamp<T> ? kStampBytes : 0;
+  static constexpr std::size_t kBytes = sizeof(T) - kSkipped;
+  static constexpr std::size_t kFirstLine = kLineBytes - kStampBytes;
+
+  // In lines of its own: the next cell is being written while this one is read.
+  struct alignas(kLineBytes) Cell {
+    std::uint64_t stamp;
+    alignas(kSkipped != 0 ? kStampBytes : alignof(T)) std::byte bytes[kBytes];
+  };
+  static_assert(!LeavesRoomForStamp<T> || sizeof(Cell) == sizeof(T));
+
+  Cell& at(std::uint64_t position) noexcept { return cells_[position & mask_]; }
+  const Cell& at(std::uint64_t position) const noexcept { return cells_[position & mask_]; }
+
+  static const std::byte* contents(const T& item) noexcept {
+    return reinterpret_cast<const std::byte*>(&item) + kSkipped;
+  }
+  static const T& in_place(const Cell& cell) noexcept { return *reinterpret_cast<const T*>(cell.bytes - kSkipped); }
+  // Bytes of the contents that mean anything.
+  static std::size_t used(const T& item) noexcept {
+    if constexpr (requires { item.used_bytes(); }) {
+      return item.used_bytes() - kSkipped;
+    } else {
+      return kBytes;
+    }
+  }
+  static void copy(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+    if constexpr (requires(const T& item) { item.used_bytes(); }) {
+      // The first line always, in a size that the compiler knows.
+      std::memcpy(to, from, kFirstLine);
+      if (bytes > kFirstLine) std::memcpy(to + kFirstLine, from + kFirstLine, bytes - kFirstLine);
+    } else {
+      std::memcpy(to, from, kBytes);
+    }
+  }
+
+  std::uint64_t mask_;
+  std::unique_ptr<Cell[]> cells_;
+};
+
+}  // namespace weir

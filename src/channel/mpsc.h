@@ -1,0 +1,95 @@
+// Many producers, one consumer: a ring in which producers claim positions by one compare-and-swap and publish by the
+// stamp in the cell. Commands are popped in the order in which their positions were claimed.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "channel/single_consumer.h"
+
+namespace weir {
+
+template <class T, Wait kWait = Wait::spin_then_park, class Sync = System>
+class Mpsc : public SingleConsumer<Mpsc<T, kWait, Sync>, T, kWait, Sync> {
+  using Consumer = SingleConsumer<Mpsc, T, kWait, Sync>;
+  friend Consumer;
+
+ public:
+  explicit Mpsc(std::size_t capacity) : Consumer(capacity) {}
+
+  // Any thread.
+  Outcome try_push(const T& item) noexcept {
+    const Claim claim = claim_positions(1);
+    if (claim.outcome != Outcome::done) [[unlikely]]
+      return claim.outcome;
+    publish(claim.first, item);
+    this->came(1);
+    return Outcome::done;
+  }
+  // Pushes as many as there is room for, next to each other and in order; none where the channel is closed.
+  Moved try_push_batch(std::span<const T> items) noexcept {
+    if (items.empty()) return {};
+    const Claim claim = claim_positions(items.size());
+    if (claim.count == 0) return {0, claim.outcome};
+    for (std::size_t i = 0; i < claim.count; ++i) publish(claim.first + i, items[i]);
+    this->came(claim.count);
+    return {claim.count, claim.outcome};
+  }
+
+  // Any thread, any number of times. Pushes fail from now on; what was pushed can still be popped.
+  void close() noexcept {
+    tail_.fetch_or(kClosed, std::memory_order_relaxed);  // the tail itself is all that is told
+    this->wake_all();
+  }
+  bool is_closed() const noexcept { return (tail_.load(std::memory_order_relaxed) & kClosed) != 0; }
+
+ private:
+  // In the tail, so that no position can be claimed behind the closing: what is left to pop is exact.
+  static constexpr std::uint64_t kClosed = std::uint64_t{1} << 63;
+
+  struct Claim {
+    std::uint64_t first = 0;
+    std::size_t count = 0;
+    Outcome outcome = Outcome::done;  // done: all that were wanted
+  };
+  Claim claim_positions(std::size_t wanted) noexcept {
+    std::uint64_t tail = tail_.load(std::memory_order_relaxed);
+    for (;;) {
+      if ((tail & kClosed) != 0) return {0, 0, Outcome::closed};
+      std::uint64_t head = head_seen_.load(Sync::kScan);  // pairs with the release below
+      if (tail - head + wanted > this->capacity()) {
+        head = this->head();
+        head_seen_.store(head, std::memory_order_release);  // passes on what head() acquired
+      }
+      const std::uint64_t used = tail - head;
+      if (used > this->capacity()) {  // a tail from before that head: others went ahead
+        tail = tail_.load(std::memory_order_relaxed);
+        continue;
+      }
+      const std::size_t count = std::min<std::size_t>(wanted, this->capacity() - used);
+      if (count == 0) return {0, 0, Outcome::full};
+      if (tail_.compare_exchange_weak(tail, tail + count, std::memory_order_relaxed)) {
+        Sync::acquire_fence();  // behind the load of head_seen_: the consumer has left these cells
+        return {tail, count, count == wanted ? Outcome::done : Outcome::full};
+      }
+    }
+  }
+  void publish(std::uint64_t position, const T& item) noexcept {
+    this->cells().write(position, item);
+    // Pairs with the fence in SingleConsumer::available().
+    this->cells().set_stamp(position, position + 1, std::memory_order_release);
+  }
+  // Nothing to pop: for now, or for ever?
+  Outcome absent() const noexcept {
+    const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
+    return tail == (kClosed | this->next()) ? Outcome::closed : Outcome::empty;
+  }
+
+  using Index = typename Sync::template Atomic<std::uint64_t>;
+  alignas(kApart) Index tail_{0};
+  Index head_seen_{0};  // no newer than the head; producers look here first, since the consumer writes the head's line
+};
+
+}  // namespace weir

@@ -1,0 +1,84 @@
+// The reading end of a ring with one consumer: what spsc and mpsc share. A cell is published by its stamp (position +
+// 1) and given back by the head alone, so the consumer never writes to a cell, and its line changes hands once per
+// command.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "channel/blocking.h"
+#include "channel/cells.h"
+
+namespace weir {
+
+// `Self` has absent(): whether an empty channel is `empty` or `closed`.
+template <class Self, class T, Wait kWait, class Sync>
+class SingleConsumer : public Blocking<Self, T, kWait, Sync> {
+ public:
+  Outcome try_pop(T& item) noexcept {
+    if (available() == 0) return self().absent();
+    cells_.read(next_, item);
+    release(1);
+    return Outcome::done;
+  }
+  Moved try_pop_batch(std::span<T> items) noexcept {
+    return consume(items.size(), [&, i = std::size_t{0}](const T& item) mutable { items[i++] = item; });
+  }
+  // Calls `visit` with each command in place, at most `most` of them; they are given back together, afterwards.
+  template <class Visit>
+  Moved consume(std::size_t most, Visit&& visit) noexcept {
+    std::size_t done = 0;
+    while (done < most) {
+      const std::uint64_t count = std::min<std::uint64_t>(available(), most - done);
+      if (count == 0) break;
+      for (std::uint64_t i = 0; i < count; ++i) visit(cells_.item(next_ + i));
+      release(count);
+      done += count;
+    }
+    if (done != 0 || most == 0) return {done, Outcome::done};
+    return {0, self().absent()};
+  }
+  std::size_t capacity() const noexcept { return cells_.size(); }
+
+ protected:
+  explicit SingleConsumer(std::size_t capacity) : cells_(ring_capacity(capacity)) { Sync::prepare(); }
+
+  Cells<T, Sync>& cells() noexcept { return cells_; }
+  // The next position to pop. The consumer's only.
+  std::uint64_t next() const noexcept { return next_; }
+  // Cells before this one are the producers' again. Any thread.
+  std::uint64_t head() const noexcept { return head_.load(std::memory_order_acquire); }  // pairs with release()
+
+ private:
+  // A scan stops here: what is found is worked on before more is looked for.
+  static constexpr std::uint64_t kFarthest = 16;
+
+  Self& self() noexcept { return static_cast<Self&>(*this); }
+
+  // How many commands are known to be there; looks for more only where there is none.
+  std::uint64_t available() noexcept {
+    if (ready_ != next_) [[likely]]
+      return ready_ - next_;
+    // Several loads are in flight at once and one fence orders them all; an acquire each would wait for each.
+    std::uint64_t position = next_;
+    while (position != next_ + kFarthest && cells_.stamp(position, Sync::kScan) == position + 1) ++position;
+    if (position == next_) return 0;
+    Sync::acquire_fence();  // pairs with the release of the stamp by the producer
+    ready_ = position;
+    return ready_ - next_;
+  }
+  void release(std::uint64_t count) noexcept {
+    next_ += count;
+    head_.store(next_, std::memory_order_release);  // pairs with the acquire in head()
+    this->left(count);
+  }
+
+  alignas(kApart) Cells<T, Sync> cells_;  // read by all
+  alignas(kApart) typename Sync::template Atomic<std::uint64_t> head_{0};
+  std::uint64_t next_ = 0;   // the consumer's own copy of the head
+  std::uint64_t ready_ = 0;  // cells before this one are known to be published
+};
+
+}  // namespace weir

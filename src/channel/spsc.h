@@ -1,0 +1,89 @@
+// One producer, one consumer: a ring whose cells carry their own stamps, so that a command of one cache line crosses in
+// one transfer and no index is shared on the way.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "channel/single_consumer.h"
+
+namespace weir {
+
+template <class T, Wait kWait = Wait::spin_then_park, class Sync = System>
+class Spsc : public SingleConsumer<Spsc<T, kWait, Sync>, T, kWait, Sync> {
+  using Consumer = SingleConsumer<Spsc, T, kWait, Sync>;
+  friend Consumer;
+
+ public:
+  explicit Spsc(std::size_t capacity) : Consumer(capacity) {}
+
+  // The producer's.
+  Outcome try_push(const T& item) noexcept {
+    if (room(1) == 0) return is_closed() ? Outcome::closed : Outcome::full;
+    if (!announce(1)) return Outcome::closed;
+    publish(item);
+    this->came(1);
+    return Outcome::done;
+  }
+  // Pushes as many as there is room for, in order; none where the channel is closed.
+  Moved try_push_batch(std::span<const T> items) noexcept {
+    const std::size_t count = room(items.size());
+    if (count != 0) {
+      if (!announce(count)) return {0, Outcome::closed};
+      for (std::size_t i = 0; i < count; ++i) publish(items[i]);
+      this->came(count);
+    }
+    if (count == items.size()) return {count, Outcome::done};
+    return {count, is_closed() ? Outcome::closed : Outcome::full};
+  }
+
+  // Any thread, any number of times. Pushes fail from now on; what was pushed can still be popped.
+  void close() noexcept {
+    closed_.store(true, std::memory_order_relaxed);  // ordered by the fences of announce() and absent()
+    this->wake_all();
+  }
+  bool is_closed() const noexcept { return closed_.load(std::memory_order_relaxed); }
+
+ private:
+  std::size_t room(std::size_t wanted) noexcept {
+    std::uint64_t free = head_seen_ + this->capacity() - tail_;
+    if (free < wanted) {
+      head_seen_ = this->head();
+      free = head_seen_ + this->capacity() - tail_;
+    }
+    return std::min<std::size_t>(wanted, free);
+  }
+  // Says that so many pushes are under way before it looks whether the channel is closed. Then a consumer that finds it
+  // closed and empty can tell whether something is still to come: no push that was done is ever lost.
+  bool announce(std::size_t count) noexcept {
+    announced_.store(tail_ + count, std::memory_order_relaxed);  // ordered by the fence
+    Sync::light_fence();                                         // pairs with the heavy_fence() in absent()
+    if (!is_closed()) [[likely]]
+      return true;
+    announced_.store(tail_, std::memory_order_relaxed);  // nothing is published with it
+    this->came(1);                                       // the consumer may sleep until it hears how this ended
+    return false;
+  }
+  void publish(const T& item) noexcept {
+    this->cells().write(tail_, item);
+    // Pairs with the fence in SingleConsumer::available().
+    this->cells().set_stamp(tail_, tail_ + 1, std::memory_order_release);
+    ++tail_;
+  }
+  // Nothing to pop: for now, or for ever?
+  Outcome absent() noexcept {
+    if (!is_closed()) [[likely]]
+      return Outcome::empty;
+    Sync::heavy_fence();  // pairs with the light_fence() in announce()
+    return announced_.load(std::memory_order_relaxed) == this->next() ? Outcome::closed : Outcome::empty;
+  }
+
+  alignas(kApart) typename Sync::template Atomic<bool> closed_{false};  // read by both, written once
+  alignas(kApart) std::uint64_t tail_ = 0;                              // the producer's
+  std::uint64_t head_seen_ = 0;
+  typename Sync::template Atomic<std::uint64_t> announced_{0};  // positions before this one are taken or being written
+};
+
+}  // namespace weir

@@ -1,0 +1,88 @@
+// The machine as channels see it: atomics, fences, sleeping and waking. Channels take it as a parameter, so that a test
+// can put an explorer of interleavings in its place and run the very same code.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace weir {
+
+// Two cache lines: neighbours on adjacent lines disturb each other where a prefetcher fetches lines in pairs.
+inline constexpr std::size_t kApart = 128;
+inline constexpr std::size_t kLineBytes = 64;
+
+struct System {
+  template <class T>
+  using Atomic = std::atomic<T>;
+
+  // Words of a cell that are stamped by one thread and read by another.
+  static std::uint64_t load(const std::uint64_t& word, std::memory_order order) noexcept {
+    return std::atomic_ref(const_cast<std::uint64_t&>(word)).load(order);
+  }
+  static void store(std::uint64_t& word, std::uint64_t value, std::memory_order order) noexcept {
+    std::atomic_ref(word).store(value, order);
+  }
+
+  // Contents are plain memory; an explorer wants to know who touches them when.
+  static void note_read(const void*) noexcept {}
+  static void note_write(const void*) noexcept {}
+
+#if defined(__SANITIZE_THREAD__)
+  // ThreadSanitizer knows no fences (gcc says so and refuses), so loads acquire one by one there.
+  static constexpr std::memory_order kScan = std::memory_order_acquire;
+  static void acquire_fence() noexcept {}
+  static void full_fence() noexcept { tsan_fence_.fetch_add(1, std::memory_order_seq_cst); }
+#else
+  // The order of loads behind which an acquire_fence() follows.
+  static constexpr std::memory_order kScan = std::memory_order_relaxed;
+  static void acquire_fence() noexcept { std::atomic_thread_fence(std::memory_order_acquire); }
+  static void full_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
+#endif
+
+  // A pair for "write mine, read yours" on both sides: if one thread calls light_fence() between its write and its
+  // read, and the other heavy_fence(), at least one of them sees the other's write. Light costs nothing where the
+  // kernel can make every running thread pass a barrier (membarrier(2)): the heavy side, which is about to sleep, pays
+  // for both.
+  static void light_fence() noexcept {
+    if (has_membarrier_.load(std::memory_order_relaxed)) [[likely]] {
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    } else {
+      full_fence();
+    }
+  }
+  static void heavy_fence() noexcept;
+  // Before the first channel is used: asks the kernel for what heavy_fence() needs.
+  static void prepare() noexcept;
+
+  // Sleeps while the word has that value, at most until `deadline_ns` on the clock of now_ns(); false: it is past.
+  // May return for no reason.
+  static bool wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::int64_t deadline_ns) noexcept;
+  static void wake(std::atomic<std::uint32_t>& word, int threads) noexcept;
+
+  // The `spins`-th time in a row that nothing had changed.
+  static void relax(int spins) noexcept {
+    if (spins < kYieldFrom) {
+      pause();
+    } else {
+      sched_yield();
+    }
+  }
+  static void pause() noexcept {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    // `yield` does nothing on most cores; `isb` waits for the pipeline, some 10 ns.
+    asm volatile("isb" ::: "memory");
+#endif
+  }
+
+  static constexpr int kYieldFrom = 200;  // spins; some microseconds: longer, and whoever is awaited may need this core
+
+ private:
+  static inline std::atomic<bool> has_membarrier_{false};
+  static inline std::atomic<std::uint32_t> tsan_fence_{0};
+};
+
+}  // namespace weir

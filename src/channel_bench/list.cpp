@@ -1,0 +1,14 @@
+#include "channel_bench/list.h"
+
+#include <vector>
+
+namespace weir::channel_bench {
+
+std::span<const Group> groups() {
+  static const std::vector<Group> kGroups = {
+      ping_pong(),
+  };
+  return kGroups;
+}
+
+}  // namespace weir::channel_bench

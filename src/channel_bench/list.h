@@ -1,0 +1,10 @@
+// Every group of benchmarks, in the order in which `weir channel` shows them.
+#pragma once
+
+#include "channel_bench/benchmark.h"
+
+namespace weir::channel_bench {
+
+Group ping_pong();
+
+}  // namespace weir::channel_bench
