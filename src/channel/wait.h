@@ -92,8 +92,6 @@ class Event {
   typename Sync::template Atomic<std::uint32_t> epoch_{0};
 };
 
-inline constexpr int kSpinsBeforePark = 300;  // pauses, then calls of sched_yield: some tens of microseconds
-
 // Repeats `attempt` until its outcome is other than `again`, or the limit has passed; then `late`. Without a limit the
 // outcome of the first attempt stands.
 template <Wait kWait, class Sync, class Attempt>
@@ -102,7 +100,8 @@ Outcome await(Event<kWait, Sync>& event, Limit limit, Outcome again, Attempt&& a
   if (outcome != again || limit.is_none()) [[likely]]
     return outcome;
   if constexpr (kWait != Wait::park) {
-    for (int spins = 0; kWait == Wait::spin || spins < kSpinsBeforePark; spins = std::min(spins + 1, INT_MAX - 1)) {
+    for (int spins = 0; kWait == Wait::spin || spins < Sync::kSpinsBeforePark;
+         spins = std::min(spins + 1, INT_MAX - 1)) {
       Sync::relax(spins);
       outcome = attempt();
       if (outcome != again) return outcome;
