@@ -34,7 +34,7 @@ class Cells {
     std::memset(static_cast<void*>(cells_.get()), 0, count * sizeof(Cell));  // touched before anything is measured
     for (std::size_t i = 0; i < count; ++i) {
       Sync::store(cells_[i].stamp, 0, std::memory_order_relaxed);
-      Sync::note_write(&cells_[i]);
+      Sync::note_write(&cells_[i], sizeof(Cell));
     }
   }
 
@@ -49,17 +49,17 @@ class Cells {
 
   // Contents may be touched only by the one whose turn it is.
   void write(std::uint64_t position, const T& item) noexcept {
-    Sync::note_write(&at(position));
+    Sync::note_write(&at(position), sizeof(Cell));
     copy(at(position).bytes, contents(item), used(item));
   }
   void read(std::uint64_t position, T& item) const noexcept {
     const Cell& cell = at(position);
-    Sync::note_read(&cell);
+    Sync::note_read(&cell, sizeof(Cell));
     copy(const_cast<std::byte*>(contents(item)), cell.bytes, used(in_place(cell)));
   }
   // In place. The stamp of a record that leaves room for one is not part of it.
   const T& item(std::uint64_t position) const noexcept {
-    Sync::note_read(&at(position));
+    Sync::note_read(&at(position), sizeof(Cell));
     return in_place(at(position));
   }
 

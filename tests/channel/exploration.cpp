@@ -2,6 +2,9 @@
 #include "channel/exploration.h"
 
 #include <array>
+#include <cstdlib>
+#include <cstring>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -59,7 +62,7 @@ void Exploration::run_once() {
   scenario_ = make_();
   count_ = scenario_->threads();
   memory_.set_threads(count_);
-  for (auto& [address, contents] : contents_) contents.x = memory_.add_plain();
+  for (Contents& contents : contents_) contents.x = memory_.add_plain();
   while (static_cast<int>(threads_.size()) < count_) threads_.push_back(std::make_unique<Thread>());
   for (int i = 0; i < count_; ++i) {
     Thread& thread = *threads_[static_cast<std::size_t>(i)];
@@ -69,6 +72,7 @@ void Exploration::run_once() {
     thread.born = thread.barriers = 0;
     thread.has_deadline = thread.has_begun = false;
     thread.history = static_cast<std::uint64_t>(i) + 1;
+    thread.settled = 0;
     for (Loop* loop : {&thread.relaxing, &thread.retrying}) {
       loop->round.clear();
       loop->last.clear();
@@ -159,8 +163,32 @@ std::uint64_t Exploration::state() {
     const std::size_t called = called_[static_cast<std::size_t>(x)];
     hash = mix(hash, called > memory_.base(x) ? called - memory_.base(x) : 0);
   }
-  for (const auto& [address, contents] : contents_) hash = mix(hash, contents.writer);
+  for (const Contents& contents : contents_) hash = hash_plain(hash, contents.address, contents.bytes);
+  const auto plain = scenario_->plain();
+  return hash_plain(hash, plain.data(), plain.size());
+}
+
+// Addresses of contents may differ from execution to execution, so the number of the cell stands for them.
+std::uint64_t Exploration::hash_plain(std::uint64_t hash, const void* memory, std::size_t bytes) const {
+  for (std::size_t i = 0; i + sizeof(std::uint64_t) <= bytes; i += sizeof(std::uint64_t)) {
+    std::uint64_t word;
+    std::memcpy(&word, static_cast<const std::byte*>(memory) + i, sizeof word);
+    if (word == 0) {
+      hash += 0x632BE59BD9B4E019U;
+      continue;
+    }
+    for (std::size_t c = 0; c < contents_.size(); ++c) {
+      if (word == reinterpret_cast<std::uintptr_t>(contents_[c].address)) word = c;
+    }
+    hash = mix(hash, word);
+  }
   return hash;
+}
+
+void Exploration::settle(std::uint64_t local) {
+  if (scenario_->plain().empty()) fail("a scenario whose threads settle must show its plain memory");
+  Thread& own = self();
+  own.settled = own.history = mix(static_cast<std::uint64_t>(running_) + 1, local);
 }
 
 void Exploration::leave() { self().fiber.leave(); }
@@ -217,6 +245,29 @@ void Exploration::step(Kind kind, int x, std::uint64_t value, const Where& where
   }
 }
 
+namespace {
+
+// One scenario lives at a time, always at the same address.
+struct Place {
+  void* memory = nullptr;
+  std::size_t bytes = 0;
+  ~Place() { std::free(memory); }
+} place;
+
+}  // namespace
+
+void* Scenario::operator new(std::size_t bytes) {
+  constexpr std::size_t kAlign = 256;
+  if (bytes > place.bytes) {
+    std::free(place.memory);
+    place.bytes = (bytes + kAlign - 1) / kAlign * kAlign;
+    place.memory = std::aligned_alloc(kAlign, place.bytes);
+    if (place.memory == nullptr) throw std::bad_alloc();
+  }
+  std::memset(place.memory, 0, place.bytes);  // gaps between members too: they are part of plain()
+  return place.memory;
+}
+
 std::string Report::text() const {
   std::string text = std::to_string(executions) + " executions, " + std::to_string(states) + " states" +
                      (is_complete ? "" : ", NOT complete");
@@ -229,6 +280,7 @@ Report explore(const std::function<std::unique_ptr<Scenario>()>& make, const Opt
   return Exploration(make, options).run();
 }
 
+void settle(std::uint64_t local) { Exploration::current()->settle(local); }
 void fail(const std::string& what) { Exploration::current()->fail(what); }
 
 }  // namespace weir::explored

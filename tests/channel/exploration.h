@@ -35,8 +35,8 @@ class Exploration {
   std::uint64_t update(int x, Change change, std::uint64_t operand, std::memory_order order, const Where& where);
   bool compare_exchange(int x, std::uint64_t& expected, std::uint64_t desired, std::memory_order success,
                         std::memory_order failure, const Where& where);
-  void note_read(const void* address, const Where& where);
-  void note_write(const void* address, const Where& where);
+  void note_read(const void* address, std::size_t bytes, const Where& where);
+  void note_write(const void* address, std::size_t bytes, const Where& where);
   void acquire_fence(const Where& where);
   void full_fence(const Where& where);
   void light_fence(const Where& where);
@@ -46,6 +46,7 @@ class Exploration {
   void relax(int spins, const Where& where);
   void retry(int tries, const Where& where);
   void fail(const std::string& what);
+  void settle(std::uint64_t local);
 
  private:
   enum class Status : std::uint8_t { runnable, put_off, sleeping, relaxing, ended };
@@ -96,15 +97,17 @@ class Exploration {
     std::uint32_t born = 0;      // put off at a load: older stores have been dealt with
     std::uint32_t barriers = 0;  // threads that its heavy_fence() has still to reach
     bool has_begun = false;      // its heavy_fence()
-    std::uint64_t history = 0;   // hash of everything that it read
+    std::uint64_t history = 0;   // hash of everything that it read since it last settled
+    std::uint64_t settled = 0;   // what it settled on
     Loop relaxing, retrying;
   };
   struct Choice {
     int chosen, count;
   };
   struct Contents {
-    int x = -1;
-    std::uint64_t writer = 0;  // who wrote them, when
+    const void* address;
+    std::size_t bytes;
+    int x;
   };
   enum class End : std::uint8_t { none, whole, given_up, failed, bound };
 
@@ -128,7 +131,8 @@ class Exploration {
   std::memory_order ordered(std::memory_order order, const Where& where);
   void next_round(Loop& loop, int count, bool is_waiting);
   bool has_news(int thread);
-  Contents& contents_at(const void* address);
+  int contents_at(const void* address, std::size_t bytes);
+  std::uint64_t hash_plain(std::uint64_t hash, const void* memory, std::size_t bytes) const;
   Thread& self() { return *threads_[static_cast<std::size_t>(running_)]; }
 
   const std::function<std::unique_ptr<Scenario>()>& make_;
@@ -146,7 +150,7 @@ class Exploration {
   std::unordered_set<std::uint64_t> states_;
   std::unordered_set<std::uint64_t> met_;
   std::vector<std::pair<const void*, int>> words_;
-  std::vector<std::pair<const void*, Contents>> contents_;
+  std::vector<Contents> contents_;
   std::vector<std::size_t> called_;  // per word: the position that the last wake() knew
   std::vector<std::size_t> options_now_;
   bool is_traced_ = false;

@@ -174,28 +174,26 @@ bool Exploration::compare_exchange(int x, std::uint64_t& expected, std::uint64_t
   }
 }
 
-Exploration::Contents& Exploration::contents_at(const void* address) {
-  for (auto& [known, contents] : contents_) {
-    if (known == address) return contents;
+int Exploration::contents_at(const void* address, std::size_t bytes) {
+  for (const Contents& contents : contents_) {
+    if (contents.address == address) return contents.x;
   }
-  contents_.emplace_back(address, Contents{});
-  if (running_ >= 0) contents_.back().second.x = memory_.add_plain();
-  return contents_.back().second;
+  contents_.push_back({address, bytes, running_ >= 0 ? memory_.add_plain() : -1});
+  return contents_.back().x;
 }
 
-void Exploration::note_read(const void* address, const Where& where) {
-  Contents& contents = contents_at(address);
+void Exploration::note_read(const void* address, std::size_t bytes, const Where& where) {
+  const int x = contents_at(address, bytes);
   if (running_ < 0) return;
-  step(Kind::read, contents.x, contents.writer, where);
-  if (!memory_.plain_read(running_, contents.x)) fail("race: contents are read while they are written");
+  step(Kind::read, x, hash_plain(0, address, bytes), where);
+  if (!memory_.plain_read(running_, x)) fail("race: contents are read while they are written");
 }
 
-void Exploration::note_write(const void* address, const Where& where) {
-  Contents& contents = contents_at(address);
+void Exploration::note_write(const void* address, std::size_t bytes, const Where& where) {
+  const int x = contents_at(address, bytes);
   if (running_ < 0) return;
-  step(Kind::write, contents.x, 0, where);
-  if (!memory_.plain_write(running_, contents.x)) fail("race: contents are written while others use them");
-  contents.writer = self().history;
+  step(Kind::write, x, 0, where);
+  if (!memory_.plain_write(running_, x)) fail("race: contents are written while others use them");
 }
 
 void Exploration::acquire_fence(const Where& where) {
@@ -310,6 +308,8 @@ bool Exploration::wait(int x, std::uint64_t value, bool has_deadline, const Wher
       memory_.see(running_, x, other);
       return true;
     }
+    // A thread that sleeps remembers only where and for what (await() in wait.h).
+    if (own.settled != 0) own.history = mix(mix(own.settled, value), static_cast<std::uint64_t>(x));
     own.status = Status::sleeping;
     own.x = x;
     own.has_deadline = has_deadline;

@@ -91,11 +91,11 @@ struct ExploredWith {
     Exploration& exploration = *Exploration::current();
     exploration.store(exploration.word_at(word), value, order, where);
   }
-  static void note_read(const void* address, Where where = Where::current()) {
-    Exploration::current()->note_read(address, where);
+  static void note_read(const void* address, std::size_t bytes, Where where = Where::current()) {
+    Exploration::current()->note_read(address, bytes, where);
   }
-  static void note_write(const void* address, Where where = Where::current()) {
-    Exploration::current()->note_write(address, where);
+  static void note_write(const void* address, std::size_t bytes, Where where = Where::current()) {
+    Exploration::current()->note_write(address, bytes, where);
   }
 
   static constexpr std::memory_order kScan = std::memory_order_relaxed;

@@ -19,11 +19,13 @@
 // none was met.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <new>
 #include <set>
-#include <source_location>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,7 +40,17 @@ class Scenario {
   virtual void run(int thread) = 0;
   // All threads have ended: is everything as it should be? Calls fail() where not.
   virtual void judge() {}
+  // The scenario's memory as far as it is not the explorer's: what its threads keep outside of their stacks.
+  virtual std::span<const std::byte> plain() const { return {}; }
+
+  static void* operator new(std::size_t bytes);
+  static void* operator new(std::size_t bytes, std::align_val_t) { return operator new(bytes); }
+  static void operator delete(void*) {}
+  static void operator delete(void*, std::align_val_t) {}
 };
+
+// Says that `local` and plain() are all that this thread remembers: what it read before makes no difference any more.
+void settle(std::uint64_t local);
 
 // A place in the code that asks for more than relaxed, and the thread that is there.
 struct Site {
