@@ -70,8 +70,6 @@ struct System {
       sched_yield();
     }
   }
-  // The `tries`-th time that a claim has to be tried again, because others went ahead.
-  static void retry(int) noexcept {}
   static void pause() noexcept {
 #if defined(__x86_64__)
     __builtin_ia32_pause();

@@ -50,7 +50,6 @@ class RingScenario : public Scenario {
     }
   }
 
-  std::span<const std::byte> plain() const override { return std::as_bytes(std::span(this, 1)); }
   void judge() override {
     std::array<std::array<int, 8>, 4> times{};
     for (int c = 0; c < plan_.consumers; ++c) {
@@ -89,7 +88,7 @@ class RingScenario : public Scenario {
       produce_batches(producer);
     } else {
       for (std::uint32_t n = 0; n < plan_.pushes; ++n) {
-        settle(n);
+        settle();
         const Outcome outcome = channel_.push(make_item(producer, n), plan_.only_tries ? Limit::none() : limit());
         is_done_[producer][n] = outcome == Outcome::done;
         if (outcome == Outcome::done) check_room(1);
@@ -120,7 +119,7 @@ class RingScenario : public Scenario {
   void consume(int consumer) {
     if (plan_.consumer_closes && consumer == 0) channel_.close();
     for (std::uint32_t n = 0; plan_.pops == 0 || n < plan_.pops; ++n) {
-      if (plan_.batch == 0) settle(n);
+      settle();
       ++pops_begun_;
       std::array<Item, 8> items{};
       Moved moved{1, Outcome::done};
