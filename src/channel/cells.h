@@ -29,42 +29,12 @@ template <class T, class Sync>
 class Cells {
   static_assert(std::is_trivially_copyable_v<T>, "channels carry what can be copied like bytes");
 
- public:
-  explicit Cells(std::size_t count) : mask_(count - 1), cells_(new Cell[count]) {
-    std::memset(static_cast<void*>(cells_.get()), 0, count * sizeof(Cell));  // touched before anything is measured
-  }
-
-  std::size_t size() const noexcept { return mask_ + 1; }
-
-  std::uint64_t stamp(std::uint64_t position, std::memory_order order) const noexcept {
-    return Sync::load(at(position).stamp, order);
-  }
-  void set_stamp(std::uint64_t position, std::uint64_t value, std::memory_order order) noexcept {
-    Sync::store(at(position).stamp, value, order);
-  }
-
-  // Contents may be touched only by the one whose turn it is.
-  void write(std::uint64_t position, const T& item) noexcept {
-    Sync::note_write(&at(position));
-    copy(at(position).bytes, contents(item), used(item));
-  }
-  void read(std::uint64_t position, T& item) const noexcept {
-    const Cell& cell = at(position);
-    Sync::note_read(&cell);
-    copy(const_cast<std::byte*>(contents(item)), cell.bytes, used(in_place(cell)));
-  }
-  // In place. The stamp of a record that leaves room for one is not part of it.
-  const T& item(std::uint64_t position) const noexcept {
-    Sync::note_read(&at(position));
-    return in_place(at(position));
-  }
-
- private:
   static constexpr std::size_t kStampBytes = sizeof(std::uint64_t);
   static constexpr std::size_t kSkipped = LeavesRoomForStamp<T> ? kStampBytes : 0;
   static constexpr std::size_t kBytes = sizeof(T) - kSkipped;
   static constexpr std::size_t kFirstLine = kLineBytes - kStampBytes;
 
+ public:
   // In lines of its own: the next cell is being written while this one is read.
   struct alignas(kLineBytes) Cell {
     std::uint64_t stamp;
@@ -72,9 +42,38 @@ class Cells {
   };
   static_assert(!LeavesRoomForStamp<T> || sizeof(Cell) == sizeof(T));
 
+  explicit Cells(std::size_t count) : mask_(count - 1), cells_(new Cell[count]) {
+    std::memset(static_cast<void*>(cells_.get()), 0, count * sizeof(Cell));  // touched before anything is measured
+  }
+
+  std::size_t size() const noexcept { return mask_ + 1; }
+
   Cell& at(std::uint64_t position) noexcept { return cells_[position & mask_]; }
   const Cell& at(std::uint64_t position) const noexcept { return cells_[position & mask_]; }
 
+  static std::uint64_t stamp(const Cell& cell, std::memory_order order) noexcept {
+    return Sync::load(cell.stamp, order);
+  }
+  static void set_stamp(Cell& cell, std::uint64_t value, std::memory_order order) noexcept {
+    Sync::store(cell.stamp, value, order);
+  }
+
+  // Contents may be touched only by the one whose turn it is.
+  static void write(Cell& cell, const T& item) noexcept {
+    Sync::note_write(&cell);
+    copy(cell.bytes, contents(item), used(item));
+  }
+  static void read(const Cell& cell, T& item) noexcept {
+    Sync::note_read(&cell);
+    copy(const_cast<std::byte*>(contents(item)), cell.bytes, used(in_place(cell)));
+  }
+  // In place. The stamp of a record that leaves room for one is not part of it.
+  static const T& item(const Cell& cell) noexcept {
+    Sync::note_read(&cell);
+    return in_place(cell);
+  }
+
+ private:
   static const std::byte* contents(const T& item) noexcept {
     return reinterpret_cast<const std::byte*>(&item) + kSkipped;
   }
