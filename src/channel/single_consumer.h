@@ -40,6 +40,10 @@ class SingleConsumer : public Blocking<Self, T, kWait, Sync> {
     if (done != 0 || most == 0) return {done, Outcome::done};
     return {0, self().absent()};
   }
+  // The consumer's: whether a pop would find something. Touches no line of the producers but that of the next cell.
+  bool has_next() noexcept { return available() != 0; }
+  // The consumer's: whether it is closed and everything has been popped.
+  bool is_finished() noexcept { return available() == 0 && self().absent() == Outcome::closed; }
   std::size_t capacity() const noexcept { return cells_.size(); }
 
  protected:
