@@ -25,6 +25,18 @@ enum class Behind : std::uint8_t {
 
 template <class T, Wait kWait = Wait::spin_then_park, class Sync = System>
 class Broadcast {
+  // In the tail, so that no position can be claimed behind the closing: what is left to pop is exact.
+  static constexpr std::uint64_t kClosed = std::uint64_t{1} << 63;
+  static constexpr std::uint64_t kNobody = UINT64_MAX;
+
+  using Cell = SharedCell<T, Sync>;
+  using Index = typename Sync::template Atomic<std::uint64_t>;
+  // Where a consumer that blocks says how far it is.
+  struct alignas(kApart) Place {
+    Index cursor{kNobody};
+    typename Sync::template Atomic<bool> is_taken{false};
+  };
+
  public:
   using Item = T;
 
@@ -164,7 +176,7 @@ class Broadcast {
     }
 
     Broadcast* channel_ = nullptr;
-    typename Broadcast::Place* place_ = nullptr;  // nullptr: it misses what it is too slow for
+    Place* place_ = nullptr;  // nullptr: it misses what it is too slow for
     std::uint64_t position_ = 0;
     std::uint64_t missed_ = 0, missed_in_all_ = 0;
   };
@@ -197,17 +209,6 @@ class Broadcast {
   std::size_t capacity() const noexcept { return mask_ + 1; }
 
  private:
-  // In the tail, so that no position can be claimed behind the closing: what is left to pop is exact.
-  static constexpr std::uint64_t kClosed = std::uint64_t{1} << 63;
-  static constexpr std::uint64_t kNobody = UINT64_MAX;
-
-  using Cell = SharedCell<T, Sync>;
-  using Index = typename Sync::template Atomic<std::uint64_t>;
-  // Where a consumer that blocks says how far it is.
-  struct alignas(kApart) Place {
-    Index cursor{kNobody};
-    typename Sync::template Atomic<bool> is_taken{false};
-  };
   struct Claim {
     std::uint64_t first = 0;
     std::size_t count = 0;

@@ -185,7 +185,7 @@ class Oneshots {
   static constexpr std::uint64_t kFirstGeneration = 1;  // no ticket is 0
   static constexpr int kPhaseBits = kIndexBits;         // a ticket is a state with the index in the place of the phase
 
-  struct alignas(kLineBytes) Slot {
+  struct alignas(kApart) Slot {
     typename Sync::template Atomic<std::uint64_t> state{0};
     typename Sync::template Atomic<std::uint32_t> next{kNoSlot};  // of those that are free
     T reply{};
