@@ -13,7 +13,7 @@
 namespace weir {
 
 template <class T, Wait kWait = Wait::spin_then_park, class Sync = System>
-class Mpmc : public Blocking<Mpmc<T, kWait, Sync>, T, kWait, Sync> {
+class Mpmc : public Blocking<Mpmc<T, kWait, Sync>, T, kWait, Sync, PassOn::yes> {
  public:
   // At least two cells: with one, "published" and "free for the next" would be the same stamp.
   explicit Mpmc(std::size_t capacity) : cells_(std::max<std::size_t>(2, ring_capacity(capacity))) {
