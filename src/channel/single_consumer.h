@@ -19,7 +19,7 @@ class SingleConsumer : public Blocking<Self, T, kWait, Sync> {
  public:
   Outcome try_pop(T& item) noexcept {
     if (available() == 0) return self().absent();
-    cells_.read(next_, item);
+    cells_.read(cells_.at(next_), item);
     release(1);
     return Outcome::done;
   }
@@ -33,7 +33,7 @@ class SingleConsumer : public Blocking<Self, T, kWait, Sync> {
     while (done < most) {
       const std::uint64_t count = std::min<std::uint64_t>(available(), most - done);
       if (count == 0) break;
-      for (std::uint64_t i = 0; i < count; ++i) visit(cells_.item(next_ + i));
+      for (std::uint64_t i = 0; i < count; ++i) visit(cells_.item(cells_.at(next_ + i)));
       release(count);
       done += count;
     }
@@ -53,7 +53,7 @@ class SingleConsumer : public Blocking<Self, T, kWait, Sync> {
 
  private:
   // A scan stops here: what is found is worked on before more is looked for.
-  static constexpr std::uint64_t kFarthest = 16;
+  static constexpr std::uint64_t kFarthest = 8;
 
   Self& self() noexcept { return static_cast<Self&>(*this); }
 
@@ -63,7 +63,7 @@ class SingleConsumer : public Blocking<Self, T, kWait, Sync> {
       return ready_ - next_;
     // Several loads are in flight at once and one fence orders them all; an acquire each would wait for each.
     std::uint64_t position = next_;
-    while (position != next_ + kFarthest && cells_.stamp(position, Sync::kScan) == position + 1) ++position;
+    while (position != next_ + kFarthest && cells_.stamp(cells_.at(position), Sync::kScan) == position + 1) ++position;
     if (position == next_) return 0;
     Sync::acquire_fence();  // pairs with the release of the stamp by the producer
     ready_ = position;
