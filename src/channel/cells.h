@@ -29,7 +29,19 @@ template <class T, class Sync>
 class Cells {
   static_assert(std::is_trivially_copyable_v<T>, "channels carry what can be copied like bytes");
 
+  static constexpr std::size_t kStampBytes = sizeof(std::uint64_t);
+  static constexpr std::size_t kSkipped = LeavesRoomForStamp<T> ? kStampBytes : 0;
+  static constexpr std::size_t kBytes = sizeof(T) - kSkipped;
+  static constexpr std::size_t kFirstLine = kLineBytes - kStampBytes;
+
  public:
+  // In lines of its own: the next cell is being written while this one is read.
+  struct alignas(kLineBytes) Cell {
+    std::uint64_t stamp;
+    alignas(kSkipped != 0 ? kStampBytes : alignof(T)) std::byte bytes[kBytes];
+  };
+  static_assert(!LeavesRoomForStamp<T> || sizeof(Cell) == sizeof(T));
+
   explicit Cells(std::size_t count) : mask_(count - 1), cells_(new Cell[count]) {
     std::memset(static_cast<void*>(cells_.get()), 0, count * sizeof(Cell));  // touched before anything is measured
     for (std::size_t i = 0; i < count; ++i) {
@@ -40,45 +52,32 @@ class Cells {
 
   std::size_t size() const noexcept { return mask_ + 1; }
 
-  std::uint64_t stamp(std::uint64_t position, std::memory_order order) const noexcept {
-    return Sync::load(at(position).stamp, order);
+  Cell& at(std::uint64_t position) noexcept { return cells_[position & mask_]; }
+  const Cell& at(std::uint64_t position) const noexcept { return cells_[position & mask_]; }
+
+  static std::uint64_t stamp(const Cell& cell, std::memory_order order) noexcept {
+    return Sync::load(cell.stamp, order);
   }
-  void set_stamp(std::uint64_t position, std::uint64_t value, std::memory_order order) noexcept {
-    Sync::store(at(position).stamp, value, order);
+  static void set_stamp(Cell& cell, std::uint64_t value, std::memory_order order) noexcept {
+    Sync::store(cell.stamp, value, order);
   }
 
   // Contents may be touched only by the one whose turn it is.
-  void write(std::uint64_t position, const T& item) noexcept {
-    Sync::note_write(&at(position), sizeof(Cell));
-    copy(at(position).bytes, contents(item), used(item));
+  static void write(Cell& cell, const T& item) noexcept {
+    Sync::note_write(&cell, sizeof(Cell));
+    copy(cell.bytes, contents(item), used(item));
   }
-  void read(std::uint64_t position, T& item) const noexcept {
-    const Cell& cell = at(position);
+  static void read(const Cell& cell, T& item) noexcept {
     Sync::note_read(&cell, sizeof(Cell));
     copy(const_cast<std::byte*>(contents(item)), cell.bytes, used(in_place(cell)));
   }
   // In place. The stamp of a record that leaves room for one is not part of it.
-  const T& item(std::uint64_t position) const noexcept {
-    Sync::note_read(&at(position), sizeof(Cell));
-    return in_place(at(position));
+  static const T& item(const Cell& cell) noexcept {
+    Sync::note_read(&cell, sizeof(Cell));
+    return in_place(cell);
   }
 
  private:
-  static constexpr std::size_t kStampBytes = sizeof(std::uint64_t);
-  static constexpr std::size_t kSkipped = LeavesRoomForStamp<T> ? kStampBytes : 0;
-  static constexpr std::size_t kBytes = sizeof(T) - kSkipped;
-  static constexpr std::size_t kFirstLine = kLineBytes - kStampBytes;
-
-  // In lines of its own: the next cell is being written while this one is read.
-  struct alignas(kLineBytes) Cell {
-    std::uint64_t stamp;
-    alignas(kSkipped != 0 ? kStampBytes : alignof(T)) std::byte bytes[kBytes];
-  };
-  static_assert(!LeavesRoomForStamp<T> || sizeof(Cell) == sizeof(T));
-
-  Cell& at(std::uint64_t position) noexcept { return cells_[position & mask_]; }
-  const Cell& at(std::uint64_t position) const noexcept { return cells_[position & mask_]; }
-
   static const std::byte* contents(const T& item) noexcept {
     return reinterpret_cast<const std::byte*>(&item) + kSkipped;
   }
@@ -94,10 +93,28 @@ class Cells {
   static void copy(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
     if constexpr (requires(const T& item) { item.used_bytes(); }) {
       // The first line always, in a size that the compiler knows.
-      std::memcpy(to, from, kFirstLine);
+      copy_words<kFirstLine>(to, from);
       if (bytes > kFirstLine) std::memcpy(to + kFirstLine, from + kFirstLine, bytes - kFirstLine);
+    } else if constexpr (kBytes % sizeof(std::uint64_t) == 0 && kBytes <= kLineBytes) {
+      copy_words<kBytes>(to, from);
     } else {
       std::memcpy(to, from, kBytes);
+    }
+  }
+  // A record was filled word by word just before, and on x86 a wide load that spans two such stores waits until they
+  // have left the store buffer. The contents of a line begin 8 bytes behind it: a plain memcpy would load nothing but
+  // such pairs (push of an spsc 8.4 ns; Xeon, 2026-11). So the first word goes alone, and the others in natural pairs.
+  template <std::size_t kCopied>
+  static void copy_words(std::byte* to, const std::byte* from) noexcept {
+    if constexpr (kSkipped != 0) {
+      std::uint64_t word;
+      std::memcpy(&word, from, sizeof word);
+      asm("" : "+r"(word));  // or the compiler makes it part of a wide one
+      std::memcpy(to, &word, sizeof word);
+      std::memcpy(std::assume_aligned<16>(to + sizeof word), std::assume_aligned<16>(from + sizeof word),
+                  kCopied - sizeof word);
+    } else {
+      std::memcpy(to, from, kCopied);
     }
   }
 

@@ -73,7 +73,8 @@ struct alignas(64) WideCommandRecord {
   std::array<std::byte, kWideParams> params;
 
   std::size_t used_bytes() const noexcept {
-    return sizeof(CommandRecord) + (line.kind == RecordKind::launch ? line.launch.params_bytes : 0U);
+    return sizeof(CommandRecord) +
+           (line.kind == RecordKind::launch ? std::min<std::size_t>(line.launch.params_bytes, kWideParams) : 0U);
   }
 };
 static_assert(sizeof(WideCommandRecord) == 192 && std::is_trivially_copyable_v<WideCommandRecord>);

@@ -77,9 +77,10 @@ class Mpsc : public SingleConsumer<Mpsc<T, kWait, Sync>, T, kWait, Sync> {
     }
   }
   void publish(std::uint64_t position, const T& item) noexcept {
-    this->cells().write(position, item);
+    auto& cell = this->cells().at(position);
+    this->cells().write(cell, item);
     // Pairs with the fence in SingleConsumer::available().
-    this->cells().set_stamp(position, position + 1, std::memory_order_release);
+    this->cells().set_stamp(cell, position + 1, std::memory_order_release);
   }
   // Nothing to pop: for now, or for ever?
   Outcome absent() const noexcept {

@@ -22,8 +22,10 @@ class Spsc : public SingleConsumer<Spsc<T, kWait, Sync>, T, kWait, Sync> {
   // The producer's.
   Outcome try_push(const T& item) noexcept {
     if (room(1) == 0) return is_closed() ? Outcome::closed : Outcome::full;
-    if (!announce(1)) return Outcome::closed;
-    publish(item);
+    const std::uint64_t tail = tail_;
+    if (!announce(tail, 1)) return Outcome::closed;
+    publish(tail, item);
+    tail_ = tail + 1;
     this->came(1);
     return Outcome::done;
   }
@@ -31,8 +33,10 @@ class Spsc : public SingleConsumer<Spsc<T, kWait, Sync>, T, kWait, Sync> {
   Moved try_push_batch(std::span<const T> items) noexcept {
     const std::size_t count = room(items.size());
     if (count != 0) {
-      if (!announce(count)) return {0, Outcome::closed};
-      for (std::size_t i = 0; i < count; ++i) publish(items[i]);
+      const std::uint64_t tail = tail_;
+      if (!announce(tail, count)) return {0, Outcome::closed};
+      for (std::size_t i = 0; i < count; ++i) publish(tail + i, items[i]);
+      tail_ = tail + count;
       this->came(count);
     }
     if (count == items.size()) return {count, Outcome::done};
@@ -57,20 +61,20 @@ class Spsc : public SingleConsumer<Spsc<T, kWait, Sync>, T, kWait, Sync> {
   }
   // Says that so many pushes are under way before it looks whether the channel is closed. Then a consumer that finds it
   // closed and empty can tell whether something is still to come: no push that was done is ever lost.
-  bool announce(std::size_t count) noexcept {
-    announced_.store(tail_ + count, std::memory_order_relaxed);  // ordered by the fence
-    Sync::light_fence();                                         // pairs with the heavy_fence() in absent()
+  bool announce(std::uint64_t tail, std::size_t count) noexcept {
+    announced_.store(tail + count, std::memory_order_relaxed);  // ordered by the fence
+    Sync::light_fence();                                        // pairs with the heavy_fence() in absent()
     if (!is_closed()) [[likely]]
       return true;
-    announced_.store(tail_, std::memory_order_relaxed);  // nothing is published with it
-    this->came(1);                                       // the consumer may sleep until it hears how this ended
+    announced_.store(tail, std::memory_order_relaxed);  // nothing is published with it
+    this->came(1);                                      // the consumer may sleep until it hears how this ended
     return false;
   }
-  void publish(const T& item) noexcept {
-    this->cells().write(tail_, item);
+  void publish(std::uint64_t position, const T& item) noexcept {
+    auto& cell = this->cells().at(position);
+    this->cells().write(cell, item);
     // Pairs with the fence in SingleConsumer::available().
-    this->cells().set_stamp(tail_, tail_ + 1, std::memory_order_release);
-    ++tail_;
+    this->cells().set_stamp(cell, position + 1, std::memory_order_release);
   }
   // Nothing to pop: for now, or for ever?
   Outcome absent() noexcept {

@@ -33,12 +33,17 @@ struct System {
 #if defined(__SANITIZE_THREAD__)
   // ThreadSanitizer knows no fences (gcc says so and refuses), so loads acquire one by one there.
   static constexpr std::memory_order kScan = std::memory_order_acquire;
+  static constexpr std::memory_order kSpread = std::memory_order_release;
   static void acquire_fence() noexcept {}
+  static void release_fence() noexcept {}
   static void full_fence() noexcept { tsan_fence_.fetch_add(1, std::memory_order_seq_cst); }
 #else
   // The order of loads behind which an acquire_fence() follows.
   static constexpr std::memory_order kScan = std::memory_order_relaxed;
+  // The order of stores that follow a release_fence().
+  static constexpr std::memory_order kSpread = std::memory_order_relaxed;
   static void acquire_fence() noexcept { std::atomic_thread_fence(std::memory_order_acquire); }
+  static void release_fence() noexcept { std::atomic_thread_fence(std::memory_order_release); }
   static void full_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
 #endif
 

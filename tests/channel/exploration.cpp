@@ -88,13 +88,15 @@ void Exploration::run_once() {
   scenario_ = make_();
   count_ = scenario_->threads();
   memory_.set_threads(count_);
-  for (Contents& contents : contents_) contents.x = memory_.add_plain();
+  for (Contents& contents : contents_) {
+    if (contents.is_shared) contents.x = memory_.add_plain();
+  }
   while (static_cast<int>(threads_.size()) < count_) threads_.push_back(std::make_unique<Thread>());
   for (int i = 0; i < count_; ++i) {
     Thread& own = thread(i);
     own.status = Status::runnable;
     own.until = Until::nothing;
-    own.request = {};
+    own.step = {};
     own.born = own.barriers = 0;
     own.has_begun = own.is_spinning = own.has_news = false;
     own.fiber.start(&Exploration::run_thread, this);
@@ -136,7 +138,7 @@ void Exploration::run_threads() {
       if (other.status == Status::ended) continue;
       are_all_ended = false;
       // What it was put off for never came: then the step was as good before. And a deadline passes some day.
-      const bool will_wake = other.status == Status::sleeping && other.request.has_deadline;
+      const bool will_wake = other.status == Status::sleeping && other.step.has_deadline;
       is_redundant |= other.status == Status::put_off || will_wake;
       waiting += " " + std::to_string(i) + (other.status == Status::sleeping ? " sleeps" : " spins");
     }
@@ -173,12 +175,12 @@ std::uint64_t Exploration::state() {
   for (int i = 0; i < count_; ++i) {
     const Thread& own = thread(i);
     hash = mix(hash, static_cast<std::uint64_t>(own.status) | static_cast<std::uint64_t>(own.until) << 8U |
-                         static_cast<std::uint64_t>(own.request.kind) << 16U | std::uint64_t{own.barriers} << 32U |
-                         std::uint64_t{own.has_begun} << 48U | std::uint64_t{own.request.has_deadline} << 49U |
+                         static_cast<std::uint64_t>(own.step.kind) << 16U | std::uint64_t{own.barriers} << 32U |
+                         std::uint64_t{own.has_begun} << 48U | std::uint64_t{own.step.has_deadline} << 49U |
                          std::uint64_t{own.is_spinning} << 50U | std::uint64_t{own.has_news} << 51U);
     if (own.status == Status::ended) continue;
     hash = hash_plain(hash, own.fiber.memory());
-    hash = mix(hash, static_cast<std::uint64_t>(own.request.x));
+    hash = mix(hash, static_cast<std::uint64_t>(own.step.x));
     if (own.is_spinning) {
       for (const auto* round : {&own.round, &own.last}) {
         hash = mix(hash, round->size());
@@ -186,8 +188,8 @@ std::uint64_t Exploration::state() {
       }
     }
     if (own.born == 0) continue;
-    const auto& stores = memory_.stores(own.request.x);
-    for (std::size_t p = memory_.oldest(i, own.request.x); p < stores.size(); ++p) {
+    const auto& stores = memory_.stores(own.step.x);
+    for (std::size_t p = memory_.oldest(i, own.step.x); p < stores.size(); ++p) {
       hash = mix(hash, stores[p].born >= own.born ? 1U : 0U);
     }
   }
@@ -228,19 +230,22 @@ void Exploration::fail(const std::string& what) {
   if (is_inside_) self().fiber.leave();
 }
 
+void Exploration::remember(const void* memory, std::size_t bytes) {
+  contents_.push_back({.address = memory, .bytes = bytes, .is_shared = false, .x = -1});
+}
+
 void Exploration::settle() { self().is_spinning = false; }
 
 void Exploration::trace(const Thread& own, const std::string& outcome) {
-  static constexpr std::array<std::string_view, 15> kNames = {
-      "begins",          "load",          "store",      "update",      "exchange",    "reads contents",
-      "writes contents", "acquire_fence", "full_fence", "light_fence", "heavy_fence", "wait",
-      "woken",           "wake",          "relax"};
-  std::string_view file = own.request.where.file_name();
+  static constexpr std::array<std::string_view, 16> kNames = {
+      "begins",        "load",          "store",      "update",      "exchange",    "reads contents", "writes contents",
+      "acquire_fence", "release_fence", "full_fence", "light_fence", "heavy_fence", "wait",           "woken",
+      "wake",          "relax"};
+  std::string_view file = own.step.where.file_name();
   file.remove_prefix(file.rfind('/') + 1);
   trace_ += "  thread " + std::to_string(running_) + "  " + std::string(file) + ":" +
-            std::to_string(own.request.where.line()) + "  " +
-            std::string(kNames[static_cast<std::size_t>(own.request.kind)]);
-  if (own.request.x >= 0) trace_ += " [" + std::to_string(own.request.x) + "]";
+            std::to_string(own.step.where.line()) + "  " + std::string(kNames[static_cast<std::size_t>(own.step.kind)]);
+  if (own.step.x >= 0) trace_ += " [" + std::to_string(own.step.x) + "]";
   trace_ += outcome + "\n";
 }
 
@@ -256,6 +261,7 @@ Report explore(const std::function<std::unique_ptr<Scenario>()>& make, const Opt
   return Exploration(make, options).run();
 }
 
+void remember(const void* memory, std::size_t bytes) { Exploration::current()->remember(memory, bytes); }
 void settle() { Exploration::current()->settle(); }
 void fail(const std::string& what) { Exploration::current()->fail(what); }
 

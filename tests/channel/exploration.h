@@ -29,6 +29,7 @@ enum class Kind : std::uint8_t {
   read,      // contents
   write,
   acquire_fence,
+  release_fence,
   full_fence,
   light_fence,
   heavy_fence,
@@ -38,7 +39,7 @@ enum class Kind : std::uint8_t {
   relax,
 };
 
-struct Request {
+struct Call {
   Kind kind = Kind::none;
   bool has_deadline = false;
   std::memory_order order = std::memory_order_relaxed;
@@ -64,9 +65,10 @@ class Exploration {
   int word_at(const std::uint64_t& word);  // the location of a stamp
   // Performs a step of the thread that runs. Outside of threads (when a scenario is made, judged or destroyed) it acts
   // on the last value. Returns what was read; 1 or 0 where the answer is yes or no.
-  std::uint64_t call(const Request& request);
+  std::uint64_t call(const Call& step);
   void fail(const std::string& what);
   void settle();
+  void remember(const void* memory, std::size_t bytes);
 
  private:
   enum class Status : std::uint8_t { runnable, put_off, sleeping, relaxing, ended };
@@ -91,7 +93,7 @@ class Exploration {
     Fiber fiber;
     Status status = Status::ended;
     Until until = Until::nothing;
-    Request request;
+    Call step;
     std::uint64_t result = 0;
     std::uint32_t born = 0;      // put off at a load: older stores have been dealt with
     std::uint32_t barriers = 0;  // threads that its heavy_fence() has still to reach
@@ -106,6 +108,7 @@ class Exploration {
   struct Contents {
     const void* address;
     std::size_t bytes;
+    bool is_shared;  // else one thread's, or nobody's to change: it is only part of the state
     int x;
   };
   enum class End : std::uint8_t { none, whole, given_up, failed, bound };
@@ -117,7 +120,7 @@ class Exploration {
   int choose(std::size_t count);
   std::uint64_t state();
   std::uint64_t hash_plain(std::uint64_t hash, std::span<const std::byte> memory) const;
-  std::uint64_t call_outside(const Request& request);
+  std::uint64_t call_outside(const Call& step);
   void trace(const Thread& thread, const std::string& outcome);
 
   void did(Deed deed, int x);
@@ -126,20 +129,21 @@ class Exploration {
   bool is_weakened(const Where& where);
   std::memory_order ordered(std::memory_order order, const Where& where);
 
-  // Each performs the request of the running thread, or puts it off. False: it has to wait.
+  // Each performs the step of the running thread, or puts it off. False: it has to wait.
   bool perform();
-  bool load(Request& request);
-  bool store(Request& request);
-  bool update(Request& request);
-  bool read(Request& request);
-  bool write(Request& request);
-  bool acquire_fence(Request& request);
-  bool full_fence(Request& request);
-  bool light_fence(Request& request);
-  bool heavy_fence(Request& request);
-  bool wait(Request& request);
-  bool wake(Request& request);
-  bool relax(Request& request);
+  bool load(Call& step);
+  bool store(Call& step);
+  bool update(Call& step);
+  bool read(Call& step);
+  bool write(Call& step);
+  bool acquire_fence(Call& step);
+  bool release_fence(Call& step);
+  bool full_fence(Call& step);
+  bool light_fence(Call& step);
+  bool heavy_fence(Call& step);
+  bool wait(Call& step);
+  bool wake(Call& step);
+  bool relax(Call& step);
 
   bool put_off(Until until);
   bool done(std::uint64_t result);
@@ -147,7 +151,7 @@ class Exploration {
   void resume(Until until, int x);
   void after_store(int x, std::size_t position);
   void after_fence(const View& before);
-  int contents_at(const Request& request);
+  int contents_at(const Call& step);
   bool may_learn(int thread);
   Thread& thread(int i) { return *threads_[static_cast<std::size_t>(i)]; }
   Thread& self() { return thread(running_); }

@@ -15,62 +15,64 @@ int Exploration::word_at(const std::uint64_t& word) {
   return words_.back().second;
 }
 
-std::uint64_t Exploration::call(const Request& request) {
-  if (running_ < 0) return call_outside(request);
+std::uint64_t Exploration::call(const Call& step) {
+  if (running_ < 0) return call_outside(step);
   Thread& own = self();
-  own.request = request;
+  own.step = step;
   own.fiber.leave();
   return own.result;
 }
 
-std::uint64_t Exploration::call_outside(const Request& request) {
-  if (request.kind == Kind::read || request.kind == Kind::write) contents_at(request);
-  if (request.x < 0) return 0;
-  std::uint64_t& value = memory_.stores(request.x).back().value;
+std::uint64_t Exploration::call_outside(const Call& step) {
+  if (step.kind == Kind::read || step.kind == Kind::write) contents_at(step);
+  if (step.x < 0) return 0;
+  std::uint64_t& value = memory_.stores(step.x).back().value;
   const std::uint64_t old = value;
-  if (request.kind == Kind::store) value = request.value;
-  if (request.kind == Kind::update) value = request.change(old, request.value);
-  if (request.kind == Kind::exchange && old == request.value) value = request.desired;
+  if (step.kind == Kind::store) value = step.value;
+  if (step.kind == Kind::update) value = step.change(old, step.value);
+  if (step.kind == Kind::exchange && old == step.value) value = step.desired;
   return old;
 }
 
 bool Exploration::perform() {
-  Request& request = self().request;
-  if (request.kind != Kind::none && ++steps_ > options_.steps) {
+  Call& step = self().step;
+  if (step.kind != Kind::none && ++steps_ > options_.steps) {
     report_.failure = "more than " + std::to_string(options_.steps) + " steps in one execution";
     end_ = End::bound;
     return false;
   }
-  switch (request.kind) {
+  switch (step.kind) {
     case Kind::none:
       return done(0);
     case Kind::load:
-      return load(request);
+      return load(step);
     case Kind::store:
-      return store(request);
+      return store(step);
     case Kind::update:
     case Kind::exchange:
-      return update(request);
+      return update(step);
     case Kind::read:
-      return read(request);
+      return read(step);
     case Kind::write:
-      return write(request);
+      return write(step);
     case Kind::acquire_fence:
-      return acquire_fence(request);
+      return acquire_fence(step);
+    case Kind::release_fence:
+      return release_fence(step);
     case Kind::full_fence:
-      return full_fence(request);
+      return full_fence(step);
     case Kind::light_fence:
-      return light_fence(request);
+      return light_fence(step);
     case Kind::heavy_fence:
-      return heavy_fence(request);
+      return heavy_fence(step);
     case Kind::wait:
-      return wait(request);
+      return wait(step);
     case Kind::woken:
       return done(1);
     case Kind::wake:
-      return wake(request);
+      return wake(step);
     case Kind::relax:
-      return relax(request);
+      return relax(step);
   }
   return false;
 }
@@ -82,7 +84,7 @@ bool Exploration::done(std::uint64_t result) {
   own.result = result;
   own.born = 0;
   own.until = Until::nothing;
-  own.request = {};
+  own.step = {};
   return true;
 }
 
@@ -90,13 +92,13 @@ bool Exploration::put_off(Until until) {
   Thread& own = self();
   own.status = Status::put_off;
   own.until = until;
-  if (until == Until::stored) own.born = memory_.born(own.request.x);
+  if (until == Until::stored) own.born = memory_.born(own.step.x);
   return false;
 }
 
 // Now (true), or when another thread has done what `until` says?
 bool Exploration::take(Until until) {
-  const int chosen = choose(is_worth_waiting(until, self().request.x) ? 2 : 1);
+  const int chosen = choose(is_worth_waiting(until, self().step.x) ? 2 : 1);
   if (chosen == 1) put_off(until);
   return chosen == 0;
 }
@@ -164,8 +166,7 @@ std::memory_order Exploration::ordered(std::memory_order order, const Where& whe
 void Exploration::resume(Until until, int x) {
   for (int i = 0; i < count_; ++i) {
     Thread& other = thread(i);
-    if (other.status == Status::put_off && other.until == until && other.request.x == x)
-      other.status = Status::runnable;
+    if (other.status == Status::put_off && other.until == until && other.step.x == x) other.status = Status::runnable;
   }
 }
 
@@ -173,7 +174,7 @@ void Exploration::after_store(int x, std::size_t position) {
   if (called_[static_cast<std::size_t>(x)] >= position) ++called_[static_cast<std::size_t>(x)];
   for (int i = 0; i < count_; ++i) {
     Thread& other = thread(i);
-    if (other.status != Status::put_off || other.request.x != x || position < memory_.oldest(i, x)) continue;
+    if (other.status != Status::put_off || other.step.x != x || position < memory_.oldest(i, x)) continue;
     if (other.until == Until::stored || other.until == Until::called) other.status = Status::runnable;
   }
 }
@@ -188,97 +189,101 @@ void Exploration::after_fence(const View& before) {
   }
 }
 
-bool Exploration::load(Request& request) {
-  const auto order = ordered(request.order, request.where);
+bool Exploration::load(Call& step) {
+  const auto order = ordered(step.order, step.where);
   Thread& own = self();
-  const auto& stores = memory_.stores(request.x);
+  const auto& stores = memory_.stores(step.x);
   options_now_.clear();
-  for (std::size_t p = stores.size(); p-- > memory_.oldest(running_, request.x);) {
+  for (std::size_t p = stores.size(); p-- > memory_.oldest(running_, step.x);) {
     if (stores[p].born >= own.born) options_now_.push_back(p);
   }
   const std::size_t count = options_now_.size();
-  const int chosen = count == 0 ? 0 : choose(count + (is_worth_waiting(Until::stored, request.x) ? 1 : 0));
+  const int chosen = count == 0 ? 0 : choose(count + (is_worth_waiting(Until::stored, step.x) ? 1 : 0));
   if (chosen < 0) return false;
   if (static_cast<std::size_t>(chosen) == count) return put_off(Until::stored);
-  const std::uint64_t value = memory_.read(running_, request.x, options_now_[static_cast<std::size_t>(chosen)], order);
-  if (own.is_spinning) own.round.push_back({request.x, value});
+  const std::uint64_t value = memory_.read(running_, step.x, options_now_[static_cast<std::size_t>(chosen)], order);
+  if (own.is_spinning) own.round.push_back({step.x, value});
   return done(value);
 }
 
-bool Exploration::store(Request& request) {
-  did(Deed::store, request.x);
-  const auto order = ordered(request.order, request.where);
-  const auto& stores = memory_.stores(request.x);
+bool Exploration::store(Call& step) {
+  did(Deed::store, step.x);
+  const auto order = ordered(step.order, step.where);
+  const auto& stores = memory_.stores(step.x);
   options_now_.clear();
-  for (std::size_t p = stores.size(); p > memory_.oldest(running_, request.x); --p) {
+  for (std::size_t p = stores.size(); p > memory_.oldest(running_, step.x); --p) {
     if (p == stores.size() || !stores[p].is_update) options_now_.push_back(p);
   }
   const int chosen = choose(options_now_.size());
   if (chosen < 0) return false;
   const std::size_t position = options_now_[static_cast<std::size_t>(chosen)];
-  memory_.write(running_, request.x, position, request.value, order);
-  after_store(request.x, position);
-  return done(request.value);
+  memory_.write(running_, step.x, position, step.value, order);
+  after_store(step.x, position);
+  return done(step.value);
 }
 
 // Also the exchange: of a store that is as expected and that nothing has replaced yet, or else only a load.
-bool Exploration::update(Request& request) {
-  did(Deed::store, request.x);
+bool Exploration::update(Call& step) {
+  did(Deed::store, step.x);
   Thread& own = self();
-  const auto order = ordered(request.order, request.where);
-  const auto failure = ordered(request.failure, request.where);
-  const auto& stores = memory_.stores(request.x);
-  const auto is_expected = [&](std::size_t p) {
-    return request.kind == Kind::update || stores[p].value == request.value;
-  };
+  const auto order = ordered(step.order, step.where);
+  const auto failure = ordered(step.failure, step.where);
+  const auto& stores = memory_.stores(step.x);
+  const auto is_expected = [&](std::size_t p) { return step.kind == Kind::update || stores[p].value == step.value; };
   options_now_.clear();
-  for (std::size_t p = stores.size(); p-- > memory_.oldest(running_, request.x);) {
+  for (std::size_t p = stores.size(); p-- > memory_.oldest(running_, step.x);) {
     const bool is_taken = p + 1 < stores.size() && stores[p + 1].is_update;
     if (stores[p].born >= own.born && !(is_taken && is_expected(p))) options_now_.push_back(p);
   }
   const std::size_t count = options_now_.size();
-  const int chosen = count == 0 ? 0 : choose(count + (is_worth_waiting(Until::stored, request.x) ? 1 : 0));
+  const int chosen = count == 0 ? 0 : choose(count + (is_worth_waiting(Until::stored, step.x) ? 1 : 0));
   if (chosen < 0) return false;
   if (static_cast<std::size_t>(chosen) == count) return put_off(Until::stored);
   const std::size_t position = options_now_[static_cast<std::size_t>(chosen)];
   const std::uint64_t old = stores[position].value;
   if (is_expected(position)) {
-    const bool is_update = request.kind == Kind::update;
-    const std::uint64_t next = is_update ? request.change(old, request.value) : request.desired;
-    memory_.update(running_, request.x, position, next, order);
-    after_store(request.x, position + 1);
+    const bool is_update = step.kind == Kind::update;
+    const std::uint64_t next = is_update ? step.change(old, step.value) : step.desired;
+    memory_.update(running_, step.x, position, next, order);
+    after_store(step.x, position + 1);
   } else {
-    memory_.read(running_, request.x, position, failure);
-    if (own.is_spinning) own.round.push_back({request.x, old});
+    memory_.read(running_, step.x, position, failure);
+    if (own.is_spinning) own.round.push_back({step.x, old});
   }
   return done(old);
 }
 
-int Exploration::contents_at(const Request& request) {
+int Exploration::contents_at(const Call& step) {
   for (const Contents& contents : contents_) {
-    if (contents.address == request.address) return contents.x;
+    if (contents.is_shared && contents.address == step.address) return contents.x;
   }
-  contents_.push_back({request.address, request.bytes, running_ >= 0 ? memory_.add_plain() : -1});
+  const int x = running_ >= 0 ? memory_.add_plain() : -1;
+  contents_.push_back({.address = step.address, .bytes = step.bytes, .is_shared = true, .x = x});
   return contents_.back().x;
 }
 
-bool Exploration::read(Request& request) {
-  if (!memory_.plain_read(running_, contents_at(request))) fail("race: contents are read that others write");
+bool Exploration::read(Call& step) {
+  if (!memory_.plain_read(running_, contents_at(step))) fail("race: contents are read that others write");
   return done(0);
 }
 
-bool Exploration::write(Request& request) {
-  if (!memory_.plain_write(running_, contents_at(request))) fail("race: contents are written that others use");
+bool Exploration::write(Call& step) {
+  if (!memory_.plain_write(running_, contents_at(step))) fail("race: contents are written that others use");
   return done(0);
 }
 
-bool Exploration::acquire_fence(Request& request) {
-  if (!is_weakened(request.where)) memory_.acquire_fence(running_);
+bool Exploration::acquire_fence(Call& step) {
+  if (!is_weakened(step.where)) memory_.acquire_fence(running_);
   return done(0);
 }
 
-bool Exploration::full_fence(Request& request) {
-  if (is_weakened(request.where)) return done(0);
+bool Exploration::release_fence(Call& step) {
+  if (!is_weakened(step.where)) memory_.release_fence(running_);
+  return done(0);
+}
+
+bool Exploration::full_fence(Call& step) {
+  if (is_weakened(step.where)) return done(0);
   did(Deed::fence, -1);
   if (!take(Until::fenced)) return false;
   const View before = memory_.fenced();
@@ -287,10 +292,10 @@ bool Exploration::full_fence(Request& request) {
   return done(0);
 }
 
-bool Exploration::light_fence(Request& request) {
-  if (is_weakened(request.where)) return done(0);
+bool Exploration::light_fence(Call& step) {
+  if (is_weakened(step.where)) return done(0);
   did(Deed::light_fence, -1);
-  request.x = running_;  // whom a barrier resumes
+  step.x = running_;  // whom a barrier resumes
   if (!take(Until::passed)) return false;
   memory_.light_fence(running_);
   for (int i = 0; i < count_; ++i) {
@@ -301,8 +306,8 @@ bool Exploration::light_fence(Request& request) {
   return done(0);
 }
 
-bool Exploration::heavy_fence(Request& request) {
-  if (is_weakened(request.where)) return done(0);
+bool Exploration::heavy_fence(Call& step) {
+  if (is_weakened(step.where)) return done(0);
   did(Deed::heavy_fence, -1);
   Thread& own = self();
   if (own.barriers == 0) own.barriers = ((1U << count_) - 1) & ~(1U << running_);
@@ -340,15 +345,15 @@ bool Exploration::heavy_fence(Request& request) {
   return done(0);
 }
 
-bool Exploration::wait(Request& request) {
-  did(Deed::sleep, request.x);
+bool Exploration::wait(Call& step) {
+  did(Deed::sleep, step.x);
   self().is_spinning = false;
-  const auto& stores = memory_.stores(request.x);
-  const std::size_t called = called_[static_cast<std::size_t>(request.x)];
+  const auto& stores = memory_.stores(step.x);
+  const std::size_t called = called_[static_cast<std::size_t>(step.x)];
   bool can_sleep = false;
   std::size_t other = stores.size();
-  for (std::size_t p = std::max(memory_.oldest(running_, request.x), called); p < stores.size(); ++p) {
-    if (stores[p].value == request.value) {
+  for (std::size_t p = std::max(memory_.oldest(running_, step.x), called); p < stores.size(); ++p) {
+    if (stores[p].value == step.value) {
       can_sleep = true;
     } else if (other == stores.size()) {
       other = p;
@@ -359,15 +364,15 @@ bool Exploration::wait(Request& request) {
   std::size_t count = 0;
   if (can_sleep) ways[count++] = Way::sleep;
   if (other != stores.size()) ways[count++] = Way::go_on;
-  if (request.has_deadline) ways[count++] = Way::late;
-  const int chosen = choose(count + (is_worth_waiting(Until::called, request.x) ? 1 : 0));
+  if (step.has_deadline) ways[count++] = Way::late;
+  const int chosen = choose(count + (is_worth_waiting(Until::called, step.x) ? 1 : 0));
   if (chosen < 0) return false;
   if (static_cast<std::size_t>(chosen) == count) return put_off(Until::called);
   switch (ways[chosen]) {
     case Way::late:
       return done(0);
     case Way::go_on:
-      memory_.see(running_, request.x, other);
+      memory_.see(running_, step.x, other);
       return done(1);
     case Way::sleep:
       break;
@@ -375,18 +380,18 @@ bool Exploration::wait(Request& request) {
   if (is_traced_) trace(self(), " sleeps");
   self().status = Status::sleeping;
   self().until = Until::nothing;
-  resume(Until::slept, request.x);
+  resume(Until::slept, step.x);
   return false;
 }
 
-bool Exploration::wake(Request& request) {
-  did(Deed::wake, request.x);
+bool Exploration::wake(Call& step) {
+  did(Deed::wake, step.x);
   if (!take(Until::slept)) return false;
-  int left = static_cast<int>(std::min<std::uint64_t>(request.value, INT_MAX));
+  int left = static_cast<int>(std::min<std::uint64_t>(step.value, INT_MAX));
   for (; left > 0; --left) {
     options_now_.clear();
     for (int i = 0; i < count_; ++i) {
-      if (thread(i).status == Status::sleeping && thread(i).request.x == request.x) {
+      if (thread(i).status == Status::sleeping && thread(i).step.x == step.x) {
         options_now_.push_back(static_cast<std::size_t>(i));
       }
     }
@@ -397,12 +402,12 @@ bool Exploration::wake(Request& request) {
     if (chosen < 0) return false;
     Thread& other = *threads_[options_now_[static_cast<std::size_t>(chosen)]];
     other.status = Status::runnable;
-    other.request.kind = Kind::woken;
+    other.step.kind = Kind::woken;
   }
-  std::size_t& called = called_[static_cast<std::size_t>(request.x)];
-  called = std::max(called, memory_.oldest(running_, request.x));
-  resume(Until::called, request.x);
-  return done(request.value);
+  std::size_t& called = called_[static_cast<std::size_t>(step.x)];
+  called = std::max(called, memory_.oldest(running_, step.x));
+  resume(Until::called, step.x);
+  return done(step.value);
 }
 
 bool Exploration::may_learn(int i) {
@@ -416,13 +421,13 @@ bool Exploration::may_learn(int i) {
 }
 
 // The first round is free: it has no other to be compared with.
-bool Exploration::relax(Request& request) {
+bool Exploration::relax(Call& step) {
   Thread& own = self();
   if (own.has_news) {  // it was waiting here
     own.has_news = false;
     return done(0);
   }
-  if (request.value == 0 || !own.is_spinning) {
+  if (step.value == 0 || !own.is_spinning) {
     own.is_spinning = true;
     own.last.clear();
     own.round.clear();

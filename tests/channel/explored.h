@@ -8,7 +8,7 @@
 
 namespace weir::explored {
 
-inline std::uint64_t call(const Request& request) { return Exploration::current()->call(request); }
+inline std::uint64_t call(const Call& step) { return Exploration::current()->call(step); }
 
 template <int kSpins>
 struct ExploredWith {
@@ -98,6 +98,7 @@ struct ExploredWith {
   static void store(std::uint64_t& word, std::uint64_t value, std::memory_order order, Where where = Where::current()) {
     const int x = Exploration::current()->word_at(word);
     call({.kind = Kind::store, .order = order, .x = x, .value = value, .where = where});
+    word = value;  // for those who read it as contents
   }
   static void note_read(const void* address, std::size_t bytes, Where where = Where::current()) {
     call({.kind = Kind::read, .address = address, .bytes = bytes, .where = where});
@@ -108,6 +109,8 @@ struct ExploredWith {
 
   static constexpr std::memory_order kScan = std::memory_order_relaxed;
   static void acquire_fence(Where where = Where::current()) { call({.kind = Kind::acquire_fence, .where = where}); }
+  static constexpr std::memory_order kSpread = std::memory_order_relaxed;
+  static void release_fence(Where where = Where::current()) { call({.kind = Kind::release_fence, .where = where}); }
   static void full_fence(Where where = Where::current()) { call({.kind = Kind::full_fence, .where = where}); }
   static void light_fence(Where where = Where::current()) { call({.kind = Kind::light_fence, .where = where}); }
   static void heavy_fence(Where where = Where::current()) { call({.kind = Kind::heavy_fence, .where = where}); }

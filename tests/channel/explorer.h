@@ -10,7 +10,8 @@
 // - A state is everything that decides what can happen next: stacks and registers of the threads, the scenario and the
 //   cells byte by byte, and memory as those who live can still see it. An execution that comes to a state again is
 //   given up: what follows has been seen. (States are kept as 64-bit hashes: that two of ten million are taken for each
-//   other has a probability of 3 in a million.) So a scenario must keep nothing on the heap but cells.
+//   other has a probability of 3 in a million.) So a scenario tells of what it keeps
+//   on the heap (remember()); cells tell of themselves.
 // - A round of a spinning loop, from relax() to relax(), that reads the values of the round before is given up: it
 //   leaves the thread where it was, and can only narrow what it may read later.
 // - Sleeping: wait() compares with any store that is not older than what the last wake() of that word knew; wake() may
@@ -46,6 +47,9 @@ class Scenario {
   static void operator delete(void*) {}
   static void operator delete(void*, std::align_val_t) {}
 };
+
+// Memory on the heap that belongs to the scenario and is no cell: part of the state. Said when the scenario is made.
+void remember(const void* memory, std::size_t bytes);
 
 // A thread that spins (relax()) has got what it wanted.
 void settle();
