@@ -23,7 +23,7 @@ struct Plan {
   int producers = 1;
   int consumers = 1;
   std::uint32_t pushes = 2;  // of each producer
-  std::uint32_t pops = 0;    // of each consumer, done or closed; 0: until closed
+  std::uint32_t pops = 0;    // of each consumer, tries or commands; 0: until closed
   std::size_t capacity = 1;
   std::size_t batch = 0;         // 0: one by one
   bool closes_last = true;       // the producer that is done last closes (with several, by a count)
@@ -118,7 +118,7 @@ class RingScenario : public Scenario {
 
   void consume(int consumer) {
     if (plan_.consumer_closes && consumer == 0) channel_.close();
-    for (std::uint32_t n = 0; plan_.pops == 0 || n < plan_.pops; ++n) {
+    for (std::uint32_t n = 0; plan_.pops == 0 || n < plan_.pops;) {
       settle();
       ++pops_begun_;
       std::array<Item, 8> items{};
@@ -130,6 +130,7 @@ class RingScenario : public Scenario {
       } else {
         moved.outcome = channel_.pop(items[0], limit());
       }
+      n += std::max<std::uint32_t>(1, static_cast<std::uint32_t>(moved.count));
       if (moved.outcome == Outcome::late && plan_.has_deadline) {
         if (plan_.batch == 0) --pops_begun_;
         continue;
@@ -161,10 +162,5 @@ class RingScenario : public Scenario {
   int pushed_ = 0;
   int pops_begun_ = 0;  // done or under way
 };
-
-template <class Channel>
-Report explore_ring(const Plan& plan, const Options& options = {}) {
-  return explore([&] { return std::make_unique<RingScenario<Channel>>(plan); }, options);
-}
 
 }  // namespace weir::explored
