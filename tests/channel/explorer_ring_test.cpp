@@ -1,8 +1,4 @@
 // Every behaviour of the ring channels at small size: nothing lost, doubled, torn or overtaken, nobody left asleep.
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-
 #include "channel/explored_ring.h"
 #include "channel/exploring_test.h"
 #include "channel/mpmc.h"
@@ -118,14 +114,7 @@ TEST_F(Explore, MpmcBatches) {
   expect_ring<All<Explored, Wait::spin>>("spin", plan);
 }
 
-// Minutes each.
-class ExploreLong : public ExploringTest {
- protected:
-  void SetUp() override {
-    ExploringTest::SetUp();
-    if (std::getenv("WEIR_LONG_TESTS") == nullptr) GTEST_SKIP() << "set WEIR_LONG_TESTS=1 to explore larger programs";
-  }
-};
+class ExploreLong : public LongExploringTest {};
 
 TEST_F(ExploreLong, Spsc) {
   expect_whole_however_it_waits<Single>({.pushes = 3, .capacity = 1});
@@ -140,6 +129,11 @@ TEST_F(ExploreLong, Mpsc) {
   const Plan plan{.producers = 2, .pushes = 1, .pops = 2, .capacity = 1, .closes_last = false};
   expect_ring<Many<Explored, Wait::park>>("park", plan);
   expect_ring<Many<Quick, Wait::spin_then_park>>("spin_then_park", plan);
+}
+
+TEST_F(ExploreLong, MpmcSleepersAreAllWoken) {
+  const Plan plan{.consumers = 2, .pushes = 2, .pops = 1, .capacity = 2, .closes_last = false};
+  expect_ring<All<Explored, Wait::park>>("two for two", plan);
 }
 
 TEST_F(ExploreLong, Mpmc) {

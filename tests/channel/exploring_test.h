@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -16,6 +17,15 @@ class ExploringTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!kCanExplore) GTEST_SKIP() << "ThreadSanitizer cannot follow fibers; other builds run this";
+  }
+};
+
+// Larger programs: minutes.
+class LongExploringTest : public ExploringTest {
+ protected:
+  void SetUp() override {
+    ExploringTest::SetUp();
+    if (std::getenv("WEIR_LONG_TESTS") == nullptr) GTEST_SKIP() << "set WEIR_LONG_TESTS=1 to explore larger programs";
   }
 };
 
