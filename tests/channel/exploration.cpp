@@ -47,7 +47,7 @@ Report Exploration::run() {
   for (;;) {
     run_once();
     ++report_.executions;
-    if (std::exchange(has_new_deeds_, false)) {
+    if (std::exchange(has_new_deeds_, false) && is_reduced()) {
       // What was not put off for want of these deeds may have been wrong: from the beginning.
       trail_.clear();
       states_.clear();
@@ -119,6 +119,7 @@ void Exploration::run_threads() {
   while (end_ == End::none) {
     int next = 0;
     while (next < count_ && !is_enabled(next)) ++next;
+    if (next < count_ && !is_reduced()) next = choose_thread();
     if (next < count_) {
       running_ = next;
       Thread& own = self();
@@ -129,6 +130,7 @@ void Exploration::run_threads() {
         is_inside_ = true;
         own.fiber.enter();
         is_inside_ = false;
+        if (!is_reduced()) break;
       }
       running_ = -1;
       continue;
@@ -149,6 +151,14 @@ void Exploration::run_threads() {
   }
 }
 
+int Exploration::choose_thread() {
+  std::vector<int> enabled;
+  for (int i = 0; i < count_; ++i) {
+    if (is_enabled(i)) enabled.push_back(i);
+  }
+  return enabled[static_cast<std::size_t>(choose(enabled.size()))];
+}
+
 bool Exploration::is_enabled(int i) {
   const Status status = thread(i).status;
   return status == Status::runnable || (status == Status::relaxing && may_learn(i));
@@ -158,7 +168,7 @@ bool Exploration::is_enabled(int i) {
 int Exploration::choose(std::size_t count) {
   if (count == 1) return 0;
   if (depth_ == trail_.size()) {
-    if (!states_.insert(state())) {
+    if (options_.search != Search::everything && !states_.insert(state())) {
       end_ = End::given_up;
       return -1;
     }

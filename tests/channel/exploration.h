@@ -81,7 +81,7 @@ class Exploration {
     passed,   // a barrier of another thread's heavy_fence()
     reached,  // a fence, or a light fence of one that its own heavy_fence() has still to reach
     called,   // a new store to the word x, or a wake() of it
-    slept,    // a new sleeper at the word x
+    waited,   // a wait() at the word x, slept or not
   };
   // What threads were ever seen to do, or to try (an exchange that failed might not have): a step is put off only for
   // what another thread may still do.
@@ -120,6 +120,7 @@ class Exploration {
   static void run_thread(void* argument);
   bool is_enabled(int thread);
   int choose(std::size_t count);
+  int choose_thread();
   std::uint64_t state();
   std::uint64_t hash_plain(std::uint64_t hash, std::span<const std::byte> memory) const;
   std::uint64_t call_outside(const Call& step);
@@ -151,6 +152,7 @@ class Exploration {
   bool put_off(Until until);
   bool done(std::uint64_t result);
   bool take(Until until);
+  bool is_reduced() const { return options_.search == Search::reduced; }
   bool is_sequential() const { return options_.model == Model::sequential; }
   std::size_t first_option(int x);
   void resume(Until until, int x);

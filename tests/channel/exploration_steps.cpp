@@ -128,6 +128,7 @@ bool Exploration::may_come(Deed deed, int x) {
 
 // Whether something may still happen that the step would be put off for.
 bool Exploration::is_worth_waiting(Until until, int x) {
+  if (!is_reduced()) return false;
   bool may_happen = false;
   switch (until) {
     case Until::stored:
@@ -148,7 +149,7 @@ bool Exploration::is_worth_waiting(Until until, int x) {
     case Until::called:
       may_happen = may_come(Deed::store, x) || may_come(Deed::wake, x);
       break;
-    case Until::slept:
+    case Until::waited:
       may_happen = may_come(Deed::sleep, x);
       break;
     case Until::nothing:
@@ -212,7 +213,8 @@ bool Exploration::load(Call& step) {
   const auto& stores = memory_.stores(step.x);
   options_now_.clear();
   for (std::size_t p = stores.size(); p-- > first_option(step.x);) {
-    if (stores[p].born >= own.born && !memory_.is_outdone(running_, step.x, p)) options_now_.push_back(p);
+    const bool is_outdone = is_reduced() && memory_.is_outdone(running_, step.x, p);
+    if (stores[p].born >= own.born && !is_outdone) options_now_.push_back(p);
   }
   const std::size_t count = options_now_.size();
   const int chosen = count == 0 ? 0 : choose(count + (is_worth_waiting(Until::stored, step.x) ? 1 : 0));
@@ -359,6 +361,7 @@ bool Exploration::heavy_fence(Call& step) {
       thread(other).status = Status::runnable;
     }
     after_fence(before);
+    if (!is_reduced() && own.barriers != 0) return false;  // others may come between
   }
   const View before = memory_.fenced();
   memory_.full_fence(running_);
@@ -396,6 +399,7 @@ bool Exploration::wait(Call& step) {
   if (chosen < 0) return false;
   if (static_cast<std::size_t>(chosen) == count) return put_off(Until::called);
   resume(Until::touched, step.x);
+  resume(Until::waited, step.x);
   switch (ways[chosen]) {
     case Way::late:
       return done(0);
@@ -408,13 +412,12 @@ bool Exploration::wait(Call& step) {
   if (is_traced_) trace(self(), " sleeps");
   self().status = Status::sleeping;
   self().until = Until::nothing;
-  resume(Until::slept, step.x);
   return false;
 }
 
 bool Exploration::wake(Call& step) {
   did(Deed::wake, step.x);
-  if (!take(Until::slept)) return false;
+  if (!take(Until::waited)) return false;
   int left = static_cast<int>(std::min<std::uint64_t>(step.value, INT_MAX));
   for (; left > 0; --left) {
     options_now_.clear();

@@ -200,7 +200,10 @@ std::uint64_t Memory::hash(std::uint32_t live, std::span<const std::uint32_t> re
   hash = hash_view(hash, fenced_, base_, locations_);
   for (int x = 0; x < locations_; ++x) {
     const History& history = histories_[static_cast<std::size_t>(x)];
-    if (base_.at(x) == 255) continue;
+    if (base_.at(x) == 255) {  // of no use to anybody but judge()
+      hash = mix(hash, history.stores.back().value);
+      continue;
+    }
     if (history.is_plain) {
       hash = mix(hash, history.stores.front().value - base_.at(x));
       continue;

@@ -68,8 +68,16 @@ enum class Model : std::uint8_t {
   sequential,  // every load reads the last store: far fewer behaviours, so larger programs. Races are still seen.
 };
 
+// The others check that what the first leaves out makes no difference.
+enum class Search : std::uint8_t {
+  reduced,
+  all_orders,  // every order of all steps; states are still seen only once
+  everything,  // nothing is left out
+};
+
 struct Options {
   Model model = Model::weak;
+  Search search = Search::reduced;
   std::uint64_t executions = 20'000'000;
   int steps = 2'000;
   std::set<Site>* sites = nullptr;  // gets those that were met
