@@ -6,5 +6,16 @@
 namespace weir::channel_bench {
 
 Group ping_pong();
+Group send_latency();
+Group mutex_latency();
+Group round_trip();
+Group throughput();
+Group sequential();
+Group contention();
+Group producers();
+Group consumers();
+Group placement();
+Group wait_strategies();
+Group read_in_place();
 
 }  // namespace weir::channel_bench
