@@ -17,5 +17,7 @@ Group consumers();
 Group placement();
 Group wait_strategies();
 Group read_in_place();
+Group kernel_latency();
+Group devices();
 
 }  // namespace weir::channel_bench
