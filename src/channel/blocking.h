@@ -15,11 +15,11 @@ struct Moved {
 };
 
 // Pushes all of them, or as many as the limit and the channel allow.
-template <Wait kWait, class Sync, class Channel>
+template <Wait kWait, class Sync, PassOn kPassOn = PassOn::no, class Channel>
 Moved push_batch(Channel& channel, Event<kWait, Sync>& room, std::span<const typename Channel::Item> items,
                  Limit limit) noexcept {
   Moved all;
-  all.outcome = await<kWait, Sync>(room, limit, Outcome::full, [&] {
+  all.outcome = await<kWait, Sync, kPassOn>(room, limit, Outcome::full, [&] {
     const Moved moved = channel.try_push_batch(items.subspan(all.count));
     all.count += moved.count;
     return moved.outcome;
@@ -27,11 +27,11 @@ Moved push_batch(Channel& channel, Event<kWait, Sync>& room, std::span<const typ
   return all;
 }
 // Waits for the first, then takes what is there.
-template <Wait kWait, class Sync, class Channel>
+template <Wait kWait, class Sync, PassOn kPassOn = PassOn::no, class Channel>
 Moved pop_batch(Channel& channel, Event<kWait, Sync>& items_came, std::span<typename Channel::Item> items,
                 Limit limit) noexcept {
   Moved moved;
-  moved.outcome = await<kWait, Sync>(items_came, limit, Outcome::empty, [&] {
+  moved.outcome = await<kWait, Sync, kPassOn>(items_came, limit, Outcome::empty, [&] {
     moved = channel.try_pop_batch(items);
     return moved.outcome;
   });
@@ -39,23 +39,23 @@ Moved pop_batch(Channel& channel, Event<kWait, Sync>& items_came, std::span<type
 }
 
 // `Self` has try_push, try_push_batch, try_pop and try_pop_batch, and calls came() and left() behind each change.
-template <class Self, class T, Wait kWait, class Sync>
+template <class Self, class T, Wait kWait, class Sync, PassOn kPassOn = PassOn::no>
 class Blocking {
  public:
   using Item = T;
 
   // The limit covers everything until the command is in the channel. Without one (Limit::none()) this is try_push.
   Outcome push(const T& item, Limit limit = Limit::forever()) noexcept {
-    return await<kWait, Sync>(room_, limit, Outcome::full, [&] { return self().try_push(item); });
+    return await<kWait, Sync, kPassOn>(room_, limit, Outcome::full, [&] { return self().try_push(item); });
   }
   Outcome pop(T& item, Limit limit = Limit::forever()) noexcept {
-    return await<kWait, Sync>(items_, limit, Outcome::empty, [&] { return self().try_pop(item); });
+    return await<kWait, Sync, kPassOn>(items_, limit, Outcome::empty, [&] { return self().try_pop(item); });
   }
   Moved push_batch(std::span<const T> items, Limit limit = Limit::forever()) noexcept {
-    return weir::push_batch<kWait, Sync>(self(), room_, items, limit);
+    return weir::push_batch<kWait, Sync, kPassOn>(self(), room_, items, limit);
   }
   Moved pop_batch(std::span<T> items, Limit limit = Limit::forever()) noexcept {
-    return weir::pop_batch<kWait, Sync>(self(), items_, items, limit);
+    return weir::pop_batch<kWait, Sync, kPassOn>(self(), items_, items, limit);
   }
 
  protected:

@@ -44,6 +44,10 @@ class Cells {
 
   explicit Cells(std::size_t count) : mask_(count - 1), cells_(new Cell[count]) {
     std::memset(static_cast<void*>(cells_.get()), 0, count * sizeof(Cell));  // touched before anything is measured
+    for (std::size_t i = 0; i < count; ++i) {
+      Sync::store(cells_[i].stamp, 0, std::memory_order_relaxed);
+      Sync::note_write(&cells_[i]);
+    }
   }
 
   std::size_t size() const noexcept { return mask_ + 1; }

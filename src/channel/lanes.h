@@ -78,22 +78,12 @@ class Lanes {
     return closed == lanes_.size() ? Outcome::closed : Outcome::empty;
   }
   Moved try_pop_batch(std::span<T> items) noexcept {
-    return consume(items.size(), [&, i = std::size_t{0}](const T& item) mutable { items[i++] = item; });
+    return take(items.size(), [&](auto& ring, std::size_t done) { return ring.try_pop_batch(items.subspan(done)); });
   }
   // Calls `visit` with each command in place, at most `most` of them.
   template <class Visit>
   Moved consume(std::size_t most, Visit&& visit) noexcept {
-    std::size_t done = 0, closed = 0;
-    for (std::size_t tried = 0; tried < lanes_.size() && done < most; ++tried) {
-      Producer& lane = *lanes_[current_];
-      const Moved moved = lane.ring_.consume(most - done, visit);
-      if (moved.count != 0) lane.room_.notify();
-      done += moved.count;
-      closed += moved.outcome == Outcome::closed ? 1 : 0;
-      next_lane();
-    }
-    if (done != 0 || most == 0) return {done, Outcome::done};
-    return {0, closed == lanes_.size() ? Outcome::closed : Outcome::empty};
+    return take(most, [&](auto& ring, std::size_t done) { return ring.consume(most - done, visit); });
   }
   Outcome pop(T& item, Limit limit = Limit::forever()) noexcept {
     return await<kWait, Sync>(items_, limit, Outcome::empty, [&] { return try_pop(item); });
@@ -116,6 +106,21 @@ class Lanes {
  private:
   static constexpr std::size_t kTurn = 16;
 
+  // Once around the lanes: take_from(ring, done) takes what it can from one.
+  template <class TakeFrom>
+  Moved take(std::size_t most, TakeFrom&& take_from) noexcept {
+    std::size_t done = 0, closed = 0;
+    for (std::size_t tried = 0; tried < lanes_.size() && done < most; ++tried) {
+      Producer& lane = *lanes_[current_];
+      const Moved moved = take_from(lane.ring_, done);
+      if (moved.count != 0) lane.room_.notify();
+      done += moved.count;
+      closed += moved.outcome == Outcome::closed ? 1 : 0;
+      next_lane();
+    }
+    if (done != 0 || most == 0) return {done, Outcome::done};
+    return {0, closed == lanes_.size() ? Outcome::closed : Outcome::empty};
+  }
   void next_lane() noexcept {
     current_ = current_ + 1 == lanes_.size() ? 0 : current_ + 1;
     taken_ = 0;

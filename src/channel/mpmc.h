@@ -13,7 +13,7 @@
 namespace weir {
 
 template <class T, Wait kWait = Wait::spin_then_park, class Sync = System>
-class Mpmc : public Blocking<Mpmc<T, kWait, Sync>, T, kWait, Sync> {
+class Mpmc : public Blocking<Mpmc<T, kWait, Sync>, T, kWait, Sync, PassOn::yes> {
  public:
   // At least two cells: with one, "published" and "free for the next" would be the same stamp.
   explicit Mpmc(std::size_t capacity) : cells_(std::max<std::size_t>(2, ring_capacity(capacity))) {
@@ -80,7 +80,7 @@ class Mpmc : public Blocking<Mpmc<T, kWait, Sync>, T, kWait, Sync> {
   // but the one who claims such a cell can change it, so the stamps still hold when the exchange succeeds.
   Claim claim_positions(Index& index, std::uint64_t turn, std::size_t wanted) noexcept {
     std::uint64_t first = index.load(std::memory_order_relaxed);
-    for (;;) {
+    for (int tries = 0;; ++tries) {
       if ((first & kClosed) != 0) [[unlikely]]
         return {first, 0, nullptr};
       // Relaxed, and one fence when the claim is ours: an acquiring load waits for our own earlier releases on arm64
@@ -89,6 +89,7 @@ class Mpmc : public Blocking<Mpmc<T, kWait, Sync>, T, kWait, Sync> {
       const std::uint64_t stamp = cells_.stamp(cell, Sync::kScan);
       if (stamp != first + turn) {
         if (static_cast<std::int64_t>(stamp - (first + turn)) < 0) return {first, 0, nullptr};
+        Sync::retry(tries);
         first = index.load(std::memory_order_relaxed);  // others went ahead
         continue;
       }

@@ -24,22 +24,17 @@ class SingleConsumer : public Blocking<Self, T, kWait, Sync> {
     return Outcome::done;
   }
   Moved try_pop_batch(std::span<T> items) noexcept {
-    return consume(items.size(), [&, i = std::size_t{0}](const T& item) mutable { items[i++] = item; });
+    return take(items.size(), [&](std::size_t i, const auto& cell) { cells_.read(cell, items[i]); });
   }
   // Calls `visit` with each command in place, at most `most` of them; they are given back together, afterwards.
   template <class Visit>
   Moved consume(std::size_t most, Visit&& visit) noexcept {
-    std::size_t done = 0;
-    while (done < most) {
-      const std::uint64_t count = std::min<std::uint64_t>(available(), most - done);
-      if (count == 0) break;
-      for (std::uint64_t i = 0; i < count; ++i) visit(cells_.item(cells_.at(next_ + i)));
-      release(count);
-      done += count;
-    }
-    if (done != 0 || most == 0) return {done, Outcome::done};
-    return {0, self().absent()};
+    return take(most, [&](std::size_t, const auto& cell) { visit(cells_.item(cell)); });
   }
+  // The consumer's: whether a pop would find something. Touches no line of the producers but that of the next cell.
+  bool has_next() noexcept { return available() != 0; }
+  // The consumer's: whether it is closed and everything has been popped.
+  bool is_finished() noexcept { return available() == 0 && self().absent() == Outcome::closed; }
   std::size_t capacity() const noexcept { return cells_.size(); }
 
  protected:
@@ -56,6 +51,21 @@ class SingleConsumer : public Blocking<Self, T, kWait, Sync> {
   static constexpr std::uint64_t kFarthest = 8;
 
   Self& self() noexcept { return static_cast<Self&>(*this); }
+
+  // Calls take_one(i, cell) for up to `most` cells.
+  template <class TakeOne>
+  Moved take(std::size_t most, TakeOne&& take_one) noexcept {
+    std::size_t done = 0;
+    while (done < most) {
+      const std::uint64_t count = std::min<std::uint64_t>(available(), most - done);
+      if (count == 0) break;
+      for (std::uint64_t i = 0; i < count; ++i) take_one(done + i, cells_.at(next_ + i));
+      release(count);
+      done += count;
+    }
+    if (done != 0 || most == 0) return {done, Outcome::done};
+    return {0, self().absent()};
+  }
 
   // How many commands are known to be there; looks for more only where there is none.
   std::uint64_t available() noexcept {

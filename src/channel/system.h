@@ -32,12 +32,17 @@ struct System {
 #if defined(__SANITIZE_THREAD__)
   // ThreadSanitizer knows no fences (gcc says so and refuses), so loads acquire one by one there.
   static constexpr std::memory_order kScan = std::memory_order_acquire;
+  static constexpr std::memory_order kSpread = std::memory_order_release;
   static void acquire_fence() noexcept {}
+  static void release_fence() noexcept {}
   static void full_fence() noexcept { tsan_fence_.fetch_add(1, std::memory_order_seq_cst); }
 #else
   // The order of loads behind which an acquire_fence() follows.
   static constexpr std::memory_order kScan = std::memory_order_relaxed;
+  // The order of stores that follow a release_fence().
+  static constexpr std::memory_order kSpread = std::memory_order_relaxed;
   static void acquire_fence() noexcept { std::atomic_thread_fence(std::memory_order_acquire); }
+  static void release_fence() noexcept { std::atomic_thread_fence(std::memory_order_release); }
   static void full_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
 #endif
 
@@ -69,6 +74,8 @@ struct System {
       sched_yield();
     }
   }
+  // The `tries`-th time that a claim has to be tried again, because others went ahead.
+  static void retry(int) noexcept {}
   static void pause() noexcept {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -78,6 +85,7 @@ struct System {
 #endif
   }
 
+  static constexpr int kSpinsBeforePark = 300;  // pauses, then calls of sched_yield: some tens of microseconds
   static constexpr int kYieldFrom = 200;  // spins; some microseconds: longer, and whoever is awaited may need this core
 
  private:

@@ -18,9 +18,10 @@ enum class Outcome : std::uint8_t {
   empty,   // there is nothing to pop now
   closed,  // push: nothing was pushed, nor ever will be; pop: everything that was pushed has been popped
   late,    // the deadline passed; nothing was pushed or popped
+  missed,  // pop of a broadcast's consumer that may miss commands: it did, and is told how many; nothing was popped
 };
 constexpr std::string_view name_of(Outcome outcome) {
-  constexpr std::string_view kNames[] = {"done", "full", "empty", "closed", "late"};
+  constexpr std::string_view kNames[] = {"done", "full", "empty", "closed", "late", "missed"};
   return kNames[static_cast<int>(outcome)];
 }
 
@@ -92,17 +93,22 @@ class Event {
   typename Sync::template Atomic<std::uint32_t> epoch_{0};
 };
 
-inline constexpr int kSpinsBeforePark = 300;  // pauses, then calls of sched_yield: some tens of microseconds
+inline constexpr int kMostSpins = 1 << 20;  // counted; then round and round, so that the clock is still looked at
+
+// Whether one who was woken and got what it waited for wakes another. Needed where cells become ready out of order: of
+// two commands, the second may be published first. Its wake-up goes to a consumer that cannot pop yet and sleeps again,
+// and the first one's to that same consumer; the second command would lie there beside a consumer that sleeps.
+enum class PassOn : bool { no, yes };
 
 // Repeats `attempt` until its outcome is other than `again`, or the limit has passed; then `late`. Without a limit the
 // outcome of the first attempt stands.
-template <Wait kWait, class Sync, class Attempt>
+template <Wait kWait, class Sync, PassOn kPassOn = PassOn::no, class Attempt>
 Outcome await(Event<kWait, Sync>& event, Limit limit, Outcome again, Attempt&& attempt) noexcept {
   Outcome outcome = attempt();
   if (outcome != again || limit.is_none()) [[likely]]
     return outcome;
   if constexpr (kWait != Wait::park) {
-    for (int spins = 0; kWait == Wait::spin || spins < kSpinsBeforePark; spins = std::min(spins + 1, INT_MAX - 1)) {
+    for (int spins = 0; kWait == Wait::spin || spins < Sync::kSpinsBeforePark; spins += spins < kMostSpins ? 1 : -15) {
       Sync::relax(spins);
       outcome = attempt();
       if (outcome != again) return outcome;
@@ -118,11 +124,16 @@ Outcome await(Event<kWait, Sync>& event, Limit limit, Outcome again, Attempt&& a
         event.leave();
         // What came between the time-out and now counts.
         outcome = attempt();
-        return outcome == again ? Outcome::late : outcome;
+        if (outcome == again) return Outcome::late;
+        if constexpr (kPassOn == PassOn::yes) event.notify();
+        return outcome;
       }
       event.leave();
       if (outcome == again) outcome = attempt();
-      if (outcome != again) return outcome;
+      if (outcome != again) {
+        if constexpr (kPassOn == PassOn::yes) event.notify();
+        return outcome;
+      }
       if (limit.is_past()) return Outcome::late;
     }
   } else {

@@ -28,7 +28,7 @@ RunRequest tiny(const std::string& workload, int streams) {
 TEST(Runner, EveryWorkloadPassesItsCheckHoweverItIsRun) {
   const auto device = open_device("cpu", {});
   for (const Workload& workload : workloads()) {
-    for (const char* submit : {"inline", "threads:2", "graph"}) {
+    for (const char* submit : {"inline", "threads:2", "graph", "channel:mpsc:3", "channel:lanes:2x2"}) {
       for (const char* placement : {"natural", "serial", "round_robin", "critical_path"}) {
         for (const SyncMode sync : {SyncMode::per_iteration, SyncMode::end_only, SyncMode::none}) {
           RunRequest request = tiny(workload.name, workload.streams.recommended);

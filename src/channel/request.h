@@ -1,0 +1,110 @@
+// Request and response: a command goes through any channel, its result comes back through a oneshot. One limit covers
+// both ways and the waiting for room, so that a full queue cannot block for ever; a reply that comes too late falls,
+// and can reach nobody else.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "channel/command_record.h"
+#include "channel/oneshot.h"
+#include "channel/wait.h"
+
+namespace weir {
+
+// What travels. The ticket is the server's to answer, once.
+template <class Record = CommandRecord>
+struct alignas(64) Request {
+  static constexpr bool kLeavesRoomForStamp = true;
+
+  Record record;
+  Ticket reply;
+
+  std::size_t used_bytes() const noexcept { return sizeof(Record) + sizeof(Ticket); }
+};
+static_assert(sizeof(Request<CommandRecord>) == 128);
+
+// `Channel` carries Request<Record>. Outlives clients, servers and what they hold, as does the channel.
+template <class Channel, class Result = std::uint64_t, Wait kWait = Wait::spin_then_park, class Sync = System>
+class Requests {
+ public:
+  using Item = typename Channel::Item;
+  using Record = decltype(Item::record);
+  using Replies = Oneshots<Result, kWait, Sync>;
+
+  // `most_in_flight`: how many results can be awaited at once.
+  explicit Requests(Channel& channel, std::size_t most_in_flight = 64) : channel_(channel), replies_(most_in_flight) {}
+
+  // A client's. Asks and waits. `late`: there was no room in time or no reply in time; whatever the server still does
+  // with the command, its result falls. `closed`: the channel is closed, or the server let go of the command.
+  Outcome call(const Record& record, Result& result, Limit limit) noexcept {
+    Pending pending;
+    const Outcome sent = send(record, pending, limit);
+    if (sent != Outcome::done) return sent;
+    const Outcome outcome = pending.wait(result, limit);
+    return outcome == Outcome::empty ? Outcome::late : outcome;
+  }
+  // Asks; the result is awaited later, or given up when `pending` is destroyed. `full` only without a limit.
+  using Pending = typename Replies::Receiver;
+  Outcome send(const Record& record, Pending& pending, Limit limit) noexcept {
+    Item item;
+    item.record = record;
+    const Outcome opened = replies_.open(item.reply, limit);
+    if (opened != Outcome::done) return opened;
+    pending = Pending(replies_, item.reply);
+    const Outcome pushed = channel_.push(item, limit);
+    if (pushed != Outcome::done) pending.give_up();
+    return pushed;
+  }
+
+  // A command at the server. Destroyed without a reply, it tells the client `closed`.
+  class Taken {
+   public:
+    const Record& record() const noexcept { return record_; }
+    // False: the client gave up, and the result fell.
+    bool reply(const Result& result) noexcept { return sender_.set(result); }
+    void drop() noexcept { sender_.drop(); }
+
+   private:
+    friend Requests;
+    Record record_;
+    typename Replies::Sender sender_;
+  };
+  // A server's, by as many threads as the channel has consumers.
+  Outcome take(Taken& taken, Limit limit = Limit::forever()) noexcept {
+    Item item;
+    const Outcome outcome = channel_.pop(item, limit);
+    if (outcome != Outcome::done) return outcome;
+    taken.record_ = item.record;
+    taken.sender_ = typename Replies::Sender(replies_, item.reply);
+    return outcome;
+  }
+
+  // A server while it lives: when it ends, however it ends, the channel is closed and whoever still waits in it hears
+  // so. Destroyed on a thread that may pop.
+  class Server {
+   public:
+    explicit Server(Requests& requests) noexcept : requests_(requests) {}
+    ~Server() { requests_.refuse_all(); }
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+
+   private:
+    Requests& requests_;
+  };
+  void close() noexcept { channel_.close(); }
+
+ private:
+  void refuse_all() noexcept {
+    channel_.close();
+    Taken taken;
+    // Ends: after close(), only pushes that are under way can still come.
+    while (take(taken) == Outcome::done) taken.drop();
+  }
+
+  Channel& channel_;
+  Replies replies_;
+};
+
+}  // namespace weir
