@@ -6,7 +6,7 @@ namespace weir::channel_bench {
 
 std::span<const Group> groups() {
   static const std::vector<Group> kGroups = {
-      ping_pong(),
+      ping_pong(), backpressure(), request(), priority(), error_path(), metrics(),
   };
   return kGroups;
 }

@@ -6,5 +6,10 @@
 namespace weir::channel_bench {
 
 Group ping_pong();
+Group backpressure();
+Group request();
+Group priority();
+Group error_path();
+Group metrics();
 
 }  // namespace weir::channel_bench
