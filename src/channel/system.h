@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace weir {
@@ -26,8 +27,8 @@ struct System {
   }
 
   // Contents are plain memory; an explorer wants to know who touches them when.
-  static void note_read(const void*) noexcept {}
-  static void note_write(const void*) noexcept {}
+  static void note_read(const void*, std::size_t /*bytes*/) noexcept {}
+  static void note_write(const void*, std::size_t /*bytes*/) noexcept {}
 
 #if defined(__SANITIZE_THREAD__)
   // ThreadSanitizer knows no fences (gcc says so and refuses), so loads acquire one by one there.
@@ -74,8 +75,6 @@ struct System {
       sched_yield();
     }
   }
-  // The `tries`-th time that a claim has to be tried again, because others went ahead.
-  static void retry(int) noexcept {}
   static void pause() noexcept {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
