@@ -44,6 +44,10 @@ class Cells {
 
   explicit Cells(std::size_t count) : mask_(count - 1), cells_(new Cell[count]) {
     std::memset(static_cast<void*>(cells_.get()), 0, count * sizeof(Cell));  // touched before anything is measured
+    for (std::size_t i = 0; i < count; ++i) {
+      Sync::store(cells_[i].stamp, 0, std::memory_order_relaxed);
+      Sync::note_write(&cells_[i]);
+    }
   }
 
   std::size_t size() const noexcept { return mask_ + 1; }
@@ -89,10 +93,28 @@ class Cells {
   static void copy(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
     if constexpr (requires(const T& item) { item.used_bytes(); }) {
       // The first line always, in a size that the compiler knows.
-      std::memcpy(to, from, kFirstLine);
+      copy_words<kFirstLine>(to, from);
       if (bytes > kFirstLine) std::memcpy(to + kFirstLine, from + kFirstLine, bytes - kFirstLine);
+    } else if constexpr (kBytes % sizeof(std::uint64_t) == 0 && kBytes <= kLineBytes) {
+      copy_words<kBytes>(to, from);
     } else {
       std::memcpy(to, from, kBytes);
+    }
+  }
+  // A record was filled word by word just before, and on x86 a wide load that spans two such stores waits until they
+  // have left the store buffer. The contents of a line begin 8 bytes behind it: a plain memcpy would load nothing but
+  // such pairs (push of an spsc 8.4 ns; Xeon, 2026-11). So the first word goes alone, and the others in natural pairs.
+  template <std::size_t kCopied>
+  static void copy_words(std::byte* to, const std::byte* from) noexcept {
+    if constexpr (kSkipped != 0) {
+      std::uint64_t word;
+      std::memcpy(&word, from, sizeof word);
+      asm("" : "+r"(word));  // or the compiler makes it part of a wide one
+      std::memcpy(to, &word, sizeof word);
+      std::memcpy(std::assume_aligned<16>(to + sizeof word), std::assume_aligned<16>(from + sizeof word),
+                  kCopied - sizeof word);
+    } else {
+      std::memcpy(to, from, kCopied);
     }
   }
 

@@ -48,7 +48,7 @@ class SingleConsumer : public Blocking<Self, T, kWait, Sync> {
 
  private:
   // A scan stops here: what is found is worked on before more is looked for.
-  static constexpr std::uint64_t kFarthest = 16;
+  static constexpr std::uint64_t kFarthest = 8;
 
   Self& self() noexcept { return static_cast<Self&>(*this); }
 

@@ -74,6 +74,8 @@ struct System {
       sched_yield();
     }
   }
+  // The `tries`-th time that a claim has to be tried again, because others went ahead.
+  static void retry(int) noexcept {}
   static void pause() noexcept {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -83,6 +85,7 @@ struct System {
 #endif
   }
 
+  static constexpr int kSpinsBeforePark = 300;  // pauses, then calls of sched_yield: some tens of microseconds
   static constexpr int kYieldFrom = 200;  // spins; some microseconds: longer, and whoever is awaited may need this core
 
  private:

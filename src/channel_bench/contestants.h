@@ -2,6 +2,8 @@
 // or made to hold the same number of commands, never wait by themselves, and copy what they carry.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -9,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "channel/lanes.h"
 #include "channel/mpmc.h"
 #include "channel/mpsc.h"
 #include "channel/mutex_deque.h"
@@ -69,6 +72,29 @@ template <class T>
 struct MutexDequeContestant : OurContestant<MutexDeque<T>, kMany, kMany> {
   static constexpr std::string_view kName = "mutex_deque";
   using OurContestant<MutexDeque<T>, kMany, kMany>::OurContestant;
+};
+// A lane for each of so many producers, of which each may have one end; all lanes together hold the capacity.
+template <class T, int kLanes>
+struct LanesContestant {
+  static constexpr std::string_view kName = "lanes";
+  static constexpr bool kIsOurs = true;
+  static constexpr int kProducers = kLanes, kConsumers = 1;
+  explicit LanesContestant(std::size_t capacity) : channel(std::max<std::size_t>(1, capacity / kLanes), kLanes) {}
+  struct Producer {
+    typename Lanes<T>::Producer& lane;
+    bool try_push(const T& item) noexcept { return lane.try_push(item) == Outcome::done; }
+  };
+  struct Consumer {
+    Lanes<T>& channel;
+    bool try_pop(T& item) noexcept { return channel.try_pop(item) == Outcome::done; }
+  };
+  Producer producer() noexcept {
+    return {channel.producer(static_cast<std::size_t>(taken.fetch_add(1, std::memory_order_relaxed)))};  // a number
+  }
+  Consumer consumer() noexcept { return {channel}; }
+
+  Lanes<T> channel;
+  std::atomic<int> taken{0};
 };
 
 #if WEIR_HAVE_BOOST_LOCKFREE
@@ -172,6 +198,7 @@ void for_each_contestant(F&& f) {
   };
   offer(std::type_identity<SpscContestant<T>>{});
   offer(std::type_identity<MpscContestant<T>>{});
+  if constexpr (kProducers > 1 && kProducers < kMany) offer(std::type_identity<LanesContestant<T, kProducers>>{});
   offer(std::type_identity<MpmcContestant<T>>{});
   offer(std::type_identity<MutexDequeContestant<T>>{});
 #if WEIR_HAVE_BOOST_LOCKFREE

@@ -6,9 +6,22 @@
 namespace weir::channel_bench {
 
 Group ping_pong();
+Group send_latency();
+Group mutex_latency();
+Group round_trip();
+Group throughput();
 Group backpressure();
+Group sequential();
+Group contention();
+Group producers();
+Group consumers();
+Group placement();
+Group wait_strategies();
+Group read_in_place();
 Group request();
 Group priority();
+Group kernel_latency();
+Group devices();
 Group error_path();
 Group metrics();
 

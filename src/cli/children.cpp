@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "cli/descriptor.h"
 #include "cli/private_folder.h"
 #include "cli/process.h"
 
@@ -31,23 +32,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostHeard = 16 * 1024;     // of what a child says on stderr: its end, where the reason is
 constexpr std::int64_t kGraceNs = 3'000'000'000;  // between asking a child to end and ending it
 constexpr int kPollMs = 5;
-
-// One open descriptor. Not base/handle.h: 0 is a descriptor, so "none" has to be -1.
-class Descriptor {
- public:
-  explicit Descriptor(int value = -1) : value_(value) {}
-  ~Descriptor() { close(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return value_; }
-  void close() {
-    if (value_ >= 0) ::close(value_);
-    value_ = -1;
-  }
-
- private:
-  int value_;
-};
 
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
   std::vector<char*> pointers;

@@ -7,7 +7,7 @@ namespace weir::cli {
 
 std::span<const CliCommand> commands() {
   static const std::array kCommands = {
-      list_workloads(), info(), run(), sweep(), run_priority(), compare(), profile(), analyze(), queues(),
+      list_workloads(), info(), run(), sweep(), run_priority(), compare(), profile(), analyze(), queues(), channel(),
   };
   return kCommands;
 }

@@ -14,6 +14,7 @@ CliCommand compare();
 CliCommand analyze();
 CliCommand queues();
 CliCommand profile();
+CliCommand channel();
 
 // Of `weir queues`.
 CliCommand queues_map();

@@ -15,6 +15,7 @@
 #include "cli/profile_program.h"
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
+#include "cli/submit_flags.h"
 #include "device/gpu_cupti.h"
 #include "run/profile.h"
 
@@ -27,7 +28,7 @@ struct Flags {
   ProgramFlags program;
   std::vector<std::string> rest;  // what stands behind the first word that is no flag
   std::string streams;
-  std::string submit = "inline";
+  SubmitFlags submit;
   std::string traced_iterations = "20";
   std::string output;
   std::string format = "kineto";
@@ -92,7 +93,7 @@ int execute(const Flags& flags) {
   rank_count(flags.run.ranks);  // rejects
   RunRequest request = flags.run.request();
   flags.workload.choose(request);
-  request.submit = flags.submit;
+  request.submit = flags.submit.way();
   const Workload& workload = workload_of(request);
   if (!flags.streams.empty()) request.streams = one_stream_count(flags.streams, workload, "A trace is of one run.");
   const auto traced = parse_integer(flags.traced_iterations);
@@ -153,7 +154,7 @@ CliCommand profile() {
         flags->workload.add_to(app);
         app.add_option("program", flags->rest, "behind --: a program of yours and its arguments");
         app.add_option("--streams", flags->streams, "number of streams (default: the workload's recommended)");
-        app.add_option("--submit", flags->submit, "inline, threads[:k] or graph")->capture_default_str();
+        flags->submit.add_to(app, false);
         flags->run.add_to(app);
         app.add_option("--traced-iterations", flags->traced_iterations, "iterations in the trace")
             ->capture_default_str();

@@ -174,7 +174,7 @@ CliCommand queues_cost() {
             ->expected(1)
             ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
         add("--precision", flags->precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
-        add("--submit", flags->submit, "inline, threads[:k] or graph");
+        add("--submit", flags->submit, "inline, threads[:k], graph or channel[:mpsc[:k]]");
         add("--placement", flags->placement, "natural, serial, round_robin or critical_path");
         add("--iterations", flags->iterations, "measured iterations");
         add("--warmup", flags->warmup, "iterations before measuring");

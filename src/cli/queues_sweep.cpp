@@ -50,7 +50,7 @@ void add_flags(CLI::App& app, Flags& flags) {
   add("--repeats", flags.repeats, "processes for each point");
   add("--warmup", flags.warmup, "iterations before measuring");
   add("--precision", flags.precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
-  add("--submit", flags.submit, "inline, threads[:k] or graph");
+  add("--submit", flags.submit, "inline, threads[:k], graph or channel[:mpsc[:k]]");
   add("--placement", flags.placement, "natural, serial, round_robin or critical_path");
   add("--seed", flags.seed, "seed of all data");
   add("--time-limit", flags.limit, "seconds after which a process is ended and its point counts as failed");

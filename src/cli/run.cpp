@@ -7,6 +7,7 @@
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
+#include "cli/submit_flags.h"
 #include "report/console.h"
 #include "report/dot.h"
 #include "report/step_text.h"
@@ -18,7 +19,7 @@ struct Flags {
   RunFlags run;
   WorkloadFlags workload;
   std::string streams;
-  std::string submit = "inline";
+  SubmitFlags submit;
   std::string output;
   std::string dot;
   bool is_dry = false;
@@ -41,7 +42,7 @@ int execute(const Flags& flags) {
   rank_count(flags.run.ranks);  // rejects
   RunRequest request = flags.run.request();
   flags.workload.choose(request);
-  request.submit = flags.submit;
+  request.submit = flags.submit.way();
   const Workload& workload = workload_of(request);
   if (!flags.streams.empty()) request.streams = one_stream_count(flags.streams, workload, "`weir sweep` runs several.");
   const auto check_output = [&] {
@@ -103,7 +104,7 @@ CliCommand run() {
             const auto flags = std::make_shared<Flags>();
             flags->workload.add_to(app);
             app.add_option("--streams", flags->streams, "number of streams (default: the workload's recommended)");
-            app.add_option("--submit", flags->submit, "inline, threads[:k] or graph")->capture_default_str();
+            flags->submit.add_to(app, false);
             flags->run.add_to(app);
             app.add_option("--output,-o", flags->output, "write the result (weir.result/1) to this file");
             app.add_option("--dot", flags->dot, "draw the step for Graphviz to this file (-: standard output)");

@@ -11,6 +11,7 @@
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
+#include "cli/submit_flags.h"
 #include "cli/sweep_output.h"
 
 namespace weir::cli {
@@ -20,7 +21,7 @@ struct Flags {
   RunFlags run;
   std::string priority;
   std::string streams;
-  std::string submits = "inline";
+  SubmitFlags submit;
   std::string folder = "results";
   bool resumes = false;
 };
@@ -56,7 +57,7 @@ int execute(const Flags& flags) {
     SweepRequest request;
     request.run = base;
     request.run.workload = workload->name;
-    request.submits = parse_names("--submit", flags.submits);
+    request.submits = flags.submit.ways();
     request.streams = {workload->streams.recommended};
     if (!counts.empty()) request.streams = fitting_counts(*workload, counts);
     if (request.streams.empty()) continue;
@@ -111,7 +112,7 @@ CliCommand run_priority() {
             const auto flags = std::make_shared<Flags>();
             app.add_option("class", flags->priority, "P0, P1, P2, P3 or all")->required();
             app.add_option("--streams", flags->streams, "counts (default: each workload's recommended one)");
-            app.add_option("--submit", flags->submits, "one or several: inline,threads,graph")->capture_default_str();
+            flags->submit.add_to(app, true);
             flags->run.add_to(app);
             app.add_option("--output-dir", flags->folder, "folder for one file per workload")->capture_default_str();
             app.add_flag("--resume", flags->resumes, "keep the points that the files have, run the others");

@@ -6,6 +6,7 @@
 #include "cli/list.h"
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
+#include "cli/submit_flags.h"
 #include "cli/sweep_output.h"
 
 namespace weir::cli {
@@ -15,7 +16,7 @@ struct Flags {
   RunFlags run;
   WorkloadFlags workload;
   std::string streams;
-  std::string submits = "inline";
+  SubmitFlags submit;
   std::string output;
   bool resumes = false;
 };
@@ -39,7 +40,7 @@ int execute(const Flags& flags) {
   if (request.streams.empty())
     reject(fmt::format("--streams {}: {} runs on {} to {} streams", flags.streams, workload.name, workload.streams.min,
                        workload.streams.max));
-  request.submits = parse_names("--submit", flags.submits);
+  request.submits = flags.submit.ways();
   request.resumes = flags.resumes;
   request.overwrites = flags.run.is_forced;
   if (must_start_ranks(flags.run.ranks)) {
@@ -72,7 +73,7 @@ CliCommand sweep() {
             const auto flags = std::make_shared<Flags>();
             flags->workload.add_to(app);
             app.add_option("--streams", flags->streams, "counts: 1,2,4,8 or 1..64:x2 (default: doubling up to 32)");
-            app.add_option("--submit", flags->submits, "one or several: inline,threads,graph")->capture_default_str();
+            flags->submit.add_to(app, true);
             flags->run.add_to(app);
             app.add_option("--output,-o", flags->output, "file (default: results/sweep-WORKLOAD-DEVICE.json)");
             app.add_flag("--resume", flags->resumes, "keep the points that the output file has, run the others");

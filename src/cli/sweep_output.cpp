@@ -11,6 +11,7 @@
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "report/console.h"
+#include "stream/submitter.h"
 
 namespace weir::cli {
 
@@ -44,6 +45,9 @@ int print_sweep(Device& device, const SweepRequest& request, bool is_quiet, Comm
   control.run.progress = [&](std::string_view phase, int done, int total) {
     line.show(fmt::format("{}: {}", where, phase), done, total);
   };
+  std::size_t width = kSubmitWidth;
+  for (const std::string& submit : request.submits)
+    for (const int streams : request.streams) width = std::max(width, parse_submit(submit, streams).name.size());
   bool has_failed = false;
   bool has_head = false;
   std::string floors;
@@ -52,7 +56,7 @@ int print_sweep(Device& device, const SweepRequest& request, bool is_quiet, Comm
     for (const Json& entry : entries) {
       if (entry["ns_per_command"].is_null()) continue;
       const std::string submit = entry["submit"].get<std::string>();
-      double& floor = highest[submit.substr(0, submit.find(':'))];
+      double& floor = highest[submit_family(submit)];
       floor = std::max(floor, entry["ns_per_command"].get<double>());
     }
     for (const auto& [submit, floor] : highest)
@@ -73,10 +77,10 @@ int print_sweep(Device& device, const SweepRequest& request, bool is_quiet, Comm
       head["workload"] = result["workload"]["name"];
       head["model"] = result["device"]["model"];
       head["device"] = result["device"]["name"];
-      fmt::print("{}", sweep_head(head));
+      fmt::print("{}", sweep_head(head, width));
       has_head = true;
     }
-    fmt::print("{}", sweep_row(result, was_kept));
+    fmt::print("{}", sweep_row(result, was_kept, width));
     std::fflush(stdout);
   };
   const Json sweep = run_sweep(device, request, run_context(), control);

@@ -139,9 +139,11 @@ std::string describe_result(const Json& result) {
   std::string out =
       fmt::format("{}, {} streams, on {} ({})\n", text(result, {"workload", "name"}), text(result, {"streams"}),
                   text(result, {"device", "name"}), text(result, {"device", "model"}));
-  out += fmt::format("  {}, scale {}; submit {}, placement {}, sync {}\n\n", text(result, {"precision"}),
-                     text(result, {"scale"}), text(result, {"submit"}), text(result, {"placement"}),
-                     text(result, {"sync_mode"}));
+  out += fmt::format("  {}\n\n",
+                     wrapped(fmt::format("{}, scale {}; submit {}, placement {}, sync {}", text(result, {"precision"}),
+                                         text(result, {"scale"}), text(result, {"submit"}), text(result, {"placement"}),
+                                         text(result, {"sync_mode"})),
+                             2));
   if (text(result, {"status"}) == "interrupted")
     out += fmt::format("  INTERRUPTED: {} iterations were asked for\n\n", text(result, {"iterations"}));
   if (text(result, {"status"}) == "failed") out += "  FAILED: " + wrapped(text(result, {"failure"}), 10) + "\n\n";
@@ -184,21 +186,22 @@ std::string describe_result(const Json& result) {
   return out;
 }
 
-std::string sweep_head(const Json& settings) {
-  return fmt::format("{} on {} ({}), scale {}, {}\n\n{:>7}  {:<11} {:>18} {:>9} {:>9} {:>9}  {}\n",
+std::string sweep_head(const Json& settings, std::size_t submit_width) {
+  return fmt::format("{} on {} ({}), scale {}, {}\n\n{:>7}  {:<{}} {:>18} {:>9} {:>9} {:>9}  {}\n",
                      text(settings, {"workload"}), text(settings, {"device"}), text(settings, {"model"}),
-                     text(settings, {"scale"}), text(settings, {"precision"}), "streams", "submit", "throughput", "p50",
-                     "p99", "host/cmd", "check");
+                     text(settings, {"scale"}), text(settings, {"precision"}), "streams", "submit", submit_width,
+                     "throughput", "p50", "p99", "host/cmd", "check");
 }
 
-std::string sweep_row(const Json& result, bool was_kept) {
+std::string sweep_row(const Json& result, bool was_kept, std::size_t submit_width) {
   const std::string unit = text(result, {"workload", "unit"});
   const bool is_interrupted = text(result, {"status"}) == "interrupted";
   if (text(result, {"status"}) == "failed")
-    return fmt::format("{:>7}  {:<11} FAILED: {}\n", text(result, {"streams"}), text(result, {"submit"}),
-                       wrapped(text(result, {"failure"}), 21));
-  return fmt::format("{:>7}  {:<11} {:>18} {:>9} {:>9} {:>9}  {}{}\n", text(result, {"streams"}),
-                     text(result, {"submit"}), rate(number(result, {"metrics", "throughput", "value"}), unit),
+    return fmt::format("{:>7}  {:<{}} FAILED: {}\n", text(result, {"streams"}), text(result, {"submit"}), submit_width,
+                       wrapped(text(result, {"failure"}), 10 + submit_width));
+  return fmt::format("{:>7}  {:<{}} {:>18} {:>9} {:>9} {:>9}  {}{}\n", text(result, {"streams"}),
+                     text(result, {"submit"}), submit_width,
+                     rate(number(result, {"metrics", "throughput", "value"}), unit),
                      duration(number(result, {"metrics", "latency_ns", "p50"})),
                      duration(number(result, {"metrics", "latency_ns", "p99"})),
                      duration(number(result, {"metrics", "host_ns_per_command"})),

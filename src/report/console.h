@@ -10,10 +10,12 @@ namespace weir {
 // One `weir.result/1` document: what was run, what came out, what to be careful about.
 std::string describe_result(const Json& result);
 
+inline constexpr std::size_t kSubmitWidth = 11;  // of the column of ways to submit, where none has a longer name
+
 // The head and the rows of a sweep's table, apart, so that rows can be printed as they come.
-std::string sweep_head(const Json& settings);
+std::string sweep_head(const Json& settings, std::size_t submit_width = kSubmitWidth);
 // `was_kept`: the point was in the file before.
-std::string sweep_row(const Json& result, bool was_kept = false);
+std::string sweep_row(const Json& result, bool was_kept = false, std::size_t submit_width = kSubmitWidth);
 // What a sweep shows as a whole: best point, knee, efficiency, scalability law.
 std::string sweep_summary(const Json& sweep);
 

@@ -269,7 +269,7 @@ Simulated simulate(const sim::SimProfile& profile, const StepRun& run, bool is_t
   const SubmitChoice submit = parse_submit(run.submit, run.built.placement.stream_count);
   SessionOptions options;
   options.mode = submit.mode;
-  options.host_threads = std::max(1, submit.threads);
+  options.host_threads = submit.host_threads();
   options.is_traced = is_traced;
   options.trace_iterations = kSimulated + 1;
   const auto session = device->prepare(run.built.step, run.built.placement, options);
@@ -299,7 +299,7 @@ MeasuredStep measure(Device& device, const StepRun& run, const RunControl& contr
   request.warmup = run.warmup;
   SessionOptions options;
   options.mode = submit.mode;
-  options.host_threads = std::max(1, submit.threads);
+  options.host_threads = submit.host_threads();
   options.marks_iterations = false;
   const auto session = device.prepare(step, run.built.placement, options);
   const auto submitter = make_submitter(submit, step, run.built.placement, *session);

@@ -134,7 +134,7 @@ void add_calls(Timeline& timeline, const DeviceInfo& device, const Step& step, c
     const CommandKind kind = step.commands()[span.command].kind;
     HostCall call;
     call.name = names(name_of_call(device, kind, is_graph));
-    call.thread = submit.threads > 1 ? static_cast<std::uint32_t>(span.stream % submit.threads) : 0;
+    call.thread = static_cast<std::uint32_t>(span.stream % submit.host_threads());
     call.kind = kind == CommandKind::copy && !is_graph ? CallKind::copy : CallKind::launch;
     call.started_ns = span.submitted_ns;
     call.ended_ns = span.accepted_ns == kNoTime ? span.submitted_ns : std::max(span.submitted_ns, span.accepted_ns);

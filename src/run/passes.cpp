@@ -121,12 +121,12 @@ TracedPass run_traced_pass(Device& device, const Step& step, const Placement& pl
                            int iterations, const RunControl& control) {
   SessionOptions options;
   options.mode = submit.mode;
-  options.host_threads = std::max(1, submit.threads);
+  options.host_threads = submit.host_threads();
   options.is_traced = true;
   options.marks_iterations = false;
   options.trace_iterations = iterations + 1;
   const auto session = device.prepare(step, placement, options);
-  const auto submitter = make_submitter(submit, step, placement, *session);
+  const auto submitter = make_submitter(submit, step, placement, *session, options.trace_iterations);
   TracedPass pass;
   for (int i = 0; i <= iterations; ++i) {
     if (control.agree_to_stop() && i > 1) break;  // a barrier as well
@@ -140,6 +140,7 @@ TracedPass run_traced_pass(Device& device, const Step& step, const Placement& pl
     pass.rounds.push_back({static_cast<std::uint32_t>(i), begun, seen});
   }
   pass.timeline = session->timeline();
+  submitter->stamp(pass.timeline);
   std::erase_if(pass.timeline.spans, [](const Span& span) { return span.iteration == 0; });
   return pass;
 }

@@ -94,14 +94,18 @@ SubmitChoice checked_submit(const DeviceInfo& info, const RunRequest& request) {
   SubmitChoice submit = parse_submit(request.submit, checked_streams(workload_of(request), request.streams));
   if (submit.mode == SubmitMode::graph && !info.can_graph)
     reject(fmt::format("--submit graph: device '{}' has no graphs", info.name), "Use inline or threads.");
+  if (!submit.channel.empty() && info.is_virtual)
+    reject(fmt::format("--submit {}: '{}' lives in virtual time, in which a channel between real threads costs nothing",
+                       submit.name, info.name),
+           "Use inline or threads there; channels are measured on null, cpu and cuda.");
   return submit;
 }
 
 // Threads fill a shared queue in an order of their own on each rank, and a collective at its head waits for the ranks
-// that have another one there: for ever.
+// that have another one there: for ever. One thread gives all ranks' collectives in one order, channel or not.
 void reject_entangled_collectives(const DeviceInfo& info, const SubmitChoice& submit, const BuiltRun& built) {
   const std::optional<int> queues = info.hardware_queues.value;
-  if (submit.threads == 0 || built.step.ranks().count == 1 || !queues || built.placement.stream_count <= *queues)
+  if (submit.host_threads() == 1 || built.step.ranks().count == 1 || !queues || built.placement.stream_count <= *queues)
     return;
   const auto commands = built.step.commands();
   const bool has_collectives = std::any_of(
@@ -223,7 +227,7 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
       const bool is_pipelined = request.sync != SyncMode::per_iteration;
       SessionOptions options;
       options.mode = submit.mode;
-      options.host_threads = std::max(1, submit.threads);
+      options.host_threads = submit.host_threads();
       options.is_pipelined = is_pipelined;
       // The host's clock is enough where it waits, and nothing of ours shall stand in the streams' way. A graph is
       // marked outside of itself.

@@ -147,11 +147,10 @@ Json scaling_of(const Json& results, const std::string& scaling) {
   for (const Json& result : results) {
     if (result["status"] == "failed") continue;
     const Json throughput = result["metrics"].value("throughput", Json());
-    // threads:1, threads:2, ... are one curve: the thread count follows the stream count up to its limit.
+    // threads:1, threads:2, ... are one curve: counts follow the stream count up to their limit.
     const std::string submit = result["submit"].get<std::string>();
     if (throughput.is_object() && throughput.contains("value") && throughput["value"].is_number())
-      by_submit[submit.substr(0, submit.find(':'))].push_back(
-          {result["streams"].get<int>(), throughput["value"].get<double>()});
+      by_submit[submit_family(submit)].push_back({result["streams"].get<int>(), throughput["value"].get<double>()});
   }
   Json analyses = Json::object();
   for (const auto& [submit, points] : by_submit) {

@@ -85,7 +85,7 @@ TEST(Help, EveryCommandHasHelpAndTheProgramAVersion) {
 TEST(Run, PrintsAtMost80ColumnsAndWritesAValidResult) {
   const Folder folder;
   for (const char* workload : {"hetero_kernels", "tiny_kernel_stress", "large_gemm_only"}) {
-    for (const char* submit : {"inline", "threads:2", "graph"}) {
+    for (const char* submit : {"inline", "threads:2", "graph", "channel", "channel:lanes:2x2"}) {
       const std::string file = folder / (std::string(workload) + submit + ".json");
       const Outcome outcome = weir(tiny_run(workload, {"--submit", submit, "--output", file}));
       ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -152,7 +152,7 @@ TEST(File, ExamplesRunSweepAndCompare) {
     const std::string file = WEIR_SOURCE_DIR "/config/" + name + ".yaml";
     const std::vector<std::string> more = {"--file", file,           "--device", "cpu",    "--scale",
                                            "tiny",   "--iterations", "5",        "--force"};
-    for (const char* submit : {"inline", "threads:2", "graph"}) {
+    for (const char* submit : {"inline", "threads:2", "graph", "channel:mpsc"}) {
       std::vector<std::string> run = {"run", "--submit", submit, "-o", folder / (name + ".json")};
       run.insert(run.end(), more.begin(), more.end());
       const Outcome outcome = weir(run);

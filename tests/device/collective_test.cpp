@@ -171,10 +171,12 @@ TEST(CpuCollectives, equal_serial_execution) {
     }
     const int iterations = 1 + static_cast<int>(below(random, 6));
     const std::vector<Contents> expected = run_serially(steps, iterations);
-    for (const Way way : {Way{"inline", false}, Way{"inline", true}, Way{"threads:2", false}, Way{"threads:3", true},
-                          Way{"graph", false}, Way{"graph", true}}) {
-      // One thread submits in the same order everywhere; then streams may even share a queue.
-      const int queues = std::string_view(way.submit) == "inline" ? 1 + static_cast<int>(seed % 3) : 8;
+    for (const Way way :
+         {Way{"inline", false}, Way{"inline", true}, Way{"threads:2", false}, Way{"threads:3", true},
+          Way{"graph", false}, Way{"graph", true}, Way{"channel:mpsc:3", false}, Way{"channel:mpsc:2", true}}) {
+      // One thread submits collectives in the same order everywhere; then streams may even share a queue.
+      const bool is_ordered = parse_submit(way.submit, stream_count).host_threads() == 1;
+      const int queues = is_ordered ? 1 + static_cast<int>(seed % 3) : 8;
       ThreadWorld world(ranks, seed);
       std::vector<Contents> found(static_cast<std::size_t>(ranks));
       {

@@ -17,7 +17,8 @@ TEST(Sample, AllocatesNothing) {
       const Step step = workload.build(Params(workload.params, Scale::tiny, {}), workload.streams.recommended);
       for (const char* policy : {"natural", "round_robin"}) {
         const Placement placement = place(step, policy);
-        for (const char* way : {"inline", "threads:2", "graph"}) {
+        for (const char* way : {"inline", "threads:2", "graph", "channel:mpsc:2", "channel:mpsc:2x2", "channel:lanes:3",
+                                "channel:mpmc:2", "channel:spsc"}) {
           const SubmitChoice submit = parse_submit(way, placement.stream_count);
           SessionOptions options;
           options.mode = submit.mode;

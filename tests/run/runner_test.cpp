@@ -28,7 +28,7 @@ RunRequest tiny(const std::string& workload, int streams) {
 TEST(Runner, EveryWorkloadPassesItsCheckHoweverItIsRun) {
   const auto device = open_device("cpu", {});
   for (const Workload& workload : workloads()) {
-    for (const char* submit : {"inline", "threads:2", "graph"}) {
+    for (const char* submit : {"inline", "threads:2", "graph", "channel:mpsc:3", "channel:lanes:2x2"}) {
       for (const char* placement : {"natural", "serial", "round_robin", "critical_path"}) {
         for (const SyncMode sync : {SyncMode::per_iteration, SyncMode::end_only, SyncMode::none}) {
           RunRequest request = tiny(workload.name, workload.streams.recommended);
@@ -139,6 +139,7 @@ TEST(Runner, RejectsRequestsThatDoNotFit) {
   EXPECT_TRUE(rejected([](RunRequest& r) { r.streams = 65; }));
   EXPECT_TRUE(rejected([](RunRequest& r) { r.precision = "fp64"; }));
   EXPECT_TRUE(rejected([](RunRequest& r) { r.precision = "tf32"; }));  // not on a cpu
+  EXPECT_TRUE(rejected([](RunRequest& r) { r.submit = "channel:pigeon"; }));
   EXPECT_TRUE(rejected([](RunRequest& r) { r.submit = "pigeon"; }));
   EXPECT_TRUE(rejected([](RunRequest& r) { r.placement = "nowhere"; }));
   EXPECT_TRUE(rejected([](RunRequest& r) { r.scale = "huge"; }));

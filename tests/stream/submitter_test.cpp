@@ -2,69 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <memory>
 #include <set>
 
 #include "base/error.h"
 #include "kernel/chain.h"
-#include "kernel/random.h"
+#include "stream/order_session.h"
 #include "stream/placement.h"
 
 namespace weir {
 namespace {
-
-// Notes the order of arrival. A command that comes before one of its predecessors is an error, as on a real device
-// where its wait would be a no-op.
-class OrderSession final : public Session {
- public:
-  explicit OrderSession(const Step& step) : step_(step), arrived_(step.commands().size()) {
-    for (auto& flag : arrived_) flag.store(0);
-  }
-  void begin_iteration() noexcept override { ++iteration_; }
-  void submit(std::span<const CommandId> commands) noexcept override {
-    for (const CommandId id : commands) {
-      for (const CommandId before : step_.predecessors(id))
-        if (arrived_[before].load(std::memory_order_acquire) != iteration_) too_early_.fetch_add(1);
-      if (arrived_[id].exchange(iteration_, std::memory_order_release) == iteration_) repeated_.fetch_add(1);
-    }
-  }
-  void finish() override {}
-  std::vector<IterationSpan> take_spans() override { return {}; }
-  Timeline timeline() override { return {}; }
-  void reset() override {}
-  void read(BufferId, std::span<std::byte>) override {}
-  MemoryUse memory() const override { return {}; }
-
-  bool all_arrived() const {
-    for (const auto& flag : arrived_)
-      if (flag.load() != iteration_) return false;
-    return true;
-  }
-  int too_early() const { return too_early_.load(); }
-  int repeated() const { return repeated_.load(); }
-
- private:
-  const Step& step_;
-  std::vector<std::atomic<int>> arrived_;
-  std::atomic<int> too_early_{0}, repeated_{0};
-  int iteration_ = 0;
-};
-
-Step random_step(std::uint64_t seed, int streams) {
-  StepBuilder builder(seed);
-  std::uint64_t draw = 0;
-  const auto next = [&](std::uint64_t below) { return random_bits(seed, draw++) % below; };
-  std::vector<BufferId> buffers;
-  for (int i = 0; i < 6; ++i) buffers.push_back(builder.uniform(ElementType::f32, 4));
-  for (int i = 0; i < 120; ++i) {
-    const auto stream =
-        static_cast<StreamId>(i < streams ? i : static_cast<int>(next(static_cast<std::uint64_t>(streams))));
-    builder.launch("chain", {.stream = stream}, {.dims = {4, chain_ops({ChainOp::abs})}, .scalars = {}},
-                   {{buffers[next(6)]}, {buffers[next(6)]}});
-  }
-  return std::move(builder).seal(streams);
-}
 
 TEST(Submitters, HoldCommandsBackUntilTheirPredecessorsAreSubmitted) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
@@ -72,7 +18,7 @@ TEST(Submitters, HoldCommandsBackUntilTheirPredecessorsAreSubmitted) {
     for (const PlacementPolicy& policy : placement_policies()) {
       const Placement placement = policy.place(step);
       for (const char* way : {"inline", "graph", "threads:1", "threads:2", "threads:3", "threads:5"}) {
-        OrderSession session(step);
+        OrderSession session(step, placement);
         const auto submitter = make_submitter(parse_submit(way, 5), step, placement, session);
         for (int iteration = 0; iteration < 10; ++iteration) {
           session.begin_iteration();
@@ -80,6 +26,7 @@ TEST(Submitters, HoldCommandsBackUntilTheirPredecessorsAreSubmitted) {
           ASSERT_TRUE(session.all_arrived()) << way;
         }
         EXPECT_EQ(session.too_early(), 0) << way << " " << policy.name << " seed " << seed;
+        EXPECT_EQ(session.out_of_order(), 0) << way << " " << policy.name << " seed " << seed;
         EXPECT_EQ(session.repeated(), 0) << way;
       }
     }
@@ -89,7 +36,7 @@ TEST(Submitters, HoldCommandsBackUntilTheirPredecessorsAreSubmitted) {
 TEST(Submitters, ThreadsWakeAfterAPause) {
   const Step step = random_step(1, 4);
   const Placement placement = place(step, "natural");
-  OrderSession session(step);
+  OrderSession session(step, placement);
   const auto submitter = threads_submitter(4, step, placement, session);
   for (int i = 0; i < 3; ++i) {
     session.begin_iteration();
@@ -106,8 +53,54 @@ TEST(SubmitChoices, AreReadFromText) {
   EXPECT_EQ(parse_submit("threads:4", 8).name, "threads:4");
   EXPECT_EQ(parse_submit("threads:4", 2).threads, 2);
   EXPECT_GE(parse_submit("threads", 8).threads, 1);
-  for (const char* bad : {"", "thread", "threads:", "threads:0", "threads:x", "threads:129", "graph:2", "channel"})
+  for (const char* bad : {"",
+                          "thread",
+                          "threads:",
+                          "threads:0",
+                          "threads:x",
+                          "threads:129",
+                          "graph:2",
+                          "channel:",
+                          "channel:4",
+                          "channel:pigeon",
+                          "channel:mpsc:",
+                          "channel:mpsc:0",
+                          "channel:mpsc:129",
+                          "channel:mpsc:x",
+                          "channel:mpsc:4x",
+                          "channel:mpsc:4x0",
+                          "channel:mpsc:4x2x2",
+                          "channel:mpsc:4:2",
+                          "channel:spsc:2",
+                          "channel:graph"})
     EXPECT_THROW(parse_submit(bad, 8), Error) << bad;
+}
+
+TEST(SubmitChoices, NameChannelsWithAllTheirCounts) {
+  const auto name = [](const char* text, int streams) { return parse_submit(text, streams).name; };
+  EXPECT_EQ(name("channel", 8), "channel:mpsc:4");
+  EXPECT_EQ(name("channel:lanes", 3), "channel:lanes:3");
+  EXPECT_EQ(name("channel:mpsc:6", 8), "channel:mpsc:6");
+  EXPECT_EQ(name("channel:mpsc:6", 2), "channel:mpsc:2");
+  EXPECT_EQ(name("channel:spsc", 8), "channel:spsc:1");
+  EXPECT_EQ(name("channel:mpsc:4x2", 8), "channel:mpsc:4x2");
+  EXPECT_EQ(name("channel:mpsc:4x1", 8), "channel:mpsc:4");
+  EXPECT_EQ(name("channel:mpsc:4x8", 2), "channel:mpsc:2x2");
+  for (const char* text : {"channel", "channel:mpsc:3x2", "channel:spsc", "threads:3", "inline", "graph"}) {
+    const SubmitChoice once = parse_submit(text, 8);
+    EXPECT_EQ(parse_submit(once.name, 8).name, once.name) << "a name must mean itself";
+  }
+  EXPECT_EQ(parse_submit("channel", 8).host_threads(), 1);
+  EXPECT_EQ(parse_submit("channel:mpsc:4x3", 8).host_threads(), 3);
+  EXPECT_EQ(parse_submit("threads:3", 8).host_threads(), 3);
+  EXPECT_EQ(parse_submit("inline", 8).host_threads(), 1);
+}
+
+TEST(SubmitChoices, OfOneFamilyDifferInCountsOnly) {
+  EXPECT_EQ(submit_family("inline"), "inline");
+  EXPECT_EQ(submit_family("threads:4"), "threads");
+  EXPECT_EQ(submit_family("channel:mpsc:4x2"), "channel:mpsc");
+  EXPECT_EQ(submit_family("channel:mutex_deque:1"), "channel:mutex_deque");
 }
 
 TEST(Placements, CoverTheirStreams) {

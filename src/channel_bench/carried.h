@@ -1,0 +1,86 @@
+// What contestants carry in benchmarks: how such a command is made, numbered, and known again at the other end.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+#include "channel/command_record.h"
+
+namespace weir::channel_bench {
+
+// All of them: make() outside of what is timed, mark() before each push, mark_of() behind each pop. What mark_of()
+// finds goes into the checksum, so that it must touch what was sent.
+
+// A synchronize: nothing but its line.
+struct Small {
+  using Item = CommandRecord;
+  Item make() const noexcept { return make_synchronize(kAllStreams); }
+  void mark(Item& item, std::uint32_t number) const noexcept { item.id = number; }
+  std::uint32_t mark_of(const Item& item) const noexcept { return item.id; }
+};
+
+// A launch with 128 bytes of parameters; the number stands at both ends of it.
+struct Medium {
+  using Item = WideCommandRecord;
+  Item make() const noexcept {
+    const std::array<std::byte, kWideParams> params{};
+    return make_wide_launch(0, 7, {1024, 1, 1}, {256, 1, 1}, params);
+  }
+  void mark(Item& item, std::uint32_t number) const noexcept {
+    item.line.id = number;
+    std::memcpy(item.params.data() + kWideParams - sizeof number, &number, sizeof number);
+  }
+  std::uint32_t mark_of(const Item& item) const noexcept {
+    std::uint32_t at_the_end = 0;
+    std::memcpy(&at_the_end, item.params.data() + kWideParams - sizeof at_the_end, sizeof at_the_end);
+    return item.line.id ^ std::rotl(item.line.id ^ at_the_end, 7);
+  }
+};
+
+// A copy of 1 MB that travels as a handle; the receiver looks at both ends of the bytes where they are.
+class Large {
+ public:
+  using Item = CommandRecord;
+  static constexpr std::size_t kBytes = 1 << 20;
+
+  Large() : bytes_(std::make_unique<std::uint64_t[]>(kWords)) { bytes_[0] = bytes_[kWords - 1] = kSeal; }
+  Item make() const noexcept {
+    return make_copy(RecordKind::copy_to_device, 0,
+                     {.buffer = 1, .offset_bytes = 0, .size_bytes = kBytes, .payload = handle()});
+  }
+  void mark(Item& item, std::uint32_t number) const noexcept {
+    item.id = number;
+    item.copy.payload = handle();
+  }
+  std::uint32_t mark_of(const Item& item) const noexcept {
+    const auto* words = std::bit_cast<const std::uint64_t*>(item.copy.payload);
+    const std::uint64_t broken = (words[0] ^ kSeal) | (words[kWords - 1] ^ kSeal);
+    return item.id ^ static_cast<std::uint32_t>(broken | (broken >> 32));
+  }
+
+ private:
+  static constexpr std::size_t kWords = kBytes / sizeof(std::uint64_t);
+  static constexpr std::uint64_t kSeal = 0x5ea1'ed5e'a1ed'5ea1U;
+  PayloadHandle handle() const noexcept { return std::bit_cast<PayloadHandle>(bytes_.get()); }
+
+  std::unique_ptr<std::uint64_t[]> bytes_;
+};
+
+// 64 bytes that leave no room for a channel's stamp: with it, they take two lines.
+struct alignas(64) FullLine {
+  std::array<std::uint64_t, 8> words;
+};
+struct TwoLines {
+  using Item = FullLine;
+  Item make() const noexcept { return {}; }
+  void mark(Item& item, std::uint32_t number) const noexcept { item.words[0] = item.words[7] = number; }
+  std::uint32_t mark_of(const Item& item) const noexcept {
+    return static_cast<std::uint32_t>(item.words[0] ^ std::rotl(item.words[0] ^ item.words[7], 7));
+  }
+};
+
+}  // namespace weir::channel_bench

@@ -1,0 +1,141 @@
+#include "cli/channel_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "base/units.h"
+#include "channel_bench/team.h"
+#include "cli/queues_flags.h"
+#include "device/device.h"
+#include "run/channel_baseline.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr int kProcesses = 5;          // that a table of values needs
+constexpr int kCompareProcesses = 10;  // that a verdict needs: fewer cannot be significant among many benchmarks
+constexpr int kQuickProcesses = 2;
+constexpr int kSamples = 10, kQuickSamples = 5;
+constexpr double kSampleMs = 5, kQuickSampleMs = 1;
+
+void check_device(const std::string& name) {
+  std::vector<std::string> known = {"auto"};
+  for (const DeviceType& type : device_types()) known.emplace_back(type.name);
+  const std::string type = name.substr(0, name.find(':'));
+  if (std::find(known.begin(), known.end(), type) == known.end())
+    reject(fmt::format("--device {}: there is no such device", name), suggestion(type, known));
+}
+
+}  // namespace
+
+void ChannelFlags::add_to(CLI::App& app) {
+  app.add_option("groups", groups, "groups of benchmarks (default: all; --list shows them)")->type_name("GROUP");
+  app.add_flag("--list", is_list, "show groups, contestants, and what cannot be run here");
+  app.add_option("--channel", channels, "contestants, with commas; floors and competitors stay beside them");
+  app.add_flag("--only", is_only, "with --channel: nothing beside them");
+  app.add_option("--save-baseline", save_baseline, "keep the result under this name")->type_name("NAME");
+  app.add_option("--baseline", baseline, "compare with the result of this name")->type_name("NAME");
+  app.add_option("--baseline-dir", baseline_dir, "where baselines are")->capture_default_str();
+  app.add_flag("--calibrate", is_calibration, "compare this program with itself: how often do rules cry wolf?");
+  app.add_option("--threshold", threshold, "smallest change that matters")->capture_default_str();
+  app.add_option("--processes", processes, "processes of each benchmark (default 5; 10 with baselines; quick: 2)");
+  app.add_option("--samples", samples, "samples of each process (default 10; quick: 5)");
+  app.add_flag("--quick", is_quick, "a first look: fewer and shorter samples");
+  app.add_option("--cores", cores, "cores that threads are bound to: auto, none, or 0,1")->capture_default_str();
+  app.add_option("--capacity", capacity, "commands that a channel holds; rounded up to a power of two")
+      ->capture_default_str();
+  app.add_option("--device", device, "of the groups that run kernels")->capture_default_str();
+  app.add_option("--seed", seed, "of the orders of benchmarks")->capture_default_str();
+  app.add_option("--limit", limit, "seconds after which a benchmark that does not end is ended")->capture_default_str();
+  app.add_flag("--json", is_json, "print the document (weir.channel/1) instead of text");
+  app.add_option("--output,-o", output, "write the document to this file");
+  app.add_option("--format", format, "how to tell it")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"text", "markdown"}));
+  app.add_flag("--quiet,-q", is_quiet, "print nothing but errors");
+  app.add_flag("--strict", is_strict, "exit 4 if a change is too uncertain to judge");
+  app.add_flag("--force", is_forced, "replace existing files and baselines");
+  app.add_option("--child", child, "")->group("");
+}
+
+ChannelWords ChannelFlags::words() const {
+  ChannelWords words;
+  words.groups = groups;
+  if (!channels.empty()) words.contestants = parse_names("--channel", channels);
+  words.is_only = is_only;
+  if (is_only && channels.empty()) reject("--only: there is nothing to keep", "Use it with --channel NAME.");
+  return words;
+}
+
+std::size_t ChannelFlags::capacity_asked() const {
+  const auto count = parse_integer(capacity);
+  if (count == 0) reject("--capacity 0: a channel that holds nothing carries nothing", "Use 1 or more.");
+  if (!count || *count < 1 || *count > (1 << 20))
+    reject(fmt::format("--capacity {}: not a number of commands", capacity), "Use 1 to 1048576.");
+  return static_cast<std::size_t>(*count);
+}
+
+ChannelSettings ChannelFlags::settings() const {
+  ChannelSettings settings;
+  auto& conditions = settings.conditions;
+  conditions.cores = cores_named(cores, channel_bench::usable_cores());
+  conditions.samples =
+      samples.empty() ? (is_quick ? kQuickSamples : kSamples) : one_count("--samples", samples, 1, 10'000);
+  conditions.sample_ms = is_quick ? kQuickSampleMs : kSampleMs;
+  conditions.capacity = std::bit_ceil(capacity_asked());
+  check_device(device);
+  conditions.device = device;
+  const auto number = parse_integer(seed);
+  if (!number || *number < 0) reject(fmt::format("--seed {}: not a whole number", seed), "Use 0 or more.");
+  conditions.seed = static_cast<std::uint64_t>(*number);
+  settings.placement = cores;
+  const bool compares = !baseline.empty() || !save_baseline.empty();
+  settings.processes = !processes.empty() ? one_count("--processes", processes, 1, 500)
+                       : is_quick         ? kQuickProcesses
+                       : compares         ? kCompareProcesses
+                                          : kProcesses;
+  if (is_calibration) settings.processes = std::max(4, 2 * settings.processes);
+  return settings;
+}
+
+std::int64_t ChannelFlags::limit_ns(const channel_bench::Conditions& conditions) const {
+  const auto seconds = parse_number(limit);
+  if (!seconds || *seconds < 0.1 || *seconds > 3600)
+    reject(fmt::format("--limit {}: not a number of seconds", limit), "Use 0.1 to 3600.");
+  // Samples that take twenty times what they should are still progress.
+  const double samples_s = conditions.samples * conditions.sample_ms * 1e-3;
+  return static_cast<std::int64_t>(std::max(*seconds, 20 * samples_s) * 1e9);
+}
+
+double ChannelFlags::threshold_value() const {
+  double value = 0;
+  try {
+    value = parse_fraction(threshold);
+  } catch (const Error& error) {
+    reject(fmt::format("--threshold {}: {}", threshold, error.what()), error.hint);
+  }
+  if (value <= 0 || value > 1)
+    reject(fmt::format("--threshold {}: out of range", threshold), "Choose more than 0 % and at most 100 %.");
+  return value;
+}
+
+void ChannelFlags::check() const {
+  if (is_calibration && !baseline.empty())
+    reject("--calibrate compares this program with itself", "Leave out --baseline, or compare in a second run.");
+  if (!save_baseline.empty() && save_baseline == baseline)
+    reject(fmt::format("--save-baseline {} and --baseline {}: the same", save_baseline, baseline),
+           "Compare first; save once you like what you see.");
+  if (!output.empty()) check_writable(output, is_forced);
+  if (save_baseline.empty()) return;
+  const std::filesystem::path file = baseline_file(baseline_dir, "--save-baseline", save_baseline);
+  std::error_code status;
+  std::filesystem::create_directories(baseline_dir, status);
+  if (status) reject(fmt::format("--baseline-dir {}: cannot be made: {}", baseline_dir, status.message()));
+  check_writable(file, is_forced);
+}
+
+}  // namespace weir::cli

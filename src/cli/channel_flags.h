@@ -1,0 +1,38 @@
+// The flags of `weir channel`, and what they make of a run.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/channel_selection.h"
+#include "cli/command.h"
+#include "run/channel_results.h"
+
+namespace weir::cli {
+
+// As typed. Numbers are kept as text, so that messages can name the flag and show the word.
+struct ChannelFlags {
+  std::vector<std::string> groups;
+  std::string channels;
+  std::string save_baseline, baseline, baseline_dir = ".weir/channel";
+  std::string processes, samples, cores = "auto", capacity = "1024", device = "cpu", seed = "1", limit = "20";
+  std::string threshold = "5%";
+  std::string output, format = "text";
+  std::string child;  // a process of ours: the file that says what to run
+  bool is_only = false, is_list = false, is_quick = false, is_calibration = false;
+  bool is_json = false, is_quiet = false, is_strict = false, is_forced = false;
+
+  void add_to(CLI::App& app);
+  // Rejects by the name of the flag.
+  ChannelWords words() const;
+  ChannelSettings settings() const;
+  std::size_t capacity_asked() const;
+  // Nanoseconds that a benchmark may take: what --limit says, and more where its samples alone take long.
+  std::int64_t limit_ns(const channel_bench::Conditions& conditions) const;
+  double threshold_value() const;
+  // Rejects flags that contradict each other and files that could not be written.
+  void check() const;
+};
+
+}  // namespace weir::cli

@@ -1,0 +1,34 @@
+// Which benchmarks `weir channel` runs, and on which cores: what the user's words mean. Runs nothing.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "channel_bench/benchmark.h"
+#include "run/channel_results.h"
+
+namespace weir::cli {
+
+struct ChannelWords {
+  std::vector<std::string> groups;       // empty: all
+  std::vector<std::string> contestants;  // empty: all
+  bool is_only = false;                  // no floors or competitors beside them
+};
+
+// In the order of the list. Floors that a chosen group is held against come along. Rejects unknown names with a
+// suggestion, and a choice that leaves nothing.
+std::vector<channel_bench::Benchmark> choose_benchmarks(std::span<const channel_bench::Group> groups,
+                                                        const ChannelWords& words,
+                                                        const channel_bench::Conditions& conditions);
+ChannelResult result_for(const channel_bench::Benchmark& benchmark);
+
+// --cores: "none" binds nothing, "auto" is all usable cores, "0,2" these. Rejects cores that this process may not use.
+std::vector<int> cores_named(const std::string& text, const std::vector<int>& usable,
+                             const std::filesystem::path& root = "/");
+// Usable cores so that the first ones are neighbours without sharing a core: one hardware thread of each core of the
+// first package, then of the others, then what is left.
+std::vector<int> ordered_cores(const std::vector<int>& usable, const std::filesystem::path& root);
+
+}  // namespace weir::cli

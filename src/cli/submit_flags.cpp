@@ -1,0 +1,69 @@
+#include "cli/submit_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "step/command.h"
+#include "stream/submitter.h"
+
+namespace weir::cli {
+namespace {
+
+bool is_channel(const std::string& way) { return way == "channel" || way.starts_with("channel:"); }
+
+void check_count(const char* flag, const std::string& text) {
+  const auto count = parse_integer(text);
+  if (!count || *count < 1 || *count > kMaxStreams)
+    reject(fmt::format("{} {}: not a number of threads", flag, text), fmt::format("Use 1 to {}.", kMaxStreams));
+}
+
+}  // namespace
+
+void SubmitFlags::add_to(CLI::App& app, bool takes_several) {
+  app.add_option("--submit", submit,
+                 takes_several ? "one or several: inline,threads,graph,channel"
+                               : "inline, threads[:k], graph or channel[:mpsc]")
+      ->capture_default_str();
+  app.add_option("--producers", producers, "with channel: threads that enqueue (default: 4, or the streams if fewer)");
+  app.add_option("--submitters", submitters, "with channel: threads that submit what was enqueued (default: 1)");
+}
+
+std::string SubmitFlags::with_counts(const std::string& way) const {
+  if (!is_channel(way) || (producers.empty() && submitters.empty())) return way;
+  const std::string named = way == "channel" ? "channel:mpsc" : way;
+  const std::string channel = named.substr(named.find(':') + 1);
+  if (channel.find(':') != std::string::npos)
+    reject(fmt::format("{} {}: --submit {} has its counts already", producers.empty() ? "--submitters" : "--producers",
+                       producers.empty() ? submitters : producers, way),
+           "Give them in one place.");
+  const std::string usual = std::to_string(std::max(1, default_producers(channel)));
+  const std::string counted = fmt::format("{}:{}", named, producers.empty() ? usual : producers);
+  return submitters.empty() ? counted : fmt::format("{}x{}", counted, submitters);
+}
+
+std::vector<std::string> SubmitFlags::ways() const {
+  std::vector<std::string> ways = parse_names("--submit", submit);
+  const bool has_channel = std::any_of(ways.begin(), ways.end(), is_channel);
+  for (const auto& [flag, text] : {std::pair("--producers", &producers), std::pair("--submitters", &submitters)}) {
+    if (text->empty()) continue;
+    check_count(flag, *text);
+    if (!has_channel)
+      reject(fmt::format("{} {}: --submit {} has no channel", flag, *text, submit),
+             submit == "graph"
+                 ? "A graph is one launch, so none of its commands travels by itself: leave one of them out."
+                 : "Use --submit channel, or leave it out.");
+  }
+  for (std::string& way : ways) way = with_counts(way);
+  return ways;
+}
+
+std::string SubmitFlags::way() const {
+  // Several are one way that there is not, and the message says so.
+  if (submit.find(',') != std::string::npos) return submit;
+  return ways().front();
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,27 @@
+// How commands are to be submitted, as flags: --submit, --producers, --submitters.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+
+namespace weir::cli {
+
+// As typed. The counts are part of a way's name (channel:mpsc:4x2); the flags put them there.
+struct SubmitFlags {
+  std::string submit = "inline";
+  std::string producers, submitters;
+
+  // `takes_several`: a list of ways, for a sweep over them.
+  void add_to(CLI::App& app, bool takes_several);
+  // The ways with their counts. Rejects counts where there is no channel, and those that are given twice.
+  std::vector<std::string> ways() const;
+  // Where there is one.
+  std::string way() const;
+
+ private:
+  std::string with_counts(const std::string& way) const;
+};
+
+}  // namespace weir::cli

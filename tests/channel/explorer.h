@@ -1,0 +1,86 @@
+// Runs a small program in every way it can go: all orders of its threads' steps, and for each load all stores that it
+// may read (explored_memory.h says what memory may do). Threads are fibers of one thread; the program is the real code,
+// over the `Explored` machine (explored.h).
+//
+// How it ends, and why nothing is left out:
+// - Executions are repeated from the beginning and differ in their choices (depth first). A step that commutes with all
+//   steps of other threads is no choice: stores (they may go anywhere in the modification order), acquiring fences,
+//   contents. Every other step is taken at once, for each store that it may read, or put off until another thread did
+//   something that makes a difference to it (sleep sets); a load that was put off reads only what is new.
+// - Threads are functions of what they read. Where the same was read by all, and memory looks the same to those who
+//   live, an execution is given up: its continuations have been seen. (States are kept as 64-bit hashes: two of ten
+//   million are taken for each other with a probability of 3 in a million.)
+// - A round of a waiting loop that reads the values of the round before is given up: it leaves the thread where it was,
+//   and can only narrow what it may read later. Loops say so by relax() and retry().
+// - Sleeping: wait() compares with any store that is not older than what the last wake() of that word knew; wake() may
+//   choose any sleepers. A deadline may pass at any time. A compare_exchange_weak does not fail for no reason, and
+//   wait() does not return for none.
+// Bounds: steps per execution, executions, stores per location (255), locations, threads. A report is complete only if
+// none was met.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <source_location>
+#include <string>
+#include <vector>
+
+namespace weir::explored {
+
+// A program: made anew for each execution.
+class Scenario {
+ public:
+  virtual ~Scenario() = default;
+  virtual int threads() const = 0;
+  // What a thread does. It must hold nothing that has to be destroyed: executions are given up in the middle.
+  virtual void run(int thread) = 0;
+  // All threads have ended: is everything as it should be? Calls fail() where not.
+  virtual void judge() {}
+};
+
+// A place in the code that asks for more than relaxed, and the thread that is there.
+struct Site {
+  std::string file;
+  unsigned line = 0;
+  unsigned column = 0;
+  int thread = 0;
+  auto operator<=>(const Site&) const = default;
+};
+
+struct Options {
+  std::uint64_t executions = 20'000'000;
+  int steps = 2'000;
+  const Site* weakened = nullptr;  // what is asked for there is relaxed instead, or no fence at all
+};
+
+struct Report {
+  std::uint64_t executions = 0;
+  std::uint64_t states = 0;
+  bool is_complete = false;  // all behaviours were seen (or the failure below ended the search)
+  std::string failure;       // empty: none
+  std::string schedule;      // of the failure, step by step
+  std::set<Site> sites;      // that were met
+  std::string text() const;
+};
+
+Report explore(const std::function<std::unique_ptr<Scenario>()>& make, const Options& options = {});
+
+// Says that this execution went wrong. In a thread it does not return.
+void fail(const std::string& what);
+
+// Whether fibers can run here: ThreadSanitizer loses track of stacks that are switched by hand.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kCanExplore = false;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+inline constexpr bool kCanExplore = false;
+#else
+inline constexpr bool kCanExplore = true;
+#endif
+#else
+inline constexpr bool kCanExplore = true;
+#endif
+
+}  // namespace weir::explored
