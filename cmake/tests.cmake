@@ -122,7 +122,9 @@ endforeach()
 
 # How children are started is tested without the program around it.
 if(TARGET tests_cli)
-  target_sources(tests_cli PRIVATE ${PROJECT_SOURCE_DIR}/src/cli/children.cpp ${PROJECT_SOURCE_DIR}/src/cli/process.cpp)
+  foreach(stem children process channel_processes channel_selection)
+    target_sources(tests_cli PRIVATE ${PROJECT_SOURCE_DIR}/src/cli/${stem}.cpp)
+  endforeach()
 endif()
 
 # `weir profile -- program` without a GPU: a program that does what the CUDA driver does, and a CUPTI that makes records

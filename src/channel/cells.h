@@ -46,7 +46,7 @@ class Cells {
     std::memset(static_cast<void*>(cells_.get()), 0, count * sizeof(Cell));  // touched before anything is measured
     for (std::size_t i = 0; i < count; ++i) {
       Sync::store(cells_[i].stamp, 0, std::memory_order_relaxed);
-      Sync::note_write(&cells_[i]);
+      Sync::note_write(&cells_[i], sizeof(Cell));
     }
   }
 
@@ -64,16 +64,16 @@ class Cells {
 
   // Contents may be touched only by the one whose turn it is.
   static void write(Cell& cell, const T& item) noexcept {
-    Sync::note_write(&cell);
+    Sync::note_write(&cell, sizeof(Cell));
     copy(cell.bytes, contents(item), used(item));
   }
   static void read(const Cell& cell, T& item) noexcept {
-    Sync::note_read(&cell);
+    Sync::note_read(&cell, sizeof(Cell));
     copy(const_cast<std::byte*>(contents(item)), cell.bytes, used(in_place(cell)));
   }
   // In place. The stamp of a record that leaves room for one is not part of it.
   static const T& item(const Cell& cell) noexcept {
-    Sync::note_read(&cell);
+    Sync::note_read(&cell, sizeof(Cell));
     return in_place(cell);
   }
 

@@ -80,7 +80,7 @@ class Mpmc : public Blocking<Mpmc<T, kWait, Sync>, T, kWait, Sync, PassOn::yes> 
   // but the one who claims such a cell can change it, so the stamps still hold when the exchange succeeds.
   Claim claim_positions(Index& index, std::uint64_t turn, std::size_t wanted) noexcept {
     std::uint64_t first = index.load(std::memory_order_relaxed);
-    for (int tries = 0;; ++tries) {
+    for (;;) {
       if ((first & kClosed) != 0) [[unlikely]]
         return {first, 0, nullptr};
       // Relaxed, and one fence when the claim is ours: an acquiring load waits for our own earlier releases on arm64
@@ -89,7 +89,6 @@ class Mpmc : public Blocking<Mpmc<T, kWait, Sync>, T, kWait, Sync, PassOn::yes> 
       const std::uint64_t stamp = cells_.stamp(cell, Sync::kScan);
       if (stamp != first + turn) {
         if (static_cast<std::int64_t>(stamp - (first + turn)) < 0) return {first, 0, nullptr};
-        Sync::retry(tries);
         first = index.load(std::memory_order_relaxed);  // others went ahead
         continue;
       }

@@ -57,7 +57,7 @@ class Mpsc : public SingleConsumer<Mpsc<T, kWait, Sync>, T, kWait, Sync> {
   };
   Claim claim_positions(std::size_t wanted) noexcept {
     std::uint64_t tail = tail_.load(std::memory_order_relaxed);
-    for (int tries = 0;; ++tries) {
+    for (;;) {
       if ((tail & kClosed) != 0) return {0, 0, Outcome::closed};
       std::uint64_t head = head_seen_.load(Sync::kScan);  // pairs with the release below
       if (tail - head + wanted > this->capacity()) {
@@ -66,7 +66,6 @@ class Mpsc : public SingleConsumer<Mpsc<T, kWait, Sync>, T, kWait, Sync> {
       }
       const std::uint64_t used = tail - head;
       if (used > this->capacity()) {  // a tail from before that head: others went ahead
-        Sync::retry(tries);
         tail = tail_.load(std::memory_order_relaxed);
         continue;
       }

@@ -50,7 +50,7 @@ class Oneshots {
     return await<kWait, Sync>(slot.changed, limit, Outcome::empty, [&] {
       const std::uint64_t state = slot.state.load(std::memory_order_acquire);  // pairs with set() and drop()
       if (state == state_of(ticket, Phase::set)) {
-        Sync::note_read(&slot);
+        Sync::note_read(&slot, sizeof(Slot));
         reply = slot.reply;
         retire(ticket);
         return Outcome::done;
@@ -84,7 +84,7 @@ class Oneshots {
                                             std::memory_order_relaxed)) {
       return false;
     }
-    Sync::note_write(&slot);
+    Sync::note_write(&slot, sizeof(Slot));
     slot.reply = reply;
     state = state_of(ticket, Phase::writing);
     // Pairs with the acquires in wait() and give_up().

@@ -16,19 +16,24 @@
 
 namespace weir {
 
-// 0 is the most urgent. Overloads for other items are found by their namespace.
+// 0 is the most urgent.
 template <class T>
 constexpr std::size_t priority_of(const T& item) noexcept {
   if constexpr (requires { item.priority; }) {
     return item.priority;
   } else if constexpr (requires { item.line.priority; }) {
     return item.line.priority;
+  } else if constexpr (requires { item.record; }) {
+    return priority_of(item.record);
   } else {
     return SIZE_MAX;  // the least urgent there is
   }
 }
 
-template <class T, Wait kWait = Wait::spin_then_park, class Sync = System, std::size_t kLevels = 4>
+// `kPatience`: so many fruitless looks into a level before its bit is taken away, since that costs the consumer a
+// heavy_fence(), a microsecond or two.
+template <class T, Wait kWait = Wait::spin_then_park, class Sync = System, std::size_t kLevels = 4,
+          int kPatience = 1024>
 class Priority {
   static_assert(kLevels >= 1 && kLevels <= 32);
 
@@ -124,8 +129,6 @@ class Priority {
     Event<kWait, Sync> room;
     int fruitless = 0;  // looks into this level while a less urgent one had something; the consumer's
   };
-  // So many before the bit is taken away: that costs the consumer a heavy_fence(), a microsecond or two.
-  static constexpr int kPatience = 1024;
 
   template <std::size_t... kIndex>
   Priority(std::size_t capacity, std::index_sequence<kIndex...>)

@@ -26,7 +26,7 @@ class alignas(kLineBytes) SharedCell {
 
   // By the one producer whose turn it is.
   void write(std::uint64_t position, const T& item) noexcept {
-    Sync::note_write(this);
+    Sync::note_write(this, sizeof(*this));
     Words words;
     const std::size_t count = words_of(item);
     std::memcpy(words.data(), contents(item), bytes_of(count));
@@ -37,7 +37,7 @@ class alignas(kLineBytes) SharedCell {
   }
   // Where nothing can overwrite it and the stamp was acquired.
   void read(T& item) const noexcept {
-    Sync::note_read(this);
+    Sync::note_read(this, sizeof(*this));
     std::memcpy(contents(item), words_.data(), kFirst);
     if constexpr (kHasUsedBytes) {
       const std::size_t count = words_of(item);

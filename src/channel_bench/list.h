@@ -10,6 +10,7 @@ Group send_latency();
 Group mutex_latency();
 Group round_trip();
 Group throughput();
+Group backpressure();
 Group sequential();
 Group contention();
 Group producers();
@@ -17,5 +18,11 @@ Group consumers();
 Group placement();
 Group wait_strategies();
 Group read_in_place();
+Group request();
+Group priority();
+Group kernel_latency();
+Group devices();
+Group error_path();
+Group metrics();
 
 }  // namespace weir::channel_bench

@@ -1,11 +1,11 @@
-// What a thread can do, and with which steps of other threads each of them does not commute: see explorer.h.
+// What a thread can ask for, and with which steps of other threads each of them does not commute: see explorer.h.
 #include <algorithm>
+#include <climits>
+#include <utility>
 
 #include "channel/exploration.h"
 
 namespace weir::explored {
-
-int Exploration::add_atomic(std::uint64_t value) { return memory_.add_atomic(value); }
 
 int Exploration::word_at(const std::uint64_t& word) {
   for (const auto& [address, x] : words_) {
@@ -15,43 +15,166 @@ int Exploration::word_at(const std::uint64_t& word) {
   return words_.back().second;
 }
 
-std::memory_order Exploration::ordered(std::memory_order order, const Where& where) {
-  if (order == std::memory_order_relaxed) return order;
-  if (order == std::memory_order_seq_cst) fail("seq_cst operations are not explored: use full_fence()");
-  meet(where);
-  return is_weakened(where) ? std::memory_order_relaxed : order;
+std::uint64_t Exploration::call(const Call& step) {
+  if (running_ < 0) return call_outside(step);
+  Thread& own = self();
+  own.step = step;
+  own.fiber.leave();
+  return own.result;
 }
 
-// Now (true), or when another thread has done what `until` says?
-bool Exploration::take_step(Until until, int x) {
-  if (choose(others_enabled() ? 2 : 1) == 0) return true;
-  put_off(until, x);
+std::uint64_t Exploration::call_outside(const Call& step) {
+  if (step.kind == Kind::read || step.kind == Kind::write) contents_at(step);
+  if (step.x < 0) return 0;
+  std::uint64_t& value = memory_.stores(step.x).back().value;
+  const std::uint64_t old = value;
+  if (step.kind == Kind::store) value = step.value;
+  if (step.kind == Kind::update) value = step.change(old, step.value);
+  if (step.kind == Kind::exchange && old == step.value) value = step.desired;
+  return old;
+}
+
+bool Exploration::perform() {
+  Call& step = self().step;
+  if (step.kind != Kind::none && ++steps_ > options_.steps) {
+    report_.failure = "more than " + std::to_string(options_.steps) + " steps in one execution";
+    end_ = End::bound;
+    return false;
+  }
+  switch (step.kind) {
+    case Kind::none:
+      return done(0);
+    case Kind::load:
+      return load(step);
+    case Kind::store:
+      return store(step);
+    case Kind::update:
+    case Kind::exchange:
+      return update(step);
+    case Kind::read:
+      return read(step);
+    case Kind::write:
+      return write(step);
+    case Kind::acquire_fence:
+      return acquire_fence(step);
+    case Kind::release_fence:
+      return release_fence(step);
+    case Kind::full_fence:
+      return full_fence(step);
+    case Kind::light_fence:
+      return light_fence(step);
+    case Kind::heavy_fence:
+      return heavy_fence(step);
+    case Kind::wait:
+      return wait(step);
+    case Kind::woken:
+      return done(1);
+    case Kind::wake:
+      return wake(step);
+    case Kind::relax:
+      return relax(step);
+  }
   return false;
 }
 
-void Exploration::put_off(Until until, int x) {
+// The thread may go on with this.
+bool Exploration::done(std::uint64_t result) {
+  Thread& own = self();
+  if (is_traced_) trace(own, " " + std::to_string(result));
+  own.result = result;
+  own.born = 0;
+  own.until = Until::nothing;
+  own.step = {};
+  return true;
+}
+
+bool Exploration::put_off(Until until) {
   Thread& own = self();
   own.status = Status::put_off;
   own.until = until;
-  own.x = x;
-  own.born = until == Until::stored ? memory_.born(x) : 0;
-  leave();
-  own.until = Until::nothing;
-  if (own.born == 0) own.x = -1;
+  if (until == Until::stored) own.born = memory_.born(own.step.x);
+  return false;
+}
+
+// Now (true), or when another thread has done what `until` says?
+bool Exploration::take(Until until) {
+  const int chosen = choose(is_worth_waiting(until, self().step.x) ? 2 : 1);
+  if (chosen == 1) put_off(until);
+  return chosen == 0;
+}
+
+void Exploration::did(Deed deed, int x) {
+  std::uint32_t& threads = deeds_[static_cast<int>(deed)][x + 1];
+  if ((threads >> running_ & 1U) != 0) return;
+  threads |= 1U << running_;
+  has_new_deeds_ = true;
+}
+
+bool Exploration::may_come(Deed deed, int x) {
+  const std::uint32_t threads = deeds_[static_cast<int>(deed)][x + 1];
+  for (int i = 0; i < count_; ++i) {
+    if (i != running_ && thread(i).status != Status::ended && (threads >> i & 1U) != 0) return true;
+  }
+  return false;
+}
+
+// Whether something may still happen that the step would be put off for.
+bool Exploration::is_worth_waiting(Until until, int x) {
+  bool may_happen = false;
+  switch (until) {
+    case Until::stored:
+      may_happen = may_come(Deed::store, x);
+      break;
+    case Until::fenced:
+      may_happen = may_come(Deed::fence, -1) || may_come(Deed::heavy_fence, -1);
+      break;
+    case Until::passed:
+      may_happen = may_come(Deed::heavy_fence, -1);
+      break;
+    case Until::reached:
+      may_happen = may_come(Deed::fence, -1) || may_come(Deed::heavy_fence, -1) || may_come(Deed::light_fence, -1);
+      break;
+    case Until::called:
+      may_happen = may_come(Deed::store, x) || may_come(Deed::wake, x);
+      break;
+    case Until::slept:
+      may_happen = may_come(Deed::sleep, x);
+      break;
+    case Until::nothing:
+      break;
+  }
+  if (!may_happen) return false;
+  for (int i = 0; i < count_; ++i) {
+    if (i != running_ && is_enabled(i)) return true;
+  }
+  return false;
+}
+
+bool Exploration::is_weakened(const Where& where) {
+  if (options_.sites != nullptr) options_.sites->insert({where.file_name(), where.line(), where.column(), running_});
+  const Site* site = options_.weakened;
+  return site != nullptr && site->line == where.line() && site->column == where.column() && site->thread == running_ &&
+         site->file == where.file_name();
+}
+
+std::memory_order Exploration::ordered(std::memory_order order, const Where& where) {
+  if (order == std::memory_order_relaxed) return order;
+  if (order == std::memory_order_seq_cst) fail("seq_cst operations are not explored: use full_fence()");
+  return is_weakened(where) ? std::memory_order_relaxed : order;
 }
 
 void Exploration::resume(Until until, int x) {
   for (int i = 0; i < count_; ++i) {
-    Thread& other = *threads_[static_cast<std::size_t>(i)];
-    if (other.status == Status::put_off && other.until == until && other.x == x) other.status = Status::runnable;
+    Thread& other = thread(i);
+    if (other.status == Status::put_off && other.until == until && other.step.x == x) other.status = Status::runnable;
   }
 }
 
 void Exploration::after_store(int x, std::size_t position) {
   if (called_[static_cast<std::size_t>(x)] >= position) ++called_[static_cast<std::size_t>(x)];
   for (int i = 0; i < count_; ++i) {
-    Thread& other = *threads_[static_cast<std::size_t>(i)];
-    if (other.status != Status::put_off || other.x != x || position < memory_.oldest(i, x)) continue;
+    Thread& other = thread(i);
+    if (other.status != Status::put_off || other.step.x != x || position < memory_.oldest(i, x)) continue;
     if (other.until == Until::stored || other.until == Until::called) other.status = Status::runnable;
   }
 }
@@ -60,293 +183,237 @@ void Exploration::after_store(int x, std::size_t position) {
 void Exploration::after_fence(const View& before) {
   const bool has_told = !before.covers(memory_.fenced());
   for (int i = 0; i < count_; ++i) {
-    Thread& other = *threads_[static_cast<std::size_t>(i)];
+    Thread& other = thread(i);
     if (other.status != Status::put_off || (other.until != Until::fenced && other.until != Until::reached)) continue;
     if (has_told || memory_.is_news(i, before)) other.status = Status::runnable;
   }
 }
 
-std::uint64_t Exploration::load(int x, std::memory_order order, const Where& where) {
-  if (running_ < 0) return memory_.stores(x).back().value;
-  order = ordered(order, where);
+bool Exploration::load(Call& step) {
+  const auto order = ordered(step.order, step.where);
   Thread& own = self();
-  for (;;) {
-    options_now_.clear();
-    const auto& stores = memory_.stores(x);
-    for (std::size_t p = stores.size(); p-- > memory_.oldest(running_, x);) {
-      if (stores[p].born >= own.born) options_now_.push_back(p);
-    }
-    const int count = static_cast<int>(options_now_.size());
-    const int chosen = count == 0 ? 0 : choose(count + (others_enabled() ? 1 : 0));
-    if (chosen < count) {
-      own.born = 0;
-      const std::uint64_t value = memory_.read(running_, x, options_now_[static_cast<std::size_t>(chosen)], order);
-      step(Kind::load, x, value, where);
-      return value;
-    }
-    put_off(Until::stored, x);
+  const auto& stores = memory_.stores(step.x);
+  options_now_.clear();
+  for (std::size_t p = stores.size(); p-- > memory_.oldest(running_, step.x);) {
+    if (stores[p].born >= own.born) options_now_.push_back(p);
   }
+  const std::size_t count = options_now_.size();
+  const int chosen = count == 0 ? 0 : choose(count + (is_worth_waiting(Until::stored, step.x) ? 1 : 0));
+  if (chosen < 0) return false;
+  if (static_cast<std::size_t>(chosen) == count) return put_off(Until::stored);
+  const std::uint64_t value = memory_.read(running_, step.x, options_now_[static_cast<std::size_t>(chosen)], order);
+  if (own.is_spinning) own.round.push_back({step.x, value});
+  return done(value);
 }
 
-void Exploration::store(int x, std::uint64_t value, std::memory_order order, const Where& where) {
-  auto& stores = memory_.stores(x);
-  if (running_ < 0) {
-    stores.back().value = value;
-    return;
-  }
-  order = ordered(order, where);
+bool Exploration::store(Call& step) {
+  did(Deed::store, step.x);
+  const auto order = ordered(step.order, step.where);
+  const auto& stores = memory_.stores(step.x);
   options_now_.clear();
-  for (std::size_t p = stores.size(); p > memory_.oldest(running_, x); --p) {
+  for (std::size_t p = stores.size(); p > memory_.oldest(running_, step.x); --p) {
     if (p == stores.size() || !stores[p].is_update) options_now_.push_back(p);
   }
-  const std::size_t position = options_now_[static_cast<std::size_t>(choose(static_cast<int>(options_now_.size())))];
-  memory_.write(running_, x, position, value, order);
-  step(Kind::store, x, value, where);
-  after_store(x, position);
+  const int chosen = choose(options_now_.size());
+  if (chosen < 0) return false;
+  const std::size_t position = options_now_[static_cast<std::size_t>(chosen)];
+  memory_.write(running_, step.x, position, step.value, order);
+  after_store(step.x, position);
+  return done(step.value);
 }
 
-std::uint64_t Exploration::update(int x, Change change, std::uint64_t operand, std::memory_order order,
-                                  const Where& where) {
-  auto& stores = memory_.stores(x);
-  if (running_ < 0) {
-    const std::uint64_t old = stores.back().value;
-    stores.back().value = change(old, operand);
-    return old;
-  }
-  order = ordered(order, where);
+// Also the exchange: of a store that is as expected and that nothing has replaced yet, or else only a load.
+bool Exploration::update(Call& step) {
+  did(Deed::store, step.x);
   Thread& own = self();
+  const auto order = ordered(step.order, step.where);
+  const auto failure = ordered(step.failure, step.where);
+  const auto& stores = memory_.stores(step.x);
+  const auto is_expected = [&](std::size_t p) { return step.kind == Kind::update || stores[p].value == step.value; };
+  options_now_.clear();
+  for (std::size_t p = stores.size(); p-- > memory_.oldest(running_, step.x);) {
+    const bool is_taken = p + 1 < stores.size() && stores[p + 1].is_update;
+    if (stores[p].born >= own.born && !(is_taken && is_expected(p))) options_now_.push_back(p);
+  }
+  const std::size_t count = options_now_.size();
+  const int chosen = count == 0 ? 0 : choose(count + (is_worth_waiting(Until::stored, step.x) ? 1 : 0));
+  if (chosen < 0) return false;
+  if (static_cast<std::size_t>(chosen) == count) return put_off(Until::stored);
+  const std::size_t position = options_now_[static_cast<std::size_t>(chosen)];
+  const std::uint64_t old = stores[position].value;
+  if (is_expected(position)) {
+    const bool is_update = step.kind == Kind::update;
+    const std::uint64_t next = is_update ? step.change(old, step.value) : step.desired;
+    memory_.update(running_, step.x, position, next, order);
+    after_store(step.x, position + 1);
+  } else {
+    memory_.read(running_, step.x, position, failure);
+    if (own.is_spinning) own.round.push_back({step.x, old});
+  }
+  return done(old);
+}
+
+int Exploration::contents_at(const Call& step) {
+  for (const Contents& contents : contents_) {
+    if (contents.is_shared && contents.address == step.address) return contents.x;
+  }
+  const int x = running_ >= 0 ? memory_.add_plain() : -1;
+  contents_.push_back({.address = step.address, .bytes = step.bytes, .is_shared = true, .x = x});
+  return contents_.back().x;
+}
+
+bool Exploration::read(Call& step) {
+  if (!memory_.plain_read(running_, contents_at(step))) fail("race: contents are read that others write");
+  return done(0);
+}
+
+bool Exploration::write(Call& step) {
+  if (!memory_.plain_write(running_, contents_at(step))) fail("race: contents are written that others use");
+  return done(0);
+}
+
+bool Exploration::acquire_fence(Call& step) {
+  if (!is_weakened(step.where)) memory_.acquire_fence(running_);
+  return done(0);
+}
+
+bool Exploration::release_fence(Call& step) {
+  if (!is_weakened(step.where)) memory_.release_fence(running_);
+  return done(0);
+}
+
+bool Exploration::full_fence(Call& step) {
+  if (is_weakened(step.where)) return done(0);
+  did(Deed::fence, -1);
+  if (!take(Until::fenced)) return false;
+  const View before = memory_.fenced();
+  memory_.full_fence(running_);
+  after_fence(before);
+  return done(0);
+}
+
+bool Exploration::light_fence(Call& step) {
+  if (is_weakened(step.where)) return done(0);
+  did(Deed::light_fence, -1);
+  step.x = running_;  // whom a barrier resumes
+  if (!take(Until::passed)) return false;
+  memory_.light_fence(running_);
+  for (int i = 0; i < count_; ++i) {
+    Thread& other = thread(i);
+    const bool awaits = (other.barriers >> running_ & 1U) != 0;
+    if (other.status == Status::put_off && other.until == Until::reached && awaits) other.status = Status::runnable;
+  }
+  return done(0);
+}
+
+bool Exploration::heavy_fence(Call& step) {
+  if (is_weakened(step.where)) return done(0);
+  did(Deed::heavy_fence, -1);
+  Thread& own = self();
+  if (own.barriers == 0) own.barriers = ((1U << count_) - 1) & ~(1U << running_);
+  // The barrier reaches threads one by one, while others go on; those that do not run, at the end.
   for (;;) {
     options_now_.clear();
-    for (std::size_t p = stores.size(); p-- > memory_.oldest(running_, x);) {
-      const bool is_taken = p + 1 < stores.size() && stores[p + 1].is_update;
-      if (!is_taken && stores[p].born >= own.born) options_now_.push_back(p);
+    for (int i = 0; i < count_; ++i) {
+      const Status status = thread(i).status;
+      const bool is_running = status != Status::ended && status != Status::sleeping;
+      if ((own.barriers >> i & 1U) != 0 && is_running) options_now_.push_back(static_cast<std::size_t>(i));
     }
-    const int count = static_cast<int>(options_now_.size());
-    const int chosen = count == 0 ? 0 : choose(count + (others_enabled() ? 1 : 0));
-    if (chosen < count) {
-      own.born = 0;
-      const std::size_t position = options_now_[static_cast<std::size_t>(chosen)];
-      const std::uint64_t old = stores[position].value;
-      memory_.update(running_, x, position, change(old, operand), order);
-      step(Kind::update, x, old, where);
-      after_store(x, position + 1);
-      return old;
-    }
-    put_off(Until::stored, x);
-  }
-}
-
-bool Exploration::compare_exchange(int x, std::uint64_t& expected, std::uint64_t desired, std::memory_order success,
-                                   std::memory_order failure, const Where& where) {
-  auto& stores = memory_.stores(x);
-  if (running_ < 0) {
-    const std::uint64_t old = std::exchange(expected, stores.back().value);
-    if (old != expected) return false;
-    stores.back().value = desired;
-    return true;
-  }
-  success = ordered(success, where);
-  failure = ordered(failure, where);
-  Thread& own = self();
-  for (;;) {
-    options_now_.clear();
-    for (std::size_t p = stores.size(); p-- > memory_.oldest(running_, x);) {
-      const bool is_taken = p + 1 < stores.size() && stores[p + 1].is_update;
-      if (stores[p].born >= own.born && !(is_taken && stores[p].value == expected)) options_now_.push_back(p);
-    }
-    const int count = static_cast<int>(options_now_.size());
-    const int chosen = count == 0 ? 0 : choose(count + (others_enabled() ? 1 : 0));
-    if (chosen < count) {
-      own.born = 0;
-      const std::size_t position = options_now_[static_cast<std::size_t>(chosen)];
-      const std::uint64_t old = stores[position].value;
-      if (old != expected) {
-        expected = memory_.read(running_, x, position, failure);
-        step(Kind::load, x, old, where);
-        return false;
-      }
-      memory_.update(running_, x, position, desired, success);
-      step(Kind::update, x, old, where);
-      after_store(x, position + 1);
-      return true;
-    }
-    put_off(Until::stored, x);
-  }
-}
-
-Exploration::Contents& Exploration::contents_at(const void* address) {
-  for (auto& [known, contents] : contents_) {
-    if (known == address) return contents;
-  }
-  contents_.emplace_back(address, Contents{});
-  if (running_ >= 0) contents_.back().second.x = memory_.add_plain();
-  return contents_.back().second;
-}
-
-void Exploration::note_read(const void* address, const Where& where) {
-  Contents& contents = contents_at(address);
-  if (running_ < 0) return;
-  step(Kind::read, contents.x, contents.writer, where);
-  if (!memory_.plain_read(running_, contents.x)) fail("race: contents are read while they are written");
-}
-
-void Exploration::note_write(const void* address, const Where& where) {
-  Contents& contents = contents_at(address);
-  if (running_ < 0) return;
-  step(Kind::write, contents.x, 0, where);
-  if (!memory_.plain_write(running_, contents.x)) fail("race: contents are written while others use them");
-  contents.writer = self().history;
-}
-
-void Exploration::acquire_fence(const Where& where) {
-  if (running_ < 0) return;
-  meet(where);
-  if (!is_weakened(where)) memory_.acquire_fence(running_);
-  step(Kind::acquire_fence, -1, 0, where);
-}
-
-void Exploration::full_fence(const Where& where) {
-  if (running_ < 0) return;
-  meet(where);
-  if (!is_weakened(where)) {
-    while (!take_step(Until::fenced, -1)) {
-    }
+    const std::size_t count = options_now_.size();
+    if (count == 0) break;
+    const int chosen = choose(count + (is_worth_waiting(Until::reached, -1) ? 1 : 0));
+    if (chosen < 0) return false;
+    if (static_cast<std::size_t>(chosen) == count) return put_off(Until::reached);
+    const int other = static_cast<int>(options_now_[static_cast<std::size_t>(chosen)]);
     const View before = memory_.fenced();
-    memory_.full_fence(running_);
+    if (!own.has_begun) memory_.full_fence(running_);
+    own.has_begun = true;
+    own.barriers &= ~(1U << other);
+    memory_.pass_barrier(other);
+    resume(Until::passed, other);
     after_fence(before);
   }
-  step(Kind::full_fence, -1, 0, where);
+  const View before = memory_.fenced();
+  memory_.full_fence(running_);
+  for (int i = 0; i < count_; ++i) {
+    if ((own.barriers >> i & 1U) != 0) memory_.pass_barrier(i);
+  }
+  memory_.full_fence(running_);
+  after_fence(before);
+  own.barriers = 0;
+  own.has_begun = false;
+  return done(0);
 }
 
-void Exploration::light_fence(const Where& where) {
-  if (running_ < 0) return;
-  meet(where);
-  if (!is_weakened(where)) {
-    while (!take_step(Until::passed, running_)) {
-    }
-    memory_.light_fence(running_);
-    for (int i = 0; i < count_; ++i) {
-      Thread& other = *threads_[static_cast<std::size_t>(i)];
-      const bool awaits = (other.barriers >> running_ & 1U) != 0;
-      if (other.status == Status::put_off && other.until == Until::reached && awaits) other.status = Status::runnable;
+bool Exploration::wait(Call& step) {
+  did(Deed::sleep, step.x);
+  self().is_spinning = false;
+  const auto& stores = memory_.stores(step.x);
+  const std::size_t called = called_[static_cast<std::size_t>(step.x)];
+  bool can_sleep = false;
+  std::size_t other = stores.size();
+  for (std::size_t p = std::max(memory_.oldest(running_, step.x), called); p < stores.size(); ++p) {
+    if (stores[p].value == step.value) {
+      can_sleep = true;
+    } else if (other == stores.size()) {
+      other = p;
     }
   }
-  step(Kind::light_fence, -1, 0, where);
+  enum class Way { sleep, go_on, late };
+  Way ways[3];
+  std::size_t count = 0;
+  if (can_sleep) ways[count++] = Way::sleep;
+  if (other != stores.size()) ways[count++] = Way::go_on;
+  if (step.has_deadline) ways[count++] = Way::late;
+  const int chosen = choose(count + (is_worth_waiting(Until::called, step.x) ? 1 : 0));
+  if (chosen < 0) return false;
+  if (static_cast<std::size_t>(chosen) == count) return put_off(Until::called);
+  switch (ways[chosen]) {
+    case Way::late:
+      return done(0);
+    case Way::go_on:
+      memory_.see(running_, step.x, other);
+      return done(1);
+    case Way::sleep:
+      break;
+  }
+  if (is_traced_) trace(self(), " sleeps");
+  self().status = Status::sleeping;
+  self().until = Until::nothing;
+  resume(Until::slept, step.x);
+  return false;
 }
 
-void Exploration::heavy_fence(const Where& where) {
-  if (running_ < 0) return;
-  meet(where);
-  Thread& own = self();
-  if (!is_weakened(where)) {
-    for (int i = 0; i < count_; ++i) {
-      if (i != running_) own.barriers |= 1U << i;
-    }
-    own.has_begun = false;
-    // The barrier reaches threads one by one, while others go on; those that do not run, at the end.
-    for (;;) {
-      options_now_.clear();
-      for (int i = 0; i < count_; ++i) {
-        const Status status = threads_[static_cast<std::size_t>(i)]->status;
-        const bool is_running = status != Status::ended && status != Status::sleeping;
-        if ((own.barriers >> i & 1U) != 0 && is_running) options_now_.push_back(static_cast<std::size_t>(i));
-      }
-      const int count = static_cast<int>(options_now_.size());
-      if (count == 0) break;
-      const int chosen = choose(count + (others_enabled() ? 1 : 0));
-      if (chosen == count) {
-        put_off(Until::reached, -1);
-        continue;
-      }
-      const int other = static_cast<int>(options_now_[static_cast<std::size_t>(chosen)]);
-      const View before = memory_.fenced();
-      if (!own.has_begun) memory_.full_fence(running_);
-      own.has_begun = true;
-      own.barriers &= ~(1U << other);
-      memory_.pass_barrier(other);
-      resume(Until::passed, other);
-      after_fence(before);
-    }
-    const View before = memory_.fenced();
-    memory_.full_fence(running_);
-    for (int i = 0; i < count_; ++i) {
-      if ((own.barriers >> i & 1U) != 0) memory_.pass_barrier(i);
-    }
-    memory_.full_fence(running_);
-    after_fence(before);
-    own.barriers = 0;
-    own.has_begun = false;
-  }
-  step(Kind::heavy_fence, -1, 0, where);
-}
-
-bool Exploration::wait(int x, std::uint64_t value, bool has_deadline, const Where& where) {
-  Thread& own = self();
-  for (;;) {
-    const auto& stores = memory_.stores(x);
-    bool can_sleep = false;
-    std::size_t other = stores.size();
-    for (std::size_t p = std::max(memory_.oldest(running_, x), called_[static_cast<std::size_t>(x)]); p < stores.size();
-         ++p) {
-      if (stores[p].value == value) {
-        can_sleep = true;
-      } else if (other == stores.size()) {
-        other = p;
-      }
-    }
-    Kind outcomes[3];
-    int count = 0;
-    if (can_sleep) outcomes[count++] = Kind::sleep;
-    if (other != stores.size()) outcomes[count++] = Kind::no_sleep;
-    if (has_deadline) outcomes[count++] = Kind::late;
-    const int chosen = choose(count + (others_enabled() ? 1 : 0));
-    if (chosen == count) {
-      put_off(Until::called, x);
-      continue;
-    }
-    step(outcomes[chosen], x, value, where);
-    if (outcomes[chosen] == Kind::late) return false;
-    if (outcomes[chosen] == Kind::no_sleep) {
-      memory_.see(running_, x, other);
-      return true;
-    }
-    own.status = Status::sleeping;
-    own.x = x;
-    own.has_deadline = has_deadline;
-    resume(Until::slept, x);
-    leave();
-    step(Kind::woken, x, value, where);
-    return true;
-  }
-}
-
-void Exploration::wake(int x, int threads, const Where& where) {
-  if (running_ < 0) return;
-  while (!take_step(Until::slept, x)) {
-  }
-  step(Kind::wake, x, static_cast<std::uint64_t>(threads), where);
-  for (int woken = 0; woken < threads; ++woken) {
+bool Exploration::wake(Call& step) {
+  did(Deed::wake, step.x);
+  if (!take(Until::slept)) return false;
+  int left = static_cast<int>(std::min<std::uint64_t>(step.value, INT_MAX));
+  for (; left > 0; --left) {
     options_now_.clear();
     for (int i = 0; i < count_; ++i) {
-      const Thread& other = *threads_[static_cast<std::size_t>(i)];
-      if (other.status == Status::sleeping && other.x == x) options_now_.push_back(static_cast<std::size_t>(i));
+      if (thread(i).status == Status::sleeping && thread(i).step.x == step.x) {
+        options_now_.push_back(static_cast<std::size_t>(i));
+      }
     }
-    const int sleepers = static_cast<int>(options_now_.size());
+    const std::size_t sleepers = options_now_.size();
     if (sleepers == 0) break;
     // Which of them does not matter where all are woken.
-    const int chosen = sleepers <= threads - woken ? 0 : choose(sleepers);
-    threads_[options_now_[static_cast<std::size_t>(chosen)]]->status = Status::runnable;
+    const int chosen = sleepers <= static_cast<std::size_t>(left) ? 0 : choose(sleepers);
+    if (chosen < 0) return false;
+    Thread& other = *threads_[options_now_[static_cast<std::size_t>(chosen)]];
+    other.status = Status::runnable;
+    other.step.kind = Kind::woken;
   }
-  std::size_t& called = called_[static_cast<std::size_t>(x)];
-  called = std::max(called, memory_.oldest(running_, x));
-  resume(Until::called, x);
+  std::size_t& called = called_[static_cast<std::size_t>(step.x)];
+  called = std::max(called, memory_.oldest(running_, step.x));
+  resume(Until::called, step.x);
+  return done(step.value);
 }
 
-bool Exploration::has_news(int thread) {
-  for (const Seen& seen : threads_[static_cast<std::size_t>(thread)]->relaxing.last) {
-    if (seen.kind != Kind::load) continue;
+bool Exploration::may_learn(int i) {
+  for (const Seen& seen : thread(i).last) {
     const auto& stores = memory_.stores(seen.x);
-    for (std::size_t p = memory_.oldest(thread, seen.x); p < stores.size(); ++p) {
+    for (std::size_t p = memory_.oldest(i, seen.x); p < stores.size(); ++p) {
       if (stores[p].value != seen.value) return true;
     }
   }
@@ -354,29 +421,30 @@ bool Exploration::has_news(int thread) {
 }
 
 // The first round is free: it has no other to be compared with.
-void Exploration::next_round(Loop& loop, int count, bool is_waiting) {
-  if (count == 0) {
-    loop.last.clear();
-  } else {
-    if (loop.round == loop.last) stop(End::given_up);
-    std::swap(loop.round, loop.last);
+bool Exploration::relax(Call& step) {
+  Thread& own = self();
+  if (own.has_news) {  // it was waiting here
+    own.has_news = false;
+    return done(0);
   }
-  loop.round.clear();
-  if (count == 0 || !is_waiting || has_news(running_)) return;
-  self().status = Status::relaxing;
-  leave();
-}
-
-void Exploration::relax(int spins, const Where& where) {
-  if (running_ < 0) return;
-  step(Kind::relax, -1, 0, where);
-  next_round(self().relaxing, spins, true);
-}
-
-void Exploration::retry(int tries, const Where& where) {
-  if (running_ < 0) return;
-  step(Kind::retry, -1, 0, where);
-  next_round(self().retrying, tries, false);
+  if (step.value == 0 || !own.is_spinning) {
+    own.is_spinning = true;
+    own.last.clear();
+    own.round.clear();
+    return done(0);
+  }
+  const bool is_same = std::equal(own.round.begin(), own.round.end(), own.last.begin(), own.last.end(),
+                                  [](const Seen& a, const Seen& b) { return a.x == b.x && a.value == b.value; });
+  if (is_same) {
+    end_ = End::given_up;
+    return false;
+  }
+  std::swap(own.round, own.last);
+  own.round.clear();
+  if (may_learn(running_)) return done(0);
+  own.has_news = true;  // when it goes on
+  own.status = Status::relaxing;
+  return false;
 }
 
 }  // namespace weir::explored

@@ -8,6 +8,8 @@
 
 namespace weir::explored {
 
+inline std::uint64_t call(const Call& step) { return Exploration::current()->call(step); }
+
 template <int kSpins>
 struct ExploredWith {
   template <class T>
@@ -21,10 +23,10 @@ struct ExploredWith {
     Atomic& operator=(const Atomic&) = delete;
 
     T load(std::memory_order order = std::memory_order_seq_cst, Where where = Where::current()) const {
-      return static_cast<T>(Exploration::current()->load(x_, order, where));
+      return static_cast<T>(call({.kind = Kind::load, .order = order, .x = x_, .where = where}));
     }
     void store(T value, std::memory_order order = std::memory_order_seq_cst, Where where = Where::current()) {
-      Exploration::current()->store(x_, word(value), order, where);
+      call({.kind = Kind::store, .order = order, .x = x_, .value = word(value), .where = where});
     }
     T exchange(T value, std::memory_order order = std::memory_order_seq_cst, Where where = Where::current()) {
       return update([](std::uint64_t, std::uint64_t operand) { return operand; }, value, order, where);
@@ -45,8 +47,14 @@ struct ExploredWith {
     }
     bool compare_exchange_strong(T& expected, T desired, std::memory_order success, std::memory_order failure,
                                  Where where = Where::current()) {
-      std::uint64_t old = word(expected);
-      const bool is_done = Exploration::current()->compare_exchange(x_, old, word(desired), success, failure, where);
+      const std::uint64_t old = call({.kind = Kind::exchange,
+                                      .order = success,
+                                      .failure = failure,
+                                      .x = x_,
+                                      .value = word(expected),
+                                      .desired = word(desired),
+                                      .where = where});
+      const bool is_done = old == word(expected);
       expected = static_cast<T>(old);
       return is_done;
     }
@@ -77,43 +85,51 @@ struct ExploredWith {
       }
     }
     T update(Change change, T operand, std::memory_order order, const Where& where) {
-      return static_cast<T>(Exploration::current()->update(x_, change, word(operand), order, where));
+      return static_cast<T>(call(
+          {.kind = Kind::update, .order = order, .x = x_, .value = word(operand), .change = change, .where = where}));
     }
 
     int x_;
   };
 
   static std::uint64_t load(const std::uint64_t& word, std::memory_order order, Where where = Where::current()) {
-    Exploration& exploration = *Exploration::current();
-    return exploration.load(exploration.word_at(word), order, where);
+    return call({.kind = Kind::load, .order = order, .x = Exploration::current()->word_at(word), .where = where});
   }
   static void store(std::uint64_t& word, std::uint64_t value, std::memory_order order, Where where = Where::current()) {
-    Exploration& exploration = *Exploration::current();
-    exploration.store(exploration.word_at(word), value, order, where);
+    const int x = Exploration::current()->word_at(word);
+    call({.kind = Kind::store, .order = order, .x = x, .value = value, .where = where});
+    word = value;  // for those who read it as contents
   }
-  static void note_read(const void* address, Where where = Where::current()) {
-    Exploration::current()->note_read(address, where);
+  static void note_read(const void* address, std::size_t bytes, Where where = Where::current()) {
+    call({.kind = Kind::read, .address = address, .bytes = bytes, .where = where});
   }
-  static void note_write(const void* address, Where where = Where::current()) {
-    Exploration::current()->note_write(address, where);
+  static void note_write(const void* address, std::size_t bytes, Where where = Where::current()) {
+    call({.kind = Kind::write, .address = address, .bytes = bytes, .where = where});
   }
 
   static constexpr std::memory_order kScan = std::memory_order_relaxed;
-  static void acquire_fence(Where where = Where::current()) { Exploration::current()->acquire_fence(where); }
-  static void full_fence(Where where = Where::current()) { Exploration::current()->full_fence(where); }
-  static void light_fence(Where where = Where::current()) { Exploration::current()->light_fence(where); }
-  static void heavy_fence(Where where = Where::current()) { Exploration::current()->heavy_fence(where); }
+  static void acquire_fence(Where where = Where::current()) { call({.kind = Kind::acquire_fence, .where = where}); }
+  static constexpr std::memory_order kSpread = std::memory_order_relaxed;
+  static void release_fence(Where where = Where::current()) { call({.kind = Kind::release_fence, .where = where}); }
+  static void full_fence(Where where = Where::current()) { call({.kind = Kind::full_fence, .where = where}); }
+  static void light_fence(Where where = Where::current()) { call({.kind = Kind::light_fence, .where = where}); }
+  static void heavy_fence(Where where = Where::current()) { call({.kind = Kind::heavy_fence, .where = where}); }
   static void prepare() {}
 
   static bool wait(Atomic<std::uint32_t>& word, std::uint32_t value, std::int64_t deadline_ns,
                    Where where = Where::current()) {
-    return Exploration::current()->wait(word.location(), value, deadline_ns != INT64_MAX, where);
+    return call({.kind = Kind::wait,
+                 .has_deadline = deadline_ns != INT64_MAX,
+                 .x = word.location(),
+                 .value = value,
+                 .where = where}) != 0;
   }
   static void wake(Atomic<std::uint32_t>& word, int threads, Where where = Where::current()) {
-    Exploration::current()->wake(word.location(), threads, where);
+    call({.kind = Kind::wake, .x = word.location(), .value = static_cast<std::uint64_t>(threads), .where = where});
   }
-  static void relax(int spins, Where where = Where::current()) { Exploration::current()->relax(spins, where); }
-  static void retry(int tries, Where where = Where::current()) { Exploration::current()->retry(tries, where); }
+  static void relax(int spins, Where where = Where::current()) {
+    call({.kind = Kind::relax, .value = static_cast<std::uint64_t>(spins), .where = where});
+  }
 
   static constexpr int kSpinsBeforePark = kSpins;
 };

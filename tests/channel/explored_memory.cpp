@@ -123,6 +123,8 @@ void Memory::see(int thread, int x, std::size_t position) {
 
 void Memory::acquire_fence(int thread) { threads_[thread].now = threads_[thread].acquired; }
 
+void Memory::release_fence(int thread) { threads_[thread].released = threads_[thread].now; }
+
 void Memory::full_fence(int thread) {
   ThreadView& own = threads_[thread];
   own.acquired.join(fenced_);

@@ -77,6 +77,7 @@ class Memory {
   void update(int thread, int x, std::size_t position, std::uint64_t value, std::memory_order order);
 
   void acquire_fence(int thread);
+  void release_fence(int thread);
   void full_fence(int thread);
   void light_fence(int thread);
   // The barrier that another thread's heavy_fence() makes this one pass.

@@ -7,11 +7,13 @@
 //   steps of other threads is no choice: stores (they may go anywhere in the modification order), acquiring fences,
 //   contents. Every other step is taken at once, for each store that it may read, or put off until another thread did
 //   something that makes a difference to it (sleep sets); a load that was put off reads only what is new.
-// - Threads are functions of what they read. Where the same was read by all, and memory looks the same to those who
-//   live, an execution is given up: its continuations have been seen. (States are kept as 64-bit hashes: two of ten
-//   million are taken for each other with a probability of 3 in a million.)
-// - A round of a waiting loop that reads the values of the round before is given up: it leaves the thread where it was,
-//   and can only narrow what it may read later. Loops say so by relax() and retry().
+// - A state is everything that decides what can happen next: stacks and registers of the threads, the scenario and the
+//   cells byte by byte, and memory as those who live can still see it. An execution that comes to a state again is
+//   given up: what follows has been seen. (States are kept as 64-bit hashes: that two of ten million are taken for each
+//   other has a probability of 3 in a million.) So a scenario tells of what it keeps
+//   on the heap (remember()); cells tell of themselves.
+// - A round of a spinning loop, from relax() to relax(), that reads the values of the round before is given up: it
+//   leaves the thread where it was, and can only narrow what it may read later.
 // - Sleeping: wait() compares with any store that is not older than what the last wake() of that word knew; wake() may
 //   choose any sleepers. A deadline may pass at any time. A compare_exchange_weak does not fail for no reason, and
 //   wait() does not return for none.
@@ -19,11 +21,13 @@
 // none was met.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <new>
 #include <set>
-#include <source_location>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,7 +42,17 @@ class Scenario {
   virtual void run(int thread) = 0;
   // All threads have ended: is everything as it should be? Calls fail() where not.
   virtual void judge() {}
+  static void* operator new(std::size_t bytes);
+  static void* operator new(std::size_t bytes, std::align_val_t) { return operator new(bytes); }
+  static void operator delete(void*) {}
+  static void operator delete(void*, std::align_val_t) {}
 };
+
+// Memory on the heap that belongs to the scenario and is no cell: part of the state. Said when the scenario is made.
+void remember(const void* memory, std::size_t bytes);
+
+// A thread that spins (relax()) has got what it wanted.
+void settle();
 
 // A place in the code that asks for more than relaxed, and the thread that is there.
 struct Site {
@@ -52,7 +66,8 @@ struct Site {
 struct Options {
   std::uint64_t executions = 20'000'000;
   int steps = 2'000;
-  const Site* weakened = nullptr;  // what is asked for there is relaxed instead, or no fence at all
+  std::set<Site>* sites = nullptr;  // gets those that were met
+  const Site* weakened = nullptr;   // what is asked for there is relaxed instead, or no fence at all
 };
 
 struct Report {
@@ -61,7 +76,6 @@ struct Report {
   bool is_complete = false;  // all behaviours were seen (or the failure below ended the search)
   std::string failure;       // empty: none
   std::string schedule;      // of the failure, step by step
-  std::set<Site> sites;      // that were met
   std::string text() const;
 };
 

@@ -283,11 +283,11 @@ TEST_F(Litmus, HeavyFenceReachesThreadsOneByOne) {
 Report contents(std::memory_order store, std::memory_order load) {
   Outcomes all;
   return run({[=](State& s) {
-                Explored::note_write(&s.contents);
+                Explored::note_write(&s.contents, sizeof s.contents);
                 s.y.store(1, store);
               },
               [=](State& s) {
-                if (s.y.load(load) == 1) Explored::note_read(&s.contents);
+                if (s.y.load(load) == 1) Explored::note_read(&s.contents, sizeof s.contents);
               }},
              1, all);
 }
@@ -299,13 +299,13 @@ TEST_F(Litmus, RacesAreSeen) {
   // Fences that see each other order no contents: nothing that one released was acquired.
   Outcomes all;
   const Report fences = run({[](State& s) {
-                               Explored::note_read(&s.contents);
+                               Explored::note_read(&s.contents, sizeof s.contents);
                                Explored::full_fence();
                                s.x.store(1, kRelaxed);
                              },
                              [](State& s) {
                                Explored::full_fence();
-                               if (s.x.load(kRelaxed) == 1) Explored::note_write(&s.contents);
+                               if (s.x.load(kRelaxed) == 1) Explored::note_write(&s.contents, sizeof s.contents);
                              }},
                             1, all);
   EXPECT_NE(fences.failure.find("race"), std::string::npos);

@@ -97,6 +97,7 @@ void Fiber::start(void (*body)(void*), void* argument) {
 #if defined(WEIR_FIBER_ASAN)
   __asan_unpoison_memory_region(stack_.get(), kStackBytes);  // frames that were left behind
 #endif
+  std::memset(stack_.get() + kStackBytes - 2 * kCleanBytes, 0, 2 * kCleanBytes);
   auto top = reinterpret_cast<std::uintptr_t>(stack_.get() + kStackBytes) & ~std::uintptr_t{63};
   const auto entry = reinterpret_cast<std::uintptr_t>(&Fiber::main);
 #if defined(__aarch64__)
@@ -110,8 +111,19 @@ void Fiber::start(void (*body)(void*), void* argument) {
   inside_ = saved;
 }
 
+std::span<const std::byte> Fiber::memory() const {
+  const auto* first = static_cast<const std::byte*>(inside_);
+  return {first, static_cast<std::size_t>(stack_.get() + kStackBytes - first)};
+}
+
 void Fiber::enter() {
   entered = this;
+  // What former calls left below would show through the gaps of frames to come, and make equal states look different.
+  std::byte* below = static_cast<std::byte*>(inside_) - kCleanBytes;
+#if defined(WEIR_FIBER_ASAN)
+  __asan_unpoison_memory_region(below, kCleanBytes);
+#endif
+  std::memset(below, 0, kCleanBytes);
 #if defined(WEIR_FIBER_ASAN)
   __sanitizer_start_switch_fiber(&fake_outside_, stack_.get(), kStackBytes);
 #endif

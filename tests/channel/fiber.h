@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 
 namespace weir::explored {
 
@@ -20,11 +21,14 @@ class Fiber {
   void enter();
   // Inside the fiber: goes back to the one who entered it.
   void leave();
+  // While it does not run: everything that it has on its stack, registers too. The same bytes go on in the same way.
+  std::span<const std::byte> memory() const;
 
  private:
   static void main();
 
   static constexpr std::size_t kStackBytes = 256 * 1024;
+  static constexpr std::size_t kCleanBytes = 1024;
 
   std::unique_ptr<std::byte[]> stack_;
   void* inside_ = nullptr;  // stack pointers of the two sides while the other one runs

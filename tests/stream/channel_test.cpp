@@ -83,8 +83,9 @@ class SlowSession final : public Session {
   explicit SlowSession(OrderSession& session) : session_(session) {}
   void begin_iteration() noexcept override { session_.begin_iteration(); }
   void submit(std::span<const CommandId> commands) noexcept override {
-    const timespec pause{0, 2'000'000};
-    if (++calls_ % 4 == 0) nanosleep(&pause, nullptr);
+    const timespec pause{0, 2'000'000};  // long enough for 5000 commands to be pushed, and for producers to park
+    const std::size_t before = commands_.fetch_add(commands.size());
+    if (before / 1500 != (before + commands.size()) / 1500) nanosleep(&pause, nullptr);
     session_.submit(commands);
   }
   void finish() override {}
@@ -96,7 +97,7 @@ class SlowSession final : public Session {
 
  private:
   OrderSession& session_;
-  std::atomic<int> calls_{0};
+  std::atomic<std::size_t> commands_{0};
 };
 
 TEST(ChannelSubmitter, ProducersWaitWhereTheChannelIsFull) {
