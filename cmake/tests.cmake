@@ -7,7 +7,7 @@ if(NOT GTest_FOUND)
 endif()
 
 # Folders whose tests run real threads against each other: CI builds and runs them under TSan.
-set(WEIR_THREADED_TESTS channel device stream queue run)
+set(WEIR_THREADED_TESTS channel channel_bench device stream queue run)
 
 file(GLOB test_sources CONFIGURE_DEPENDS tests/*/*.cpp)
 # Programs of their own: one that mpirun starts several times, and what stands in for a GPU in other people's programs.

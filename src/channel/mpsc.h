@@ -24,7 +24,7 @@ class Mpsc : public SingleConsumer<Mpsc<T, kWait, Sync>, T, kWait, Sync> {
     const Claim claim = claim_positions(1);
     if (claim.outcome != Outcome::done) [[unlikely]]
       return claim.outcome;
-    publish(claim.first, item);
+    this->publish(claim.first, item);
     this->came(1);
     return Outcome::done;
   }
@@ -33,7 +33,7 @@ class Mpsc : public SingleConsumer<Mpsc<T, kWait, Sync>, T, kWait, Sync> {
     if (items.empty()) return {};
     const Claim claim = claim_positions(items.size());
     if (claim.count == 0) return {0, claim.outcome};
-    for (std::size_t i = 0; i < claim.count; ++i) publish(claim.first + i, items[i]);
+    this->publish(claim.first, items.first(claim.count));
     this->came(claim.count);
     return {claim.count, claim.outcome};
   }
@@ -76,12 +76,6 @@ class Mpsc : public SingleConsumer<Mpsc<T, kWait, Sync>, T, kWait, Sync> {
         return {tail, count, count == wanted ? Outcome::done : Outcome::full};
       }
     }
-  }
-  void publish(std::uint64_t position, const T& item) noexcept {
-    auto& cell = this->cells().at(position);
-    this->cells().write(cell, item);
-    // Pairs with the fence in SingleConsumer::available().
-    this->cells().set_stamp(cell, position + 1, std::memory_order_release);
   }
   // Nothing to pop: for now, or for ever?
   Outcome absent() const noexcept {
