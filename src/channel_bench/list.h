@@ -6,5 +6,8 @@
 namespace weir::channel_bench {
 
 Group ping_pong();
+Group payload_clone();
+Group memory_pool();
+Group memory_pressure();
 
 }  // namespace weir::channel_bench
