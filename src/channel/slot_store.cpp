@@ -275,8 +275,8 @@ SlotRecord* SlotStore::search(std::uint32_t bin, Refusal& why) {
     if (SlotRecord* const record = pop_shared(shelf); record != nullptr) return record;
   }
   // Free memory of other sizes.
-  const PoolStatistics now = counts();
-  if (room() + source_bytes_ >= now.allocated_bytes + slot && now.frees != frees_at_failure_) {
+  const InUse now = in_use();
+  if (room() + source_bytes_ >= now.bytes + slot && now.frees != frees_at_failure_) {
     if (!is_drained) drain();
     const std::size_t before = source_bytes_;
     return_chunks(why == Refusal::source ? slot : slot - std::min(slot, room()));
@@ -444,27 +444,31 @@ SlotStore::Cached SlotStore::cached(const SlotCache& cache) noexcept {
   return all;
 }
 
-PoolStatistics SlotStore::counts() const {
-  PoolStatistics all;
+SlotStore::InUse SlotStore::in_use() const noexcept {
+  std::int64_t bytes = out_bytes_.load(std::memory_order_relaxed);
+  std::int64_t slots = out_slots_.load(std::memory_order_relaxed);
+  InUse all;
   all.allocations = allocations_;
-  auto bytes = out_bytes_.load(std::memory_order_relaxed);
-  auto slots = out_slots_.load(std::memory_order_relaxed);
   for (const auto& cache : caches_) {
     all.allocations += cache->allocations.load(std::memory_order_relaxed);
     const Cached theirs = cached(*cache);
     bytes -= static_cast<std::int64_t>(theirs.bytes);
     slots -= static_cast<std::int64_t>(theirs.slots);
-    all.cached_bytes.push_back(theirs.bytes);
   }
   // Threads go on while we count, so that a difference may be off for a moment.
-  all.allocated_bytes = static_cast<std::size_t>(std::max<std::int64_t>(0, bytes));
+  all.bytes = static_cast<std::size_t>(std::max<std::int64_t>(0, bytes));
   all.frees = all.allocations - std::min(all.allocations, static_cast<std::uint64_t>(std::max<std::int64_t>(0, slots)));
   return all;
 }
 
 PoolStatistics SlotStore::statistics() const {
   const std::lock_guard lock(mutex_);
-  PoolStatistics all = counts();
+  PoolStatistics all;
+  const InUse now = in_use();
+  all.allocations = now.allocations;
+  all.frees = now.frees;
+  all.allocated_bytes = now.bytes;
+  for (const auto& cache : caches_) all.cached_bytes.push_back(cached(*cache).bytes);
   all.recycled = all.allocations - std::min(all.allocations, source_calls_);
   all.source_calls = source_calls_;
   all.refused = refused_.load(std::memory_order_relaxed);

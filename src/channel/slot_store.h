@@ -166,7 +166,11 @@ class SlotStore {
   void regain(SlotCache& cache) noexcept;
 
   // All below: with the mutex held, and not inside a cache's lock.
-  PoolStatistics counts() const;  // those that need every cache
+  struct InUse {
+    std::uint64_t allocations = 0, frees = 0;
+    std::size_t bytes = 0;
+  };
+  InUse in_use() const noexcept;
   SlotRecord* search(std::uint32_t bin, Refusal& why);
   SlotRecord* pop_shared(Shelf& shelf) noexcept;
   void push_shared(Shelf& shelf, SlotRecord& record);

@@ -11,6 +11,8 @@ Group mutex_latency();
 Group round_trip();
 Group throughput();
 Group backpressure();
+Group payload_clone();
+Group memory_pool();
 Group sequential();
 Group contention();
 Group producers();
@@ -22,6 +24,7 @@ Group request();
 Group priority();
 Group kernel_latency();
 Group devices();
+Group memory_pressure();
 Group error_path();
 Group metrics();
 
