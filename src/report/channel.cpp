@@ -257,6 +257,10 @@ void add_calibration(const Json& document, Report& report) {
       "the others, dealt in {} ways.",
       text(calibration, {"processes"}), text(calibration, {"deals"}));
   section.tables.push_back(std::move(table));
+  if (at(calibration, {"can_alarm"}) == false)
+    section.remarks.push_back(
+        "! So few processes can prove nothing among so many benchmarks: our rule is silent here whatever they say. Use "
+        "more --processes, or fewer groups.");
   section.remarks.push_back(fmt::format("Our rule calls something slower in {} of the deals.",
                                         percent(number(calibration, {"deals_with_alarm"}))));
   section.remarks.push_back(

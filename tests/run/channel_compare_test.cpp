@@ -64,7 +64,7 @@ int count_alarms(Noise noise, std::size_t processes, int runs, std::size_t bench
 
 TEST(ChannelChange, EqualSidesAreRarelyCalledDifferent) {
   for (const Noise noise : {Noise::spread, Noise::bell, Noise::bistable})
-    for (const std::size_t processes : {4, 5, 10}) {
+    for (const std::size_t processes : {4U, 5U, 10U}) {
       EXPECT_LE(count_alarms(noise, processes, 400, 1, 1, Verdict::slower, processes), 20)
           << static_cast<int>(noise) << " " << processes;
     }
@@ -210,6 +210,11 @@ TEST(ChannelCalibration, CountsAlarmsOfBothRules) {
   EXPECT_EQ(calibration->groups[1].plain_single, 0);
   EXPECT_LE(calibration->deals_with_alarm, 0.10);
   EXPECT_EQ(calibration->all.benchmarks, 7u);
+  EXPECT_TRUE(calibration->can_alarm);
+  std::vector<ChannelResult> many;
+  for (int i = 0; i < 10; ++i)
+    many.push_back(channel_result("g/" + std::to_string(i) + "/spsc", processes(random, 1, 8)));
+  EXPECT_FALSE(calibrate_channels(channel_run(many), 1)->can_alarm);
   EXPECT_FALSE(calibrate_channels(channel_run({channel_result("a/b/c", {{1}, {2}})}), 10));
 }
 
