@@ -276,7 +276,7 @@ SlotRecord* SlotStore::search(std::uint32_t bin, Refusal& why) {
   }
   // Free memory of other sizes.
   const PoolStatistics now = counts();
-  if (source_bytes_ >= now.allocated_bytes + slot && now.frees != frees_at_failure_) {
+  if (room() + source_bytes_ >= now.allocated_bytes + slot && now.frees != frees_at_failure_) {
     if (!is_drained) drain();
     const std::size_t before = source_bytes_;
     return_chunks(why == Refusal::source ? slot : slot - std::min(slot, room()));

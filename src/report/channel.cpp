@@ -24,9 +24,19 @@ std::string value_text(const std::string& unit, std::optional<double> value) {
   return quantity + (quantity.find(' ') == std::string::npos ? " /s" : "/s");
 }
 
-std::string times_text(std::optional<double> times) { return times ? fmt::format("{:.2f}x", *times) : ""; }
+// 225 - 242 ns, 980 ns - 1.02 us
+std::string range_text(const std::string& unit, std::optional<double> low, std::optional<double> high) {
+  const std::string from = value_text(unit, low), to = value_text(unit, high);
+  const std::size_t suffix = from.find(' ');
+  const bool is_one_unit = suffix != std::string::npos && to.ends_with(from.substr(suffix));
+  return (is_one_unit ? from.substr(0, suffix) : from) + " - " + to;
+}
 
-std::string factor_text(double factor) { return fmt::format("{:.{}f}x", factor, factor < 10 ? 2 : 1); }
+std::string factor_text(double factor) {
+  return fmt::format("{:.{}f}x", factor, factor < 9.995 ? 2 : factor < 99.95 ? 1 : 0);
+}
+
+std::string times_text(std::optional<double> times) { return times ? factor_text(*times) : ""; }
 
 std::string place_of(const Json& benchmark) {
   return text(benchmark, {"name"}) + "/" + text(benchmark, {"contestant"});
@@ -73,14 +83,14 @@ ReportTable table_of(const std::vector<const Json*>& benchmarks) {
   ReportTable table;
   table.columns = {{"benchmark", true}, {"contestant", true}, {"median"}, {"processes"}};
   if (has_p99) table.columns.push_back({"p99"});
-  if (has_best) table.columns.push_back({"of best"});
-  if (has_floor) table.columns.push_back({"of floor"});
+  if (has_best) table.columns.push_back({"best"});
+  if (has_floor) table.columns.push_back({"floor"});
   std::string before;
   for (const Json* one : benchmarks) {
     const std::string unit = text(*one, {"unit"}), name = text(*one, {"name"});
-    std::vector<std::string> row = {
-        name == before ? "" : name, text(*one, {"contestant"}), value_text(unit, number(*one, {"value"})),
-        value_text(unit, number(*one, {"low"})) + " - " + value_text(unit, number(*one, {"high"}))};
+    std::vector<std::string> row = {name == before ? "" : name, text(*one, {"contestant"}),
+                                    value_text(unit, number(*one, {"value"})),
+                                    range_text(unit, number(*one, {"low"}), number(*one, {"high"}))};
     if (has_p99) row.push_back(value_text("", number(*one, {"p99_ns"})));
     if (has_best) row.push_back(times_text(number(*one, {"best", "times"})));
     if (has_floor) row.push_back(times_text(number(*one, {"floor", "times"})));
@@ -161,15 +171,15 @@ void add_targets(const Json& document, Report& report) {
   }
   if (rows.empty()) return;
   ReportTable table;
-  table.columns = {{"target", true}, {"benchmark", true}, {"best of ours"}, {"contestant", true}, {"", true}};
+  table.columns = {{"target", true}, {"benchmark", true}, {"best"}, {"contestant", true}, {"", true}};
   for (const Row& row : rows)
     table.rows.push_back({row.target, row.place, value_text(text(*row.best, {"unit"}), number(*row.best, {"value"})),
                           text(*row.best, {"contestant"}),
                           row.met == row.all ? "pass"
                           : row.met == 0     ? "FAIL"
-                                             : fmt::format("{} of {} pass", row.met, row.all)});
+                                             : fmt::format("{}/{} pass", row.met, row.all)});
   ReportSection section;
-  section.title = "Targets";
+  section.title = "Targets: the best of ours, and how many of ours meet them";
   section.tables.push_back(std::move(table));
   report.sections.push_back(std::move(section));
 }
@@ -263,8 +273,8 @@ Report report_of(const Json& document) {
                   [](const Json& one) { return !at(one, {"best"}).is_null() || !at(one, {"floor"}).is_null(); });
   if (has_factors && !report.sections.empty())
     report.opening.push_back(
-        "of best: its time, by that of the best that is not ours or a mutex (below 1: ahead); of floor: by that of the "
-        "bare cache lines");
+        "best: its time by that of the best that is not ours or a mutex (below 1: ahead); floor: by that of bare cache "
+        "lines");
   add_targets(document, report);
   add_comparison(document, report);
   add_calibration(document, report);

@@ -130,8 +130,8 @@ TYPED_TEST(Stress, one_to_eight_threads_on_each_side) {
 
 // A machine on which some threads stand still for a while between claiming a cell and publishing it.
 struct Stalling : System {
-  static void note_write(const void*) noexcept { stall(); }
-  static void note_read(const void*) noexcept { stall(); }
+  static void note_write(const void*, std::size_t) noexcept { stall(); }
+  static void note_read(const void*, std::size_t) noexcept { stall(); }
   static void stall() noexcept {
     thread_local std::uint32_t random = static_cast<std::uint32_t>(now_ns()) | 1U;
     random = random * 1664525U + 1013904223U;

@@ -61,7 +61,7 @@ TEST(ChannelReportText, SaysWhoWinsAndWhatIsMissing) {
     while (has(flat, "  ")) flat.erase(flat.find("  "), 1);
     EXPECT_TRUE(has(flat, part)) << part << "\n" << text;
   }
-  EXPECT_TRUE(has(channel_markdown(channel_document(full_report(), {})), "## Targets"));
+  EXPECT_TRUE(has(channel_markdown(channel_document(full_report(), {})), "## Targets: "));
 }
 
 TEST(ChannelReportText, TellsAComparison) {
