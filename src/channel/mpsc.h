@@ -60,17 +60,18 @@ class Mpsc : public SingleConsumer<Mpsc<T, kWait, Sync>, T, kWait, Sync> {
     for (;;) {
       if ((tail & kClosed) != 0) return {0, 0, Outcome::closed};
       std::uint64_t head = head_seen_.load(Sync::kScan);  // pairs with the release below
-      if (tail - head + wanted > this->capacity()) {
+      if (head <= tail && tail - head + wanted > this->capacity()) {
         head = this->head();
         head_seen_.store(head, std::memory_order_release);  // passes on what head() acquired
       }
-      const std::uint64_t used = tail - head;
-      if (used > this->capacity()) {  // a tail from before that head: others went ahead
+      if (head > tail) {  // a tail from before that head: others went ahead
         tail = tail_.load(std::memory_order_relaxed);
         continue;
       }
+      const std::uint64_t used = tail - head;
+      // More than full: a head from before that tail. To wait for a newer one is the caller's choice.
+      if (used >= this->capacity()) return {0, 0, Outcome::full};
       const std::size_t count = std::min<std::size_t>(wanted, this->capacity() - used);
-      if (count == 0) return {0, 0, Outcome::full};
       if (tail_.compare_exchange_weak(tail, tail + count, std::memory_order_relaxed)) {
         Sync::acquire_fence();  // behind the load of head_seen_: the consumer has left these cells
         return {tail, count, count == wanted ? Outcome::done : Outcome::full};

@@ -80,6 +80,8 @@ struct System {
       sched_yield();
     }
   }
+  // Counts so far, and then round and round, so that the clock is still looked at.
+  static constexpr int next_spin(int spins) noexcept { return spins < (1 << 20) ? spins + 1 : spins - 15; }
   static void pause() noexcept {
 #if defined(__x86_64__)
     __builtin_ia32_pause();

@@ -93,8 +93,6 @@ class Event {
   typename Sync::template Atomic<std::uint32_t> epoch_{0};
 };
 
-inline constexpr int kMostSpins = 1 << 20;  // counted; then round and round, so that the clock is still looked at
-
 // Whether one who was woken and got what it waited for wakes another. Needed where cells become ready out of order: of
 // two commands, the second may be published first. Its wake-up goes to a consumer that cannot pop yet and sleeps again,
 // and the first one's to that same consumer; the second command would lie there beside a consumer that sleeps.
@@ -108,7 +106,7 @@ Outcome await(Event<kWait, Sync>& event, Limit limit, Outcome again, Attempt&& a
   if (outcome != again || limit.is_none()) [[likely]]
     return outcome;
   if constexpr (kWait != Wait::park) {
-    for (int spins = 0; kWait == Wait::spin || spins < Sync::kSpinsBeforePark; spins += spins < kMostSpins ? 1 : -15) {
+    for (int spins = 0; kWait == Wait::spin || spins < Sync::kSpinsBeforePark; spins = Sync::next_spin(spins)) {
       Sync::relax(spins);
       outcome = attempt();
       if (outcome != again) return outcome;

@@ -47,17 +47,18 @@ Report Exploration::run() {
   for (;;) {
     run_once();
     ++report_.executions;
-    if (end_ == End::failed) {
+    if (end_ == End::failed || end_ == End::bound) {
+      const bool is_bound = end_ == End::bound;
       // Once more, with every step written down.
       is_traced_ = true;
       const std::string failure = std::exchange(report_.failure, {});
       run_once();
       report_.schedule = trace_;
       if (report_.failure != failure) report_.failure += " (and before: " + failure + ")";
-      report_.is_complete = true;
+      report_.is_complete = !is_bound;
       break;
     }
-    if (end_ == End::bound || report_.executions == options_.executions) break;
+    if ( report_.executions == options_.executions) break;
     if (std::exchange(has_new_deeds_, false)) {
       // What was not put off for want of these deeds may have been wrong: from the beginning.
       trail_.clear();
@@ -98,7 +99,7 @@ void Exploration::run_once() {
     own.until = Until::nothing;
     own.step = {};
     own.born = own.barriers = 0;
-    own.has_begun = own.is_spinning = own.has_news = false;
+    own.has_begun = own.is_spinning = own.has_waited = own.has_differed = false;
     own.fiber.start(&Exploration::run_thread, this);
   }
   run_threads();
@@ -171,13 +172,14 @@ std::uint64_t Exploration::state() {
   for (int i = 0; i < count_; ++i) {
     if (thread(i).status != Status::ended) live |= 1U << i;
   }
-  std::uint64_t hash = mix(memory_.hash(live), static_cast<std::uint64_t>(running_));
+  std::uint64_t hash = mix(memory_.hash(live, {&deeds_[static_cast<int>(Deed::touch)][1], kMaxLocations}), static_cast<std::uint64_t>(running_));
   for (int i = 0; i < count_; ++i) {
     const Thread& own = thread(i);
     hash = mix(hash, static_cast<std::uint64_t>(own.status) | static_cast<std::uint64_t>(own.until) << 8U |
                          static_cast<std::uint64_t>(own.step.kind) << 16U | std::uint64_t{own.barriers} << 32U |
                          std::uint64_t{own.has_begun} << 48U | std::uint64_t{own.step.has_deadline} << 49U |
-                         std::uint64_t{own.is_spinning} << 50U | std::uint64_t{own.has_news} << 51U);
+                         std::uint64_t{own.is_spinning} << 50U | std::uint64_t{own.has_waited} << 51U |
+                         std::uint64_t{own.is_spinning && own.has_differed} << 52U);
     if (own.status == Status::ended) continue;
     hash = hash_plain(hash, own.fiber.memory());
     hash = mix(hash, static_cast<std::uint64_t>(own.step.x));

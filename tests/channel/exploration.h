@@ -84,7 +84,7 @@ class Exploration {
   };
   // What threads were ever seen to do, or to try (an exchange that failed might not have): a step is put off only for
   // what another thread may still do.
-  enum class Deed : std::uint8_t { store, fence, light_fence, heavy_fence, sleep, wake };
+  enum class Deed : std::uint8_t { touch, store, fence, light_fence, heavy_fence, sleep, wake };
   struct Seen {
     int x;
     std::uint64_t value;
@@ -99,8 +99,9 @@ class Exploration {
     std::uint32_t barriers = 0;  // threads that its heavy_fence() has still to reach
     bool has_begun = false;      // its heavy_fence()
     bool is_spinning = false;    // between two relax()
-    bool has_news = false;       // it read something that it had not read in the round before
-    std::vector<Seen> round, last;
+    bool has_waited = false;     // at relax(), for news
+    bool has_differed = false;      // from the round before, in what it read
+    std::vector<Seen> round, last;  // what it read last of each location
   };
   struct Choice {
     int chosen, count;
@@ -131,6 +132,7 @@ class Exploration {
 
   // Each performs the step of the running thread, or puts it off. False: it has to wait.
   bool perform();
+  bool perform_step();
   bool load(Call& step);
   bool store(Call& step);
   bool update(Call& step);
@@ -153,6 +155,7 @@ class Exploration {
   void after_fence(const View& before);
   int contents_at(const Call& step);
   bool may_learn(int thread);
+  void note_seen(int x, std::uint64_t value);
   Thread& thread(int i) { return *threads_[static_cast<std::size_t>(i)]; }
   Thread& self() { return thread(running_); }
 
@@ -170,7 +173,7 @@ class Exploration {
   int steps_ = 0;
   End end_ = End::none;
   HashSet states_;
-  std::uint32_t deeds_[6][kMaxLocations + 1] = {};  // sets of threads
+  std::uint32_t deeds_[7][kMaxLocations + 1] = {};  // sets of threads; place 0 is for deeds without a location
   bool has_new_deeds_ = false;
   std::vector<std::pair<const void*, int>> words_;
   std::vector<Contents> contents_;

@@ -1,6 +1,7 @@
 // What a thread can ask for, and with which steps of other threads each of them does not commute: see explorer.h.
 #include <algorithm>
 #include <climits>
+#include <stdexcept>
 #include <utility>
 
 #include "channel/exploration.h"
@@ -35,12 +36,19 @@ std::uint64_t Exploration::call_outside(const Call& step) {
 }
 
 bool Exploration::perform() {
-  Call& step = self().step;
-  if (step.kind != Kind::none && ++steps_ > options_.steps) {
-    report_.failure = "more than " + std::to_string(options_.steps) + " steps in one execution";
+  try {
+    if (self().step.kind != Kind::none && ++steps_ > options_.steps) throw std::length_error("too many steps");
+    return perform_step();
+  } catch (const std::length_error& error) {
+    report_.failure = std::string("a bound was met: ") + error.what();
     end_ = End::bound;
     return false;
   }
+}
+
+bool Exploration::perform_step() {
+  Call& step = self().step;
+  if (step.x >= 0) did(Deed::touch, step.x);
   switch (step.kind) {
     case Kind::none:
       return done(0);
@@ -202,7 +210,7 @@ bool Exploration::load(Call& step) {
   if (chosen < 0) return false;
   if (static_cast<std::size_t>(chosen) == count) return put_off(Until::stored);
   const std::uint64_t value = memory_.read(running_, step.x, options_now_[static_cast<std::size_t>(chosen)], order);
-  if (own.is_spinning) own.round.push_back({step.x, value});
+  if (own.is_spinning) note_seen(step.x, value);
   return done(value);
 }
 
@@ -248,7 +256,7 @@ bool Exploration::update(Call& step) {
     after_store(step.x, position + 1);
   } else {
     memory_.read(running_, step.x, position, failure);
-    if (own.is_spinning) own.round.push_back({step.x, old});
+    if (own.is_spinning) note_seen(step.x, old);
   }
   return done(old);
 }
@@ -263,12 +271,16 @@ int Exploration::contents_at(const Call& step) {
 }
 
 bool Exploration::read(Call& step) {
-  if (!memory_.plain_read(running_, contents_at(step))) fail("race: contents are read that others write");
+  const int x = contents_at(step);
+  for (int i = 0; i <= count_; ++i) did(Deed::touch, x + i);
+  if (!memory_.plain_read(running_, x)) fail("race: contents are read that others write");
   return done(0);
 }
 
 bool Exploration::write(Call& step) {
-  if (!memory_.plain_write(running_, contents_at(step))) fail("race: contents are written that others use");
+  const int x = contents_at(step);
+  for (int i = 0; i <= count_; ++i) did(Deed::touch, x + i);
+  if (!memory_.plain_write(running_, x)) fail("race: contents are written that others use");
   return done(0);
 }
 
@@ -295,7 +307,6 @@ bool Exploration::full_fence(Call& step) {
 bool Exploration::light_fence(Call& step) {
   if (is_weakened(step.where)) return done(0);
   did(Deed::light_fence, -1);
-  step.x = running_;  // whom a barrier resumes
   if (!take(Until::passed)) return false;
   memory_.light_fence(running_);
   for (int i = 0; i < count_; ++i) {
@@ -330,7 +341,9 @@ bool Exploration::heavy_fence(Call& step) {
     own.has_begun = true;
     own.barriers &= ~(1U << other);
     memory_.pass_barrier(other);
-    resume(Until::passed, other);
+    if (thread(other).until == Until::passed && thread(other).status == Status::put_off) {
+      thread(other).status = Status::runnable;
+    }
     after_fence(before);
   }
   const View before = memory_.fenced();
@@ -420,29 +433,37 @@ bool Exploration::may_learn(int i) {
   return false;
 }
 
-// The first round is free: it has no other to be compared with.
+void Exploration::note_seen(int x, std::uint64_t value) {
+  Thread& own = self();
+  const auto at = [x](std::vector<Seen>& seen) {
+    return std::lower_bound(seen.begin(), seen.end(), x, [](const Seen& a, int b) { return a.x < b; });
+  };
+  const auto before = at(own.last);
+  if (before == own.last.end() || before->x != x || before->value != value) own.has_differed = true;
+  const auto place = at(own.round);
+  if (place == own.round.end() || place->x != x) {
+    own.round.insert(place, {x, value});
+  } else {
+    place->value = value;
+  }
+}
+
 bool Exploration::relax(Call& step) {
   Thread& own = self();
-  if (own.has_news) {  // it was waiting here
-    own.has_news = false;
-    return done(0);
-  }
-  if (step.value == 0 || !own.is_spinning) {
+  if (std::exchange(own.has_waited, false)) return done(0);
+  if (step.value == 0 || !own.is_spinning) {  // the first round is free: it has no other to be compared with
     own.is_spinning = true;
     own.last.clear();
-    own.round.clear();
-    return done(0);
-  }
-  const bool is_same = std::equal(own.round.begin(), own.round.end(), own.last.begin(), own.last.end(),
-                                  [](const Seen& a, const Seen& b) { return a.x == b.x && a.value == b.value; });
-  if (is_same) {
+  } else if (!own.has_differed) {
     end_ = End::given_up;
     return false;
+  } else {
+    std::swap(own.round, own.last);
   }
-  std::swap(own.round, own.last);
+  own.has_differed = false;
   own.round.clear();
-  if (may_learn(running_)) return done(0);
-  own.has_news = true;  // when it goes on
+  if (own.last.empty() || may_learn(running_)) return done(0);
+  own.has_waited = true;  // when it comes here again
   own.status = Status::relaxing;
   return false;
 }

@@ -131,6 +131,7 @@ struct ExploredWith {
     call({.kind = Kind::relax, .value = static_cast<std::uint64_t>(spins), .where = where});
   }
 
+  static constexpr int next_spin(int) { return 1; }  // one round is like the other
   static constexpr int kSpinsBeforePark = kSpins;
 };
 

@@ -171,16 +171,13 @@ bool Memory::plain_write(int thread, int x) {
   return true;
 }
 
-std::uint64_t Memory::hash(std::uint32_t live) {
-  bool is_first = true;
-  for (int i = 0; i < thread_count_; ++i) {
-    if ((live >> i & 1U) == 0) continue;
-    for (int lane = 0; lane < View::kLanes; ++lane) {
-      const auto own = threads_[i].now.lanes[lane];
-      if (is_first) base_.lanes[lane] = own;
-      base_.lanes[lane] = own < base_.lanes[lane] ? own : base_.lanes[lane];
+std::uint64_t Memory::hash(std::uint32_t live, std::span<const std::uint32_t> readers) {
+  for (int x = 0; x < locations_; ++x) {
+    std::uint8_t oldest = 255;
+    for (std::uint32_t left = readers[static_cast<std::size_t>(x)] & live; left != 0; left &= left - 1) {
+      oldest = std::min(oldest, threads_[std::countr_zero(left)].now.at(x));
     }
-    is_first = false;
+    base_.set(x, oldest);
   }
   std::uint64_t hash = 1;
   for (int i = 0; i < thread_count_; ++i) {
@@ -193,6 +190,7 @@ std::uint64_t Memory::hash(std::uint32_t live) {
   hash = hash_view(hash, fenced_, base_, locations_);
   for (int x = 0; x < locations_; ++x) {
     const History& history = histories_[static_cast<std::size_t>(x)];
+    if (base_.at(x) == 255) continue;
     if (history.is_plain) {
       hash = mix(hash, history.stores.front().value - base_.at(x));
       continue;

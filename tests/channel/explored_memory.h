@@ -21,6 +21,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace weir::explored {
@@ -94,8 +95,9 @@ class Memory {
   bool plain_read(int thread, int x);
   bool plain_write(int thread, int x);
 
-  // The same number for memories that no live thread can tell apart: what nobody may read any more does not count.
-  std::uint64_t hash(std::uint32_t live);
+  // The same number for memories that live threads cannot tell apart: what nobody may read any more does not count.
+  // `readers`: per location, the live threads that ever touch it.
+  std::uint64_t hash(std::uint32_t live, std::span<const std::uint32_t> readers);
   // After hash(): the position from which on stores count.
   std::size_t base(int x) const { return base_.at(x); }
 

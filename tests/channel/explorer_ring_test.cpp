@@ -38,12 +38,28 @@ void expect_whole(const char* name, const Plan& plan) {
 [[maybe_unused]] bool runs_long() { return std::getenv("WEIR_LONG_TESTS") != nullptr; }
 
 TEST_F(Explore, Probe) {
-  const char* w = std::getenv("P_WAIT");
-  Plan plan{.pushes = (unsigned)atoi(std::getenv("P_PUSH")), .capacity = (unsigned)atoi(std::getenv("P_CAP"))};
-  if (w[0] == 's') expect_whole<Single<Explored, Wait::spin>>("spin", plan);
-  if (w[0] == 'b') expect_whole<Single<Explored, Wait::spin_then_park>>("spin_then_park", plan);
-  if (w[0] == 'q') expect_whole<Single<Quick, Wait::spin_then_park>>("quick", plan);
-  if (w[0] == 'p') expect_whole<Single<Explored, Wait::park>>("park", plan);
+  const auto get = [](const char* n, int d) { return getenv(n) ? atoi(getenv(n)) : d; };
+  const std::string w = std::getenv("P");
+  Plan plan{.producers = get("PR", 1),
+            .consumers = get("CO", 1),
+            .pushes = (unsigned)get("PUSH", 1),
+            .pops = (unsigned)get("POP", 0),
+            .capacity = (unsigned)get("CAP", 1),
+            .batch = (unsigned)get("BATCH", 0),
+            .closes_last = get("LAST", 1) != 0,
+            .consumer_closes = get("CC", 0) != 0,
+            .has_closer = get("CL", 0) != 0,
+            .has_deadline = get("DL", 0) != 0};
+  if (w == "1s") expect_whole<Single<Explored, Wait::spin>>("spin", plan);
+  if (w == "1b") expect_whole<Single<Explored, Wait::spin_then_park>>("spin_then_park", plan);
+  if (w == "1q") expect_whole<Single<Quick, Wait::spin_then_park>>("quick", plan);
+  if (w == "1p") expect_whole<Single<Explored, Wait::park>>("park", plan);
+  if (w == "ms") expect_whole<Many<Explored, Wait::spin>>("spin", plan);
+  if (w == "mq") expect_whole<Many<Quick, Wait::spin_then_park>>("quick", plan);
+  if (w == "mp") expect_whole<Many<Explored, Wait::park>>("park", plan);
+  if (w == "as") expect_whole<All<Explored, Wait::spin>>("spin", plan);
+  if (w == "aq") expect_whole<All<Quick, Wait::spin_then_park>>("quick", plan);
+  if (w == "ap") expect_whole<All<Explored, Wait::park>>("park", plan);
 }
 
 TEST_F(Explore, SpscClosedByItsProducer) {
