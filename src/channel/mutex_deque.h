@@ -116,7 +116,7 @@ class MutexDeque {
                Outcome again, Attempt attempt) {
     Outcome outcome = attempt();
     if (limit.is_none()) return outcome;
-    for (int spins = 0; outcome == again; spins = std::min(spins + 1, kMostSpins)) {
+    for (int spins = 0; outcome == again; spins = System::next_spin(spins)) {
       if constexpr (kWait == Wait::spin) {
         lock.unlock();
         System::relax(spins);
