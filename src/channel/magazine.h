@@ -21,6 +21,7 @@ struct alignas(kLineBytes) SlotRecord {
   std::uint64_t serial = 0;    // the store's
   std::uint32_t bin = 0;
   std::uint32_t chunk = 0;                   // of the bin
+  bool has_pattern = false;                  // both ends are marked as free; where memory is checked
   std::size_t size_bytes = 0;                // of the Payload
   std::atomic<std::uint32_t> references{0};  // Payloads that share it: see Payload
   std::atomic<std::uint32_t> generation{0};  // odd while somebody has it; counted where memory is checked

@@ -25,7 +25,6 @@ constexpr std::size_t kPatternBytes = 64;
 bool has_pattern(const std::byte* memory) noexcept {
   return std::all_of(memory, memory + kPatternBytes, [](std::byte b) { return b == std::byte{kFreePattern}; });
 }
-bool shows_pattern(const SlotRecord& record) noexcept { return !kHasAsan && record.store->is_host_accessible(); }
 
 std::size_t largest(const PoolOptions& options) {
   std::size_t largest = std::min(options.largest_bytes, slot_bins::bytes_of(slot_bins::kCount - 1));
@@ -55,7 +54,7 @@ std::uint32_t take(SlotRecord& record, std::size_t size_bytes) noexcept {
   const std::uint32_t generation = record.generation.fetch_add(1, std::memory_order_relaxed);
   if (generation % 2 != 0) die("is in use and free at once: the pool's tables were overwritten", record);
   const std::size_t end = slot_bins::bytes_of(record.bin) - kPatternBytes;
-  if (shows_pattern(record) && generation != 0 && !(has_pattern(record.data) && has_pattern(record.data + end)))
+  if (record.has_pattern && !(has_pattern(record.data) && has_pattern(record.data + end)))
     die("was written to after it was released", record);
 #if WEIR_HAS_ASAN
   if (record.store->is_host_accessible()) ASAN_UNPOISON_MEMORY_REGION(record.data, size_bytes);
@@ -72,7 +71,8 @@ void give(SlotRecord& record, std::uint32_t generation) noexcept {
       !record.generation.compare_exchange_strong(now, now + 1, std::memory_order_relaxed))
     die("is freed twice", record);
   const std::size_t bytes = slot_bins::bytes_of(record.bin);
-  if (shows_pattern(record)) {
+  record.has_pattern = !kHasAsan && record.store->is_host_accessible();
+  if (record.has_pattern) {
     std::memset(record.data, kFreePattern, kPatternBytes);
     std::memset(record.data + bytes - kPatternBytes, kFreePattern, kPatternBytes);
   }

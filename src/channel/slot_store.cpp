@@ -1,10 +1,10 @@
 #include "channel/slot_store.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "channel/payload_handle.h"
+#include "channel/thread_caches.h"
 
 #if WEIR_HAS_ASAN
 #include <sanitizer/asan_interface.h>
@@ -24,74 +24,12 @@ void unpoison([[maybe_unused]] const std::byte* memory, [[maybe_unused]] std::si
 #endif
 }
 
-// Which stores live: a thread that ends gives its slots back only to those. Never destroyed, because threads may end
-// after main() has.
-struct Registry {
-  std::mutex mutex;
-  std::set<std::uint64_t> live;
-  std::uint64_t last = 0;
-};
-Registry& registry() {
-  static Registry* const kept = new Registry;
-  return *kept;
-}
-std::uint64_t enter_registry() {
-  Registry& all = registry();
-  const std::lock_guard lock(all.mutex);
-  all.live.insert(++all.last);
-  return all.last;
-}
-
-constinit thread_local bool t_has_ended = false;  // destructors of other thread_locals may still free slots
-
 }  // namespace
 
 constinit thread_local SlotStore::Own SlotStore::last_{};
 
-// The caches of one thread, in all stores. Goes when the thread ends.
-class ThreadCaches {
- public:
-  struct Entry {
-    std::uint64_t serial;
-    SlotStore* store;
-    SlotCache* cache;
-  };
-  static ThreadCaches& own() {
-    static thread_local ThreadCaches caches;
-    return caches;
-  }
-  SlotCache* find(std::uint64_t serial) const noexcept {
-    for (const Entry& entry : entries_)
-      if (entry.serial == serial) return entry.cache;
-    return nullptr;
-  }
-  void add(const Entry& entry) {
-    {
-      Registry& all = registry();
-      const std::lock_guard lock(all.mutex);
-      std::erase_if(entries_, [&](const Entry& old) { return !all.live.contains(old.serial); });
-    }
-    entries_.push_back(entry);
-  }
-  ~ThreadCaches() {
-    t_has_ended = true;
-    SlotStore::last_ = {};
-    Registry& all = registry();
-    // Held to the end, so that no store can go in the meantime.
-    const std::lock_guard lock(all.mutex);
-    for (const Entry& entry : entries_) {
-      if (!all.live.contains(entry.serial)) continue;
-      const std::lock_guard store_lock(entry.store->mutex_);
-      entry.store->retire(*entry.cache);
-    }
-  }
-
- private:
-  std::vector<Entry> entries_;
-};
-
 SlotStore::SlotStore(const PoolOptions& options, std::shared_ptr<MemorySource> source)
-    : serial_(enter_registry()),
+    : serial_(ThreadCaches::open_store()),
       is_host_accessible_(source->is_host_accessible()),
       options_(options),
       source_(std::move(source)),
@@ -107,11 +45,7 @@ SlotStore::SlotStore(const PoolOptions& options, std::shared_ptr<MemorySource> s
 }
 
 SlotStore::~SlotStore() {
-  {
-    Registry& all = registry();
-    const std::lock_guard lock(all.mutex);
-    all.live.erase(serial_);
-  }
+  ThreadCaches::close_store(serial_);
   for (std::uint32_t bin = 0; bin < slot_bins::kCount; ++bin) {
     for (const Chunk& chunk : shelves_[bin].chunks) {
       if (chunk.memory == nullptr) continue;
@@ -123,7 +57,7 @@ SlotStore::~SlotStore() {
 
 SlotCache* SlotStore::find_or_make_cache() noexcept {
   if (last_.serial == serial_) return last_.cache;
-  if (t_has_ended) return nullptr;
+  if (ThreadCaches::has_ended()) return nullptr;
   try {
     ThreadCaches& all = ThreadCaches::own();
     if (SlotCache* const cache = all.find(serial_); cache != nullptr) {
@@ -352,6 +286,7 @@ SlotRecord* SlotStore::add_chunk(std::uint32_t bin, std::size_t allowed_bytes) {
     record.data = memory + i * slot;
     record.store = this;
     record.serial = serial_;
+    record.has_pattern = false;
     record.bin = bin;
     record.chunk = static_cast<std::uint32_t>(idle - shelf.chunks.begin());
     if (i != 0) push_shared(shelf, record);
@@ -428,6 +363,8 @@ void SlotStore::return_free(std::uint32_t bin, std::size_t& wanted_bytes) {
 }
 
 void SlotStore::retire(SlotCache& cache) {
+  last_ = {};
+  const std::lock_guard lock(mutex_);
   drain(cache);
   allocations_ += cache.allocations.load(std::memory_order_relaxed);
   std::erase_if(caches_, [&](const auto& kept) { return kept.get() == &cache; });

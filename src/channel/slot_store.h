@@ -113,6 +113,8 @@ class SlotStore {
   const MemorySource& source() const noexcept { return *source_; }
   bool is_host_accessible() const noexcept { return is_host_accessible_; }
   PoolStatistics statistics() const;
+  // The calling thread ends: its slots go back. Only ThreadCaches calls it.
+  void retire(SlotCache& cache);
   // Counts it.
   Refusal refuse(Refusal why) noexcept {
     refused_.fetch_add(1, std::memory_order_relaxed);
@@ -120,8 +122,6 @@ class SlotStore {
   }
 
  private:
-  friend class ThreadCaches;
-
   // Of the calling thread, by store; a store's serial is never used again, so what a dead one left behind is harmless.
   struct Own {
     std::uint64_t serial = 0;
@@ -185,7 +185,6 @@ class SlotStore {
   void return_chunks(std::size_t wanted_bytes);
   void return_free(std::uint32_t bin, std::size_t& wanted_bytes);
   Magazine& empty_magazine(Shelf& shelf);
-  void retire(SlotCache& cache);
 
   std::uint64_t serial_;
   bool is_host_accessible_;

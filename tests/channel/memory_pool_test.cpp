@@ -342,7 +342,7 @@ TEST(MemoryPool, takes_what_other_threads_have_cached) {
 TEST(MemoryPool, memory_goes_from_one_size_to_another) {
   const auto source = std::make_shared<CountingSource>();
   MemoryPool pool({.limit_bytes = 4 * kMib}, source);
-  for (const std::size_t size : {kKib, 100 * kKib, 4 * kMib, 5 * kKib, kMib}) {
+  for (const std::size_t size : {kKib, 100 * kKib, 4 * kMib, 5 * kKib, kKib, kMib, 100 * kKib}) {
     std::vector<Slot> slots;
     while (Slot slot = pool.try_allocate(size)) {
       fill(slot.bytes(), size);
