@@ -121,7 +121,7 @@ TYPED_TEST(Stress, one_to_eight_threads_on_each_side) {
       for (const int consumers : {1, 2, 4, 8}) {
         if (producers > TypeParam::kProducers || consumers > TypeParam::kConsumers) continue;
         if (producers + consumers > 8 && producers != consumers && consumers != 1) continue;  // enough is enough
-        const std::uint32_t each = 2400 / static_cast<std::uint32_t>(producers);
+        const std::uint32_t each = 1600 / static_cast<std::uint32_t>(producers);
         stress<Made>({producers, consumers, 16, 1, each});
         stress<Made>({producers, consumers, 2, 1, each / 4});
         stress<Made>({producers, consumers, 16, 7, each});
