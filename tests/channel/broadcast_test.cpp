@@ -152,7 +152,7 @@ struct Wide {
 // in order; what it popped and what it missed are all there were.
 template <Wait kWait>
 void crowd(int producers) {
-  constexpr std::uint64_t kEach = 1500;
+  constexpr std::uint64_t kEach = 800;
   Broadcast<Wide, kWait> channel(16);
   std::atomic<int> bad{0};
   std::atomic<bool> is_over{false};

@@ -77,7 +77,7 @@ TYPED_TEST(Deadline, what_comes_in_time_is_taken) {
 TYPED_TEST(Deadline, lateness_loses_nothing) {
   for_each_wait([]<Wait kWait>() {
     typename TypeParam::template Made<CommandRecord, kWait> made(4, 1);
-    constexpr std::uint32_t kCount = 400;
+    constexpr std::uint32_t kCount = 150;
     const Limit whole = patience();
     std::jthread producer([&] {
       for (std::uint32_t i = 0; i < kCount && !whole.is_past();)
