@@ -58,7 +58,7 @@ Report Exploration::run() {
       report_.is_complete = !is_bound;
       break;
     }
-    if ( report_.executions == options_.executions) break;
+    if (report_.executions == options_.executions) break;
     if (std::exchange(has_new_deeds_, false)) {
       // What was not put off for want of these deeds may have been wrong: from the beginning.
       trail_.clear();
@@ -172,7 +172,9 @@ std::uint64_t Exploration::state() {
   for (int i = 0; i < count_; ++i) {
     if (thread(i).status != Status::ended) live |= 1U << i;
   }
-  std::uint64_t hash = mix(memory_.hash(live, {&deeds_[static_cast<int>(Deed::touch)][1], kMaxLocations}), static_cast<std::uint64_t>(running_));
+  std::uint64_t hash =
+      mix(memory_.hash(live, {&deeds_[static_cast<int>(Deed::touch)][1], kMaxLocations}, is_sequential()),
+          static_cast<std::uint64_t>(running_));
   for (int i = 0; i < count_; ++i) {
     const Thread& own = thread(i);
     hash = mix(hash, static_cast<std::uint64_t>(own.status) | static_cast<std::uint64_t>(own.until) << 8U |

@@ -76,6 +76,7 @@ class Exploration {
   enum class Until : std::uint8_t {
     nothing,
     stored,   // a new store to x
+    touched,  // a load or a store of x; only where every load reads the last store
     fenced,   // another fence
     passed,   // a barrier of another thread's heavy_fence()
     reached,  // a fence, or a light fence of one that its own heavy_fence() has still to reach
@@ -95,11 +96,11 @@ class Exploration {
     Until until = Until::nothing;
     Call step;
     std::uint64_t result = 0;
-    std::uint32_t born = 0;      // put off at a load: older stores have been dealt with
-    std::uint32_t barriers = 0;  // threads that its heavy_fence() has still to reach
-    bool has_begun = false;      // its heavy_fence()
-    bool is_spinning = false;    // between two relax()
-    bool has_waited = false;     // at relax(), for news
+    std::uint32_t born = 0;         // put off at a load: older stores have been dealt with
+    std::uint32_t barriers = 0;     // threads that its heavy_fence() has still to reach
+    bool has_begun = false;         // its heavy_fence()
+    bool is_spinning = false;       // between two relax()
+    bool has_waited = false;        // at relax(), for news
     bool has_differed = false;      // from the round before, in what it read
     std::vector<Seen> round, last;  // what it read last of each location
   };
@@ -150,6 +151,8 @@ class Exploration {
   bool put_off(Until until);
   bool done(std::uint64_t result);
   bool take(Until until);
+  bool is_sequential() const { return options_.model == Model::sequential; }
+  std::size_t first_option(int x);
   void resume(Until until, int x);
   void after_store(int x, std::size_t position);
   void after_fence(const View& before);

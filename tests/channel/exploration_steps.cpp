@@ -133,6 +133,9 @@ bool Exploration::is_worth_waiting(Until until, int x) {
     case Until::stored:
       may_happen = may_come(Deed::store, x);
       break;
+    case Until::touched:
+      may_happen = may_come(Deed::touch, x);
+      break;
     case Until::fenced:
       may_happen = may_come(Deed::fence, -1) || may_come(Deed::heavy_fence, -1);
       break;
@@ -183,7 +186,8 @@ void Exploration::after_store(int x, std::size_t position) {
   for (int i = 0; i < count_; ++i) {
     Thread& other = thread(i);
     if (other.status != Status::put_off || other.step.x != x || position < memory_.oldest(i, x)) continue;
-    if (other.until == Until::stored || other.until == Until::called) other.status = Status::runnable;
+    if (other.until == Until::stored || other.until == Until::called || other.until == Until::touched)
+      other.status = Status::runnable;
   }
 }
 
@@ -197,13 +201,18 @@ void Exploration::after_fence(const View& before) {
   }
 }
 
+// The oldest store that the running thread may read.
+std::size_t Exploration::first_option(int x) {
+  return is_sequential() ? memory_.stores(x).size() - 1 : memory_.oldest(running_, x);
+}
+
 bool Exploration::load(Call& step) {
   const auto order = ordered(step.order, step.where);
   Thread& own = self();
   const auto& stores = memory_.stores(step.x);
   options_now_.clear();
-  for (std::size_t p = stores.size(); p-- > memory_.oldest(running_, step.x);) {
-    if (stores[p].born >= own.born) options_now_.push_back(p);
+  for (std::size_t p = stores.size(); p-- > first_option(step.x);) {
+    if (stores[p].born >= own.born && !memory_.is_outdone(running_, step.x, p)) options_now_.push_back(p);
   }
   const std::size_t count = options_now_.size();
   const int chosen = count == 0 ? 0 : choose(count + (is_worth_waiting(Until::stored, step.x) ? 1 : 0));
@@ -211,6 +220,7 @@ bool Exploration::load(Call& step) {
   if (static_cast<std::size_t>(chosen) == count) return put_off(Until::stored);
   const std::uint64_t value = memory_.read(running_, step.x, options_now_[static_cast<std::size_t>(chosen)], order);
   if (own.is_spinning) note_seen(step.x, value);
+  resume(Until::touched, step.x);
   return done(value);
 }
 
@@ -218,8 +228,9 @@ bool Exploration::store(Call& step) {
   did(Deed::store, step.x);
   const auto order = ordered(step.order, step.where);
   const auto& stores = memory_.stores(step.x);
+  if (is_sequential() && !take(Until::touched)) return false;
   options_now_.clear();
-  for (std::size_t p = stores.size(); p > memory_.oldest(running_, step.x); --p) {
+  for (std::size_t p = stores.size(); p > first_option(step.x); --p) {
     if (p == stores.size() || !stores[p].is_update) options_now_.push_back(p);
   }
   const int chosen = choose(options_now_.size());
@@ -237,14 +248,16 @@ bool Exploration::update(Call& step) {
   const auto order = ordered(step.order, step.where);
   const auto failure = ordered(step.failure, step.where);
   const auto& stores = memory_.stores(step.x);
+  if (is_sequential() && !take(Until::touched)) return false;
   const auto is_expected = [&](std::size_t p) { return step.kind == Kind::update || stores[p].value == step.value; };
   options_now_.clear();
-  for (std::size_t p = stores.size(); p-- > memory_.oldest(running_, step.x);) {
+  for (std::size_t p = stores.size(); p-- > first_option(step.x);) {
     const bool is_taken = p + 1 < stores.size() && stores[p + 1].is_update;
     if (stores[p].born >= own.born && !(is_taken && is_expected(p))) options_now_.push_back(p);
   }
   const std::size_t count = options_now_.size();
-  const int chosen = count == 0 ? 0 : choose(count + (is_worth_waiting(Until::stored, step.x) ? 1 : 0));
+  const bool can_wait = !is_sequential() && is_worth_waiting(Until::stored, step.x);
+  const int chosen = count == 0 ? 0 : choose(count + (can_wait ? 1 : 0));
   if (chosen < 0) return false;
   if (static_cast<std::size_t>(chosen) == count) return put_off(Until::stored);
   const std::size_t position = options_now_[static_cast<std::size_t>(chosen)];
@@ -257,6 +270,7 @@ bool Exploration::update(Call& step) {
   } else {
     memory_.read(running_, step.x, position, failure);
     if (own.is_spinning) note_seen(step.x, old);
+    resume(Until::touched, step.x);
   }
   return done(old);
 }
@@ -297,7 +311,7 @@ bool Exploration::release_fence(Call& step) {
 bool Exploration::full_fence(Call& step) {
   if (is_weakened(step.where)) return done(0);
   did(Deed::fence, -1);
-  if (!take(Until::fenced)) return false;
+  if (!is_sequential() && !take(Until::fenced)) return false;
   const View before = memory_.fenced();
   memory_.full_fence(running_);
   after_fence(before);
@@ -307,7 +321,7 @@ bool Exploration::full_fence(Call& step) {
 bool Exploration::light_fence(Call& step) {
   if (is_weakened(step.where)) return done(0);
   did(Deed::light_fence, -1);
-  if (!take(Until::passed)) return false;
+  if (!is_sequential() && !take(Until::passed)) return false;
   memory_.light_fence(running_);
   for (int i = 0; i < count_; ++i) {
     Thread& other = thread(i);
@@ -318,7 +332,7 @@ bool Exploration::light_fence(Call& step) {
 }
 
 bool Exploration::heavy_fence(Call& step) {
-  if (is_weakened(step.where)) return done(0);
+  if (is_weakened(step.where) || is_sequential()) return done(0);
   did(Deed::heavy_fence, -1);
   Thread& own = self();
   if (own.barriers == 0) own.barriers = ((1U << count_) - 1) & ~(1U << running_);
@@ -365,7 +379,7 @@ bool Exploration::wait(Call& step) {
   const std::size_t called = called_[static_cast<std::size_t>(step.x)];
   bool can_sleep = false;
   std::size_t other = stores.size();
-  for (std::size_t p = std::max(memory_.oldest(running_, step.x), called); p < stores.size(); ++p) {
+  for (std::size_t p = std::max(first_option(step.x), called); p < stores.size(); ++p) {
     if (stores[p].value == step.value) {
       can_sleep = true;
     } else if (other == stores.size()) {
@@ -381,6 +395,7 @@ bool Exploration::wait(Call& step) {
   const int chosen = choose(count + (is_worth_waiting(Until::called, step.x) ? 1 : 0));
   if (chosen < 0) return false;
   if (static_cast<std::size_t>(chosen) == count) return put_off(Until::called);
+  resume(Until::touched, step.x);
   switch (ways[chosen]) {
     case Way::late:
       return done(0);
@@ -426,7 +441,7 @@ bool Exploration::wake(Call& step) {
 bool Exploration::may_learn(int i) {
   for (const Seen& seen : thread(i).last) {
     const auto& stores = memory_.stores(seen.x);
-    for (std::size_t p = memory_.oldest(i, seen.x); p < stores.size(); ++p) {
+    for (std::size_t p = is_sequential() ? stores.size() - 1 : memory_.oldest(i, seen.x); p < stores.size(); ++p) {
       if (stores[p].value != seen.value) return true;
     }
   }

@@ -78,6 +78,14 @@ std::uint64_t Memory::read(int thread, int x, std::size_t position, std::memory_
   return store.value;
 }
 
+bool Memory::is_outdone(int thread, int x, std::size_t position) {
+  const auto& history = stores(x);
+  for (std::size_t p = oldest(thread, x); p < position; ++p) {
+    if (history[p].value == history[position].value && history[position].view.covers(history[p].view)) return true;
+  }
+  return false;
+}
+
 void Memory::insert(int x, std::size_t position, Store store) {
   History& history = histories_[static_cast<std::size_t>(x)];
   if (history.stores.size() >= 255) throw std::length_error("too many stores to one location");
@@ -171,13 +179,15 @@ bool Memory::plain_write(int thread, int x) {
   return true;
 }
 
-std::uint64_t Memory::hash(std::uint32_t live, std::span<const std::uint32_t> readers) {
+std::uint64_t Memory::hash(std::uint32_t live, std::span<const std::uint32_t> readers, bool only_last) {
   for (int x = 0; x < locations_; ++x) {
     std::uint8_t oldest = 255;
     for (std::uint32_t left = readers[static_cast<std::size_t>(x)] & live; left != 0; left &= left - 1) {
       oldest = std::min(oldest, threads_[std::countr_zero(left)].now.at(x));
     }
-    base_.set(x, oldest);
+    const auto& history = histories_[static_cast<std::size_t>(x)];
+    const bool has_one = only_last && oldest != 255 && !history.is_plain;
+    base_.set(x, has_one ? history.stores.size() - 1 : oldest);
   }
   std::uint64_t hash = 1;
   for (int i = 0; i < thread_count_; ++i) {

@@ -72,6 +72,9 @@ class Memory {
   std::size_t oldest(int thread, int x) const { return threads_[thread].now.at(x); }
 
   std::uint64_t read(int thread, int x, std::size_t position, std::memory_order order);
+  // Whether the thread may read an older store with the same value that tells it no more. After that one it can do all
+  // that it can do after this one: smaller views allow more.
+  bool is_outdone(int thread, int x, std::size_t position);
   // Puts a store at that position: behind oldest(), and not in front of an update.
   void write(int thread, int x, std::size_t position, std::uint64_t value, std::memory_order order);
   // Replaces by `value` what was read at that position: the last, or one that no update follows.
@@ -96,8 +99,8 @@ class Memory {
   bool plain_write(int thread, int x);
 
   // The same number for memories that live threads cannot tell apart: what nobody may read any more does not count.
-  // `readers`: per location, the live threads that ever touch it.
-  std::uint64_t hash(std::uint32_t live, std::span<const std::uint32_t> readers);
+  // `readers`: per location, the live threads that ever touch it; `only_last`: they read the last store and no other.
+  std::uint64_t hash(std::uint32_t live, std::span<const std::uint32_t> readers, bool only_last);
   // After hash(): the position from which on stores count.
   std::size_t base(int x) const { return base_.at(x); }
 

@@ -63,7 +63,13 @@ struct Site {
   auto operator<=>(const Site&) const = default;
 };
 
+enum class Model : std::uint8_t {
+  weak,        // all that C++ allows, but for what explored_memory.h names
+  sequential,  // every load reads the last store: far fewer behaviours, so larger programs. Races are still seen.
+};
+
 struct Options {
+  Model model = Model::weak;
   std::uint64_t executions = 20'000'000;
   int steps = 2'000;
   std::set<Site>* sites = nullptr;  // gets those that were met

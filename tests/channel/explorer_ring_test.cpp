@@ -30,7 +30,9 @@ class Explore : public ::testing::Test {
 
 template <class Channel>
 void expect_whole(const char* name, const Plan& plan) {
-  const Report report = explore_ring<Channel>(plan);
+  Options options;
+  if (getenv("SC")) options.model = Model::sequential;
+  const Report report = explore_ring<Channel>(plan, options);
   std::cout << "  " << name << ": " << report.executions << " executions, " << report.states << " states\n";
   EXPECT_TRUE(report.is_complete && report.failure.empty()) << name << ": " << report.text();
 }
