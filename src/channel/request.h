@@ -16,6 +16,7 @@ namespace weir {
 // What travels. The ticket is the server's to answer, once.
 template <class Record = CommandRecord>
 struct alignas(64) Request {
+  static_assert(Record::kLeavesRoomForStamp, "the channel's stamp lies in the record's first word");
   static constexpr bool kLeavesRoomForStamp = true;
 
   Record record;

@@ -71,7 +71,7 @@ class Event {
   // Announces a sleeper. What is waited for must be looked at once more before wait(); cancel() or leave() follows.
   std::uint32_t prepare() noexcept {
     sleepers_.fetch_add(1, std::memory_order_relaxed);                 // ordered by the fence below
-    const std::uint32_t key = epoch_.load(std::memory_order_acquire);  // pairs with the release in wake()
+    const std::uint32_t key = epoch_.load(std::memory_order_relaxed);  // as well: whoever changed it had its fence
     if constexpr (kWait == Wait::park) {
       Sync::full_fence();
     } else {
@@ -85,7 +85,7 @@ class Event {
 
  private:
   [[gnu::noinline]] void wake(int threads) noexcept {
-    epoch_.fetch_add(1, std::memory_order_release);  // pairs with the acquire in prepare()
+    epoch_.fetch_add(1, std::memory_order_relaxed);  // ordered by the fence in notify()
     Sync::wake(epoch_, threads);
   }
 

@@ -47,6 +47,13 @@ Report Exploration::run() {
   for (;;) {
     run_once();
     ++report_.executions;
+    if (std::exchange(has_new_deeds_, false)) {
+      // What was not put off for want of these deeds may have been wrong: from the beginning.
+      trail_.clear();
+      states_.clear();
+      report_.failure.clear();
+      continue;
+    }
     if (end_ == End::failed || end_ == End::bound) {
       const bool is_bound = end_ == End::bound;
       // Once more, with every step written down.
@@ -59,12 +66,6 @@ Report Exploration::run() {
       break;
     }
     if (report_.executions == options_.executions) break;
-    if (std::exchange(has_new_deeds_, false)) {
-      // What was not put off for want of these deeds may have been wrong: from the beginning.
-      trail_.clear();
-      states_.clear();
-      continue;
-    }
     while (!trail_.empty() && trail_.back().chosen + 1 == trail_.back().count) trail_.pop_back();
     if (trail_.empty()) {
       report_.is_complete = true;

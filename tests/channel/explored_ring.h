@@ -22,8 +22,9 @@ inline Item make_item(std::uint32_t producer, std::uint32_t number) {
 struct Plan {
   int producers = 1;
   int consumers = 1;
-  std::uint32_t pushes = 2;  // of each producer
-  std::uint32_t pops = 0;    // of each consumer, done or closed; 0: until closed
+  std::uint32_t pushes = 2;       // of each producer
+  std::uint32_t more_pushes = 0;  // of the first one
+  std::uint32_t pops = 0;         // of each consumer, tries or commands; 0: until closed
   std::size_t capacity = 1;
   std::size_t batch = 0;         // 0: one by one
   bool closes_last = true;       // the producer that is done last closes (with several, by a count)
@@ -64,7 +65,7 @@ class RingScenario : public Scenario {
       }
     }
     for (int p = 0; p < plan_.producers; ++p) {
-      for (std::uint32_t n = 0; n < plan_.pushes; ++n) {
+      for (std::uint32_t n = 0; n < pushes_of(static_cast<std::uint32_t>(p)); ++n) {
         const int count = times[index(p)][n];
         const bool was_done = is_done_[index(p)][n];
         if (!was_done && count != 0) return fail("something was popped whose push failed");
@@ -79,7 +80,10 @@ class RingScenario : public Scenario {
   bool drains() const {
     return plan_.pops == 0 || (!plan_.has_deadline && plan_.pops * index(plan_.consumers) >= total());
   }
-  std::size_t total() const { return plan_.pushes * index(plan_.producers); }
+  std::uint32_t pushes_of(std::uint32_t producer) const {
+    return plan_.pushes + (producer == 0 ? plan_.more_pushes : 0);
+  }
+  std::size_t total() const { return plan_.pushes * index(plan_.producers) + plan_.more_pushes; }
   // Never past on a clock, but the explorer lets it pass whenever it likes.
   Limit limit() const { return plan_.has_deadline ? Limit::until(INT64_MAX - 1) : Limit::forever(); }
 
@@ -87,7 +91,7 @@ class RingScenario : public Scenario {
     if (plan_.batch != 0) {
       produce_batches(producer);
     } else {
-      for (std::uint32_t n = 0; n < plan_.pushes; ++n) {
+      for (std::uint32_t n = 0; n < pushes_of(producer); ++n) {
         settle();
         const Outcome outcome = channel_.push(make_item(producer, n), plan_.only_tries ? Limit::none() : limit());
         is_done_[producer][n] = outcome == Outcome::done;
@@ -104,8 +108,8 @@ class RingScenario : public Scenario {
   }
   void produce_batches(std::uint32_t producer) {
     std::array<Item, 8> items;
-    for (std::uint32_t first = 0; first < plan_.pushes;) {
-      const std::size_t wanted = std::min<std::size_t>(plan_.batch, plan_.pushes - first);
+    for (std::uint32_t first = 0; first < pushes_of(producer);) {
+      const std::size_t wanted = std::min<std::size_t>(plan_.batch, pushes_of(producer) - first);
       for (std::uint32_t i = 0; i < wanted; ++i) items[i] = make_item(producer, first + i);
       const Moved moved = channel_.push_batch(std::span<const Item>(items.data(), wanted), limit());
       for (std::uint32_t i = 0; i < moved.count; ++i) is_done_[producer][first + i] = true;
@@ -118,7 +122,7 @@ class RingScenario : public Scenario {
 
   void consume(int consumer) {
     if (plan_.consumer_closes && consumer == 0) channel_.close();
-    for (std::uint32_t n = 0; plan_.pops == 0 || n < plan_.pops; ++n) {
+    for (std::uint32_t n = 0; plan_.pops == 0 || n < plan_.pops;) {
       settle();
       ++pops_begun_;
       std::array<Item, 8> items{};
@@ -130,6 +134,7 @@ class RingScenario : public Scenario {
       } else {
         moved.outcome = channel_.pop(items[0], limit());
       }
+      n += std::max<std::uint32_t>(1, static_cast<std::uint32_t>(moved.count));
       if (moved.outcome == Outcome::late && plan_.has_deadline) {
         if (plan_.batch == 0) --pops_begun_;
         continue;
@@ -161,10 +166,5 @@ class RingScenario : public Scenario {
   int pushed_ = 0;
   int pops_begun_ = 0;  // done or under way
 };
-
-template <class Channel>
-Report explore_ring(const Plan& plan, const Options& options = {}) {
-  return explore([&] { return std::make_unique<RingScenario<Channel>>(plan); }, options);
-}
 
 }  // namespace weir::explored

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "channel/explored.h"
+#include "channel/exploring_test.h"
 
 namespace weir::explored {
 namespace {
@@ -15,12 +16,7 @@ constexpr auto kAcquire = std::memory_order_acquire;
 constexpr auto kRelease = std::memory_order_release;
 constexpr auto kBoth = std::memory_order_acq_rel;
 
-class Litmus : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!kCanExplore) GTEST_SKIP() << "ThreadSanitizer cannot follow fibers; other builds run this";
-  }
-};
+class Litmus : public ExploringTest {};
 
 struct State {
   Explored::Atomic<std::uint32_t> x, y, z;

@@ -1,0 +1,46 @@
+// What tests over the explorer share.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "channel/explorer.h"
+
+namespace weir::explored {
+
+class ExploringTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kCanExplore) GTEST_SKIP() << "ThreadSanitizer cannot follow fibers; other builds run this";
+  }
+};
+
+// Larger programs: minutes.
+class LongExploringTest : public ExploringTest {
+ protected:
+  void SetUp() override {
+    ExploringTest::SetUp();
+    if (std::getenv("WEIR_LONG_TESTS") == nullptr) GTEST_SKIP() << "set WEIR_LONG_TESTS=1 to explore larger programs";
+  }
+};
+
+template <class Program, class... Args>
+Report explore_program(const Options& options, const Args&... args) {
+  return explore([&] { return std::make_unique<Program>(args...); }, options);
+}
+
+// All behaviours were seen, and each was as it should be.
+template <class Program, class... Args>
+void expect_whole(const std::string& name, const Options& options, const Args&... args) {
+  const Report report = explore_program<Program>(options, args...);
+  std::cout << "  " << name << (options.model == Model::sequential ? " (sequential)" : "") << ": " << report.executions
+            << " executions, " << report.states << " states" << std::endl;
+  EXPECT_TRUE(report.is_complete && report.failure.empty()) << name << ": " << report.text();
+}
+
+}  // namespace weir::explored
