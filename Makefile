@@ -28,10 +28,11 @@ test-gpu: ## The tests that need a GPU
 	@scripts/setup.sh test
 	@scripts/test.sh gpu
 
-test-long: ## The queue probe 200 times against real threads: how often is it exact?
+test-long: ## 10^9 commands through each channel, none lost; the queue probe 200 times: how often is it exact?
 	@scripts/setup.sh test
-	@$(BUILD) tests_queue
+	@$(BUILD) tests_queue tests_channel
 	WEIR_LONG_TESTS=1 build/release/tests_queue --gtest_filter='ProbeCpuLong.*'
+	WEIR_LONG_TESTS=1 build/release/tests_channel --gtest_filter='ChannelLong*'
 
 bench: setup ## Run the benchmarks that need no GPU
 	@$(BUILD) run_bench

@@ -7,7 +7,7 @@ if(NOT GTest_FOUND)
 endif()
 
 # Folders whose tests run real threads against each other: CI builds and runs them under TSan.
-set(WEIR_THREADED_TESTS channel device stream queue run)
+set(WEIR_THREADED_TESTS channel channel_bench device stream queue run)
 
 file(GLOB test_sources CONFIGURE_DEPENDS tests/*/*.cpp)
 # Programs of their own: one that mpirun starts several times, and what stands in for a GPU in other people's programs.
@@ -122,7 +122,9 @@ endforeach()
 
 # How children are started is tested without the program around it.
 if(TARGET tests_cli)
-  target_sources(tests_cli PRIVATE ${PROJECT_SOURCE_DIR}/src/cli/children.cpp ${PROJECT_SOURCE_DIR}/src/cli/process.cpp)
+  foreach(stem children process channel_processes channel_selection)
+    target_sources(tests_cli PRIVATE ${PROJECT_SOURCE_DIR}/src/cli/${stem}.cpp)
+  endforeach()
 endif()
 
 # `weir profile -- program` without a GPU: a program that does what the CUDA driver does, and a CUPTI that makes records

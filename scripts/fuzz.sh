@@ -16,12 +16,15 @@ sources_of() {
     results | options) echo src/base/*.cpp src/run/load.cpp ;;
     yaml) echo src/base/*.cpp src/kernel/*.cpp src/step/*.cpp src/workload/*.cpp ;;
     profile) echo src/base/*.cpp src/kernel/*.cpp src/device/sim_profile.cpp ;;
+    channel_baseline)
+      echo src/base/*.cpp src/measure/{statistics,bootstrap,modes}.cpp src/run/channel_{results,baseline,compare,contests}.cpp
+      ;;
     *) importer_sources ;;
   esac
 }
 libraries_of() {
   case $1 in
-    results | options) echo -lfmt -lyaml-cpp ;;
+    results | options | channel_baseline) echo -lfmt -lyaml-cpp ;;
     yaml | profile) echo -lfmt -lyaml-cpp -lopenblas ;;
     *) echo -lfmt -lz -lsqlite3 ;;
   esac

@@ -59,6 +59,7 @@ class Mpmc : public Blocking<Mpmc<T, kWait, Sync>, T, kWait, Sync, PassOn::yes> 
   // Any thread, any number of times. Pushes fail from now on; what was pushed can still be popped.
   void close() noexcept {
     tail_.fetch_or(kClosed, std::memory_order_relaxed);  // the tail itself is all that is told
+    is_closing_.store(true, std::memory_order_relaxed);  // a hint where to look; ordered by the fence in wake_all()
     this->wake_all();
   }
   bool is_closed() const noexcept { return (tail_.load(std::memory_order_relaxed) & kClosed) != 0; }
@@ -110,10 +111,14 @@ class Mpmc : public Blocking<Mpmc<T, kWait, Sync>, T, kWait, Sync, PassOn::yes> 
   }
   // Nothing to pop at `head`: for now, or for ever?
   Outcome absent(std::uint64_t head) const noexcept {
+    // Not the tail: consumers that poll would take its line away from the producers again and again.
+    if (!is_closing_.load(std::memory_order_relaxed)) [[likely]]
+      return Outcome::empty;
     return tail_.load(std::memory_order_relaxed) == (kClosed | head) ? Outcome::closed : Outcome::empty;
   }
 
-  alignas(kApart) Cells<T, Sync> cells_;  // read by all
+  alignas(kApart) Cells<T, Sync> cells_;                                    // read by all
+  alignas(kApart) typename Sync::template Atomic<bool> is_closing_{false};  // read by consumers, written once
   alignas(kApart) Index tail_{0};
   alignas(kApart) Index head_{0};
 };

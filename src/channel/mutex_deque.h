@@ -116,10 +116,10 @@ class MutexDeque {
                Outcome again, Attempt attempt) {
     Outcome outcome = attempt();
     if (limit.is_none()) return outcome;
-    while (outcome == again) {
+    for (int spins = 0; outcome == again; spins = System::next_spin(spins)) {
       if constexpr (kWait == Wait::spin) {
         lock.unlock();
-        System::relax(0);
+        System::relax(spins);
         lock.lock();
         if (outcome = attempt(); outcome == again && limit.is_past()) return Outcome::late;
       } else {

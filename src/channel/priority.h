@@ -16,13 +16,15 @@
 
 namespace weir {
 
-// 0 is the most urgent. Overloads for other items are found by their namespace.
+// 0 is the most urgent.
 template <class T>
 constexpr std::size_t priority_of(const T& item) noexcept {
   if constexpr (requires { item.priority; }) {
     return item.priority;
   } else if constexpr (requires { item.line.priority; }) {
     return item.line.priority;
+  } else if constexpr (requires { item.record; }) {
+    return priority_of(item.record);
   } else {
     return SIZE_MAX;  // the least urgent there is
   }

@@ -20,7 +20,7 @@ struct alignas(64) Request {
   static constexpr bool kLeavesRoomForStamp = true;
 
   Record record;
-  Ticket reply;
+  Ticket reply = 0;
 
   std::size_t used_bytes() const noexcept { return sizeof(Record) + sizeof(Ticket); }
 };

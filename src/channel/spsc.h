@@ -24,7 +24,7 @@ class Spsc : public SingleConsumer<Spsc<T, kWait, Sync>, T, kWait, Sync> {
     if (room(1) == 0) return is_closed() ? Outcome::closed : Outcome::full;
     const std::uint64_t tail = tail_;
     if (!announce(tail, 1)) return Outcome::closed;
-    publish(tail, item);
+    this->publish(tail, item);
     tail_ = tail + 1;
     this->came(1);
     return Outcome::done;
@@ -35,7 +35,7 @@ class Spsc : public SingleConsumer<Spsc<T, kWait, Sync>, T, kWait, Sync> {
     if (count != 0) {
       const std::uint64_t tail = tail_;
       if (!announce(tail, count)) return {0, Outcome::closed};
-      for (std::size_t i = 0; i < count; ++i) publish(tail + i, items[i]);
+      this->publish(tail, items.first(count));
       tail_ = tail + count;
       this->came(count);
     }
@@ -69,12 +69,6 @@ class Spsc : public SingleConsumer<Spsc<T, kWait, Sync>, T, kWait, Sync> {
     announced_.store(tail, std::memory_order_relaxed);  // nothing is published with it
     this->came(1);                                      // the consumer may sleep until it hears how this ended
     return false;
-  }
-  void publish(std::uint64_t position, const T& item) noexcept {
-    auto& cell = this->cells().at(position);
-    this->cells().write(cell, item);
-    // Pairs with the fence in SingleConsumer::available().
-    this->cells().set_stamp(cell, position + 1, std::memory_order_release);
   }
   // Nothing to pop: for now, or for ever?
   Outcome absent() noexcept {

@@ -34,6 +34,7 @@ struct System {
   // ThreadSanitizer knows no fences (gcc says so and refuses), so loads acquire one by one there.
   static constexpr std::memory_order kScan = std::memory_order_acquire;
   static constexpr std::memory_order kSpread = std::memory_order_release;
+  static constexpr std::memory_order kLightRelease = std::memory_order_release;
   static void acquire_fence() noexcept {}
   static void release_fence() noexcept {}
   static void full_fence() noexcept { tsan_fence_.fetch_add(1, std::memory_order_seq_cst); }
@@ -42,6 +43,8 @@ struct System {
   static constexpr std::memory_order kScan = std::memory_order_relaxed;
   // The order of stores that follow a release_fence().
   static constexpr std::memory_order kSpread = std::memory_order_relaxed;
+  // The order of stores in front of which a free light_fence() stands.
+  static constexpr std::memory_order kLightRelease = std::memory_order_relaxed;
   static void acquire_fence() noexcept { std::atomic_thread_fence(std::memory_order_acquire); }
   static void release_fence() noexcept { std::atomic_thread_fence(std::memory_order_release); }
   static void full_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
@@ -59,6 +62,8 @@ struct System {
     }
   }
   static void heavy_fence() noexcept;
+  // Whether light_fence() keeps no more than the compiler in order. Never changes after prepare().
+  static bool is_light_fence_free() noexcept { return has_membarrier_.load(std::memory_order_relaxed); }
   // Before the first channel is used: asks the kernel for what heavy_fence() needs.
   static void prepare() noexcept;
 

@@ -6,9 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
+#include <span>
 
 #include "channel/command_record.h"
+#include "channel/payload.h"
 
 namespace weir::channel_bench {
 
@@ -41,33 +42,34 @@ struct Medium {
   }
 };
 
-// A copy of 1 MB that travels as a handle; the receiver looks at both ends of the bytes where they are.
+// A copy of 1 MB that is never copied: each command carries a reference to it. Taking one is part of the push, dropping
+// it part of the pop; the receiver looks at both ends of the bytes where they are.
 class Large {
  public:
   using Item = CommandRecord;
   static constexpr std::size_t kBytes = 1 << 20;
 
-  Large() : bytes_(std::make_unique<std::uint64_t[]>(kWords)) { bytes_[0] = bytes_[kWords - 1] = kSeal; }
+  Large() : payload_(Payload::allocate(kBytes)) {
+    const std::span<std::byte> bytes = payload_.writable();
+    bytes.front() = bytes.back() = kSeal;
+  }
   Item make() const noexcept {
     return make_copy(RecordKind::copy_to_device, 0,
-                     {.buffer = 1, .offset_bytes = 0, .size_bytes = kBytes, .payload = handle()});
+                     {.buffer = 1, .offset_bytes = 0, .size_bytes = kBytes, .payload = 0});
   }
   void mark(Item& item, std::uint32_t number) const noexcept {
     item.id = number;
-    item.copy.payload = handle();
+    item.copy.payload = payload_.clone().release();
   }
   std::uint32_t mark_of(const Item& item) const noexcept {
-    const auto* words = std::bit_cast<const std::uint64_t*>(item.copy.payload);
-    const std::uint64_t broken = (words[0] ^ kSeal) | (words[kWords - 1] ^ kSeal);
-    return item.id ^ static_cast<std::uint32_t>(broken | (broken >> 32));
+    const Payload payload = Payload::adopt(item.copy.payload);
+    const std::span<const std::byte> bytes = payload.bytes();
+    return item.id ^ std::to_integer<std::uint32_t>((bytes.front() ^ kSeal) | (bytes.back() ^ kSeal));
   }
 
  private:
-  static constexpr std::size_t kWords = kBytes / sizeof(std::uint64_t);
-  static constexpr std::uint64_t kSeal = 0x5ea1'ed5e'a1ed'5ea1U;
-  PayloadHandle handle() const noexcept { return std::bit_cast<PayloadHandle>(bytes_.get()); }
-
-  std::unique_ptr<std::uint64_t[]> bytes_;
+  static constexpr std::byte kSeal{0x5e};
+  Payload payload_;
 };
 
 // 64 bytes that leave no room for a channel's stamp: with it, they take two lines.

@@ -10,6 +10,9 @@ Group send_latency();
 Group mutex_latency();
 Group round_trip();
 Group throughput();
+Group backpressure();
+Group payload_clone();
+Group memory_pool();
 Group sequential();
 Group contention();
 Group producers();
@@ -17,5 +20,12 @@ Group consumers();
 Group placement();
 Group wait_strategies();
 Group read_in_place();
+Group request();
+Group priority();
+Group kernel_latency();
+Group devices();
+Group memory_pressure();
+Group error_path();
+Group metrics();
 
 }  // namespace weir::channel_bench

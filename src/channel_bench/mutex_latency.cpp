@@ -19,7 +19,8 @@ std::vector<Benchmark> benchmarks(const Conditions&) {
   std::vector<Benchmark> list = {
       make<Timed::push, Small>("push_small", "one thread pushes a synchronize; draining is not timed"),
       make<Timed::push, Medium>("push_medium", "the same with a launch that has 128 bytes of parameters"),
-      make<Timed::push, Large>("push_large", "the same with a copy of 1 MB, which travels as a handle"),
+      make<Timed::push, Large>("push_large",
+                               "the same with a copy of 1 MB, which travels as a reference that the push takes"),
       make<Timed::pop, Small>("pop", "one thread pops a synchronize; filling is not timed"),
       make<Timed::cycle, Small>("push_pop", "one thread pushes a synchronize and pops it again"),
   };

@@ -25,7 +25,8 @@ std::vector<Benchmark> benchmarks(const Conditions&) {
   std::vector<Benchmark> list;
   enter<Timed::push, Small>(list, "small", "one thread pushes a synchronize; draining is not timed", 1, target);
   enter<Timed::push, Medium>(list, "medium", "the same with a launch that has 128 bytes of parameters");
-  enter<Timed::push, Large>(list, "large", "the same with a copy of 1 MB, which travels as a handle");
+  enter<Timed::push, Large>(list, "large",
+                            "the same with a copy of 1 MB, which travels as a reference that the push takes");
   enter<Timed::push, Small>(list, "small_8x", "a synchronize, in a channel of 8 times the capacity", kMoreCapacity);
   enter<Timed::cycle, Small>(list, "push_pop", "one thread pushes a synchronize and pops it again");
   enter<Timed::fill_drain, Small>(list, "fill_drain", "push and pop; a channel is filled, then drained");

@@ -16,8 +16,9 @@
 namespace weir::cli {
 namespace {
 
-constexpr int kProcesses = 5;          // that a table of values needs
-constexpr int kCompareProcesses = 10;  // that a verdict needs: fewer cannot be significant among many benchmarks
+constexpr int kProcesses = 5;             // that a table of values needs
+constexpr int kCompareProcesses = 10;     // that a verdict needs: fewer cannot be significant among many benchmarks
+constexpr int kCalibrationProcesses = 8;  // on each side
 constexpr int kQuickProcesses = 2;
 constexpr int kSamples = 10, kQuickSamples = 5;
 constexpr double kSampleMs = 5, kQuickSampleMs = 1;
@@ -42,7 +43,8 @@ void ChannelFlags::add_to(CLI::App& app) {
   app.add_option("--baseline-dir", baseline_dir, "where baselines are")->capture_default_str();
   app.add_flag("--calibrate", is_calibration, "compare this program with itself: how often do rules cry wolf?");
   app.add_option("--threshold", threshold, "smallest change that matters")->capture_default_str();
-  app.add_option("--processes", processes, "processes of each benchmark (default 5; 10 with baselines; quick: 2)");
+  app.add_option("--processes", processes,
+                 "processes of each benchmark (default 5; quick 2; baselines 10; calibrate 2 x 8)");
   app.add_option("--samples", samples, "samples of each process (default 10; quick: 5)");
   app.add_flag("--quick", is_quick, "a first look: fewer and shorter samples");
   app.add_option("--cores", cores, "cores that threads are bound to: auto, none, or 0,1")->capture_default_str();
@@ -95,6 +97,7 @@ ChannelSettings ChannelFlags::settings() const {
   settings.placement = cores;
   const bool compares = !baseline.empty() || !save_baseline.empty();
   settings.processes = !processes.empty() ? one_count("--processes", processes, 1, 500)
+                       : is_calibration   ? kCalibrationProcesses
                        : is_quick         ? kQuickProcesses
                        : compares         ? kCompareProcesses
                                           : kProcesses;

@@ -74,6 +74,11 @@ int execute() {
              WEIR_HAVE_SQLITE ? "yes" : "left out: SQLite was not found when this was built");
   fmt::print("  hwloc              {}\n", WEIR_HAVE_HWLOC ? "yes" : "left out: not found when this was built");
   fmt::print("  MPI                {}\n", describe_mpi());
+  // What weir channel measures beside our own channels.
+  constexpr const char* kNoQueue = "left out: not found when this was built";
+  fmt::print("  Boost.Lockfree     {}\n", WEIR_HAVE_BOOST_LOCKFREE ? "yes" : kNoQueue);
+  fmt::print("  ConcurrentQueue    {}\n", WEIR_HAVE_CONCURRENTQUEUE ? "yes" : kNoQueue);
+  fmt::print("  ReaderWriterQueue  {}\n", WEIR_HAVE_READERWRITERQUEUE ? "yes" : kNoQueue);
   const Json environment = run_context().environment;
   fmt::print("\nMachine\n");
   for (const char* key : {"system", "kernel", "architecture", "cpus", "governor"}) {

@@ -137,11 +137,29 @@ class Session {
   virtual std::optional<Footprint> footprint(CommandId) const { return std::nullopt; }
 };
 
+// Memory outside of any session, for what travels to and from the device. Any thread may call it; it keeps what it
+// needs of the device alive.
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+  // Aligned to 64 bytes at least. Null: there is none left.
+  virtual std::byte* allocate(std::size_t bytes) noexcept = 0;
+  virtual void release(std::byte* memory) noexcept = 0;
+  virtual bool is_host_accessible() const noexcept = 0;
+  virtual bool is_pinned() const noexcept = 0;  // the host's, and the device's engines reach it by themselves
+  // Copies and waits. For memory that the host cannot touch, and for tests.
+  virtual void write(std::byte* to, std::span<const std::byte> from) = 0;
+  virtual void read(const std::byte* from, std::span<std::byte> to) = 0;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
   virtual DeviceInfo info() const = 0;
   virtual Telemetry telemetry() { return {}; }
+  // Memory of the device, or of the host where the device's engines reach it. Devices that have none of their own (cpu,
+  // null, sim) give plain host memory for both.
+  virtual std::unique_ptr<DeviceMemory> memory(Place place);
   // The step and the placement must outlive the session.
   virtual std::unique_ptr<Session> prepare(const Step& step, const Placement& placement,
                                            const SessionOptions& options) = 0;

@@ -1,6 +1,7 @@
 #include "device/gpu.h"
 
 #include "device/gpu_context.h"
+#include "device/gpu_device_memory.h"
 #include "device/gpu_session.h"
 
 namespace weir {
@@ -46,6 +47,8 @@ class GpuDevice final : public Device {
     if (board_ == nullptr) board_ = management->find(facts_.bus_id.c_str());
     return board_ == nullptr ? Telemetry{} : management->read(board_);
   }
+
+  std::unique_ptr<DeviceMemory> memory(Place place) override { return make_gpu_memory(context_, place); }
 
   std::unique_ptr<Session> prepare(const Step& step, const Placement& placement,
                                    const SessionOptions& options) override {

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <time.h>
 
+#include <algorithm>
 #include <array>
+#include <new>
 
 #include "base/error.h"
 #include "base/options.h"
@@ -49,6 +51,27 @@ void Session::pause(std::int64_t ns) noexcept {
 }
 
 std::span<std::byte> Session::host_memory(BufferId) { fail("this device has no memory that the host shares"); }
+
+namespace {
+
+class HostMemory final : public DeviceMemory {
+ public:
+  std::byte* allocate(std::size_t bytes) noexcept override {
+    return static_cast<std::byte*>(::operator new(bytes, kAlignment, std::nothrow));
+  }
+  void release(std::byte* memory) noexcept override { ::operator delete(memory, kAlignment); }
+  bool is_host_accessible() const noexcept override { return true; }
+  bool is_pinned() const noexcept override { return false; }
+  void write(std::byte* to, std::span<const std::byte> from) override { std::copy(from.begin(), from.end(), to); }
+  void read(const std::byte* from, std::span<std::byte> to) override { std::copy_n(from, to.size(), to.begin()); }
+
+ private:
+  static constexpr std::align_val_t kAlignment{128};
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceMemory> Device::memory(Place) { return std::make_unique<HostMemory>(); }
 
 std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions& options) {
   if (name == "auto") {

@@ -139,9 +139,11 @@ std::string describe_result(const Json& result) {
   std::string out =
       fmt::format("{}, {} streams, on {} ({})\n", text(result, {"workload", "name"}), text(result, {"streams"}),
                   text(result, {"device", "name"}), text(result, {"device", "model"}));
-  out += fmt::format("  {}, scale {}; submit {}, placement {}, sync {}\n\n", text(result, {"precision"}),
-                     text(result, {"scale"}), text(result, {"submit"}), text(result, {"placement"}),
-                     text(result, {"sync_mode"}));
+  out += fmt::format("  {}\n\n",
+                     wrapped(fmt::format("{}, scale {}; submit {}, placement {}, sync {}", text(result, {"precision"}),
+                                         text(result, {"scale"}), text(result, {"submit"}), text(result, {"placement"}),
+                                         text(result, {"sync_mode"})),
+                             2));
   if (text(result, {"status"}) == "interrupted")
     out += fmt::format("  INTERRUPTED: {} iterations were asked for\n\n", text(result, {"iterations"}));
   if (text(result, {"status"}) == "failed") out += "  FAILED: " + wrapped(text(result, {"failure"}), 10) + "\n\n";

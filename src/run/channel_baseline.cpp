@@ -77,9 +77,10 @@ ChannelRun parse_channel_run(const Json& json, const std::string& name) {
   run.created = text_of(json, "created", name);
   run.status = text_of(json, "status", name);
   const Json& settings = member(json, "settings", name);
-  run.settings.conditions = conditions_from(settings, name + ": settings");
-  run.settings.placement = text_of(settings, "placement", name + ": settings");
-  const Json& processes = member(settings, "processes", name + ": settings");
+  const std::string in_settings = name + ": settings";
+  run.settings.conditions = conditions_from(settings, in_settings);
+  run.settings.placement = text_of(settings, "placement", in_settings);
+  const Json& processes = member(settings, "processes", in_settings);
   if (!processes.is_number_unsigned() || processes.get<std::uint64_t>() > kMostProcesses)
     reject(fmt::format("{}: settings: 'processes' must be a number up to {}", name, kMostProcesses));
   run.settings.processes = processes.get<int>();

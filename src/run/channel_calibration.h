@@ -27,6 +27,7 @@ struct ChannelCalibration {
   std::vector<CalibrationRow> groups;
   CalibrationRow all;           // its group is empty
   double deals_with_alarm = 0;  // part of all deals in which our rule calls any benchmark slower
+  bool can_alarm = true;        // false: so few processes that our rule is silent whatever they say
   // The one deal that time made: the first half of the processes against the second. Drift shows here only.
   std::size_t drifted_faster = 0, drifted_slower = 0;
 };

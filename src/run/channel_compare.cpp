@@ -16,8 +16,23 @@ constexpr std::size_t kMostSplits = 200;  // of one side against itself
 constexpr std::size_t kMostToEnumerate = 12;
 constexpr double kNoiseLevel = 0.95;
 
+std::vector<double> logarithms(std::span<const double> values) {
+  std::vector<double> logs;
+  for (const double value : values) logs.push_back(std::log(value));
+  return logs;
+}
+
+// Hodges and Lehmann: the median of all differences between a value of each side.
+double difference(std::span<const double> before, std::span<const double> after) {
+  std::vector<double> all;
+  all.reserve(before.size() * after.size());
+  for (const double old : before)
+    for (const double now : after) all.push_back(now - old);
+  return median(all);
+}
+
 // |log change| between the halves of a side, for every way to halve it or many random ones.
-void add_splits(std::span<const double> side, double scale, SplitMix& random, std::vector<double>& differences) {
+void add_splits(const std::vector<double>& side, double scale, SplitMix& random, std::vector<double>& differences) {
   const std::size_t count = side.size(), half = count / 2;
   if (count < 2) return;
   std::vector<double> first, second;
@@ -25,7 +40,7 @@ void add_splits(std::span<const double> side, double scale, SplitMix& random, st
     first.clear();
     second.clear();
     for (std::size_t i = 0; i < count; ++i) (is_first(i) ? first : second).push_back(side[i]);
-    differences.push_back(scale * std::fabs(log_change(first, second)));
+    differences.push_back(scale * std::fabs(difference(first, second)));
   };
   if (count <= kMostToEnumerate) {
     for (std::uint32_t mask = 0; mask < (1U << count); ++mask)
@@ -104,18 +119,15 @@ void add_notes(const ChannelRun& baseline, const ChannelRun& test, ChannelCompar
 }  // namespace
 
 double log_change(std::span<const double> before, std::span<const double> after) {
-  std::vector<double> ratios;
-  ratios.reserve(before.size() * after.size());
-  for (const double old : before)
-    for (const double now : after) ratios.push_back(std::log(now / old));
-  return median(ratios);
+  return difference(logarithms(before), logarithms(after));
 }
 
 std::optional<double> aa_noise(std::span<const double> before, std::span<const double> after, std::uint64_t seed) {
   SplitMix random(seed);
   std::vector<double> differences;
   for (const auto& side : {before, after})
-    if (side.size() >= 2) add_splits(side, scale_to(side.size(), before.size(), after.size()), random, differences);
+    if (side.size() >= 2)
+      add_splits(logarithms(side), scale_to(side.size(), before.size(), after.size()), random, differences);
   if (differences.empty()) return std::nullopt;
   return std::exp(quantile(differences, kNoiseLevel));
 }

@@ -102,6 +102,7 @@ Json to_json(const ChannelCalibration& calibration) {
   for (const CalibrationRow& row : calibration.groups) json["groups"].push_back(to_json(row));
   json["all"] = to_json(calibration.all);
   json["deals_with_alarm"] = calibration.deals_with_alarm;
+  json["can_alarm"] = calibration.can_alarm;
   json["drifted_faster"] = calibration.drifted_faster;
   json["drifted_slower"] = calibration.drifted_slower;
   return json;

@@ -1,6 +1,7 @@
 // Every channel behind one face, so that one test can ask the same of all of them.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -119,7 +120,7 @@ struct KindName {
 template <class F>
 void for_each_wait(F&& f) {
   const auto run = [&]<Wait kWait>() {
-    SCOPED_TRACE(std::string("wait: ") + std::string(name_of(kWait)));
+    SCOPED_TRACE(fmt::format("wait: {}", name_of(kWait)));
     f.template operator()<kWait>();
   };
   run.template operator()<Wait::spin>();

@@ -198,7 +198,7 @@ TYPED_TEST(EveryChannel, a_full_one_that_is_closed_says_so) {
 
 TEST(ChannelNames, are_the_files) {
   for (const std::string_view name : channel_names()) {
-    const std::string path = std::string(WEIR_SOURCE_DIR) + "/src/channel/" + std::string(name) + ".h";
+    const std::string path = fmt::format("{}/src/channel/{}.h", WEIR_SOURCE_DIR, name);
     EXPECT_EQ(access(path.c_str(), R_OK), 0) << path;
   }
 }

@@ -1,4 +1,4 @@
-// What every document and every text of `weir queues` must be.
+// What every document and every text of `weir queues` and `weir channel` must be.
 #pragma once
 
 #include <string>
@@ -6,7 +6,9 @@
 namespace weir::testing {
 
 bool has(const std::string& text, const std::string& part);
-// Against docs/schema/weir.queues.1.json; skips, with the reason, where no validator is installed.
+// Against that file of docs/schema; skips, with the reason, where no validator is installed.
+void expect_valid_as(const std::string& file, const std::string& schema);
+// Against docs/schema/weir.queues.1.json.
 void expect_valid(const std::string& file);
 // Within 80 columns, but for paths, which are as long as they are.
 void expect_narrow(const std::string& text);

@@ -157,7 +157,8 @@ inline void expect_same_buffers(Device& device, std::uint64_t seed) {
   Dice dice(seed + 1000);
   const int streams = 1 + static_cast<int>(dice.below(7));
   const Step step = random_step(seed, streams, {.has_host = seed % 2 == 0, .has_cuts = seed % 3 == 0});
-  for (const char* submit : {"inline", "threads:2", "threads:3", "graph"}) {
+  for (const char* submit :
+       {"inline", "threads:2", "threads:3", "graph", "channel:mpsc:4", "channel:lanes:2", "channel:mpsc:3x2"}) {
     for (const bool is_pipelined : {false, true}) {
       const int iterations = 1 + static_cast<int>(dice.below(4));
       const Placement placement =

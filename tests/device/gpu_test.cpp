@@ -184,7 +184,7 @@ TEST_F(Gpu, memory_use) {
 TEST_F(Gpu, a_refused_launch_is_thrown_by_finish) {
   const Step step = random_step(2, 2);
   const Placement placement = natural(step);
-  for (const char* submit : {"inline", "threads:2"}) {
+  for (const char* submit : {"inline", "threads:2", "channel:mpsc:2", "channel:mpsc:2x2"}) {
     const auto device = open();
     const SubmitChoice choice = parse_submit(submit, 2);
     auto session = device->prepare(step, placement, {});
@@ -207,7 +207,7 @@ TEST_F(Gpu, a_kernel_that_fails_while_it_runs_loses_the_device) {
   const auto device = open();
   const Step step = random_step(2, 2);
   const Placement placement = natural(step);
-  for (const char* submit : {"inline", "graph"}) {
+  for (const char* submit : {"inline", "graph", "channel:mpsc:2", "channel:lanes:2x2"}) {
     fake_gpu::reset({});
     const SubmitChoice choice = parse_submit(submit, 2);
     const auto session = device->prepare(step, placement, {.mode = choice.mode});

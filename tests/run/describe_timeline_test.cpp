@@ -11,6 +11,7 @@
 #include "run/profile.h"
 #include "stream/submitter.h"
 #include "trace/timeline_builder.h"
+#include "trace/waterfall.h"
 
 namespace weir {
 namespace {
@@ -101,6 +102,33 @@ TEST(DescribeTimeline, threads_submit_by_themselves_and_graphs_by_one_call) {
   EXPECT_EQ(std::count_if(calls.begin(), calls.end(), [](const auto& call) { return call.kind == CallKind::launch; }),
             3);
   for (const Span& span : graph.pass.timeline.spans) EXPECT_NE(span.call, kNoCall);
+}
+
+TEST(DescribeTimeline, channels_show_when_commands_were_enqueued) {
+  for (const char* workload : {"hetero_kernels", "moe"}) {
+    for (const char* submit : {"channel:mpsc:4", "channel:lanes:2", "channel:mutex_deque:2", "channel:mpsc:3x2"}) {
+      SCOPED_TRACE(std::string(workload) + " " + submit);
+      const Described made = described(workload, "cpu", submit);
+      expect_complete(made, 3);
+      for (const Span& span : made.pass.timeline.spans) {
+        ASSERT_NE(span.enqueued_ns, kNoTime);
+        EXPECT_LE(span.enqueued_ns, span.submitted_ns);
+        const auto round = std::find_if(made.pass.rounds.begin(), made.pass.rounds.end(),
+                                        [&](const auto& other) { return other.iteration == span.iteration; });
+        ASSERT_NE(round, made.pass.rounds.end());
+        EXPECT_GE(span.enqueued_ns, round->begun_ns);
+      }
+      const Waterfall way = waterfall(made.pass.timeline);
+      ASSERT_FALSE(way.classes.empty());
+      const Hop& hop = way.classes[0].hops.at(0);
+      EXPECT_EQ(hop.from, Stage::enqueued);
+      EXPECT_EQ(hop.to, Stage::submitted);
+      EXPECT_EQ(hop.count, way.classes[0].commands);
+      EXPECT_GT(hop.p50_ns, 0);
+    }
+  }
+  for (const Span& span : described("hetero_kernels", "cpu", "threads:2").pass.timeline.spans)
+    EXPECT_EQ(span.enqueued_ns, kNoTime);
 }
 
 TEST(DescribeTimeline, an_interrupted_pass_keeps_what_it_has) {

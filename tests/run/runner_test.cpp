@@ -139,6 +139,7 @@ TEST(Runner, RejectsRequestsThatDoNotFit) {
   EXPECT_TRUE(rejected([](RunRequest& r) { r.streams = 65; }));
   EXPECT_TRUE(rejected([](RunRequest& r) { r.precision = "fp64"; }));
   EXPECT_TRUE(rejected([](RunRequest& r) { r.precision = "tf32"; }));  // not on a cpu
+  EXPECT_TRUE(rejected([](RunRequest& r) { r.submit = "channel:pigeon"; }));
   EXPECT_TRUE(rejected([](RunRequest& r) { r.submit = "pigeon"; }));
   EXPECT_TRUE(rejected([](RunRequest& r) { r.placement = "nowhere"; }));
   EXPECT_TRUE(rejected([](RunRequest& r) { r.scale = "huge"; }));

@@ -1,6 +1,7 @@
 // Whole runs on the simulated device: every workload, every way to submit and to wait, and the same result each time.
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "run/runner.h"
 #include "run/sweep.h"
 #include "workload/workload.h"
@@ -59,6 +60,19 @@ TEST(SimRun, every_way_to_submit_to_wait_and_to_place_works) {
         }
       }
     }
+  }
+}
+
+TEST(SimRun, a_channel_of_real_threads_has_no_place_in_virtual_time) {
+  RunRequest request = request_for("hetero_kernels");
+  request.submit = "channel:mpsc:2";
+  try {
+    run_on("sim:h200", request);
+    FAIL() << "it ran";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault, Fault::input);
+    EXPECT_NE(std::string(error.what()).find("virtual time"), std::string::npos) << error.what();
+    EXPECT_NE(error.hint.find("inline or threads"), std::string::npos) << error.hint;
   }
 }
 

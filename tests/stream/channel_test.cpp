@@ -19,7 +19,7 @@ namespace {
 std::vector<std::string> ways(int most) {
   std::vector<std::string> all;
   for (const ChannelWay& way : channel_ways())
-    for (int producers = 1; producers <= std::min(most, way.most_producers); ++producers) {
+    for (int producers = 1; producers <= std::min(most, way.most_producers); producers += producers < 4 ? 1 : 2) {
       all.push_back("channel:" + std::string(way.name) + ":" + std::to_string(producers));
       if (producers != 3) all.push_back(all.back() + "x" + std::to_string(1 + producers % 3));
     }
@@ -47,9 +47,10 @@ TEST(ChannelSubmitter, SubmitsEveryWorkloadInASafeOrder) {
     const int streams = workload.streams.recommended;
     const Step step = workload.build(Params(workload.params, Scale::tiny, {}), streams);
     for (const std::string& way : ways(8)) {
+      if (++seed % 4 != 0) continue;  // others for each workload
       // Policies in turn, and every other time a placement that no policy would make.
       const Placement placement =
-          ++seed % 2 == 0 ? random_placement(step, streams, seed) : placement_policies()[seed / 2 % 4].place(step);
+          seed % 8 == 0 ? random_placement(step, streams, seed) : placement_policies()[seed / 8 % 4].place(step);
       OrderSession session(step, placement);
       const auto submitter = make_submitter(parse_submit(way, streams), step, placement, session);
       for (int iteration = 0; iteration < 3; ++iteration) {
@@ -62,13 +63,13 @@ TEST(ChannelSubmitter, SubmitsEveryWorkloadInASafeOrder) {
 }
 
 TEST(ChannelSubmitter, ManyIterationsOfTangledSteps) {
-  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    const Step step = random_step(seed, 8, 300);
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+    const Step step = random_step(seed, 8, 200);
     const Placement placement = random_placement(step, 8, static_cast<unsigned>(seed));
     for (const std::string& way : ways(8)) {
       OrderSession session(step, placement);
       const auto submitter = make_submitter(parse_submit(way, 8), step, placement, session);
-      for (int iteration = 0; iteration < 15; ++iteration) {
+      for (int iteration = 0; iteration < 6; ++iteration) {
         session.begin_iteration();
         submitter->submit_step();
       }
@@ -83,8 +84,9 @@ class SlowSession final : public Session {
   explicit SlowSession(OrderSession& session) : session_(session) {}
   void begin_iteration() noexcept override { session_.begin_iteration(); }
   void submit(std::span<const CommandId> commands) noexcept override {
-    const timespec pause{0, 2'000'000};
-    if (++calls_ % 4 == 0) nanosleep(&pause, nullptr);
+    const timespec pause{0, 2'000'000};  // long enough for 5000 commands to be pushed, and for producers to park
+    const std::size_t before = commands_.fetch_add(commands.size());
+    if (before / 1500 != (before + commands.size()) / 1500) nanosleep(&pause, nullptr);
     session_.submit(commands);
   }
   void finish() override {}
@@ -96,7 +98,7 @@ class SlowSession final : public Session {
 
  private:
   OrderSession& session_;
-  std::atomic<int> calls_{0};
+  std::atomic<std::size_t> commands_{0};
 };
 
 TEST(ChannelSubmitter, ProducersWaitWhereTheChannelIsFull) {

@@ -1,0 +1,102 @@
+// Free slots in handfuls: magazines that travel between threads, and the stack on which they wait. What is known about
+// a slot lies here too, in host memory, because the slot itself may be a device's.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "channel/system.h"
+
+namespace weir {
+
+class SlotStore;
+
+// Of one slot, or of one Payload in plain memory. Lives as long as the pool; in release builds a slot's record is only
+// read once it is made, so that both sides of a channel keep its line in their caches.
+struct alignas(kLineBytes) SlotRecord {
+  std::byte* data = nullptr;
+  SlotStore* store = nullptr;  // null: plain memory behind this record
+  std::uint64_t serial = 0;    // the store's
+  std::uint32_t bin = 0;
+  std::uint32_t chunk = 0;                   // of the bin
+  bool has_pattern = false;                  // both ends are marked as free; where memory is checked
+  std::size_t size_bytes = 0;                // of the Payload
+  std::atomic<std::uint32_t> references{0};  // Payloads that share it: see Payload
+  std::atomic<std::uint32_t> generation{0};  // odd while somebody has it; counted where memory is checked
+};
+static_assert(sizeof(SlotRecord) == kLineBytes);
+
+// Whoever holds it may change it; handed over by the stack.
+struct alignas(256) Magazine {
+  static constexpr std::uint32_t kMost = 29;
+
+  std::atomic<Magazine*> next{nullptr};  // in a stack
+  std::uint64_t count = 0;               // while nobody fills or empties it
+  SlotRecord* slots[kMost + 1]{};
+};
+static_assert(sizeof(Magazine) == 256);
+
+// Where the next slot goes in some magazine: one word says which magazine and how many slots it has, because magazines
+// are aligned to their size and never quite full.
+struct MagazineTop {
+  std::uintptr_t word = kNone;
+
+  static constexpr std::uintptr_t kMask = sizeof(Magazine) - 1;
+  static constexpr std::uintptr_t kNone = offsetof(Magazine, slots);  // no magazine, hence no slot
+
+  static MagazineTop of(Magazine* magazine, std::uint64_t count) noexcept {
+    return {std::bit_cast<std::uintptr_t>(magazine) + kNone + count * sizeof(SlotRecord*)};
+  }
+  bool is_empty() const noexcept { return (word & kMask) == kNone; }
+  std::uint32_t count() const noexcept {
+    return static_cast<std::uint32_t>(((word & kMask) - kNone) / sizeof(SlotRecord*));
+  }
+  Magazine* magazine() const noexcept { return std::bit_cast<Magazine*>(word & ~kMask); }
+  SlotRecord** slot() const noexcept { return std::bit_cast<SlotRecord**>(word); }
+};
+
+// Any thread. Magazines must outlive the stack.
+class MagazineStack {
+ public:
+  void push(Magazine& magazine) noexcept {
+    std::uint64_t head = head_.load(std::memory_order_relaxed);
+    std::uint64_t mine = 0;
+    do {
+      magazine.next.store(top(head), std::memory_order_relaxed);  // published by the exchange
+      mine = above(head, &magazine);
+    } while (!head_.compare_exchange_weak(head, mine, std::memory_order_release,  // pairs with the acquire in pop()
+                                          std::memory_order_relaxed));
+  }
+  // Null: empty.
+  Magazine* pop() noexcept {
+    std::uint64_t head = head_.load(std::memory_order_acquire);  // pairs with the release in push()
+    for (;;) {
+      Magazine* const magazine = top(head);
+      if (magazine == nullptr) return nullptr;
+      // Somebody else may have it by now and write to it; then the exchange fails.
+      Magazine* const next = magazine->next.load(std::memory_order_relaxed);
+      // Releases too: whoever sees the stack without it knows who has it (SlotStore::is_all_in_use()).
+      if (head_.compare_exchange_weak(head, above(head, next), std::memory_order_acq_rel, std::memory_order_acquire))
+        return magazine;
+    }
+  }
+  // Changes with every push and pop; whether there was anything then.
+  std::uint64_t version() const noexcept { return head_.load(std::memory_order_acquire); }  // pairs with push()
+  static bool is_empty(std::uint64_t version) noexcept { return top(version) == nullptr; }
+
+ private:
+  // 48 bits of an address whose lowest 8 are 0, and 24 bits that count changes: without them a pop that slept could
+  // exchange a head that went and came back.
+  static constexpr int kCountBits = 24;
+  static Magazine* top(std::uint64_t head) noexcept { return std::bit_cast<Magazine*>(head >> kCountBits << 8); }
+  static std::uint64_t above(std::uint64_t head, Magazine* magazine) noexcept {
+    const std::uint64_t count = (head + 1) & ((std::uint64_t{1} << kCountBits) - 1);
+    return std::bit_cast<std::uint64_t>(magazine) >> 8 << kCountBits | count;
+  }
+
+  std::atomic<std::uint64_t> head_{0};
+};
+
+}  // namespace weir
