@@ -129,7 +129,7 @@ class Exploration {
   void did(Deed deed, int x);
   bool may_come(Deed deed, int x);
   bool is_worth_waiting(Until until, int x);
-  bool is_weakened(const Where& where);
+  bool is_weakened(std::string_view what, const Where& where);
   std::memory_order ordered(std::memory_order order, const Where& where);
 
   // Each performs the step of the running thread, or puts it off. False: it has to wait.

@@ -1,8 +1,5 @@
-// What a thread can ask for, and with which steps of other threads each of them does not commute: see explorer.h.
-#include <algorithm>
-#include <climits>
+// What a thread can ask for, but for sleeping and spinning: exploration_waits.cpp.
 #include <stdexcept>
-#include <utility>
 
 #include "channel/exploration.h"
 
@@ -111,95 +108,21 @@ bool Exploration::take(Until until) {
   return chosen == 0;
 }
 
-void Exploration::did(Deed deed, int x) {
-  std::uint32_t& threads = deeds_[static_cast<int>(deed)][x + 1];
-  if ((threads >> running_ & 1U) != 0) return;
-  threads |= 1U << running_;
-  has_new_deeds_ = true;
-}
-
-bool Exploration::may_come(Deed deed, int x) {
-  const std::uint32_t threads = deeds_[static_cast<int>(deed)][x + 1];
-  for (int i = 0; i < count_; ++i) {
-    if (i != running_ && thread(i).status != Status::ended && (threads >> i & 1U) != 0) return true;
-  }
-  return false;
-}
-
-// Whether something may still happen that the step would be put off for.
-bool Exploration::is_worth_waiting(Until until, int x) {
-  if (!is_reduced()) return false;
-  bool may_happen = false;
-  switch (until) {
-    case Until::stored:
-      may_happen = may_come(Deed::store, x);
-      break;
-    case Until::touched:
-      may_happen = may_come(Deed::touch, x);
-      break;
-    case Until::fenced:
-      may_happen = may_come(Deed::fence, -1) || may_come(Deed::heavy_fence, -1);
-      break;
-    case Until::passed:
-      may_happen = may_come(Deed::heavy_fence, -1);
-      break;
-    case Until::reached:
-      may_happen = may_come(Deed::fence, -1) || may_come(Deed::heavy_fence, -1) || may_come(Deed::light_fence, -1);
-      break;
-    case Until::called:
-      may_happen = may_come(Deed::store, x) || may_come(Deed::wake, x);
-      break;
-    case Until::waited:
-      may_happen = may_come(Deed::sleep, x);
-      break;
-    case Until::nothing:
-      break;
-  }
-  if (!may_happen) return false;
-  for (int i = 0; i < count_; ++i) {
-    if (i != running_ && is_enabled(i)) return true;
-  }
-  return false;
-}
-
-bool Exploration::is_weakened(const Where& where) {
-  if (options_.sites != nullptr) options_.sites->insert({where.file_name(), where.line(), where.column(), running_});
+bool Exploration::is_weakened(std::string_view what, const Where& where) {
+  if (options_.sites != nullptr)
+    options_.sites->insert({what, where.file_name(), where.line(), where.column(), running_});
   const Site* site = options_.weakened;
   return site != nullptr && site->line == where.line() && site->column == where.column() && site->thread == running_ &&
-         site->file == where.file_name();
+         site->what == what && site->file == where.file_name();
 }
 
 std::memory_order Exploration::ordered(std::memory_order order, const Where& where) {
   if (order == std::memory_order_relaxed) return order;
   if (order == std::memory_order_seq_cst) fail("seq_cst operations are not explored: use full_fence()");
-  return is_weakened(where) ? std::memory_order_relaxed : order;
-}
-
-void Exploration::resume(Until until, int x) {
-  for (int i = 0; i < count_; ++i) {
-    Thread& other = thread(i);
-    if (other.status == Status::put_off && other.until == until && other.step.x == x) other.status = Status::runnable;
-  }
-}
-
-void Exploration::after_store(int x, std::size_t position) {
-  if (called_[static_cast<std::size_t>(x)] >= position) ++called_[static_cast<std::size_t>(x)];
-  for (int i = 0; i < count_; ++i) {
-    Thread& other = thread(i);
-    if (other.status != Status::put_off || other.step.x != x || position < memory_.oldest(i, x)) continue;
-    if (other.until == Until::stored || other.until == Until::called || other.until == Until::touched)
-      other.status = Status::runnable;
-  }
-}
-
-// Two fences commute if neither tells the other anything.
-void Exploration::after_fence(const View& before) {
-  const bool has_told = !before.covers(memory_.fenced());
-  for (int i = 0; i < count_; ++i) {
-    Thread& other = thread(i);
-    if (other.status != Status::put_off || (other.until != Until::fenced && other.until != Until::reached)) continue;
-    if (has_told || memory_.is_news(i, before)) other.status = Status::runnable;
-  }
+  const std::string_view what = order == std::memory_order_acq_rel   ? "acq_rel"
+                                : order == std::memory_order_release ? "release"
+                                                                     : "acquire";
+  return is_weakened(what, where) ? std::memory_order_relaxed : order;
 }
 
 // The oldest store that the running thread may read.
@@ -301,17 +224,17 @@ bool Exploration::write(Call& step) {
 }
 
 bool Exploration::acquire_fence(Call& step) {
-  if (!is_weakened(step.where)) memory_.acquire_fence(running_);
+  if (!is_weakened("acquire_fence", step.where)) memory_.acquire_fence(running_);
   return done(0);
 }
 
 bool Exploration::release_fence(Call& step) {
-  if (!is_weakened(step.where)) memory_.release_fence(running_);
+  if (!is_weakened("release_fence", step.where)) memory_.release_fence(running_);
   return done(0);
 }
 
 bool Exploration::full_fence(Call& step) {
-  if (is_weakened(step.where)) return done(0);
+  if (is_weakened("full_fence", step.where)) return done(0);
   did(Deed::fence, -1);
   if (!is_sequential() && !take(Until::fenced)) return false;
   const View before = memory_.fenced();
@@ -321,7 +244,7 @@ bool Exploration::full_fence(Call& step) {
 }
 
 bool Exploration::light_fence(Call& step) {
-  if (is_weakened(step.where)) return done(0);
+  if (is_weakened("light_fence", step.where)) return done(0);
   did(Deed::light_fence, -1);
   if (!is_sequential() && !take(Until::passed)) return false;
   memory_.light_fence(running_);
@@ -334,7 +257,7 @@ bool Exploration::light_fence(Call& step) {
 }
 
 bool Exploration::heavy_fence(Call& step) {
-  if (is_weakened(step.where) || is_sequential()) return done(0);
+  if (is_weakened("heavy_fence", step.where) || is_sequential()) return done(0);
   did(Deed::heavy_fence, -1);
   Thread& own = self();
   if (own.barriers == 0) own.barriers = ((1U << count_) - 1) & ~(1U << running_);
@@ -373,117 +296,6 @@ bool Exploration::heavy_fence(Call& step) {
   own.barriers = 0;
   own.has_begun = false;
   return done(0);
-}
-
-bool Exploration::wait(Call& step) {
-  did(Deed::sleep, step.x);
-  self().is_spinning = false;
-  const auto& stores = memory_.stores(step.x);
-  const std::size_t called = called_[static_cast<std::size_t>(step.x)];
-  bool can_sleep = false;
-  std::size_t other = stores.size();
-  for (std::size_t p = std::max(first_option(step.x), called); p < stores.size(); ++p) {
-    if (stores[p].value == step.value) {
-      can_sleep = true;
-    } else if (other == stores.size()) {
-      other = p;
-    }
-  }
-  enum class Way { sleep, go_on, late };
-  Way ways[3];
-  std::size_t count = 0;
-  if (can_sleep) ways[count++] = Way::sleep;
-  if (other != stores.size()) ways[count++] = Way::go_on;
-  if (step.has_deadline) ways[count++] = Way::late;
-  const int chosen = choose(count + (is_worth_waiting(Until::called, step.x) ? 1 : 0));
-  if (chosen < 0) return false;
-  if (static_cast<std::size_t>(chosen) == count) return put_off(Until::called);
-  resume(Until::touched, step.x);
-  resume(Until::waited, step.x);
-  switch (ways[chosen]) {
-    case Way::late:
-      return done(0);
-    case Way::go_on:
-      memory_.see(running_, step.x, other);
-      return done(1);
-    case Way::sleep:
-      break;
-  }
-  if (is_traced_) trace(self(), " sleeps");
-  self().status = Status::sleeping;
-  self().until = Until::nothing;
-  return false;
-}
-
-bool Exploration::wake(Call& step) {
-  did(Deed::wake, step.x);
-  if (!take(Until::waited)) return false;
-  int left = static_cast<int>(std::min<std::uint64_t>(step.value, INT_MAX));
-  for (; left > 0; --left) {
-    options_now_.clear();
-    for (int i = 0; i < count_; ++i) {
-      if (thread(i).status == Status::sleeping && thread(i).step.x == step.x) {
-        options_now_.push_back(static_cast<std::size_t>(i));
-      }
-    }
-    const std::size_t sleepers = options_now_.size();
-    if (sleepers == 0) break;
-    // Which of them does not matter where all are woken.
-    const int chosen = sleepers <= static_cast<std::size_t>(left) ? 0 : choose(sleepers);
-    if (chosen < 0) return false;
-    Thread& other = *threads_[options_now_[static_cast<std::size_t>(chosen)]];
-    other.status = Status::runnable;
-    other.step.kind = Kind::woken;
-  }
-  std::size_t& called = called_[static_cast<std::size_t>(step.x)];
-  called = std::max(called, memory_.oldest(running_, step.x));
-  resume(Until::called, step.x);
-  return done(step.value);
-}
-
-bool Exploration::may_learn(int i) {
-  for (const Seen& seen : thread(i).last) {
-    const auto& stores = memory_.stores(seen.x);
-    for (std::size_t p = is_sequential() ? stores.size() - 1 : memory_.oldest(i, seen.x); p < stores.size(); ++p) {
-      if (stores[p].value != seen.value) return true;
-    }
-  }
-  return false;
-}
-
-void Exploration::note_seen(int x, std::uint64_t value) {
-  Thread& own = self();
-  const auto at = [x](std::vector<Seen>& seen) {
-    return std::lower_bound(seen.begin(), seen.end(), x, [](const Seen& a, int b) { return a.x < b; });
-  };
-  const auto before = at(own.last);
-  if (before == own.last.end() || before->x != x || before->value != value) own.has_differed = true;
-  const auto place = at(own.round);
-  if (place == own.round.end() || place->x != x) {
-    own.round.insert(place, {x, value});
-  } else {
-    place->value = value;
-  }
-}
-
-bool Exploration::relax(Call& step) {
-  Thread& own = self();
-  if (std::exchange(own.has_waited, false)) return done(0);
-  if (step.value == 0 || !own.is_spinning) {  // the first round is free: it has no other to be compared with
-    own.is_spinning = true;
-    own.last.clear();
-  } else if (!own.has_differed) {
-    end_ = End::given_up;
-    return false;
-  } else {
-    std::swap(own.round, own.last);
-  }
-  own.has_differed = false;
-  own.round.clear();
-  if (own.last.empty() || may_learn(running_)) return done(0);
-  own.has_waited = true;  // when it comes here again
-  own.status = Status::relaxing;
-  return false;
 }
 
 }  // namespace weir::explored

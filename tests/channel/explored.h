@@ -136,5 +136,6 @@ struct ExploredWith {
 };
 
 using Explored = ExploredWith<1>;
+using Quick = ExploredWith<0>;  // spin_then_park does not spin: only its fences differ from park's
 
 }  // namespace weir::explored

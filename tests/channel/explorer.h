@@ -29,6 +29,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weir::explored {
@@ -56,7 +57,8 @@ void settle();
 
 // A place in the code that asks for more than relaxed, and the thread that is there.
 struct Site {
-  std::string file;
+  std::string_view what;  // acquire, release, light_fence ...
+  std::string_view file;
   unsigned line = 0;
   unsigned column = 0;
   int thread = 0;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "channel/explored_ends.h"
 #include "channel/explored_ring.h"
 #include "channel/exploring_test.h"
 #include "channel/mpmc.h"
@@ -14,8 +15,6 @@
 
 namespace weir::explored {
 namespace {
-
-using Quick = ExploredWith<0>;
 
 class Orders : public ExploringTest {};
 
@@ -27,7 +26,7 @@ Program ring(const Plan& plan) {
 }
 
 std::string name_of(const Site& site) {
-  return site.file.substr(site.file.rfind('/') + 1) + ":" + std::to_string(site.line) + " thread " +
+  return std::string(site.file.substr(site.file.rfind('/') + 1)) + " " + std::string(site.what) + ", thread " +
          std::to_string(site.thread);
 }
 
@@ -83,6 +82,21 @@ TEST_F(Orders, Mpmc) {
                       ring<Mpmc<Item, Wait::spin, Explored>>(two), ring<Mpmc<Item, Wait::park, Explored>>(one),
                       ring<Mpmc<Item, Wait::spin_then_park, Quick>>(one)}),
             std::set<std::string>{});
+}
+
+TEST_F(Orders, Priority) {
+  // The urgent level comes, has nothing until its bit is taken away, and comes again.
+  const Plan plan{.producers = 2, .pushes = 1, .more_pushes = 1, .pops = 3, .capacity = 1, .closes_last = false};
+  const Plan more{.producers = 2, .pushes = 2, .pops = 4, .capacity = 2, .closes_last = false};
+  const std::set<std::string> expected = {
+      "priority.h light_fence, thread 1",  // the last level's bit is never taken away
+      // The mask is a hint: contents are ordered by stamps, and sleepers by the event's fences.
+      "priority.h release, thread 0", "priority.h release, thread 1", "priority.h acquire, thread 2",
+      // Here each level has one producer only.
+      "mpsc.h release, thread 0", "mpsc.h acquire_fence, thread 0", "mpsc.h acquire_fence, thread 1",
+      "single_consumer.h acquire, thread 0"};
+  EXPECT_EQ(unneeded({ring<PriorityRing<Explored, Wait::spin>>(plan), ring<PriorityRing<Explored, Wait::spin>>(more)}),
+            expected);
 }
 
 }  // namespace

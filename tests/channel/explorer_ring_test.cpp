@@ -8,8 +8,6 @@
 namespace weir::explored {
 namespace {
 
-using Quick = ExploredWith<0>;  // spin_then_park that does not spin: only its fences differ from park
-
 template <class Sync, Wait kWait>
 using Single = Spsc<Item, kWait, Sync>;
 template <class Sync, Wait kWait>
