@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "channel/system.h"
+#include "channel_bench/entry.h"
 #include "channel_bench/list.h"
 #include "channel_bench/team.h"
 #include "measure/statistics.h"
@@ -92,7 +93,7 @@ Benchmark make(const Conditions& conditions, std::string name, std::string what)
   benchmark.is_ours = false;
   benchmark.what = std::move(what);
   benchmark.run = measure<kShape>;
-  if (conditions.cores.size() < 2) benchmark.unavailable = "two threads that only spin need two cores";
+  if (core_count(conditions) < 2) benchmark.unavailable = "two threads that only spin need two cores";
   return benchmark;
 }
 
