@@ -120,6 +120,7 @@ void Exploration::run_threads() {
     int next = 0;
     while (next < count_ && !is_enabled(next)) ++next;
     if (next < count_ && !is_reduced()) next = choose_thread();
+    if (next < 0) return;  // given up
     if (next < count_) {
       running_ = next;
       Thread& own = self();
@@ -156,7 +157,8 @@ int Exploration::choose_thread() {
   for (int i = 0; i < count_; ++i) {
     if (is_enabled(i)) enabled.push_back(i);
   }
-  return enabled[static_cast<std::size_t>(choose(enabled.size()))];
+  const int chosen = choose(enabled.size());
+  return chosen < 0 ? -1 : enabled[static_cast<std::size_t>(chosen)];
 }
 
 bool Exploration::is_enabled(int i) {

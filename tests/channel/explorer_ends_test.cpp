@@ -5,7 +5,7 @@
 namespace weir::explored {
 namespace {
 
-class ExploreEnds : public ExploringTest {};
+class ExploreEnds : public LargeExploringTest {};
 
 TEST_F(ExploreEnds, EventWakesWhoeverItShould) {
   expect_whole<Waiters<Wait::park, Explored>>("one, park", {}, 1, 1, false);

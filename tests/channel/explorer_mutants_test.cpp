@@ -104,7 +104,7 @@ class TinyRing {
   Gate items_, room_;
 };
 
-class Mutants : public ExploringTest {};
+class Mutants : public LargeExploringTest {};
 
 template <Mistake kMistake>
 std::string failure_of(const Plan& plan) {

@@ -16,7 +16,7 @@
 namespace weir::explored {
 namespace {
 
-class Orders : public ExploringTest {};
+class Orders : public LargeExploringTest {};
 
 using Program = std::function<Report(const Options&)>;
 

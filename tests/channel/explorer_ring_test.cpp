@@ -15,7 +15,7 @@ using Many = Mpsc<Item, kWait, Sync>;
 template <class Sync, Wait kWait>
 using All = Mpmc<Item, kWait, Sync>;
 
-class Explore : public ExploringTest {};
+class Explore : public LargeExploringTest {};
 
 template <template <class, Wait> class Channel>
 void expect_whole_however_it_waits(const Plan& plan) {

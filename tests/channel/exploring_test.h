@@ -20,6 +20,19 @@ class ExploringTest : public ::testing::Test {
   }
 };
 
+// Programs of which there are many behaviours: they take minutes where every access is checked, and what they look for
+// is not in memory.
+class LargeExploringTest : public ExploringTest {
+ protected:
+  void SetUp() override {
+    ExploringTest::SetUp();
+#if defined(__SANITIZE_ADDRESS__)
+    GTEST_SKIP()
+        << "not under AddressSanitizer: slow, and fibers that are given up free nothing; other builds run this";
+#endif
+  }
+};
+
 // Larger programs: minutes.
 class LongExploringTest : public ExploringTest {
  protected:
