@@ -11,26 +11,14 @@
 #include "device/gpu_cases.h"
 #include "kernel/gemm.h"
 #include "run/check.h"
+#include "support/cuda_test.h"
 
 namespace weir {
 namespace {
 
 using namespace gpu_cases;
 
-class Cuda : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string reason;
-    const GpuApi* const api = cuda_api(&reason);
-    if (api == nullptr) GTEST_SKIP() << reason;
-    if (const auto found = find_gpus(*api); found.names.empty()) GTEST_SKIP() << found.reason;
-    device_ = open_gpu(*api, 0);
-  }
-  Device& device() { return *device_; }
-
- private:
-  std::unique_ptr<Device> device_;
-};
+class Cuda : public CudaTest {};
 
 struct Case {
   std::string_view kernel;

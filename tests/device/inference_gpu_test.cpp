@@ -12,6 +12,7 @@
 #include "kernel/im2col.h"
 #include "kernel/ragged_gemm.h"
 #include "run/check.h"
+#include "support/cuda_test.h"
 
 namespace weir {
 namespace {
@@ -22,19 +23,11 @@ using Scalars = std::array<float, kMaxScalars>;
 
 constexpr ElementType kFloats[] = {ElementType::f32, ElementType::f16, ElementType::bf16};
 
-class InferenceCuda : public testing::Test {
+class InferenceCuda : public CudaTest {
  protected:
-  void SetUp() override {
-    std::string reason;
-    const GpuApi* const api = cuda_api(&reason);
-    if (api == nullptr) GTEST_SKIP() << reason;
-    if (const auto found = find_gpus(*api); found.names.empty()) GTEST_SKIP() << found.reason;
-    device_ = open_gpu(*api, 0);
-  }
-
   void expect_right(const Step& step, const std::string& what) {
     const Placement placement = natural(step);
-    const auto session = device_->prepare(step, placement, {});
+    const auto session = device().prepare(step, placement, {});
     iterate(*session, *inline_submitter(step, *session), {});
     const CheckReport report = check_outputs(step, *session);
     EXPECT_EQ(report.status, CheckReport::Status::passed) << what << ": " << report.reason;
@@ -43,7 +36,7 @@ class InferenceCuda : public testing::Test {
   // Best duration of a step in seconds, over iterations after the first.
   double seconds_of(const Step& step) {
     const Placement placement = natural(step);
-    const auto session = device_->prepare(step, placement, {});
+    const auto session = device().prepare(step, placement, {});
     iterate(*session, *inline_submitter(step, *session), {.iterations = 10});
     double best_ns = HUGE_VAL;
     const std::vector<IterationSpan> spans = session->take_spans();
@@ -53,7 +46,6 @@ class InferenceCuda : public testing::Test {
   }
 
  private:
-  std::unique_ptr<Device> device_;
 };
 
 // What a read operand holds before the launch.

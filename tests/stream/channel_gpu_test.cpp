@@ -7,25 +7,13 @@
 #include "run/describe_timeline.h"
 #include "run/runner.h"
 #include "stream/submitter.h"
+#include "support/cuda_test.h"
 #include "trace/waterfall.h"
 
 namespace weir {
 namespace {
 
-class ChannelGpu : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string reason;
-    const GpuApi* const api = cuda_api(&reason);
-    if (api == nullptr) GTEST_SKIP() << reason;
-    if (const auto found = find_gpus(*api); found.names.empty()) GTEST_SKIP() << found.reason;
-    device_ = open_gpu(*api, 0);
-  }
-  Device& device() { return *device_; }
-
- private:
-  std::unique_ptr<Device> device_;
-};
+class ChannelGpu : public CudaTest {};
 
 TEST_F(ChannelGpu, every_workload_passes_its_check) {
   for (const Workload& workload : workloads()) {

@@ -13,6 +13,7 @@
 #include "device/cuda.h"
 #include "device/gpu.h"
 #include "stream/device_memory.h"
+#include "support/cuda_test.h"
 
 namespace weir {
 namespace {
@@ -26,20 +27,11 @@ std::vector<std::byte> pattern(std::size_t bytes, std::uint64_t seed) {
   return all;
 }
 
-class DeviceMemoryOfGpu : public testing::Test {
+class DeviceMemoryOfGpu : public CudaTest {
  protected:
-  void SetUp() override {
-    std::string reason;
-    const GpuApi* const api = cuda_api(&reason);
-    if (api == nullptr) GTEST_SKIP() << reason;
-    if (const auto found = find_gpus(*api); found.names.empty()) GTEST_SKIP() << found.reason;
-    device_ = open_gpu(*api, 0);
-  }
   std::shared_ptr<DeviceMemorySource> source(Place place) {
-    return std::make_shared<DeviceMemorySource>(*device_, place);
+    return std::make_shared<DeviceMemorySource>(device(), place);
   }
-
-  std::unique_ptr<Device> device_;
 };
 
 TEST_F(DeviceMemoryOfGpu, slots_hold_what_is_copied_into_them) {
@@ -113,7 +105,7 @@ TEST_F(DeviceMemoryOfGpu, pinned_memory_is_the_hosts_and_the_devices) {
 }
 
 TEST_F(DeviceMemoryOfGpu, more_than_there_is_is_an_error_that_says_so) {
-  const std::size_t most = device_->info().memory_bytes.value.value();
+  const std::size_t most = device().info().memory_bytes.value.value();
   MemoryPool pool({.limit_bytes = 4 * most, .largest_bytes = std::size_t{1} << 30}, source(Place::device));
   std::vector<Slot> slots;
   Refusal why = Refusal::none;
@@ -133,7 +125,7 @@ TEST_F(DeviceMemoryOfGpu, outlives_the_device) {
   {
     const Slot slot = pool.allocate(kMib);
   }
-  device_.reset();
+  close_device();
   const Slot slot = pool.allocate(4 * kMib);
   EXPECT_TRUE(slot);
 }
