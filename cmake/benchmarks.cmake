@@ -26,10 +26,10 @@ foreach(source IN LISTS bench_device_sources)
     list(REMOVE_ITEM bench_sources ${host_source})
   endif()
   if(WEIR_HAVE_CUDA AND WEIR_CUDART)
-    set(object ${PROJECT_BINARY_DIR}/device/bench_${stem}.o)
+    set(object ${WEIR_DEVICE_DIR}/bench_${stem}.o)
     add_custom_command(
       OUTPUT ${object}
-      COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/device
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${WEIR_DEVICE_DIR}
       COMMAND ${WEIR_NVCC} -c -O3 -std=c++20 -I ${PROJECT_SOURCE_DIR}/src -I ${WEIR_GENERATED_DIR} ${gencode}
               -o ${object} ${source}
       DEPENDS ${source} ${bench_headers}

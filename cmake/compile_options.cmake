@@ -21,6 +21,11 @@ if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 add_library(weir_options INTERFACE)
+# Functions that nobody calls stay out of the program.
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  target_compile_options(weir_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffunction-sections;-fdata-sections>)
+  target_link_options(weir_options INTERFACE -Wl,--gc-sections)
+endif()
 # -Wundef: "#if WEIR_HAVE_CUDA" without weir_build.h would silently be 0.
 # -Wno-missing-field-initializers: gcc 12 complains of {.reason = "..."}, where the other fields are meant to be empty.
 target_compile_options(weir_options INTERFACE

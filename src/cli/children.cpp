@@ -257,10 +257,7 @@ std::string child_device(const DeviceInfo& info, const std::string& asked) {
 }
 
 QueueSetting queue_setting(const DeviceInfo& info) {
-  // CUDA takes 1 to 32 and silently uses 8 for anything else.
-  if (info.backend == "cuda") return {"CUDA_DEVICE_MAX_CONNECTIONS", 32};
-  if (info.backend == "hip") return {"GPU_MAX_HW_QUEUES", 32};
-  if (info.backend == "cpu" || info.backend == "sim") return {"", kMaxStreams};
+  if (info.most_hardware_queues > 0) return {info.queue_variable, info.most_hardware_queues};
   reject(fmt::format("--device {}: its number of hardware queues cannot be chosen", info.name),
          "Use a GPU, cpu or sim.");
 }

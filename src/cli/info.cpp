@@ -61,6 +61,7 @@ int execute() {
     const DeviceType::Found found = type.find();
     for (const std::string& name : found.names) print_device(name);
     if (found.names.empty()) fmt::print("  {:<10} not here: {}\n", type.name, found.reason);
+    for (const std::string& note : found.notes) fmt::print("  {:<10} {}\n", type.name, note);
   }
   fmt::print("\nHardware-queue settings\n");
   for (const char* name : kQueueSettings)

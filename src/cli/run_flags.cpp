@@ -98,8 +98,7 @@ DeviceOptions device_options(const std::string& hardware_queues, const std::vect
         std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / communicator->local_ranks().count);
   if (!hardware_queues.empty())
     options.hardware_queues = static_cast<int>(whole_number("--hw-queues", hardware_queues, 1, kMaxStreams));
-  if (const auto connections = environment_variable("CUDA_DEVICE_MAX_CONNECTIONS"))
-    options.cuda_connections = static_cast<int>(parse_integer(*connections).value_or(0));
+  options.variable = [](const char* name) { return environment_variable(name); };
   for (const std::string& setting : sim) options.sim.push_back(parse_assignment("--sim", setting));
   return options;
 }

@@ -177,6 +177,7 @@ class CpuDevice final : public Device {
     info.lowest_priority = kLowestPriority;
     info.highest_priority = kHighestPriority;
     info.hardware_queues = {queue_count_, "--hw-queues"};
+    info.most_hardware_queues = kMaxStreams;
     info.multiprocessors = {worker_count_, "worker threads"};
     info.copy_engines = {kCopyEngines, "a thread of its own"};
     info.memory_bytes = {total_memory_bytes(seams_.roots), seams_.roots.proc + "/meminfo"};

@@ -12,6 +12,15 @@
 #include "device/list.h"
 #include "weir_build.h"
 
+namespace weir {
+namespace {
+
+constexpr const char* kQueueVariable = "CUDA_DEVICE_MAX_CONNECTIONS";
+constexpr int kMostQueues = 32;
+
+}  // namespace
+}  // namespace weir
+
 #if WEIR_HAVE_CUDA
 #include <cuda.h>
 
@@ -22,7 +31,7 @@
 #include "device/gpu_nccl.h"
 #include "device/gpu_nvml.h"
 
-extern "C" const unsigned char weir_device_code[];
+extern "C" const unsigned char weir_cuda_code[];
 
 namespace weir {
 namespace {
@@ -51,6 +60,7 @@ struct Entries {
   int (*primary_release)(int) = nullptr;
   int (*error_name)(int, const char**) = nullptr;
   int (*error_string)(int, const char**) = nullptr;
+  int (*launch_host)(GpuStream, void (*)(void*), void*) = nullptr;
 };
 
 Entries g_entries;  // written once, by Opened's constructor
@@ -122,6 +132,16 @@ int facts(int index, GpuFacts* facts) {
   return 0;
 }
 
+int launch_host(GpuStream stream, GpuHostCall* call) {
+  return g_entries.launch_host(
+      stream,
+      [](void* data) {
+        auto& host = *static_cast<GpuHostCall*>(data);
+        host.body(host);
+      },
+      call);
+}
+
 std::string reason_of(int result) {
   switch (result) {
     case CUDA_ERROR_STUB_LIBRARY:
@@ -173,7 +193,14 @@ struct Opened {
     api.backend = "cuda";
     api.vendor_name = "CUDA";
     api.queues_reason = "set by CUDA_DEVICE_MAX_CONNECTIONS, read once by the driver (default 8)";
-    api.device_code = weir_device_code;
+    api.queue_variable = kQueueVariable;
+    api.most_hardware_queues = kMostQueues;
+    api.code_hint =
+        "It was compiled for other devices or by a newer toolkit than this driver knows: update the driver, or build "
+        "Weir on this machine (WEIR_CUDA_ARCHITECTURES).";
+    api.lost_hint = "a sanitizer (compute-sanitizer) or the kernel log (dmesg) says more";
+    api.calls = {"cuLaunchKernel", "cuMemcpyAsync", "cuLaunchHostFunc", "cuGraphLaunch", "cuCtxSynchronize"};
+    api.device_code = [](std::string*) -> const void* { return weir_cuda_code; };
     api.facts = facts;
     api.describe = describe;
     api.is_lost = is_lost;
@@ -233,7 +260,8 @@ struct Opened {
     WEIR_CUDA_NEED(api.launch, cuLaunchKernel, "cuLaunchKernel");
     WEIR_CUDA_WANT(api.occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,
                    "cuOccupancyMaxActiveBlocksPerMultiprocessor");
-    WEIR_CUDA_WANT(api.launch_host, cuLaunchHostFunc, "cuLaunchHostFunc");
+    WEIR_CUDA_WANT(g_entries.launch_host, cuLaunchHostFunc, "cuLaunchHostFunc");
+    if (g_entries.launch_host != nullptr) api.launch_host = launch_host;
   }
 
   void bind_graphs(VendorLibrary& library) {
@@ -290,7 +318,8 @@ DeviceType::Found find() {
 
 // What the driver makes of CUDA_DEVICE_MAX_CONNECTIONS, which it reads once: 8 where it is not set, 32 at most.
 int queues_of(const DeviceOptions& options) {
-  return options.cuda_connections == 0 ? 8 : std::clamp(options.cuda_connections, 1, 32);
+  const int connections = options.number(kQueueVariable);
+  return connections == 0 ? 8 : std::clamp(connections, 1, kMostQueues);
 }
 
 std::unique_ptr<Device> open(const std::string& which, const DeviceOptions& options) {
@@ -298,7 +327,11 @@ std::unique_ptr<Device> open(const std::string& which, const DeviceOptions& opti
   std::string reason;
   const GpuApi* const api = cuda_api(&reason);
   if (api == nullptr) reject(fmt::format("--device cuda:{}: {}", index, reason), "Use --device cpu.");
-  return open_gpu(*api, index, queues_of(options), options.communicator);
+  return open_gpu(*api, {.index = index,
+                         .hardware_queues = queues_of(options),
+                         .compute_units = options.compute_units,
+                         .priorities = {},
+                         .communicator = options.communicator});
 }
 
 }  // namespace

@@ -31,22 +31,53 @@ struct Known {
   std::string reason;  // why there is no value, or where it comes from
 };
 
+// Whether a device can do something, and why not where it cannot.
+struct Capability {
+  bool is_offered = true;
+  std::string reason;  // why not
+  explicit operator bool() const { return is_offered; }
+};
+inline Capability lacking(std::string reason) { return {false, std::move(reason)}; }
+
+// What the host calls, as timelines name it: the driver's functions where there is a driver.
+struct CallNames {
+  std::string launch_kernel = "launch kernel";
+  std::string launch_copy = "launch copy";
+  std::string launch_host = "launch host function";
+  std::string launch_graph = "launch graph";
+  std::string wait = "wait for all";
+};
+
 struct DeviceInfo {
   std::string name;     // as the user names it: cuda:0
-  std::string backend;  // cuda, hip, cpu, null, ...
+  std::string backend;  // cuda, hip, opencl, cpu, null, ...
   std::string model;
   std::string driver;  // versions, empty where there is none
   bool is_gpu = false;
-  bool computes = true;     // false: there is no output to check
-  bool is_virtual = false;  // time is simulated: its clock is Session::now_ns()
-  bool can_graph = true;
+  bool computes = true;       // false: there is no output to check
+  bool is_virtual = false;    // time is simulated: its clock is Session::now_ns()
+  Capability graphs;          // --submit graph
+  Capability priorities;      // commands of urgent streams come first
+  Capability host_functions;  // commands of kind `host`, in stream order
+  Capability host_memory;     // kernels use host memory, also while the host does: what probes need
+  Capability kernel_clock;    // kernels can read a clock: spin, stamp, hold
+  Capability compute_units = {false, "streams cannot be confined to a part of this device"};  // --compute-units
   std::vector<Precision> precisions;
   int lowest_priority = 0, highest_priority = 0;  // as of Command::priority: higher is more urgent
   Known<int> hardware_queues;
+  // How their number is chosen: by a variable that the driver reads once, or by --hw-queues where that is empty.
+  std::string queue_variable;
+  int most_hardware_queues = 0;  // that may be asked for; 0: it cannot be chosen
   Known<int> multiprocessors;
   Known<int> copy_engines;
   Known<std::uint64_t> memory_bytes;
+  CallNames calls;
 
+  // As a user would type it: "CUDA_DEVICE_MAX_CONNECTIONS=32", "--hw-queues 32".
+  std::string queue_setting(int queues) const {
+    return queue_variable.empty() ? "--hw-queues " + std::to_string(queues)
+                                  : queue_variable + "=" + std::to_string(queues);
+  }
   // False: nothing takes any time there, so there is nothing to measure but the cost of submitting.
   bool runs() const { return computes || is_virtual; }
 };
@@ -167,11 +198,16 @@ class Device {
 
 // Settings of devices that users can choose; a device ignores what does not concern it.
 struct DeviceOptions {
-  int hardware_queues = 0;   // cpu: 0 = its default
-  int workers = 0;           // cpu: 0 = one per core
-  int cuda_connections = 0;  // cuda: CUDA_DEVICE_MAX_CONNECTIONS as this process has it; 0 = not set
+  int hardware_queues = 0;  // cpu: 0 = its default
+  int workers = 0;          // cpu: 0 = one per core
+  int compute_units = 0;    // that each stream is confined to, where the device can do that; 0 = all of them
+  // What an environment variable says, for settings that drivers read by themselves; null: nobody asked.
+  std::optional<std::string> (*variable)(const char* name) = nullptr;
   std::vector<std::pair<std::string, std::string>> sim;  // sim: settings that replace the profile's
   Communicator* communicator = nullptr;                  // where there are other ranks; outlives the device
+
+  // A variable that holds a whole number; 0 where it is not set or none.
+  int number(const char* name) const;
 };
 
 // One kind of device in the list. Nothing is touched until `find` or `open` is called.
@@ -182,7 +218,9 @@ struct DeviceType {
   struct Found {
     std::vector<std::string> names;
     std::string reason;
-    bool are_numbered = true;  // alike, so that ranks may take one each
+    bool are_numbered = true;        // alike, so that ranks may take one each
+    std::size_t gpus = 0;            // of the names, the first ones: what `auto` may take
+    std::vector<std::string> notes;  // about what is there and cannot be used
   };
   Found (*find)();
   // `which` is the part after the colon, empty where there is none. Rejects what is not there.

@@ -9,13 +9,19 @@ namespace {
 
 class GpuDevice final : public Device {
  public:
-  GpuDevice(const GpuApi& api, int index, int hardware_queues, Communicator* communicator)
-      : context_(std::make_shared<PrimaryContext>(api, index)),
-        hardware_queues_(hardware_queues),
-        communicator_(communicator) {
+  GpuDevice(const GpuApi& api, const GpuOptions& options)
+      : context_(std::make_shared<PrimaryContext>(api, options.index)), options_(options) {
     context_->enter();
-    check(api, api.facts(index, &facts_), "asking what the device is");
+    check(api, api.facts(options.index, &facts_), "asking what the device is");
     check(api, api.priority_range(&least_, &greatest_), "asking for priorities");
+    if (options.compute_units == 0) return;
+    if (api.stream_create_masked == nullptr)
+      reject(
+          fmt::format("--compute-units {}: {} cannot confine streams", options.compute_units, context_->device_name()),
+          "Leave it out.");
+    if (options.compute_units > facts_.multiprocessors)
+      reject(fmt::format("--compute-units {}: {} has {}", options.compute_units, context_->device_name(),
+                         facts_.multiprocessors));
   }
 
   DeviceInfo info() const override {
@@ -26,15 +32,24 @@ class GpuDevice final : public Device {
     info.model = facts_.model;
     info.driver = versions();
     info.is_gpu = true;
-    info.can_graph = api.capture_begin != nullptr;
+    if (api.capture_begin == nullptr) info.graphs = lacking("the driver cannot capture them");
+    if (api.launch_host == nullptr) info.host_functions = lacking("the driver cannot call the host from a stream");
+    info.priorities = options_.priorities;
+    if (info.priorities && least_ == greatest_) info.priorities = lacking("the driver has one level");
+    if (info.priorities && options_.compute_units > 0)
+      info.priorities = lacking("streams on a part of the device have no priority");
+    if (api.stream_create_masked != nullptr) info.compute_units = {};
     info.precisions = {Precision::fp32};
     if (facts_.has_tf32) info.precisions.push_back(Precision::tf32);
     if (facts_.has_fp16) info.precisions.push_back(Precision::fp16);
     if (facts_.has_bf16) info.precisions.push_back(Precision::bf16);
     info.lowest_priority = -least_;
     info.highest_priority = -greatest_;
-    if (hardware_queues_ > 0) info.hardware_queues.value = hardware_queues_;
+    if (options_.hardware_queues > 0) info.hardware_queues.value = options_.hardware_queues;
     info.hardware_queues.reason = api.queues_reason;
+    info.queue_variable = api.queue_variable;
+    info.most_hardware_queues = api.most_hardware_queues;
+    info.calls = api.calls;
     info.multiprocessors.value = facts_.multiprocessors;
     info.copy_engines.value = facts_.copy_engines;
     info.memory_bytes.value = facts_.memory_bytes;
@@ -52,7 +67,8 @@ class GpuDevice final : public Device {
 
   std::unique_ptr<Session> prepare(const Step& step, const Placement& placement,
                                    const SessionOptions& options) override {
-    return std::make_unique<GpuSession>(context_, facts_, step, placement, options, communicator_);
+    return std::make_unique<GpuSession>(context_, facts_, step, placement, options, options_.compute_units,
+                                        options_.communicator);
   }
 
  private:
@@ -68,8 +84,7 @@ class GpuDevice final : public Device {
 
   std::shared_ptr<PrimaryContext> context_;
   GpuFacts facts_;
-  int hardware_queues_;
-  Communicator* communicator_;
+  GpuOptions options_;
   int least_ = 0, greatest_ = 0;
   void* board_ = nullptr;
 };
@@ -81,11 +96,13 @@ DeviceType::Found find_gpus(const GpuApi& api) {
   if (const int result = api.device_count(&count); result != 0) return {{}, "no device: " + api.describe(result)};
   if (count == 0) return {{}, fmt::format("no device: the {} driver is there but sees none", api.vendor_name)};
   DeviceType::Found found;
+  found.gpus = static_cast<std::size_t>(count);
   for (int i = 0; i < count; ++i) found.names.push_back(fmt::format("{}:{}", api.backend, i));
   return found;
 }
 
-std::unique_ptr<Device> open_gpu(const GpuApi& api, int index, int hardware_queues, Communicator* communicator) {
+std::unique_ptr<Device> open_gpu(const GpuApi& api, const GpuOptions& options) {
+  const int index = options.index;
   const DeviceType::Found found = find_gpus(api);
   if (found.names.empty())
     reject(fmt::format("--device {}:{}: {}", api.backend, index, found.reason), "Use --device cpu.");
@@ -93,7 +110,7 @@ std::unique_ptr<Device> open_gpu(const GpuApi& api, int index, int hardware_queu
     reject(fmt::format("--device {}:{}: this machine has {} to {}", api.backend, index, found.names.front(),
                        found.names.back()),
            "`weir info` lists the devices.");
-  return std::make_unique<GpuDevice>(api, index, hardware_queues, communicator);
+  return std::make_unique<GpuDevice>(api, options);
 }
 
 }  // namespace weir

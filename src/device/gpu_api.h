@@ -106,13 +106,25 @@ struct GpuManagement {
   std::string driver_version;
 };
 
+// A function on the host that a stream calls in its turn. Travels as a pointer that has to stay where it is, so that
+// nothing is allocated per launch.
+struct GpuHostCall {
+  void (*body)(GpuHostCall& call) = nullptr;  // must not call the table
+};
+
 // Results are 0 for success, else the vendor's number. Entries marked optional are null where the library lacks them:
 // ask the table, never a version.
 struct GpuApi {
   const char* backend = "";        // cuda, hip: the part of a device's name before the colon
   const char* vendor_name = "";    // for messages: CUDA
   const char* queues_reason = "";  // who decides about the number of hardware queues
-  const void* device_code = nullptr;
+  const char* queue_variable = "";
+  int most_hardware_queues = 0;
+  const char* code_hint = "";  // where the device code cannot be loaded
+  const char* lost_hint = "";  // where a device is lost: what says more
+  CallNames calls;
+  // The embedded device code as module_load takes it; lives as long as the program. Null with a reason.
+  const void* (*device_code)(std::string* reason) = nullptr;
 
   // Device facts and versions.
   int (*device_count)(int* count) = nullptr;
@@ -143,6 +155,8 @@ struct GpuApi {
 
   // Streams and events.
   int (*stream_create)(GpuStream* stream, unsigned flags, int priority) = nullptr;
+  // Optional: a stream of normal priority that runs on the compute units whose bits are set.
+  int (*stream_create_masked)(GpuStream* stream, unsigned words, const unsigned* mask) = nullptr;
   int (*stream_destroy)(GpuStream stream) = nullptr;
   int (*stream_synchronize)(GpuStream stream) = nullptr;
   int (*stream_query)(GpuStream stream) = nullptr;  // optional; 0 where all has ended
@@ -164,8 +178,8 @@ struct GpuApi {
                 void** extra) = nullptr;
   // Optional: how many blocks of a launch fit on one multiprocessor at a time.
   int (*occupancy)(int* blocks, GpuFunction function, int threads, std::size_t shared_bytes) = nullptr;
-  // Optional: calls `body` on a thread of the driver, in stream order. It must not call the table.
-  int (*launch_host)(GpuStream stream, void (*body)(void* data), void* data) = nullptr;
+  // Optional: calls the body on a thread of the driver, in stream order.
+  int (*launch_host)(GpuStream stream, GpuHostCall* call) = nullptr;
 
   // Graphs; `capture_begin` is null where there are none.
   int (*capture_begin)(GpuStream stream, int mode) = nullptr;

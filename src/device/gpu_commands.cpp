@@ -130,7 +130,11 @@ GpuCommands::Other GpuCommands::host_of(const Step& step, CommandId id, const Gp
                                         HostThreads* threads) {
   const Command& command = step.commands()[id];
   const Kernel& body = kernel(command.kernel);
-  HostCall host{.threads = threads, .run_block = body.run_block, .blocks = body.blocks(command.shape), .call = {}};
+  HostCall host;
+  host.body = run_host_call;
+  host.threads = threads;
+  host.run_block = body.run_block;
+  host.blocks = body.blocks(command.shape);
   host.call.shape = command.shape;
   const auto accesses = step.accesses(id);
   for (std::size_t i = 0; i < accesses.size(); ++i)
@@ -140,6 +144,14 @@ GpuCommands::Other GpuCommands::host_of(const Step& step, CommandId id, const Gp
   other.host_call = host_calls_.size();
   host_calls_.push_back(host);
   return other;
+}
+
+void GpuCommands::run_host_call(GpuHostCall& call) {
+  const auto& host = static_cast<const HostCall&>(call);
+  const std::int64_t started_ns = host.runs == nullptr ? 0 : now_ns();
+  host.threads->run(host.run_block, host.call, host.blocks);
+  if (host.runs != nullptr) [[unlikely]]
+    host.runs->ring[host.runs->count++ % host.runs->ring.size()] = {started_ns, now_ns()};
 }
 
 int GpuCommands::launch_other(const LaunchRecord& record) const noexcept {
@@ -169,16 +181,7 @@ int GpuCommands::launch_other(const LaunchRecord& record) const noexcept {
       return result == 0 ? 0 : result + kCollectiveOffset;
     }
     case Other::Kind::host:
-      return api.launch_host(
-          record.stream,
-          [](void* data) {
-            const auto& host = *static_cast<const HostCall*>(data);
-            const std::int64_t started_ns = host.runs == nullptr ? 0 : now_ns();
-            host.threads->run(host.run_block, host.call, host.blocks);
-            if (host.runs != nullptr) [[unlikely]]
-              host.runs->ring[host.runs->count++ % host.runs->ring.size()] = {started_ns, now_ns()};
-          },
-          const_cast<HostCall*>(&host_calls_[other.host_call]));
+      return api.launch_host(record.stream, const_cast<HostCall*>(&host_calls_[other.host_call]));
   }
   return 0;
 }

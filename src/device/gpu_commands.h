@@ -83,13 +83,14 @@ class GpuCommands {
     GpuCollective collective{};
   };
   // What the driver's callback gets.
-  struct HostCall {
+  struct HostCall : GpuHostCall {
     HostThreads* threads = nullptr;
     void (*run_block)(const KernelCall&, std::uint32_t) = nullptr;
     std::uint32_t blocks = 1;
     KernelCall call;
     HostRuns* runs = nullptr;  // null: nobody wants to know
   };
+  static void run_host_call(GpuHostCall& call);
   Other copy_of(const Step& step, CommandId id, const GpuBuffers& buffers) const;
   Other gemm_of(const Step& step, CommandId id, const GpuBuffers& buffers, GpuBlasHandle handle) const;
   Other collective_of(const Step& step, CommandId id, const GpuBuffers& buffers, const StreamComms& comms,

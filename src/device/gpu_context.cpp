@@ -35,13 +35,13 @@ int PrimaryContext::bind_slowly() const noexcept {
 GpuFunction PrimaryContext::function(const std::string& name) {
   if (const auto known = functions_.find(name); known != functions_.end()) return known->second;
   if (!module_) {
+    std::string reason;
+    const void* const code = api_.device_code(&reason);
+    if (code == nullptr) fail(fmt::format("{}: there is no device code: {}", name_, reason));
     GpuModule module = nullptr;
-    const int result = api_.module_load(&module, api_.device_code);
-    if (result != 0)
-      fail(
-          fmt::format("{}: loading the embedded device code failed: {}", name_, api_.describe(result)),
-          "It was compiled for other devices or by a newer toolkit than this driver knows: update the driver, or build "
-          "Weir on this machine (WEIR_CUDA_ARCHITECTURES).");
+    if (const int result = api_.module_load(&module, code); result != 0)
+      fail(fmt::format("{}: loading the embedded device code failed: {}", name_, api_.describe(result)),
+           api_.code_hint);
     module_ = GpuModuleOwner(module, {&api_});
   }
   GpuFunction function = nullptr;

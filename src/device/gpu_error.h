@@ -15,10 +15,9 @@
 
 namespace weir {
 
-inline const char* lost_hint(const GpuApi& api, int result) {
-  return api.is_lost(result) ? "The GPU is lost to this process. Run it again; if it happens again, a sanitizer "
-                               "(compute-sanitizer) or the kernel log (dmesg) says more."
-                             : "";
+inline std::string lost_hint(const GpuApi& api, int result) {
+  if (!api.is_lost(result)) return "";
+  return fmt::format("The GPU is lost to this process. Run it again; if it happens again, {}.", api.lost_hint);
 }
 
 // Throws unless `result` is success. `action` says what was tried: "creating a stream".

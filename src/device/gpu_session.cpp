@@ -11,6 +11,16 @@ std::shared_ptr<PrimaryContext> entered(std::shared_ptr<PrimaryContext> context)
   return context;
 }
 
+// Neighbouring streams get neighbouring units, and begin again where all are given away.
+std::vector<unsigned> compute_unit_mask(int all, int wanted, int stream) {
+  std::vector<unsigned> mask(static_cast<std::size_t>((all + 31) / 32), 0);
+  for (int i = 0; i < wanted; ++i) {
+    const auto unit = static_cast<std::size_t>((static_cast<std::int64_t>(stream) * wanted + i) % all);
+    mask[unit / 32] |= 1u << unit % 32;
+  }
+  return mask;
+}
+
 std::string in_words(const Command& command) {
   switch (command.kind) {
     case CommandKind::kernel:
@@ -27,8 +37,20 @@ std::string in_words(const Command& command) {
 
 }  // namespace
 
-GpuSession::Streams::Streams(PrimaryContext& context, const Step& step, const Placement& placement) {
+GpuSession::Streams::Streams(PrimaryContext& context, const GpuFacts& facts, const Step& step,
+                             const Placement& placement, int compute_units) {
   const GpuApi& api = context.api();
+  if (compute_units > 0) {
+    for (int stream = 0; stream < placement.stream_count; ++stream) {
+      const std::vector<unsigned> mask = compute_unit_mask(facts.multiprocessors, compute_units, stream);
+      GpuStream handle = nullptr;
+      check(api, api.stream_create_masked(&handle, static_cast<unsigned>(mask.size()), mask.data()),
+            "creating a stream on a part of the device");
+      owners.emplace_back(handle, GpuClose<GpuStream, &GpuApi::stream_destroy>{&api});
+      handles.push_back(handle);
+    }
+    return;
+  }
   int least = 0, greatest = 0;
   check(api, api.priority_range(&least, &greatest), "asking for priorities");
   std::vector<int> urgency(static_cast<std::size_t>(placement.stream_count), INT8_MIN);
@@ -51,7 +73,8 @@ GpuSession::Events::Events(const GpuApi& api, std::size_t count) {
 }
 
 GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& facts, const Step& step,
-                       const Placement& placement, const SessionOptions& options, Communicator* communicator)
+                       const Placement& placement, const SessionOptions& options, int compute_units,
+                       Communicator* communicator)
     : context_(entered(std::move(context))),
       step_(step),
       placement_(placement),
@@ -59,7 +82,7 @@ GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& 
       plan_(has_graphs() ? make_graph_plan(step, placement) : make_plan(step, placement, options.is_pipelined)),
       free_before_(free_memory()),
       buffers_(*context_, step, StreamBlas::workspace_bytes(facts, step, placement)),
-      streams_(*context_, step, placement),
+      streams_(*context_, facts, step, placement, compute_units),
       service_(make_stream(context_->api(), 0)),
       events_(context_->api(), plan_.event_count),
       blas_(*context_, facts, step, placement, streams_.handles),

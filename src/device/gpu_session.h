@@ -15,7 +15,7 @@ namespace weir {
 class GpuSession final : public Session {
  public:
   GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& facts, const Step& step,
-             const Placement& placement, const SessionOptions& options, Communicator* communicator);
+             const Placement& placement, const SessionOptions& options, int compute_units, Communicator* communicator);
   ~GpuSession() override;
 
   void begin_iteration() noexcept override;
@@ -31,9 +31,10 @@ class GpuSession final : public Session {
   std::optional<Footprint> footprint(CommandId command) const override;
 
  private:
-  // The streams of a placement: as urgent as the most urgent of their commands.
+  // The streams of a placement: as urgent as the most urgent of their commands, or confined to `compute_units` each.
   struct Streams {
-    Streams(PrimaryContext& context, const Step& step, const Placement& placement);
+    Streams(PrimaryContext& context, const GpuFacts& facts, const Step& step, const Placement& placement,
+            int compute_units);
     std::vector<GpuStreamOwner> owners;
     std::vector<GpuStream> handles;
   };

@@ -16,10 +16,7 @@ namespace weir {
 std::span<const DeviceType> device_types() {
   // GPUs first: "auto" takes the first GPU that is found.
   static const std::array kTypes = {
-      device_list::cuda(),
-      device_list::cpu(),
-      device_list::sim(),
-      device_list::null(),
+      device_list::cuda(), device_list::hip(), device_list::cpu(), device_list::sim(), device_list::null(),
   };
   return kTypes;
 }
@@ -43,6 +40,12 @@ int device_number(const std::string& type, const std::string& which) {
     reject(fmt::format("--device {}:{}: '{}' is not a device number", type, which, which),
            fmt::format("Write it as {}:0.", type));
   return static_cast<int>(*number);
+}
+
+int DeviceOptions::number(const char* name) const {
+  if (variable == nullptr) return 0;
+  const std::optional<std::string> text = variable(name);
+  return text ? static_cast<int>(std::clamp<std::int64_t>(parse_integer(*text).value_or(0), 0, 1 << 20)) : 0;
 }
 
 void Session::pause(std::int64_t ns) noexcept {
@@ -76,7 +79,7 @@ std::unique_ptr<DeviceMemory> Device::memory(Place) { return std::make_unique<Ho
 std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions& options) {
   if (name == "auto") {
     for (const DeviceType& type : device_types()) {
-      if (type.name == "cpu" || !type.find().names.empty()) return type.open(default_device(type, options), options);
+      if (type.name == "cpu" || type.find().gpus > 0) return type.open(default_device(type, options), options);
     }
   }
   const std::size_t colon = name.find(':');

@@ -8,6 +8,7 @@ namespace weir::device_list {
 DeviceType null();
 DeviceType cpu();
 DeviceType cuda();
+DeviceType hip();
 DeviceType sim();
 
 }  // namespace weir::device_list

@@ -189,7 +189,7 @@ StreamSwitch measure_switch_gaps(Device& device, int streams, const SwitchReques
   }
   found.hops = known_gaps(plain.gaps, "the kernels left no moments");
   found.was_queued_ahead = plain.was_queued_ahead;
-  if (device.info().can_graph) {
+  if (device.info().graphs) {
     const Chain graph = run_chain(device, streams, Route::in_turns, request, {.mode = SubmitMode::graph});
     found.graph = known_gaps(graph.gaps, "the kernels left no moments");
   } else {

@@ -83,18 +83,15 @@ std::uint64_t bytes_of(const Step& step, CommandId id) {
   return std::max(accesses[0].size_bytes, accesses[1].size_bytes);
 }
 
-// The driver's function where there is a driver; its verb where it is simulated or done in software.
 std::string name_of_call(const DeviceInfo& device, CommandKind kind, bool is_graph) {
-  const std::string prefix = device.backend == "cuda" ? "cu" : device.backend == "hip" ? "hip" : "";
-  const auto call = [&](const char* theirs, const char* ours) { return prefix.empty() ? ours : prefix + theirs; };
-  if (is_graph) return call("GraphLaunch", "launch graph");
+  if (is_graph) return device.calls.launch_graph;
   switch (kind) {
     case CommandKind::kernel:
-      return call("LaunchKernel", "launch kernel");
+      return device.calls.launch_kernel;
     case CommandKind::copy:
-      return call("MemcpyAsync", "launch copy");
+      return device.calls.launch_copy;
     case CommandKind::host:
-      return call("LaunchHostFunc", "launch host function");
+      return device.calls.launch_host;
     case CommandKind::collective:
       break;
   }
@@ -141,9 +138,7 @@ void add_calls(Timeline& timeline, const DeviceInfo& device, const Step& step, c
     calls.push_back({call, {i}});
   }
   // The host waits for each iteration; it began to when the last call of it had returned, which is as close as we know.
-  const std::uint32_t wait = names(device.backend == "cuda"  ? "cuCtxSynchronize"
-                                   : device.backend == "hip" ? "hipDeviceSynchronize"
-                                                             : "wait for all");
+  const std::uint32_t wait = names(device.calls.wait);
   std::map<std::uint32_t, std::int64_t> last;
   for (const auto& [call, spans] : calls) {
     std::int64_t& ns = last.emplace(timeline.spans[spans[0]].iteration, call.ended_ns).first->second;

@@ -44,9 +44,7 @@ Json head_of_line_json(const Timeline& timeline, const Step& step, std::string* 
 }
 
 std::string setting_of(const DeviceInfo& info, int queues) {
-  if (info.backend == "cuda") return fmt::format("set CUDA_DEVICE_MAX_CONNECTIONS={}", queues);
-  if (info.backend == "hip") return fmt::format("set GPU_MAX_HW_QUEUES={}", queues);
-  return fmt::format("use --hw-queues {}", queues);
+  return fmt::format("{} {}", info.queue_variable.empty() ? "use" : "set", info.queue_setting(queues));
 }
 
 std::string percent(double change) { return fmt::format("{:+.0f} %", 100 * change); }

@@ -82,9 +82,9 @@ void warn_about_shared_queues(Result& result, const DeviceInfo& info, int stream
   const std::optional<int> queues = info.hardware_queues.value;
   if (!queues || streams <= *queues) return;
   std::string advice = fmt::format("Use --streams {} or fewer to give each its own", *queues);
-  if (info.backend == "cpu" || info.backend == "sim") advice += fmt::format(", or --hw-queues {}", streams);
-  if (info.backend == "cuda" && *queues < 32)
-    advice += ", or set CUDA_DEVICE_MAX_CONNECTIONS=32 before the program starts";
+  if (const int most = std::min(streams, info.most_hardware_queues); most > *queues)
+    advice += fmt::format(", or {}{}", info.queue_setting(most),
+                          info.queue_variable.empty() ? "" : " in the environment when the program starts");
   result.warnings.push_back(
       {"shared_queues", fmt::format("{} streams share the {} hardware queues of '{}'", streams, *queues, info.name),
        advice + "."});
@@ -92,12 +92,13 @@ void warn_about_shared_queues(Result& result, const DeviceInfo& info, int stream
 
 SubmitChoice checked_submit(const DeviceInfo& info, const RunRequest& request) {
   SubmitChoice submit = parse_submit(request.submit, checked_streams(workload_of(request), request.streams));
-  if (submit.mode == SubmitMode::graph && !info.can_graph)
-    reject(fmt::format("--submit graph: device '{}' has no graphs", info.name), "Use inline or threads.");
+  if (submit.mode == SubmitMode::graph && !info.graphs)
+    reject(fmt::format("--submit graph: device '{}' has no graphs: {}", info.name, info.graphs.reason),
+           "Use inline or threads.");
   if (!submit.channel.empty() && info.is_virtual)
     reject(fmt::format("--submit {}: '{}' lives in virtual time, in which a channel between real threads costs nothing",
                        submit.name, info.name),
-           "Use inline or threads there; channels are measured on null, cpu and cuda.");
+           "Use inline or threads there; channels are measured on null, cpu and GPUs.");
   return submit;
 }
 
@@ -115,8 +116,7 @@ void reject_entangled_collectives(const DeviceInfo& info, const SubmitChoice& su
       fmt::format("--submit {}: ranks could wait for each other for ever, because {} streams share {} hardware queues",
                   submit.name, built.placement.stream_count, *queues),
       fmt::format("Use --submit inline or graph, or a queue per stream ({}).",
-                  info.backend == "cpu" ? fmt::format("--hw-queues {}", built.placement.stream_count)
-                                        : "CUDA_DEVICE_MAX_CONNECTIONS"));
+                  info.queue_setting(built.placement.stream_count)));
 }
 
 // What the device counted in the last iteration, where the data decides how much work there is.

@@ -52,9 +52,9 @@ int launch(GpuFunction function, unsigned grid, unsigned, unsigned, unsigned blo
 }
 
 // The lock is held while `body` runs: one that calls the table hangs, as it may on a real device.
-int launch_host(GpuStream stream, void (*body)(void*), void* data) {
+int launch_host(GpuStream stream, GpuHostCall* call) {
   const Lock lock(state().mutex);
-  return enqueue_work(stream, [body, data] { return body(data), 0; });
+  return enqueue_work(stream, [call] { return call->body(*call), 0; });
 }
 
 // The operation of a lean chain body, by its name without the type; 0 for every other body.
@@ -188,6 +188,8 @@ GpuApi make_api() {
   api.backend = "fake";
   api.vendor_name = "fake";
   api.queues_reason = "there are none";
+  api.device_code = [](std::string*) -> const void* { return "nothing"; };
+  api.lost_hint = "nobody says more";
   api.device_count = [](int* count) { return *count = state().settings.device_count, *count == 0 ? kNoDevice : 0; };
   api.driver_version = [](int* version) { return *version = 1, 0; };
   api.format_version = [](int version) { return fmt::format("fake {}", version); };

@@ -27,7 +27,7 @@ class CudaActivity : public testing::Test {
     if (api == nullptr) GTEST_SKIP() << reason;
     if (const auto found = find_gpus(*api); found.names.empty()) GTEST_SKIP() << found.reason;
     if (api->activity(&reason) == nullptr) GTEST_SKIP() << reason;
-    device_ = open_gpu(*api, 0);
+    device_ = open_gpu(*api, {});
   }
   Device& device() { return *device_; }
 

@@ -28,7 +28,7 @@ class GpuActivityTrace : public testing::Test {
   std::unique_ptr<Device> open(fake_gpu::Settings settings = {}) {
     settings.has_activity = true;
     fake_gpu::reset(settings);
-    return open_gpu(fake_gpu::api(), 0);
+    return open_gpu(fake_gpu::api(), {});
   }
   // Three iterations of a step with kernels, copies and host functions on three streams, two of them kept.
   Timeline trace(const fake_gpu::Settings& settings = {}) {
@@ -130,7 +130,7 @@ TEST_F(GpuActivityTrace, a_record_of_another_kind_takes_its_stream_away) {
 TEST_F(GpuActivityTrace, falls_back_to_events_with_a_reason) {
   const Timeline without = [&] {
     fake_gpu::reset({});
-    const auto device = open_gpu(fake_gpu::api(), 0);
+    const auto device = open_gpu(fake_gpu::api(), {});
     const Placement placement = natural(step());
     const auto session = device->prepare(step(), placement, {.is_traced = true, .trace_iterations = 1});
     iterate(*session, *inline_submitter(step(), *session), {});
@@ -246,13 +246,13 @@ TEST_F(GpuActivityTrace, a_session_may_be_asked_often) {
 TEST_F(GpuActivityTrace, submit_allocates_nothing) {
   open();  // has a profiler from now on
   GpuApi quiet = fake_gpu::api();
-  const auto device = open_gpu(quiet, 0);
+  const auto device = open_gpu(quiet, {});
   const Placement placement = natural(step());
   const auto session =
       device->prepare(step(), placement, {.is_pipelined = true, .is_traced = true, .trace_iterations = 2});
   const auto submitter = inline_submitter(step(), *session);
   quiet.launch = [](auto...) { return 0; };
-  quiet.launch_host = [](auto...) { return 0; };
+  quiet.launch_host = [](GpuStream, GpuHostCall*) { return 0; };
   quiet.event_record = [](auto...) { return 0; };
   quiet.stream_wait = [](auto...) { return 0; };
   quiet.copy_on_device = quiet.copy_any = [](auto...) { return 0; };

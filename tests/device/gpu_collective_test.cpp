@@ -74,7 +74,7 @@ TEST_F(GpuCollectiveCalls, go_to_their_stream_with_a_communicator_of_its_own) {
     for (const char* submit : {"inline", "graph"}) {
       fake_gpu::reset({});
       LoneRank communicator({rank, 3}, {0, 1});
-      const auto device = open_gpu(fake_gpu::api(), 0, 0, &communicator);
+      const auto device = open_gpu(fake_gpu::api(), {.communicator = &communicator});
       const SubmitChoice choice = parse_submit(submit, 3);
       const auto session = device->prepare(step, placement, {.mode = choice.mode});
       iterate(*session, *make_submitter(choice, step, placement, *session), {});
@@ -95,7 +95,7 @@ TEST_F(GpuCollectiveCalls, go_to_their_stream_with_a_communicator_of_its_own) {
 // What prepare() says and advises.
 std::string refusal(Communicator* communicator, const fake_gpu::Settings& settings = {}) {
   fake_gpu::reset(settings);
-  const auto device = open_gpu(fake_gpu::api(), 0, 0, communicator);
+  const auto device = open_gpu(fake_gpu::api(), {.communicator = communicator});
   const Step step = all_ops({0, 4});
   const Placement placement = natural(step);
   try {
@@ -132,7 +132,7 @@ TEST_F(GpuCollectiveCalls, that_fail_are_named) {
   broken = *spoilt.collectives(nullptr);
   broken.all_reduce = [](const void*, void*, std::size_t, int, int, GpuComm, GpuStream) { return 5; };
   spoilt.collectives = [](std::string*) -> const GpuCollectives* { return &broken; };
-  const auto device = open_gpu(spoilt, 0, 0, &communicator);
+  const auto device = open_gpu(spoilt, {.communicator = &communicator});
   const Step step = all_ops({0, 2});
   const Placement placement = natural(step);
   const auto session = device->prepare(step, placement, {});

@@ -20,7 +20,7 @@ constexpr std::size_t kMib = std::size_t{1} << 20;
 TEST(GpuDeviceMemory, goes_back_to_the_table) {
   fake_gpu::reset({});
   {
-    std::unique_ptr<Device> device = open_gpu(fake_gpu::api(), 0);
+    std::unique_ptr<Device> device = open_gpu(fake_gpu::api(), {});
     const auto source = std::make_shared<DeviceMemorySource>(*device, Place::device);
     EXPECT_EQ(source->kind(), MemoryKind::device);
     EXPECT_FALSE(source->is_host_accessible());
@@ -46,7 +46,7 @@ TEST(GpuDeviceMemory, goes_back_to_the_table) {
 TEST(GpuDeviceMemory, of_which_there_is_no_more_is_refused) {
   fake_gpu::reset({.memory_bytes = 10 * kMib});
   {
-    const std::unique_ptr<Device> device = open_gpu(fake_gpu::api(), 0);
+    const std::unique_ptr<Device> device = open_gpu(fake_gpu::api(), {});
     MemoryPool pool({.limit_bytes = 64 * kMib}, std::make_shared<DeviceMemorySource>(*device, Place::device));
     std::vector<Slot> slots;
     Refusal why = Refusal::none;

@@ -213,7 +213,7 @@ decltype(GpuApi::launch) g_launch = nullptr;
 TEST_F(Cuda, a_refused_launch_is_thrown_by_finish) {
   GpuApi spoilt = *cuda_api(nullptr);
   g_launch = spoilt.launch;
-  const auto device = open_gpu(spoilt, 0);
+  const auto device = open_gpu(spoilt, {});
   const Step step = random_step(2, 2);
   const Placement placement = natural(step);
   const auto session = device->prepare(step, placement, {});
@@ -242,7 +242,7 @@ TEST_F(Cuda, a_refused_launch_is_thrown_by_finish) {
   GpuApi spoilt = *cuda_api(nullptr);
   g_launch = spoilt.launch;
   try {
-    const auto device = open_gpu(spoilt, 0);
+    const auto device = open_gpu(spoilt, {});
     const Step step = random_step(2, 2);
     const Placement placement = natural(step);
     const auto session = device->prepare(step, placement, {});

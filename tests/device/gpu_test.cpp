@@ -35,7 +35,7 @@ class Gpu : public testing::Test {
   void TearDown() override { EXPECT_EQ(fake_gpu::leaks(), ""); }
   std::unique_ptr<Device> open(const fake_gpu::Settings& settings = {}) {
     fake_gpu::reset(settings);
-    return open_gpu(fake_gpu::api(), 0);
+    return open_gpu(fake_gpu::api(), {});
   }
 };
 
@@ -147,11 +147,11 @@ TEST_F(Gpu, each_segment_is_a_graph_but_a_lone_host_function) {
 
 TEST_F(Gpu, a_refused_host_function_is_named) {
   GpuApi spoilt = fake_gpu::api();
-  const auto device = open_gpu(spoilt, 0);
+  const auto device = open_gpu(spoilt, {});
   const Step step = host_step(1);
   const Placement placement = natural(step);
   const auto session = device->prepare(step, placement, {});
-  spoilt.launch_host = [](GpuStream, void (*)(void*), void*) { return 3; };
+  spoilt.launch_host = [](GpuStream, GpuHostCall*) { return 3; };
   session->begin_iteration();
   inline_submitter(step, *session)->submit_step();
   const std::string message = message_of([&] { session->finish(); });
@@ -246,7 +246,7 @@ TEST_F(Gpu, streams_are_as_urgent_as_their_most_urgent_command) {
 
 TEST_F(Gpu, without_graphs_it_says_so) {
   const auto device = open({.has_graphs = false});
-  EXPECT_FALSE(device->info().can_graph);
+  EXPECT_FALSE(device->info().graphs);
   const Step step = random_step(1, 1);
   const Placement placement = natural(step);
   EXPECT_TRUE(
@@ -279,12 +279,12 @@ TEST_F(Gpu, a_large_trace_keeps_fewer_iterations) {
 TEST_F(Gpu, refuses_devices_that_are_not_there) {
   fake_gpu::reset({.device_count = 2});
   EXPECT_EQ(find_gpus(fake_gpu::api()).names, (std::vector<std::string>{"fake:0", "fake:1"}));
-  EXPECT_TRUE(
-      has(message_of([] { open_gpu(fake_gpu::api(), 3); }), "--device fake:3: this machine has fake:0 to fake:1"));
+  EXPECT_TRUE(has(message_of([] { open_gpu(fake_gpu::api(), {.index = 3}); }),
+                  "--device fake:3: this machine has fake:0 to fake:1"));
   fake_gpu::reset({.device_count = 0});
   EXPECT_TRUE(find_gpus(fake_gpu::api()).names.empty());
   EXPECT_TRUE(has(find_gpus(fake_gpu::api()).reason, "fake error 100"));
-  EXPECT_TRUE(has(message_of([] { open_gpu(fake_gpu::api(), 0); }), "no device"));
+  EXPECT_TRUE(has(message_of([] { open_gpu(fake_gpu::api(), {}); }), "no device"));
 }
 
 TEST_F(Gpu, a_session_may_outlive_its_device) {
@@ -300,7 +300,7 @@ TEST_F(Gpu, a_session_may_outlive_its_device) {
 // Launches and records cost nothing here, so that whatever allocates is ours.
 TEST_F(Gpu, submit_allocates_nothing) {
   GpuApi quiet = fake_gpu::api();
-  const auto device = open_gpu(quiet, 0);
+  const auto device = open_gpu(quiet, {});
   const Step step = random_step(6, 3, {.has_host = true});
   const Placement placement = natural(step);
   for (const bool is_traced : {false, true}) {
@@ -308,7 +308,7 @@ TEST_F(Gpu, submit_allocates_nothing) {
         device->prepare(step, placement, {.is_pipelined = true, .is_traced = is_traced, .trace_iterations = 2});
     const auto submitter = inline_submitter(step, *session);
     quiet.launch = [](auto...) { return 0; };
-    quiet.launch_host = [](auto...) { return 0; };
+    quiet.launch_host = [](GpuStream, GpuHostCall*) { return 0; };
     quiet.event_record = [](auto...) { return 0; };
     quiet.stream_wait = [](auto...) { return 0; };
     quiet.copy_on_device = quiet.copy_any = [](auto...) { return 0; };

@@ -18,7 +18,7 @@ class CudaTest : public testing::Test {
     const GpuApi* const api = cuda_api(&reason);
     if (api == nullptr) GTEST_SKIP() << reason;
     if (const auto found = find_gpus(*api); found.names.empty()) GTEST_SKIP() << found.reason;
-    device_ = open_gpu(*api, 0);
+    device_ = open_gpu(*api, {});
   }
   Device& device() { return *device_; }
   void close_device() { device_.reset(); }

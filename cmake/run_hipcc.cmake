@@ -1,0 +1,16 @@
+# cmake -P run_hipcc.cmake -- hipcc ...: runs it and shows what it said only where it failed, because hipcc 5
+# complains on every machine without an AMD GPU (rocm_agent_enumerator).
+set(command "")
+set(is_command FALSE)
+math(EXPR last "${CMAKE_ARGC} - 1")
+foreach(i RANGE ${last})
+  if(is_command)
+    list(APPEND command "${CMAKE_ARGV${i}}")
+  elseif(CMAKE_ARGV${i} STREQUAL "--")
+    set(is_command TRUE)
+  endif()
+endforeach()
+execute_process(COMMAND ${command} RESULT_VARIABLE result OUTPUT_VARIABLE said ERROR_VARIABLE said)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "${said}")
+endif()
