@@ -6,7 +6,7 @@ export JOBS
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build run test test-gpu test-long bench bench-gpu fuzz install format lint clean
+.PHONY: help setup build hip run test test-gpu test-long bench bench-gpu fuzz install format lint clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2> /dev/null || grep '##' Makefile
@@ -16,6 +16,10 @@ setup: ## Install missing distribution packages (Debian 12, Ubuntu 24.04)
 
 build: setup ## Build build/release/weir
 	@$(BUILD) weir
+
+hip: ## Build with the device code for AMD GPUs; installs hipcc where it is missing
+	@scripts/setup.sh hip
+	@cmake --preset release -DWEIR_HIP=ON > /dev/null && cmake --build --preset release --parallel $(JOBS) --target weir
 
 run: build ## Set up, build, then sweep the P0 workloads on the best device; writes results/
 	build/release/weir $(RUN_ARGS)

@@ -1,13 +1,13 @@
 #!/bin/bash
-# Installs what the build (and with "test", "lint" or "fuzz" those) needs from distribution packages. Calls apt only where
+# Installs what the build (and with "test", "hip", "lint" or "fuzz" those) needs from distribution packages. Calls apt only where
 # something required is missing, so it is silent and quick on a machine that has everything, with a registry or without.
 # Exit: 0 all there, 1 could not be installed, 2 a system that this script does not know.
 set -u
 
 purpose=${1:-build}
 case $purpose in
-  build | test | lint | fuzz) ;;
-  *) echo "usage: $0 [build|test|lint|fuzz]" >&2; exit 2 ;;
+  build | test | hip | lint | fuzz) ;;
+  *) echo "usage: $0 [build|test|hip|lint|fuzz]" >&2; exit 2 ;;
 esac
 
 # package | what to look for where the package is not installed under that name: a command, a header or a python module
@@ -31,18 +31,22 @@ libreaderwriterqueue-dev|header:readerwriterqueue.h'
 # Ranks: optional for a build, but CI must not pass because it left their tests out.
 mpi='libopenmpi-dev|command:mpicxx
 openmpi-bin|command:mpirun'
+# AMD GPUs: a compiler for device code and the runtime's headers; 390 MB. CI compiles it and runs it on a fake runtime.
+hip='hipcc|command:hipcc
+libamdhip64-dev|file:/usr/include/hip/hip_runtime_api.h'
 # One version everywhere: formatting differs from release to release. Debian 12 and Ubuntu 24.04 both have 19.
 fuzzer='clang-19|command:clang++-19
 libclang-rt-19-dev|file:/usr/lib/llvm-19/lib/clang/19/lib/linux'
 case $purpose in
   test)
     # The importers' fuzz targets run in CI too.
-    required+=$'\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\n'$mpi$'\n'$fuzzer$'\n'$queues
+    required+=$'\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\n'$mpi$'\n'$fuzzer$'\n'$queues$'\n'$hip
     optional+=$'\npython3|command:python3\npython3-jsonschema|python:jsonschema'
     ;;
   lint)
     required+=$'\nlibgtest-dev|header:gtest/gtest.h\nclang-format-19|command:clang-format-19\nclang-tidy-19|command:clang-tidy-19'
     ;;
+  hip) required+=$'\n'$hip ;;
   fuzz) required+=$'\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\n'$fuzzer ;;
   *) optional+=$'\nlibgtest-dev|header:gtest/gtest.h\n'$mpi$'\n'$queues ;;
 esac

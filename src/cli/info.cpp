@@ -26,6 +26,22 @@ std::string fact(const auto& known) {
   return fmt::format("unknown ({})", known.reason);
 }
 
+std::string priorities_of(const DeviceInfo& info) {
+  if (!info.priorities) return fmt::format("no priorities: {}", info.priorities.reason);
+  return fmt::format("priorities {} to {}{}", info.lowest_priority, info.highest_priority,
+                     info.priorities.reason.empty() ? "" : fmt::format(" ({})", info.priorities.reason));
+}
+
+// What the device cannot do, each with the reason.
+void print_lacks(const DeviceInfo& info) {
+  const std::pair<const char*, const Capability*> capabilities[] = {{"graphs", &info.graphs},
+                                                                    {"host functions", &info.host_functions},
+                                                                    {"host memory in kernels", &info.host_memory},
+                                                                    {"clock in kernels", &info.kernel_clock}};
+  for (const auto& [name, capability] : capabilities)
+    if (!*capability) fmt::print("             no {}: {}\n", name, capability->reason);
+}
+
 void print_device(const std::string& name) {
   try {
     const auto device = open_device(name, device_options("", {}));
@@ -35,9 +51,10 @@ void print_device(const std::string& name) {
     std::vector<std::string_view> precisions;
     for (const Precision precision : info.precisions) precisions.push_back(name_of(precision));
     fmt::print("             hardware queues {}\n", fact(info.hardware_queues));
-    fmt::print("             {} multiprocessors, {} copy engines, priorities {} to {}, {}\n",
-               fact(info.multiprocessors), fact(info.copy_engines), info.lowest_priority, info.highest_priority,
-               fmt::join(precisions, " "));
+    fmt::print("             {} multiprocessors, {} copy engines, {}\n", fact(info.multiprocessors),
+               fact(info.copy_engines), fmt::join(precisions, " "));
+    fmt::print("             {}\n", priorities_of(info));
+    print_lacks(info);
     if (info.memory_bytes.value) fmt::print("             memory {}\n", format_bytes(*info.memory_bytes.value));
     if (!info.driver.empty()) fmt::print("             driver {}\n", info.driver);
   } catch (const Error& error) {
@@ -70,6 +87,10 @@ int execute() {
   fmt::print("  CUDA device code   {}\n", WEIR_HAVE_CUDA ? fmt::format("yes, nvcc {}", WEIR_NVCC_VERSION)
                                                          : fmt::format("left out: {}", WEIR_CUDA_REASON));
   fmt::print("  CUPTI              {}\n", describe_activity());
+  fmt::print("  HIP device code    {}\n", WEIR_HAVE_HIP
+                                              ? fmt::format("yes, hipcc {}: {}", WEIR_HIPCC_VERSION, WEIR_HIP_BUILT)
+                                              : fmt::format("left out: {}", WEIR_HIP_REASON));
+  fmt::print("  OpenCL             {}\n", WEIR_HAVE_OPENCL ? "yes" : fmt::format("left out: {}", WEIR_OPENCL_REASON));
   fmt::print("  .gz traces         {}\n", WEIR_HAVE_ZLIB ? "yes" : "left out: zlib was not found when this was built");
   fmt::print("  SQLite traces      {}\n",
              WEIR_HAVE_SQLITE ? "yes" : "left out: SQLite was not found when this was built");

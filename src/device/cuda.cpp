@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <type_traits>
 
 #include "base/error.h"
 #include "device/gpu.h"
@@ -35,18 +34,6 @@ extern "C" const unsigned char weir_cuda_code[];
 
 namespace weir {
 namespace {
-
-// Our neutral signature against the driver's: same arity, same size and class of every argument.
-template <class Ours, class Theirs>
-constexpr bool is_same_argument =
-    sizeof(Ours) == sizeof(Theirs) && std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
-    std::is_floating_point_v<Ours> == std::is_floating_point_v<Theirs>;
-template <class Ours, class Theirs>
-struct SameAbi : std::false_type {};
-template <class... Ours, class... Theirs>
-  requires(sizeof...(Ours) == sizeof...(Theirs))
-struct SameAbi<int (*)(Ours...), CUresult (*)(Theirs...)>
-    : std::bool_constant<(is_same_argument<Ours, Theirs> && ...)> {};
 
 // What the adapters below call besides the table's own entries.
 struct Entries {
@@ -168,10 +155,9 @@ struct Opened {
   Opened() {
     VendorLibrary library({"libcuda.so.1"});
     if (!library.is_open()) {
-      reason = "libcuda.so.1 not found: no NVIDIA driver on this machine";
       // Found but refused, e.g. built for another architecture: then the loader's words say more.
-      if (library.error().find("No such file") == std::string::npos)
-        reason = "libcuda.so.1 cannot be used: " + library.error();
+      reason = library.is_absent() ? "libcuda.so.1 not found: no NVIDIA driver on this machine"
+                                   : "libcuda.so.1 cannot be used: " + library.error();
       return;
     }
     bind_device(library);

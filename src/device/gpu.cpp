@@ -52,7 +52,8 @@ class GpuDevice final : public Device {
     info.most_hardware_queues = api.most_hardware_queues;
     info.calls = api.calls;
     info.multiprocessors.value = facts_.multiprocessors;
-    info.copy_engines.value = facts_.copy_engines;
+    if (facts_.copy_engines > 0) info.copy_engines.value = facts_.copy_engines;
+    if (facts_.copy_engines == 0) info.copy_engines.reason = "the driver does not say";
     info.memory_bytes.value = facts_.memory_bytes;
     return info;
   }

@@ -15,20 +15,14 @@ namespace {
 // and recv), bfloat16 since 2.10.
 constexpr int kOldestVersion = 21000;
 
-const char* (*g_error_string)(int) = nullptr;  // written once, by Opened's constructor
-
-std::string describe(int result) {
-  return fmt::format("NCCL error {} ({})", result, g_error_string == nullptr ? "no text" : g_error_string(result));
-}
-
 // 22803 is NCCL 2.28.3
-std::string format_version(int version) {
-  return fmt::format("NCCL {}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+std::string format_version(const char* name, int version) {
+  return fmt::format("{} {}.{}.{}", name, version / 10000, version / 100 % 100, version % 100);
 }
 
 // The loader's own search first, then where toolkits are usually installed: /usr/local/cuda-13.0/lib64,
 // /usr/local/cuda/targets/sbsa-linux/lib
-std::vector<std::string> places() {
+std::vector<std::string> nccl_places() {
   constexpr const char* kName = "libnccl.so.2";
   std::vector<std::string> names = {kName};
   const auto add_below = [&](const std::filesystem::path& folder, std::string_view prefix, std::string_view inner) {
@@ -49,16 +43,26 @@ std::vector<std::string> places() {
   return names;
 }
 
+struct Nccl {
+  static constexpr const char* kName = "NCCL";
+  static std::vector<std::string> places() { return nccl_places(); }
+};
+struct Rccl {
+  static constexpr const char* kName = "RCCL";
+  static std::vector<std::string> places() { return {"librccl.so.1", "/opt/rocm/lib/librccl.so.1"}; }
+};
+
+template <class Vendor>
 struct Opened {
   Opened() {
-    VendorLibrary library(places());
+    VendorLibrary library(Vendor::places());
     if (!library.is_open()) {
-      reason = "NCCL was not found: " + library.error();
+      reason = fmt::format("{} was not found: {}", Vendor::kName, library.error());
       return;
     }
     int (*get_version)(int*) = nullptr;
     library.need(get_version, "ncclGetVersion");
-    library.need(g_error_string, "ncclGetErrorString");
+    library.need(error_string, "ncclGetErrorString");
     library.need(table.get_unique_id, "ncclGetUniqueId");
     library.need(table.comm_init_rank, "ncclCommInitRank");
     library.need(table.comm_destroy, "ncclCommDestroy");
@@ -71,30 +75,37 @@ struct Opened {
     library.need(table.group_start, "ncclGroupStart");
     library.need(table.group_end, "ncclGroupEnd");
     if (!library.missing().empty()) {
-      reason = "NCCL lacks " + library.missing();
+      reason = fmt::format("{} lacks {}", Vendor::kName, library.missing());
       return;
     }
     int version = 0;
     if (get_version(&version) != 0 || version < kOldestVersion) {
-      reason = fmt::format("NCCL is too old: {}", format_version(version));
+      reason = fmt::format("{} is too old", format_version(Vendor::kName, version));
       return;
     }
-    table.describe = describe;
-    table.version = format_version(version);
+    table.describe = [](int result) {
+      return fmt::format("{} error {} ({})", Vendor::kName, result, error_string(result));
+    };
+    table.version = format_version(Vendor::kName, version);
     is_complete = true;
   }
+  static inline const char* (*error_string)(int) = nullptr;  // written once, by the constructor
   GpuCollectives table{};
   std::string reason;
   bool is_complete = false;
 };
 
-}  // namespace
-
-const GpuCollectives* open_nccl(std::string* reason) {
-  static const Opened opened;
+template <class Vendor>
+const GpuCollectives* open_collectives(std::string* reason) {
+  static const Opened<Vendor> opened;
   if (opened.is_complete) return &opened.table;
   if (reason != nullptr) *reason = opened.reason;
   return nullptr;
 }
+
+}  // namespace
+
+const GpuCollectives* open_nccl(std::string* reason) { return open_collectives<Nccl>(reason); }
+const GpuCollectives* open_rccl(std::string* reason) { return open_collectives<Rccl>(reason); }
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// NCCL as the table's collectives.
+// NCCL, and RCCL with the same entry points, as the table's collectives.
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace weir {
 
-// Opens the library on the first call; null with a reason where there is none.
+// Open the library on the first call; null with a reason where there is none.
 const GpuCollectives* open_nccl(std::string* reason);
+const GpuCollectives* open_rccl(std::string* reason);
 
 // The library's number of an element type: ncclDataType_t.
 constexpr int nccl_type(ElementType type) {

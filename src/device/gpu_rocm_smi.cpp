@@ -1,0 +1,121 @@
+#include "device/gpu_rocm_smi.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+#include "device/gpu_library.h"
+
+namespace weir {
+namespace {
+
+// Declared here: rocm_smi.h is not packaged everywhere. Numbers of rocm_smi.h. Clocks are left out: the structure that
+// rsmi_dev_gpu_clk_freq_get fills got another layout in ROCm 6, and nothing in the table tells which one it is.
+constexpr std::uint32_t kEdgeSensor = 0;
+constexpr int kCurrentTemperature = 0;
+constexpr int kDriver = 0;
+
+struct Entries {
+  int (*init)(std::uint64_t) = nullptr;
+  int (*count)(std::uint32_t*) = nullptr;
+  int (*bus_id)(std::uint32_t, std::uint64_t*) = nullptr;
+  int (*temperature)(std::uint32_t, std::uint32_t, int, std::int64_t*) = nullptr;  // in thousandths of a degree
+  int (*power)(std::uint32_t, std::uint32_t, std::uint64_t*) = nullptr;            // in microwatts
+  int (*energy)(std::uint32_t, std::uint64_t*, float*, std::uint64_t*) = nullptr;  // ticks, microjoules each, when
+  int (*busy)(std::uint32_t, std::uint32_t*) = nullptr;                            // in per cent
+  int (*version)(int, char*, std::uint32_t) = nullptr;
+};
+
+Entries g_entries;  // written once, by Opened's constructor
+
+// 0000:c1:00.0 as the runtime writes it; the library counts domain << 32 | bus << 8 | device << 3 | function, and has
+// the partition in bits 28 to 31.
+std::optional<std::uint64_t> parse_bus_id(const char* text) {
+  unsigned domain = 0, bus = 0, device = 0, function = 0;
+  if (std::sscanf(text, "%x:%x:%x.%x", &domain, &bus, &device, &function) != 4) return std::nullopt;
+  return std::uint64_t{domain} << 32 | (bus & 0xffu) << 8 | (device & 0x1fu) << 3 | (function & 7u);
+}
+
+// Boards are counted from 0, and a null pointer is no board: so the pointer is one more.
+void* find(const char* bus_id) {
+  const auto wanted = parse_bus_id(bus_id);
+  std::uint32_t count = 0;
+  if (!wanted || g_entries.count(&count) != 0) return nullptr;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    std::uint64_t found = 0;
+    constexpr std::uint64_t kPartition = 0xf0000000u;
+    if (g_entries.bus_id(i, &found) == 0 && (found & ~kPartition) == *wanted)
+      return reinterpret_cast<void*>(static_cast<std::uintptr_t>(i) + 1);
+  }
+  return nullptr;
+}
+
+Telemetry read(void* board) {
+  const auto index = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(board) - 1);
+  Telemetry telemetry;
+  std::int64_t temperature = 0;
+  if (g_entries.temperature != nullptr &&
+      g_entries.temperature(index, kEdgeSensor, kCurrentTemperature, &temperature) == 0)
+    telemetry.temperature_c = static_cast<double>(temperature) * 1e-3;
+  std::uint64_t power = 0, ticks = 0, when = 0;
+  if (g_entries.power != nullptr && g_entries.power(index, 0, &power) == 0)
+    telemetry.power_w = static_cast<double>(power) * 1e-6;
+  float per_tick = 0;
+  if (g_entries.energy != nullptr && g_entries.energy(index, &ticks, &per_tick, &when) == 0)
+    telemetry.energy_j = static_cast<double>(ticks) * static_cast<double>(per_tick) * 1e-6;
+  std::uint32_t busy = 0;
+  if (g_entries.busy != nullptr && g_entries.busy(index, &busy) == 0) telemetry.utilisation = busy / 100.0;
+  return telemetry;
+}
+
+struct Opened {
+  Opened() {
+    std::vector<std::string> names;
+    for (const char* folder : {"", "/opt/rocm/lib/"})
+      for (const char* name : {"librocm_smi64.so.8", "librocm_smi64.so.7", "librocm_smi64.so.6", "librocm_smi64.so.5"})
+        names.push_back(std::string(folder) + name);
+    VendorLibrary library(names);
+    if (!library.is_open()) {
+      reason = "ROCm SMI was not found: " + library.error();
+      return;
+    }
+    library.need(g_entries.init, "rsmi_init");
+    library.need(g_entries.count, "rsmi_num_monitor_devices");
+    library.need(g_entries.bus_id, "rsmi_dev_pci_id_get");
+    library.want(g_entries.temperature, "rsmi_dev_temp_metric_get");
+    library.want(g_entries.power, "rsmi_dev_power_ave_get");
+    library.want(g_entries.energy, "rsmi_dev_energy_count_get");
+    library.want(g_entries.busy, "rsmi_dev_busy_percent_get");
+    library.want(g_entries.version, "rsmi_version_str_get");
+    if (!library.missing().empty()) {
+      reason = fmt::format("{} lacks {}", library.name(), library.missing());
+      return;
+    }
+    if (const int result = g_entries.init(0); result != 0) {
+      reason = fmt::format("ROCm SMI does not start: error {}", result);
+      return;
+    }
+    management.find = find;
+    management.read = read;
+    char version[128] = {};
+    if (g_entries.version != nullptr && g_entries.version(kDriver, version, sizeof version) == 0)
+      management.driver_version = fmt::format("amdgpu {}", version);
+    is_complete = true;
+  }
+  GpuManagement management{};
+  std::string reason;
+  bool is_complete = false;
+};
+
+}  // namespace
+
+const GpuManagement* open_rocm_smi(std::string* reason) {
+  static const Opened opened;
+  if (opened.is_complete) return &opened.management;
+  if (reason != nullptr) *reason = opened.reason;
+  return nullptr;
+}
+
+}  // namespace weir
