@@ -7,11 +7,11 @@ if(NOT GTest_FOUND)
 endif()
 
 # Folders whose tests run real threads against each other: CI builds and runs them under TSan.
-set(WEIR_THREADED_TESTS channel channel_bench device stream queue run)
+set(WEIR_THREADED_TESTS channel channel_bench device stream queue run hip)
 
 file(GLOB test_sources CONFIGURE_DEPENDS tests/*/*.cpp)
 # Programs of their own: one that mpirun starts several times, and what stands in for a GPU in other people's programs.
-list(FILTER test_sources EXCLUDE REGEX "/mpi_selftest\\.cpp$|/tests/inject/fake_")
+list(FILTER test_sources EXCLUDE REGEX "/mpi_selftest\\.cpp$|/tests/inject/fake_|/tests/fake_hip/")
 file(GLOB test_headers CONFIGURE_DEPENDS src/*/*.h)
 
 file(WRITE ${WEIR_GENERATED_DIR}/tests_pch.cpp.new "// Has to exist: a precompiled header needs a target with a source.\n")
@@ -138,6 +138,8 @@ if(TARGET weir_cupti AND TARGET tests_cli)
                                                WEIR_FAKE_PROGRAM="$<TARGET_FILE:fake_cuda_program>")
   add_dependencies(tests_cli fake_cupti fake_cuda_program)
 endif()
+
+include(fake_hip)
 
 # Every header compiles alone. Where x.cpp includes x.h before anything else, and without a precompiled header (so not
 # in cli), the build shows that already; the others get a source each. Sanitizers add nothing here.

@@ -73,7 +73,7 @@ std::optional<Json> run_case(const Flags& flags, const ConvoyRequest& request, c
                      fmt::format("--large-us={}", request.large_ns / 1000),
                      fmt::format("--small-us={}", request.small_ns / 1000)};
   if (request.large_blocks > 0) child.arguments.push_back(fmt::format("--large-blocks={}", request.large_blocks));
-  for (const std::string& sim : flags.queues.sim) child.arguments.push_back("--sim=" + sim);
+  flags.queues.pass_on(child.arguments);
   setting.apply(queues, child);
   std::optional<Json> json = child_document(child);
   if (!json) return std::nullopt;

@@ -62,6 +62,7 @@ std::optional<MeasuredStep> measure_elsewhere(const Flags& flags, const DeviceIn
   words.precision = flags.precision;
   words.params = request.params;
   words.sim = flags.shared.sim;
+  words.compute_units = flags.shared.compute_units;
   // Would win over the count that is to be measured.
   if (queues) std::erase_if(words.sim, [](const std::string& setting) { return setting.starts_with("queues="); });
   words.iterations = flags.iterations;

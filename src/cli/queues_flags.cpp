@@ -15,6 +15,7 @@ void QueuesFlags::add_to(CLI::App& app) {
   app.add_option("--device", device, "auto, cpu, cuda:0, sim:h200 (auto: the first GPU, else cpu)")
       ->capture_default_str();
   app.add_option("--hw-queues", hardware_queues, "hardware queues of the devices cpu (default 8) and sim");
+  app.add_option("--compute-units", compute_units, "compute units that each stream is confined to (AMD GPUs)");
   app.add_option("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -27,7 +28,8 @@ std::unique_ptr<Device> QueuesFlags::open(int streams) const {
   DeviceOptions options = device_options(hardware_queues, sim);
   // A held stream's worker sleeps; those that are not held need one to run on.
   options.workers = std::max(static_cast<int>(std::thread::hardware_concurrency()), streams + 2);
-  auto opened = open_device(device, options);
+  options.compute_units = one_unit_count(compute_units);
+  auto opened = open_able(device, options);
   if (const DeviceInfo info = opened->info(); !info.computes && !info.is_virtual)
     reject(fmt::format("--device {}: it runs nothing, so its queues cannot be probed", device),
            "Use --device cpu, sim or a GPU.");
@@ -35,7 +37,14 @@ std::unique_ptr<Device> QueuesFlags::open(int streams) const {
 }
 
 std::unique_ptr<Device> QueuesFlags::open_as_usual() const {
-  return open_device(device, device_options(hardware_queues, sim));
+  DeviceOptions options = device_options(hardware_queues, sim);
+  options.compute_units = one_unit_count(compute_units);
+  return open_able(device, options);
+}
+
+void QueuesFlags::pass_on(std::vector<std::string>& arguments) const {
+  for (const std::string& setting : sim) arguments.push_back("--sim=" + setting);
+  if (!compute_units.empty()) arguments.push_back("--compute-units=" + compute_units);
 }
 
 void QueuesFlags::check_output() const {

@@ -14,6 +14,7 @@ namespace weir::cli {
 struct QueuesFlags {
   std::string device = "auto";
   std::string hardware_queues;
+  std::string compute_units;
   std::vector<std::string> sim;
   std::string output;
   bool is_quiet = false;
@@ -24,6 +25,8 @@ struct QueuesFlags {
   std::unique_ptr<Device> open(int streams) const;
   // As `weir run` opens it.
   std::unique_ptr<Device> open_as_usual() const;
+  // Adds what a child of the same kind needs to see the same device, but for its queue count.
+  void pass_on(std::vector<std::string>& arguments) const;
   // Rejects an output file that could not be written, before any work is done for it.
   void check_output() const;
   // Writes the document (weir.queues/1) where the user asked for it and prints `text` unless told to be quiet.

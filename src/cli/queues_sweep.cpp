@@ -24,7 +24,7 @@ namespace {
 struct Flags {
   WorkloadFlags workload;
   std::string device = "auto", queues = "1,2,4,8,16,32", streams, scales, precision;
-  std::string submit = "inline", placement = "natural";
+  std::string submit = "inline", placement = "natural", compute_units;
   std::string iterations = "100", warmup = "10", seed = "1", repeats = "3", limit = "600";
   std::vector<std::string> params, sim;
   std::string output;
@@ -46,6 +46,7 @@ void add_flags(CLI::App& app, Flags& flags) {
   add_list("--param", flags.params, "name=value or name=v1,v2,v3, repeatable; `weir list -v` shows the names");
   add("--device", flags.device, "auto, cpu, cuda:0, sim:h200 (auto: the first GPU, else cpu)");
   add_list("--sim", flags.sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
+  add("--compute-units", flags.compute_units, "compute units that each stream is confined to (AMD GPUs)");
   add("--iterations", flags.iterations, "measured iterations of each point");
   add("--repeats", flags.repeats, "processes for each point");
   add("--warmup", flags.warmup, "iterations before measuring");
@@ -134,6 +135,7 @@ ChildRequest child_of(const Flags& flags, const std::string& device, const Queue
   words.submit = flags.submit;
   words.placement = flags.placement;
   words.seed = flags.seed;
+  words.compute_units = flags.compute_units;
   words.skips_check = flags.skips_check;
   child.arguments = words.words();
   setting.apply(point.queues, child);
@@ -145,7 +147,9 @@ int execute(const Flags& flags) {
     reject("queues sweep: this job has several ranks", "Start it as one process, without mpirun or srun.");
   limit_ns(flags);  // rejects
   // Closed again before the first child: it shall have the device to itself.
-  const DeviceInfo info = open_device(flags.device, device_options("", flags.sim))->info();
+  DeviceOptions options = device_options("", flags.sim);
+  options.compute_units = one_unit_count(flags.compute_units);
+  const DeviceInfo info = open_able(flags.device, options)->info();
   const QueueSetting setting = queue_setting(info);
   QueuesSweepRequest request = request_of(flags, info, setting);
   check_queues_sweep(info, request);

@@ -61,7 +61,7 @@ std::optional<Json> measure_in_child(const Flags& flags, const DeviceInfo& info,
                      "--hops=" + flags.hops,
                      "--repetitions=" + flags.repetitions,
                      "--kernel-us=" + flags.kernel_us};
-  for (const std::string& sim : flags.queues.sim) child.arguments.push_back("--sim=" + sim);
+  flags.queues.pass_on(child.arguments);
   queue_setting(info).apply(queues, child);
   auto document = child_document(child);
   if (!document) return document;

@@ -38,6 +38,7 @@ void RunFlags::add_to(CLI::App& app) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--seed", seed, "seed of all data")->capture_default_str();
   app.add_option("--hw-queues", hardware_queues, "hardware queues of the devices cpu (default 8) and sim");
+  app.add_option("--compute-units", compute_units, "compute units that each stream is confined to (AMD GPUs)");
   app.add_option("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -80,7 +81,31 @@ void WorkloadFlags::choose(RunRequest& request) const {
 }
 
 std::unique_ptr<Device> RunFlags::open(Communicator* communicator) const {
-  return open_device(device, device_options(hardware_queues, sim, communicator));
+  return open_confined(one_unit_count(compute_units), communicator);
+}
+
+std::unique_ptr<Device> RunFlags::open_confined(int units, Communicator* communicator) const {
+  DeviceOptions options = device_options(hardware_queues, sim, communicator);
+  options.compute_units = units;
+  return open_able(device, options);
+}
+
+int one_unit_count(const std::string& text) {
+  if (text.empty()) return 0;
+  const std::vector<int> counts = parse_counts("--compute-units", text, 1, kMostComputeUnits);
+  if (counts.size() != 1)
+    reject(fmt::format("--compute-units {}: one count is needed here", text), "`weir sweep` runs several.");
+  return counts[0];
+}
+
+std::unique_ptr<Device> open_able(const std::string& name, const DeviceOptions& options) {
+  auto device = open_device(name, options);
+  if (options.compute_units == 0) return device;
+  if (const DeviceInfo info = device->info(); !info.compute_units)
+    reject(
+        fmt::format("--compute-units {}: device '{}': {}", options.compute_units, info.name, info.compute_units.reason),
+        "Leave it out, or use an AMD GPU.");
+  return device;
 }
 
 int one_stream_count(const std::string& text, const Workload& workload, const std::string& hint) {

@@ -22,6 +22,7 @@ struct RunFlags {
   std::vector<std::string> params;
   std::string seed = "1";
   std::string hardware_queues;
+  std::string compute_units;
   std::vector<std::string> sim;
   std::string ranks;
   bool skips_check = false;
@@ -34,6 +35,8 @@ struct RunFlags {
   RunRequest request() const;
   // `communicator` where there are other ranks: those of one host share its cores.
   std::unique_ptr<Device> open(Communicator* communicator = nullptr) const;
+  // The same with this many compute units for each stream, whatever the flag says; 0: all of them.
+  std::unique_ptr<Device> open_confined(int compute_units, Communicator* communicator = nullptr) const;
 };
 
 // Which workload: one of this program by name, or one from a file.
@@ -47,6 +50,13 @@ struct WorkloadFlags {
 
 // What --streams says where a command takes one count; `hint` where it says several.
 int one_stream_count(const std::string& text, const Workload& workload, const std::string& hint);
+
+// What --compute-units says: 0 where it is not given. Rejects several counts.
+int one_unit_count(const std::string& text);
+inline constexpr int kMostComputeUnits = 100'000;
+
+// Opens a device and rejects what it cannot do of the options: those that ask for a part of it.
+std::unique_ptr<Device> open_able(const std::string& name, const DeviceOptions& options);
 
 // What the flags and the environment say to a device; what the driver read at its start is among it.
 DeviceOptions device_options(const std::string& hardware_queues, const std::vector<std::string>& sim,

@@ -63,6 +63,7 @@ int execute(const Flags& flags) {
     if (request.streams.empty()) continue;
     request.output = folder / (workload->name + ".json");
     request.resumes = flags.resumes;
+    request.compute_units = {one_unit_count(flags.run.compute_units)};
     request.overwrites = flags.run.is_forced;
     if (speaks()) check_writable(request.output, request.overwrites || request.resumes);
     requests.push_back(std::move(request));

@@ -22,6 +22,7 @@ std::vector<std::string> RunWords::words() const {
   give("--submit", submit);
   give("--placement", placement);
   give("--seed", seed);
+  give("--compute-units", compute_units);
   if (skips_check) words.emplace_back("--no-check");
   words.emplace_back("--no-trace");
   return words;

@@ -12,7 +12,7 @@ namespace weir::cli {
 // Empty values are left out: the child takes its default.
 struct RunWords {
   WorkloadFlags workload;
-  std::string device, streams, scale, precision, iterations, warmup, submit, placement, seed;
+  std::string device, streams, scale, precision, iterations, warmup, submit, placement, seed, compute_units;
   std::vector<std::pair<std::string, std::string>> params;
   std::vector<std::string> sim;
   bool skips_check = false;

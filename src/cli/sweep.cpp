@@ -1,4 +1,4 @@
-// weir sweep: one workload over stream counts and submit modes.
+// weir sweep: one workload over stream counts, submit modes and parts of the device.
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -41,15 +41,19 @@ int execute(const Flags& flags) {
     reject(fmt::format("--streams {}: {} runs on {} to {} streams", flags.streams, workload.name, workload.streams.min,
                        workload.streams.max));
   request.submits = flags.submit.ways();
+  if (!flags.run.compute_units.empty())
+    request.compute_units = parse_counts("--compute-units", flags.run.compute_units, 1, kMostComputeUnits);
   request.resumes = flags.resumes;
   request.overwrites = flags.run.is_forced;
   if (must_start_ranks(flags.run.ranks)) {
     const int count = rank_count(flags.run.ranks);
-    check_sweep(flags.run.open()->info(), request, {0, count});
+    check_sweep(flags.run.open_confined(request.compute_units.front())->info(), request, {0, count});
     return start_ranks(count);
   }
   Communicator* const ranks = join_ranks();
-  auto device = flags.run.open(ranks);
+  // The largest count first, for a moment: what the device does not have is rejected before anything runs.
+  if (request.compute_units.size() > 1) flags.run.open_confined(request.compute_units.back(), ranks);
+  auto device = flags.run.open_confined(request.compute_units.front(), ranks);
   if (flags.output.empty()) {
     if (speaks()) std::filesystem::create_directories("results");
     std::string name = device->info().name;
@@ -60,7 +64,11 @@ int execute(const Flags& flags) {
   }
   if (ranks != nullptr) check_sweep(device->info(), request, ranks->ranks());
   watch_ranks();
-  const int code = print_sweep(*device, request, flags.run.is_quiet, ranks);
+  const int code = print_sweep(*device, request, flags.run.is_quiet, ranks, [&](int units) -> Device& {
+    device.reset();
+    device = flags.run.open_confined(units, ranks);
+    return *device;
+  });
   device.reset();
   leave_ranks();
   return speaks() ? code : 0;
@@ -69,7 +77,8 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand sweep() {
-  return {"sweep", "run a workload over stream counts and submit modes", [](CLI::App& app) -> std::function<int()> {
+  return {"sweep", "run a workload over stream counts, submit modes and parts of the device",
+          [](CLI::App& app) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
             flags->workload.add_to(app);
             app.add_option("--streams", flags->streams, "counts: 1,2,4,8 or 1..64:x2 (default: doubling up to 32)");

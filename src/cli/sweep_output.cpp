@@ -31,15 +31,17 @@ std::vector<int> fitting_counts(const Workload& workload, const std::vector<int>
   return fitting;
 }
 
-int print_sweep(Device& device, const SweepRequest& request, bool is_quiet, Communicator* communicator) {
+int print_sweep(Device& device, const SweepRequest& request, bool is_quiet, Communicator* communicator,
+                std::function<Device&(int)> reopen) {
   ProgressLine line(is_quiet || !speaks());
   SweepControl control;
+  control.reopen = std::move(reopen);
   control.run.communicator = communicator;
   control.run.stop = &catch_interrupts();
   std::string where;
   std::size_t asked = 0, ended = 0;
-  control.on_begin = [&](int streams, const std::string& submit, std::size_t index, std::size_t total) {
-    where = fmt::format("{} {}/{}, {} streams, {}", request.run.workload, index + 1, total, streams, submit);
+  control.on_begin = [&](int streams, const std::string& way, std::size_t index, std::size_t total) {
+    where = fmt::format("{} {}/{}, {} streams, {}", request.run.workload, index + 1, total, streams, way);
     asked = total;
   };
   control.run.progress = [&](std::string_view phase, int done, int total) {
@@ -47,7 +49,9 @@ int print_sweep(Device& device, const SweepRequest& request, bool is_quiet, Comm
   };
   std::size_t width = kSubmitWidth;
   for (const std::string& submit : request.submits)
-    for (const int streams : request.streams) width = std::max(width, parse_submit(submit, streams).name.size());
+    for (const int streams : request.streams)
+      for (const int units : request.compute_units)
+        width = std::max(width, way_of(parse_submit(submit, streams).name, units).size());
   bool has_failed = false;
   bool has_head = false;
   std::string floors;

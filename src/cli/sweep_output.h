@@ -9,7 +9,8 @@ namespace weir::cli {
 std::vector<int> fitting_counts(const Workload& workload, const std::vector<int>& asked);
 
 // Prints rows as they come. Returns 0, 1 where a point failed, 130 where it was interrupted.
-// Ranks other than 0 (`communicator`, where there are any) take part in silence.
-int print_sweep(Device& device, const SweepRequest& request, bool is_quiet, Communicator* communicator);
+// Ranks other than 0 (`communicator`, where there are any) take part in silence. `reopen` as in SweepControl.
+int print_sweep(Device& device, const SweepRequest& request, bool is_quiet, Communicator* communicator,
+                std::function<Device&(int compute_units)> reopen = nullptr);
 
 }  // namespace weir::cli

@@ -62,6 +62,7 @@ struct DeviceInfo {
   Capability host_memory;     // kernels use host memory, also while the host does: what probes need
   Capability kernel_clock;    // kernels can read a clock: spin, stamp, hold
   Capability compute_units = {false, "streams cannot be confined to a part of this device"};  // --compute-units
+  int stream_compute_units = 0;  // that each stream is confined to; 0: none is
   std::vector<Precision> precisions;
   int lowest_priority = 0, highest_priority = 0;  // as of Command::priority: higher is more urgent
   Known<int> hardware_queues;

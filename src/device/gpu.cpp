@@ -39,6 +39,7 @@ class GpuDevice final : public Device {
     if (info.priorities && options_.compute_units > 0)
       info.priorities = lacking("streams on a part of the device have no priority");
     if (api.stream_create_masked != nullptr) info.compute_units = {};
+    info.stream_compute_units = options_.compute_units;
     info.precisions = {Precision::fp32};
     if (facts_.has_tf32) info.precisions.push_back(Precision::tf32);
     if (facts_.has_fp16) info.precisions.push_back(Precision::fp16);

@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "report/fields.h"
+#include "run/sweep.h"
 
 namespace weir {
 namespace {
@@ -194,13 +195,14 @@ std::string sweep_head(const Json& settings, std::size_t submit_width) {
 }
 
 std::string sweep_row(const Json& result, bool was_kept, std::size_t submit_width) {
+  const Json& units = at(result, {"device", "compute_units"});
+  const std::string way = way_of(text(result, {"submit"}), units.is_number_integer() ? units.get<int>() : 0);
   const std::string unit = text(result, {"workload", "unit"});
   const bool is_interrupted = text(result, {"status"}) == "interrupted";
   if (text(result, {"status"}) == "failed")
-    return fmt::format("{:>7}  {:<{}} FAILED: {}\n", text(result, {"streams"}), text(result, {"submit"}), submit_width,
+    return fmt::format("{:>7}  {:<{}} FAILED: {}\n", text(result, {"streams"}), way, submit_width,
                        wrapped(text(result, {"failure"}), 10 + submit_width));
-  return fmt::format("{:>7}  {:<{}} {:>18} {:>9} {:>9} {:>9}  {}{}\n", text(result, {"streams"}),
-                     text(result, {"submit"}), submit_width,
+  return fmt::format("{:>7}  {:<{}} {:>18} {:>9} {:>9} {:>9}  {}{}\n", text(result, {"streams"}), way, submit_width,
                      rate(number(result, {"metrics", "throughput", "value"}), unit),
                      duration(number(result, {"metrics", "latency_ns", "p50"})),
                      duration(number(result, {"metrics", "latency_ns", "p99"})),

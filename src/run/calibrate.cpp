@@ -304,6 +304,7 @@ MeasuredStep measure(Device& device, const StepRun& run, const RunControl& contr
   const auto session = device.prepare(step, run.built.placement, options);
   const auto submitter = make_submitter(submit, step, run.built.placement, *session);
   const TimedPass pass = run_timed_pass(device, *session, *submitter, request, {.stop = control.stop});
+  if (pass.failure != nullptr) std::rethrow_exception(pass.failure);
   const auto summary = summarise(pass.latency_ns);
   if (!summary) fail("the step could not be measured: interrupted");
   MeasuredStep measured{summary->p50, median(pass.submit_ns), {summary->p50}, nullptr};

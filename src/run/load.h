@@ -20,8 +20,8 @@ struct SampleSeries {
 
 // One measured configuration. Two points are comparable when their keys agree.
 struct ResultPoint {
-  // "workload", "streams", "submit", "placement", "sync_mode", "precision", "ranks", and "param.NAME" for each
-  // parameter. A name that is not there is not known.
+  // "workload", "streams", "submit", "placement", "sync_mode", "precision", "ranks", "compute_units" where streams
+  // were confined, and "param.NAME" for each parameter. A name that is not there is not known.
   std::map<std::string, std::string> key;
   bool is_key_complete =
       true;                 // false: the format does not record everything (AORTA), so an absent name proves nothing

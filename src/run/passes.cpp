@@ -35,6 +35,23 @@ void warm_up(Session& session, Submitter& submitter, const RunRequest& request, 
   }
 }
 
+// Of the measured iterations, as far as the device could read their times.
+std::vector<IterationSpan> spans_of(Session& session, std::size_t measured, bool has_failed) {
+  std::vector<IterationSpan> spans;
+  try {
+    spans = session.take_spans();
+  } catch (const std::exception&) {
+    if (!has_failed) throw;
+    return {};  // as lost as the rest
+  }
+  // In mode `none` the warm-up's spans come first.
+  const std::size_t skipped = spans.size() > measured ? spans.size() - measured : 0;
+  spans.erase(spans.begin(), spans.begin() + static_cast<std::ptrdiff_t>(skipped));
+  std::erase_if(spans,
+                [](const IterationSpan& span) { return span.started_ns == kNoTime || span.ended_ns == kNoTime; });
+  return spans;
+}
+
 }  // namespace
 
 TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter, const RunRequest& request,
@@ -53,38 +70,43 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
   const bool is_virtual = device.info().is_virtual;  // then output takes no time of the session's
   std::int64_t reported_ns = now_ns();               // of the wall clock, whatever the session's is
   std::size_t done = 0;
-  while (done < wanted) {
-    if (!goes_on(control, request) && done > 0) break;
-    session.begin_iteration();  // may read old spans, so the sample starts behind it
-    const std::int64_t begun = session.now_ns();
-    submitter.submit_step();
-    const std::int64_t submitted = session.now_ns();
-    if (waits_each) session.finish();
-    const std::int64_t ended = session.now_ns();
-    recorder.begun[done] = begun;
-    recorder.submitted[done] = submitted;
-    recorder.ended[done] = ended;
-    ++done;
-    // Between samples, and rarely: a terminal is slow.
-    if (control.progress && now_ns() - reported_ns > 100'000'000) {
-      control.progress("measure", static_cast<int>(done), request.iterations);
-      recorder.is_followed_by_output[done - 1] = is_virtual ? 0 : 1;
-      reported_ns = now_ns();
+  try {
+    while (done < wanted) {
+      if (!goes_on(control, request) && done > 0) break;
+      session.begin_iteration();  // may read old spans, so the sample starts behind it
+      const std::int64_t begun = session.now_ns();
+      submitter.submit_step();
+      const std::int64_t submitted = session.now_ns();
+      if (waits_each) session.finish();
+      const std::int64_t ended = session.now_ns();
+      recorder.begun[done] = begun;
+      recorder.submitted[done] = submitted;
+      recorder.ended[done] = ended;
+      ++done;
+      // Between samples, and rarely: a terminal is slow.
+      if (control.progress && now_ns() - reported_ns > 100'000'000) {
+        control.progress("measure", static_cast<int>(done), request.iterations);
+        recorder.is_followed_by_output[done - 1] = is_virtual ? 0 : 1;
+        reported_ns = now_ns();
+      }
     }
+    session.finish();
+  } catch (const std::exception&) {
+    if (done == 0) throw;
+    pass.failure = std::current_exception();
   }
-  session.finish();
   const std::int64_t drained = session.now_ns();
   pass.after = device.telemetry();
   pass.is_interrupted = done < wanted;
-  pass.total_ns = static_cast<double>(drained - recorder.begun[0]);
 
-  const std::vector<IterationSpan> all_spans = session.take_spans();
-  // In mode `none` the warm-up's spans come first.
-  const std::size_t skipped = all_spans.size() > done ? all_spans.size() - done : 0;
-  std::vector<IterationSpan> spans(all_spans.begin() + static_cast<std::ptrdiff_t>(skipped), all_spans.end());
-  // A device that could not read an iteration's times leaves them empty.
-  std::erase_if(spans,
-                [](const IterationSpan& span) { return span.started_ns == kNoTime || span.ended_ns == kNoTime; });
+  std::vector<IterationSpan> spans = spans_of(session, done, pass.failure != nullptr);
+  if (pass.failure != nullptr && !waits_each) {
+    // Which iterations had ended only the device knows, and it may be past telling.
+    if (spans.empty()) std::rethrow_exception(pass.failure);
+    done = std::min(done, spans.size());
+  }
+  const std::int64_t last = pass.failure != nullptr && waits_each ? recorder.ended[done - 1] : drained;
+  pass.total_ns = static_cast<double>(last - recorder.begun[0]);
   for (std::size_t i = 0; i < done; ++i) {
     pass.submit_ns.push_back(static_cast<double>(recorder.submitted[i] - recorder.begun[i]));
     if (waits_each) {

@@ -1,6 +1,7 @@
 // The loops that take samples: a timed pass without any tracing, a traced pass without any timing claim.
 #pragma once
 
+#include <exception>
 #include <optional>
 #include <vector>
 
@@ -20,10 +21,12 @@ struct TimedPass {
   double total_ns = 0;            // all work, drain included
   SyncMode sync = SyncMode::per_iteration;
   bool is_interrupted = false;
+  std::exception_ptr failure;  // what ended it early: the samples are those of the iterations that had ended before
   Telemetry before, after;
   MemoryUse memory;
 };
 
+// Throws what goes wrong before the first iteration has ended; later it comes back as `failure`.
 TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter, const RunRequest& request,
                          const RunControl& control);
 

@@ -55,6 +55,7 @@ Json settings_of(const DeviceInfo& info, const QueuesSweepRequest& request) {
   settings["device"] = info.name;
   settings["model"] = info.model;
   settings["sim"] = request.sim;
+  settings["compute_units"] = info.stream_compute_units > 0 ? Json(info.stream_compute_units) : Json(nullptr);
   settings["queues_set_by"] = request.setting;
   settings["precision"] = run.precision.empty() ? std::string(name_of(workload.precision)) : run.precision;
   settings["submit"] = run.submit;

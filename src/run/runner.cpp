@@ -164,6 +164,7 @@ Json to_json(const DeviceInfo& info) {
   json["driver"] = info.driver.empty() ? Json(nullptr) : Json(info.driver);
   json["hardware_queues"] = known(info.hardware_queues);
   json["multiprocessors"] = known(info.multiprocessors);
+  if (info.stream_compute_units > 0) json["compute_units"] = info.stream_compute_units;
   json["copy_engines"] = known(info.copy_engines);
   json["memory_bytes"] = known(info.memory_bytes);
   return json;
@@ -235,6 +236,11 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
       const auto session = device.prepare(step, placement, options);
       const auto submitter = make_submitter(submit, step, placement, *session);
       TimedPass pass = run_timed_pass(device, *session, *submitter, request, control);
+      if (pass.failure != nullptr) {
+        // What the device has counted cannot be read any more.
+        if (step.counted()) result.work_per_iteration = 0;
+        return pass;
+      }
       result.work_per_iteration = work_of(step, *session, info.computes);
       CheckReport check;
       if (!info.computes) {
@@ -254,12 +260,18 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
       if (reports) reports->gather_timed(result, pass);
       return pass;
     }();
+    // The others wait for this rank somewhere: only the end of all of them helps.
+    if (timed.failure != nullptr && reports) std::rethrow_exception(timed.failure);
     if (result.status == "complete" && timed.is_interrupted) result.status = "interrupted";
     add_timed_metrics(result, timed, step, info.runs());
     if (info.is_virtual) {
       result.unavailable["metrics.floor_ns_per_command"] = kNoFloor;
     } else {
       result.floor_ns_per_command = floor_ns_per_command(step, placement, submit);
+    }
+    if (timed.failure != nullptr) {
+      note_untraced(result, "the run failed before the traced pass");
+      std::rethrow_exception(timed.failure);
     }
     Timeline timeline;
     if (!request.traces) {
@@ -284,7 +296,6 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
     const bool is_stopped = control.agree_to_stop();
     if (result.status == "complete" && is_stopped) result.status = "interrupted";
   } catch (const std::exception& error) {
-    // The others wait for this rank somewhere: only the end of all of them helps.
     if (reports) throw;
     const auto* const known_error = dynamic_cast<const Error*>(&error);
     result.status = "failed";

@@ -20,24 +20,29 @@ namespace {
 struct Point {
   int streams;
   std::string submit;
+  int compute_units;
 };
 
 std::vector<Point> points_of(const SweepRequest& request) {
   const Workload& workload = workload_of(request.run);
-  std::vector<Point> points;
+  std::vector<Point> ways;
   for (const std::string& submit : request.submits) {
     for (const int streams : request.streams) {
       if (streams < workload.streams.min || streams > workload.streams.max)
         reject(fmt::format("--streams {}: {} runs on {} to {} streams", streams, workload.name, workload.streams.min,
                            workload.streams.max));
-      Point point{streams, parse_submit(submit, streams).name};
+      Point point{streams, parse_submit(submit, streams).name, 0};
       // threads and threads:1 are one point on one stream.
-      const bool is_known = std::any_of(points.begin(), points.end(), [&](const Point& other) {
+      const bool is_known = std::any_of(ways.begin(), ways.end(), [&](const Point& other) {
         return other.streams == point.streams && other.submit == point.submit;
       });
-      if (!is_known) points.push_back(std::move(point));
+      if (!is_known) ways.push_back(std::move(point));
     }
   }
+  // Outermost, because a device is opened for each.
+  std::vector<Point> points;
+  for (const int units : request.compute_units)
+    for (const Point& way : ways) points.push_back({way.streams, way.submit, units});
   return points;
 }
 
@@ -79,8 +84,14 @@ bool is_point(const Json& result) {
          is_named("workload") && is_named("device") && is_text(result["device"], "model");
 }
 
+int units_in(const Json& result) {
+  const Json units = result["device"].value("compute_units", Json());
+  return units.is_number_integer() ? units.get<int>() : 0;
+}
+
 bool is_at(const Json& result, const Point& point) {
-  return result["streams"] == point.streams && result["submit"] == point.submit;
+  return result["streams"] == point.streams && result["submit"] == point.submit &&
+         units_in(result) == point.compute_units;
 }
 
 Json results_to_keep(const SweepRequest& request, const Json& settings) {
@@ -117,6 +128,7 @@ Json floors_of(const DeviceInfo& info, const SweepRequest& request, const std::v
   params.ranks = ranks;
   Json floors = Json::array();
   for (const Point& point : points) {
+    if (point.compute_units != points.front().compute_units) break;  // the host does the same for each
     if (info.is_virtual) {
       floors.push_back({{"streams", point.streams}, {"submit", point.submit}, {"ns_per_command", nullptr}});
       continue;
@@ -133,6 +145,10 @@ Json floors_of(const DeviceInfo& info, const SweepRequest& request, const std::v
 
 }  // namespace
 
+std::string way_of(const std::string& submit, int compute_units) {
+  return compute_units == 0 ? submit : fmt::format("{} on {} units", submit, compute_units);
+}
+
 void check_sweep(const DeviceInfo& info, const SweepRequest& request, Ranks ranks) {
   for (const Point& point : points_of(request)) {
     RunRequest run = request.run;
@@ -143,17 +159,18 @@ void check_sweep(const DeviceInfo& info, const SweepRequest& request, Ranks rank
 }
 
 Json scaling_of(const Json& results, const std::string& scaling) {
-  std::map<std::string, std::vector<ScalingPoint>> by_submit;
+  std::map<std::string, std::vector<ScalingPoint>> by_way;
   for (const Json& result : results) {
     if (result["status"] == "failed") continue;
     const Json throughput = result["metrics"].value("throughput", Json());
     // threads:1, threads:2, ... are one curve: counts follow the stream count up to their limit.
     const std::string submit = result["submit"].get<std::string>();
     if (throughput.is_object() && throughput.contains("value") && throughput["value"].is_number())
-      by_submit[submit_family(submit)].push_back({result["streams"].get<int>(), throughput["value"].get<double>()});
+      by_way[way_of(submit_family(submit), units_in(result))].push_back(
+          {result["streams"].get<int>(), throughput["value"].get<double>()});
   }
   Json analyses = Json::object();
-  for (const auto& [submit, points] : by_submit) {
+  for (const auto& [way, points] : by_way) {
     const ScalingAnalysis analysis = analyse_scaling(scaling_named(scaling).value_or(Scaling::grows), points);
     Json json = Json::object();
     json["meaning"] = analysis.meaning;
@@ -178,7 +195,7 @@ Json scaling_of(const Json& results, const std::string& scaling) {
                      {"peak_streams", number_or_null(analysis.usl->peak_streams)},
                      {"peak_throughput", number_or_null(analysis.usl->peak_throughput)},
                      {"is_peak_measured", analysis.usl->is_peak_measured}};
-    analyses[submit] = std::move(json);
+    analyses[way] = std::move(json);
   }
   return analyses;
 }
@@ -216,17 +233,20 @@ Json run_sweep(Device& device, const SweepRequest& request, const RunContext& co
     write_file(request.output, to_text(document), request.overwrites || request.resumes || is_saved);
     is_saved = true;
   };
+  Device* opened = &device;
+  int units = points.front().compute_units;
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (control.run.agree_to_stop()) break;
     const Point& point = points[i];
-    if (control.on_begin) control.on_begin(point.streams, point.submit, i, points.size());
+    if (control.on_begin) control.on_begin(point.streams, way_of(point.submit, point.compute_units), i, points.size());
     const auto same = std::find_if(kept.begin(), kept.end(), [&](const Json& result) { return is_at(result, point); });
     const bool was_kept = same != kept.end();
     if (!was_kept) {
+      if (point.compute_units != units) opened = &control.reopen(units = point.compute_units);
       RunRequest run = request.run;
       run.streams = point.streams;
       run.submit = point.submit;
-      document["results"].push_back(to_json(run_workload(device, run, context, control.run)));
+      document["results"].push_back(to_json(run_workload(*opened, run, context, control.run)));
     }
     if (control.on_point) control.on_point(was_kept ? *same : document["results"].back(), was_kept);
     if (!was_kept) save();

@@ -1,4 +1,5 @@
-// Runs a workload over stream counts and submit modes, saving each point as it ends; a killed sweep can be resumed.
+// Runs a workload over stream counts, submit modes and parts of the device, saving each point as it ends; a killed
+// sweep can be resumed.
 #pragma once
 
 #include <filesystem>
@@ -16,6 +17,7 @@ struct SweepRequest {
   RunRequest run;  // streams and submit are taken from the lists below
   std::vector<int> streams;
   std::vector<std::string> submits;
+  std::vector<int> compute_units = {0};  // that each stream is confined to; 0: none is
   std::filesystem::path output;
   bool resumes = false;  // keep the complete points that the file has, and run the others
   bool overwrites = false;
@@ -23,22 +25,28 @@ struct SweepRequest {
 
 struct SweepControl {
   RunControl run;
+  // Opens the device again with this many compute units for each stream; needed where a sweep has several. What it
+  // returned before is gone then.
+  std::function<Device&(int compute_units)> reopen;
   // Called before each point; `index` counts from 0.
-  std::function<void(int streams, const std::string& submit, std::size_t index, std::size_t total)> on_begin;
+  std::function<void(int streams, const std::string& way, std::size_t index, std::size_t total)> on_begin;
   // Called after each point with its result. `was_kept`: taken from the file.
   std::function<void(const Json& result, bool was_kept)> on_point;
   // Called once before anything runs on the device: ns per command on the null device, by point.
   std::function<void(const Json& floor)> on_floor;
 };
 
-// Returns the `weir.sweep/1` document, which is also in `output`. Failed points are in it with status "failed". With
-// several ranks all call it; rank 0 alone reads and writes the file.
+// How a point is run, in words: "inline", "threads:4 on 16 units".
+std::string way_of(const std::string& submit, int compute_units);
+
+// `device` as the first of the compute units wants it. Returns the `weir.sweep/1` document, which is also in `output`.
+// Failed points are in it with status "failed". With several ranks all call it; rank 0 alone reads and writes the file.
 Json run_sweep(Device& device, const SweepRequest& request, const RunContext& context, const SweepControl& control);
 
 // Rejects what run_sweep() would reject of any of its points; `ranks` as there will be.
 void check_sweep(const DeviceInfo& info, const SweepRequest& request, Ranks ranks);
 
-// The scaling analysis of a sweep document, one entry per submit mode.
+// The scaling analysis of a sweep document, one entry per submit mode and part of the device.
 Json scaling_of(const Json& results, const std::string& scaling);
 
 }  // namespace weir

@@ -12,6 +12,7 @@
 
 #include "device/fake_gpu.h"
 #include "device/gpu_activity.h"
+#include "support/device_function.h"
 
 namespace weir {
 
@@ -24,11 +25,7 @@ struct GpuEventHandle {
   int capture = 0;  // number of the capture that it was last recorded in; 0 outside of one
 };
 struct GpuStreamHandle;
-struct GpuFunctionHandle {
-  const Kernel* kernel = nullptr;
-  ElementType type = ElementType::f32;
-  long long lean_op = 0;  // of a lean chain body, as chain_ops packs it
-};
+struct GpuFunctionHandle : testing::DeviceFunction {};
 struct GpuContextHandle {};
 struct GpuModuleHandle {};
 struct GpuBlasHandleHandle {

@@ -6,23 +6,16 @@
 #include <cstring>
 
 #include "device/fake_gpu_state.h"
-#include "kernel/chain.h"
 #include "kernel/gemm.h"
 
 namespace weir::fake_gpu {
 namespace {
 
-int run_kernel(const Kernel& kernel, const KernelShape& shape, void* const* operands) {
+int run_kernel(const Kernel& kernel, const KernelCall& call) {
   State& s = state();
   if (s.runs++ == s.settings.fail_run) return s.settings.error;
-  KernelCall call{shape, {}};
-  std::copy_n(operands, kMaxOperands, call.operands.begin());
   kernel.reference(call);
   return 0;
-}
-
-Precision precision_of(ElementType type) {
-  return type == ElementType::f16 ? Precision::fp16 : type == ElementType::bf16 ? Precision::bf16 : Precision::fp32;
 }
 
 int launch(GpuFunction function, unsigned grid, unsigned, unsigned, unsigned block, unsigned, unsigned, unsigned,
@@ -31,24 +24,10 @@ int launch(GpuFunction function, unsigned grid, unsigned, unsigned, unsigned blo
   State& s = state();
   if (s.launches++ == s.settings.fail_launch) return s.settings.error;
   if (grid == 0 || block == 0 || block > 1024) return kInvalid;
-  KernelArguments arguments{};
-  // Copied now: the caller may change them at once.
-  if (function->lean_op == 0) {
-    std::memcpy(&arguments, parameters[0], sizeof arguments);
-  } else {
-    ElementArguments lean;
-    std::memcpy(&lean, parameters[0], sizeof lean);
-    std::copy_n(lean.operands, 2, arguments.operands);
-    std::copy_n(lean.scalars, 2, arguments.scalars);
-    arguments.dims[0] = lean.count;
-    arguments.dims[1] = function->lean_op;
-  }
-  KernelShape shape{.type = function->type, .precision = precision_of(function->type)};
-  std::copy_n(arguments.dims, kMaxDims, shape.dims.begin());
-  std::copy_n(arguments.scalars, kMaxScalars, shape.scalars.begin());
-  return enqueue_seen(stream, GpuActivityRecord::Kind::kernel, [function, shape, arguments] {
-    return run_kernel(*function->kernel, shape, arguments.operands);
-  });
+  return enqueue_seen(stream, GpuActivityRecord::Kind::kernel,
+                      [function, call = testing::kernel_call(*function, parameters[0])] {
+                        return run_kernel(*function->kernel, call);
+                      });
 }
 
 // The lock is held while `body` runs: one that calls the table hangs, as it may on a real device.
@@ -57,35 +36,14 @@ int launch_host(GpuStream stream, GpuHostCall* call) {
   return enqueue_work(stream, [call] { return call->body(*call), 0; });
 }
 
-// The operation of a lean chain body, by its name without the type; 0 for every other body.
-long long lean_op(std::string_view body) {
-  constexpr std::pair<std::string_view, ChainOp> kBodies[] = {{"weir_chain_mul", ChainOp::mul},
-                                                              {"weir_chain_add", ChainOp::add},
-                                                              {"weir_chain_abs", ChainOp::abs},
-                                                              {"weir_chain_clamp", ChainOp::clamp}};
-  for (const auto& [name, op] : kBodies)
-    if (name == body) return chain_ops({op});
-  return 0;
-}
-
-// weir_layer_norm_bf16, weir_chain_mul_f32
 int function_get(GpuFunction* function, GpuModule, const char* name) {
   const Lock lock(state().mutex);
-  const std::string text = name;
-  for (const Kernel& kernel : kernels()) {
-    for (const ElementType type : {ElementType::f32, ElementType::f16, ElementType::bf16, ElementType::i32}) {
-      const std::string suffix = fmt::format("_{}", name_of(type));
-      if (!text.ends_with(suffix) || kernel.geometry == nullptr) continue;
-      const std::string body = text.substr(0, text.size() - suffix.size());
-      const long long op = kernel.name == "chain" ? lean_op(body) : 0;
-      if (op == 0 && body != fmt::format("weir_{}", kernel.name)) continue;
-      auto& known = state().functions[text];
-      if (known == nullptr) known = std::make_unique<GpuFunctionHandle>(GpuFunctionHandle{&kernel, type, op});
-      *function = known.get();
-      return 0;
-    }
-  }
-  return 500;
+  const auto found = testing::device_function(name);
+  if (!found) return 500;
+  auto& known = state().functions[name];
+  if (known == nullptr) known = std::make_unique<GpuFunctionHandle>(GpuFunctionHandle{*found});
+  *function = known.get();
+  return 0;
 }
 
 int copy(void* to, const void* from, std::size_t bytes, GpuStream stream) {
@@ -126,10 +84,9 @@ const GpuBlas* blas(std::string* reason) {
           .precision = gemm.precision,
           .dims = {gemm.m, gemm.n, gemm.k, gemm_flags(gemm.transposes_a, gemm.transposes_b, gemm.batch)},
           .scalars = {gemm.alpha, gemm.beta}};
-      std::array<void*, kMaxOperands> operands{reinterpret_cast<void*>(gemm.a), reinterpret_cast<void*>(gemm.b),
-                                               reinterpret_cast<void*>(gemm.c)};
-      return enqueue_work(handle->stream,
-                          [=] { return run_kernel(kernel(kernel_named("gemm")), shape, operands.data()); });
+      const KernelCall call{
+          shape, {reinterpret_cast<void*>(gemm.a), reinterpret_cast<void*>(gemm.b), reinterpret_cast<void*>(gemm.c)}};
+      return enqueue_work(handle->stream, [call] { return run_kernel(kernel(kernel_named("gemm")), call); });
     };
     blas.describe = [](int result) { return fmt::format("fake BLAS status {}", result); };
     return blas;

@@ -1,0 +1,60 @@
+# ROCm's libraries without a GPU, for tests: a HIP runtime whose queues are threads, its BLAS and its management library.
+# Each variant lies in a folder of its own under fake_hip/, for LD_LIBRARY_PATH. Needs HIP's headers.
+set(WEIR_FAKE_HIP_DIR ${PROJECT_BINARY_DIR}/fake_hip)
+if(NOT WEIR_HIP_INCLUDE_DIR)
+  return()
+endif()
+
+# Instrumented like everything else: a sanitizer would be blind where it is not. Linked with weir_core for the bodies of
+# kernels; its objects are compiled for programs, which is enough for a library that exports none of their symbols.
+add_library(fake_hip_parts OBJECT tests/fake_hip/device.cpp tests/fake_hip/kernels.cpp tests/fake_hip/queues.cpp
+                                  tests/fake_hip/streams.cpp)
+set_target_properties(fake_hip_parts PROPERTIES POSITION_INDEPENDENT_CODE ON)
+target_include_directories(fake_hip_parts PRIVATE tests)
+target_include_directories(fake_hip_parts SYSTEM PRIVATE ${WEIR_HIP_INCLUDE_DIR})
+target_link_libraries(fake_hip_parts PRIVATE weir_core)
+
+# name: folder and exported symbols; version: of HIP; major: in the library's name.
+function(weir_add_fake_hip name version major)
+  set(target fake_hip_${name})
+  add_library(${target} SHARED tests/fake_hip/variant.cpp $<TARGET_OBJECTS:fake_hip_parts>)
+  target_compile_definitions(${target} PRIVATE WEIR_FAKE_HIP_VERSION=${version})
+  target_link_libraries(${target} PRIVATE weir_core)
+  target_link_options(${target} PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/tests/fake_hip/${name}.map)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME amdhip64 SUFFIX .so.${major} NO_SONAME ON
+                                             LINK_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fake_hip/${name}.map
+                                             LIBRARY_OUTPUT_DIRECTORY ${WEIR_FAKE_HIP_DIR}/${name})
+  target_link_options(${target} PRIVATE -Wl,-soname,libamdhip64.so.${major})
+  add_dependencies(fake_hip ${target})
+endfunction()
+
+# name: of the library and its source; output: its file; major: in its name.
+function(weir_add_fake_rocm name output major)
+  add_library(fake_${name} SHARED tests/fake_hip/${name}.cpp)
+  target_include_directories(fake_${name} SYSTEM PRIVATE ${WEIR_HIP_INCLUDE_DIR})
+  target_link_libraries(fake_${name} PRIVATE weir_options ${ARGN})
+  set_target_properties(fake_${name} PROPERTIES OUTPUT_NAME ${output} SUFFIX .so.${major} NO_SONAME ON
+                                                CXX_VISIBILITY_PRESET hidden
+                                                LIBRARY_OUTPUT_DIRECTORY ${WEIR_FAKE_HIP_DIR}/rocm6)
+  add_dependencies(fake_hip fake_${name})
+endfunction()
+
+add_custom_target(fake_hip)
+weir_add_fake_hip(rocm6 60443483 6)
+weir_add_fake_hip(rocm5 50221153 5)
+weir_add_fake_hip(broken 60443483 6)
+weir_add_fake_rocm(rocblas rocblas 4 fake_hip_rocm6)
+weir_add_fake_rocm(rocm_smi rocm_smi64 7)
+# Something that has the name and is no library at all.
+file(WRITE ${WEIR_FAKE_HIP_DIR}/text/libamdhip64.so.6 "This is not a library.\n")
+
+# The device code of a table that is filled from these libraries, and programs that open them.
+if(TARGET tests_hip)
+  target_include_directories(tests_hip SYSTEM PRIVATE ${WEIR_HIP_INCLUDE_DIR})
+endif()
+foreach(tests tests_hip tests_cli)
+  if(TARGET ${tests})
+    target_compile_definitions(${tests} PRIVATE WEIR_FAKE_HIP_DIR="${WEIR_FAKE_HIP_DIR}")
+    add_dependencies(${tests} fake_hip)
+  endif()
+endforeach()

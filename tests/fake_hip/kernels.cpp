@@ -1,0 +1,131 @@
+// Modules and launches of the fake HIP runtime: device functions are the catalogue's bodies on the host.
+#include <atomic>
+#include <cstring>
+#include <string_view>
+#include <thread>
+
+#include "base/clock.h"
+#include "fake_hip.h"
+#include "kernel/gemm.h"
+#include "state.h"
+
+using namespace weir::fake_hip;
+
+struct ihipModule_t {};
+
+namespace weir::fake_hip {
+namespace {
+
+// Blocks that only let time pass are at it at once, as on a GPU: as many as there are compute units, within reason.
+// What computes is faster on one thread than on more than there are cores.
+void run_blocks(const Kernel& kernel, const KernelCall& call, int compute_units) {
+  const std::uint32_t blocks = kernel.blocks(call.shape);
+  const bool only_waits = kernel.is_probe || kernel.name == "spin";
+  const auto workers = only_waits ? std::min({blocks, static_cast<std::uint32_t>(compute_units), 16u}) : 1u;
+  std::atomic<std::uint32_t> next{0};
+  const auto work = [&] {
+    // Relaxed: blocks know nothing of each other, and joining publishes what they wrote.
+    for (std::uint32_t i = next.fetch_add(1, std::memory_order_relaxed); i < blocks;
+         i = next.fetch_add(1, std::memory_order_relaxed))
+      kernel.run_block(call, i);
+  };
+  std::vector<std::jthread> others;
+  for (std::uint32_t i = 1; i < workers; ++i) others.emplace_back(work);
+  work();
+}
+
+hipError_t launch(hipStream_t stream, const Kernel& kernel, const KernelCall& call) {
+  return submit(stream, [&kernel, call](int compute_units) {
+    if (may_run_kernel()) run_blocks(kernel, call, compute_units);
+  });
+}
+
+bool is_code_object(const void* image) {
+  if (image == nullptr) return false;
+  constexpr std::string_view kBundle = "__CLANG_OFFLOAD_BUNDLE__", kElf = "\177ELF";
+  return std::memcmp(image, kElf.data(), kElf.size()) == 0 ||
+         std::strncmp(static_cast<const char*>(image), kBundle.data(), kBundle.size()) == 0;
+}
+
+}  // namespace
+}  // namespace weir::fake_hip
+
+WEIR_FAKE_EXPORT hipError_t hipModuleLoadData(hipModule_t* module, const void* image) {
+  const Lock lock(state().mutex);
+  if (state().lost != 0) return static_cast<hipError_t>(state().lost);
+  if (!is_code_object(image)) return hipErrorInvalidImage;
+  *module = new ihipModule_t;
+  return hipSuccess;
+}
+
+WEIR_FAKE_EXPORT hipError_t hipModuleUnload(hipModule_t module) {
+  const Lock lock(state().mutex);
+  delete module;
+  return static_cast<hipError_t>(state().lost);
+}
+
+WEIR_FAKE_EXPORT hipError_t hipModuleGetFunction(hipFunction_t* function, hipModule_t module, const char* name) {
+  const Lock lock(state().mutex);
+  if (state().lost != 0) return static_cast<hipError_t>(state().lost);
+  if (module == nullptr || name == nullptr) return hipErrorInvalidValue;
+  auto& known = state().functions[name];
+  if (known == nullptr) {
+    const auto found = weir::testing::device_function(name);
+    if (!found) return hipErrorNotFound;
+    known.reset(new ihipModuleSymbol_t{*found});
+  }
+  *function = known.get();
+  return hipSuccess;
+}
+
+WEIR_FAKE_EXPORT hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsigned grid_y,
+                                                  unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
+                                                  unsigned, hipStream_t stream, void** parameters, void** extra) {
+  if (function == nullptr || parameters == nullptr || extra != nullptr) return hipErrorInvalidValue;
+  const std::uint64_t threads = std::uint64_t{block_x} * block_y * block_z;
+  if (std::uint64_t{grid_x} * grid_y * grid_z == 0 || threads == 0 || threads > 1024)
+    return hipErrorInvalidConfiguration;
+  return launch(stream, *function->function.kernel, weir::testing::kernel_call(function->function, parameters[0]));
+}
+
+WEIR_FAKE_EXPORT hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, hipFunction_t function,
+                                                                               int threads, size_t) {
+  if (function == nullptr || threads <= 0 || threads > 1024) return hipErrorInvalidValue;
+  *blocks = 2048 / threads;
+  return hipSuccess;
+}
+
+WEIR_FAKE_EXPORT hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t body, void* data) {
+  if (body == nullptr) return hipErrorInvalidValue;
+  return submit(stream, [body, data](int) { run_on_host_thread([body, data] { body(data); }); });
+}
+
+WEIR_FAKE_EXPORT hipError_t hipStreamAddCallback(hipStream_t handle, hipStreamCallback_t callback, void* data,
+                                                 unsigned flags) {
+  if (callback == nullptr || flags != 0) return hipErrorInvalidValue;
+  {
+    const Lock lock(state().mutex);
+    const auto stream = find_stream(handle);
+    if (stream != nullptr && stream->capture != nullptr) {
+      stream->capture->is_invalid = true;
+      return hipErrorStreamCaptureUnsupported;
+    }
+    note("callback");
+  }
+  return submit(handle, [=](int) { run_on_host_thread([=] { callback(handle, hipSuccess, data); }); });
+}
+
+WEIR_FAKE_EXPORT hipError_t weir_fake_hip_gemm(hipStream_t stream, const FakeHipGemm* gemm) {
+  const weir::KernelShape shape{
+      .type = gemm->type == 150   ? weir::ElementType::f16
+              : gemm->type == 168 ? weir::ElementType::bf16
+                                  : weir::ElementType::f32,
+      .precision = gemm->type == 150   ? weir::Precision::fp16
+                   : gemm->type == 168 ? weir::Precision::bf16
+                                       : weir::Precision::fp32,
+      .dims = {gemm->m, gemm->n, gemm->k,
+               weir::gemm_flags(gemm->transposes_a != 0, gemm->transposes_b != 0, gemm->batch)},
+      .scalars = {gemm->alpha, gemm->beta}};
+  return launch(stream, weir::kernel(weir::kernel_named("gemm")),
+                {shape, {const_cast<void*>(gemm->a), const_cast<void*>(gemm->b), gemm->c}});
+}
