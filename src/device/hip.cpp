@@ -139,6 +139,7 @@ std::string reason_of(int result) {
     case hipErrorInsufficientDriver:
       return "driver too old for this runtime: " + describe(result);
     case hipErrorNoDevice:
+    case hipErrorInvalidDevice:  // what hipInit of ROCm 5.2 says where there is none
       return "no device: " + describe(result);
     default:
       return "the runtime does not start: " + describe(result);
