@@ -13,7 +13,7 @@ namespace {
 
 // Declared here: rocm_smi.h is not packaged everywhere. Numbers of rocm_smi.h. Clocks are left out: the structure that
 // rsmi_dev_gpu_clk_freq_get fills got another layout in ROCm 6, and nothing in the table tells which one it is.
-constexpr std::uint32_t kEdgeSensor = 0;
+constexpr std::uint32_t kEdgeSensor = 0, kJunctionSensor = 1;
 constexpr int kCurrentTemperature = 0;
 constexpr int kDriver = 0;
 
@@ -22,7 +22,8 @@ struct Entries {
   int (*count)(std::uint32_t*) = nullptr;
   int (*bus_id)(std::uint32_t, std::uint64_t*) = nullptr;
   int (*temperature)(std::uint32_t, std::uint32_t, int, std::int64_t*) = nullptr;  // in thousandths of a degree
-  int (*power)(std::uint32_t, std::uint32_t, std::uint64_t*) = nullptr;            // in microwatts
+  int (*power)(std::uint32_t, std::uint64_t*, int*) = nullptr;                     // in microwatts, and of what kind
+  int (*mean_power)(std::uint32_t, std::uint32_t, std::uint64_t*) = nullptr;       // in microwatts
   int (*energy)(std::uint32_t, std::uint64_t*, float*, std::uint64_t*) = nullptr;  // ticks, microjoules each, when
   int (*busy)(std::uint32_t, std::uint32_t*) = nullptr;                            // in per cent
   int (*version)(int, char*, std::uint32_t) = nullptr;
@@ -55,12 +56,18 @@ void* find(const char* bus_id) {
 Telemetry read(void* board) {
   const auto index = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(board) - 1);
   Telemetry telemetry;
-  std::int64_t temperature = 0;
-  if (g_entries.temperature != nullptr &&
-      g_entries.temperature(index, kEdgeSensor, kCurrentTemperature, &temperature) == 0)
-    telemetry.temperature_c = static_cast<double>(temperature) * 1e-3;
+  // MI300 has no sensor at the edge, older boards may have no other.
+  for (const std::uint32_t sensor : {kEdgeSensor, kJunctionSensor}) {
+    std::int64_t temperature = 0;
+    if (telemetry.temperature_c || g_entries.temperature == nullptr) break;
+    if (g_entries.temperature(index, sensor, kCurrentTemperature, &temperature) == 0)
+      telemetry.temperature_c = static_cast<double>(temperature) * 1e-3;
+  }
+  // MI300 tells what it takes now, and no average; ROCm 5 knows averages only.
   std::uint64_t power = 0, ticks = 0, when = 0;
-  if (g_entries.power != nullptr && g_entries.power(index, 0, &power) == 0)
+  int kind = 0;
+  if ((g_entries.power != nullptr && g_entries.power(index, &power, &kind) == 0) ||
+      (g_entries.mean_power != nullptr && g_entries.mean_power(index, 0, &power) == 0))
     telemetry.power_w = static_cast<double>(power) * 1e-6;
   float per_tick = 0;
   if (g_entries.energy != nullptr && g_entries.energy(index, &ticks, &per_tick, &when) == 0)
@@ -85,7 +92,8 @@ struct Opened {
     library.need(g_entries.count, "rsmi_num_monitor_devices");
     library.need(g_entries.bus_id, "rsmi_dev_pci_id_get");
     library.want(g_entries.temperature, "rsmi_dev_temp_metric_get");
-    library.want(g_entries.power, "rsmi_dev_power_ave_get");
+    library.want(g_entries.power, "rsmi_dev_power_get");
+    library.want(g_entries.mean_power, "rsmi_dev_power_ave_get");
     library.want(g_entries.energy, "rsmi_dev_energy_count_get");
     library.want(g_entries.busy, "rsmi_dev_busy_percent_get");
     library.want(g_entries.version, "rsmi_version_str_get");

@@ -31,8 +31,11 @@ void serve(const std::shared_ptr<Queue>& queue) {
     if (operation.kind == Operation::Kind::wait) {
       s.changed.wait(lock, [&] { return operation.event->done >= operation.version || s.lost != 0; });
     } else if (operation.kind == Operation::Kind::record) {
-      operation.event->done = operation.version;
-      operation.event->time_ns = now_ns();
+      // An event that was recorded again meanwhile means the later record.
+      if (operation.version > operation.event->done) {
+        operation.event->done = operation.version;
+        operation.event->time_ns = now_ns();
+      }
     } else if (s.lost == 0) {
       const int compute_units = queue->compute_units;
       lock.unlock();
