@@ -2,6 +2,8 @@
 // what is there, what is missing, queues, parts of the device, and GPUs that vanish.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -94,14 +96,46 @@ TEST_F(HipCli, RunsAndChecksWorkloads) {
 
 TEST_F(HipCli, OlderRocmCallsTheHostByCallbacks) {
   const Folder folder;
-  const Outcome outcome = run("rocm5", {}, tiny("run", {"--iterations", "3", "-o", folder / "r.json"}, "zero_offload"));
-  // It brings no rocBLAS: what needs one says so; what needs none runs.
-  if (outcome.code != 0) {
-    EXPECT_TRUE(has(outcome.err, "rocBLAS was not found")) << outcome.err;
+  std::ofstream(folder / "by_host.yaml") << "name: by_host\n"
+                                            "summary: to the host, changed there, and back\n"
+                                            "unit: steps/s\n"
+                                            "work: 1\n"
+                                            "streams: {min: 1, recommended: 2, max: 2}\n"
+                                            "buffers:\n"
+                                            "  data: {count: 1000, init: uniform}\n"
+                                            "  seen: {count: 1000, place: host}\n"
+                                            "  answer: {count: 1000, place: host}\n"
+                                            "  back: {count: 1000}\n"
+                                            "commands:\n"
+                                            "  - copy: {from: data, to: seen}\n"
+                                            "  - host: gelu\n"
+                                            "    reads: seen\n"
+                                            "    writes: answer\n"
+                                            "    stream: streams - 1\n"
+                                            "  - copy: {from: answer, to: back}\n";
+  const auto run_file = [&](const char* variant, const char* submit) {
+    return run(variant, {},
+               {"run", "--file", folder / "by_host.yaml", "--device", "hip", "--iterations", "5", "--submit", submit,
+                "--no-trace"});
+  };
+  for (const char* variant : {"rocm5", "rocm6"}) {
+    const Outcome outcome = run_file(variant, "inline");
+    EXPECT_EQ(outcome.code, 0) << variant << ": " << outcome.err;
+    EXPECT_TRUE(has(outcome.out, "passed")) << variant << ": " << outcome.out;
   }
-  const Outcome graph =
-      run("rocm5", {}, tiny("run", {"--iterations", "3", "--submit", "graph", "-o", folder / "g.json"}));
-  EXPECT_EQ(graph.code, 0) << graph.err;
+  EXPECT_EQ(run_file("rocm6", "graph").code, 0);
+  // Callbacks cannot be captured.
+  const Outcome graph = run_file("rocm5", "graph");
+  EXPECT_NE(graph.code, 0);
+  EXPECT_TRUE(has(graph.err, "900 (hipErrorStreamCaptureUnsupported)")) << graph.err;
+  const Outcome plain = run("rocm5", {}, tiny("run", {"--iterations", "3", "--submit", "graph"}));
+  EXPECT_EQ(plain.code, 0) << "graphs by the older instantiation: " << plain.err;
+}
+
+TEST_F(HipCli, WithoutRocblasItSaysWhatIsMissing) {
+  const Outcome outcome = run("rocm5", {}, tiny("run", {"--iterations", "3"}, "moe"));
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_TRUE(has(outcome.err, "rocBLAS was not found")) << outcome.err;
 }
 
 TEST_F(HipCli, FindsTheQueuesThatTheVariableSets) {
