@@ -81,7 +81,7 @@ struct Opened {
       reason = fmt::format("{} lacks {}", library.name(), library.missing());
       return;
     }
-    char version[64] = {};
+    char version[256] = {};
     if (g_entries.version != nullptr && g_entries.version(version, sizeof version) == 0)
       blas.version = fmt::format("rocBLAS {}", version);
     blas.create = g_entries.create;

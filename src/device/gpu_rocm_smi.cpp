@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <vector>
@@ -11,21 +12,43 @@
 namespace weir {
 namespace {
 
-// Declared here: rocm_smi.h is not packaged everywhere. Numbers of rocm_smi.h. Clocks are left out: the structure that
-// rsmi_dev_gpu_clk_freq_get fills got another layout in ROCm 6, and nothing in the table tells which one it is.
+// Declared here: rocm_smi.h is not packaged everywhere. Numbers of rocm_smi.h.
 constexpr std::uint32_t kEdgeSensor = 0, kJunctionSensor = 1;
 constexpr int kCurrentTemperature = 0;
 constexpr int kDriver = 0;
+constexpr int kSystemClock = 0;
+constexpr std::size_t kMostClocks = 32;
+
+// rsmi_frequencies_t in hertz: {u32 count, u32 current, u64 values[]} up to ROCm 5, with a bool (and padding) before
+// them since ROCm 6. What stands in the second place tells which it is: a small index, or a frequency.
+struct Clocks {
+  std::uint64_t words[64];
+};
+struct ClockView {
+  std::uint32_t count = 0, current = 0;
+  const std::uint64_t* values = nullptr;
+};
+ClockView view_of(const Clocks& clocks) {
+  const auto half = [&](std::size_t i) { return static_cast<std::uint32_t>(clocks.words[i / 2] >> (i % 2 * 32)); };
+  ClockView view;
+  if (clocks.words[1] <= kMostClocks) {
+    view = {half(1), half(2), clocks.words + 2};
+  } else {
+    view = {half(0), half(1), clocks.words + 1};
+  }
+  return view.count > kMostClocks || view.current >= view.count ? ClockView{} : view;
+}
 
 struct Entries {
   int (*init)(std::uint64_t) = nullptr;
   int (*count)(std::uint32_t*) = nullptr;
   int (*bus_id)(std::uint32_t, std::uint64_t*) = nullptr;
   int (*temperature)(std::uint32_t, std::uint32_t, int, std::int64_t*) = nullptr;  // in thousandths of a degree
-  int (*power)(std::uint32_t, std::uint64_t*, int*) = nullptr;                     // in microwatts, and of what kind
-  int (*mean_power)(std::uint32_t, std::uint32_t, std::uint64_t*) = nullptr;       // in microwatts
+  int (*power)(std::uint32_t, std::uint32_t, std::uint64_t*) = nullptr;            // in microwatts
   int (*energy)(std::uint32_t, std::uint64_t*, float*, std::uint64_t*) = nullptr;  // ticks, microjoules each, when
-  int (*busy)(std::uint32_t, std::uint32_t*) = nullptr;                            // in per cent
+  int (*power_now)(std::uint32_t, std::uint64_t*, int*) = nullptr;  // since ROCm 6: the only one on MI300
+  int (*clocks)(std::uint32_t, int, Clocks*) = nullptr;
+  int (*busy)(std::uint32_t, std::uint32_t*) = nullptr;  // in per cent
   int (*version)(int, char*, std::uint32_t) = nullptr;
 };
 
@@ -56,19 +79,26 @@ void* find(const char* bus_id) {
 Telemetry read(void* board) {
   const auto index = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(board) - 1);
   Telemetry telemetry;
-  // MI300 has no sensor at the edge, older boards may have no other.
-  for (const std::uint32_t sensor : {kEdgeSensor, kJunctionSensor}) {
+  // Not every board has both: MI300 has no edge.
+  for (const std::uint32_t sensor : {kJunctionSensor, kEdgeSensor}) {
     std::int64_t temperature = 0;
-    if (telemetry.temperature_c || g_entries.temperature == nullptr) break;
+    if (g_entries.temperature == nullptr || telemetry.temperature_c) break;
     if (g_entries.temperature(index, sensor, kCurrentTemperature, &temperature) == 0)
       telemetry.temperature_c = static_cast<double>(temperature) * 1e-3;
   }
-  // MI300 tells what it takes now, and no average; ROCm 5 knows averages only.
   std::uint64_t power = 0, ticks = 0, when = 0;
   int kind = 0;
-  if ((g_entries.power != nullptr && g_entries.power(index, &power, &kind) == 0) ||
-      (g_entries.mean_power != nullptr && g_entries.mean_power(index, 0, &power) == 0))
+  if ((g_entries.power_now != nullptr && g_entries.power_now(index, &power, &kind) == 0) ||
+      (g_entries.power != nullptr && g_entries.power(index, 0, &power) == 0))
     telemetry.power_w = static_cast<double>(power) * 1e-6;
+  Clocks clocks{};
+  if (g_entries.clocks != nullptr && g_entries.clocks(index, kSystemClock, &clocks) == 0) {
+    const ClockView view = view_of(clocks);
+    if (view.count > 0) {
+      telemetry.clock_mhz = static_cast<double>(view.values[view.current]) * 1e-6;
+      telemetry.max_clock_mhz = static_cast<double>(*std::max_element(view.values, view.values + view.count)) * 1e-6;
+    }
+  }
   float per_tick = 0;
   if (g_entries.energy != nullptr && g_entries.energy(index, &ticks, &per_tick, &when) == 0)
     telemetry.energy_j = static_cast<double>(ticks) * static_cast<double>(per_tick) * 1e-6;
@@ -81,7 +111,8 @@ struct Opened {
   Opened() {
     std::vector<std::string> names;
     for (const char* folder : {"", "/opt/rocm/lib/"})
-      for (const char* name : {"librocm_smi64.so.8", "librocm_smi64.so.7", "librocm_smi64.so.6", "librocm_smi64.so.5"})
+      for (const char* name : {"librocm_smi64.so.8", "librocm_smi64.so.7", "librocm_smi64.so.6", "librocm_smi64.so.5",
+                               "librocm_smi64.so.1"})
         names.push_back(std::string(folder) + name);
     VendorLibrary library(names);
     if (!library.is_open()) {
@@ -92,8 +123,9 @@ struct Opened {
     library.need(g_entries.count, "rsmi_num_monitor_devices");
     library.need(g_entries.bus_id, "rsmi_dev_pci_id_get");
     library.want(g_entries.temperature, "rsmi_dev_temp_metric_get");
-    library.want(g_entries.power, "rsmi_dev_power_get");
-    library.want(g_entries.mean_power, "rsmi_dev_power_ave_get");
+    library.want(g_entries.power, "rsmi_dev_power_ave_get");
+    library.want(g_entries.power_now, "rsmi_dev_power_get");
+    library.want(g_entries.clocks, "rsmi_dev_gpu_clk_freq_get");
     library.want(g_entries.energy, "rsmi_dev_energy_count_get");
     library.want(g_entries.busy, "rsmi_dev_busy_percent_get");
     library.want(g_entries.version, "rsmi_version_str_get");
