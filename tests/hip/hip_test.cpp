@@ -55,6 +55,8 @@ TEST_F(Hip, asks_the_board_by_its_place_on_the_bus) {
   const Telemetry telemetry = open()->telemetry();
   EXPECT_EQ(telemetry.temperature_c, 41);
   EXPECT_EQ(telemetry.power_w, 142);
+  EXPECT_EQ(telemetry.clock_mhz, 1300);
+  EXPECT_EQ(telemetry.max_clock_mhz, 2100);
   EXPECT_EQ(telemetry.utilisation, 0.37);
   ASSERT_TRUE(telemetry.energy_j);
   EXPECT_NEAR(*telemetry.energy_j, 1525.9, 0.1);
