@@ -33,6 +33,7 @@ function(weir_add_fake_rocm name output major)
   add_library(fake_${name} SHARED tests/fake_hip/${name}.cpp)
   target_include_directories(fake_${name} SYSTEM PRIVATE ${WEIR_HIP_INCLUDE_DIR})
   target_link_libraries(fake_${name} PRIVATE weir_options ${ARGN})
+  target_link_options(fake_${name} PRIVATE -Wl,-soname,lib${output}.so.${major})
   set_target_properties(fake_${name} PROPERTIES OUTPUT_NAME ${output} SUFFIX .so.${major} NO_SONAME ON
                                                 CXX_VISIBILITY_PRESET hidden
                                                 LIBRARY_OUTPUT_DIRECTORY ${WEIR_FAKE_HIP_DIR}/rocm6)
@@ -45,8 +46,10 @@ weir_add_fake_hip(rocm5 50221153 5)
 weir_add_fake_hip(broken 60443483 6)
 weir_add_fake_rocm(rocblas rocblas 4 fake_hip_rocm6)
 weir_add_fake_rocm(rocm_smi rocm_smi64 7)
-# Something that has the name and is no library at all.
-file(WRITE ${WEIR_FAKE_HIP_DIR}/text/libamdhip64.so.6 "This is not a library.\n")
+# Something that has every name of the library and is none at all.
+foreach(suffix so.7 so.6 so.5 so)
+  file(WRITE ${WEIR_FAKE_HIP_DIR}/text/libamdhip64.${suffix} "This is not a library.\n")
+endforeach()
 
 # The device code of a table that is filled from these libraries, and programs that open them.
 if(TARGET tests_hip)

@@ -87,10 +87,8 @@ hipError_t release(std::map<void*, Allocation>& kept, void* pointer) {
   const auto found = kept.find(pointer);
   if (found == kept.end()) return hipErrorInvalidValue;
   // As HIP: whatever may still use it has ended first.
-  std::vector<std::shared_ptr<ihipStream_t>> streams;
-  for (const auto& [handle, stream] : state().streams) streams.push_back(stream);
   const Allocation allocation = found->second;
-  for (const auto& stream : streams) await_ended(lock, *stream);
+  await_all(lock);
   if (&kept == &state().memory) state().devices[allocation.device].used_bytes -= allocation.bytes;
   kept.erase(pointer);
   std::free(pointer);

@@ -24,15 +24,21 @@ void serve(const std::shared_ptr<Queue>& queue) {
   Lock lock(s.mutex);
   for (;;) {
     queue->arrived.wait(lock, [&] { return !queue->pending.empty() || queue->is_closed; });
-    if (queue->pending.empty()) return;
+    if (queue->pending.empty()) {
+      s.queues.erase(queue);
+      return;
+    }
     Queued next = std::move(queue->pending.front());
     queue->pending.pop_front();
     Operation& operation = next.operation;
     if (operation.kind == Operation::Kind::wait) {
       s.changed.wait(lock, [&] { return operation.event->done >= operation.version || s.lost != 0; });
     } else if (operation.kind == Operation::Kind::record) {
-      operation.event->done = operation.version;
-      operation.event->time_ns = now_ns();
+      // An event that was recorded again meanwhile means the later record.
+      if (operation.version > operation.event->done) {
+        operation.event->done = operation.version;
+        operation.event->time_ns = now_ns();
+      }
     } else if (s.lost == 0) {
       const int compute_units = queue->compute_units;
       lock.unlock();
@@ -41,6 +47,7 @@ void serve(const std::shared_ptr<Queue>& queue) {
       lock.lock();
     }
     ++next.stream->ended;
+    ++queue->ended;
     s.changed.notify_all();
   }
 }
@@ -49,6 +56,7 @@ std::shared_ptr<Queue> open_queue(std::string name, int compute_units) {
   auto queue = std::make_shared<Queue>();
   queue->name = std::move(name);
   queue->compute_units = compute_units;
+  state().queues.insert(queue);
   std::thread([queue] { serve(queue); }).detach();
   return queue;
 }
@@ -155,6 +163,7 @@ std::shared_ptr<ihipStream_t> find_stream(hipStream_t handle) {
 
 void push(const std::shared_ptr<ihipStream_t>& stream, Operation operation) {
   ++stream->submitted;
+  ++stream->queue->submitted;
   stream->queue->pending.push_back({stream, std::move(operation)});
   stream->queue->arrived.notify_one();
 }
@@ -177,6 +186,14 @@ void await_ended(Lock& lock, ihipStream_t& stream) {
   State& s = state();
   const std::uint64_t until = stream.submitted;
   s.changed.wait(lock, [&] { return stream.ended >= until; });
+  if (s.lost != 0) await_all(lock);
+}
+
+void await_all(Lock& lock) {
+  State& s = state();
+  std::vector<std::pair<std::shared_ptr<Queue>, std::uint64_t>> awaited;
+  for (const auto& queue : s.queues) awaited.emplace_back(queue, queue->submitted);
+  for (const auto& [queue, until] : awaited) s.changed.wait(lock, [&] { return queue->ended >= until; });
 }
 
 void run_on_host_thread(std::function<void()> body) {

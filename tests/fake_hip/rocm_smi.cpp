@@ -63,7 +63,13 @@ WEIR_FAKE_EXPORT int rsmi_dev_power_get(std::uint32_t board, std::uint64_t* micr
 WEIR_FAKE_EXPORT int rsmi_dev_gpu_clk_freq_get(std::uint32_t board, int clock, Frequencies* frequencies) {
   if (board >= kBoards) return kInvalid;
   if (clock != 0) return kNotSupported;
-  *frequencies = {false, 3, 1, {132'000'000, 1'300'000'000, 2'100'000'000}};
+  // One by one, as the real one does: what lies between them stays as it was.
+  frequencies->has_deep_sleep = false;
+  frequencies->supported = 3;
+  frequencies->current = 1;
+  frequencies->hertz[0] = 132'000'000;
+  frequencies->hertz[1] = 1'300'000'000;
+  frequencies->hertz[2] = 2'100'000'000;
   return kSuccess;
 }
 

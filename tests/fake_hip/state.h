@@ -55,6 +55,7 @@ struct Queue {
   int streams = 0;
   int compute_units = 0;
   bool is_closed = false;  // its thread ends when it is empty
+  std::uint64_t submitted = 0, ended = 0;
   std::deque<Queued> pending;
   std::condition_variable arrived;
 };
@@ -104,6 +105,7 @@ struct State {
   std::int64_t kernels = 0;
   int streams_made = 0;
   std::map<int, Device> devices;
+  std::set<std::shared_ptr<Queue>> queues;  // all that have a thread
   std::map<void*, Allocation> memory, host_memory;
   std::map<ihipStream_t*, std::shared_ptr<ihipStream_t>> streams;
   std::set<ihipEvent_t*> events;
@@ -127,7 +129,10 @@ void push(const std::shared_ptr<ihipStream_t>& stream, Operation operation);
 hipError_t submit(hipStream_t stream, std::function<void(int compute_units)> work);
 // Adds an operation to the capture of a stream. The lock is held.
 void append(ihipStream_t& stream, Operation operation, const EventState* waits_for);
-// Waits until everything that was submitted to the stream has ended.
+// Waits until everything that was submitted so far has ended, wherever.
+void await_all(Lock& lock);
+// Waits until everything that was submitted to the stream has ended; once the GPU is lost, everything: waits hold
+// nothing back then, so a graph's own streams may be behind the one that it was launched in.
 void await_ended(Lock& lock, ihipStream_t& stream);
 // Runs a body on the thread that calls the host, as ROCm does, and returns when it has ended.
 void run_on_host_thread(std::function<void()> body);
