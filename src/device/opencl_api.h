@@ -45,7 +45,8 @@ struct OpenclApi {
   decltype(&clEnqueueMapBuffer) enqueue_map = nullptr;
   decltype(&clEnqueueUnmapMemObject) enqueue_unmap = nullptr;
 
-  decltype(&clCreateCommandQueue) create_queue_1 = nullptr;              // optional: of OpenCL 1
+  // Optional: of OpenCL 1, and deprecated since.
+  cl_command_queue (*create_queue_1)(cl_context, cl_device_id, cl_command_queue_properties, cl_int*) = nullptr;
   decltype(&clCreateCommandQueueWithProperties) create_queue = nullptr;  // optional
   decltype(&clReleaseCommandQueue) release_queue = nullptr;
   decltype(&clEnqueueNDRangeKernel) enqueue_kernel = nullptr;

@@ -102,7 +102,7 @@ OpenclMemoryOwner OpenclContext::make_buffer(cl_mem_flags flags, std::size_t byt
 
 OpenclProgramOwner OpenclContext::build(const std::string& source, const std::string& options,
                                         std::string_view what) const {
-  const char* const text = source.c_str();
+  const char* text = source.c_str();
   const std::size_t length = source.size();
   cl_int result = CL_SUCCESS;
   OpenclProgramOwner program(api_.create_program(context_.get(), 1, &text, &length, &result), {&api_});
