@@ -52,7 +52,7 @@ OpenclSession::OpenclSession(std::shared_ptr<OpenclContext> context, const Step&
       commands_(*context_, step, placement, buffers_, queues_.handles, has_graphs() ? nullptr : OpenclBlas::open(),
                 hosts_.get()),
       events_(api_, plan_),
-      iterations_(api_, queues_.handles.size(), options.marks_iterations) {
+      iterations_(api_, queues_.handles.size(), most_in_flight(), options.marks_iterations) {
   buffers_.initialise(service_.get());
   commands_.warm_up(service_.get());
   buffers_.initialise(service_.get());
@@ -74,8 +74,7 @@ std::unique_ptr<OpenclHostCalls> OpenclSession::make_host_calls() const {
   const auto commands = step_.commands();
   if (std::none_of(commands.begin(), commands.end(), [](const Command& c) { return c.kind == CommandKind::host; }))
     return nullptr;
-  return std::make_unique<OpenclHostCalls>(*context_, step_, buffers_,
-                                           OpenclIterations::most_in_flight(queues_.handles.size()));
+  return std::make_unique<OpenclHostCalls>(*context_, step_, buffers_, most_in_flight());
 }
 
 void OpenclSession::record_segments() {

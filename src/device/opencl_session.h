@@ -39,6 +39,9 @@ class OpenclSession final : public Session {
   std::unique_ptr<OpenclHostCalls> make_host_calls() const;
   void record_segments();
   void submit_graphs() noexcept;
+  std::size_t most_in_flight() const noexcept {
+    return OpenclIterations::most_in_flight(queues_.handles.size(), has_graphs());
+  }
   bool has_graphs() const noexcept { return options_.mode == SubmitMode::graph; }
 
   // In the order of construction: what is used below is destroyed after its users.

@@ -14,11 +14,11 @@ namespace weir {
 
 class OpenclIterations {
  public:
-  // How many iterations may be in flight with so many lanes.
-  static std::size_t most_in_flight(std::size_t lanes) noexcept;
+  // How many iterations may be in flight with so many lanes, or as command buffers.
+  static std::size_t most_in_flight(std::size_t lanes, bool has_graphs) noexcept;
 
   // A lane is a stream, or the only one of a graph. `is_marked`: take() will be asked, and queues keep times.
-  OpenclIterations(const OpenclApi& api, std::size_t lanes, bool is_marked);
+  OpenclIterations(const OpenclApi& api, std::size_t lanes, std::size_t most_in_flight, bool is_marked);
   // Call when nothing is in flight.
   ~OpenclIterations() { drain(); }
   OpenclIterations(const OpenclIterations&) = delete;
