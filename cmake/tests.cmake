@@ -7,7 +7,7 @@ if(NOT GTest_FOUND)
 endif()
 
 # Folders whose tests run real threads against each other: CI builds and runs them under TSan.
-set(WEIR_THREADED_TESTS channel channel_bench device stream queue run hip)
+set(WEIR_THREADED_TESTS channel channel_bench device hip opencl stream queue run)
 
 file(GLOB test_sources CONFIGURE_DEPENDS tests/*/*.cpp)
 # Programs of their own: one that mpirun starts several times, and what stands in for a GPU in other people's programs.
@@ -46,7 +46,7 @@ function(weir_add_tests name)
     target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
   endif()
   # Only these drive the binary; for the others it would be one more thing to wait for.
-  if(TARGET weir AND name MATCHES "^tests_(cli|gpu)$")
+  if(TARGET weir AND name MATCHES "^tests_(cli|gpu|opencl)$")
     target_compile_definitions(${name} PRIVATE WEIR_BINARY="$<TARGET_FILE:weir>")
     add_dependencies(${name} weir)
   endif()
@@ -119,6 +119,21 @@ foreach(folder IN LISTS test_folders)
     weir_add_tests(tests_${folder} LABEL ${folder} SOURCES ${folder_sources})
   endif()
 endforeach()
+
+# The opencl device against loaders that fail, in runs of the program: two folders with a libOpenCL.so.1 each.
+if(TARGET tests_opencl AND WEIR_HAVE_OPENCL)
+  target_sources(tests_opencl PRIVATE ${PROJECT_SOURCE_DIR}/tests/cli/program.cpp
+                                      ${PROJECT_SOURCE_DIR}/tests/device/allocation_count.cpp)
+  foreach(kind failing lacking)
+    add_library(fake_opencl_${kind} MODULE tests/fake_opencl/fake_opencl.cpp)
+    set_target_properties(fake_opencl_${kind} PROPERTIES PREFIX "" OUTPUT_NAME libOpenCL SUFFIX .so.1
+                          LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fake_opencl/${kind})
+    target_include_directories(fake_opencl_${kind} SYSTEM PRIVATE ${WEIR_OPENCL_INCLUDE_DIR})
+    add_dependencies(tests_opencl fake_opencl_${kind})
+  endforeach()
+  target_compile_definitions(fake_opencl_lacking PRIVATE FAKE_LACKS_A_SYMBOL)
+  target_compile_definitions(tests_opencl PRIVATE WEIR_FAKE_OPENCL="${PROJECT_BINARY_DIR}/fake_opencl")
+endif()
 
 # How children are started is tested without the program around it.
 if(TARGET tests_cli)

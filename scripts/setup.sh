@@ -34,13 +34,18 @@ openmpi-bin|command:mpirun'
 # AMD GPUs: a compiler for device code and the runtime's headers; 390 MB. CI compiles it and runs it on a fake runtime.
 hip='hipcc|command:hipcc
 libamdhip64-dev|file:/usr/include/hip/hip_runtime_api.h'
+# A driver that runs on any CPU: the opencl device is tested on it.
+opencl='opencl-c-headers|header:CL/cl.h
+ocl-icd-libopencl1|file:/usr/lib/'$(uname -m)'-linux-gnu/libOpenCL.so.1
+pocl-opencl-icd|file:/etc/OpenCL/vendors/pocl.icd
+libclblast1|file:/usr/lib/'$(uname -m)'-linux-gnu/libclblast.so.1'
 # One version everywhere: formatting differs from release to release. Debian 12 and Ubuntu 24.04 both have 19.
 fuzzer='clang-19|command:clang++-19
 libclang-rt-19-dev|file:/usr/lib/llvm-19/lib/clang/19/lib/linux'
 case $purpose in
   test)
     # The importers' fuzz targets run in CI too.
-    required+=$'\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\n'$mpi$'\n'$fuzzer$'\n'$queues$'\n'$hip
+    required+=$'\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\n'$mpi$'\n'$fuzzer$'\n'$queues$'\n'$hip$'\n'$opencl
     optional+=$'\npython3|command:python3\npython3-jsonschema|python:jsonschema'
     ;;
   lint)

@@ -9,6 +9,7 @@ DeviceType null();
 DeviceType cpu();
 DeviceType cuda();
 DeviceType hip();
+DeviceType opencl();
 DeviceType sim();
 
 }  // namespace weir::device_list
