@@ -97,7 +97,7 @@ set(gpu_sources ${test_sources})
 list(FILTER gpu_sources INCLUDE REGEX "_gpu_test\\.cpp$")
 list(FILTER test_sources EXCLUDE REGEX "_gpu_test\\.cpp$")
 if(gpu_sources)
-  list(APPEND gpu_sources ${PROJECT_SOURCE_DIR}/tests/cli/program.cpp)
+  list(APPEND gpu_sources ${PROJECT_SOURCE_DIR}/tests/cli/program.cpp ${PROJECT_SOURCE_DIR}/tests/conformance/examined.cpp)
   weir_add_tests(tests_gpu LABEL gpu SOURCES ${gpu_sources})
 endif()
 
@@ -133,6 +133,12 @@ if(TARGET tests_opencl AND WEIR_HAVE_OPENCL)
   endforeach()
   target_compile_definitions(fake_opencl_lacking PRIVATE FAKE_LACKS_A_SYMBOL)
   target_compile_definitions(tests_opencl PRIVATE WEIR_FAKE_OPENCL="${PROJECT_BINARY_DIR}/fake_opencl")
+endif()
+
+# The fake GPU is a device like any other to those who examine devices.
+if(TARGET tests_conformance)
+  file(GLOB fake_gpu_sources CONFIGURE_DEPENDS tests/device/fake_gpu*.cpp)
+  target_sources(tests_conformance PRIVATE ${fake_gpu_sources})
 endif()
 
 # How children are started is tested without the program around it.

@@ -7,7 +7,8 @@ namespace weir::cli {
 
 std::span<const CliCommand> commands() {
   static const std::array kCommands = {
-      list_workloads(), info(), run(), sweep(), run_priority(), compare(), profile(), analyze(), queues(), channel(),
+      list_workloads(), info(),    run(),    sweep(),   run_priority(), compare(),
+      profile(),        analyze(), queues(), channel(), conformance(),
   };
   return kCommands;
 }

@@ -15,6 +15,7 @@ CliCommand analyze();
 CliCommand queues();
 CliCommand profile();
 CliCommand channel();
+CliCommand conformance();
 
 // Of `weir queues`.
 CliCommand queues_map();

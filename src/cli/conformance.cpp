@@ -1,0 +1,130 @@
+// weir conformance: runs one table of cases on devices and says what each cannot do and what it does wrong.
+#include "conformance/conformance.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "cli/list.h"
+#include "cli/process.h"
+#include "cli/run_flags.h"
+#include "report/conformance.h"
+#include "run/conformance_document.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  std::vector<std::string> devices, filters;
+  std::string output;
+  bool takes_all = false, is_list = false, is_quiet = false, is_forced = false;
+};
+
+// What is found on this machine; why the others are not, in the run.
+std::vector<std::string> all_devices(ConformanceRun& run) {
+  std::vector<std::string> names;
+  for (const DeviceType& type : device_types()) {
+    const DeviceType::Found found = type.find();
+    names.insert(names.end(), found.names.begin(), found.names.end());
+    if (found.names.empty()) run.not_opened.push_back({type.name, found.reason});
+    for (const std::string& note : found.notes) run.not_opened.push_back({type.name, note});
+  }
+  return names;
+}
+
+std::unique_ptr<Device> open(const std::string& name, const Flags& flags, ConformanceRun& run) {
+  try {
+    return open_device(name, device_options("", {}));
+  } catch (const Error& error) {
+    if (!flags.takes_all) throw;
+    run.not_opened.push_back({name, error.what()});
+    return nullptr;
+  }
+}
+
+conformance::Report examine(const std::string& name, Device& device,
+                            std::span<const conformance::ConformanceCase* const> cases, bool is_quiet) {
+  const auto cpu = open_device("cpu", device_options("", {}));
+  conformance::Subject subject{device, device.info(), nullptr, {}};
+  if (subject.info.backend != "cpu") subject.cpu = cpu.get();
+  subject.open_again = [&](const DeviceOptions& wanted) {
+    DeviceOptions options = device_options("", {});
+    options.compute_units = wanted.compute_units;
+    return open_device(name, options);
+  };
+  ProgressLine progress(is_quiet);
+  conformance::Control control;
+  control.stop = &catch_interrupts();
+  control.progress = [&](const conformance::ConformanceCase& each, int done, int total) {
+    progress.show(fmt::format("{} {}", name, each.group), done, total);
+  };
+  return conformance::examine(subject, cases, control);
+}
+
+int execute(const Flags& flags) {
+  const auto chosen = conformance::matching(conformance::cases(), flags.filters);
+  if (chosen.empty())
+    reject(fmt::format("--filter {}: no case is called like that", flags.filters.front()),
+           "`weir conformance --list` shows all of them.");
+  if (flags.is_list) {
+    for (const conformance::ConformanceCase* const each : chosen) fmt::print("{}\n", each->full_name());
+    return 0;
+  }
+  if (flags.takes_all && !flags.devices.empty()) reject("--all: it leaves nothing to --device", "Use one of them.");
+  if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
+
+  ConformanceRun run;
+  run.filters = flags.filters;
+  std::vector<std::string> names = flags.takes_all ? all_devices(run) : flags.devices;
+  if (names.empty()) names = {"auto"};
+  const RunContext context = run_context();
+  bool has_passed = true, has_written = false;
+  for (const std::string& name : names) {
+    const auto device = open(name, flags, run);
+    if (device == nullptr) continue;
+    run.reports.push_back(examine(name, *device, chosen, flags.is_quiet));
+    has_passed = has_passed && run.reports.back().has_passed();
+    run.is_interrupted = run.reports.back().is_interrupted;
+    const Json document = conformance_document(run, context);
+    if (!flags.output.empty()) {
+      write_file(flags.output, to_text(document), flags.is_forced || has_written);
+      has_written = true;
+    }
+    if (!flags.is_quiet)
+      fmt::print("{}{}", run.reports.size() > 1 ? "\n" : "", describe_conformance(document["devices"].back()));
+    std::fflush(stdout);
+    if (run.is_interrupted) break;
+  }
+  if (!flags.is_quiet) {
+    fmt::print("{}", conformance_summary(conformance_document(run, context)));
+    if (has_written) fmt::print("\nWritten to {}\n", flags.output);
+  }
+  if (run.is_interrupted) return kExitInterrupted;
+  return has_passed ? 0 : 1;
+}
+
+}  // namespace
+
+CliCommand conformance() {
+  return {"conformance", "examine devices: one table of cases, compared with cpu",
+          [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            app.add_option("--device", flags->devices, "cpu, cuda:0, hip:0, sim:h200 ..., repeatable (default: auto)")
+                ->expected(1)
+                ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+            app.add_flag("--all", flags->takes_all, "every device that is found");
+            app.add_option("--filter", flags->filters,
+                           "cases whose name has this in it, or matches it with * and ?; repeatable")
+                ->expected(1)
+                ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+            app.add_flag("--list", flags->is_list, "show the cases and run none");
+            app.add_option("--output,-o,--json", flags->output, "write the result (weir.conformance/1) to this file");
+            app.add_flag("--quiet,-q", flags->is_quiet, "print nothing but errors");
+            app.add_flag("--force", flags->is_forced, "replace an existing output file");
+            app.footer(
+                "Exit code: 0 nothing failed, 1 a case failed or a device was lost, 2 bad input,\n"
+                "130 interrupted.");
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli
