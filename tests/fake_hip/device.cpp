@@ -37,6 +37,8 @@ Settings parse(std::string_view text) {
       settings.memory = static_cast<std::uint64_t>(value);
     } else if (name == "cu") {
       settings.compute_units = static_cast<int>(value);
+    } else if (name == "turns") {
+      settings.takes_turns = value != 0;
     } else {
       std::fprintf(stderr, "WEIR_FAKE_HIP: what is '%s'?\n", std::string(part).c_str());
       std::abort();

@@ -69,6 +69,12 @@ std::shared_ptr<Queue> queue_of_pool(Device& device, int priority) {
   std::shared_ptr<Queue> fewest;
   for (const auto& queue : pool)
     if (fewest == nullptr || queue->streams < fewest->streams) fewest = queue;
+  if (state().settings.takes_turns) {
+    while (static_cast<int>(pool.size()) < state().queues_per_pool)
+      pool.push_back(
+          open_queue(std::string(kPools[level]) + ":" + std::to_string(pool.size()), state().settings.compute_units));
+    return pool[device.turns[static_cast<std::size_t>(level)]++ % pool.size()];
+  }
   const bool may_grow = static_cast<int>(pool.size()) < state().queues_per_pool;
   if (fewest != nullptr && (fewest->streams == 0 || !may_grow)) return fewest;
   const std::string name = std::string(kPools[level]) + ":" + std::to_string(pool.size());

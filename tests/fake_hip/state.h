@@ -76,6 +76,7 @@ struct Capture {
 
 struct Device {
   std::array<std::vector<std::shared_ptr<Queue>>, 3> pools;  // low, normal, high
+  std::array<std::size_t, 3> turns{};                        // by pool
   std::uint64_t used_bytes = 0;
   int masked_queues = 0;
   std::shared_ptr<ihipStream_t> default_stream;
@@ -87,6 +88,7 @@ struct Settings {
   std::int64_t lost_after = -1;  // kernels
   std::uint64_t memory = std::uint64_t{1} << 30;
   int compute_units = 104;
+  bool takes_turns = false;  // streams get queues in turn, not where fewest are: no ROCm, but a control for probes
 };
 
 struct Allocation {
