@@ -76,9 +76,13 @@ static int row_shift(long width) {
   return shift;
 }
 
+// For functions that are given local memory: where PoCL 3.1 does not inline one, work-groups that run at the same time
+// share that memory.
+#define WEIR_INLINE static __attribute__((always_inline))
+
 // The same result for every work-item of the group, combined in a fixed order. All of them must call it, with room for
 // one float each; groups are as large as a power of two.
-static float sum_of_group(float value, __local float* room) {
+WEIR_INLINE float sum_of_group(float value, __local float* room) {
   const int thread = local_thread();
   room[thread] = value;
   for (int half_of = local_threads() / 2; half_of > 0; half_of /= 2) {
@@ -90,7 +94,7 @@ static float sum_of_group(float value, __local float* room) {
   barrier(CLK_LOCAL_MEM_FENCE);  // the next call's values wait for this
   return result;
 }
-static float largest_of_group(float value, __local float* room) {
+WEIR_INLINE float largest_of_group(float value, __local float* room) {
   const int thread = local_thread();
   room[thread] = value;
   for (int half_of = local_threads() / 2; half_of > 0; half_of /= 2) {
@@ -137,9 +141,11 @@ static ulong weir_time_ns(void) {
   return now;
 }
 #elif defined(__AMDGCN__)
-// 100 MHz on every generation. Those from gfx11 on have no s_memrealtime but answer a message.
+// 25 MHz on Vega, MI100 and MI200, 100 MHz since. From gfx11 on there is no s_memrealtime, but a message is answered.
 static ulong weir_time_ns(void) {
-#if defined(__GFX11__) || defined(__GFX12__)
+#if defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__)
+  return __builtin_amdgcn_s_memrealtime() * 40;
+#elif defined(__GFX11__) || defined(__GFX12__)
   return __builtin_amdgcn_s_sendmsg_rtnl(0x83) * 10;
 #else
   return __builtin_amdgcn_s_memrealtime() * 10;
