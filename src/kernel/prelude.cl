@@ -137,7 +137,7 @@ static int index_of(ulong ranked) { return (int)(0xffffffffu - (uint)(ranked & 0
 #if defined(__NV_CL_C_VERSION)
 static ulong weir_time_ns(void) {
   ulong now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  __asm__ __volatile__("mov.u64 %0, %%globaltimer;" : "=l"(now));
   return now;
 }
 #elif defined(__AMDGCN__)
@@ -171,7 +171,7 @@ static ulong weir_time_ns(void) {
 // What was written to memory that the host looks at while a kernel runs comes before what is written after this.
 static void order_for_host(void) {
 #if defined(__NV_CL_C_VERSION)
-  asm volatile("membar.sys;" : : : "memory");
+  __asm__ __volatile__("membar.sys;" : : : "memory");
 #elif defined(__AMDGCN__)
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "");
 #elif defined(__aarch64__)
@@ -184,7 +184,10 @@ static void order_for_host(void) {
 // waiting for the host's memory would make a kernel longer than it says.
 static void write_ended(__global volatile long* at, long started_ns, long ended_ns) {
 #if defined(__NV_CL_C_VERSION)
-  asm volatile("st.volatile.global.v2.s64 [%0], {%1, %2};" : : "l"(at), "l"(started_ns), "l"(ended_ns) : "memory");
+  __asm__ __volatile__("st.volatile.global.v2.s64 [%0], {%1, %2};"
+                       :
+                       : "l"(at), "l"(started_ns), "l"(ended_ns)
+                       : "memory");
 #else
   at[0] = started_ns;
   order_for_host();
