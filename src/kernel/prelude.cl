@@ -164,13 +164,24 @@ static ulong weir_time_ns(void) {
 
 // What was written to memory that the host looks at while a kernel runs comes before what is written after this.
 static void order_for_host(void) {
-#if defined(__AMDGCN__)
+#if defined(__NV_CL_C_VERSION)
+  asm volatile("membar.sys;" : : : "memory");
+#elif defined(__AMDGCN__)
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "");
 #elif defined(__aarch64__)
-  __asm__ __volatile__("dmb ish" ::: "memory");
-#elif defined(__NV_CL_C_VERSION)
-  asm volatile("membar.sys;" ::: "memory");
+  __asm__ __volatile__("dmb ish" : : : "memory");
 #else
   mem_fence(CLK_GLOBAL_MEM_FENCE);
+#endif
+}
+// Both moments of src/kernel/moment.h: who sees the end sees the start too. In one store where there is one, because
+// waiting for the host's memory would make a kernel longer than it says.
+static void write_ended(__global volatile long* at, long started_ns, long ended_ns) {
+#if defined(__NV_CL_C_VERSION)
+  asm volatile("st.volatile.global.v2.s64 [%0], {%1, %2};" : : "l"(at), "l"(started_ns), "l"(ended_ns) : "memory");
+#else
+  at[0] = started_ns;
+  order_for_host();
+  at[1] = ended_ns;
 #endif
 }

@@ -32,6 +32,10 @@ TEST(OpenclSource, every_body_belongs_to_a_kernel_and_defines_its_entry) {
   }
 }
 
+TEST(OpenclSource, every_kernel_with_a_device_body_has_one) {
+  for (const Kernel& each : kernels()) EXPECT_EQ(opencl_source(each.name).empty(), each.is_host_only) << each.name;
+}
+
 TEST(OpenclSource, unknown_names_have_no_text) {
   EXPECT_FALSE(opencl_source("prelude").empty());
   EXPECT_TRUE(opencl_source("").empty());
