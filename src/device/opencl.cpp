@@ -24,7 +24,9 @@ class OpenclDevice final : public Device {
     info.name = context_->name();
     info.backend = "opencl";
     info.model = fmt::format("{} ({})", facts.model, facts.platform);
-    info.driver = fmt::format("{}, driver {}", facts.platform_version, facts.driver_version);
+    // OpenCL 3.0 PoCL 3.1+debian  Linux, None+Asserts, RELOC, SPIR, LLVM 15.0.6, SLEEF, POCL_DEBUG
+    info.driver = fmt::format("{}, driver {}", facts.platform_version.substr(0, facts.platform_version.find("  ")),
+                              facts.driver_version);
     if (const OpenclBlas* const blas = OpenclBlas::open()) info.driver += ", CLBlast " + blas->version();
     info.is_gpu = facts.is_gpu;
     info.graphs = opencl_graphs(*context_);
@@ -43,7 +45,7 @@ class OpenclDevice final : public Device {
     info.multiprocessors.value = facts.compute_units;
     info.memory_bytes.value = facts.memory_bytes;
     info.calls = {.launch_kernel = "clEnqueueNDRangeKernel",
-                  .launch_copy = "clEnqueue*Buffer",
+                  .launch_copy = "clEnqueueCopyBuffer",
                   .launch_host = "clEnqueueMarkerWithWaitList",
                   .launch_graph = "clEnqueueCommandBufferKHR",
                   .wait = "clFinish"};

@@ -117,6 +117,9 @@ Timeline OpenclTrace::timeline(const Step& step, const Placement& placement, con
         span.ended_ns = on_host(time_of(entry.end, CL_PROFILING_COMMAND_END));
         if (span.started_ns == kNoTime || span.ended_ns == kNoTime)
           span.launched_ns = span.started_ns = span.ended_ns = kNoTime;
+        // A driver may hand a command on, and even run it, before the call returns: it had it by then.
+        if (span.launched_ns != kNoTime)
+          span.accepted_ns = std::max(span.submitted_ns, std::min(span.accepted_ns, span.launched_ns));
       }
       timeline.spans.push_back(span);
     }

@@ -27,6 +27,7 @@ TEST(OpenclLoader, a_platform_that_fails_is_left_out_and_the_other_one_is_used) 
   EXPECT_TRUE(has(outcome.out, "opencl:0")) << outcome.out;
   EXPECT_TRUE(has(outcome.out, "Fake GPU (Fake)")) << outcome.out;
   EXPECT_FALSE(has(outcome.out, "opencl:1")) << outcome.out;
+  EXPECT_TRUE(has(outcome.out, "OpenCL platform 'Broken' is left out: listing its devices failed")) << outcome.out;
 }
 
 TEST(OpenclLoader, a_missing_symbol_is_named) {
