@@ -186,3 +186,11 @@ if(NOT WEIR_SANITIZE)
     target_compile_options(header_check PRIVATE -O0 -g0)
   endif()
 endif()
+
+# Drivers read LD_LIBRARY_PATH before main() does anything: the table on the HIP device, over a runtime without a GPU.
+if(TARGET fake_hip AND TARGET tests_conformance AND WEIR_HAVE_HIP)
+  add_dependencies(tests_conformance fake_hip)
+  add_test(NAME conformance.fake_hip COMMAND tests_conformance --gtest_brief=1 --gtest_filter=*/hip_*)
+  set_tests_properties(conformance.fake_hip PROPERTIES TIMEOUT 600 LABELS conformance RUN_SERIAL TRUE
+                       ENVIRONMENT LD_LIBRARY_PATH=${WEIR_FAKE_HIP_DIR}/rocm6)
+endif()

@@ -51,8 +51,8 @@ Outcome initial_and_reset(Subject& subject) {
 
 Outcome memory_use(Subject& subject) {
   StepBuilder builder(1);
-  const BufferId data = builder.output(ElementType::f32, 4 << 20);
-  builder.launch("fill", {}, {.dims = {4 << 20, 0}}, {{data}});
+  const BufferId data = builder.output(ElementType::f32, 16 << 20);
+  builder.launch("fill", {}, {.dims = {16 << 20, 0}}, {{data}});
   const Step step = std::move(builder).seal(1);
   const Placement placement = natural(step);
   const MemoryUse use = subject.device.prepare(step, placement, {})->memory();

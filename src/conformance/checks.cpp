@@ -148,6 +148,11 @@ Outcome same_buffers(Subject& subject, const Step& step, const Placement& placem
   return failed(what + ")");
 }
 
+TimelineFacts facts_of(const Subject& subject, const RunChoice& choice) {
+  return {choice.is_pipelined, static_cast<std::size_t>(choice.iterations),
+          subject.info.is_virtual || subject.cpu == nullptr};
+}
+
 std::string timeline_complaint(const Step& step, const Placement& placement, const Timeline& timeline,
                                const TimelineFacts& facts) {
   const std::size_t count = step.commands().size();
@@ -161,9 +166,8 @@ std::string timeline_complaint(const Step& step, const Placement& placement, con
   if (iterations.size() < facts.iterations)
     return fmt::format("it holds {} iterations of {}", iterations.size(), facts.iterations);
   // Two floats of milliseconds, where times come from events; a host function's may be on the host's clock.
-  const bool is_exact = timeline.has_exact_gaps && timeline.clock_error_ns == 0;
-  const std::int64_t slack_ns = is_exact ? 0 : 1000;
-  const std::int64_t host_slack_ns = is_exact ? 0 : 200'000 + static_cast<std::int64_t>(timeline.clock_error_ns);
+  const std::int64_t slack_ns = facts.is_exact ? 0 : 1000;
+  const std::int64_t host_slack_ns = facts.is_exact ? 0 : 200'000 + static_cast<std::int64_t>(timeline.clock_error_ns);
   const auto is_host = [&](CommandId id) { return step.commands()[id].kind == CommandKind::host; };
   const auto breaks = [&](const Span& before, const Span& after) {
     return before.ended_ns >
@@ -218,8 +222,7 @@ Outcome sane_timeline(Subject& subject, const Step& step, const Placement& place
   // Graphs hide their commands from whoever has no profiler.
   const bool may_be_empty = !subject.info.runs() || submit.mode == SubmitMode::graph;
   if (timeline.spans.empty() && may_be_empty) return passed();
-  const std::string complaint =
-      timeline_complaint(step, placement, timeline, {choice.is_pipelined, static_cast<std::size_t>(choice.iterations)});
+  const std::string complaint = timeline_complaint(step, placement, timeline, facts_of(subject, choice));
   return complaint.empty() ? passed() : failed(fmt::format("{} ({})", complaint, timeline.source));
 }
 

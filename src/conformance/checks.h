@@ -25,7 +25,10 @@ Outcome same_buffers(Subject& subject, const Step& step, const Placement& placem
 struct TimelineFacts {
   bool is_pipelined = false;
   std::size_t iterations = 1;  // that the timeline must hold at least
+  bool is_exact = false;       // all times are of one clock, and none is rounded
 };
+// What is known of a device's timelines: those of cpu and of virtual time are exact.
+TimelineFacts facts_of(const Subject& subject, const RunChoice& choice);
 // What is wrong with the times of a step: commands that are missing or end before they start, streams out of order,
 // edges that time runs against. Empty: nothing.
 std::string timeline_complaint(const Step& step, const Placement& placement, const Timeline& timeline,

@@ -41,14 +41,15 @@ Step hazard_step(Hazard hazard) {
   return std::move(builder).seal(2);
 }
 
-// A value handed from stream to stream.
+// A value handed from stream to stream. Who comes too early leaves a difference that nobody takes back.
 Step relay_step(int streams, int rounds) {
   StepBuilder builder(18);
   const BufferId data = builder.uniform(ElementType::f32, kSmall);
-  for (int i = 0; i < streams * rounds; ++i)
-    builder.launch("chain", {.stream = static_cast<StreamId>(i % streams)},
-                   chain_shape(kSmall, i % 2 == 0 ? ChainOp::add : ChainOp::mul, i % 2 == 0 ? 0.75f : -0.5f),
-                   {{data}, {data}});
+  for (int i = 0; i < streams * rounds; ++i) {
+    const KernelShape shape = i % 2 == 0 ? chain_shape(kSmall, ChainOp::add, 0.25f * static_cast<float>(i % 7 + 1))
+                                         : chain_shape(kSmall, ChainOp::mul, -1.0f);
+    builder.launch("chain", {.stream = static_cast<StreamId>(i % streams)}, shape, {{data}, {data}});
+  }
   return std::move(builder).seal(streams);
 }
 

@@ -57,10 +57,12 @@ Outcome examine_pieces(Subject& subject, std::uint64_t seed) {
 }  // namespace
 
 Cases streams() {
+  constexpr std::uint64_t kSteps = 6;  // for each way to submit
   Cases cases;
+  std::uint64_t first = 1;
   for (const char* submit :
-       {"inline", "threads:2", "threads:3", "channel:mpsc:4", "channel:lanes:2", "channel:mpsc:3x2"})
-    for (std::uint64_t seed = 1; seed <= 6; ++seed)
+       {"inline", "threads:2", "threads:3", "channel:mpsc:4", "channel:lanes:2", "channel:mpsc:3x2"}) {
+    for (std::uint64_t seed = first; seed < first + kSteps; ++seed)
       for (const bool is_pipelined : {false, true}) {
         const HazardCase hazard{seed, submit, is_pipelined};
         cases.push_back({"streams",
@@ -68,6 +70,8 @@ Cases streams() {
                          {},
                          [hazard](Subject& subject) { return examine_hazards(subject, hazard); }});
       }
+    first += kSteps;
+  }
   for (const int streams : {1, 32, kMaxStreams})
     cases.push_back({"streams", fmt::format("{} streams", streams), {}, [streams](Subject& subject) {
                        return examine_many_streams(subject, streams);

@@ -34,7 +34,8 @@ Outcome known_duration(Subject& subject) {
     if (span.ended_ns - span.started_ns < kSpinNs - kClockNs)
       return failed(fmt::format("an iteration of {} ns took {}", kSpinNs, span.ended_ns - span.started_ns));
   const Timeline timeline = session->timeline();
-  if (const std::string complaint = timeline_complaint(step, placement, timeline, {false, kIterations});
+  if (const std::string complaint =
+          timeline_complaint(step, placement, timeline, facts_of(subject, {"inline", false, kIterations}));
       !complaint.empty())
     return failed(complaint);
   for (const Span& span : timeline.spans) {

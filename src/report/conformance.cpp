@@ -79,7 +79,7 @@ std::string describe_conformance(const Json& device) {
                          wrapped(text(each, {"text"}), 6));
   if (const Json& lost = at(device, {"lost"}); lost.is_string())
     out += fmt::format("\n  The device does not work any more: {}\n", wrapped(lost.get<std::string>(), 2));
-  add_reasons(out, device, "skipped", "skipped, by what the device declares");
+  add_reasons(out, device, "skipped", "skipped, and why");
   add_reasons(out, device, "not_run", "not run");
   return out + "\n" + wrapped(verdict(device), 0) + "\n";
 }
