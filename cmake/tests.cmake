@@ -120,6 +120,12 @@ foreach(folder IN LISTS test_folders)
   endif()
 endforeach()
 
+# The fake GPU is a device like any other to those who examine devices.
+if(TARGET tests_conformance)
+  file(GLOB fake_gpu_sources CONFIGURE_DEPENDS tests/device/fake_gpu*.cpp)
+  target_sources(tests_conformance PRIVATE ${fake_gpu_sources})
+endif()
+
 # How children are started is tested without the program around it.
 if(TARGET tests_cli)
   foreach(stem children process channel_processes channel_selection)
@@ -162,12 +168,6 @@ if(NOT WEIR_SANITIZE)
     target_link_libraries(header_check PRIVATE weir_core CLI11::CLI11)
     target_compile_options(header_check PRIVATE -O0 -g0)
   endif()
-endif()
-
-# The fake GPU is a device like any other to those who examine devices.
-if(TARGET tests_conformance)
-  file(GLOB fake_gpu_sources CONFIGURE_DEPENDS tests/device/fake_gpu*.cpp)
-  target_sources(tests_conformance PRIVATE ${fake_gpu_sources})
 endif()
 
 # Drivers read LD_LIBRARY_PATH before main() does anything: the table on the HIP device, over a runtime without a GPU.
