@@ -39,10 +39,28 @@ __device__ inline float shuffle_xor(float value, int mask) { return __shfl_xor(v
 __device__ inline unsigned long long shuffle_xor(unsigned long long value, int mask) { return __shfl_xor(value, mask); }
 // Which lanes of the warp say so, one bit each.
 __device__ inline unsigned long long ballot(bool claim) { return __ballot(claim); }
-// Shared memory that a lane of this warp wrote may be read by the others. Warps of GCN and CDNA run in lockstep.
-__device__ inline void sync_warp() { __builtin_amdgcn_wave_barrier(); }
-// The constant 100 MHz counter of GCN and CDNA.
-__device__ inline unsigned long long time_ns() { return __builtin_amdgcn_s_memrealtime() * 10; }
+// Shared memory that a lane of this warp wrote may be read by the others. Warps run in lockstep, but a wave barrier
+// says nothing about memory: without the fences a compiler may move loads and stores across it.
+__device__ inline void sync_warp() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+  __builtin_amdgcn_wave_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+}
+// A counter of constant rate: 25 MHz on Vega, MI100 and MI200, 100 MHz since. By HIP's name, because gfx11 has another
+// instruction for it.
+__device__ inline unsigned long long time_ns() {
+#if defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__)
+  constexpr unsigned long long kTickNs = 40;
+#else
+  constexpr unsigned long long kTickNs = 10;
+#endif
+  return static_cast<unsigned long long>(wall_clock64()) * kTickNs;
+}
+// A product that is rounded before anything else happens to it. hipcc fuses across its own __fmul_rn.
+__device__ inline float rounded_product(float a, float b) {
+#pragma clang fp contract(off)
+  return a * b;
+}
 
 #else
 
@@ -57,6 +75,8 @@ __device__ inline unsigned long long shuffle_xor(unsigned long long value, int m
 __device__ inline unsigned long long ballot(bool claim) { return __ballot_sync(0xffffffffu, claim); }
 // Shared memory that a lane of this warp wrote may be read by the others.
 __device__ inline void sync_warp() { __syncwarp(); }
+// A product that is rounded before anything else happens to it.
+__device__ inline float rounded_product(float a, float b) { return __fmul_rn(a, b); }
 __device__ inline unsigned long long time_ns() {
   unsigned long long now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));

@@ -22,7 +22,7 @@ __device__ inline void layer_norm_backward(const KernelArguments& a) {
     const float mean = over_block<Add>(sum.value()) / width;
     RunningSum squares, scaled, product;
     read_rows(in, dy, columns, [&](long long c, float x, float gradient) {
-      const float distance = x - shift - mean, by_normal = __fmul_rn(gradient, load(gamma + c));
+      const float distance = x - shift - mean, by_normal = rounded_product(gradient, load(gamma + c));
       squares.add(distance * distance);
       scaled.add(by_normal);
       product.add(by_normal * distance);
@@ -32,7 +32,7 @@ __device__ inline void layer_norm_backward(const KernelArguments& a) {
     const float by_deviation = over_block<Add>(product.value()) / width * inverse;
     zip_rows(in, dy, operand<T>(a, 3) + row * columns, columns, [=](long long c, float x, float gradient) {
       // The product is rounded as it was in the sum, so that what cancels (a single column) cancels exactly.
-      const float by_normal = __fmul_rn(gradient, load(gamma + c));
+      const float by_normal = rounded_product(gradient, load(gamma + c));
       return (by_normal - by_mean - (x - shift - mean) * inverse * by_deviation) * inverse;
     });
     if (threadIdx.x == 0) {

@@ -23,12 +23,16 @@ WEIR_HOST_DEVICE inline float random_unit(unsigned long long seed, unsigned long
   return static_cast<float>(random_bits(seed, index) >> 8) * (1.0f / 8388608.0f) - 1.0f;
 }
 
-// offset + scale * random_unit. Device code must not fuse the two, hence the explicit intrinsics there.
+// offset + scale * random_unit. Device code must not fuse the two: CUDA has intrinsics for that, and HIP's, which are
+// plain operators, a pragma.
 WEIR_HOST_DEVICE inline float random_uniform(unsigned long long seed, unsigned long long index, float scale,
                                              float offset) {
-#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+#if defined(__CUDA_ARCH__)
   return __fadd_rn(__fmul_rn(scale, random_unit(seed, index)), offset);
 #else
+#if defined(__HIPCC__)
+#pragma clang fp contract(off)
+#endif
   return scale * random_unit(seed, index) + offset;
 #endif
 }
