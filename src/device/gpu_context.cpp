@@ -21,6 +21,7 @@ PrimaryContext::PrimaryContext(const GpuApi& api, int index)
 
 PrimaryContext::~PrimaryContext() {
   bind();
+  service_.reset();
   module_.reset();
   api_.context_release(index_);
   bound_ = 0;
@@ -30,6 +31,11 @@ int PrimaryContext::bind_slowly() const noexcept {
   const int result = api_.context_set_current(context_);
   if (result == 0) bound_ = generation_;
   return result;
+}
+
+GpuStream PrimaryContext::service() {
+  if (!service_) service_ = make_stream(api_, 0);
+  return service_.get();
 }
 
 GpuFunction PrimaryContext::function(const std::string& name) {

@@ -31,6 +31,11 @@ class PrimaryContext {
   // The device function of a kernel for an element type: weir_gelu_f16. Loads the device code on the first call.
   GpuFunction function(const std::string& name);
 
+  // Carries the clocks' events, initial contents and reads of all sessions; idle while a step runs. One for all of
+  // them: drivers count streams when they give a new one its hardware queue, so one per session would change the map
+  // that experiments look for. Made on the first call; one thread at a time, as sessions are prepared.
+  GpuStream service();
+
  private:
   int bind_slowly() const noexcept;
 
@@ -42,6 +47,7 @@ class PrimaryContext {
   std::string name_;
   GpuContext context_ = nullptr;
   std::uint64_t generation_;
+  GpuStreamOwner service_;
   GpuModuleOwner module_;
   std::map<std::string, GpuFunction> functions_;
 };

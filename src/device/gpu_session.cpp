@@ -83,20 +83,20 @@ GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& 
       free_before_(free_memory()),
       buffers_(*context_, step, StreamBlas::workspace_bytes(facts, step, placement)),
       streams_(*context_, facts, step, placement, compute_units),
-      service_(make_stream(context_->api(), 0)),
+      service_(context_->service()),
       events_(context_->api(), plan_.event_count),
       blas_(*context_, facts, step, placement, streams_.handles),
       comms_(*context_, step, placement, communicator),
       host_threads_(make_host_threads()),
       commands_(*context_, step, placement, buffers_, streams_.handles, blas_, comms_, host_threads_.get()),
-      clock_(context_->api(), service_.get()),
+      clock_(context_->api(), service_),
       iterations_(context_->api(), clock_,
                   !options.marks_iterations ? 0
                   : has_graphs()            ? 1
                                             : streams_.handles.size()) {
   commands_.warm_up();
   if (options.mode == SubmitMode::eager) commands_.record_products();
-  buffers_.initialise(service_.get());
+  buffers_.initialise(service_);
   if (has_graphs()) {
     capture_segments();
   } else if (options.is_traced) {
@@ -246,12 +246,12 @@ Timeline GpuSession::timeline() {
 
 void GpuSession::reset() {
   context_->enter();
-  buffers_.initialise(service_.get());
+  buffers_.initialise(service_);
 }
 
 void GpuSession::read(BufferId buffer, std::span<std::byte> bytes) {
   context_->enter();
-  buffers_.read(buffer, bytes, service_.get());
+  buffers_.read(buffer, bytes, service_);
 }
 
 std::span<std::byte> GpuSession::host_memory(BufferId buffer) {

@@ -58,7 +58,7 @@ class GpuSession final : public Session {
   std::size_t free_before_;
   GpuBuffers buffers_;
   Streams streams_;
-  GpuStreamOwner service_;  // carries the clock's events, initial contents and reads; idle while a step runs
+  GpuStream service_;  // the context's
   Events events_;
   StreamBlas blas_;
   StreamComms comms_;
