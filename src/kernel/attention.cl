@@ -30,8 +30,8 @@ static float rescaled(float from, float to) { return exp2(from - (to > -INFINITY
 
 // Up to QUERIES_EACH queries from `first` on. As many positions at a time as there are work-items: each finds the score
 // of one, then they take turns at the values, side by side along the head.
-static void attend_few(const attention_block* block, int first, __local float* queries, __local float* weights,
-                       __local float* room) {
+WEIR_INLINE void attend_few(const attention_block* block, int first, __local float* queries, __local float* weights,
+                            __local float* room) {
   const int thread = local_thread(), threads = local_threads(), head_dim = block->head_dim;
   const int count = min(QUERIES_EACH, block->queries - first);
   int lanes = 1;
@@ -86,8 +86,8 @@ static void attend_few(const attention_block* block, int first, __local float* q
 }
 
 // `count` positions of keys or values as floats, `stride` apart; zeros beyond the head and beyond `most`.
-static void fetch(__local float* tile, __global const weir_element* from, const attention_block* block, int base,
-                  int count, int stride, int most) {
+WEIR_INLINE void fetch(__local float* tile, __global const weir_element* from, const attention_block* block, int base,
+                       int count, int stride, int most) {
   for (int i = local_thread(); i < count * stride; i += local_threads()) {
     const int p = i / stride, e = i % stride;
     const bool is_inside = e < block->head_dim && base + p < most;
@@ -96,9 +96,9 @@ static void fetch(__local float* tile, __global const weir_element* from, const 
 }
 
 // Queries from `first` on, QUERIES_EACH for each group of `lanes` work-items, which have the head's elements in turn.
-static void attend_many(const attention_block* block, int first, int lanes, __local float* queries,
-                        __local float* tile, __local float* scores, __local float* factors, __local float* totals,
-                        __local float* maxima) {
+WEIR_INLINE void attend_many(const attention_block* block, int first, int lanes, __local float* queries,
+                             __local float* tile, __local float* scores, __local float* factors, __local float* totals,
+                             __local float* maxima) {
   const int thread = local_thread(), threads = local_threads(), head_dim = block->head_dim;
   const int count = threads / lanes * QUERIES_EACH, padded = lanes * WIDTH;
   const int stride = padded + 1;  // keys of neighbouring positions lie in different banks

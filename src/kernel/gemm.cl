@@ -6,8 +6,8 @@
 
 // DEPTH x TILE of a matrix into local memory, zeros outside. Its element (d, i) is at i * k + d, or at d * extent + i
 // where the extent lies side by side; either way neighbouring work-items read neighbours.
-static void fetch(__local float* tile, __global const weir_element* from, bool is_side_by_side, long depth, long k,
-                  long first, long extent) {
+WEIR_INLINE void fetch(__local float* tile, __global const weir_element* from, bool is_side_by_side, long depth, long k,
+                       long first, long extent) {
   for (int e = local_thread(); e < DEPTH * TILE; e += 256) {
     const int d = is_side_by_side ? e / TILE : e % DEPTH, i = is_side_by_side ? e % TILE : e / DEPTH;
     const bool is_inside = depth + d < k && first + i < extent;

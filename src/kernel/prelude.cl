@@ -76,9 +76,13 @@ static int row_shift(long width) {
   return shift;
 }
 
+// For functions that are given local memory: where PoCL 3.1 does not inline one, work-groups that run at the same time
+// share that memory.
+#define WEIR_INLINE static __attribute__((always_inline))
+
 // The same result for every work-item of the group, combined in a fixed order. All of them must call it, with room for
 // one float each; groups are as large as a power of two.
-static float sum_of_group(float value, __local float* room) {
+WEIR_INLINE float sum_of_group(float value, __local float* room) {
   const int thread = local_thread();
   room[thread] = value;
   for (int half_of = local_threads() / 2; half_of > 0; half_of /= 2) {
@@ -90,7 +94,7 @@ static float sum_of_group(float value, __local float* room) {
   barrier(CLK_LOCAL_MEM_FENCE);  // the next call's values wait for this
   return result;
 }
-static float largest_of_group(float value, __local float* room) {
+WEIR_INLINE float largest_of_group(float value, __local float* room) {
   const int thread = local_thread();
   room[thread] = value;
   for (int half_of = local_threads() / 2; half_of > 0; half_of /= 2) {
@@ -133,13 +137,15 @@ static int index_of(ulong ranked) { return (int)(0xffffffffu - (uint)(ranked & 0
 #if defined(__NV_CL_C_VERSION)
 static ulong weir_time_ns(void) {
   ulong now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  __asm__ __volatile__("mov.u64 %0, %%globaltimer;" : "=l"(now));
   return now;
 }
 #elif defined(__AMDGCN__)
-// 100 MHz on every generation. Those from gfx11 on have no s_memrealtime but answer a message.
+// 25 MHz on Vega, MI100 and MI200, 100 MHz since. From gfx11 on there is no s_memrealtime, but a message is answered.
 static ulong weir_time_ns(void) {
-#if defined(__GFX11__) || defined(__GFX12__)
+#if defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__)
+  return __builtin_amdgcn_s_memrealtime() * 40;
+#elif defined(__GFX11__) || defined(__GFX12__)
   return __builtin_amdgcn_s_sendmsg_rtnl(0x83) * 10;
 #else
   return __builtin_amdgcn_s_memrealtime() * 10;
@@ -165,7 +171,7 @@ static ulong weir_time_ns(void) {
 // What was written to memory that the host looks at while a kernel runs comes before what is written after this.
 static void order_for_host(void) {
 #if defined(__NV_CL_C_VERSION)
-  asm volatile("membar.sys;" : : : "memory");
+  __asm__ __volatile__("membar.sys;" : : : "memory");
 #elif defined(__AMDGCN__)
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "");
 #elif defined(__aarch64__)
@@ -178,7 +184,10 @@ static void order_for_host(void) {
 // waiting for the host's memory would make a kernel longer than it says.
 static void write_ended(__global volatile long* at, long started_ns, long ended_ns) {
 #if defined(__NV_CL_C_VERSION)
-  asm volatile("st.volatile.global.v2.s64 [%0], {%1, %2};" : : "l"(at), "l"(started_ns), "l"(ended_ns) : "memory");
+  __asm__ __volatile__("st.volatile.global.v2.s64 [%0], {%1, %2};"
+                       :
+                       : "l"(at), "l"(started_ns), "l"(ended_ns)
+                       : "memory");
 #else
   at[0] = started_ns;
   order_for_host();

@@ -1,5 +1,5 @@
 // OpenCL body of ragged_gemm: a work-group per 64 x 128 of C (src/kernel/ragged_gemm.h), 4 x 8 sums per work-item, 16
-// of K at a time in local memory. Tiles beyond an expert's rows are left at once.
+// of K at a time in local memory. Tiles beyond an expert's rows have no depth.
 #define ROWS 64
 #define COLUMNS 128
 #define DEPTH 16
@@ -27,11 +27,11 @@ __attribute__((reqd_work_group_size(THREADS, 1, 1))) WEIR_KERNEL(ragged_gemm) {
   const int thread = local_thread(), row = thread / 16 * 4, column = thread % 16;
   for (long tile = group(); tile < down * across; tile += groups()) {
     const long first_row = tile % down * ROWS, first_column = tile / down * COLUMNS;
-    if (first_row >= rows) continue;
+    const long most_depth = first_row < rows ? k : 0;
     float sums[4][8];
     for (int i = 0; i < 4; ++i)
       for (int j = 0; j < 8; ++j) sums[i][j] = 0.0f;
-    for (long depth = 0; depth < k; depth += DEPTH) {
+    for (long depth = 0; depth < most_depth; depth += DEPTH) {
       for (int e = thread; e < ROWS * DEPTH; e += THREADS) {
         const int r = e / DEPTH, d = e % DEPTH;
         const bool is_inside = first_row + r < rows && depth + d < k;

@@ -2,8 +2,8 @@
 #define LANES 32
 
 // 32 columns side by side, the group's other work-items further down each.
-static void sum_columns(__global const weir_element* in, __global weir_element* out, long rows, long columns,
-                        __local float* room) {
+WEIR_INLINE void sum_columns(__global const weir_element* in, __global weir_element* out, long rows, long columns,
+                             __local float* room) {
   const int lane = local_thread() % LANES, down = local_thread() / LANES, down_lanes = local_threads() / LANES;
   for (long first = group() * LANES; first < columns; first += groups() * LANES) {
     const long column = first + lane;
@@ -22,8 +22,8 @@ static void sum_columns(__global const weir_element* in, __global weir_element* 
 }
 
 // 32 work-items per row.
-static void sum_short_rows(__global const weir_element* in, __global weir_element* out, long rows, long columns,
-                           __local float* room) {
+WEIR_INLINE void sum_short_rows(__global const weir_element* in, __global weir_element* out, long rows, long columns,
+                                __local float* room) {
   const int thread = local_thread(), lane = thread % LANES, per_group = local_threads() / LANES;
   for (long first = group() * per_group; first < rows; first += groups() * per_group) {
     const long row = first + thread / LANES;
@@ -40,8 +40,8 @@ static void sum_short_rows(__global const weir_element* in, __global weir_elemen
   }
 }
 
-static void sum_long_rows(__global const weir_element* in, __global weir_element* out, long rows, long columns,
-                          __local float* room) {
+WEIR_INLINE void sum_long_rows(__global const weir_element* in, __global weir_element* out, long rows, long columns,
+                               __local float* room) {
   for (long row = group(); row < rows; row += groups()) {
     running_sum sum = empty_sum();
     for (long c = local_thread(); c < columns; c += local_threads()) add_to(&sum, load(in, row * columns + c));

@@ -17,10 +17,6 @@ WEIR_KERNEL(sum_rows) {
     if (column < count)
       for (long part = down; part < parts; part += down_lanes)
         add_to(&sum, load(in, (set * parts + part) * stride + column));
-    if (down_lanes == 1) {
-      if (column < count) store(out, set * count + column, a.scalars[0] * value_of(&sum));
-      continue;
-    }
     room[thread] = value_of(&sum);
     barrier(CLK_LOCAL_MEM_FENCE);
     if (down == 0 && column < count) {

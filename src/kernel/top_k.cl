@@ -3,8 +3,8 @@
 #define ROOM 1024
 
 // The place of each element in the result is the number of larger ones; the order in which they lie does not matter.
-static void place(__local const ulong* found, int count, int k, __global const weir_element* in,
-                  __global weir_element* values, __global int* indices) {
+WEIR_INLINE void place(__local const ulong* found, int count, int k, __global const weir_element* in,
+                       __global weir_element* values, __global int* indices) {
   for (int i = local_thread(); i < count; i += local_threads()) {
     const ulong element = found[i];
     int larger = 0;
@@ -17,7 +17,7 @@ static void place(__local const ulong* found, int count, int k, __global const w
 }
 
 // The sum of what all work-items say, to all of them.
-static int count_of_group(int own, __local int* counter) {
+WEIR_INLINE int count_of_group(int own, __local int* counter) {
   barrier(CLK_LOCAL_MEM_FENCE);  // the last count has been read
   if (local_thread() == 0) *counter = 0;
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -33,8 +33,8 @@ static int reaching(__global const weir_element* in, long columns, ulong bound) 
 }
 
 // The elements that reach the threshold, as far as there is room; how many there are.
-static int collect(__global const weir_element* in, long columns, ulong best, ulong threshold, __local ulong* found,
-                   __local int* counter) {
+WEIR_INLINE int collect(__global const weir_element* in, long columns, ulong best, ulong threshold,
+                        __local ulong* found, __local int* counter) {
   barrier(CLK_LOCAL_MEM_FENCE);  // the last count has been read
   if (local_thread() == 0) *counter = 0;
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -54,8 +54,8 @@ static int collect(__global const weir_element* in, long columns, ulong best, ul
 // elements of those that reach it: hardly more than k, whatever the order of a row, because work-items take turns along
 // it. Where data contrive to be more than the room, or there are fewer work-items than k, counting elements finds the
 // exact bound.
-static void pick_from_row(__global const weir_element* in, __global weir_element* values, __global int* indices,
-                          long columns, int k, __local ulong* found, __local int* counter) {
+WEIR_INLINE void pick_from_row(__global const weir_element* in, __global weir_element* values, __global int* indices,
+                               long columns, int k, __local ulong* found, __local int* counter) {
   ulong best = 0;
   for (long c = local_thread(); c < columns; c += local_threads()) best = max(best, ranked(load(in, c), c));
   ulong threshold = 0;
@@ -84,10 +84,10 @@ WEIR_KERNEL(top_k) {
     __global int* const indices = WEIR_OPERAND(int, 2) + row * k;
     if (columns > SHORT_ROW) {
       pick_from_row(in, values, indices, columns, k, found, &counter);
-      continue;
+    } else {
+      for (int c = local_thread(); c < columns; c += local_threads()) found[c] = ranked(load(in, c), c);
+      barrier(CLK_LOCAL_MEM_FENCE);
+      place(found, (int)columns, k, in, values, indices);
     }
-    for (int c = local_thread(); c < columns; c += local_threads()) found[c] = ranked(load(in, c), c);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    place(found, (int)columns, k, in, values, indices);
   }
 }

@@ -1,8 +1,8 @@
 // OpenCL body of transpose: single elements change sides in local memory, longer runs move as they are.
 #define SIDE 64
 
-static void transpose_squares(__global const weir_element* in, __global weir_element* out, long batch, long rows,
-                              long columns, __local weir_element* square) {
+WEIR_INLINE void transpose_squares(__global const weir_element* in, __global weir_element* out, long batch, long rows,
+                                   long columns, __local weir_element* square) {
   const long squares_down = (rows + SIDE - 1) / SIDE, squares_across = (columns + SIDE - 1) / SIDE;
   for (long block = group(); block < batch * squares_down * squares_across; block += groups()) {
     const long line = divide(block, squares_across), matrix = divide(line, squares_down);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernel/gemm_tiles.h"
 #include "kernel/launch.h"
 
 namespace weir {
@@ -16,6 +17,14 @@ TEST(Gemm, Packing) {
     EXPECT_FALSE(transposes_a({.dims = {1, 1, 1, flags}}));
     EXPECT_TRUE(transposes_b({.dims = {1, 1, 1, flags}}));
   }
+}
+
+TEST(Gemm, TilesCoverEveryProduct) {
+  EXPECT_EQ(gemm_geometry({.dims = {1, 1, 1, 0}}).grid, 1u);
+  EXPECT_EQ(gemm_geometry({.dims = {64, 64, 1000, 3}}).grid, 1u);
+  EXPECT_EQ(gemm_geometry({.dims = {65, 64, 1, 0}}).grid, 2u);
+  EXPECT_EQ(gemm_geometry({.dims = {128, 129, 1, gemm_flags(true, true, 5)}}).grid, 2u * 3 * 5);
+  EXPECT_EQ(gemm_geometry({.dims = {1, 1, 1, 0}}).block, 256u);
 }
 
 // A batch is what its products are one by one.

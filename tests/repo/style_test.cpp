@@ -18,7 +18,7 @@ constexpr std::size_t kMostLines = 600;
 std::vector<std::string> style_findings(const fs::path& root) {
   static const std::regex open_end(R"(\b(TODO|FIXME|XXX)\b)");
   std::vector<std::string> findings;
-  for (const auto& file : files_below(root / "src", {".h", ".cpp", ".cu", ".cuh"})) {
+  for (const auto& file : files_below(root / "src", {".h", ".cpp", ".cu", ".cuh", ".cl"})) {
     const std::string name = fs::relative(file, root).string();
     const bool is_header = file.extension() == ".h" || file.extension() == ".cuh";
     const bool has_header = !is_header && fs::exists(fs::path(file).replace_extension(".h"));
