@@ -121,9 +121,11 @@ foreach(folder IN LISTS test_folders)
 endforeach()
 
 # The opencl device against loaders that fail, in runs of the program: two folders with a libOpenCL.so.1 each.
-if(TARGET tests_opencl AND WEIR_HAVE_OPENCL)
+if(TARGET tests_opencl)
   target_sources(tests_opencl PRIVATE ${PROJECT_SOURCE_DIR}/tests/cli/program.cpp
                                       ${PROJECT_SOURCE_DIR}/tests/device/allocation_count.cpp)
+endif()
+if(TARGET tests_opencl AND WEIR_HAVE_OPENCL)
   foreach(kind failing lacking)
     add_library(fake_opencl_${kind} MODULE tests/fake_opencl/fake_opencl.cpp)
     set_target_properties(fake_opencl_${kind} PROPERTIES PREFIX "" OUTPUT_NAME libOpenCL SUFFIX .so.1
