@@ -149,11 +149,7 @@ void OpenclCommands::resolve_copy(CommandId id, const OpenclBuffers& buffers) {
   record.bytes = from.size_bytes;
   if (record.kind == to_host) record.host = buffers.host(to.buffer) + to.offset_bytes;
   if (record.kind == to_device) record.host = buffers.host(from.buffer) + from.offset_bytes;
-  if (std::string reason; record.kind == on_device && is_from_host && record.from == nullptr) {
-    context_.sharing(&reason);
-    reject(fmt::format("{}: a copy within host memory, which the device does not reach ({})", context_.name(), reason),
-           "Use --device cpu or cuda.");
-  }
+  if (OpenclHostCalls::does(step_, buffers, id)) record.kind = host;
 }
 
 int OpenclCommands::launch_other(CommandId id, cl_uint wait_count, const cl_event* waits, cl_event* begin,

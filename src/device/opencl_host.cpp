@@ -3,12 +3,27 @@
 #if WEIR_HAVE_OPENCL
 #include <fmt/format.h>
 
+#include <cstring>
 #include <system_error>
 
 #include "base/clock.h"
 #include "base/error.h"
 
 namespace weir {
+namespace {
+
+void copy_bytes(const KernelCall& call, std::uint32_t) {
+  std::memmove(call.operands[1], call.operands[0], static_cast<std::size_t>(call.shape.dims[0]));
+}
+
+}  // namespace
+
+bool OpenclHostCalls::does(const Step& step, const OpenclBuffers& buffers, CommandId id) {
+  const CommandKind kind = step.commands()[id].kind;
+  if (kind != CommandKind::copy) return kind == CommandKind::host;
+  const BufferId from = step.accesses(id)[0].buffer, to = step.accesses(id)[1].buffer;
+  return buffers.host(from) != nullptr && buffers.host(to) != nullptr && buffers.memory(from) == nullptr;
+}
 
 OpenclHostCalls::OpenclHostCalls(const OpenclContext& context, const Step& step, const OpenclBuffers& buffers,
                                  std::size_t most_in_flight)
@@ -18,14 +33,19 @@ OpenclHostCalls::OpenclHostCalls(const OpenclContext& context, const Step& step,
       call_of_(step.commands().size(), 0) {
   for (CommandId id = 0; id < step.commands().size(); ++id) {
     const Command& command = step.commands()[id];
-    if (command.kind != CommandKind::host) continue;
+    if (!does(step, buffers, id)) continue;
     call_of_[id] = static_cast<std::uint32_t>(calls_.size());
-    const Kernel& body = kernel(command.kernel);
     Call& call = calls_.emplace_back();
-    call.run_block = body.run_block;
-    call.blocks = body.blocks(command.shape);
-    call.call.shape = command.shape;
     const auto accesses = step.accesses(id);
+    if (command.kind == CommandKind::copy) {
+      call.run_block = copy_bytes;
+      call.call.shape.dims[0] = static_cast<std::int64_t>(accesses[0].size_bytes);
+    } else {
+      const Kernel& body = kernel(command.kernel);
+      call.run_block = body.run_block;
+      call.blocks = body.blocks(command.shape);
+      call.call.shape = command.shape;
+    }
     for (std::size_t i = 0; i < accesses.size(); ++i)
       call.call.operands[i] = buffers.host(accesses[i].buffer) + accesses[i].offset_bytes;
   }

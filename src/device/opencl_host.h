@@ -21,6 +21,9 @@ namespace weir {
 // The driver's threads only hand over: a body on one of them would hold other queues up.
 class OpenclHostCalls {
  public:
+  // Whether a command is done by the host: a host function, or a copy within host memory that the device cannot reach.
+  static bool does(const Step& step, const OpenclBuffers& buffers, CommandId id);
+
   // `most_in_flight` is how often each call may be submitted and not have ended.
   OpenclHostCalls(const OpenclContext& context, const Step& step, const OpenclBuffers& buffers,
                   std::size_t most_in_flight);

@@ -71,9 +71,10 @@ OpenclSession::~OpenclSession() {
 }
 
 std::unique_ptr<OpenclHostCalls> OpenclSession::make_host_calls() const {
-  const auto commands = step_.commands();
-  if (std::none_of(commands.begin(), commands.end(), [](const Command& c) { return c.kind == CommandKind::host; }))
-    return nullptr;
+  bool has_any = false;
+  for (CommandId id = 0; id < step_.commands().size() && !has_any; ++id)
+    has_any = OpenclHostCalls::does(step_, buffers_, id);
+  if (!has_any) return nullptr;
   return std::make_unique<OpenclHostCalls>(*context_, step_, buffers_, most_in_flight());
 }
 
@@ -84,7 +85,7 @@ void OpenclSession::record_segments() {
   segments_.reserve(begins.size());
   for (std::size_t i = 0; i + 1 < begins.size(); ++i) {
     Segment& segment = segments_.emplace_back();
-    if (begins[i + 1] - begins[i] == 1 && step_.commands()[begins[i]].kind == CommandKind::host) {
+    if (begins[i + 1] - begins[i] == 1 && OpenclHostCalls::does(step_, buffers_, begins[i])) {
       segment.alone = begins[i];
     } else {
       segment.graph.emplace(*context_, step_, plan_, begins[i], begins[i + 1], commands_, queues_.handles[0]);

@@ -98,7 +98,7 @@ Timeline OpenclTrace::timeline(const Step& step, const Placement& placement, con
       span.role = step.commands()[id].role;
       span.submitted_ns = entry.submitted_ns;
       span.accepted_ns = entry.accepted_ns;
-      if (step.commands()[id].kind == CommandKind::host) {
+      if (commands.record(id).kind == OpenclRecord::Kind::host) {
         // Markers around it wait for the host's answer; its own notes are exact.
         timeline.has_exact_gaps = false;
         const OpenclHostCalls::Runs& runs = hosts->runs(id);

@@ -53,7 +53,7 @@ WEIR_INLINE int collect(__global const weir_element* in, long columns, ulong bes
 // The k-th largest of the work-items' own maxima is a bound that k of them reach, so the row's k largest are among the
 // elements of those that reach it: hardly more than k, whatever the order of a row, because work-items take turns along
 // it. Where data contrive to be more than the room, or there are fewer work-items than k, counting elements finds the
-// exact bound.
+// exact bound. Of short rows all elements are taken. No branch lies around a barrier: PoCL 5 cannot compile that.
 WEIR_INLINE void pick_from_row(__global const weir_element* in, __global weir_element* values, __global int* indices,
                                long columns, int k, __local ulong* found, __local int* counter) {
   ulong best = 0;
@@ -63,7 +63,7 @@ WEIR_INLINE void pick_from_row(__global const weir_element* in, __global weir_el
   for (int exact = 0; exact < 2 && count > ROOM; ++exact) {
     threshold = 0;
     int reached = 0;
-    for (int bit = 63; bit >= 0 && reached != k; --bit) {
+    for (int bit = columns > SHORT_ROW ? 63 : -1; bit >= 0 && reached != k; --bit) {
       const ulong higher = threshold | (ulong)1 << bit;
       reached = count_of_group(exact != 0 ? reaching(in, columns, higher) : best >= higher ? 1 : 0, counter);
       if (reached >= k) threshold = higher;
@@ -82,12 +82,6 @@ WEIR_KERNEL(top_k) {
     __global const weir_element* const in = WEIR_OPERAND(const weir_element, 0) + row * columns;
     __global weir_element* const values = WEIR_OPERAND(weir_element, 1) + row * k;
     __global int* const indices = WEIR_OPERAND(int, 2) + row * k;
-    if (columns > SHORT_ROW) {
-      pick_from_row(in, values, indices, columns, k, found, &counter);
-    } else {
-      for (int c = local_thread(); c < columns; c += local_threads()) found[c] = ranked(load(in, c), c);
-      barrier(CLK_LOCAL_MEM_FENCE);
-      place(found, (int)columns, k, in, values, indices);
-    }
+    pick_from_row(in, values, indices, columns, k, found, &counter);
   }
 }

@@ -25,7 +25,7 @@ const char* meaning_of(Stage from, Stage to) noexcept {
   if (to == Stage::accepted)
     return from == Stage::submitted ? "the host is in the driver's call" : "in a channel and in the driver's call";
   if (from == Stage::accepted) return "commands wait for those before them on their stream and queue";
-  if (from == Stage::launched) return "out of the queue, the device takes its time to start them";
+  if (from == Stage::launched) return "the device has them and takes its time to start them";
   return from == Stage::submitted ? "in the driver's call and in the hardware queue"
                                   : "in a channel, in the driver and in the hardware queue";
 }
