@@ -73,8 +73,8 @@ cl_command_queue_properties opencl_graph_queue(const OpenclContext& context) {
   return properties;
 }
 
-OpenclGraph::OpenclGraph(const OpenclContext& context, const Step& step, const Plan& plan, CommandId begin,
-                         CommandId end, const OpenclCommands& commands, cl_command_queue queue)
+OpenclGraph::OpenclGraph(const OpenclContext& context, const Plan& plan, CommandId begin, CommandId end,
+                         const OpenclCommands& commands, cl_command_queue queue)
     : api_(context.api()) {
   const Recording recording = recording_of(context);
   enqueue_ = recording.enqueue;
@@ -113,12 +113,8 @@ OpenclGraph::OpenclGraph(const OpenclContext& context, const Step& step, const P
                                                       r.to_offset, r.bytes, count, list, &point, nullptr);
         break;
       case OpenclRecord::Kind::host:
-        reject(
-            fmt::format("--submit graph: command {} is host function '{}', and a command buffer of {} cannot hold one",
-                        id, kernel(step.commands()[id].kernel).name, context.name()),
-            "Use --submit inline or threads, or a workload that cuts its graphs around host functions.");
       case OpenclRecord::Kind::gemm:
-        fail("a library's matrix product in a command buffer");
+        fail("a command buffer cannot hold what the host or a library does");
     }
     check_opencl(result, fmt::format("{}: recording command {} in a command buffer", context.name(), id));
     const std::uint32_t index = id - begin;

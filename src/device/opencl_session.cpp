@@ -81,15 +81,22 @@ std::unique_ptr<OpenclHostCalls> OpenclSession::make_host_calls() const {
 void OpenclSession::record_segments() {
   if (const Capability graphs = opencl_graphs(*context_); !graphs)
     reject(fmt::format("--submit graph: {}: {}", context_->name(), graphs.reason), "Use --submit inline or threads.");
+  // A command buffer holds nothing of the host's, so each of those cuts one in two: pieces follow each other.
   const auto begins = step_.segments();
-  segments_.reserve(begins.size());
+  segments_.reserve(begins.size() + 2 * step_.commands().size());
+  const auto record = [&](CommandId begin, CommandId end) {
+    if (begin < end)
+      segments_.emplace_back().graph.emplace(*context_, plan_, begin, end, commands_, queues_.handles[0]);
+  };
   for (std::size_t i = 0; i + 1 < begins.size(); ++i) {
-    Segment& segment = segments_.emplace_back();
-    if (begins[i + 1] - begins[i] == 1 && OpenclHostCalls::does(step_, buffers_, begins[i])) {
-      segment.alone = begins[i];
-    } else {
-      segment.graph.emplace(*context_, step_, plan_, begins[i], begins[i + 1], commands_, queues_.handles[0]);
+    CommandId begin = begins[i];
+    for (CommandId id = begin; id < begins[i + 1]; ++id) {
+      if (!OpenclHostCalls::does(step_, buffers_, id)) continue;
+      record(begin, id);
+      segments_.emplace_back().alone = id;
+      begin = id + 1;
     }
+    record(begin, begins[i + 1]);
   }
 }
 

@@ -155,22 +155,19 @@ TEST(Children, DieWithTheirParent) {
 
 TEST(Children, QueueSettingsAreWhatTheDeviceReads) {
   DeviceInfo info;
-  info.backend = "cuda";
+  info.queue_variable = "CUDA_DEVICE_MAX_CONNECTIONS";
+  info.most_hardware_queues = 32;
   ChildRequest request;
   queue_setting(info).apply(16, request);
   EXPECT_EQ(request.variables, (Variables{{"CUDA_DEVICE_MAX_CONNECTIONS", "16"}}));
   EXPECT_TRUE(request.arguments.empty());
   EXPECT_EQ(queue_setting(info).text(16), "CUDA_DEVICE_MAX_CONNECTIONS=16");
-  info.backend = "hip";
-  EXPECT_EQ(queue_setting(info).text(2), "GPU_MAX_HW_QUEUES=2");
-  for (const char* backend : {"cpu", "sim"}) {
-    info.backend = backend;
-    request = {};
-    queue_setting(info).apply(3, request);
-    EXPECT_EQ(request.arguments, (std::vector<std::string>{"--hw-queues", "3"}));
-    EXPECT_TRUE(request.variables.empty());
-  }
-  info.backend = "null";
+  info.queue_variable = "";
+  request = {};
+  queue_setting(info).apply(3, request);
+  EXPECT_EQ(request.arguments, (std::vector<std::string>{"--hw-queues", "3"}));
+  EXPECT_TRUE(request.variables.empty());
+  info.most_hardware_queues = 0;
   EXPECT_THROW(queue_setting(info), Error);
 }
 
