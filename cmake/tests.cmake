@@ -11,7 +11,7 @@ set(WEIR_THREADED_TESTS channel channel_bench device hip opencl stream queue run
 
 file(GLOB test_sources CONFIGURE_DEPENDS tests/*/*.cpp)
 # Programs of their own: one that mpirun starts several times, and what stands in for a GPU in other people's programs.
-list(FILTER test_sources EXCLUDE REGEX "/mpi_selftest\\.cpp$|/tests/inject/fake_|/tests/fake_hip/")
+list(FILTER test_sources EXCLUDE REGEX "/mpi_selftest\\.cpp$|/tests/inject/fake_")
 file(GLOB test_headers CONFIGURE_DEPENDS src/*/*.h)
 
 file(WRITE ${WEIR_GENERATED_DIR}/tests_pch.cpp.new "// Has to exist: a precompiled header needs a target with a source.\n")
@@ -120,21 +120,31 @@ foreach(folder IN LISTS test_folders)
   endif()
 endforeach()
 
-# The opencl device against loaders that fail, in runs of the program: two folders with a libOpenCL.so.1 each.
-if(TARGET tests_opencl)
+# A vendor's library that fails, for runs of the program with LD_LIBRARY_PATH: fake_<vendor>/<kind>/<library>. The kind
+# `lacking` lacks an entry.
+function(weir_add_fake vendor kind library tests)
+  set(target fake_${vendor}_${kind})
+  add_library(${target} MODULE tests/fake_${vendor}/fake_${vendor}.cpp)
+  set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME ${library} SUFFIX .so.1
+                        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fake_${vendor}/${kind})
+  target_include_directories(${target} SYSTEM PRIVATE ${WEIR_OPENCL_INCLUDE_DIR})
+  if(kind STREQUAL "lacking")
+    target_compile_definitions(${target} PRIVATE FAKE_LACKS_A_SYMBOL)
+  endif()
+  add_dependencies(${tests} ${target})
+endfunction()
+if(TARGET tests_opencl AND WEIR_HAVE_OPENCL)
   target_sources(tests_opencl PRIVATE ${PROJECT_SOURCE_DIR}/tests/cli/program.cpp
                                       ${PROJECT_SOURCE_DIR}/tests/device/allocation_count.cpp)
-endif()
-if(TARGET tests_opencl AND WEIR_HAVE_OPENCL)
-  foreach(kind failing lacking)
-    add_library(fake_opencl_${kind} MODULE tests/fake_opencl/fake_opencl.cpp)
-    set_target_properties(fake_opencl_${kind} PROPERTIES PREFIX "" OUTPUT_NAME libOpenCL SUFFIX .so.1
-                          LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fake_opencl/${kind})
-    target_include_directories(fake_opencl_${kind} SYSTEM PRIVATE ${WEIR_OPENCL_INCLUDE_DIR})
-    add_dependencies(tests_opencl fake_opencl_${kind})
-  endforeach()
-  target_compile_definitions(fake_opencl_lacking PRIVATE FAKE_LACKS_A_SYMBOL)
+  weir_add_fake(opencl failing libOpenCL tests_opencl)
+  weir_add_fake(opencl lacking libOpenCL tests_opencl)
   target_compile_definitions(tests_opencl PRIVATE WEIR_FAKE_OPENCL="${PROJECT_BINARY_DIR}/fake_opencl")
+endif()
+if(TARGET tests_cli AND WEIR_HAVE_CUDA)
+  weir_add_fake(cuda old libcuda tests_cli)
+  weir_add_fake(cuda lacking libcuda tests_cli)
+  set_source_files_properties(tests/cli/cuda_test.cpp PROPERTIES COMPILE_DEFINITIONS
+                              WEIR_FAKE_CUDA_DIR="${PROJECT_BINARY_DIR}/fake_cuda")
 endif()
 
 # The fake GPU is a device like any other to those who examine devices.

@@ -16,8 +16,12 @@ namespace weir {
 std::span<const DeviceType> device_types() {
   // GPUs first: "auto" takes the first GPU that is found.
   static const std::array kTypes = {
-      device_list::cuda(), device_list::hip(), device_list::opencl(),
-      device_list::cpu(),  device_list::sim(), device_list::null(),
+      device_list::cuda(),    //
+      device_list::hip(),     //
+      device_list::opencl(),  //
+      device_list::cpu(),     //
+      device_list::sim(),     //
+      device_list::null(),    //
   };
   return kTypes;
 }

@@ -77,8 +77,14 @@ int OpenclHostCalls::launch(CommandId id, cl_command_queue queue, bool is_in_ord
   cl_int result = CL_SUCCESS;
   cl_event gate = api_.create_user_event(context_, &result);
   if (result != CL_SUCCESS) return result;
+  // A marker with a list waits for that list: whether for what is before it in the queue as well, drivers read
+  // differently. So in order, the list goes to a barrier, and the marker waits for everything.
+  if (is_in_order && wait_count > 0) {
+    result = api_.enqueue_barrier(queue, wait_count, waits, nullptr);
+    wait_count = 0;
+  }
   cl_event marker = nullptr;
-  result = api_.enqueue_marker(queue, wait_count, wait_count == 0 ? nullptr : waits, &marker);
+  if (result == CL_SUCCESS) result = api_.enqueue_marker(queue, wait_count, wait_count == 0 ? nullptr : waits, &marker);
   if (result != CL_SUCCESS) {
     api_.release_event(gate);
     return result;

@@ -1,0 +1,51 @@
+// A libcuda.so.1 that starts nothing: with every entry that weir needs, and a driver that is too old; or lacking one.
+#define ENTRY(name) \
+  extern "C" int name() { return 0; }
+
+extern "C" int cuInit(unsigned) { return 35; }
+extern "C" int cuGetErrorName(int, const char**) { return 1; }
+extern "C" int cuGetErrorString(int, const char**) { return 1; }
+#ifndef FAKE_LACKS_A_SYMBOL
+ENTRY(cuLaunchKernel)
+#endif
+ENTRY(cuCtxGetStreamPriorityRange)
+ENTRY(cuCtxSetCurrent)
+ENTRY(cuCtxSynchronize)
+ENTRY(cuDeviceGet)
+ENTRY(cuDeviceGetAttribute)
+ENTRY(cuDeviceGetCount)
+ENTRY(cuDeviceGetName)
+ENTRY(cuDeviceGetPCIBusId)
+ENTRY(cuDevicePrimaryCtxRelease_v2)
+ENTRY(cuDevicePrimaryCtxRetain)
+ENTRY(cuDeviceTotalMem_v2)
+ENTRY(cuDriverGetVersion)
+ENTRY(cuEventCreate)
+ENTRY(cuEventDestroy_v2)
+ENTRY(cuEventElapsedTime)
+ENTRY(cuEventRecord)
+ENTRY(cuEventSynchronize)
+ENTRY(cuGraphDestroy)
+ENTRY(cuGraphExecDestroy)
+ENTRY(cuGraphInstantiateWithFlags)
+ENTRY(cuGraphLaunch)
+ENTRY(cuMemAlloc_v2)
+ENTRY(cuMemFreeHost)
+ENTRY(cuMemFree_v2)
+ENTRY(cuMemGetInfo_v2)
+ENTRY(cuMemHostAlloc)
+ENTRY(cuMemcpyAsync)
+ENTRY(cuMemcpyDtoDAsync_v2)
+ENTRY(cuMemcpyDtoHAsync_v2)
+ENTRY(cuMemcpyHtoDAsync_v2)
+ENTRY(cuMemsetD16Async)
+ENTRY(cuMemsetD32Async)
+ENTRY(cuModuleGetFunction)
+ENTRY(cuModuleLoadData)
+ENTRY(cuModuleUnload)
+ENTRY(cuStreamBeginCapture_v2)
+ENTRY(cuStreamCreateWithPriority)
+ENTRY(cuStreamDestroy_v2)
+ENTRY(cuStreamEndCapture)
+ENTRY(cuStreamSynchronize)
+ENTRY(cuStreamWaitEvent)
