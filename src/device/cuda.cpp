@@ -296,11 +296,7 @@ const GpuApi* cuda_api(std::string* reason) {
 namespace weir::device_list {
 namespace {
 
-DeviceType::Found find() {
-  DeviceType::Found none;
-  const GpuApi* const api = cuda_api(&none.reason);
-  return api == nullptr ? none : find_gpus(*api);
-}
+DeviceType::Found find() { return find_gpus(cuda_api); }
 
 // What the driver makes of CUDA_DEVICE_MAX_CONNECTIONS, which it reads once: 8 where it is not set, 32 at most.
 int queues_of(const DeviceOptions& options) {
@@ -309,15 +305,11 @@ int queues_of(const DeviceOptions& options) {
 }
 
 std::unique_ptr<Device> open(const std::string& which, const DeviceOptions& options) {
-  const int index = device_number("cuda", which);
-  std::string reason;
-  const GpuApi* const api = cuda_api(&reason);
-  if (api == nullptr) reject(fmt::format("--device cuda:{}: {}", index, reason), "Use --device cpu.");
-  return open_gpu(*api, {.index = index,
-                         .hardware_queues = queues_of(options),
-                         .compute_units = options.compute_units,
-                         .priorities = {},
-                         .communicator = options.communicator});
+  return open_gpu(cuda_api, "cuda", which,
+                  {.hardware_queues = queues_of(options),
+                   .compute_units = options.compute_units,
+                   .priorities = {},
+                   .communicator = options.communicator});
 }
 
 }  // namespace

@@ -115,4 +115,19 @@ std::unique_ptr<Device> open_gpu(const GpuApi& api, const GpuOptions& options) {
   return std::make_unique<GpuDevice>(api, options);
 }
 
+DeviceType::Found find_gpus(GpuOpener opener) {
+  DeviceType::Found none;
+  const GpuApi* const api = opener(&none.reason);
+  return api == nullptr ? none : find_gpus(*api);
+}
+
+std::unique_ptr<Device> open_gpu(GpuOpener opener, const std::string& backend, const std::string& which,
+                                 GpuOptions options) {
+  options.index = device_number(backend, which);
+  std::string reason;
+  const GpuApi* const api = opener(&reason);
+  if (api == nullptr) reject(fmt::format("--device {}:{}: {}", backend, options.index, reason), "Use --device cpu.");
+  return open_gpu(*api, options);
+}
+
 }  // namespace weir

@@ -7,8 +7,12 @@
 
 namespace weir {
 
+// Opens a vendor's table on the first call; null with a reason where there is none.
+using GpuOpener = const GpuApi* (*)(std::string* reason);
+
 // Names of the devices that the table reaches, or why there are none.
 DeviceType::Found find_gpus(const GpuApi& api);
+DeviceType::Found find_gpus(GpuOpener opener);
 
 struct GpuOptions {
   int index = 0;
@@ -19,5 +23,8 @@ struct GpuOptions {
 };
 // The table must outlive the device. Rejects an index that is not there, and compute units that it cannot give.
 std::unique_ptr<Device> open_gpu(const GpuApi& api, const GpuOptions& options);
+// The same for what a user wrote behind the backend's name, which takes the place of `options.index`.
+std::unique_ptr<Device> open_gpu(GpuOpener opener, const std::string& backend, const std::string& which,
+                                 GpuOptions options);
 
 }  // namespace weir

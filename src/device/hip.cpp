@@ -325,11 +325,7 @@ const GpuApi* hip_api(std::string* reason) {
 namespace weir::device_list {
 namespace {
 
-DeviceType::Found find() {
-  DeviceType::Found none;
-  const GpuApi* const api = hip_api(&none.reason);
-  return api == nullptr ? none : find_gpus(*api);
-}
+DeviceType::Found find() { return find_gpus(hip_api); }
 
 // Recent ROCm ignores stream priorities unless told otherwise; the runtime does not say which it does.
 Capability priorities_of(const DeviceOptions& options) {
@@ -341,16 +337,12 @@ Capability priorities_of(const DeviceOptions& options) {
 }
 
 std::unique_ptr<Device> open(const std::string& which, const DeviceOptions& options) {
-  const int index = device_number("hip", which);
-  std::string reason;
-  const GpuApi* const api = hip_api(&reason);
-  if (api == nullptr) reject(fmt::format("--device hip:{}: {}", index, reason), "Use --device cpu.");
   const int queues = options.number(kQueueVariable);
-  return open_gpu(*api, {.index = index,
-                         .hardware_queues = queues == 0 ? kDefaultQueues : std::clamp(queues, 1, kMostQueues),
-                         .compute_units = options.compute_units,
-                         .priorities = priorities_of(options),
-                         .communicator = options.communicator});
+  return open_gpu(hip_api, "hip", which,
+                  {.hardware_queues = queues == 0 ? kDefaultQueues : std::clamp(queues, 1, kMostQueues),
+                   .compute_units = options.compute_units,
+                   .priorities = priorities_of(options),
+                   .communicator = options.communicator});
 }
 
 }  // namespace
