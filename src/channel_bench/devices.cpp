@@ -207,12 +207,13 @@ std::vector<Benchmark> benchmarks(const Conditions& conditions) {
   };
   for (const int count : {1, 2, 4})
     enter_all(true, count, std::vector<std::string>(static_cast<std::size_t>(count), "null"), "");
-  const bool has_gpus = conditions.device.starts_with("cuda");
+  const std::string kind = conditions.device.substr(0, conditions.device.find(':'));
+  const bool has_gpus = kind != "cpu" && kind != "sim" && kind != "null";
   const std::vector<std::string> found = has_gpus ? devices_like(conditions.device) : std::vector<std::string>();
   for (const std::size_t count : {std::size_t{1}, std::size_t{2}, std::size_t{4}}) {
     std::string missing;
     if (!has_gpus) {
-      missing = "--device " + conditions.device + " has no GPUs; --device cuda has";
+      missing = "--device " + conditions.device + " has no GPUs; use --device cuda, hip or opencl";
     } else if (found.size() < count) {
       missing = found.empty() ? why_not_on(conditions.device) : "there are " + std::to_string(found.size()) + " GPUs";
       if (found.size() == 1) missing = "there is one GPU";

@@ -25,7 +25,8 @@ std::int64_t whole_number(const char* flag, const std::string& text, std::int64_
 }  // namespace
 
 void RunFlags::add_to(CLI::App& app) {
-  app.add_option("--device", device, "auto, cpu, null, cuda:0, sim:h200 (auto: the first GPU, else cpu)")
+  app.add_option("--device", device,
+                 "auto, cpu, null, cuda:0, hip:0, opencl:0, sim:h200 (auto: the first GPU, else cpu)")
       ->capture_default_str();
   app.add_option("--iterations", iterations, "measured iterations")->capture_default_str();
   app.add_option("--warmup", warmup, "iterations before measuring")->capture_default_str();
