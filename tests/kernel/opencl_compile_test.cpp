@@ -24,13 +24,13 @@ namespace {
 struct Loader {
   Loader() : library(dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL)) {}
   template <class Function>
-  Function* find(Function&, const char* name) const {
+  Function* find(const char* name) const {
     return reinterpret_cast<Function*>(dlsym(library, name));
   }
   void* library;
 };
 // The function of that name, typed as the header declares it.
-#define WEIR_CL(function) (loader().find(function, #function))
+#define WEIR_CL(function) (loader().find<decltype(function)>(#function))
 
 const Loader& loader() {
   static const Loader kLoader;
