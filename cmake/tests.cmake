@@ -22,6 +22,9 @@ target_compile_definitions(tests_pch PUBLIC WEIR_SOURCE_DIR="${PROJECT_SOURCE_DI
 target_include_directories(tests_pch PUBLIC tests)
 # What is tested is optimised; the tests themselves would only take longer to compile.
 target_compile_options(tests_pch PUBLIC $<$<CONFIG:Release>:-O1>)
+if(WEIR_SANITIZE STREQUAL "address")
+  target_compile_options(tests_pch PUBLIC -O0)
+endif()
 weir_precompile(tests_pch <gtest/gtest.h>)
 
 set(support_sources ${test_sources})
