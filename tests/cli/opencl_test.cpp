@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/program.h"
+#include "cli/queues_checks.h"
 #include "weir_build.h"
 
 #if WEIR_HAVE_OPENCL
@@ -18,8 +19,6 @@ Outcome with_loader(const std::string& kind, const std::vector<std::string>& arg
   command.insert(command.end(), arguments.begin(), arguments.end());
   return run_program(command);
 }
-
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 TEST(OpenclLoader, a_platform_that_fails_is_left_out_and_the_other_one_is_used) {
   const Outcome outcome = with_loader("failing", {"info"});
