@@ -211,5 +211,7 @@ if(TARGET fake_hip AND TARGET tests_conformance AND WEIR_HAVE_HIP)
   add_test(NAME conformance.fake_hip COMMAND tests_conformance --gtest_brief=1 --gtest_filter=*/hip_*)
   set_tests_properties(conformance.fake_hip PROPERTIES TIMEOUT 600 LABELS conformance RUN_SERIAL TRUE
                        FAIL_REGULAR_EXPRESSION ": Skipped"  # the runtime is there
-                       ENVIRONMENT LD_LIBRARY_PATH=${WEIR_FAKE_HIP_DIR}/rocm6)
+                       # gcc 12's leak check crashes on threads of a library that was opened at run time; tests_hip,
+                       # where it is loaded from the start, has the check.
+                       ENVIRONMENT "LD_LIBRARY_PATH=${WEIR_FAKE_HIP_DIR}/rocm6;ASAN_OPTIONS=detect_leaks=0")
 endif()
