@@ -116,12 +116,22 @@ struct SessionOptions {
   // holds a shared hardware queue up until the stream is done.
   bool marks_iterations = true;
   int trace_iterations = 0;  // how many iterations the timeline must hold
+  // progress() will be asked for and shall be exact. GPUs then note the end of every command, which costs each a write.
+  bool follows_progress = false;
 };
 
 // First start and last end of one iteration's commands, on the device's clock.
 struct IterationSpan {
   std::int64_t started_ns = kNoTime;
   std::int64_t ended_ns = kNoTime;
+};
+
+// How far a stream has come. A stream's commands end in the order of their ids, iteration after iteration, so counts
+// say which one it is at.
+struct StreamProgress {
+  std::uint64_t submitted = 0;  // commands since the session began
+  std::uint64_t ended = 0;      // of these: all that are known to have
+  bool is_exact = false;        // false: some that came after `ended` may have ended as well
 };
 
 // How much of the device one launch takes.
@@ -165,6 +175,11 @@ class Session {
   virtual void poll(StreamId) noexcept {}
   // A buffer in host memory, which probe kernels and the host may use while commands run. Aligned to 64 bytes.
   virtual std::span<std::byte> host_memory(BufferId buffer);
+  // By stream: for whoever watches a run that does not go on. From any thread, at any time; empty where the device does
+  // not know.
+  virtual std::vector<StreamProgress> progress() noexcept { return {}; }
+  // What carries the step's collectives, in words: "MPI on host memory", "NCCL 2.28"; empty where it has none.
+  virtual std::string collectives() const { return {}; }
   // What a kernel takes of the device; nothing for other commands and where the device does not tell.
   virtual std::optional<Footprint> footprint(CommandId) const { return std::nullopt; }
 };
@@ -205,7 +220,7 @@ struct DeviceOptions {
   // What an environment variable says, for settings that drivers read by themselves; null: nobody asked.
   std::optional<std::string> (*variable)(const char* name) = nullptr;
   std::vector<std::pair<std::string, std::string>> sim;  // sim: settings that replace the profile's
-  Communicator* communicator = nullptr;                  // where there are other ranks; outlives the device
+  Communicator* communicator = nullptr;                  // what collectives go through; outlives the device
 
   // A variable that holds a whole number; 0 where it is not set or none.
   int number(const char* name) const;

@@ -35,10 +35,12 @@ constexpr std::string_view name_of(CollectiveOp op) {
   return kNames[static_cast<int>(op)];
 }
 
-// Which process of how many this is. One alone has no collectives: they become copies.
+// Which process of how many this is.
 struct Ranks {
   int rank = 0;
   int count = 1;
+  bool talks_alone = false;  // one rank has collectives too, with itself; else they become copies
+  bool has_collectives() const { return count > 1 || talks_alone; }
 };
 
 // A byte range of a buffer that a command reads, writes, or both.
@@ -76,6 +78,15 @@ enum class Init : std::uint8_t {
   ramp,      // offset + scale * i / count; i32: i
 };
 
+// Which elements of a longer sequence a buffer begins with: `run` of them from `first` on, then as many `stride` later,
+// and so on. Run 0: one after the other. How a rank's shard of a parameter starts as part of the whole.
+struct Slice {
+  std::uint64_t first = 0;
+  std::uint64_t run = 0;
+  std::uint64_t stride = 0;
+  std::uint64_t operator[](std::uint64_t i) const { return first + (run == 0 ? i : i / run * stride + i % run); }
+};
+
 struct Buffer {
   ElementType type = ElementType::f32;
   Place place = Place::device;
@@ -84,6 +95,7 @@ struct Buffer {
   float offset = 0;
   std::uint64_t seed = 0;
   std::uint64_t count = 0;
+  Slice slice;              // of the values that `uniform` gives
   bool is_written = false;  // by some command of the step: then it is checked
 
   std::uint64_t size_bytes() const { return count * size_of(type); }

@@ -107,6 +107,17 @@ BufferId StepBuilder::add(Buffer buffer) {
 BufferId StepBuilder::uniform(ElementType type, std::uint64_t count, float scale, float offset) {
   return add({.type = type, .init = Init::uniform, .scale = scale, .offset = offset, .count = count});
 }
+BufferId StepBuilder::slice(ElementType type, std::uint64_t count, const Slice& slice, float scale, float offset) {
+  return add({.type = type, .init = Init::uniform, .scale = scale, .offset = offset, .count = count, .slice = slice});
+}
+BufferId StepBuilder::same_as(BufferId other, ElementType type) {
+  const std::uint64_t seed = step_.buffers_[other].seed;
+  Buffer buffer = step_.buffers_[other];
+  buffer.type = type;
+  const BufferId id = add(buffer);
+  step_.buffers_[id].seed = seed;
+  return id;
+}
 BufferId StepBuilder::constant(ElementType type, std::uint64_t count, float value) {
   return add({.type = type, .init = Init::constant, .offset = value, .count = count});
 }
@@ -218,7 +229,7 @@ CommandId StepBuilder::copy(Lane lane, Operand from, Operand to) {
 }
 
 CommandId StepBuilder::collective(CollectiveOp op, Lane lane, Operand from, Operand to) {
-  if (ranks().count == 1) return copy(lane, from, to);
+  if (!ranks().has_collectives()) return copy(lane, from, to);
   Command& command = begin(CommandKind::collective, lane);
   command.collective = op;
   command.shape.type = step_.buffers_[from.buffer].type;
@@ -295,13 +306,13 @@ Step StepBuilder::seal(int stream_count) && {
   return std::move(step_);
 }
 
-Step only_role(const Step& step, std::uint8_t role) {
+Step only(const Step& step, const std::function<bool(CommandId)>& keeps) {
   StepBuilder builder(0, step.ranks());
   std::map<BufferId, BufferId> buffer_of;
   std::map<StreamId, StreamId> stream_of;
   for (CommandId id = 0; id < step.commands().size(); ++id) {
+    if (!keeps(id)) continue;
     Command command = step.commands()[id];
-    if (command.role != role) continue;
     const auto stream = stream_of.emplace(command.stream, static_cast<StreamId>(stream_of.size())).first;
     command.stream = stream->second;
     command.first_access = static_cast<std::uint32_t>(builder.step_.accesses_.size());
@@ -326,7 +337,8 @@ void initialise(const Buffer& buffer, std::span<std::byte> bytes) {
     } else if (buffer.init == Init::uniform) {
       const auto limit = static_cast<std::uint64_t>(buffer.scale);
       for (std::size_t i = 0; i < values.size(); ++i)
-        values[i] = static_cast<std::int32_t>(random_bits(buffer.seed, i) % std::max<std::uint64_t>(1, limit));
+        values[i] =
+            static_cast<std::int32_t>(random_bits(buffer.seed, buffer.slice[i]) % std::max<std::uint64_t>(1, limit));
     } else if (buffer.init == Init::indices) {
       std::iota(values.begin(), values.end(), 0);
       for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random_bits(buffer.seed, i) % i]);
@@ -340,7 +352,8 @@ void initialise(const Buffer& buffer, std::span<std::byte> bytes) {
     T* const values = reinterpret_cast<T*>(bytes.data());
     const float filler = buffer.init == Init::poison ? std::numeric_limits<float>::quiet_NaN() : buffer.offset;
     const auto value = [&](std::uint64_t i) {
-      if (buffer.init == Init::uniform) return random_uniform(buffer.seed, i, buffer.scale, buffer.offset);
+      if (buffer.init == Init::uniform)
+        return random_uniform(buffer.seed, buffer.slice[i], buffer.scale, buffer.offset);
       if (buffer.init == Init::ramp)
         return buffer.offset + buffer.scale * (static_cast<float>(i) / static_cast<float>(buffer.count));
       return filler;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -50,7 +51,7 @@ class Step {
 
  private:
   friend class StepBuilder;
-  friend Step only_role(const Step& step, std::uint8_t role);
+  friend Step only(const Step& step, const std::function<bool(CommandId)>& keeps);
   static std::span<const CommandId> slice(const std::vector<CommandId>& all, const std::vector<std::uint32_t>& begin,
                                           CommandId id) {
     return std::span(all).subspan(begin[id], begin[id + 1] - begin[id]);
@@ -92,6 +93,10 @@ class StepBuilder {
 
   BufferId uniform(ElementType type, std::uint64_t count, float scale = 1, float offset = 0);
   BufferId sharded(ElementType type, std::uint64_t count, float scale = 1);  // uniform, other values on every rank
+  // uniform: this part of a sequence that is the same on every rank.
+  BufferId slice(ElementType type, std::uint64_t count, const Slice& slice, float scale = 1, float offset = 0);
+  // Begins with the values of `other`, as floats of another type.
+  BufferId same_as(BufferId other, ElementType type);
   BufferId constant(ElementType type, std::uint64_t count, float value);
   BufferId output(ElementType type, std::uint64_t count);  // poisoned: some command must write it
   BufferId indices(std::uint64_t count);
@@ -113,7 +118,7 @@ class StepBuilder {
   CommandId launch_on_host(std::string_view kernel, Lane lane, const KernelShape& shape,
                            std::span<const Operand> operands);
   CommandId copy(Lane lane, Operand from, Operand to);
-  // Between ranks; with one rank a copy, which is what all of them then are.
+  // Between ranks; a copy where there are none, which is what all of them then are.
   CommandId collective(CollectiveOp op, Lane lane, Operand from, Operand to);
 
   CommandId command_count() const { return static_cast<CommandId>(step_.commands_.size()); }
@@ -127,7 +132,7 @@ class StepBuilder {
   Step seal(int stream_count) &&;
 
  private:
-  friend Step only_role(const Step& step, std::uint8_t role);
+  friend Step only(const Step& step, const std::function<bool(CommandId)>& keeps);
   BufferId add(Buffer buffer);
   std::uint64_t rank_seed() const { return static_cast<std::uint64_t>(ranks().rank) * 0x9e3779b97f4a7c15u; }
   const Access& access(const Operand& operand, bool reads, bool writes);
@@ -139,8 +144,12 @@ class StepBuilder {
   Step step_;
 };
 
-// The commands of one role alone, on as many streams as they use, with the buffers that they touch.
-Step only_role(const Step& step, std::uint8_t role);
+// Some commands alone, on as many streams as they use, with the buffers that they touch. What they would have read of
+// the others' results is what those buffers begin with.
+Step only(const Step& step, const std::function<bool(CommandId)>& keeps);
+inline Step only_role(const Step& step, std::uint8_t role) {
+  return only(step, [&](CommandId id) { return step.commands()[id].role == role; });
+}
 
 // Writes a buffer's initial contents; the same bytes on every machine.
 void initialise(const Buffer& buffer, std::span<std::byte> bytes);

@@ -222,7 +222,7 @@ class StepMaker {
     if (source.type != target.type)
       refuse(command.place, fmt::format("from holds {} and to holds {}", name_of(source.type), name_of(target.type)));
     if (from.overlaps(to)) refuse(command.place, "from and to overlap");
-    const bool is_copy = command.kind == CommandKind::copy || params_.ranks.count == 1;
+    const bool is_copy = command.kind == CommandKind::copy || !params_.ranks.has_collectives();
     if (is_copy && from.count != to.count)
       refuse(
           command.place, fmt::format("from has {} elements and to has {}", from.count, to.count),
