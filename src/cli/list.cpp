@@ -8,7 +8,7 @@ namespace weir::cli {
 std::span<const CliCommand> commands() {
   static const std::array kCommands = {
       list_workloads(), info(),    run(),    sweep(),   run_priority(), compare(),
-      profile(),        analyze(), queues(), channel(), conformance(),
+      profile(),        analyze(), queues(), overlap(), channel(),      conformance(),
   };
   return kCommands;
 }
@@ -17,6 +17,11 @@ std::span<const CliCommand> queues_commands() {
   static const std::vector<CliCommand> kCommands = {
       queues_map(), queues_limits(), queues_switch(), queues_cost(), queues_sweep(), queues_convoy(), queues_fairness(),
   };
+  return kCommands;
+}
+
+std::span<const CliCommand> overlap_commands() {
+  static const std::array kCommands = {overlap_compare(), overlap_tune()};
   return kCommands;
 }
 

@@ -16,6 +16,7 @@ CliCommand queues();
 CliCommand profile();
 CliCommand channel();
 CliCommand conformance();
+CliCommand overlap();
 
 // Of `weir queues`.
 CliCommand queues_map();
@@ -26,5 +27,10 @@ std::span<const CliCommand> queues_commands();
 CliCommand queues_limits();
 CliCommand queues_switch();
 CliCommand queues_fairness();
+
+// Of `weir overlap`.
+CliCommand overlap_compare();
+CliCommand overlap_tune();
+std::span<const CliCommand> overlap_commands();
 
 }  // namespace weir::cli

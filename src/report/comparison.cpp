@@ -34,9 +34,9 @@ std::string wrapped(const std::string& text, std::size_t indent) {
 
 std::string value_text(const MetricComparison& metric, const std::optional<double>& value) {
   if (!value) return "-";
-  return metric.metric == "latency" ? format_duration(*value)
-         : *value < 1               ? fmt::format("{:.3g}", *value)
-                                    : format_quantity(*value);
+  return metric.unit == "ns" ? format_duration(*value)
+         : *value < 1        ? fmt::format("{:.3g}", *value)
+                             : format_quantity(*value);
 }
 
 std::string interval_text(const MetricComparison& metric) {

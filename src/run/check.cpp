@@ -534,4 +534,14 @@ CheckReport check_outputs(const Step& step, Session& session, Communicator* comm
   return Checker(step, session, communicator).run();
 }
 
+CheckReport check_run(const Step& step, Session& session, Submitter& submitter, Communicator* communicator) {
+  if (!step.is_repeatable()) {
+    session.reset();
+    session.begin_iteration();
+    submitter.submit_step();
+    session.finish();
+  }
+  return check_outputs(step, session, communicator);
+}
+
 }  // namespace weir

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "device/device.h"
+#include "stream/submitter.h"
 
 namespace weir {
 
@@ -26,5 +27,8 @@ struct CheckReport {
 // the step is repeatable, exactly one after reset() where it is not. Where the step has collectives, all ranks call it
 // at once, with their communicator.
 CheckReport check_outputs(const Step& step, Session& session, Communicator* communicator = nullptr);
+
+// The output of the iterations that ran where repeating changes nothing; of one fresh iteration where it does.
+CheckReport check_run(const Step& step, Session& session, Submitter& submitter, Communicator* communicator);
 
 }  // namespace weir

@@ -261,33 +261,41 @@ Comparison compare_results(const ResultFile& baseline, std::span<const ResultFil
     }
   }
 
-  std::vector<double> p_values;
-  for (const TestComparison& test : comparison.tests)
-    for (const PairComparison& pair : test.pairs)
-      for (const MetricComparison& metric : pair.metrics)
-        if (metric.p) p_values.push_back(*metric.p);
-  comparison.hypotheses = p_values.size();
-  const std::vector<double> adjusted = holm(p_values);
-  std::size_t next = 0;
+  decide_all(comparison, [](const MetricComparison& metric) { return metric.metric == kMetrics[0].name; });
   for (std::size_t t = 0; t < comparison.tests.size(); ++t) {
     for (std::size_t k = 0; k < comparison.tests[t].pairs.size(); ++k) {
       PairComparison& pair = comparison.tests[t].pairs[k];
       const auto& [i, j] = pairings[t].pairs[k];
-      bool is_warned = false;  // latency and throughput drift together: once is enough
-      for (MetricComparison& result : pair.metrics) {
-        const Metric& metric = kMetrics[result.metric == kMetrics[0].name ? 0 : 1];
-        if (result.p) {
-          result.adjusted_p = adjusted[next++];
-          decide_change(metric.is_less_better, options, result);
-        }
-        if (!is_warned && result.interval)
-          add_warnings(metric, before[i].*metric.series, after[t][j].*metric.series, result, options, pair.notes);
-        is_warned = is_warned || result.interval.has_value();
-      }
-      if (pair.failure.empty()) pair.verdict = worst_of(pair.metrics);
+      // Latency and throughput drift together: once is enough.
+      const auto judged = std::find_if(pair.metrics.begin(), pair.metrics.end(),
+                                       [](const MetricComparison& metric) { return metric.interval.has_value(); });
+      if (judged == pair.metrics.end()) continue;
+      const Metric& metric = kMetrics[judged->metric == kMetrics[0].name ? 0 : 1];
+      add_warnings(metric, before[i].*metric.series, after[t][j].*metric.series, *judged, options, pair.notes);
     }
   }
   return comparison;
+}
+
+void decide_all(Comparison& comparison, bool (*is_less_better)(const MetricComparison& metric)) {
+  std::vector<MetricComparison*> tested;
+  std::vector<double> p_values;
+  for (TestComparison& test : comparison.tests)
+    for (PairComparison& pair : test.pairs)
+      for (MetricComparison& metric : pair.metrics)
+        if (metric.p) {
+          tested.push_back(&metric);
+          p_values.push_back(*metric.p);
+        }
+  comparison.hypotheses = p_values.size();
+  const std::vector<double> adjusted = holm(p_values);
+  for (std::size_t i = 0; i < tested.size(); ++i) {
+    tested[i]->adjusted_p = adjusted[i];
+    decide_change(is_less_better(*tested[i]), comparison.options, *tested[i]);
+  }
+  for (TestComparison& test : comparison.tests)
+    for (PairComparison& pair : test.pairs)
+      if (pair.failure.empty()) pair.verdict = worst_of(pair.metrics);
 }
 
 std::map<Verdict, std::size_t> count_verdicts(const Comparison& comparison) {

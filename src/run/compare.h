@@ -69,6 +69,10 @@ struct TestComparison {
   std::vector<std::string> notes;  // differences of device, versions and settings; files passed over
 };
 
+struct Comparison;
+// Holm's correction over all p-values of a comparison, and the verdicts of metrics and pairs.
+void decide_all(Comparison& comparison, bool (*is_less_better)(const MetricComparison& metric));
+
 struct Comparison {
   std::string baseline;
   CompareOptions options;

@@ -26,7 +26,10 @@ void warm_up(Session& session, Submitter& submitter, const RunRequest& request, 
   for (int i = 0; i < request.warmup && goes_on(control, request); ++i) {
     session.begin_iteration();
     submitter.submit_step();
-    if (request.sync == SyncMode::per_iteration) session.finish();
+    if (request.sync == SyncMode::per_iteration) {
+      session.finish();
+      if (control.after_iteration) control.after_iteration(session);
+    }
     if (control.progress) control.progress("warm-up", i + 1, request.warmup);
   }
   if (request.sync != SyncMode::none) {
@@ -83,6 +86,10 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
       recorder.submitted[done] = submitted;
       recorder.ended[done] = ended;
       ++done;
+      if (waits_each && control.after_iteration) {
+        control.after_iteration(session);
+        recorder.is_followed_by_output[done - 1] = is_virtual ? 0 : 1;
+      }
       // Between samples, and rarely: a terminal is slow.
       if (control.progress && now_ns() - reported_ns > 100'000'000) {
         control.progress("measure", static_cast<int>(done), request.iterations);
@@ -156,8 +163,9 @@ TracedPass run_traced_pass(Device& device, const Step& step, const Placement& pl
     session->begin_iteration();
     submitter->submit_step();
     session->finish();
-    if (i == 0) continue;
     const std::int64_t seen = session->now_ns();
+    if (control.after_iteration) control.after_iteration(*session);
+    if (i == 0) continue;
     pass.latency_ns.push_back(static_cast<double>(seen - begun));
     pass.rounds.push_back({static_cast<std::uint32_t>(i), begun, seen});
   }

@@ -134,17 +134,6 @@ double work_of(const Step& step, Session& session, bool computes) {
   return sum * step.counted()->unit;
 }
 
-// The output of the timed iterations where repeating changes nothing; of one fresh iteration where it does.
-CheckReport check_run(const Step& step, Session& session, Submitter& submitter, Communicator* communicator) {
-  if (!step.is_repeatable()) {
-    session.reset();
-    session.begin_iteration();
-    submitter.submit_step();
-    session.finish();
-  }
-  return check_outputs(step, session, communicator);
-}
-
 }  // namespace
 
 std::string_view name_of(SyncMode mode) { return kSyncModes[static_cast<int>(mode)]; }

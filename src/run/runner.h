@@ -48,6 +48,8 @@ struct RunControl {
   const std::atomic<bool>* stop = nullptr;  // set: the current iteration is finished, then what there is is returned
   std::function<void(std::string_view phase, int done, int total)> progress;
   Communicator* communicator = nullptr;  // where there are other ranks
+  // Called behind every iteration that is waited for, warm-up too, outside of what is measured.
+  std::function<void(Session&)> after_iteration;
   bool has_ranks() const { return communicator != nullptr && communicator->ranks().count > 1; }
   // The same answer on all ranks, which call it together while no collective is in flight; a barrier as well.
   bool agree_to_stop() const { return has_ranks() ? communicator->any(is_stopped()) : is_stopped(); }

@@ -1,0 +1,65 @@
+#include "cli/compare_flags.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/units.h"
+#include "report/comparison.h"
+
+namespace weir::cli {
+namespace {
+
+double threshold_of(const std::string& text) {
+  double threshold = 0;
+  try {
+    threshold = parse_fraction(text);
+  } catch (const Error& error) {
+    reject(fmt::format("--threshold {}: {}", text, error.what()), error.hint);
+  }
+  // At 0 nothing could ever be the same; beyond 1 a run twice as slow would pass.
+  if (threshold <= 0 || threshold > 1)
+    reject(fmt::format("--threshold {}: out of range", text), "Choose more than 0 % and at most 100 %.");
+  return threshold;
+}
+
+}  // namespace
+
+void CompareFlags::add_to(CLI::App& app) {
+  app.add_option("--threshold", threshold, "Smallest change of the median that matters")
+      ->capture_default_str()
+      ->type_name("PERCENT");
+  app.add_flag("--strict", is_strict, "Exit 4 if a pair is too noisy to judge");
+  app.add_option("--format", format, "How to tell it")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"text", "markdown", "json"}));
+  app.add_option("--output", output, "Write the report to a file")->type_name("FILE");
+  app.add_flag("--force", is_forced, "Replace the file if it exists");
+  app.footer("Exit code: 0 nothing slower, 2 bad input, 3 something slower, 4 (--strict) too noisy to say.");
+}
+
+CompareOptions CompareFlags::options() const {
+  CompareOptions options;
+  options.threshold = threshold_of(threshold);
+  if (!output.empty()) check_writable(output, is_forced);
+  return options;
+}
+
+int CompareFlags::tell(const Comparison& comparison) const {
+  std::string report;
+  if (format == "json") {
+    // Paths may hold bytes that are not UTF-8; they must not stop the report.
+    report = comparison_json(comparison, is_strict).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  } else {
+    report = format == "markdown" ? comparison_markdown(comparison) : comparison_text(comparison);
+  }
+  if (output.empty()) {
+    fmt::print("{}", report);
+  } else {
+    write_file(output, report, is_forced);
+    fmt::print("{} ({})\n", verdict_line(comparison), output);
+  }
+  return exit_code(comparison, is_strict);
+}
+
+}  // namespace weir::cli

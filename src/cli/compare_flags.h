@@ -1,0 +1,25 @@
+// The flags that comparisons share: what counts as a change, how to tell it, where to.
+#pragma once
+
+#include <string>
+
+#include "cli/command.h"
+#include "run/compare.h"
+
+namespace weir::cli {
+
+struct CompareFlags {
+  std::string threshold = "5%";
+  std::string format = "text";
+  std::string output;
+  bool is_strict = false;
+  bool is_forced = false;
+
+  void add_to(CLI::App& app);
+  // Rejects by the name of the flag, and an output that could not be written.
+  CompareOptions options() const;
+  // Prints or writes the comparison; the exit code.
+  int tell(const Comparison& comparison) const;
+};
+
+}  // namespace weir::cli

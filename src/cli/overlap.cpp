@@ -1,0 +1,178 @@
+// weir overlap: a training step with real collectives, and why its communication is not hidden.
+#include "run/overlap.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "cli/hang.h"
+#include "cli/list.h"
+#include "cli/overlap_flags.h"
+#include "cli/overlap_output.h"
+#include "cli/process.h"
+#include "cli/ranks.h"
+#include "cli/run_flags.h"
+#include "rank/alone.h"
+#include "rank/network.h"
+#include "report/overlap.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  OverlapFlags config;
+  std::string output, summary;
+  bool is_json = false, is_quiet = false, is_forced = false, lists_keys = false;
+};
+
+void list_keys() {
+  for (const OverlapKey& key : overlap_keys()) {
+    std::string range = !key.choices.empty() ? std::string(key.choices) : "";
+    if (!key.initial.empty()) range += fmt::format("{}default {}", range.empty() ? "" : "; ", key.initial);
+    fmt::print("{:<28} {}{}\n", key.name, key.help, range.empty() ? "" : fmt::format(" ({})", range));
+  }
+}
+
+// Drivers read their number of queues once, at their start; devices of our own are told.
+void set_queue_variables(const OverlapConfig& config) {
+  const std::string queues = config.value("run.hw_queues");
+  if (queues == "0") return;
+  for (const char* const variable : {"CUDA_DEVICE_MAX_CONNECTIONS", "GPU_MAX_HW_QUEUES"})
+    ::setenv(variable, queues.c_str(), 1);
+}
+
+std::unique_ptr<Device> open(const OverlapConfig& config, Communicator& communicator) {
+  const std::string queues = config.value("run.hw_queues");
+  DeviceOptions options = device_options(queues == "0" ? "" : queues, {}, &communicator);
+  options.stages_collectives = !config.network().is_plain();
+  return open_device(config.value("run.device"), options);
+}
+
+// What a device alone decides: before any rank is started.
+void check_points(const std::vector<OverlapPoint>& points, int ranks) {
+  AloneCommunicator alone;
+  for (const OverlapPoint& point : points) {
+    const DeviceInfo info = open(point.config, alone)->info();
+    check_overlap(info, point.config, {0, ranks, true});
+    const bool sweeps_queues =
+        points.size() > 1 && point.config.value("run.hw_queues") != points[0].config.value("run.hw_queues");
+    if (sweeps_queues && !info.queue_variable.empty())
+      reject(fmt::format("sweep: run.hw_queues: the driver of '{}' reads their number once, at its start", info.name),
+             "Run them one by one with --set, or use `weir overlap tune`.");
+  }
+}
+
+struct Point {
+  Json document;  // of the sweep: assignments, summary, failure
+  bool is_interrupted = false;
+};
+
+Point run_point(const Flags& flags, const OverlapPoint& point, const std::filesystem::path& folder, Communicator* job) {
+  AloneCommunicator alone;
+  Communicator& ranks = job != nullptr ? *job : static_cast<Communicator&>(alone);
+  NetworkCommunicator network(ranks, point.config.network());
+  const bool is_plain = point.config.network().is_plain();
+  auto device = open(point.config, is_plain ? ranks : static_cast<Communicator&>(network));
+  RunControl control;
+  control.stop = &catch_interrupts();
+  control.communicator = &ranks;
+  ProgressLine line(flags.is_quiet || flags.is_json || !speaks());
+  control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
+  watch_for_hangs(control, point.config.number("run.hang_timeout"));
+  const OverlapRun run = run_overlap(*device, point.config, ranks, run_context(), control);
+  line.clear();
+  Point result;
+  result.is_interrupted = run.is_interrupted;
+  if (!speaks()) return result;
+  result.document = {{"assignments", point.assignments},
+                     {"summary", run.summary},
+                     {"failure", run.failure.empty() ? Json(nullptr) : Json(run.failure)}};
+  if (!flags.summary.empty()) {
+    write_file(flags.summary, to_text(run.summary), flags.is_forced);
+    return result;
+  }
+  const std::vector<std::string> written = write_overlap(folder, run, flags.is_forced);
+  if (flags.is_json) {
+    fmt::print("{}", to_text(run.summary));
+  } else if (!flags.is_quiet) {
+    fmt::print("{}\nWritten to {}: {} files, trace.json holds all ranks\n", report_text(overlap_report(run.summary)),
+               folder.string(), written.size());
+  }
+  std::fflush(stdout);
+  return result;
+}
+
+int execute(const Flags& flags) {
+  if (flags.lists_keys) {
+    list_keys();
+    return 0;
+  }
+  const OverlapConfig config = flags.config.load();
+  set_queue_variables(config);
+  const std::vector<OverlapPoint> points = overlap_points(config);
+  if (!flags.summary.empty() && points.size() > 1) reject("--summary: a sweep has several", "Use -o FOLDER.");
+  const int count = flags.config.ranks_of(config);
+  const std::filesystem::path folder =
+      speaks() && flags.summary.empty() ? overlap_folder(flags.output, config.name, flags.is_forced) : "";
+  if (speaks() && !flags.summary.empty()) check_writable(flags.summary, flags.is_forced);
+  if (count > 1 && job_ranks().count == 1) {
+    check_points(points, count);
+    return start_ranks(count);
+  }
+  Communicator* const job = join_ranks();
+  if (job == nullptr) check_points(points, 1);
+  watch_ranks();
+  Json sweep = Json::array();
+  bool is_interrupted = false;
+  std::string failure;
+  for (const OverlapPoint& point : points) {
+    std::string name;
+    for (const std::string& assignment : point.assignments) name += (name.empty() ? "" : ",") + assignment;
+    Point result = run_point(flags, point, name.empty() ? folder : folder / name, job);
+    is_interrupted = result.is_interrupted;
+    if (speaks()) {
+      if (failure.empty() && result.document["failure"].is_string()) failure = result.document["failure"];
+      sweep.push_back(std::move(result.document));
+    }
+    if (is_interrupted) break;
+  }
+  leave_ranks();
+  if (!speaks()) return 0;
+  if (points.size() > 1) {
+    const Report report = overlap_sweep_report(sweep);
+    write_file(folder / "report.md", report_markdown(report), flags.is_forced);
+    if (!flags.is_quiet && !flags.is_json) fmt::print("\n{}", report_text(report));
+  }
+  if (!failure.empty()) fail(failure, "The summary has the details.");
+  return is_interrupted ? kExitInterrupted : 0;
+}
+
+}  // namespace
+
+CliCommand overlap() {
+  return {
+      "overlap", "train with real collectives: why is communication not hidden?",
+      [](CLI::App& app) -> std::function<int()> {
+        const auto flags = std::make_shared<Flags>();
+        flags->config.add_to(app);
+        app.add_option("--output,-o", flags->output, "folder for all files (default: results/overlap-NAME)");
+        app.add_option("--summary", flags->summary, "write the summary (weir.overlap/1) to this file, and no other");
+        app.add_flag("--json", flags->is_json, "print the summary instead of the report");
+        app.add_flag("--keys", flags->lists_keys, "list the keys of a config, and run nothing");
+        app.add_flag("--quiet,-q", flags->is_quiet, "print nothing but errors");
+        app.add_flag("--force", flags->is_forced, "replace existing files");
+        const auto chosen = std::make_shared<std::function<int()>>();
+        for (const CliCommand& command : overlap_commands()) {
+          CLI::App* const sub = app.add_subcommand(command.name, command.summary);
+          sub->callback([chosen, action = command.configure(*sub)] { *chosen = action; });
+        }
+        app.footer("Exit code: 0 fine, 1 the output or a loss is wrong, or it hung, 2 bad input,\n130 interrupted.");
+        return [flags, chosen] { return *chosen ? (*chosen)() : execute(*flags); };
+      }};
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,36 @@
+// weir overlap compare: two runs of `weir overlap`, by the statistics of `weir compare`.
+#include "run/overlap_compare.h"
+
+#include <memory>
+#include <string>
+
+#include "cli/compare_flags.h"
+#include "cli/list.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  std::string baseline, test;
+  CompareFlags compare;
+};
+
+int execute(const Flags& flags) {
+  const CompareOptions options = flags.compare.options();
+  return flags.compare.tell(compare_overlap(load_overlap(flags.baseline), load_overlap(flags.test), options));
+}
+
+}  // namespace
+
+CliCommand overlap_compare() {
+  return {"compare", "say whether a run hides less, or takes longer, than its baseline",
+          [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            app.add_option("baseline", flags->baseline, "folder or summary.json to compare with")->required();
+            app.add_option("test", flags->test, "folder or summary.json to judge")->required();
+            flags->compare.add_to(app);
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli

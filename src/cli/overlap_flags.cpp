@@ -1,0 +1,64 @@
+#include "cli/overlap_flags.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+#include "cli/ranks.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr std::uintmax_t kLargestFile = 1 << 20;
+
+std::string text_of(const std::string& path) {
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  if (error)
+    reject(fmt::format("{}: {}", path, error.message()),
+           "Name a YAML file: config/default.yaml, or one of your own (docs/overlap.md).");
+  if (size > kLargestFile) reject(fmt::format("{}: too large to be a config", path));
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) reject(fmt::format("{}: cannot be read", path));
+  return text.str();
+}
+
+}  // namespace
+
+void OverlapFlags::add_to(CLI::App& app) {
+  app.add_option("config", file, "YAML file: config/default.yaml, ... or a config of AORTA's");
+  app.add_option("--set", assignments, "key=value, repeatable: fsdp.prefetch=2; --keys lists them")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--ranks", ranks, "start this many processes under mpirun (default: as the launcher did, else one)");
+  app.add_option("--device", device, "the same as --set run.device=...");
+  app.add_option("--hang-timeout", hang_timeout, "the same as --set run.hang_timeout=...: seconds");
+}
+
+OverlapConfig OverlapFlags::load() const {
+  if (file.empty()) reject("a config is required", "For example: weir overlap config/default.yaml --ranks 4");
+  OverlapConfig config = parse_overlap_config(text_of(file), file, rank_count(ranks));
+  for (const std::string& assignment : assignments) config.assign(assignment);
+  if (!device.empty()) config.set("run.device", device, "--device");
+  if (!hang_timeout.empty()) config.set("run.hang_timeout", hang_timeout, "--hang-timeout");
+  return config;
+}
+
+int OverlapFlags::ranks_of(const OverlapConfig& config) const {
+  const auto wanted = static_cast<int>(config.integer("run.ranks"));
+  if (wanted == 0) return rank_count(ranks);
+  const int given = ranks.empty() ? job_ranks().count : rank_count(ranks);
+  if (given == 1 && ranks.empty() && job_ranks().count == 1) return wanted;
+  if (given != wanted)
+    reject(fmt::format("run.ranks {}: {} {} {}", wanted, ranks.empty() ? "this job has" : "--ranks says", given,
+                       given == 1 ? "process" : "processes"),
+           fmt::format("Start as many (mpirun -n {}), or leave run.ranks out (--set run.ranks=0).", wanted));
+  return wanted;
+}
+
+}  // namespace weir::cli

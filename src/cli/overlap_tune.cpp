@@ -1,0 +1,157 @@
+// weir overlap tune: settings that expose the least communication, each trial a process of its own.
+#include "run/overlap_tune.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/options.h"
+#include "cli/children.h"
+#include "cli/list.h"
+#include "cli/overlap_flags.h"
+#include "cli/process.h"
+#include "cli/ranks.h"
+#include "cli/run_flags.h"
+#include "report/overlap_tune.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  OverlapFlags config;
+  std::string budget = "5m";
+  std::string output;
+  bool is_quiet = false, is_forced = false;
+};
+
+// "300", "300s", "5m", "1h"
+double seconds_of(const std::string& text) {
+  std::string number = text;
+  double unit = 1;
+  if (!text.empty() && (text.back() == 's' || text.back() == 'm' || text.back() == 'h')) {
+    unit = text.back() == 's' ? 1 : text.back() == 'm' ? 60 : 3600;
+    number.pop_back();
+  }
+  const auto value = parse_number(number);
+  if (!value || *value <= 0 || *value * unit > 7 * 86400)
+    reject(fmt::format("--budget {}: not a time", text), "For example 30s, 5m or 1h.");
+  return *value * unit;
+}
+
+// What the config has comes first; then what else may be worth a try.
+std::vector<TuneAxis> axes_of(const OverlapConfig& config, const DeviceInfo& info) {
+  std::vector<TuneAxis> axes;
+  const auto add = [&](const std::string& key, const std::string& initial, std::vector<std::string> others) {
+    TuneAxis axis{key, {initial}};
+    for (std::string& other : others)
+      if (std::find(axis.values.begin(), axis.values.end(), other) == axis.values.end())
+        axis.values.push_back(std::move(other));
+    axes.push_back(std::move(axis));
+  };
+  const auto or_else = [&](const char* key, const char* fallback) {
+    const std::string value = config.value(key);
+    return value.empty() ? std::string(fallback) : value;
+  };
+  if (config.is_ddp()) {
+    add("ddp.bucket_kib", config.value("ddp.bucket_kib"), {"256", "1024", "4096", "25600", "0"});
+  } else {
+    add("fsdp.prefetch", or_else("fsdp.prefetch", "1"), {"0", "1", "2", "4"});
+    add("fsdp.reshard_after_forward", or_else("fsdp.reshard_after_forward", "1"), {"1", "0"});
+    add("fsdp.bucket_kib", config.value("fsdp.bucket_kib"), {"0", "256", "1024", "4096"});
+  }
+  add("run.placement", config.value("run.placement"), {"natural", "critical_path"});
+  add("run.streams", config.value("run.streams"), {"4", "6", "8"});
+  if (info.most_hardware_queues > 0) {
+    const int now = info.hardware_queues.value.value_or(8);
+    std::vector<std::string> others;
+    for (const int queues : {now / 2, 2 * now, 4 * now})
+      if (queues >= 1 && queues <= std::min(info.most_hardware_queues, 128)) others.push_back(std::to_string(queues));
+    add("run.hw_queues", config.value("run.hw_queues"), others);
+  }
+  return axes;
+}
+
+int execute(const Flags& flags) {
+  if (job_ranks().count > 1)
+    reject("overlap tune: this job has several ranks", "Start it as one process with --ranks: trials start their own.");
+  const double budget = seconds_of(flags.budget);
+  const OverlapConfig config = flags.config.load();
+  if (!config.sweeps.empty())
+    reject(fmt::format("{}: it sweeps {}", flags.config.file, config.sweeps[0].first),
+           fmt::format("Fix it (--set {}=...): the search chooses by itself.", config.sweeps[0].first));
+  const int ranks = flags.config.ranks_of(config);
+  if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
+  // Closed again before the first trial, which shall have the device to itself.
+  const DeviceInfo info = open_device(config.value("run.device"), device_options("", {}))->info();
+  const std::vector<TuneAxis> axes = axes_of(config, info);
+
+  ProgressLine line(flags.is_quiet);
+  const std::int64_t begun = now_ns();
+  int done = 0;
+  TuneControl control;
+  control.budget_seconds = budget;
+  control.elapsed_seconds = [&] { return static_cast<double>(now_ns() - begun) * 1e-9; };
+  control.run = [&](TuneTrial& trial) {
+    ChildRequest child;
+    child.output_flag = "--summary";
+    child.arguments = {"overlap", flags.config.file};
+    for (const std::string& assignment : flags.config.assignments)
+      child.arguments.insert(child.arguments.end(), {"--set", assignment});
+    child.arguments.insert(child.arguments.end(),
+                           {"--set", "run.device=" + child_device(info, config.value("run.device"))});
+    for (std::size_t i = 0; i < axes.size(); ++i)
+      child.arguments.insert(child.arguments.end(), {"--set", axes[i].key + "=" + trial.values[i]});
+    if (ranks > 1) child.arguments.insert(child.arguments.end(), {"--ranks", std::to_string(ranks)});
+    line.show(fmt::format("trial {}", ++done), static_cast<int>(control.elapsed_seconds()), static_cast<int>(budget));
+    const ChildOutcome outcome = run_child(child);
+    if (outcome.end == ChildEnd::interrupted) return false;
+    if (outcome.end != ChildEnd::done) {
+      trial.failure = outcome.message;
+      return true;
+    }
+    const Json& summary = outcome.document;
+    const auto number = [](const Json& value) {
+      return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+    };
+    trial.exposed_ns = number(summary["overlap"]["exposed_ns"]);
+    trial.efficiency = number(summary["overlap"]["efficiency"]);
+    trial.memory_bytes = number(summary["memory_bytes"]);
+    if (summary["step_ns"]["overlapped"].is_object()) trial.step_ns = number(summary["step_ns"]["overlapped"]["p50"]);
+    return true;
+  };
+  const TuneResult result = tune_overlap(axes, control);
+  line.clear();
+  Json document = tune_json(axes, result);
+  document["config"] = flags.config.file;
+  document["command_line"] = run_context().command_line;
+  document["device"] = to_json(info);
+  document["ranks"] = ranks;
+  if (!flags.output.empty()) write_file(flags.output, to_text(document), flags.is_forced);
+  if (!flags.is_quiet) {
+    fmt::print("{}", report_text(tune_report(document)));
+    if (!flags.output.empty()) fmt::print("\nWritten to {}\n", flags.output);
+  }
+  if (result.is_interrupted) return kExitInterrupted;
+  if (!result.best)
+    fail(result.trials.empty() ? std::string("no trial ran")
+                               : "every trial failed; the first: " + result.trials[0].failure);
+  return 0;
+}
+
+}  // namespace
+
+CliCommand overlap_tune() {
+  return {"tune", "search settings for the least exposed communication", [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            flags->config.add_to(app);
+            app.add_option("--budget", flags->budget, "how long to search: 30s, 5m, 1h")->capture_default_str();
+            app.add_option("--output,-o", flags->output, "write all trials (weir.overlap_tune/1) to this file");
+            app.add_flag("--quiet,-q", flags->is_quiet, "print nothing but errors");
+            app.add_flag("--force", flags->is_forced, "replace an existing file");
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli
