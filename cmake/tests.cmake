@@ -94,6 +94,11 @@ if(TARGET weir_mpi)
     set_tests_properties(mpi.selftest PROPERTIES TIMEOUT 300 LABELS rank RUN_SERIAL TRUE
                          ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
   endif()
+  if(TARGET weir AND NOT WEIR_SANITIZE)
+    add_test(NAME slurm.overlap COMMAND ${PROJECT_SOURCE_DIR}/scripts/slurm_smoke.sh $<TARGET_FILE:weir>
+                                        ${PROJECT_SOURCE_DIR}/config)
+    set_tests_properties(slurm.overlap PROPERTIES TIMEOUT 300 LABELS rank RUN_SERIAL TRUE SKIP_RETURN_CODE 77)
+  endif()
 endif()
 
 set(gpu_sources ${test_sources})

@@ -31,6 +31,11 @@ libreaderwriterqueue-dev|header:readerwriterqueue.h'
 # Ranks: optional for a build, but CI must not pass because it left their tests out.
 mpi='libopenmpi-dev|command:mpicxx
 openmpi-bin|command:mpirun'
+# Slurm on loopback, which `weir overlap` is tested under.
+slurm='slurmctld|command:slurmctld
+slurmd|command:slurmd
+slurm-client|command:srun
+munge|command:munged'
 # AMD GPUs: a compiler for device code and the runtime's headers; 390 MB. CI compiles it and runs it on a fake runtime.
 hip='hipcc|command:hipcc
 libamdhip64-dev|file:/usr/include/hip/hip_runtime_api.h'
@@ -45,7 +50,7 @@ libclang-rt-19-dev|file:/usr/lib/llvm-19/lib/clang/19/lib/linux'
 case $purpose in
   test)
     # The importers' fuzz targets run in CI too.
-    required+=$'\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\n'$mpi$'\n'$fuzzer$'\n'$queues$'\n'$hip$'\n'$opencl
+    required+=$'\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\n'$mpi$'\n'$fuzzer$'\n'$queues$'\n'$hip$'\n'$opencl$'\n'$slurm
     optional+=$'\npython3|command:python3\npython3-jsonschema|python:jsonschema'
     ;;
   lint)

@@ -220,6 +220,7 @@ struct DeviceOptions {
   // What an environment variable says, for settings that drivers read by themselves; null: nobody asked.
   std::optional<std::string> (*variable)(const char* name) = nullptr;
   std::vector<std::pair<std::string, std::string>> sim;  // sim: settings that replace the profile's
+  bool stages_collectives = false;  // GPUs: through host memory and the communicator, whatever the vendor's library can
   Communicator* communicator = nullptr;                  // what collectives go through; outlives the device
 
   // A variable that holds a whole number; 0 where it is not set or none.

@@ -1,0 +1,101 @@
+#include "run/overlap_compare.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+
+namespace weir {
+namespace {
+
+namespace fs = std::filesystem;
+
+Json summary(double step, double exposed, double efficiency, std::uint64_t seed) {
+  SplitMix random(seed);
+  Json steps = Json::array(), exposures = Json::array(), efficiencies = Json::array();
+  for (int i = 0; i < 40; ++i) {
+    const double noise = 0.98 + 0.04 * random.fraction();
+    steps.push_back(step * noise);
+    exposures.push_back(exposed * noise);
+    efficiencies.push_back(efficiency * noise);
+  }
+  return {{"schema", "weir.overlap/1"},
+          {"status", "complete"},
+          {"config", {{"fsdp.prefetch", "1"}}},
+          {"ranks", {{"count", 2}, {"collectives", "MPI on host memory"}}},
+          {"device", {{"model", "a CPU"}}},
+          {"step_ns", {{"overlapped", {{"samples_ns", steps}}}}},
+          {"overlap", {{"samples", {{"exposed_ns", exposures}, {"efficiency", efficiencies}}}}}};
+}
+
+class OverlapCompare : public ::testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+  fs::path write(const std::string& name, const Json& json) {
+    const fs::path path = folder_ / name;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << json.dump();
+    return path;
+  }
+  fs::path folder_ = fs::temp_directory_path() / ("weir_overlap_compare_" + std::to_string(::getpid()));
+};
+
+TEST_F(OverlapCompare, tells_worse_from_the_same) {
+  const OverlapFile a = load_overlap(write("a/summary.json", summary(1e6, 2e5, 0.8, 1)));
+  const OverlapFile same = load_overlap(write("b/summary.json", summary(1e6, 2e5, 0.8, 2)).parent_path());
+  const OverlapFile worse = load_overlap(write("c/summary.json", summary(1.2e6, 4e5, 0.6, 3)));
+  EXPECT_EQ(exit_code(compare_overlap(a, same), true), 0);
+  const Comparison found = compare_overlap(a, worse);
+  EXPECT_EQ(exit_code(found, true), 3);
+  ASSERT_EQ(found.tests[0].pairs[0].metrics.size(), 3u);
+  for (const MetricComparison& metric : found.tests[0].pairs[0].metrics)
+    EXPECT_EQ(metric.verdict, Verdict::slower) << metric.metric;
+  const Comparison better = compare_overlap(worse, a);
+  for (const MetricComparison& metric : better.tests[0].pairs[0].metrics)
+    EXPECT_EQ(metric.verdict, Verdict::faster) << metric.metric;
+}
+
+TEST_F(OverlapCompare, pairs_the_points_of_sweeps) {
+  for (const char* const side : {"a", "b"})
+    for (const char* const point : {"fsdp.prefetch=0", "fsdp.prefetch=1"})
+      write(std::string(side) + "/" + point + "/summary.json", summary(1e6, 2e5, 0.8, 1));
+  write("b/fsdp.prefetch=2/summary.json", summary(1e6, 2e5, 0.8, 1));
+  const Comparison found = compare_overlap(load_overlap(folder_ / "a"), load_overlap(folder_ / "b"));
+  EXPECT_EQ(found.tests[0].pairs.size(), 2u);
+  ASSERT_EQ(found.tests[0].test_only.size(), 1u);
+  EXPECT_EQ(found.tests[0].test_only[0].label, "fsdp.prefetch=2");
+}
+
+TEST_F(OverlapCompare, settings_that_differ_are_noted) {
+  Json other = summary(1e6, 2e5, 0.8, 1);
+  other["config"]["fsdp.prefetch"] = "4";
+  const Comparison found = compare_overlap(load_overlap(write("a/summary.json", summary(1e6, 2e5, 0.8, 1))),
+                                           load_overlap(write("b/summary.json", other)));
+  ASSERT_EQ(found.tests[0].pairs[0].notes.size(), 1u);
+  EXPECT_EQ(found.tests[0].pairs[0].notes[0], "fsdp.prefetch differs: 1 vs 4");
+}
+
+TEST_F(OverlapCompare, failed_runs_are_no_faster) {
+  Json failed = summary(1, 1, 1, 1);
+  failed["status"] = "failed";
+  failed["failure"] = "a race";
+  const OverlapFile good = load_overlap(write("a/summary.json", summary(1e6, 2e5, 0.8, 1)));
+  EXPECT_EQ(exit_code(compare_overlap(good, load_overlap(write("b/summary.json", failed))), false), 3);
+}
+
+TEST_F(OverlapCompare, what_is_no_summary_is_rejected) {
+  EXPECT_THROW(load_overlap(folder_), Error);
+  EXPECT_THROW(load_overlap(folder_ / "nothing.json"), Error);
+  EXPECT_THROW(load_overlap(write("x.json", Json{{"schema", "weir.result/1"}})), Error);
+  EXPECT_THROW(load_overlap(write("y.json", Json::array({1, 2}))), Error);
+  // The right schema and nothing else: no samples, so nothing can be said.
+  const OverlapFile empty = load_overlap(write("z.json", Json{{"schema", "weir.overlap/1"}, {"status", "complete"}}));
+  EXPECT_EQ(exit_code(compare_overlap(empty, empty), true), 4);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,206 @@
+#include "run/overlap_config.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "base/error.h"
+#include "workload/workload.h"
+
+namespace weir {
+namespace {
+
+OverlapConfig parsed(const std::string& text, int ranks = 1) { return parse_overlap_config(text, "my.yaml", ranks); }
+
+std::string refusal(const std::string& text) {
+  try {
+    parsed(text);
+  } catch (const Error& error) {
+    return std::string(error.what()) + " | " + error.hint;
+  }
+  return "";
+}
+
+bool has_note(const OverlapConfig& config, std::string_view part) {
+  return std::any_of(config.notes.begin(), config.notes.end(),
+                     [&](const std::string& note) { return note.find(part) != std::string::npos; });
+}
+
+TEST(OverlapConfig, reads_sections_and_dotted_keys) {
+  const OverlapConfig config = parsed("fsdp:\n  prefetch: 3\n  reshard_after_forward: false\nrun.device: cpu\n");
+  EXPECT_EQ(config.integer("fsdp.prefetch"), 3);
+  EXPECT_EQ(config.value("fsdp.reshard_after_forward"), "0");
+  EXPECT_EQ(config.value("run.device"), "cpu");
+  EXPECT_EQ(config.value("run.submit"), "inline");
+  EXPECT_EQ(config.name, "my");
+}
+
+TEST(OverlapConfig, unknown_keys_are_errors_that_name_line_and_key) {
+  EXPECT_EQ(refusal("fsdp:\n  prefech: 3\n"),
+            "my.yaml:2: fsdp.prefech: there is no key 'fsdp.prefech' | Did you mean 'fsdp.prefetch'?");
+  // A right name in the wrong place.
+  EXPECT_NE(refusal("training:\n  prefetch: 1\n").find("Did you mean 'fsdp.prefetch'?"), std::string::npos);
+  EXPECT_NE(refusal("nonsense:\n  at: all\n").find("--keys"), std::string::npos);
+}
+
+TEST(OverlapConfig, values_must_fit) {
+  EXPECT_NE(refusal("fsdp:\n  prefetch: many\n").find("fsdp.prefetch cannot be 'many'"), std::string::npos);
+  EXPECT_NE(refusal("fsdp:\n  prefetch: 65\n").find("Use 0 to 64"), std::string::npos);
+  EXPECT_NE(refusal("parallel:\n  mode: fsdb\n").find("Did you mean 'fsdp'?"), std::string::npos);
+  EXPECT_NE(refusal("fsdp:\n  reshard_after_forward: 7\n").find("Use true or false."), std::string::npos);
+  EXPECT_NE(refusal("fsdp:\n  prefetch: [1, 2]\n"), "");
+  EXPECT_NE(refusal("- a list\n"), "");
+  EXPECT_NE(refusal("network:\n  absent_rank: -2\n"), "");
+  EXPECT_EQ(parsed("network:\n  absent_rank: -1\n").network().absent_rank, -1);
+}
+
+TEST(OverlapConfig, assignments_replace_values_and_sweeps) {
+  OverlapConfig config = parsed("sweep:\n  fsdp.prefetch: [0, 1]\n");
+  EXPECT_EQ(overlap_points(config).size(), 2u);
+  config.assign("fsdp.prefetch=2");
+  ASSERT_EQ(overlap_points(config).size(), 1u);
+  EXPECT_EQ(config.integer("fsdp.prefetch"), 2);
+  EXPECT_THROW(config.assign("fsdp.prefetch"), Error);
+  EXPECT_THROW(config.assign("fsdp.nothing=1"), Error);
+}
+
+TEST(OverlapConfig, sweeps_are_all_combinations) {
+  const OverlapConfig config = parsed("sweep:\n  fsdp.prefetch: [0, 1, 2]\n  run.hw_queues: [1, 4]\n");
+  const std::vector<OverlapPoint> points = overlap_points(config);
+  ASSERT_EQ(points.size(), 6u);
+  std::set<std::vector<std::string>> seen;
+  for (const OverlapPoint& point : points) seen.insert(point.assignments);
+  EXPECT_EQ(seen.size(), 6u);
+  EXPECT_EQ(points[5].config.integer("fsdp.prefetch"), 2);
+  EXPECT_EQ(points[5].config.integer("run.hw_queues"), 4);
+  EXPECT_NE(refusal("sweep:\n  fsdp.prefetch: []\n"), "");
+  EXPECT_NE(refusal("sweep:\n  fsdp.prefetch: [1, x]\n"), "");
+}
+
+TEST(OverlapConfig, what_does_nothing_is_said) {
+  EXPECT_TRUE(parsed("fsdp:\n  prefetch: 1\n").idle_keys().empty());
+  EXPECT_EQ(parsed("parallel:\n  mode: ddp\nfsdp:\n  prefetch: 1\n").idle_keys().size(), 1u);
+  EXPECT_EQ(parsed("ddp:\n  bucket_kib: 1\n").idle_keys().size(), 1u);
+  EXPECT_EQ(parsed("fsdp:\n  prefetch: 1\n  reshard_after_forward: false\n").idle_keys().size(), 1u);
+}
+
+TEST(OverlapConfig, every_parameter_is_one_of_the_workload) {
+  const Workload& workload = workload_named(kOverlapWorkload);
+  OverlapConfig config;
+  std::set<std::string> reached;
+  for (const auto& [name, value] : config.request().params) reached.insert(name);
+  for (const OverlapKey& key : overlap_keys())
+    if (!key.param.empty()) reached.emplace(key.param);
+  std::set<std::string> known;
+  for (const ParamSpec& spec : workload.params) known.insert(spec.name);
+  EXPECT_EQ(reached, known);
+}
+
+// AORTA's config/default.yaml, shortened; keys and values as they are there.
+constexpr const char* kAorta = R"(
+logging:
+  level: INFO
+training:
+  epochs: 1
+  batch_size: 8
+  gradient_accumulation: 4
+  mixed_precision: bf16
+  grad_clip_norm: 1.0
+  max_steps: 200
+  output_dir: artifacts
+optimizer:
+  lr: 0.0003
+  weight_decay: 0.01
+  betas: [0.9, 0.98]
+dataset:
+  sparse_features: 32
+  seed: 42
+model:
+  vocab_size: 60000
+  embedding_dim: 192
+  model_dim: 768
+  num_heads: 12
+  num_layers: 8
+  mlp_hidden_dim: 2048
+fsdp:
+  sharding_strategy: full_shard
+  backward_prefetch: BACKWARD_PRE
+  forward_prefetch: true
+  param_init_device: cpu
+distributed:
+  mode: fsdp
+  enable_overlap: true
+)";
+
+TEST(OverlapConfig, aorta_keys_with_a_meaning_are_translated) {
+  const OverlapConfig config = parsed(kAorta, 4);
+  EXPECT_EQ(config.integer("training.batch"), 32);  // 8 on each of 4 ranks
+  EXPECT_EQ(config.value("training.precision"), "bf16");
+  EXPECT_EQ(config.integer("model.layers"), 8);
+  EXPECT_EQ(config.integer("model.dim"), 768);
+  EXPECT_EQ(config.integer("model.sparse"), 32);
+  EXPECT_EQ(config.integer("training.seed"), 42);
+  EXPECT_EQ(config.integer("fsdp.prefetch"), 1);
+  EXPECT_EQ(config.value("fsdp.reshard_after_forward"), "1");
+  EXPECT_EQ(config.integer("run.iterations"), 200);
+}
+
+TEST(OverlapConfig, aorta_keys_without_one_are_named) {
+  const OverlapConfig config = parsed(kAorta, 4);
+  EXPECT_TRUE(has_note(config, "distributed.enable_overlap: AORTA never read it"));
+  EXPECT_TRUE(has_note(config, "training.gradient_accumulation: AORTA read it and never used it"));
+  EXPECT_TRUE(has_note(config, "fsdp.param_init_device: AORTA never read it"));
+  EXPECT_TRUE(has_note(config, "model.embedding_dim"));
+  EXPECT_EQ(config.value("training.accumulation"), "");
+}
+
+TEST(OverlapConfig, aorta_strategies) {
+  const std::string head = "logging:\n  level: INFO\nfsdp:\n  sharding_strategy: ";
+  EXPECT_EQ(parsed(head + "SHARD_GRAD_OP\n").value("fsdp.reshard_after_forward"), "0");
+  EXPECT_TRUE(parsed(head + "no_shard\n").is_ddp());
+  EXPECT_NE(refusal(head + "hybrid_shard\n").find("no counterpart"), std::string::npos);
+}
+
+TEST(OverlapConfig, ready_configs_are_good) {
+  std::size_t count = 0;
+  for (const char* const name :
+       {"default", "distributed", "ddp", "prefetch_sweep", "queue_starved", "small_buckets", "hang"}) {
+    const std::filesystem::path path =
+        std::filesystem::path(WEIR_SOURCE_DIR) / "config" / (std::string(name) + ".yaml");
+    std::ifstream file(path);
+    ASSERT_TRUE(file) << path;
+    std::ostringstream text;
+    text << file.rdbuf();
+    const OverlapConfig config = parse_overlap_config(text.str(), path.string(), 2);
+    EXPECT_TRUE(config.idle_keys().empty()) << name;
+    for (const OverlapPoint& point : overlap_points(config)) EXPECT_FALSE(point.config.request().params.empty());
+    ++count;
+  }
+  EXPECT_EQ(count, 7u);
+}
+
+// Whatever stands in a file: an Error or a config, never anything else.
+TEST(OverlapConfig, mutated_files_are_rejected_or_read) {
+  const std::string good = std::string(kAorta) + "run:\n  device: cpu\n";
+  std::uint64_t state = 1;
+  for (int i = 0; i < 2000; ++i) {
+    std::string text =
+        i % 2 == 0 ? good : "fsdp:\n  prefetch: 1\nsweep:\n  fsdp.prefetch: [1, 2]\nrun:\n  device: cpu\n";
+    for (int j = 0; j < 3; ++j) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      text[(state >> 33) % text.size()] = static_cast<char>(state >> 20);
+    }
+    try {
+      const OverlapConfig config = parsed(text);
+      for (const OverlapPoint& point : overlap_points(config)) point.config.request();
+    } catch (const Error&) {
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir
