@@ -47,6 +47,21 @@ struct Training {
   CheckReport check;
 };
 
+// Streams that do one kind of work are called by it.
+void label_streams(Timeline& timeline, const Step& step, const Placement& placement, const Workload& workload) {
+  constexpr int kMixed = -2;
+  std::vector<int> role_of(timeline.streams.size(), -1);
+  for (CommandId id = 0; id < step.commands().size(); ++id) {
+    int& role = role_of[placement.stream_of[id]];
+    const int own = step.commands()[id].role;
+    role = role == -1 || role == own ? own : kMixed;
+  }
+  for (std::size_t i = 0; i < role_of.size(); ++i)
+    if (role_of[i] >= 0)
+      timeline.streams[i].label =
+          fmt::format("{} (stream {})", workload.roles[static_cast<std::size_t>(role_of[i])], i);
+}
+
 class Measurement {
  public:
   Measurement(Device& device, const OverlapConfig& config, Communicator& ranks, const RunControl& control)
@@ -96,6 +111,7 @@ class Measurement {
     TracedPass pass = run_traced_pass(device_, variant.step, variant.placement, submit_,
                                       static_cast<int>(config_.integer("run.traced")), control);
     describe_timeline(pass, info_, variant.step, variant.placement, submit_, kLabel);
+    label_streams(pass.timeline, variant.step, variant.placement, workload_named(kOverlapWorkload));
     return pass;
   }
 
