@@ -344,7 +344,7 @@ class Writer {
   }
   void name_lanes() {
     const bool has_process = options_.process < timeline_.processes.size();
-    process_name(host_pid_, has_process ? timeline_.processes[options_.process].label : "host", -1);
+    process_name(host_pid_, has_process ? timeline_.processes[*options_.process].label : "host", -1);
     for (const TraceDevice& device : timeline_.devices)
       if (device.process == options_.process)
         process_name(
@@ -374,7 +374,7 @@ class Writer {
     return list;
   }
   Json distributed_info() const {
-    const int rank = options_.process < timeline_.processes.size() ? timeline_.processes[options_.process].rank : 0;
+    const int rank = options_.process < timeline_.processes.size() ? timeline_.processes[*options_.process].rank : 0;
     return {{"backend", "nccl"}, {"rank", rank}, {"world_size", options_.world_size}};
   }
   Json about() const {

@@ -1,0 +1,74 @@
+// Why nothing else ran while a device communicated: each nanosecond of exposed communication gets one cause. Reads the
+// timeline of one device, and when the other ranks came to its collectives where somebody knows.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "measure/timeline.h"
+
+namespace weir {
+
+enum class ExposedCause : std::uint8_t {
+  dependency,        // what comes next waited for this collective, which could not have started earlier
+  shallow_prefetch,  // the same, but the collective had been held back by a command that still used its buffer
+  shared_queue,      // the next command was ready and stood behind another stream's in its hardware queue
+  launch_bound,      // the host had not submitted the next command yet, or had submitted the collective late
+  no_room,           // the next command was ready, alone in its queue, and did not start: no free compute units
+  rank_skew,         // the collective waited for the last rank
+  step_end,          // nothing follows in this iteration
+  unknown            // the source does not tell
+};
+inline constexpr std::size_t kExposedCauses = 8;
+inline constexpr std::size_t kMostExposedStretches = 5;
+inline constexpr std::uint32_t kNoSpan = UINT32_MAX;
+
+struct ExposedStretch {
+  std::int64_t from_ns = 0, to_ns = 0;
+  std::uint32_t collective = 0;     // that ran: index into spans
+  std::uint32_t blocked = kNoSpan;  // what would have run beside it; kNoSpan where nothing would have
+  std::uint32_t blocker = kNoSpan;  // what held `blocked` (shallow_prefetch: the collective) back, where that is known
+  std::int32_t queue = kNoQueue;    // of shared_queue
+  std::uint32_t iteration = 0;      // of the collective
+
+  bool operator==(const ExposedStretch&) const = default;
+};
+
+struct CauseTotal {
+  double total_ns = 0;
+  std::size_t stretches = 0;
+  std::vector<ExposedStretch> worst;  // longest first, at most kMostExposedStretches
+};
+
+struct ExposedCauses {
+  std::array<CauseTotal, kExposedCauses> causes;  // by ExposedCause
+  double exposed_ns = 0;                          // sum of them: BusyTimes::alone_communication_ns
+  bool are_submissions_known = false;
+  bool are_dependencies_known = false;
+  std::string reason;  // why causes are unknown
+
+  const CauseTotal& of(ExposedCause cause) const noexcept { return causes[static_cast<std::size_t>(cause)]; }
+};
+
+// When the last rank came to a collective, on the clock of the timeline.
+struct LastArrival {
+  std::uint32_t span = 0;
+  std::int64_t arrived_ns = 0;
+  int rank = 0;  // who came last
+};
+
+// `iterations` as for breakdown(): without them Span::iteration tells where one ends. `arrivals` in any order; those
+// that are no later than the clocks can tell count for nothing.
+ExposedCauses exposed_causes(const Timeline& timeline, std::span<const LastArrival> arrivals = {},
+                             std::span<const TraceRange> iterations = {});
+
+const char* to_string(ExposedCause cause) noexcept;
+// What the cause means, and what to change, in one line each.
+const char* meaning_of(ExposedCause cause) noexcept;
+const char* advice_of(ExposedCause cause) noexcept;
+
+}  // namespace weir
