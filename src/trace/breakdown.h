@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "measure/timeline.h"
+#include "trace/iterations.h"
 
 namespace weir {
 
@@ -64,11 +65,10 @@ struct Breakdown {
 
 inline constexpr std::size_t kMostIterations = 200;
 
+// Of the device's work in `order`, which is by start (trace/device_spans.h) and not empty.
+BusyTimes busy_times(const Timeline& timeline, std::span<const std::uint32_t> order);
+
 // `iterations` from iteration_ranges(); where empty, Span::iteration counts if it is not the same everywhere.
 Breakdown breakdown(const Timeline& timeline, std::span<const TraceRange> iterations = {});
-
-// Ranges of one process that are iterations by their names ("ProfilerStep#3", "iteration 3", "step 3"), by start; of
-// those that overlap the first one stays. Needs a timeline with names, so not a slice.
-std::vector<TraceRange> iteration_ranges(const Timeline& whole, std::uint16_t process);
 
 }  // namespace weir

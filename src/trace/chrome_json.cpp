@@ -10,14 +10,13 @@
 #include <vector>
 
 #include "base/options.h"
+#include "trace/chrome_lanes.h"
 #include "trace/text_file.h"
 #include "trace/timeline_builder.h"
 
 namespace weir {
 namespace {
 
-// Lanes of hardware queues are a process of their own beside the device's streams.
-constexpr std::int64_t kQueueProcesses = 1'000'000;
 // A queue may have commands in flight at the same time, which one lane cannot show.
 constexpr std::int64_t kNextLane = 100'000'000;
 
@@ -27,11 +26,9 @@ constexpr std::uint64_t correlation_of(std::uint32_t span) { return 4 * (std::ui
 class Writer {
  public:
   Writer(const Timeline& timeline, const ChromeExport& options, TextFile& to)
-      : timeline_(timeline), options_(options), to_(to), host_pid_(options.process_id) {
+      : timeline_(timeline), options_(options), to_(to), lanes_(timeline, options.process, options.process_id) {
     for (const std::string& name : timeline.names) names_.push_back(quoted(name));
     for (const TraceQueue& queue : timeline.queues) queues_[queue.id] = {number_of(queue), queue.label};
-    // Device and queue lanes have these numbers.
-    while (host_pid_ <= 0 || is_taken(host_pid_)) host_pid_ = host_pid_ <= 0 ? 100'000 : host_pid_ + 10'000'000;
     first_span_of_.resize(timeline.calls.size(), UINT32_MAX);
     for (std::uint32_t i = 0; i < timeline.spans.size(); ++i) {
       const Span& span = timeline.spans[i];
@@ -52,7 +49,7 @@ class Writer {
     // takes events of one time in the order of the file, and ties an arrow to the innermost slice that is open then.
     write_ranges();
     for (std::uint32_t i = 0; i < timeline_.calls.size(); ++i)
-      if (timeline_.calls[i].process == options_.process) write_call(i);
+      if (is_ours(timeline_.calls[i].process)) write_call(i);
     for (std::uint32_t i = 0; i < timeline_.spans.size(); ++i)
       if (is_written(timeline_.spans[i])) write_command(i);
     write_queues();
@@ -64,11 +61,6 @@ class Writer {
   static std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
   static std::string quoted(const std::string& text) { return text_of(Json(text)); }
 
-  bool is_taken(std::int64_t pid) const {
-    return std::any_of(timeline_.devices.begin(), timeline_.devices.end(), [&](const TraceDevice& device) {
-      return device.id == pid || device.id + kQueueProcesses == pid;
-    });
-  }
   const TraceStream* stream_of(const Span& span) const {
     return span.stream < timeline_.streams.size() ? &timeline_.streams[span.stream] : nullptr;
   }
@@ -77,16 +69,25 @@ class Writer {
     return stream != nullptr && stream->device < timeline_.devices.size() ? &timeline_.devices[stream->device]
                                                                           : nullptr;
   }
-  bool is_ours(const Span& span) const {
+  std::size_t process_of(const Span& span) const {
     const TraceDevice* const device = device_of(span);
-    return device == nullptr || device->process == options_.process;
+    return device == nullptr ? options_.process.value_or(0) : device->process;
   }
+  bool is_ours(std::size_t process) const { return host_of(process).is_written; }
+  bool is_ours(const Span& span) const { return is_ours(process_of(span)); }
   bool is_written(const Span& span) const {
     return span.started_ns != kNoTime && span.ended_ns != kNoTime && span.ended_ns >= span.started_ns && is_ours(span);
   }
   std::int64_t device_id(const Span& span) const {
     const TraceDevice* const device = device_of(span);
     return device == nullptr ? 0 : device->id;
+  }
+  const ChromeLanes::Host& host_of(std::size_t process) const {
+    return lanes_.hosts[std::min(process, lanes_.hosts.size() - 1)];
+  }
+  const ChromeLanes::Device& lane_of(const Span& span) const {
+    const TraceStream* const stream = stream_of(span);
+    return lanes_.devices[stream == nullptr ? 0 : std::min<std::size_t>(stream->device, lanes_.devices.size() - 1)];
   }
   std::uint64_t stream_id(const Span& span) const {
     const TraceStream* const stream = stream_of(span);
@@ -148,6 +149,10 @@ class Writer {
     to_ << ",\"" << key << "\":";
     to_.number(value);
   }
+  // What the importer tells ranks of one file apart by.
+  void rank_argument(std::size_t process) {
+    if (const auto& rank = host_of(process).rank) argument("rank", std::int64_t{*rank});
+  }
   void time_argument(std::string_view key, std::int64_t ns) {
     if (ns == kNoTime) return;
     to_ << ",\"" << key << "\":";
@@ -169,7 +174,8 @@ class Writer {
 
   void write_command(std::uint32_t i) {
     const Span& span = timeline_.spans[i];
-    begin("X", category_of(span.kind), name_of(span.name), device_id(span), static_cast<std::int64_t>(stream_id(span)));
+    begin("X", category_of(span.kind), name_of(span.name), lane_of(span).pid,
+          static_cast<std::int64_t>(stream_id(span)));
     slice(span.started_ns, span.ended_ns);
     to_ << ",\"args\":{\"device\":";
     to_.number(device_id(span));
@@ -180,6 +186,7 @@ class Writer {
     if (span.queue != kNoQueue) argument("queue", queue_number(span));
     if (span.queue >= kCopyQueues) to_ << ",\"copy engine\":true";
     argument("iteration", std::uint64_t{span.iteration});
+    rank_argument(process_of(span));
     time_argument("enqueued", span.enqueued_ns);
     time_argument("submitted", span.submitted_ns);
     time_argument("accepted", span.accepted_ns);
@@ -190,8 +197,9 @@ class Writer {
     if (span.call >= timeline_.calls.size()) return;
     const HostCall& call = timeline_.calls[span.call];
     if (call.started_ns == kNoTime) return;
-    arrow("s", "ac2g", correlation_of(i), host_pid_, call.thread, call.started_ns);
-    arrow("f", "ac2g", correlation_of(i), device_id(span), static_cast<std::int64_t>(stream_id(span)), span.started_ns);
+    arrow("s", "ac2g", correlation_of(i), host_of(call.process).pid, call.thread, call.started_ns);
+    arrow("f", "ac2g", correlation_of(i), lane_of(span).pid, static_cast<std::int64_t>(stream_id(span)),
+          span.started_ns);
   }
 
   // "Collective name":"allreduce","In msg nelems":1024,"dtype":"Byte","Group size":4
@@ -222,20 +230,21 @@ class Writer {
     to_ << (phase == "f" ? ",\"bp\":\"e\"}" : "}");
   }
 
-  void call_event(std::string_view quoted_name, std::int64_t thread, std::int64_t from_ns, std::int64_t to_ns,
+  void call_event(std::string_view quoted_name, const HostCall& call, std::int64_t from_ns, std::int64_t to_ns,
                   std::uint64_t correlation) {
-    begin("X", "cuda_runtime", quoted_name, host_pid_, thread);
+    begin("X", "cuda_runtime", quoted_name, host_of(call.process).pid, call.thread);
     slice(from_ns, std::max(from_ns, to_ns));
     to_ << ",\"args\":{\"External id\":";
     to_.number(correlation);
     argument("correlation", correlation);
+    rank_argument(call.process);
     to_ << "}}";
   }
   void write_call(std::uint32_t i) {
     const HostCall& call = timeline_.calls[i];
     if (call.started_ns == kNoTime) return;
     const std::uint32_t span = first_span_of_[i];
-    call_event(name_of(call.name), call.thread, call.started_ns, call.ended_ns,
+    call_event(name_of(call.name), call, call.started_ns, call.ended_ns,
                span == UINT32_MAX ? correlation_of(i) + 2 : correlation_of(span));
   }
 
@@ -243,25 +252,27 @@ class Writer {
   // HolisticTraceAnalysis and TraceLens take whatever has these for work of the GPU and would count it twice.
   void write_queues() {
     std::map<std::pair<std::int64_t, std::int32_t>, std::vector<std::int64_t>> ends;  // by device and queue, by lane
-    const auto lane_of = [&](const Span& span, std::int64_t lane) {
+    const auto tid_of = [&](const Span& span, std::int64_t lane) {
       return kNextLane * lane + (span.queue < kCopyQueues ? 0 : kCopyQueues) + queue_number(span);
     };
     for (std::uint32_t i = 0; i < timeline_.spans.size(); ++i) {
       const Span& span = timeline_.spans[i];
       if (span.queue == kNoQueue || !is_written(span)) continue;
-      auto& lanes = ends[{device_id(span), span.queue}];
+      const ChromeLanes::Device& device = lane_of(span);
+      const std::int64_t pid = device.queue_pid;
+      auto& lanes = ends[{pid, span.queue}];
       const auto free =
           std::find_if(lanes.begin(), lanes.end(), [&](std::int64_t ns) { return ns <= span.started_ns; });
       const auto lane = free - lanes.begin();
-      const std::int64_t pid = kQueueProcesses + device_id(span), tid = lane_of(span, lane);
+      const std::int64_t tid = tid_of(span, lane);
       if (free == lanes.end()) {
         lanes.push_back(0);
-        process_name(pid, fmt::format("GPU {} hardware queues", device_id(span)), pid);
+        process_name(pid, device.queue_label, host_of(process_of(span)).rank ? device.order + 1 : pid);
         const auto known = queues_.find(span.queue);
         const std::string name = known != queues_.end() && !known->second.label.empty()
                                      ? known->second.label
                                      : fmt::format("queue {}", queue_number(span));
-        thread_name(pid, tid, lane == 0 ? name : fmt::format("{} ({})", name, lane + 1), lane_of(span, 0));
+        thread_name(pid, tid, lane == 0 ? name : fmt::format("{} ({})", name, lane + 1), tid_of(span, 0));
       }
       lanes[static_cast<std::size_t>(lane)] = span.ended_ns;
       begin("X", "hardware_queue", name_of(span.name), pid, tid);
@@ -275,9 +286,9 @@ class Writer {
 
   void write_waits() {
     // Where the source has the calls themselves, inventing them would count them twice.
-    const bool has_calls = std::any_of(timeline_.calls.begin(), timeline_.calls.end(), [](const HostCall& call) {
-      return call.kind == CallKind::record || call.kind == CallKind::wait;
-    });
+    std::set<std::size_t> has_calls;  // processes
+    for (const HostCall& call : timeline_.calls)
+      if (call.kind == CallKind::record || call.kind == CallKind::wait) has_calls.insert(call.process);
     std::set<std::uint32_t> recorded;
     std::uint64_t id = 0;
     for (const Dependency& dependency : timeline_.dependencies) {
@@ -288,7 +299,7 @@ class Writer {
       if (!is_written(before) || !is_written(after)) continue;
       const std::uint64_t record = correlation_of(dependency.before) + 1, wait = correlation_of(dependency.after) - 1;
       const std::int64_t ns = std::min(before.ended_ns, after.started_ns);
-      begin("X", "cuda_sync", "\"Stream Wait Event\"", device_id(after), static_cast<std::int64_t>(stream_id(after)));
+      begin("X", "cuda_sync", "\"Stream Wait Event\"", lane_of(after).pid, static_cast<std::int64_t>(stream_id(after)));
       slice(ns, ns);
       to_ << ",\"args\":{\"cuda_sync_kind\":\"Stream Wait Event\"";
       argument("stream", stream_id(after));
@@ -298,11 +309,12 @@ class Writer {
       argument("wait_on_stream", stream_id(before));
       argument("wait_on_cuda_event_record_corr_id", record);
       argument("wait_on_cuda_event_id", std::uint64_t{dependency.before} + 1);
+      rank_argument(process_of(after));
       to_ << "}}";
-      arrow("s", "event_wait", id, device_id(before), static_cast<std::int64_t>(stream_id(before)),
+      arrow("s", "event_wait", id, lane_of(before).pid, static_cast<std::int64_t>(stream_id(before)),
             std::max(before.started_ns, before.ended_ns - 1));
-      arrow("f", "event_wait", id, device_id(after), static_cast<std::int64_t>(stream_id(after)), after.started_ns);
-      if (has_calls) continue;
+      arrow("f", "event_wait", id, lane_of(after).pid, static_cast<std::int64_t>(stream_id(after)), after.started_ns);
+      if (has_calls.contains(process_of(after))) continue;
       if (recorded.insert(dependency.before).second) invented_call(before, "\"cudaEventRecord\"", true, record);
       if (recorded.insert(~dependency.after).second) invented_call(after, "\"cudaStreamWaitEvent\"", false, wait);
     }
@@ -311,19 +323,22 @@ class Writer {
     if (span.call >= timeline_.calls.size()) return;
     const HostCall& call = timeline_.calls[span.call];
     const std::int64_t ns = is_behind && call.ended_ns != kNoTime ? call.ended_ns : call.started_ns;
-    if (ns != kNoTime) call_event(quoted_name, call.thread, ns, ns, correlation);
+    if (ns != kNoTime) call_event(quoted_name, call, ns, ns, correlation);
   }
 
+  // On the first thread of its process.
   void write_ranges() {
-    std::int64_t thread = INT64_MAX;
+    std::vector<std::int64_t> threads(lanes_.hosts.size(), INT64_MAX);
     for (const HostCall& call : timeline_.calls)
-      if (call.process == options_.process) thread = std::min<std::int64_t>(thread, call.thread);
-    if (thread == INT64_MAX) thread = 0;
+      if (call.process < threads.size())
+        threads[call.process] = std::min<std::int64_t>(threads[call.process], call.thread);
     for (const TraceRange& range : timeline_.ranges) {
-      if (range.process != options_.process || range.started_ns == kNoTime || range.ended_ns < range.started_ns)
-        continue;
-      begin("X", "user_annotation", name_of(range.name), host_pid_, thread);
+      if (!is_ours(range.process) || range.started_ns == kNoTime || range.ended_ns < range.started_ns) continue;
+      const ChromeLanes::Host& host = host_of(range.process);
+      const std::int64_t thread = range.process < threads.size() ? threads[range.process] : INT64_MAX;
+      begin("X", "user_annotation", name_of(range.name), host.pid, thread == INT64_MAX ? 0 : thread);
       slice(range.started_ns, range.ended_ns);
+      if (host.rank) to_ << fmt::format(",\"args\":{{\"rank\":{}}}", *host.rank);
       to_ << '}';
     }
   }
@@ -343,39 +358,48 @@ class Writer {
     metadata("thread_sort_index", pid, tid, "sort_index", fmt::format_int(order).c_str());
   }
   void name_lanes() {
-    const bool has_process = options_.process < timeline_.processes.size();
-    process_name(host_pid_, has_process ? timeline_.processes[*options_.process].label : "host", -1);
-    for (const TraceDevice& device : timeline_.devices)
-      if (device.process == options_.process)
-        process_name(
-            device.id,
-            device.label.starts_with("GPU") ? device.label : fmt::format("GPU {}: {}", device.id, device.label),
-            device.id);
-    for (const TraceStream& stream : timeline_.streams) {
-      if (stream.device >= timeline_.devices.size()) continue;
-      const TraceDevice& device = timeline_.devices[stream.device];
-      if (device.process == options_.process)
-        thread_name(device.id, static_cast<std::int64_t>(stream.id), stream.label,
+    for (const ChromeLanes::Host& host : lanes_.hosts)
+      if (host.is_written) process_name(host.pid, host.label, host.order);
+    for (std::size_t i = 0; i < timeline_.devices.size(); ++i)
+      if (is_ours(timeline_.devices[i].process))
+        process_name(lanes_.devices[i].pid, lanes_.devices[i].label, lanes_.devices[i].order);
+    for (const TraceStream& stream : timeline_.streams)
+      if (stream.device < timeline_.devices.size() && is_ours(timeline_.devices[stream.device].process))
+        thread_name(lanes_.devices[stream.device].pid, static_cast<std::int64_t>(stream.id), stream.label,
                     static_cast<std::int64_t>(stream.id));
-    }
   }
 
   Json device_properties() const {
     Json list = Json::array();
     for (const TraceDevice& device : timeline_.devices) {
-      if (device.process != options_.process) continue;
+      if (!is_ours(device.process)) continue;
       // Importers put the number before the name: "GPU 3: NVIDIA A100". Not once more with each export.
       const std::string number = fmt::format("GPU {}: ", device.id);
       const bool has_number = device.label.starts_with(number) && device.label.size() > number.size();
       Json properties = {{"id", device.id}, {"name", has_number ? device.label.substr(number.size()) : device.label}};
+      if (const auto& rank = host_of(device.process).rank) properties["rank"] = *rank;
       properties.update(options_.device_properties);
       list.push_back(std::move(properties));
     }
     return list;
   }
   Json distributed_info() const {
-    const int rank = options_.process < timeline_.processes.size() ? timeline_.processes[*options_.process].rank : 0;
-    return {{"backend", "nccl"}, {"rank", rank}, {"world_size", options_.world_size}};
+    Json info = {{"backend", "nccl"}, {"world_size", options_.world_size}};
+    if (options_.process) {
+      const bool has_process = *options_.process < timeline_.processes.size();
+      info["rank"] = has_process ? timeline_.processes[*options_.process].rank : 0;
+      return info;
+    }
+    for (const ChromeLanes::Host& host : lanes_.hosts) info["ranks"].push_back(*host.rank);
+    std::sort(info["ranks"].begin(), info["ranks"].end());
+    info["world_size"] = std::max(options_.world_size, static_cast<int>(lanes_.hosts.size()));
+    return info;
+  }
+  bool is_one_clock() const {
+    const auto& processes = timeline_.processes;
+    return !processes.empty() && processes[0].clock >= 0 &&
+           std::all_of(processes.begin(), processes.end(),
+                       [&](const TraceProcess& process) { return process.clock == processes[0].clock; });
   }
   Json about() const {
     Json about = {{"source", timeline_.source},
@@ -384,6 +408,7 @@ class Writer {
                   {"clock_error_ns", number_or_null(timeline_.clock_error_ns)},
                   {"left_out_without_times", left_out_},
                   {"notes", timeline_.notes}};
+    if (!options_.process) about["is_one_clock"] = is_one_clock();
     about.update(options_.about);
     return about;
   }
@@ -391,7 +416,7 @@ class Writer {
   const Timeline& timeline_;
   const ChromeExport& options_;
   TextFile& to_;
-  std::int64_t host_pid_;
+  const ChromeLanes lanes_;
   bool is_first_ = true;
   std::uint64_t left_out_ = 0;
   std::vector<std::string> names_;  // quoted

@@ -241,10 +241,23 @@ std::string summary_of(const ClockAlignment& alignment) {
                      shifted, alignment.ranks.size(), format_duration(alignment.error_ns));
 }
 
-std::int64_t shifted(std::int64_t ns, std::int64_t by) {
+std::int64_t shifted(std::int64_t ns, std::int64_t by) noexcept {
   if (ns == kNoTime) return kNoTime;
   std::int64_t moved = 0;
   return __builtin_sub_overflow(ns, by, &moved) ? kNoTime : moved;
+}
+
+void shift(Span& span, std::int64_t by) noexcept {
+  for (std::int64_t Span::* time : {&Span::enqueued_ns, &Span::submitted_ns, &Span::accepted_ns, &Span::launched_ns,
+                                    &Span::started_ns, &Span::ended_ns, &Span::seen_ns})
+    span.*time = shifted(span.*time, by);
+}
+
+// Of calls and ranges.
+template <class Stretch>
+void shift(Stretch& stretch, std::int64_t by) noexcept {
+  stretch.started_ns = shifted(stretch.started_ns, by);
+  stretch.ended_ns = shifted(stretch.ended_ns, by);
 }
 
 }  // namespace
@@ -315,19 +328,19 @@ void apply_alignment(Timeline& timeline, const ClockAlignment& alignment) {
     if (span.stream >= timeline.streams.size()) continue;
     const std::int64_t offset = by[timeline.devices[timeline.streams[span.stream].device].process];
     if (offset == 0) continue;
-    for (std::int64_t Span::* time : {&Span::enqueued_ns, &Span::submitted_ns, &Span::accepted_ns, &Span::launched_ns,
-                                      &Span::started_ns, &Span::ended_ns, &Span::seen_ns})
-      span.*time = shifted(span.*time, offset);
+    shift(span, offset);
   }
-  for (HostCall& call : timeline.calls) {
-    call.started_ns = shifted(call.started_ns, by[call.process]);
-    call.ended_ns = shifted(call.ended_ns, by[call.process]);
-  }
-  for (TraceRange& range : timeline.ranges) {
-    range.started_ns = shifted(range.started_ns, by[range.process]);
-    range.ended_ns = shifted(range.ended_ns, by[range.process]);
-  }
+  for (HostCall& call : timeline.calls) shift(call, by[call.process]);
+  for (TraceRange& range : timeline.ranges) shift(range, by[range.process]);
   sort_by_start(timeline);
+}
+
+void shift_clock(Timeline& timeline, std::int64_t ns) noexcept {
+  // No time is that far from another on one clock.
+  const std::int64_t back = ns == INT64_MIN ? INT64_MAX : -ns;
+  for (Span& span : timeline.spans) shift(span, back);
+  for (HostCall& call : timeline.calls) shift(call, back);
+  for (TraceRange& range : timeline.ranges) shift(range, back);
 }
 
 }  // namespace weir

@@ -38,7 +38,7 @@ std::optional<ClockAlignment> align_clocks(const Timeline& timeline);
 // to the timeline's.
 void apply_alignment(Timeline& timeline, const ClockAlignment& alignment);
 
-// Moves all times (commands, calls, ranges) later by `ns`; what would leave the range of times stays at its end.
+// Moves all times (commands, calls, ranges) later by `ns`; what would leave the range of times has none then.
 void shift_clock(Timeline& timeline, std::int64_t ns) noexcept;
 
 }  // namespace weir

@@ -27,6 +27,13 @@ std::optional<double> bus_factor(CollectiveKind kind, std::uint32_t ranks) {
   }
 }
 
+std::vector<CollectiveKind> collective_kinds(const Timeline& timeline) {
+  std::vector<CollectiveKind> kinds(timeline.spans.size(), CollectiveKind::unknown);
+  for (const CollectiveFacts& facts : timeline.collectives)
+    if (facts.span < kinds.size()) kinds[facts.span] = facts.kind;
+  return kinds;
+}
+
 Collectives collectives(const Timeline& timeline) {
   struct Instances {
     std::vector<double> durations;

@@ -33,6 +33,9 @@ struct Collectives {
 
 Collectives collectives(const Timeline& timeline);
 
+// By span; unknown where Timeline::collectives is silent.
+std::vector<CollectiveKind> collective_kinds(const Timeline& timeline);
+
 // What the links carry for each byte of a collective among `ranks`: 2(n-1)/n for all_reduce, (n-1)/n for all_gather,
 // reduce_scatter and all_to_all, else 1. Nothing where ranks are unknown and matter.
 std::optional<double> bus_factor(CollectiveKind kind, std::uint32_t ranks);

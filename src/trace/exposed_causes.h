@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "measure/timeline.h"
+#include "trace/readiness.h"
 
 namespace weir {
 
@@ -25,7 +26,6 @@ enum class ExposedCause : std::uint8_t {
 };
 inline constexpr std::size_t kExposedCauses = 8;
 inline constexpr std::size_t kMostExposedStretches = 5;
-inline constexpr std::uint32_t kNoSpan = UINT32_MAX;
 
 struct ExposedStretch {
   std::int64_t from_ns = 0, to_ns = 0;

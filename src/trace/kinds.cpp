@@ -28,6 +28,19 @@ bool is_collective_name(std::string_view name) noexcept {
   return false;
 }
 
+SpanKind kernel_kind_of(std::string_view name) noexcept {
+  if (is_collective_name(name)) return SpanKind::collective;
+  // __amd_rocclr_copyBufferAligned.kd, __amd_rocclr_copyImageToBuffer, __amd_rocclr_fillBufferAligned,
+  // __amd_rocclr_fillImage: ROCm's copies and memsets where no copy engine does them, up to ROCm 7 at least.
+  constexpr std::string_view kRuntime = "__amd_rocclr_";
+  if (!name.starts_with(kRuntime)) return SpanKind::kernel;
+  name.remove_prefix(kRuntime.size());
+  if (name.starts_with("copy")) return SpanKind::copy;
+  // __amd_rocclr_streamOpsWrite, ...Wait, ...Increment, batchMemOp, initHeap, gwsInit set or watch words of memory;
+  // only __amd_rocclr_scheduler runs on behalf of a program's kernels.
+  return name.starts_with("scheduler") ? SpanKind::kernel : SpanKind::memset;
+}
+
 CollectiveKind collective_kind_of(std::string_view name) {
   std::string text;
   for (const char c : lower(name))

@@ -120,7 +120,7 @@ class KinetoFile {
     event_.has_arguments = false;
   }
 
-  // [{"id": 0, "name": "NVIDIA A100", ...}, ...]
+  // [{"id": 0, "name": "NVIDIA A100", ...}, ...], with "rank": 3 in our own exports of several ranks
   void devices() {
     while (reader_.next_element()) {
       if (!reader_.take('{')) {
@@ -128,17 +128,19 @@ class KinetoFile {
         continue;
       }
       std::string_view key;
-      std::optional<std::int64_t> id;
+      std::optional<std::int64_t> id, rank;
       std::string name;
       while (reader_.next_key(&key)) {
         if (key == "id")
           id = signed_of(plain_value());
         else if (key == "name")
           name = decoded(plain_value());
+        else if (key == "rank")
+          rank = signed_of(plain_value());
         else
           reader_.skip(In::object);
       }
-      if (id) timeline_.set_device_name(*id, std::move(name));
+      if (id) timeline_.set_device_name(rank, *id, std::move(name));
     }
   }
 
@@ -162,6 +164,8 @@ class KinetoFile {
     while (reader_.next_key(&key)) {
       if (key == "has_dependencies") {
         if (plain_value() == "true") to_.knows_dependencies();
+      } else if (key == "is_one_clock") {
+        if (plain_value() == "true") timeline_.set_one_clock();
       } else if (key == "has_exact_gaps") {
         timeline_.set_exact_gaps(plain_value() == "true");
       } else if (key == "source") {

@@ -132,6 +132,7 @@ std::uint16_t KinetoTimeline::process_of(const KinetoEvent& event) {
   has_ranks_ = true;
   last_rank_ = *rank;
   last_process_ = to_.process_of_rank(file_.process, static_cast<int>(*rank));
+  processes_.insert(last_process_);
   return last_process_;
 }
 
@@ -156,7 +157,7 @@ bool KinetoTimeline::place(const KinetoEvent& event, bool is_damaged, Place* to)
     to_.drop("command beyond 65,535 devices", event.at);
     return false;
   }
-  devices_.emplace(*device, id);
+  devices_.emplace(*device, DeviceKey{arguments.rank, id});
   to->device = *device;
   const auto stream = stream_of(*device, *lane, event.at);
   to->stream = stream.value_or(0);
@@ -295,9 +296,9 @@ bool KinetoTimeline::add_range(const KinetoEvent& event) {
   return true;
 }
 
-void KinetoTimeline::set_device_name(std::int64_t device, std::string name) {
+void KinetoTimeline::set_device_name(std::optional<std::int64_t> rank, std::int64_t device, std::string name) {
   constexpr std::size_t kMostDevices = 65'535;
-  if (device_names_.size() < kMostDevices) device_names_.insert_or_assign(device, std::move(name));
+  if (device_names_.size() < kMostDevices) device_names_.insert_or_assign(DeviceKey{rank, device}, std::move(name));
 }
 
 // A kernel's collective is the one that its call was made in; files of 2024 and later give both the same external id.
@@ -375,9 +376,15 @@ void KinetoTimeline::finish() {
   if (are_gaps_exact_.value_or(has_cuda_calls_ && !has_rocm_ && has_fine_times_)) to_.trust_gaps();
   if (!are_gaps_exact_ && has_cuda_calls_ && !has_rocm_ && !has_fine_times_ && to_.command_count() > 0)
     to_.note("times are whole microseconds: gaps between commands are as coarse");
-  for (const auto& [device, id] : devices_)
-    if (const auto found = device_names_.find(id); found != device_names_.end() && !found->second.empty())
-      to_.label_device(device, fmt::format("GPU {}: {}", id, found->second));
+  for (const auto& [device, key] : devices_) {
+    auto found = device_names_.find(key);
+    if (found == device_names_.end()) found = device_names_.find({std::nullopt, key.second});
+    if (found != device_names_.end() && !found->second.empty())
+      to_.label_device(device, fmt::format("GPU {}: {}", key.second, found->second));
+  }
+  // Numbers of clocks need to differ between files only.
+  if (is_one_clock_)
+    for (const std::uint16_t process : processes_) to_.set_clock(process, file_.process);
   if (rank_ && !has_ranks_ && *rank_ >= 0 && *rank_ <= std::numeric_limits<int>::max())
     to_.set_rank(file_.process, static_cast<int>(*rank_));
 }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -21,10 +23,12 @@ class KinetoTimeline {
   // An event that was read completely, or (`is_damaged`) in part: then it is used where it is enough, and nothing is
   // said of what it lacks. True where it was used.
   bool add(KinetoEvent& event, bool is_damaged = false);
-  void set_device_name(std::int64_t device, std::string name);
+  // `rank` where the file holds several and says whose device that is.
+  void set_device_name(std::optional<std::int64_t> rank, std::int64_t device, std::string name);
   void set_rank(std::int64_t rank) { rank_ = rank; }
   // What an export of Weir's says of the timeline that it was made of.
   void set_exact_gaps(bool are_exact) { are_gaps_exact_ = are_exact; }
+  void set_one_clock() { is_one_clock_ = true; }
   // Joins what came in different events. Once, at the file's end.
   void finish();
 
@@ -75,8 +79,10 @@ class KinetoTimeline {
   bool has_ranks_ = false;  // events say whose they are
   std::int64_t last_rank_ = 0;
   std::uint16_t last_process_ = 0;
-  std::unordered_map<std::int64_t, std::string> device_names_;
-  std::unordered_map<std::uint16_t, std::int64_t> devices_;  // that were used, and their ids
+  using DeviceKey = std::pair<std::optional<std::int64_t>, std::int64_t>;  // rank, id
+  std::map<DeviceKey, std::string> device_names_;
+  std::unordered_map<std::uint16_t, DeviceKey> devices_;  // that were used
+  std::set<std::uint16_t> processes_;                     // of ranks that events name
   std::vector<Pending> collectives_, copies_;
   std::vector<Call> launches_;
   std::vector<Copy> copy_calls_;
@@ -85,6 +91,7 @@ class KinetoTimeline {
   std::size_t begun_count_ = 0, begun_bytes_ = 0, begun_charged_ = 0;
   bool has_cuda_calls_ = false, has_rocm_ = false, has_fine_times_ = false;
   bool has_told_queues_ = false;
+  bool is_one_clock_ = false;
   std::optional<bool> are_gaps_exact_;  // as Weir's own export says
 };
 

@@ -42,7 +42,7 @@ struct OverlapFound {
   std::string reason;  // why there is nothing
 };
 
-// `iterations` as for breakdown(). Kinds are those of Timeline::collectives, and of names where these are silent.
+// `iterations` as for breakdown(). Kinds are those of Timeline::collectives.
 OverlapFound overlap_times(const Timeline& timeline, std::span<const TraceRange> iterations = {});
 
 }  // namespace weir

@@ -72,7 +72,7 @@ std::uint32_t TimelineBuilder::name(std::string_view text) {
   if (const auto found = names_.find(text); found != names_.end()) return recent = found->second;
   charge(text.size() + 128);
   texts_.push_back(std::make_unique<const std::string>(text));
-  is_collective_.push_back(is_collective_name(text));
+  kernel_kinds_.push_back(kernel_kind_of(text));
   call_kinds_.push_back(weir::call_kind_of(text));
   recent = static_cast<std::uint32_t>(texts_.size() - 1);
   names_.emplace(*texts_.back(), recent);
@@ -164,8 +164,8 @@ std::optional<std::uint32_t> TimelineBuilder::add(const TraceCommand& command) {
   span.iteration = command.iteration;
   span.stream = command.stream;
   span.kind = command.kind;
-  if (span.kind == SpanKind::kernel && span.name != kNoName && is_collective_[span.name])
-    span.kind = SpanKind::collective;
+  // By name whatever the source: Kineto's and rocprofiler's dispatches alike hold kernels of the runtime's own copies.
+  if (span.kind == SpanKind::kernel && span.name != kNoName) span.kind = kernel_kinds_[span.name];
   span.queue = command.queue;
   span.enqueued_ns = command.enqueued_ns;
   span.submitted_ns = command.submitted_ns;
@@ -183,7 +183,7 @@ std::optional<std::uint32_t> TimelineBuilder::add(const TraceCommand& command) {
 void TimelineBuilder::set_name(std::uint32_t command, std::uint32_t name) {
   Span& span = commands_[command].span;
   span.name = name;
-  if (span.kind == SpanKind::kernel && name != kNoName && is_collective_[name]) span.kind = SpanKind::collective;
+  if (span.kind == SpanKind::kernel && name != kNoName) span.kind = kernel_kinds_[name];
 }
 
 void TimelineBuilder::about_collective(std::uint32_t command, const TraceCollective& collective) {

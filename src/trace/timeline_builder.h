@@ -73,7 +73,7 @@ class TimelineBuilder {
   std::uint32_t name(std::string_view text);
   const std::string& name_of(std::uint32_t name) const { return *texts_[name]; }
   // Whether a kernel of this name is a collective's; what a function of this name does.
-  bool is_collective(std::uint32_t name) const { return is_collective_[name]; }
+  bool is_collective(std::uint32_t name) const { return kernel_kinds_[name] == SpanKind::collective; }
   CallKind call_kind_of(std::uint32_t name) const { return call_kinds_[name]; }
 
   std::uint16_t add_process(int rank, std::string label);
@@ -176,7 +176,7 @@ class TimelineBuilder {
   std::unordered_map<std::string_view, std::uint32_t> names_;
   std::vector<std::unique_ptr<const std::string>> texts_;  // what names_ points at
   std::array<std::uint32_t, 1024> recent_names_{};         // by length and ends; may be another's
-  std::vector<bool> is_collective_;                        // by name
+  std::vector<SpanKind> kernel_kinds_;                     // by name
   std::vector<CallKind> call_kinds_;                       // by name
   Lanes<std::uint16_t> devices_, streams_, ranks_;
   Lanes<std::int32_t> queues_;

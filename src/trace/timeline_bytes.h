@@ -12,8 +12,8 @@ namespace weir {
 // Everything that a timeline holds.
 std::string timeline_bytes(const Timeline& timeline);
 
-// Rejects (Error) what timeline_bytes() did not write: truncated, longer, of another version, numbers that name a span,
-// stream, device, call, process or name which is not there. `from` says whose they are, for the message.
+// Fails (Error) on what timeline_bytes() did not write: truncated, longer, of another version, numbers that name a
+// span, stream, device, call, process or name which is not there. `from` says whose they are, for the message.
 Timeline timeline_of_bytes(std::string_view bytes, const std::string& from);
 
 }  // namespace weir

@@ -49,6 +49,27 @@ TEST(ClockAlignment, FindsTheOffsetAndMovesEverything) {
     EXPECT_EQ(timeline.spans[facts.span].kind, SpanKind::collective);
 }
 
+TEST(ClockAlignment, ShiftsOneClock) {
+  Timeline timeline;
+  Span span;
+  span.submitted_ns = 5;
+  span.started_ns = 10;
+  span.ended_ns = INT64_MAX - 1;
+  timeline.spans = {span};
+  timeline.calls = {{kNoName, 0, 0, 0, CallKind::launch, 3, kNoTime}};
+  timeline.ranges = {{kNoName, 0, 1, 2}};
+  shift_clock(timeline, 100);
+  EXPECT_EQ(timeline.spans[0].submitted_ns, 105);
+  EXPECT_EQ(timeline.spans[0].started_ns, 110);
+  EXPECT_EQ(timeline.spans[0].ended_ns, kNoTime);
+  EXPECT_EQ(timeline.spans[0].seen_ns, kNoTime);
+  EXPECT_EQ(timeline.calls[0].started_ns, 103);
+  EXPECT_EQ(timeline.calls[0].ended_ns, kNoTime);
+  EXPECT_EQ(timeline.ranges[0].ended_ns, 102);
+  shift_clock(timeline, -100);
+  EXPECT_EQ(timeline.spans[0].started_ns, 10);
+}
+
 TEST(ClockAlignment, LeavesClocksThatAgree) {
   RanksTimeline ranks(2);
   for (int i = 0; i < 10; ++i) {

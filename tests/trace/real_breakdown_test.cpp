@@ -8,8 +8,10 @@
 
 #include "trace/breakdown.h"
 #include "trace/concurrency.h"
+#include "trace/exposed_causes.h"
 #include "trace/import.h"
 #include "trace/list.h"
+#include "trace/overlap_times.h"
 #include "trace/queue_map.h"
 #include "trace/slice.h"
 
@@ -60,6 +62,12 @@ TEST_P(RealBreakdown, EqualsWhatOthersComputed) {
   // Every command was submitted within some step of the profiler.
   EXPECT_GE(found.iteration_count, 3u);
   EXPECT_EQ(found.outside_iterations, 0u);
+  const std::vector<TraceRange> iterations = iteration_ranges(whole_, whole_.devices.at(0).process);
+  const ExposedCauses causes = exposed_causes(part_, {}, iterations);
+  EXPECT_EQ(causes.exposed_ns, found.times->alone_communication_ns);
+  EXPECT_EQ(overlap_times(part_, iterations).iterations.size(),
+            std::count_if(found.iterations.begin(), found.iterations.end(),
+                          [](const IterationTimes& each) { return each.times.has_value(); }));
 }
 
 INSTANTIATE_TEST_SUITE_P(Kineto, RealBreakdown,
@@ -77,6 +85,13 @@ TEST_F(RealData, StreamsOnFewQueues) {
   EXPECT_EQ(found.commands, 43'915u);
   EXPECT_EQ(found.streams, 567u);
   EXPECT_EQ(found.queues, 5u);
+  // An independent count from the file: copies and memsets that ROCm makes with kernels are no compute.
+  EXPECT_NEAR(found.times->communication_ns / 1e6, 4158.76, 0.01);
+  EXPECT_NEAR(found.times->compute_ns / 1e6, 258.66, 0.01);
+  EXPECT_NEAR(found.times->hidden_communication_ns / 1e6, 196.05, 0.01);
+  const ExposedCauses causes = exposed_causes(part_);
+  EXPECT_EQ(causes.exposed_ns, found.times->alone_communication_ns);
+  EXPECT_FALSE(causes.are_dependencies_known);
   const QueueMap map = queue_map(part_);
   EXPECT_EQ(map.streams.size(), 567u);
   EXPECT_EQ(map.queues.size(), 5u);

@@ -24,7 +24,9 @@ const std::string kStrings =
 const std::string kSymbols =
     R"j("kernel_symbols":[{"size":0,"kernel_id":8,"kernel_name":"_Z4gemm.kd","formatted_kernel_name":"gemm(int)",
         "demangled_kernel_name":"long","truncated_kernel_name":"t"},
-        {"kernel_id":9,"kernel_name":"ncclDevKernel_Generic.kd"}])j";
+        {"kernel_id":9,"kernel_name":"ncclDevKernel_Generic.kd"},
+        {"kernel_id":10,"kernel_name":"__amd_rocclr_copyBufferAligned.kd"},
+        {"kernel_id":11,"kernel_name":"__amd_rocclr_fillBufferAligned.kd"}])j";
 
 std::string dispatch(int correlation, int kernel, int stream, int queue) {
   const auto number = [](int value) { return std::to_string(value); };
@@ -78,6 +80,19 @@ TEST(RocprofJson, ReadsDispatchesCopiesAndCalls) {
 
 TEST(RocprofJson, KernelsMayBeNamedAfterTheirDispatches) {
   expect_all(import(tool("{" + kAgents + "," + kStrings + "," + records(kTwo) + "," + kSymbols + "}")));
+}
+
+TEST(RocprofJson, CopiesThatKernelsMakeAreNoCompute) {
+  const std::string three = dispatch(1, 8, 2, 16) + "," + dispatch(2, 10, 2, 16) + "," + dispatch(3, 11, 2, 16);
+  // The names may come before or after.
+  for (const std::string& process : {kSymbols + "," + records(three), records(three) + "," + kSymbols}) {
+    const Timeline timeline = import(tool("{" + kAgents + "," + process + "}"));
+    ASSERT_EQ(timeline.spans.size(), 4U);
+    EXPECT_EQ(timeline.spans[1].kind, SpanKind::kernel);
+    EXPECT_EQ(timeline.spans[2].kind, SpanKind::copy);
+    EXPECT_EQ(timeline.spans[3].kind, SpanKind::memset);
+    EXPECT_EQ(timeline.spans[3].queue, timeline.spans[1].queue);
+  }
 }
 
 TEST(RocprofJson, ReadsSeveralProcesses) {

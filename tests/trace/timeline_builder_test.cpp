@@ -197,6 +197,20 @@ TEST(TimelineBuilder, more_than_the_memory_allows_is_refused_with_the_figure) {
   }
 }
 
+TEST(TimelineBuilder, what_kernels_are) {
+  EXPECT_EQ(kernel_kind_of("gemm"), SpanKind::kernel);
+  EXPECT_EQ(kernel_kind_of("ncclDevKernel_AllReduce_Sum_f32_RING_LL"), SpanKind::collective);
+  for (const char* name :
+       {"copyBuffer.kd", "copyBuffer", "copyBufferAligned", "copyBufferRect", "copyBufferRectAligned", "copyImage",
+        "copyImage1DA", "copyImageToBuffer", "copyBufferToImage"})
+    EXPECT_EQ(kernel_kind_of("__amd_rocclr_" + std::string(name)), SpanKind::copy) << name;
+  for (const char* name : {"fillBufferAligned", "fillBufferAligned2D.kd", "fillImage", "streamOpsWrite",
+                           "streamOpsWait", "streamOpsIncrement", "batchMemOp", "initHeap", "gwsInit"})
+    EXPECT_EQ(kernel_kind_of("__amd_rocclr_" + std::string(name)), SpanKind::memset) << name;
+  EXPECT_EQ(kernel_kind_of("__amd_rocclr_scheduler"), SpanKind::kernel);
+  EXPECT_EQ(kernel_kind_of("my__amd_rocclr_copyBuffer"), SpanKind::kernel);
+}
+
 TEST(TimelineBuilder, what_calls_do) {
   EXPECT_EQ(call_kind_of("cudaLaunchKernel"), CallKind::launch);
   EXPECT_EQ(call_kind_of("cuLaunchKernelEx"), CallKind::launch);

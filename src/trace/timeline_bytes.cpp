@@ -1,0 +1,257 @@
+#include "trace/timeline_bytes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "base/error.h"
+
+namespace weir {
+namespace {
+
+// Its last digit counts the layouts.
+constexpr std::string_view kMagic = "weir timeline 1\n";
+
+// One list of fields serves both directions: an archive is a Writer or a Reader.
+class Writer {
+ public:
+  template <class Value>
+  using Of = const Value;
+
+  template <class Value>
+  void number(const Value& value) {
+    static_assert(std::is_arithmetic_v<Value> || std::is_enum_v<Value>);
+    to_.append(reinterpret_cast<const char*>(&value), sizeof(value));
+  }
+  void text(const std::string& value) {
+    number(static_cast<std::uint64_t>(value.size()));
+    to_ += value;
+  }
+  template <class Item, class Each>
+  void list(const std::vector<Item>& items, Each each) {
+    number(static_cast<std::uint64_t>(items.size()));
+    for (const Item& item : items) each(item);
+  }
+  std::string take() && { return std::move(to_); }
+
+ private:
+  std::string to_ = std::string(kMagic);
+};
+
+class Reader {
+ public:
+  template <class Value>
+  using Of = Value;
+
+  Reader(std::string_view bytes, const std::string& from) : left_(bytes), from_(from) {}
+
+  [[noreturn]] void fail(const char* what) const {
+    weir::fail(fmt::format("{}: is not a timeline: {}", from_, what), "Do all ranks run the same build of weir?");
+  }
+  std::string_view take(std::uint64_t count) {
+    if (count > left_.size()) fail("it is cut off");
+    const std::string_view found = left_.substr(0, count);
+    left_.remove_prefix(count);
+    return found;
+  }
+  template <class Value>
+  void number(Value& value) {
+    static_assert(std::is_arithmetic_v<Value> && !std::is_same_v<Value, bool>);
+    std::memcpy(&value, take(sizeof(value)).data(), sizeof(value));
+  }
+  void number(bool& value) { value = counted(1) != 0; }
+  void number(SpanKind& value) { value = static_cast<SpanKind>(counted(static_cast<int>(SpanKind::host))); }
+  void number(CallKind& value) { value = static_cast<CallKind>(counted(static_cast<int>(CallKind::other))); }
+  void number(CollectiveKind& value) {
+    value = static_cast<CollectiveKind>(counted(static_cast<int>(CollectiveKind::unknown)));
+  }
+  void text(std::string& value) {
+    std::uint64_t size = 0;
+    number(size);
+    value = take(size);
+  }
+  template <class Item, class Each>
+  void list(std::vector<Item>& items, Each each) {
+    std::uint64_t count = 0;
+    number(count);
+    // Every item has at least a byte, so no count makes more room than the bytes that came.
+    if (count > left_.size()) fail("it is cut off");
+    items.clear();
+    items.reserve(std::min<std::uint64_t>(count, left_.size() / sizeof(Item) + 1));
+    for (std::uint64_t i = 0; i < count; ++i) each(items.emplace_back());
+  }
+  void end() const {
+    if (!left_.empty()) fail("it is longer than it says");
+  }
+
+ private:
+  std::uint8_t counted(int most) {
+    const auto value = static_cast<std::uint8_t>(take(1)[0]);
+    if (value > most) fail("a kind in it is not known");
+    return value;
+  }
+
+  std::string_view left_;
+  const std::string& from_;
+};
+
+template <class Archive>
+using TimelineOf = typename Archive::template Of<Timeline>;
+
+template <class Archive>
+void spans_of(Archive& archive, TimelineOf<Archive>& timeline) {
+  archive.list(timeline.spans, [&](auto& span) {
+    archive.number(span.command);
+    archive.number(span.iteration);
+    archive.number(span.name);
+    archive.number(span.call);
+    archive.number(span.bytes);
+    archive.number(span.stream);
+    archive.number(span.role);
+    archive.number(span.kind);
+    archive.number(span.queue);
+    archive.number(span.enqueued_ns);
+    archive.number(span.submitted_ns);
+    archive.number(span.accepted_ns);
+    archive.number(span.launched_ns);
+    archive.number(span.started_ns);
+    archive.number(span.ended_ns);
+    archive.number(span.seen_ns);
+  });
+}
+
+template <class Archive>
+void lanes_of(Archive& archive, TimelineOf<Archive>& timeline) {
+  archive.list(timeline.names, [&](auto& name) { archive.text(name); });
+  archive.list(timeline.processes, [&](auto& process) {
+    archive.number(process.rank);
+    archive.text(process.label);
+    archive.number(process.clock);
+  });
+  archive.list(timeline.devices, [&](auto& device) {
+    archive.number(device.process);
+    archive.number(device.id);
+    archive.text(device.label);
+  });
+  archive.list(timeline.streams, [&](auto& stream) {
+    archive.number(stream.device);
+    archive.number(stream.id);
+    archive.text(stream.label);
+  });
+  archive.list(timeline.queues, [&](auto& queue) {
+    archive.number(queue.id);
+    archive.number(queue.device);
+    archive.text(queue.label);
+  });
+}
+
+template <class Archive>
+void rest_of(Archive& archive, TimelineOf<Archive>& timeline) {
+  archive.text(timeline.source);
+  archive.number(timeline.has_exact_gaps);
+  archive.number(timeline.clock_error_ns);
+  archive.list(timeline.calls, [&](auto& call) {
+    archive.number(call.name);
+    archive.number(call.thread);
+    archive.number(call.correlation);
+    archive.number(call.process);
+    archive.number(call.kind);
+    archive.number(call.started_ns);
+    archive.number(call.ended_ns);
+  });
+  archive.list(timeline.dependencies, [&](auto& dependency) {
+    archive.number(dependency.before);
+    archive.number(dependency.after);
+  });
+  archive.number(timeline.has_dependencies);
+  archive.list(timeline.collectives, [&](auto& facts) {
+    archive.number(facts.span);
+    archive.number(facts.kind);
+    archive.number(facts.ranks);
+    archive.number(facts.group);
+    archive.number(facts.bytes);
+  });
+  archive.list(timeline.ranges, [&](auto& range) {
+    archive.number(range.name);
+    archive.number(range.process);
+    archive.number(range.started_ns);
+    archive.number(range.ended_ns);
+  });
+  archive.list(timeline.dropped, [&](auto& dropped) {
+    archive.text(dropped.reason);
+    archive.number(dropped.count);
+    archive.text(dropped.first);
+  });
+  archive.list(timeline.notes, [&](auto& note) { archive.text(note); });
+}
+
+template <class Archive>
+void fields_of(Archive& archive, TimelineOf<Archive>& timeline) {
+  spans_of(archive, timeline);
+  lanes_of(archive, timeline);
+  rest_of(archive, timeline);
+}
+
+// Analyses look things up by number and trust what importers made.
+void check_numbers(const Timeline& timeline, const Reader& reader) {
+  const auto is_in = [&](std::size_t index, std::size_t count, const char* what) {
+    if (index >= count) reader.fail(what);
+  };
+  const auto is_name = [&](std::uint32_t name) {
+    if (name != kNoName) is_in(name, timeline.names.size(), "it has a name too few");
+  };
+  if (!std::isfinite(timeline.clock_error_ns) || timeline.clock_error_ns < 0) reader.fail("its clock has no error");
+  for (const TraceDevice& device : timeline.devices)
+    is_in(device.process, timeline.processes.size(), "it has a process too few");
+  for (const TraceStream& stream : timeline.streams)
+    is_in(stream.device, timeline.devices.size(), "it has a device too few");
+  for (const TraceQueue& queue : timeline.queues)
+    is_in(queue.device, timeline.devices.size(), "it has a device too few");
+  for (const Span& span : timeline.spans) {
+    is_name(span.name);
+    if (span.call != kNoCall) is_in(span.call, timeline.calls.size(), "it has a call too few");
+    if (!timeline.streams.empty()) is_in(span.stream, timeline.streams.size(), "it has a stream too few");
+    if (span.queue < kNoQueue) reader.fail("it has a queue of negative number");
+  }
+  for (const HostCall& call : timeline.calls) {
+    is_name(call.name);
+    is_in(call.process, timeline.processes.size(), "it has a process too few");
+  }
+  for (const Dependency& dependency : timeline.dependencies)
+    is_in(std::max(dependency.before, dependency.after), timeline.spans.size(), "it has a command too few");
+  for (std::size_t i = 0; i < timeline.collectives.size(); ++i) {
+    const CollectiveFacts& facts = timeline.collectives[i];
+    is_in(facts.span, timeline.spans.size(), "it has a command too few");
+    if (i > 0 && facts.span <= timeline.collectives[i - 1].span) reader.fail("its collectives are out of order");
+    is_name(facts.group);
+  }
+  for (const TraceRange& range : timeline.ranges) {
+    is_name(range.name);
+    is_in(range.process, timeline.processes.size(), "it has a process too few");
+  }
+}
+
+}  // namespace
+
+std::string timeline_bytes(const Timeline& timeline) {
+  Writer writer;
+  fields_of(writer, timeline);
+  return std::move(writer).take();
+}
+
+Timeline timeline_of_bytes(std::string_view bytes, const std::string& from) {
+  Reader reader(bytes, from);
+  if (!bytes.starts_with(kMagic)) reader.fail("it does not begin as this version's do");
+  reader.take(kMagic.size());
+  Timeline timeline;
+  fields_of(reader, timeline);
+  reader.end();
+  check_numbers(timeline, reader);
+  return timeline;
+}
+
+}  // namespace weir
