@@ -48,6 +48,8 @@ void add_elementwise(CaseList& list, ElementType type) {
     list.add("gelu_backward", type, {n});
     // What no data can make negative: the average of squares.
     list.add("adam", type, {n}, {1e-2f, 0.9f, 0.999f, 1e-8f}, {{}, {}, {}, {uniform, 2, 2.25f}});
+    // The first steps are where bias correction counts.
+    list.add("adamw", type, {n}, {1e-2f, 0.9f, 0.999f, 0.1f}, {{}, {}, {}, {uniform, 2, 2.25f}, {uniform, 1, 2}});
   }
   constexpr std::pair<ChainOp, const char*> kOps[] = {{mul, "mul"},     {add, "add"},   {abs, "abs"},
                                                       {clamp, "clamp"}, {relu, "relu"}, {square, "square"}};
@@ -80,6 +82,28 @@ void add_rows(CaseList& list, ElementType type) {
                            Dims{5, 33, 130, 131}, Dims{1'000, 4, 3, 9}, Dims{16, 100, 256, 260},
                            Dims{2, 1'000, 257, 260}, Dims{4, 5, 9, 2}})
     list.add("sum_rows", type, dims, {0.25f});
+}
+
+void add_ranking(CaseList& list, ElementType type) {
+  for (const std::int64_t n : {1, 257, 4'096, 40'001})
+    list.add("weighted_bce", type, {n}, {0.125f}, {{uniform, 8, 0}, {uniform, 0.5f, 0.5f}, {uniform, 1, 1}});
+  for (const auto [count, parts] :
+       {std::array<std::int64_t, 2>{1, 1}, {5, 9}, {257, 1}, {40'001, 3}, {16'384, 8}, {600'003, 40}})
+    list.add("square_sum", type, {count, parts});
+  for (const auto [count, width, rows] : {std::array<std::int64_t, 3>{1, 1, 3},
+                                          {300, 1, 7},
+                                          {100, 33, 61},
+                                          {70, 1'000, 64},
+                                          {500, 64, 1'000},
+                                          {5'000, 12, 65},
+                                          {2'000, 40, 3}}) {  // more of a row than a block lists
+    const OperandContents some{integers, static_cast<float>(rows) + 2};
+    const std::string sizes = std::to_string(count) + " to " + std::to_string(rows) + "x" + std::to_string(width);
+    list.add("embedding_grad", type, {count, width, rows}, {}, {some}, sizes);
+    list.add("embedding_grad", type, {count, width, rows}, {1}, {some, {}, {uniform, 1}}, sizes + " added");
+    list.add("embedding_grad", type, {count, width, rows}, {}, {{constant, static_cast<float>(rows - 1)}},
+             sizes + " all to one");
+  }
 }
 
 void add_movers(CaseList& list, ElementType type) {
@@ -190,6 +214,11 @@ void add_integers(CaseList& list) {
     list.add("route", kType, dims, {}, {{constant, most - 1}}, sizes + " all to one");
   }
   list.add("spin", ElementType::f32, {20'000, 5});
+  for (const std::int64_t n : {1, 300, 9'001}) {
+    list.add("clip", ElementType::f32, {n}, {0.5f}, {{uniform, 2, 2.25f}, {constant, 3}},
+             std::to_string(n) + " to a half");
+    list.add("clip", ElementType::f32, {n}, {0}, {{uniform, 2, 2.25f}, {constant, 3}}, std::to_string(n) + " to any");
+  }
 }
 
 // A layer of experts: route, group, two products per expert, and the sum of what they made.
@@ -269,6 +298,7 @@ Cases kernels() {
   for (const ElementType type : kFloats) {
     add_elementwise(list, type);
     add_rows(list, type);
+    add_ranking(list, type);
     add_inference(list, type);
     add_experts(list, type);
   }

@@ -2,6 +2,7 @@
 // weir_<kernel>_<type>. The bodies are in the .cuh files; gemm is the vendor library's.
 #include "kernel/accept.cuh"
 #include "kernel/adam.cuh"
+#include "kernel/adamw.cuh"
 #include "kernel/add.cuh"
 #include "kernel/admit.cuh"
 #include "kernel/advance.cuh"
@@ -10,9 +11,11 @@
 #include "kernel/augment.cuh"
 #include "kernel/cache_write.cuh"
 #include "kernel/chain.cuh"
+#include "kernel/clip.cuh"
 #include "kernel/combine.cuh"
 #include "kernel/copy.cuh"
 #include "kernel/dispatch.cuh"
+#include "kernel/embedding_grad.cuh"
 #include "kernel/fill.cuh"
 #include "kernel/gather.cuh"
 #include "kernel/gelu.cuh"
@@ -30,10 +33,12 @@
 #include "kernel/softmax.cuh"
 #include "kernel/softmax_backward.cuh"
 #include "kernel/spin.cuh"
+#include "kernel/square_sum.cuh"
 #include "kernel/stamp.cuh"
 #include "kernel/sum_rows.cuh"
 #include "kernel/top_k.cuh"
 #include "kernel/transpose.cuh"
+#include "kernel/weighted_bce.cuh"
 
 // The bound on threads is what body.h's geometries ask for; a second one is how many blocks a multiprocessor must hold.
 #define WEIR_KERNEL(kernel, name, type, ...)                                                                        \
@@ -80,6 +85,10 @@ WEIR_FLOAT_KERNEL(gelu_backward, 256)
 WEIR_FLOAT_KERNEL(layer_norm_backward, 1024)
 WEIR_FLOAT_KERNEL(layer_norm_grad, 1024)
 WEIR_FLOAT_KERNEL(adam, 256)
+WEIR_FLOAT_KERNEL(adamw, 256)
+WEIR_FLOAT_KERNEL(square_sum, 256)
+WEIR_FLOAT_KERNEL(weighted_bce, 256)
+WEIR_FLOAT_KERNEL(embedding_grad, 256)
 WEIR_FLOAT_KERNEL(attention, 256, 2)
 WEIR_FLOAT_KERNEL(cache_write, 256)
 WEIR_FLOAT_KERNEL(arg_max, 1024)
@@ -93,6 +102,9 @@ WEIR_KERNEL(advance, i32, int, 256)
 WEIR_KERNEL(admit, i32, int, 256)
 WEIR_KERNEL(route, i32, int, 1024)
 
+extern "C" __global__ void __launch_bounds__(256) weir_clip_f32(const weir::KernelArguments a) {
+  weir::device::clip(a);
+}
 extern "C" __global__ void __launch_bounds__(32) weir_spin_f32(const weir::KernelArguments a) { weir::device::spin(a); }
 extern "C" __global__ void __launch_bounds__(32) weir_stamp_i32(const weir::KernelArguments a) {
   weir::device::stamp(a);

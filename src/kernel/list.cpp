@@ -11,10 +11,11 @@
 namespace weir {
 namespace catalogue {
 
-Kernel accept(), adam(), add(), admit(), advance(), arg_max(), attention(), augment(), cache_write(), chain(),
-    combine(), copy(), dispatch(), fill(), gather(), gelu(), gelu_backward(), gemm(), graph_break(), hold(), im2col(),
-    increase(), layer_norm(), layer_norm_backward(), layer_norm_grad(), ragged_gemm(), reduce(), route(), scatter(),
-    softmax(), softmax_backward(), spin(), stamp(), sum_rows(), top_k(), transpose();
+Kernel accept(), adam(), adamw(), add(), admit(), advance(), arg_max(), attention(), augment(), cache_write(), chain(),
+    clip(), combine(), copy(), dispatch(), embedding_grad(), fill(), gather(), gelu(), gelu_backward(), gemm(),
+    graph_break(), hold(), im2col(), increase(), layer_norm(), layer_norm_backward(), layer_norm_grad(), ragged_gemm(),
+    reduce(), route(), scatter(), softmax(), softmax_backward(), spin(), square_sum(), stamp(), sum_rows(), top_k(),
+    transpose(), weighted_bce();
 
 }  // namespace catalogue
 
@@ -56,6 +57,11 @@ std::span<const Kernel> kernels() {
       catalogue::augment(),              //
       catalogue::stamp(),                //
       catalogue::hold(),                 //
+      catalogue::adamw(),                //
+      catalogue::clip(),                 //
+      catalogue::square_sum(),           //
+      catalogue::weighted_bce(),         //
+      catalogue::embedding_grad(),       //
   };
   return kKernels;
 }

@@ -63,7 +63,12 @@ TEST(ConformanceOnGpuOfLargeShapes, passes) {
           KernelCase{"layer_norm_grad", shape({2048, 2048})}, KernelCase{"add", shape({1024, 2048, 1}, {1, 1})},
           KernelCase{"sum_rows", shape({2, 4, 1'000'000, 1'000'000}, {0.25f})}, KernelCase{"copy", shape({3'000'000})},
           KernelCase{"fill", shape({3'000'000, 1, 99}, {1000, 0.1f})},
-          KernelCase{"transpose", shape({1, 2048, 1024, 1})},
+          KernelCase{"transpose", shape({1, 2048, 1024, 1})}, KernelCase{"square_sum", shape({3'000'003, 512})},
+          KernelCase{"adamw",
+                     shape({1'000'003}, {1e-3f, 0.9f, 0.999f, 0.01f}),
+                     "",
+                     {{}, {}, {}, {uniform, 2, 2.25f}, {uniform, 1, 2}}},
+          KernelCase{"embedding_grad", shape({16'128, 256, 20'000}), "", {{integers, 20'000}}},
           KernelCase{"augment", shape({4, 224, 224, 3}, {0.45f, 4.4f}), "", {{}, {integers, 4}}},
           KernelCase{"attention", shape({16, 1, 2048, heads_of(16, 64)}), "", {{}, {}, {}, {integers, 2050}}},
           KernelCase{"attention", shape({1, 512, 512, heads_of(2, 64)}), "", {{}, {}, {}, {constant, 512}}}}) {

@@ -25,8 +25,9 @@ TEST(ConformanceTable, has_every_kernel_in_every_type) {
   for (const Kernel& kernel : weir::kernels()) {
     ASSERT_TRUE(types.contains(kernel.name)) << "there is no case for the kernel " << kernel.name;
     const bool is_integer = kernel.is_probe || kernel.types.find_first_not_of('i') == std::string_view::npos;
+    const bool is_single = kernel.name == "spin" || kernel.name == "clip";  // all of its operands are f32
     const std::set<ElementType> expected = movers.contains(kernel.name)                               ? kAll
-                                           : kernel.name == "spin"                                    ? std::set{f32}
+                                           : is_single                                                ? std::set{f32}
                                            : is_integer && (kernel.is_probe || !kernel.types.empty()) ? std::set{i32}
                                                                                                       : kFloats;
     EXPECT_EQ(types[kernel.name], expected) << kernel.name;

@@ -47,6 +47,17 @@ std::vector<Entry> entries() {
       list("gelu", type, {n}, {}, {n, n});
       list("gelu_backward", type, {n}, {}, {n, n, n});
       list("adam", type, {n}, {1e-2f, 0.9f, 0.999f, 1e-8f}, {n, n, n, n});
+      list("adamw", type, {n}, {1e-2f, 0.9f, 0.999f, 0.1f}, {n, n, n, n, 2, n});
+      list("weighted_bce", type, {n}, {0.125f}, {n, n, n, n, 1});
+      // The last parts may be empty.
+      for (const std::int64_t parts : {1, 3, 40}) list("square_sum", type, {n, parts}, {}, {n, parts});
+    }
+    for (const auto [count, width, rows] :
+         {std::array<std::int64_t, 3>{1, 1, 1}, {300, 1, 7}, {100, 33, 61}, {40, 1000, 64}, {5000, 3, 2}}) {
+      list("embedding_grad", type, {count, width, rows}, {}, {count, count * width, rows * width});
+      // With several blocks some rows would have nothing added, and a block that never ran would not show.
+      if (rows * width <= 16384)
+        list("embedding_grad", type, {count, width, rows}, {1}, {count, count * width, rows * width});
     }
     for (const auto [rows, columns] :
          {std::array<std::int64_t, 2>{1, 1}, {7, 1}, {1, 1000}, {33, 127}, {130, 257}, {3, 20011}}) {
@@ -97,6 +108,10 @@ std::vector<Entry> entries() {
     }
   }
   list("spin", ElementType::f32, {2000, 5}, {}, {5});
+  for (const std::int64_t n : {1, 255, 5000}) {
+    list("clip", ElementType::f32, {n}, {0.5f}, {n, 2});
+    list("clip", ElementType::f32, {n}, {1e6f}, {n, 2});
+  }
   return all;
 }
 
@@ -325,7 +340,7 @@ TEST(Catalogue, Names) {
     EXPECT_FALSE(each.summary.empty()) << each.name;
     EXPECT_EQ(kernel(kernel_named(each.name)).name, each.name);
   }
-  EXPECT_EQ(names.size(), 36u);
+  EXPECT_EQ(names.size(), 41u);
   try {
     kernel_named("sofmax");
     FAIL();

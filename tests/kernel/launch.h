@@ -105,13 +105,22 @@ class Launch {
     const double poison = types_[i] == ElementType::i32 ? -1 : std::nan("");
     const float scale = types_[i] == ElementType::i32 ? 1000.0f : 2.0f;
     for (std::size_t e = 0; e < counts_[i]; ++e) {
-      double value = is_output ? poison : random_uniform(17 + i, e, scale, 0.25f);
-      if (is_square(i)) value = std::fabs(value);
-      set(i, e, value);
+      set(i, e, is_output ? poison : sensible(i, e, random_uniform(17 + i, e, scale, 0.25f)));
     }
   }
-  // Operands that no data can make negative.
-  bool is_square(std::size_t i) const { return kernel_->name == "adam" && i == 3; }
+  // What data can be: squares and weights are not negative, targets are between 0 and 1, steps are counted from 1.
+  double sensible(std::size_t i, std::size_t e, double value) const {
+    const std::string_view name = kernel_->name;
+    const bool is_positive = ((name == "adam" || name == "adamw") && i == 3) || (name == "clip" && i == 0) ||
+                             (name == "weighted_bce" && i == 2);
+    if (is_positive) return std::fabs(value);
+    if (name == "weighted_bce" && i == 1) return std::fmod(std::fabs(value), 1.0);
+    if (name == "adamw" && i == 4) return e == 0 ? 3 : 0.75;
+    // Some rows are named several times, and some indices are outside on either side.
+    if (name == "embedding_grad" && i == 0)
+      return static_cast<double>(random_bits(3, e) % static_cast<std::uint64_t>(call_.shape.dims[2] + 2)) - 1;
+    return value;
+  }
   // Distinct indices, some of them outside on either side.
   void permute(std::size_t i) {
     const auto rows = static_cast<std::uint32_t>(call_.shape.dims[2]);

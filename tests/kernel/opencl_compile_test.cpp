@@ -97,7 +97,7 @@ std::string options_for(ElementType type) {
 std::vector<ElementType> types_of(const Kernel& kernel) {
   for (const std::string_view name : {"increase", "accept", "advance", "admit", "route", "stamp", "hold"})
     if (kernel.name == name) return {ElementType::i32};
-  if (kernel.name == "spin") return {ElementType::f32};
+  if (kernel.name == "spin" || kernel.name == "clip") return {ElementType::f32};
   std::vector<ElementType> types = {ElementType::f32, ElementType::f16, ElementType::bf16};
   for (const std::string_view name : {"gather", "scatter", "copy", "fill", "transpose"})
     if (kernel.name == name) types.push_back(ElementType::i32);

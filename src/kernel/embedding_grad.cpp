@@ -1,0 +1,89 @@
+// The gradient of a table whose rows were gathered: what came back for each row, added up in the order of the indices
+// on every device, without atomics. Rows that nobody asked for get 0 (or keep what they have); indices outside of the
+// table count for nobody.
+#include "kernel/body.h"
+
+namespace weir::catalogue {
+namespace {
+
+void run_block(const KernelCall& call, std::uint32_t block) {
+  const auto [count, width, rows, unused] = call.shape.dims;
+  const float beta = call.shape.scalars[0];
+  const Range range = block_range(rows, rows_per_block(width), block);
+  const auto* const index = operand<const std::int32_t>(call, 0);
+  // Kahan's sums of all elements of the block's rows, as RunningSum has them, in two arrays that vectorise.
+  const std::int64_t room = range.size() * width;
+  float* const sums = scratch(2 * room);
+  std::fill_n(sums, 2 * room, 0.0f);
+  with_float_type(call.shape.type, [&]<class T>(T*) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (index[i] < range.begin || index[i] >= range.end) continue;
+      const T* const from = operand<const T>(call, 1) + i * width;
+      float* const sum = sums + (index[i] - range.begin) * width;
+      float* const lost = sum + room;
+      for (std::int64_t c = 0; c < width; ++c) {
+        const float corrected = to_float(from[c]) - lost[c], next = sum[c] + corrected;
+        lost[c] = (next - sum[c]) - corrected;
+        sum[c] = next;
+      }
+    }
+    T* const out = operand<T>(call, 2) + range.begin * width;
+    for (std::int64_t e = 0; e < room; ++e) {
+      const float total = sums[e] - sums[room + e];
+      out[e] = from_float<T>(beta == 0 ? total : beta * to_float(out[e]) + total);
+    }
+  });
+}
+
+void reference(const KernelCall& call) {
+  const auto [count, width, rows, unused] = call.shape.dims;
+  const double beta = call.shape.scalars[0];
+  with_float_type(call.shape.type, [&]<class T>(T*) {
+    T* const out = operand<T>(call, 2);
+    std::vector<double> sums(static_cast<std::size_t>(rows * width), 0.0);
+    if (beta != 0)
+      for (std::size_t e = 0; e < sums.size(); ++e) sums[e] = beta * to_float(out[e]);
+    for (std::int64_t e = 0; e < count * width; ++e) {
+      const std::int64_t row = operand<const std::int32_t>(call, 0)[e / width];
+      if (0 <= row && row < rows)
+        sums[static_cast<std::size_t>(row * width + e % width)] += to_float(operand<const T>(call, 1)[e]);
+    }
+    for (std::size_t e = 0; e < sums.size(); ++e) out[e] = from_double<T>(sums[e]);
+  });
+}
+
+}  // namespace
+
+Kernel embedding_grad() {
+  return {
+      .name = "embedding_grad",
+      .summary = "the gradient of a table whose rows were gathered",
+      // indices, gradients of the gathered rows, gradient of the table
+      .operands = [](const KernelShape& shape) -> std::string_view { return shape.scalars[0] != 0 ? "rru" : "rrw"; },
+      .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+        const auto [count, width, rows, unused] = shape.dims;
+        return {count, count * width, rows * width};
+      },
+      .cost =
+          [](const KernelShape& shape) {
+            const auto count = static_cast<double>(shape.dims[0]), width = static_cast<double>(shape.dims[1]);
+            const double out_passes = shape.scalars[0] != 0 ? 2 : 1;
+            return Cost{
+                count * width,
+                (count + out_passes * static_cast<double>(shape.dims[2])) * width * element_bytes(shape) + 4 * count};
+          },
+      .blocks = [](const KernelShape& shape) { return block_count(shape.dims[2], rows_per_block(shape.dims[1])); },
+      .run_block = run_block,
+      .reference = reference,
+      // As in layer_norm_grad. All indices may name one row, and then all others are 0: the size of results, which
+      // errors are held against, is smaller than that row's.
+      .tolerance =
+          [](const KernelShape& shape) {
+            return storage_tolerance(shape.type, 8 + 4 * std::sqrt(static_cast<double>(shape.dims[0])));
+          },
+      // embedding_grad.cuh: 32 rows of the table per block.
+      .geometry = [](const KernelShape& shape) { return Geometry{grid_of(divide_up(shape.dims[2], 32)), kThreads}; },
+      .types = "itt"};
+}
+
+}  // namespace weir::catalogue
