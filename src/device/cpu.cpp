@@ -130,6 +130,9 @@ class CpuSession final : public Session {
     return Footprint{command.blocks, 1};
   }
 
+  std::string collectives() const override {
+    return (step_.woken & wakes(Unit::collective)) == 0 ? "" : step_.communicator->library() + " on host memory";
+  }
   MemoryUse memory() const override {
     MemoryUse use;
     use.allocated_bytes = step_.step.size_bytes(Place::device) + step_.step.size_bytes(Place::host);

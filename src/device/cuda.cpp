@@ -234,6 +234,8 @@ struct Opened {
     WEIR_CUDA_WANT(api.stream_query, cuStreamQuery, "cuStreamQuery");
     WEIR_CUDA_NEED(api.synchronize, cuCtxSynchronize, "cuCtxSynchronize");
     WEIR_CUDA_NEED(api.stream_wait, cuStreamWaitEvent, "cuStreamWaitEvent");
+    WEIR_CUDA_WANT(api.stream_write, cuStreamWriteValue32, "cuStreamWriteValue32_v2");
+    WEIR_CUDA_WANT(api.stream_wait_value, cuStreamWaitValue32, "cuStreamWaitValue32_v2");
     WEIR_CUDA_NEED(api.event_create, cuEventCreate, "cuEventCreate");
     WEIR_CUDA_NEED(api.event_destroy, cuEventDestroy, "cuEventDestroy_v2");
     WEIR_CUDA_NEED(api.event_record, cuEventRecord, "cuEventRecord");
@@ -309,7 +311,8 @@ std::unique_ptr<Device> open(const std::string& which, const DeviceOptions& opti
                   {.hardware_queues = queues_of(options),
                    .compute_units = options.compute_units,
                    .priorities = {},
-                   .communicator = options.communicator});
+                   .communicator = options.communicator,
+                   .stages_collectives = options.stages_collectives});
 }
 
 }  // namespace

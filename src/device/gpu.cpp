@@ -70,7 +70,7 @@ class GpuDevice final : public Device {
   std::unique_ptr<Session> prepare(const Step& step, const Placement& placement,
                                    const SessionOptions& options) override {
     return std::make_unique<GpuSession>(context_, facts_, step, placement, options, options_.compute_units,
-                                        options_.communicator);
+                                        options_.communicator, options_.stages_collectives);
   }
 
  private:

@@ -20,6 +20,7 @@ struct GpuOptions {
   int compute_units = 0;    // that each stream is confined to; 0 = all of them
   Capability priorities;    // as far as settings of the process decide
   Communicator* communicator = nullptr;  // where there are other ranks
+  bool stages_collectives = false;       // through host memory, whatever the vendor's library can
 };
 // The table must outlive the device. Rejects an index that is not there, and compute units that it cannot give.
 std::unique_ptr<Device> open_gpu(const GpuApi& api, const GpuOptions& options);

@@ -29,6 +29,7 @@ struct GpuActivity;  // gpu_activity.h
 inline constexpr unsigned kGpuStreamNonBlocking = 1;
 inline constexpr unsigned kGpuEventTiming = 0;
 inline constexpr unsigned kGpuEventNoTiming = 2;
+inline constexpr unsigned kGpuWaitAtLeast = 0;  // of stream_wait_value
 inline constexpr unsigned kGpuHostPortable = 1;
 inline constexpr int kGpuCaptureRelaxed = 2;
 
@@ -162,6 +163,10 @@ struct GpuApi {
   int (*stream_query)(GpuStream stream) = nullptr;  // optional; 0 where all has ended
   int (*synchronize)() = nullptr;                   // everything in the current context
   int (*stream_wait)(GpuStream stream, GpuEvent event, unsigned flags) = nullptr;
+  // Optional: the stream writes a value into pinned host memory when everything before it there has ended.
+  int (*stream_write)(GpuStream stream, GpuPointer to, std::uint32_t value, unsigned flags) = nullptr;
+  // Optional: the stream goes on when a word in pinned host memory is at least `value`, as a distance that wraps.
+  int (*stream_wait_value)(GpuStream stream, GpuPointer at, std::uint32_t value, unsigned flags) = nullptr;
   int (*event_create)(GpuEvent* event, unsigned flags) = nullptr;
   int (*event_destroy)(GpuEvent event) = nullptr;
   int (*event_record)(GpuEvent event, GpuStream stream) = nullptr;

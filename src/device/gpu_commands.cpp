@@ -21,8 +21,12 @@ int dimension(std::int64_t value) {
 
 GpuCommands::GpuCommands(PrimaryContext& context, const Step& step, const Placement& placement,
                          const GpuBuffers& buffers, std::span<const GpuStream> streams, const StreamBlas& blas,
-                         const StreamComms& comms, HostThreads* threads)
-    : context_(context), blas_(blas.blas()), collectives_(comms.collectives()), records_(step.commands().size()) {
+                         const StreamComms& comms, StagedCollectives* staged, HostThreads* threads)
+    : context_(context),
+      blas_(blas.blas()),
+      collectives_(comms.collectives()),
+      staged_(staged),
+      records_(step.commands().size()) {
   for (CommandId id = 0; id < step.commands().size(); ++id) {
     const Command& command = step.commands()[id];
     LaunchRecord& record = records_[id];
@@ -38,7 +42,8 @@ GpuCommands::GpuCommands(PrimaryContext& context, const Step& step, const Placem
       continue;
     }
     if (command.kind == CommandKind::collective) {
-      others_.push_back(collective_of(step, id, buffers, comms, stream));
+      others_.push_back(staged != nullptr ? Other{.kind = Other::Kind::staged, .command = id}
+                                          : collective_of(step, id, buffers, comms, stream));
       continue;
     }
     if (is_gemm(command)) {
@@ -180,6 +185,8 @@ int GpuCommands::launch_other(const LaunchRecord& record) const noexcept {
       const int result = launch_collective(*collectives_, other.comm, other.collective, record.stream);
       return result == 0 ? 0 : result + kCollectiveOffset;
     }
+    case Other::Kind::staged:
+      return staged_->launch(other.command, record.stream);
     case Other::Kind::host:
       return api.launch_host(record.stream, const_cast<HostCall*>(&host_calls_[other.host_call]));
   }
@@ -199,6 +206,8 @@ std::optional<std::uint32_t> GpuCommands::activity_count(CommandId id) const noe
       return static_cast<std::uint32_t>(other.kernel_count);
     case Other::Kind::host:
       return 0;
+    case Other::Kind::staged:
+      return 2;  // out and in
     default:
       return 1;
   }
@@ -211,6 +220,7 @@ bool GpuCommands::is_copy(CommandId id) const noexcept {
     case Other::Kind::to_host:
     case Other::Kind::on_device:
     case Other::Kind::any:
+    case Other::Kind::staged:
       return true;
     default:
       return false;

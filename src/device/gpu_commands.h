@@ -11,6 +11,7 @@
 #include "device/gpu_comms.h"
 #include "device/gpu_context.h"
 #include "device/gpu_memory.h"
+#include "device/gpu_staging.h"
 #include "device/host_threads.h"
 #include "step/step.h"
 
@@ -31,10 +32,10 @@ static_assert(sizeof(LaunchRecord) == 128 && offsetof(LaunchRecord, lean) + size
 
 class GpuCommands {
  public:
-  // `threads` runs the host commands; null where there are none.
+  // `threads` runs the host commands, `staged` carries collectives where `comms` does not; null where there are none.
   GpuCommands(PrimaryContext& context, const Step& step, const Placement& placement, const GpuBuffers& buffers,
               std::span<const GpuStream> streams, const StreamBlas& blas, const StreamComms& comms,
-              HostThreads* threads);
+              StagedCollectives* staged, HostThreads* threads);
 
   const LaunchRecord* records() const noexcept { return records_.data(); }
   // Copies, matrix products, host functions and collectives: what is not a launch of our own kernels.
@@ -71,7 +72,7 @@ class GpuCommands {
 
  private:
   struct Other {
-    enum class Kind : std::uint8_t { gemm, recorded, to_device, to_host, on_device, any, host, collective };
+    enum class Kind : std::uint8_t { gemm, recorded, to_device, to_host, on_device, any, host, collective, staged };
     Kind kind = Kind::any;
     GpuBlasHandle handle = nullptr;
     GpuGemm gemm{};
@@ -81,6 +82,7 @@ class GpuCommands {
     std::size_t first_kernel = 0, kernel_count = 0;  // of a product: 0 where that is not known
     GpuComm comm = nullptr;
     GpuCollective collective{};
+    CommandId command = 0;  // of a staged collective
   };
   // What the driver's callback gets.
   struct HostCall : GpuHostCall {
@@ -100,6 +102,7 @@ class GpuCommands {
   PrimaryContext& context_;
   const GpuBlas* blas_;
   const GpuCollectives* collectives_;
+  StagedCollectives* staged_;
   std::vector<LaunchRecord> records_;  // by command
   std::vector<Other> others_;
   std::vector<GpuGraphOwner> recordings_;  // own what recorded kernels point to

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "device/gpu_nccl.h"
+#include "device/gpu_staging.h"
 #include "rank/communicator.h"
 
 namespace weir {
@@ -23,43 +24,30 @@ std::string introduction(const PrimaryContext& context, Ranks local, int device_
   return fmt::format("{}\n{}\n{}\n{}\n{}", host.data(), context.index(), local.count, device_count, reason);
 }
 
-// Why these ranks cannot talk, and on a second line what to do; empty if they can.
+// Why the library cannot connect these ranks; empty if it can.
 std::string objection(const std::vector<std::string>& introductions) {
-  constexpr const char* kHint = "Use --device cpu, or fewer --ranks.";
   std::map<std::pair<std::string, std::string>, std::size_t> owners;  // of devices, by host
   for (std::size_t rank = 0; rank < introductions.size(); ++rank) {
     std::istringstream lines(introductions[rank]);
     std::string host, index, ranks, devices, reason;
     for (std::string* field : {&host, &index, &ranks, &devices, &reason}) std::getline(lines, *field);
-    if (!reason.empty())
-      return fmt::format("this workload has collectives, but {} (rank {})\nInstall NCCL, or use --device cpu.", reason,
-                         rank);
+    if (!reason.empty()) return fmt::format("{} (rank {})", reason, rank);
     if (std::stoi(ranks) > std::stoi(devices))
-      return fmt::format("NCCL needs a GPU per rank: {} ranks on this host, {} {}\n{}", ranks, devices,
-                         devices == "1" ? "GPU" : "GPUs", kHint);
+      return fmt::format("NCCL needs a GPU per rank: {} ranks on this host, {} {}", ranks, devices,
+                         devices == "1" ? "GPU" : "GPUs");
     const auto [owner, is_new] = owners.emplace(std::pair(host, index), rank);
     if (!is_new)
-      return fmt::format(
-          "NCCL needs a GPU per rank: ranks {} and {} both use device {}\n"
-          "Name the device without a number, so that each rank takes its own.",
-          owner->second, rank, index);
+      return fmt::format("NCCL needs a GPU per rank: ranks {} and {} both use device {}", owner->second, rank, index);
   }
   return "";
 }
 
-// One verdict for all ranks: one that rejects alone would leave the others waiting for it.
-void agree(PrimaryContext& context, Communicator& communicator, const std::string& reason) {
+// One verdict for all ranks: one that decides alone would leave the others waiting for it.
+std::string agreed_objection(PrimaryContext& context, Communicator& communicator, const std::string& reason) {
   int devices = 0;
   check(context.api(), context.api().device_count(&devices), "counting devices");
-  const auto introductions = communicator.gather(introduction(context, communicator.local_ranks(), devices, reason));
-  std::array<char, 512> verdict{};
-  const std::string text = objection(introductions);
-  std::copy_n(text.begin(), std::min(text.size(), verdict.size() - 1), verdict.begin());
-  communicator.broadcast(std::as_writable_bytes(std::span(verdict)), 0);
-  const std::string agreed = verdict.data();
-  if (agreed.empty()) return;
-  const std::size_t line = agreed.find('\n');
-  reject(agreed.substr(0, line), line == std::string::npos ? "" : agreed.substr(line + 1));
+  return broadcast_text(
+      communicator, objection(communicator.gather(introduction(context, communicator.local_ranks(), devices, reason))));
 }
 
 }  // namespace
@@ -99,7 +87,7 @@ int launch_collective(const GpuCollectives& collectives, GpuComm comm, const Gpu
 }
 
 StreamComms::StreamComms(PrimaryContext& context, const Step& step, const Placement& placement,
-                         Communicator* communicator) {
+                         Communicator* communicator, bool is_staged) {
   comms_.resize(static_cast<std::size_t>(placement.stream_count));
   std::vector<bool> has_collectives(comms_.size(), false);
   bool is_needed = false;
@@ -113,10 +101,21 @@ StreamComms::StreamComms(PrimaryContext& context, const Step& step, const Placem
     reject(fmt::format("{}: the step has collectives, but there are no other ranks to talk to", context.device_name()),
            "Start the run with --ranks.");
   ranks_ = communicator->ranks();
-  std::string reason;
-  collectives_ = context.api().collectives == nullptr ? nullptr : context.api().collectives(&reason);
-  if (collectives_ == nullptr && reason.empty()) reason = "this build knows no library for them";
-  agree(context, *communicator, reason);
+  std::string reason = is_staged ? "it was asked for" : "";
+  if (!is_staged) {
+    collectives_ = context.api().collectives == nullptr ? nullptr : context.api().collectives(&reason);
+    if (collectives_ == nullptr && reason.empty()) reason = "this build knows no library for them";
+  }
+  staged_reason_ = agreed_objection(context, *communicator, reason);
+  if (!staged_reason_.empty()) {
+    if (const std::string lacking = StagedCollectives::lacking(context.api()); !lacking.empty())
+      reject(fmt::format("this workload has collectives, but {}, and {}", staged_reason_, lacking),
+             "Use --device cpu, or a GPU for each rank.");
+    collectives_ = nullptr;
+    carrier_ = fmt::format("{}, staged through host memory: {}", communicator->library(), staged_reason_);
+    return;
+  }
+  carrier_ = collectives_->version;
 
   const auto check_nccl = [&](int result, std::string_view action) {
     if (result != 0)

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "device/gpu_context.h"
@@ -26,13 +27,20 @@ int launch_collective(const GpuCollectives& collectives, GpuComm comm, const Gpu
 // One for each stream, because only within a stream all ranks have the same order.
 class StreamComms {
  public:
-  // All ranks make theirs at the same time. Rejects where two ranks would share a GPU.
-  StreamComms(PrimaryContext& context, const Step& step, const Placement& placement, Communicator* communicator);
+  // All ranks make theirs at the same time. Where the library cannot connect them (two share a GPU, or one has no
+  // library), or `is_staged` asks for it, there are none: collectives are to be staged. Rejects where the driver cannot
+  // do that either.
+  StreamComms(PrimaryContext& context, const Step& step, const Placement& placement, Communicator* communicator,
+              bool is_staged);
 
   // Null for a stream without collectives.
   GpuComm comm(StreamId stream) const noexcept { return comms_[stream].get(); }
   const GpuCollectives* collectives() const noexcept { return collectives_; }
   Ranks ranks() const noexcept { return ranks_; }
+  // Why collectives are staged; empty where they are not, or there are none.
+  const std::string& staged_reason() const noexcept { return staged_reason_; }
+  // What carries the collectives, in words; empty where there are none.
+  const std::string& carrier() const noexcept { return carrier_; }
 
   // After an error others may never come to what this rank still waits for: give up instead of waiting for them.
   void abandon() noexcept;
@@ -45,6 +53,7 @@ class StreamComms {
 
   const GpuCollectives* collectives_ = nullptr;
   Ranks ranks_;
+  std::string staged_reason_, carrier_;
   std::vector<Handle<GpuComm, Close>> comms_;  // by stream
 };
 

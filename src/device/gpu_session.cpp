@@ -74,7 +74,7 @@ GpuSession::Events::Events(const GpuApi& api, std::size_t count) {
 
 GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& facts, const Step& step,
                        const Placement& placement, const SessionOptions& options, int compute_units,
-                       Communicator* communicator)
+                       Communicator* communicator, bool stages_collectives)
     : context_(entered(std::move(context))),
       step_(step),
       placement_(placement),
@@ -86,9 +86,11 @@ GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& 
       service_(context_->service()),
       events_(context_->api(), plan_.event_count),
       blas_(*context_, facts, step, placement, streams_.handles),
-      comms_(*context_, step, placement, communicator),
+      comms_(*context_, step, placement, communicator, stages_collectives),
+      staged_(make_staged(communicator)),
       host_threads_(make_host_threads()),
-      commands_(*context_, step, placement, buffers_, streams_.handles, blas_, comms_, host_threads_.get()),
+      commands_(*context_, step, placement, buffers_, streams_.handles, blas_, comms_, staged_.get(),
+                host_threads_.get()),
       clock_(context_->api(), service_),
       iterations_(context_->api(), clock_,
                   !options.marks_iterations ? 0
@@ -111,6 +113,7 @@ GpuSession::~GpuSession() {
   context_->bind();
   // What still runs uses memory that goes now. After an error this returns at once.
   bool is_broken = false;
+  if (staged_ != nullptr && std::uncaught_exceptions() > 0) staged_->give_up();
   for (GpuStream stream : streams_.handles) is_broken |= context_->api().stream_synchronize(stream) != 0;
   if (is_broken) comms_.abandon();
 }
@@ -124,6 +127,15 @@ std::unique_ptr<HostThreads> GpuSession::make_host_threads() const {
                        context_->device_name()),
            "Update the driver, or use --device cpu.");
   return std::make_unique<HostThreads>(HostThreads::default_count());
+}
+
+std::unique_ptr<StagedCollectives> GpuSession::make_staged(Communicator* communicator) const {
+  if (comms_.staged_reason().empty()) return nullptr;
+  if (has_graphs())
+    reject(fmt::format("--submit graph: collectives are staged through host memory, which a graph cannot be: {}",
+                       comms_.staged_reason()),
+           "Use --submit inline.");
+  return std::make_unique<StagedCollectives>(*context_, step_, placement_, buffers_, *communicator);
 }
 
 void GpuSession::capture_segments() {
@@ -194,7 +206,8 @@ void GpuSession::finish() {
   const bool uses_one = has_graphs() || streams_.handles.size() == 1;
   const int result = uses_one ? api.stream_synchronize(streams_.handles[0]) : api.synchronize();
   const ErrorLatch::Latched latched = latch_.take();
-  const std::exception_ptr thrown = host_threads_ ? host_threads_->take_failure() : nullptr;
+  std::exception_ptr thrown = host_threads_ ? host_threads_->take_failure() : nullptr;
+  if (staged_ != nullptr && thrown == nullptr) thrown = staged_->take_failure();
   if (latched.result != 0) {
     std::string action = has_graphs() ? "launching the step's graph" : "submitting the step";
     if (latched.command != ErrorLatch::kNoCommand) {

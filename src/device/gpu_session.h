@@ -15,7 +15,8 @@ namespace weir {
 class GpuSession final : public Session {
  public:
   GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& facts, const Step& step,
-             const Placement& placement, const SessionOptions& options, int compute_units, Communicator* communicator);
+             const Placement& placement, const SessionOptions& options, int compute_units, Communicator* communicator,
+             bool stages_collectives);
   ~GpuSession() override;
 
   void begin_iteration() noexcept override;
@@ -28,6 +29,7 @@ class GpuSession final : public Session {
   MemoryUse memory() const override;
   std::span<std::byte> host_memory(BufferId buffer) override;
   void poll(StreamId stream) noexcept override;
+  std::string collectives() const override { return comms_.carrier(); }
   std::optional<Footprint> footprint(CommandId command) const override;
 
  private:
@@ -45,6 +47,7 @@ class GpuSession final : public Session {
   };
   std::size_t free_memory() const;
   std::unique_ptr<HostThreads> make_host_threads() const;
+  std::unique_ptr<StagedCollectives> make_staged(Communicator* communicator) const;
   void capture_segments();
   void start_trace();
   bool has_graphs() const noexcept { return options_.mode == SubmitMode::graph; }
@@ -62,6 +65,7 @@ class GpuSession final : public Session {
   Events events_;
   StreamBlas blas_;
   StreamComms comms_;
+  std::unique_ptr<StagedCollectives> staged_;  // where comms_ does not carry them
   std::unique_ptr<HostThreads> host_threads_;  // null without host commands
   GpuCommands commands_;
   DeviceClock clock_;

@@ -25,7 +25,7 @@ StagedCollectives::StagedCollectives(PrimaryContext& context, const Step& step, 
   const auto pinned = [&](std::size_t bytes) {
     void* memory = nullptr;
     check(api, api.host_allocate(&memory, bytes, kGpuHostPortable), "allocating host memory for collectives");
-    memory_.emplace_back(memory, GpuHostMemoryOwner::deleter_type{&api});
+    memory_.push_back(GpuHostMemoryOwner(memory, {&api}));
     return static_cast<std::byte*>(memory);
   };
   for (CommandId id = 0; id < step.commands().size(); ++id) {
@@ -94,7 +94,6 @@ bool StagedCollectives::advance(std::size_t index) {
   return true;
 }
 
-// Nobody may wait any more for what will not come: every stream is let go, and what it copies in is worth nothing.
 void StagedCollectives::give_up() noexcept {
   for (std::size_t i = 0; i < staged_.size(); ++i)
     std::atomic_ref(words_[i].done).store(std::numeric_limits<std::uint32_t>::max() / 2, std::memory_order_release);

@@ -25,7 +25,6 @@ class StagedCollectives {
   // All ranks make theirs at the same time. The communicator outlives it.
   StagedCollectives(PrimaryContext& context, const Step& step, const Placement& placement, const GpuBuffers& buffers,
                     Communicator& communicator);
-  // Lets every stream go that still waits, first.
   ~StagedCollectives();
   StagedCollectives(const StagedCollectives&) = delete;
   StagedCollectives& operator=(const StagedCollectives&) = delete;
@@ -34,6 +33,8 @@ class StagedCollectives {
   int launch(CommandId id, GpuStream stream) noexcept;
   // What went wrong since the last call; the collectives after it gave nothing.
   std::exception_ptr take_failure() noexcept;
+  // Lets every stream go that waits for what will not come; what it then copies in is worth nothing.
+  void give_up() noexcept;
 
  private:
   struct Staged {
@@ -60,7 +61,6 @@ class StagedCollectives {
   void work() noexcept;
   // One look at a collective; true where something happened.
   bool advance(std::size_t index);
-  void give_up() noexcept;
 
   PrimaryContext& context_;
   Communicator& communicator_;

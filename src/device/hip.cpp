@@ -342,7 +342,8 @@ std::unique_ptr<Device> open(const std::string& which, const DeviceOptions& opti
                   {.hardware_queues = queues == 0 ? kDefaultQueues : std::clamp(queues, 1, kMostQueues),
                    .compute_units = options.compute_units,
                    .priorities = priorities_of(options),
-                   .communicator = options.communicator});
+                   .communicator = options.communicator,
+                   .stages_collectives = options.stages_collectives});
 }
 
 }  // namespace
