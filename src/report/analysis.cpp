@@ -114,6 +114,7 @@ Report make_report(const Json& document, bool is_full) {
     report.sections.push_back(host_section(device));
     report.sections.push_back(waterfall_section(at(device, {"waterfall"})));
     report.sections.push_back(path_section(device, is_full ? most : 5));
+    if (at(device, {"exposed_causes"}).is_object()) report.sections.push_back(exposed_section(device));
     if (at(device, {"collectives"}).is_object()) report.sections.push_back(collectives_section(device, most));
     report.sections.push_back(top_section(device, most));
     report.sections.push_back(gaps_section(device));

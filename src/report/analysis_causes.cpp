@@ -143,6 +143,30 @@ ReportSection path_section(const Json& device, std::size_t most) {
   return section;
 }
 
+ReportSection exposed_section(const Json& device) {
+  ReportSection section;
+  section.title = "Exposed communication: why nothing else ran";
+  const Json& found = at(device, {"exposed_causes"});
+  const Json& causes = at(found, {"causes"});
+  ReportTable table;
+  table.columns = {{"cause", true}, {"time"}, {"share"}, {"stretches"}, {"longest"}, {"what waited", true}};
+  for (const Json& cause : causes) {
+    const Json worst = cause["worst"].empty() ? Json() : cause["worst"][0];
+    table.rows.push_back({word(cause, "cause"), duration(cause, "total_ns"), percent(number(cause, {"share"})),
+                          count(cause, "stretches"), duration(worst, "took_ns"), word(worst, "blocked")});
+  }
+  section.tables.push_back(std::move(table));
+  for (const Json& cause : causes) {
+    if (number(cause, {"share"}).value_or(0) < 0.05) continue;
+    const std::string name = word(cause, "cause");
+    const bool is_unknown = name == "unknown" && found["reason"].is_string();
+    section.remarks.push_back(fmt::format("{}: {}. {}.", name,
+                                          word(is_unknown ? found : cause, is_unknown ? "reason" : "meaning"),
+                                          sentence(word(cause, "advice"))));
+  }
+  return section;
+}
+
 namespace {
 
 std::string bandwidth(const Json& json, const char* key) {

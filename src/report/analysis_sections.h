@@ -14,6 +14,7 @@ ReportSection queues_section(const Json& device, std::size_t most);
 ReportSection serialisation_section(const Json& device, std::size_t most);
 ReportSection host_section(const Json& device);
 ReportSection path_section(const Json& device, std::size_t most);
+ReportSection exposed_section(const Json& device);
 ReportSection collectives_section(const Json& device, std::size_t most);
 ReportSection top_section(const Json& device, std::size_t most);
 ReportSection gaps_section(const Json& device);

@@ -32,6 +32,8 @@ ReportSection times_section(const Json& device) {
                                fmt::format("{} of it, while no compute ran; {} while nothing else ran at all",
                                            with_share(times, "exposed_communication_ns", "communication_ns"),
                                            duration(times, "alone_communication_ns")));
+    section.facts.emplace_back("  overlap efficiency", fmt::format("{}: so much of it ran beside anything else",
+                                                                   percent(number(device, {"overlap", "efficiency"}))));
   }
   if (number(times, {"copy_ns"}).value_or(0) > 0)
     section.facts.emplace_back("copies",
@@ -55,7 +57,8 @@ ReportSection iterations_section(const Json& device, std::size_t most) {
   ReportSection section;
   section.title = "Iterations";
   ReportTable table;
-  table.columns = {{"iteration", true}, {"commands"}, {"span"}, {"busy"}, {"compute"}, {"comm."}, {"exposed"}};
+  table.columns = {{"iteration", true}, {"commands"}, {"span"},    {"busy"},
+                   {"compute"},         {"comm."},    {"exposed"}, {"overlap"}};
   const Json& list = at(device, {"iterations", "list"});
   for (const Json& each : list) {
     if (table.rows.size() == most) break;
@@ -63,7 +66,7 @@ ReportSection iterations_section(const Json& device, std::size_t most) {
     table.rows.push_back({each["name"].is_string() ? word(each, "name") : count(each, "number"),
                           count(each, "commands"), duration(times, "span_ns"), duration(times, "busy_ns"),
                           duration(times, "compute_ns"), duration(times, "communication_ns"),
-                          duration(times, "exposed_communication_ns")});
+                          duration(times, "exposed_communication_ns"), percent(number(each, {"overlap_efficiency"}))});
   }
   const auto all = number(device, {"iterations", "count"}).value_or(0);
   if (all > static_cast<double>(table.rows.size()))

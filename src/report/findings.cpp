@@ -16,6 +16,7 @@ constexpr std::size_t kMost = 5;
 constexpr double kLeastShare = 0.02;
 constexpr double kLeastIdle = 0.20;
 constexpr double kLeastRatio = 1.05;
+constexpr double kLeastCause = 0.25;  // of exposed communication
 
 struct Finding {
   double share = 0;  // of the span
@@ -66,11 +67,20 @@ std::optional<Finding> launch_limited(const Json& device, double span_ns) {
 std::optional<Finding> exposed(const Json& device, double span_ns) {
   const double ns = value(device, {"times", "exposed_communication_ns"}), share = ns / span_ns;
   if (share < kLeastShare) return std::nullopt;
-  return Finding{share, fmt::format("communication ran {} while no compute did, {} of all communication. Start it "
-                                    "earlier (smaller buckets, prefetch) or give it compute to run beside; in "
-                                    "collectives that is also time spent waiting for other ranks.",
-                                    cost(ns, share),
-                                    share_of(at(device, {"times"}), "exposed_communication_ns", "communication_ns"))};
+  std::string advice =
+      "Start it earlier (smaller buckets, prefetch) or give it compute to run beside; in collectives that is also time "
+      "spent waiting for other ranks.";
+  // The largest cause that is known.
+  for (const Json& cause : at(device, {"exposed_causes", "causes"})) {
+    if (word(cause, "cause") == "unknown") continue;
+    if (value(cause, {"share"}) >= kLeastCause)
+      advice = fmt::format("For {} of what ran alone {}: {}.", percent(number(cause, {"share"})),
+                           word(cause, "meaning"), word(cause, "advice"));
+    break;
+  }
+  return Finding{share,
+                 fmt::format("communication ran {} while no compute did, {} of all communication. {}", cost(ns, share),
+                             share_of(at(device, {"times"}), "exposed_communication_ns", "communication_ns"), advice)};
 }
 
 std::optional<Finding> serialised(const Json& device, double span_ns) {

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "run/analyze_device.h"
 #include "trace/clock_alignment.h"
+#include "trace/last_arrivals.h"
 #include "trace/rank_collectives.h"
 #include "trace/timeline_builder.h"
 
@@ -131,8 +132,9 @@ Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files
   document["devices"] = Json::array();
   // Each device is a pass over the whole timeline; a file that names thousands of them is no reason to take hours.
   const std::vector<std::uint16_t> devices = devices_of(timeline);
+  const std::vector<std::vector<LastArrival>> arrivals = last_arrivals(timeline, alignment);
   for (const std::uint16_t device : std::span(devices).first(std::min(devices.size(), kMostDevices)))
-    document["devices"].push_back(analyze_device(timeline, device, origin_ns, options));
+    document["devices"].push_back(analyze_device(timeline, device, origin_ns, arrivals[device], options));
   if (devices.empty()) unavailable["devices"] = "the trace has no GPU commands";
   if (devices.size() > kMostDevices)
     timeline.notes.push_back(fmt::format("{} devices; the first {} were analysed", devices.size(), kMostDevices));

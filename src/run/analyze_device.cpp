@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "run/analyze_overlap.h"
+#include "run/analyze_words.h"
 #include "trace/breakdown.h"
 #include "trace/collectives.h"
 #include "trace/concurrency.h"
@@ -30,28 +32,7 @@ constexpr std::size_t kMostLanes = 1000;  // of streams and of queues in a docum
 constexpr std::array kKinds = {SpanKind::kernel, SpanKind::collective, SpanKind::copy, SpanKind::memset,
                                SpanKind::host};
 
-// Words for numbers of a timeline.
-struct Words {
-  const Timeline& whole;
-  std::int64_t origin_ns;
-
-  Json name(std::uint32_t name) const { return name < whole.names.size() ? Json(whole.names[name]) : Json(); }
-  Json stream(std::uint16_t stream) const {
-    return stream < whole.streams.size() ? Json(whole.streams[stream].label) : Json(stream);
-  }
-  Json queue(std::int32_t queue) const {
-    const auto at = std::lower_bound(whole.queues.begin(), whole.queues.end(), queue,
-                                     [](const TraceQueue& a, std::int32_t id) { return a.id < id; });
-    return at != whole.queues.end() && at->id == queue ? Json(at->label) : Json(queue);
-  }
-  Json at(std::int64_t ns) const { return ns == kNoTime ? Json() : Json(ns - origin_ns); }
-  Json call(const Timeline& part, std::uint32_t call) const {
-    return call < part.calls.size() ? name(part.calls[call].name) : Json();
-  }
-  Json span(const Timeline& part, std::uint32_t span) const {
-    return span < part.spans.size() ? name(part.spans[span].name) : Json();
-  }
-};
+using Words = TimelineWords;
 
 Json times_json(const BusyTimes& times, const Words& words) {
   return {{"first_ns", words.at(times.first_ns)},
@@ -348,6 +329,7 @@ Json iterations_json(const Breakdown& found, const Words& words) {
     json["list"].push_back({{"number", iteration.number},
                             {"name", words.name(iteration.name)},
                             {"commands", iteration.commands},
+                            {"overlap_efficiency", iteration.times ? efficiency_json(*iteration.times) : Json()},
                             {"times", iteration.times ? times_json(*iteration.times, words) : Json()}});
   return json;
 }
@@ -388,7 +370,7 @@ Json waterfall_json(const Timeline& timeline) {
 }
 
 Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t origin_ns,
-                    const AnalyzeOptions& options) {
+                    std::span<const LastArrival> arrivals, const AnalyzeOptions& options) {
   const Words words{whole, origin_ns};
   const Timeline part = slice(whole, device);
   const TraceDevice& facts = whole.devices[device];
@@ -404,7 +386,8 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
   json["rank"] = whole.processes[facts.process].rank;
   json["id"] = facts.id;
   json["label"] = facts.label;
-  const Breakdown times = breakdown(part, iteration_ranges(whole, facts.process));
+  const std::vector<TraceRange> iterations = iteration_ranges(whole, facts.process);
+  const Breakdown times = breakdown(part, iterations);
   json["commands"] = times.commands;
   json["streams"] = times.streams;
   json["queues"] = times.queues > 0 ? Json(times.queues) : Json();
@@ -455,6 +438,15 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
   json["collectives"] =
       value_or("collectives", found.count == 0 ? found.reason : "", [&] { return collectives_json(found, words); });
   if (found.count > 0 && !found.reason.empty()) unavailable["collectives.bandwidth"] = found.reason;
+  const bool communicates = times.times && times.times->communication_ns > 0;
+  json["overlap"] = value_or("overlap", communicates ? "" : "no communication", [&] { return overlap_json(part); });
+  const bool is_exposed = times.times && times.times->alone_communication_ns > 0;
+  json["exposed_causes"] =
+      value_or("exposed_causes",
+               is_exposed     ? ""
+               : communicates ? "no communication was exposed: something else always ran"
+                              : "no communication",
+               [&] { return exposed_causes_json(exposed_causes(part, arrivals, iterations), part, words); });
   const OverlapSlowdown slowdown = overlap_slowdown(part);
   json["overlap_slowdown"] = value_or("overlap_slowdown", slowdown.ratio ? "" : slowdown.reason,
                                       [&] { return slowdown_json(slowdown, words, options.top); });

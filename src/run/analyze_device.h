@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "run/analyze.h"
+#include "trace/exposed_causes.h"
 
 namespace weir {
 
-// Times in it count from `origin_ns`.
-Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t origin_ns, const AnalyzeOptions& options);
+// Times in it count from `origin_ns`. `arrivals` of the other ranks, by spans of the device's slice.
+Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t origin_ns,
+                    std::span<const LastArrival> arrivals, const AnalyzeOptions& options);
 
 }  // namespace weir

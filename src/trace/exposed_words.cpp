@@ -1,5 +1,4 @@
-// Words for causes of exposed communication: their names, what they mean, and what to do about them.
-#include "trace/exposed_causes.h"
+#include "trace/exposed_words.h"
 
 namespace weir {
 

@@ -101,8 +101,12 @@ void visit_blocked(const Timeline& timeline, std::vector<std::uint32_t> order, c
     const std::int64_t ready = std::max(handed_over_ns(span), floors.floor_ns[index]);
     QueueFront& front = fronts[span.queue];
     if (const QueueFront::Latest& ahead = front.for_stream(span.stream); ahead.span != kNoSpan) {
-      // What overtook the one in front of it was not behind it after all.
-      const bool is_in_order = timeline.spans[ahead.span].started_ns <= span.started_ns;
+      // What overtook the one in front of it was not behind it after all. One that left the queue first may start
+      // later: a collective that waits for a link.
+      const Span& other = timeline.spans[ahead.span];
+      const bool left_first = other.launched_ns != kNoTime && span.launched_ns != kNoTime &&
+                              other.launched_ns <= span.launched_ns && ahead.ready_ns <= span.started_ns;
+      const bool is_in_order = other.started_ns <= span.started_ns || left_first;
       const std::int64_t until = std::min(ahead.ready_ns, span.started_ns);
       if (is_in_order && static_cast<double>(distance_ns(ready, until)) > timeline.clock_error_ns)
         visit(ahead.span, index, ready, until);

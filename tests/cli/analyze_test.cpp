@@ -141,7 +141,7 @@ TEST(Analyze, an_export_says_the_same_again) {
   EXPECT_EQ(second["source"], first["source"]);
   for (const char* key :
        {"label", "times", "kinds", "iterations", "concurrency", "lanes", "queue_map", "false_serialisation",
-        "queue_switch", "launch_bound", "host_blocked", "waterfall", "top", "gaps"})
+        "queue_switch", "launch_bound", "host_blocked", "overlap", "exposed_causes", "waterfall", "top", "gaps"})
     EXPECT_EQ(first["devices"][0][key], second["devices"][0][key]) << key;
   EXPECT_GT(first["devices"][0]["host_blocked"]["launches"], 0);
   EXPECT_TRUE(content(folder / "t.svg").starts_with("<svg"));
@@ -174,6 +174,56 @@ TEST(Analyze, finds_false_serialisation_where_queues_are_shared) {
   EXPECT_EQ(own["false_serialisation"]["wall_ns"], 0);
   EXPECT_TRUE(has(weir({"analyze", "q8.json"}, folder.path()).out, "on a shared hardware queue"));
   EXPECT_TRUE(has(weir({"analyze", "q32.json"}, folder.path()).out, "no two streams share a hardware queue"));
+}
+
+// A gather of 100 us beside 40 us of compute, and a kernel that waits for it; in words, figures and advice.
+TEST(Analyze, says_why_communication_was_exposed) {
+  const Folder folder;
+  const auto command = [](const char* name, int stream, int from, int lasts, int correlation) {
+    return fmt::format(
+        R"({{"ph":"X","cat":"kernel","name":"{}","pid":0,"tid":{},"ts":{},"dur":{},"args":{{"device":0,"stream":{},"queue":{},"correlation":{}}}}},
+{{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":9,"tid":9,"ts":{},"dur":1,"args":{{"correlation":{}}}}},
+)",
+        name, stream, from, lasts, stream, stream, correlation, 10 * correlation, correlation);
+  };
+  const std::string text =
+      R"({"schemaVersion":1,"traceEvents":[)" + command("gemm", 7, 23, 40, 1) +
+      command("ncclDevKernel_AllGather", 8, 23, 100, 2) + command("relu", 7, 124, 50, 5) +
+      R"({"ph":"X","cat":"cuda_sync","name":"Stream Wait Event","pid":0,"tid":7,"ts":123,"dur":0,"args":
+{"cuda_sync_kind":"Stream Wait Event","stream":7,"correlation":4,"device":0,"wait_on_stream":8,
+"wait_on_cuda_event_record_corr_id":3}},
+{"ph":"X","cat":"cuda_runtime","name":"cudaEventRecord","pid":9,"tid":9,"ts":30,"dur":1,"args":{"correlation":3}},
+{"ph":"X","cat":"cuda_runtime","name":"cudaStreamWaitEvent","pid":9,"tid":9,"ts":40,"dur":1,"args":{"correlation":4}}]})";
+  write(folder, "t.json", text);
+  const Json device = analysed(folder, "t.json")["devices"][0];
+  EXPECT_EQ(device["overlap"]["communication_ns"], 100'000);
+  EXPECT_EQ(device["overlap"]["exposed_ns"], 60'000);
+  EXPECT_EQ(device["overlap"]["hidden_ns"], 40'000);
+  EXPECT_DOUBLE_EQ(device["overlap"]["efficiency"], 0.4);
+  EXPECT_EQ(device["overlap"]["collective_ns"], Json::parse(R"({"all_gather": 100000})"));
+  const Json& found = device["exposed_causes"];
+  EXPECT_EQ(found["exposed_ns"], device["times"]["alone_communication_ns"]);
+  EXPECT_TRUE(found["are_dependencies_known"].get<bool>());
+  // The gather was submitted 10 us after the first command and would have ended so much earlier.
+  ASSERT_EQ(found["causes"].size(), 2u) << found.dump(2);
+  EXPECT_EQ(found["causes"][0]["cause"], "dependency");
+  EXPECT_EQ(found["causes"][0]["total_ns"], 50'000);
+  EXPECT_EQ(found["causes"][1]["cause"], "launch_bound");
+  EXPECT_EQ(found["causes"][1]["total_ns"], 10'000);
+  EXPECT_EQ(found["causes"][0]["worst"][0]["blocked"], "relu");
+  EXPECT_EQ(found["causes"][0]["worst"][0]["collective"], "ncclDevKernel_AllGather");
+  ASSERT_EQ(weir({"analyze", "t.json", "--report", "json", "-o", "a.json"}, folder.path()).code, 0);
+  expect_valid(folder / "a.json", "weir.analysis.1.json");
+  const std::string told = weir({"analyze", "t.json"}, folder.path()).out;
+  expect_narrow(told);
+  EXPECT_TRUE(has(told, "overlap efficiency  40.0 %")) << told;
+  EXPECT_TRUE(has(told, "Exposed communication: why nothing else ran")) << told;
+  EXPECT_TRUE(has(weir({"analyze", "t.json", "--report", "markdown"}, folder.path()).out, "| dependency | 50.0 us |"));
+  // Without communication there is nothing to say, and a reason.
+  write(folder, "none.json", kineto(0, 5, [](int) { return 10; }));
+  const Json none = analysed(folder, "none.json")["devices"][0];
+  EXPECT_TRUE(none["overlap"].is_null() && none["exposed_causes"].is_null());
+  EXPECT_EQ(none["unavailable"]["exposed_causes"], "no communication");
 }
 
 TEST(Analyze, compares_two_traces_of_one_rank) {

@@ -26,6 +26,19 @@ TEST(Findings, PutTheLargestLossFirst) {
   EXPECT_TRUE(has(found[1], "remove synchronisation")) << found[1];
 }
 
+TEST(Findings, SayWhyCommunicationWasExposed) {
+  Json one = device(1e6, 9e5);
+  one["times"]["communication_ns"] = 4e5;
+  one["times"]["exposed_communication_ns"] = 2e5;
+  const auto cause = [](const char* name, double share) {
+    return Json{{"cause", name}, {"share", share}, {"meaning", std::string(name) + " it was"}, {"advice", "do"}};
+  };
+  one["exposed_causes"]["causes"] = {cause("unknown", 0.6), cause("rank_skew", 0.4)};
+  EXPECT_TRUE(has(findings({{"devices", {one}}}).at(0), "For 40.0 % of what ran alone rank_skew it was: do."));
+  one["exposed_causes"]["causes"] = {cause("unknown", 0.9), cause("rank_skew", 0.1)};
+  EXPECT_TRUE(has(findings({{"devices", {one}}}).at(0), "Start it earlier"));
+}
+
 TEST(Findings, NameTheDeviceThatItCostsMost) {
   Json first = device(1e6, 9e5), second = device(1e6, 5e5);
   first["launch_bound"] = {{"host_ns", 5e4}};

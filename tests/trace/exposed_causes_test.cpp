@@ -102,6 +102,17 @@ TEST(ExposedCauses, ReadyBehindACommandThatIsNot) {
   EXPECT_EQ(found.of(ExposedCause::shared_queue).worst.at(0).queue, 3);
 }
 
+// The command in front left the queue first and started later, because its link was busy.
+TEST(ExposedCauses, ReadyBehindACollectiveThatStartsLater) {
+  Timeline timeline =
+      timeline_of({collective(1, 0, 100'000, 3), collective(1, 100'000, 200'000, 3, kEarly + 1),
+                   collective(2, 150'000, 250'000, 3, kEarly + 2), kernel(0, 102'000, 300'000, 3, kEarly + 3)},
+                  {{0, 2}});
+  timeline.spans[2].launched_ns = 101'000;
+  timeline.spans[3].launched_ns = 101'500;
+  EXPECT_EQ(told(exposed_causes(timeline)), "shared_queue 100000, launch_bound 2000");
+}
+
 TEST(ExposedCauses, TheHostWasLateWithTheNextCommand) {
   const Timeline timeline = timeline_of({collective(1, 0, 100'000, 1), kernel(0, 62'000, 200'000, 0, 60'000)});
   EXPECT_EQ(told(exposed_causes(timeline)), "launch_bound 62000");
