@@ -64,9 +64,35 @@ std::vector<bool> chained_buffers(const Step& step) {
   return is_chained;
 }
 
+// Where the check finds what a collective read, which it needs of every rank.
+enum class Source : std::uint8_t {
+  device,    // as the device holds it: nobody has written there since
+  initial,   // as it was before the iteration: nobody had written there yet
+  replayed,  // written before and after: only the replay sees it, and ranks then tell each other on the way
+};
+
+std::vector<Source> sources_of(const Step& step, const std::vector<bool>& is_chained) {
+  std::vector<Source> sources(step.commands().size(), Source::device);
+  for (CommandId id = 0; id < sources.size(); ++id) {
+    if (step.commands()[id].kind != CommandKind::collective) continue;
+    const Access& from = step.accesses(id)[0];
+    if (!is_chained[from.buffer]) continue;
+    bool is_written_before = false, is_written_after = false;
+    for (CommandId other = 0; other < sources.size(); ++other)
+      for (const Access& access : step.accesses(other))
+        if (access.writes && access.buffer == from.buffer &&
+            access.offset_bytes < from.offset_bytes + from.size_bytes &&
+            from.offset_bytes < access.offset_bytes + access.size_bytes)
+          (other < id ? is_written_before : is_written_after) = true;
+    if (is_written_after) sources[id] = is_written_before ? Source::replayed : Source::initial;
+  }
+  return sources;
+}
+
 // Commands that are tied by chained buffers, in order; one command alone where it touches none. Groups are checked at
-// once, on all cores.
-std::vector<std::vector<CommandId>> groups_of(const Step& step, const std::vector<bool>& is_chained) {
+// once, on all cores. Collectives that only the replay can follow are all in one group: ranks meet there in order.
+std::vector<std::vector<CommandId>> groups_of(const Step& step, const std::vector<bool>& is_chained,
+                                              const std::vector<Source>& sources) {
   std::vector<BufferId> parent(step.buffers().size());
   std::iota(parent.begin(), parent.end(), BufferId{0});
   const auto root = [&](BufferId b) {
@@ -83,12 +109,19 @@ std::vector<std::vector<CommandId>> groups_of(const Step& step, const std::vecto
   for (CommandId id = 0; id < count; ++id)
     for (const Access& access : step.accesses(id))
       if (is_chained[access.buffer]) parent[root(access.buffer)] = chain_of(id);
+  BufferId shared = kNone;
+  for (CommandId id = 0; id < count; ++id) {
+    if (sources[id] != Source::replayed) continue;
+    if (shared != kNone) parent[root(shared)] = chain_of(id);
+    shared = chain_of(id);
+  }
 
   std::vector<std::vector<CommandId>> groups;
   std::map<BufferId, std::size_t> group_of;
   for (CommandId id = 0; id < count; ++id) {
     const BufferId chain = chain_of(id);
-    if (chain == kNone && step.commands()[id].kind == CommandKind::collective)
+    if (step.commands()[id].kind == CommandKind::collective && sources[id] != Source::replayed &&
+        !is_chained[step.accesses(id)[1].buffer])
       continue;  // checked with the other ranks
     if (chain == kNone) {
       groups.push_back({id});
@@ -193,12 +226,13 @@ class Checker {
       : step_(step),
         communicator_(communicator),
         is_chained_(chained_buffers(step)),
+        sources_(sources_of(step, is_chained_)),
         tolerance_(tolerances(step, is_chained_)),
         contents_(step, session) {}
 
   CheckReport run() {
     const std::int64_t begin = now_ns();
-    const std::vector<std::vector<CommandId>> groups = groups_of(step_, is_chained_);
+    const std::vector<std::vector<CommandId>> groups = groups_of(step_, is_chained_, sources_);
     for (CommandId id = 0; id < step_.commands().size(); ++id)
       for (const Access& access : step_.accesses(id))
         if (!is_chained_[access.buffer]) contents_.expect(access.buffer);
@@ -229,6 +263,7 @@ class Checker {
   struct Judgement {
     CommandId id = 0;
     std::vector<Place> places;
+    Bytes exchanged = {};  // a collective's result, where ranks told each other during the replay
   };
   static constexpr std::size_t kMostJudgements = 64;  // that wait; each may hold a state of a chained buffer
 
@@ -319,6 +354,8 @@ class Checker {
         // Only written to where it is a state that nobody else looks at.
         place.at = const_cast<std::byte*>(place.held->data()) + accesses[i].offset_bytes;
       }
+      if (sources_[id] == Source::replayed)
+        judgement.exchanged = exchange(id, {judgement.places[0].at, accesses[0].size_bytes});
       if (writes_chained) {
         compute(judgement);
       } else if (group.size() == 1) {
@@ -355,7 +392,8 @@ class Checker {
     if (command.kind == CommandKind::copy) {
       std::memmove(places[1].at, places[0].at, accesses[0].size_bytes);
     } else if (command.kind == CommandKind::collective) {
-      const Bytes& result = collective_results_.at(judgement.id);
+      const Bytes& result =
+          sources_[judgement.id] == Source::replayed ? judgement.exchanged : collective_results_.at(judgement.id);
       std::memcpy(places[1].at, result.data(), result.size());
     } else {
       const Kernel& body = kernel(command.kernel);
@@ -399,23 +437,39 @@ class Checker {
     for (CommandId id = 0; id < step_.commands().size(); ++id) {
       const Command& command = step_.commands()[id];
       if (command.kind != CommandKind::collective) continue;
+      if (communicator_ == nullptr) fail("a step with collectives cannot be checked without the other ranks");
+      if (sources_[id] == Source::replayed) continue;
       const Access& from = step_.accesses(id)[0];
       const Access& to = step_.accesses(id)[1];
-      if (communicator_ == nullptr) fail("a step with collectives cannot be checked without the other ranks");
-      if (is_chained_[from.buffer])
-        reject(fmt::format("the check cannot follow collective {}, whose input is overwritten later", id),
-               "Give it a buffer of its own, or use --no-check.");
       const bool is_replayed = is_chained_[to.buffer];
-      if (is_replayed) contents_.expect(from.buffer);  // the replay takes it again
-      const auto input = contents_.take(from.buffer);
-      const Bytes all = gathered(std::span(*input).subspan(from.offset_bytes, from.size_bytes));
-      Bytes expected = collective_reference(command, all, from.size_bytes, to.size_bytes, step_.ranks());
+      Bytes expected = exchange(id, input_of(from, sources_[id], is_replayed));
       if (is_replayed) {
         collective_results_[id] = std::move(expected);
         continue;
       }
       compare(id, 1, *contents_.take(to.buffer), expected);
     }
+  }
+
+  // What a collective read; valid until the next call.
+  std::span<const std::byte> input_of(const Access& from, Source source, bool is_replayed) {
+    if (!is_chained_[from.buffer]) {
+      if (is_replayed) contents_.expect(from.buffer);  // the replay takes it again
+      input_ = {contents_.take(from.buffer), from.buffer, source};
+    } else if (input_.bytes == nullptr || input_.buffer != from.buffer || input_.source != source) {
+      // Pieces of one buffer follow each other and share it.
+      const Buffer& buffer = step_.buffers()[from.buffer];
+      input_ = {source == Source::device ? contents_.load(from.buffer)
+                                         : std::make_shared<const Bytes>(initial_part(buffer, 0, buffer.size_bytes())),
+                from.buffer, source};
+    }
+    return std::span(*input_.bytes).subspan(from.offset_bytes, from.size_bytes);
+  }
+
+  // What a collective must have left here, given what it read here: all ranks call this for the same one.
+  Bytes exchange(CommandId id, std::span<const std::byte> own) {
+    const Access& to = step_.accesses(id)[1];
+    return collective_reference(step_.commands()[id], gathered(own), own.size(), to.size_bytes, step_.ranks());
   }
 
   Bytes gathered(std::span<const std::byte> own) {
@@ -501,8 +555,15 @@ class Checker {
   const Step& step_;
   Communicator* const communicator_;
   const std::vector<bool> is_chained_;
+  const std::vector<Source> sources_;    // by command, of collectives
   const std::vector<double> tolerance_;  // by command
   Contents contents_;
+  struct Input {
+    std::shared_ptr<const Bytes> bytes;
+    BufferId buffer = 0;
+    Source source = Source::device;
+  };
+  Input input_;                                    // of the collective that is looked at
   std::map<CommandId, Bytes> collective_results_;  // of those that the replay meets; complete before it starts
   std::mutex work_mutex_;                          // of the next four
   std::condition_variable work_changed_;

@@ -26,6 +26,7 @@ std::span<const Workload> workloads() {
       workload_list::async_dataload(),
       workload_list::zero_offload(),
       workload_list::torch_compile(),
+      workload_list::ranking_transformer(),
   };
   return kWorkloads;
 }

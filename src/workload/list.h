@@ -20,5 +20,6 @@ Workload graph_subgraphs();
 Workload async_dataload();
 Workload zero_offload();
 Workload torch_compile();
+Workload ranking_transformer();
 
 }  // namespace weir::workload_list

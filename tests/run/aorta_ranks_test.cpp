@@ -51,7 +51,8 @@ RunRequest tiny(const std::string& workload) {
 
 class AortaCollectives : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Workloads, AortaCollectives,
-                         testing::Values("fsdp_tp", "grad_accum", "moe", "disaggregated_serving", "activation_ckpt"),
+                         testing::Values("fsdp_tp", "grad_accum", "moe", "disaggregated_serving", "activation_ckpt",
+                                         "ranking_transformer"),
                          [](const testing::TestParamInfo<std::string>& info) { return info.param; });
 
 TEST_P(AortaCollectives, AreRunBetweenRanksAndCheckedOnAll) {

@@ -80,8 +80,8 @@ TEST(Workloads, RequestsGrowWithTheStreams) {
 TEST(Workloads, KnowWhichStateTheyCarry) {
   // Caches, slots and optimisers live on from one iteration to the next; all others compute the same again, so that the
   // output of the measured iterations themselves can be checked.
-  const std::set<std::string> stateful = {"moe",          "speculative_decode", "continuous_batch",
-                                          "rag_pipeline", "zero_offload",       "disaggregated_serving"};
+  const std::set<std::string> stateful = {"moe",          "speculative_decode",    "continuous_batch",   "rag_pipeline",
+                                          "zero_offload", "disaggregated_serving", "ranking_transformer"};
   for (const Workload& workload : workloads())
     EXPECT_EQ(build(workload, workload.streams.recommended).is_repeatable(), !stateful.contains(workload.name))
         << workload.name;

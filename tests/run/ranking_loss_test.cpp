@@ -1,0 +1,236 @@
+// ranking_transformer learns the same on any number of ranks, however its parameters are sharded, gathered, cut and
+// placed: losses of the first iterations against those of one rank that has everything.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+#include "rank/alone.h"
+#include "run/check.h"
+#include "stream/placement.h"
+#include "stream/submitter.h"
+#include "support/replay.h"
+#include "support/thread_communicator.h"
+#include "workload/ranking_transformer.h"
+#include "workload/workload.h"
+
+namespace weir {
+namespace {
+
+constexpr int kSamples = 8;  // of a step, whatever it is made of
+
+struct Setting {
+  std::string mode = "ddp";
+  int ranks = 1;
+  bool talks_alone = false;
+  int prefetch = 1, reshard = 1, bucket_kib = 0, accumulation = 1;
+  std::string placement = "natural";
+  int queues = 4;
+  int gradient_slots = 2;
+  std::string precision = "fp32";
+
+  std::string text() const {
+    return mode + " ranks " + std::to_string(ranks) + (talks_alone ? " alone" : "") + " prefetch " +
+           std::to_string(prefetch) + " reshard " + std::to_string(reshard) + " bucket " + std::to_string(bucket_kib) +
+           " accumulation " + std::to_string(accumulation) + ' ' + placement + " queues " + std::to_string(queues) +
+           " slots " + std::to_string(gradient_slots) + ' ' + precision;
+  }
+};
+
+Step step_of(const Setting& setting, int rank) {
+  const Workload& workload = workload_named("ranking_transformer");
+  const std::vector<std::pair<std::string, std::string>> assignments = {
+      {"mode", setting.mode},
+      {"prefetch", std::to_string(setting.prefetch)},
+      {"reshard", std::to_string(setting.reshard)},
+      {"bucket_kib", std::to_string(setting.bucket_kib)},
+      {"accumulation", std::to_string(setting.accumulation)},
+      {"gradient_slots", std::to_string(setting.gradient_slots)},
+      {"batch", std::to_string(kSamples / setting.accumulation)},
+      {"scorer", "7"},  // 17 x 7 weights: padded for 2 and 4 ranks
+      {"clip", "0.1"},  // less than the norm is: what pads or repeats elements changes every step
+      {"rate", "0.01"}};
+  Params params(workload.params, Scale::tiny, assignments);
+  params.ranks = {rank, setting.ranks, setting.talks_alone};
+  params.precision = precision_named(setting.precision).value();
+  return workload.build(params, workload.streams.recommended);
+}
+
+struct Outcome {
+  std::vector<double> losses;
+  CheckReport check;
+};
+
+Outcome run_rank(const Setting& setting, int rank, Communicator* communicator, int iterations, bool is_checked) {
+  DeviceOptions options;
+  options.workers = 1;
+  options.hardware_queues = setting.queues;
+  options.communicator = communicator;
+  const auto device = open_device("cpu", options);
+  const Step step = step_of(setting, rank);
+  const Placement placement = place(step, setting.placement);
+  const auto session = device->prepare(step, placement, {});
+  const auto submitter = inline_submitter(step, *session);
+  const BufferId loss = ranking_buffers(step).loss;
+  Outcome outcome;
+  for (int i = 0; i < iterations; ++i) {
+    session->begin_iteration();
+    submitter->submit_step();
+    session->finish();
+    std::vector<std::byte> bytes(4);
+    session->read(loss, bytes);
+    outcome.losses.push_back(floats(ElementType::f32, bytes)[0]);
+  }
+  if (is_checked) outcome.check = check_outputs(step, *session, communicator);
+  return outcome;
+}
+
+// By rank.
+std::vector<Outcome> run(const Setting& setting, int iterations, bool is_checked = false) {
+  std::vector<Outcome> outcomes(static_cast<std::size_t>(setting.ranks));
+  if (setting.ranks == 1) {
+    AloneCommunicator alone;
+    outcomes[0] = run_rank(setting, 0, setting.talks_alone ? &alone : nullptr, iterations, is_checked);
+    return outcomes;
+  }
+  ThreadWorld world(setting.ranks);
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < setting.ranks; ++rank)
+      threads.emplace_back([&, rank] {
+        try {
+          outcomes[static_cast<std::size_t>(rank)] = run_rank(setting, rank, &world.rank(rank), iterations, is_checked);
+        } catch (const std::exception& error) {
+          ADD_FAILURE() << setting.text() << ", rank " << rank << ": " << error.what();
+        }
+      });
+  }
+  return outcomes;
+}
+
+// TSan takes ten times as long: then every seventh combination, which has every value and most pairs, because no choice
+// has as many values.
+#if defined(__SANITIZE_THREAD__)
+constexpr std::size_t kEvery = 7;
+#else
+constexpr std::size_t kEvery = 1;
+#endif
+
+std::vector<Setting> settings() {
+  struct World {
+    int ranks;
+    bool talks_alone;
+  };
+  constexpr World kWorlds[] = {{1, false}, {1, true}, {2, false}, {4, false}};
+  std::vector<Setting> chosen;
+  std::size_t number = 0;
+  for (const char* mode : {"fsdp", "ddp"})
+    for (const int reshard : {0, 1})
+      for (const int prefetch : {0, 1, 3})
+        for (const World& world : kWorlds)
+          for (const int bucket : {0, 1})
+            for (const int accumulation : {1, 2})
+              for (const char* placement : {"natural", "serial", "round_robin"})
+                for (const int queues : {1, 4}) {
+                  const bool is_sharded = std::string_view(mode) == "fsdp";
+                  if (!is_sharded && (reshard != 0 || prefetch != 0)) continue;  // means nothing to it
+                  if (number++ % kEvery != 0) continue;
+                  chosen.push_back({mode, world.ranks, world.talks_alone, prefetch, reshard, bucket, accumulation,
+                                    placement, queues, number % 5 == 0 ? 0 : 2});
+                }
+  return chosen;
+}
+
+TEST(RankingLoss, IsThatOfOneRankWithEverything) {
+  constexpr int kIterations = 6;
+  const std::vector<double> expected = run({}, kIterations)[0].losses;
+  ASSERT_GT(expected[0], 0.3);
+  for (const Setting& setting : settings()) {
+    SCOPED_TRACE(setting.text());
+    for (const Outcome& outcome : run(setting, kIterations)) {
+      ASSERT_EQ(outcome.losses.size(), expected.size());
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        ASSERT_NEAR(outcome.losses[i], expected[i], 1e-5 * expected[i]) << "iteration " << i;
+    }
+  }
+}
+
+TEST(RankingLoss, Falls) {
+  for (const char* mode : {"fsdp", "ddp"}) {
+    Setting setting;
+    setting.mode = mode;
+    for (const char* precision : {"fp32", "bf16"}) {
+      setting.precision = precision;
+      const std::vector<double> losses = run(setting, 20)[0].losses;
+      EXPECT_LT(losses.back(), 0.3 * losses.front()) << setting.text();
+    }
+  }
+}
+
+TEST(RankingCheck, PassesOnEveryRank) {
+  std::vector<Setting> checked;
+  for (const char* mode : {"fsdp", "ddp"})
+    for (const char* precision : {"fp32", "bf16"})
+      for (const int accumulation : {1, 2}) {
+        Setting setting;
+        setting.mode = mode;
+        setting.precision = precision;
+        setting.accumulation = accumulation;
+        checked.push_back(setting);
+        setting.talks_alone = true;
+        checked.push_back(setting);
+        setting.talks_alone = false;
+        setting.ranks = 2;
+        setting.bucket_kib = 1;
+        checked.push_back(setting);
+        setting.ranks = 4;
+        setting.gradient_slots = 0;
+        setting.reshard = 0;
+        checked.push_back(setting);
+      }
+  for (const Setting& setting : checked) {
+    SCOPED_TRACE(setting.text());
+    for (const Outcome& outcome : run(setting, 1, true))
+      EXPECT_EQ(outcome.check.status, CheckReport::Status::passed) << outcome.check.reason;
+  }
+}
+
+// The gradients that AdamW is given against differences of the loss, for the parameters of each unit that matter most.
+TEST(RankingGradient, IsThatOfTheLoss) {
+  for (const Setting& setting : {Setting{.mode = "fsdp"}, Setting{.mode = "ddp", .accumulation = 2}}) {
+    SCOPED_TRACE(setting.text());
+    const Step step = step_of(setting, 0);
+    const BufferId loss = ranking_buffers(step).loss;
+    const auto loss_with = [&](const Access& parameters, std::size_t index, float change) {
+      Replay moved(step);
+      moved.values<float>(parameters)[index] += change;
+      moved.run();
+      return static_cast<double>(moved.values<float>({.buffer = loss, .size_bytes = 4})[0]);
+    };
+    Replay replay(step);
+    replay.run();
+    const std::vector<CommandId> updates = launches_of(step, "adamw");
+    ASSERT_EQ(updates.size(), 4u);
+    for (const CommandId id : updates) {
+      const Access &gradients = step.accesses(id)[0], &parameters = step.accesses(id)[5];
+      const auto values = replay.values<float>(gradients);
+      std::vector<std::size_t> order(values.size());
+      for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+      std::partial_sort(order.begin(), order.begin() + 3, order.end(),
+                        [&](std::size_t a, std::size_t b) { return std::fabs(values[a]) > std::fabs(values[b]); });
+      order[3] = order.size() / 3;
+      for (std::size_t i = 0; i < 4; ++i) {
+        const auto difference = [&](float by) {
+          return (loss_with(parameters, order[i], by) - loss_with(parameters, order[i], -by)) / (2 * by);
+        };
+        const double derivative = (4 * difference(0x1p-6f) - difference(0x1p-5f)) / 3;
+        EXPECT_NEAR(values[order[i]], derivative, 2e-3 * std::fabs(values[order[0]]) + 2e-5)
+            << "unit of " << values.size() << ", element " << order[i];
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir
