@@ -234,6 +234,7 @@ struct Opened {
     WEIR_CUDA_WANT(api.stream_query, cuStreamQuery, "cuStreamQuery");
     WEIR_CUDA_NEED(api.synchronize, cuCtxSynchronize, "cuCtxSynchronize");
     WEIR_CUDA_NEED(api.stream_wait, cuStreamWaitEvent, "cuStreamWaitEvent");
+    WEIR_CUDA_WANT(api.stream_write, cuStreamWriteValue32, "cuStreamWriteValue32_v2");
     WEIR_CUDA_NEED(api.event_create, cuEventCreate, "cuEventCreate");
     WEIR_CUDA_NEED(api.event_destroy, cuEventDestroy, "cuEventDestroy_v2");
     WEIR_CUDA_NEED(api.event_record, cuEventRecord, "cuEventRecord");

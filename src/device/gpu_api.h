@@ -162,6 +162,8 @@ struct GpuApi {
   int (*stream_query)(GpuStream stream) = nullptr;  // optional; 0 where all has ended
   int (*synchronize)() = nullptr;                   // everything in the current context
   int (*stream_wait)(GpuStream stream, GpuEvent event, unsigned flags) = nullptr;
+  // Optional: the stream writes a value into pinned host memory when everything before it there has ended.
+  int (*stream_write)(GpuStream stream, GpuPointer to, std::uint32_t value, unsigned flags) = nullptr;
   int (*event_create)(GpuEvent* event, unsigned flags) = nullptr;
   int (*event_destroy)(GpuEvent event) = nullptr;
   int (*event_record)(GpuEvent event, GpuStream stream) = nullptr;
