@@ -531,6 +531,12 @@ Json CheckReport::to_json() const {
 }
 
 CheckReport check_outputs(const Step& step, Session& session, Communicator* communicator) {
+  for (const Command& command : step.commands()) {
+    const bool is_kernel = command.kind == CommandKind::kernel || command.kind == CommandKind::host;
+    if (is_kernel && kernel(command.kernel).reference == nullptr)
+      fail(fmt::format("'{}' measures and computes nothing that could be checked", kernel(command.kernel).name),
+           "Use --no-check.");
+  }
   return Checker(step, session, communicator).run();
 }
 

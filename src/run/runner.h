@@ -48,6 +48,11 @@ struct RunControl {
   const std::atomic<bool>* stop = nullptr;  // set: the current iteration is finished, then what there is is returned
   std::function<void(std::string_view phase, int done, int total)> progress;
   Communicator* communicator = nullptr;  // where there are other ranks
+  // Commands are outstanding and nothing has happened for so long: the report (run/hang.h) is handed over, once for
+  // each session, by a thread of its own while all others may be stuck. 0: nobody watches. GPUs then note every
+  // command's end.
+  std::int64_t hang_timeout_ns = 0;
+  std::function<void(const std::string& report)> on_hang;
   bool has_ranks() const { return communicator != nullptr && communicator->ranks().count > 1; }
   // The same answer on all ranks, which call it together while no collective is in flight; a barrier as well.
   bool agree_to_stop() const { return has_ranks() ? communicator->any(is_stopped()) : is_stopped(); }
