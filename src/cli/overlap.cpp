@@ -82,7 +82,10 @@ Point run_point(const Flags& flags, const OverlapPoint& point, const std::filesy
   control.communicator = &ranks;
   ProgressLine line(flags.is_quiet || flags.is_json || !speaks());
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
-  watch_for_hangs(control, point.config.number("run.hang_timeout"));
+  const std::string timeout = point.config.value("run.hang_timeout");
+  watch_hangs(control, timeout == "0" ? "" : timeout);
+  // By default reports say less, and GPUs are left alone.
+  control.follows_commands = point.config.has("run.hang_timeout");
   const OverlapRun run = run_overlap(*device, point.config, ranks, run_context(), control);
   line.clear();
   Point result;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "cli/hang.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/profile_output.h"
@@ -124,6 +125,7 @@ int execute(const Flags& flags) {
   RunControl control;
   control.stop = &catch_interrupts();
   control.communicator = ranks;
+  watch_hangs(control, flags.run.hang_timeout);
   ProgressLine line(flags.run.is_quiet || flags.is_json || !speaks());
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
   if (ranks != nullptr) check_request(info, request, ranks->ranks());

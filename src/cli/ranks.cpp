@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "cli/children.h"
+#include "cli/hang.h"
 #include "cli/process.h"
 #include "rank/mpi.h"
 #include "rank/watch.h"
@@ -178,6 +179,7 @@ void watch_ranks() {
   for (std::size_t rank = 0; rank < all.size(); ++rank)
     if (all[rank]["host"] == own["host"]) here.push_back({static_cast<int>(rank), all[rank]["pid"].get<pid_t>()});
   watch = new RankWatch(here, [own_rank = joined->ranks().rank](const RankProcess& dead, int lowest_alive) {
+    if (is_ending_hung()) return;  // ends by itself, once its report is out
     // One of those that are left speaks. All stay a while: whoever notices late must not take the speaker for the first
     // that died.
     if (own_rank == lowest_alive) {

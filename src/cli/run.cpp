@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "cli/hang.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
@@ -73,6 +74,7 @@ int execute(const Flags& flags) {
   RunControl control;
   control.stop = &catch_interrupts();
   control.communicator = ranks;
+  watch_hangs(control, flags.run.hang_timeout);
   ProgressLine line(is_quiet || !speaks());
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
   if (ranks != nullptr) check_request(device->info(), request, ranks->ranks());

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "cli/hang.h"
 #include "cli/process.h"
 #include "workload/yaml.h"
 
@@ -44,6 +45,8 @@ void RunFlags::add_to(CLI::App& app) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--ranks", ranks, "start this many processes under mpirun (default: as the launcher did, else one)");
+  app.add_option("--hang-timeout", hang_timeout,
+                 "seconds without any progress after which to say where the run stands, and end (default: never)");
   app.add_flag("--no-check", skips_check, "do not compare the output with the CPU reference");
   app.add_flag("--no-trace", skips_trace, "leave out the traced pass (concurrency, fairness, convoy, queue switch)");
   app.add_flag("--quiet,-q", is_quiet, "print nothing but errors");
@@ -55,6 +58,7 @@ RunRequest RunFlags::request() const {
   request.iterations = static_cast<int>(whole_number("--iterations", iterations, 1, 10'000'000));
   request.warmup = static_cast<int>(whole_number("--warmup", warmup, 0, 10'000'000));
   request.sync = sync_mode_named(sync_mode);
+  hang_timeout_ns(hang_timeout);  // rejects
   request.placement = placement;
   request.scale = scale;
   request.precision = precision;

@@ -25,6 +25,7 @@ struct RunFlags {
   std::string compute_units;
   std::vector<std::string> sim;
   std::string ranks;
+  std::string hang_timeout;
   bool skips_check = false;
   bool skips_trace = false;
   bool is_quiet = false;

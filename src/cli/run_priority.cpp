@@ -83,7 +83,7 @@ int execute(const Flags& flags) {
   for (const SweepRequest& request : requests) {
     int code = 0;
     try {
-      code = print_sweep(*device, request, flags.run.is_quiet, ranks);
+      code = print_sweep(*device, request, flags.run, ranks);
     } catch (const Error& error) {
       if (ranks != nullptr) throw;
       std::fflush(stdout);

@@ -64,7 +64,7 @@ int execute(const Flags& flags) {
   }
   if (ranks != nullptr) check_sweep(device->info(), request, ranks->ranks());
   watch_ranks();
-  const int code = print_sweep(*device, request, flags.run.is_quiet, ranks, [&](int units) -> Device& {
+  const int code = print_sweep(*device, request, flags.run, ranks, [&](int units) -> Device& {
     device.reset();
     device = flags.run.open_confined(units, ranks);
     return *device;

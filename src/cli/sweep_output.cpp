@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "cli/hang.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "report/console.h"
@@ -31,12 +32,14 @@ std::vector<int> fitting_counts(const Workload& workload, const std::vector<int>
   return fitting;
 }
 
-int print_sweep(Device& device, const SweepRequest& request, bool is_quiet, Communicator* communicator,
+int print_sweep(Device& device, const SweepRequest& request, const RunFlags& flags, Communicator* communicator,
                 std::function<Device&(int)> reopen) {
+  const bool is_quiet = flags.is_quiet;
   ProgressLine line(is_quiet || !speaks());
   SweepControl control;
   control.reopen = std::move(reopen);
   control.run.communicator = communicator;
+  watch_hangs(control.run, flags.hang_timeout);
   control.run.stop = &catch_interrupts();
   std::string where;
   std::size_t asked = 0, ended = 0;

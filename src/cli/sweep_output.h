@@ -1,6 +1,7 @@
 // Runs one sweep with its table on the terminal; shared by sweep and run-priority.
 #pragma once
 
+#include "cli/run_flags.h"
 #include "run/sweep.h"
 
 namespace weir::cli {
@@ -8,9 +9,10 @@ namespace weir::cli {
 // The counts that the workload takes; says on stderr which are left out. Empty where none fits.
 std::vector<int> fitting_counts(const Workload& workload, const std::vector<int>& asked);
 
-// Prints rows as they come. Returns 0, 1 where a point failed, 130 where it was interrupted.
-// Ranks other than 0 (`communicator`, where there are any) take part in silence. `reopen` as in SweepControl.
-int print_sweep(Device& device, const SweepRequest& request, bool is_quiet, Communicator* communicator,
+// Prints rows as they come, unless the flags say otherwise. Returns 0, 1 where a point failed, 130 where it was
+// interrupted. Ranks other than 0 (`communicator`, where there are any) take part in silence. `reopen` as in
+// SweepControl.
+int print_sweep(Device& device, const SweepRequest& request, const RunFlags& flags, Communicator* communicator,
                 std::function<Device&(int compute_units)> reopen = nullptr);
 
 }  // namespace weir::cli

@@ -34,6 +34,7 @@ class PacketWriter {
 
   void launch(CommandId command, StreamId stream) noexcept {
     step_.times.submitted(command, iteration_);
+    step_.submitted[stream].add(1);  // before, or it could end uncounted
     push(PacketKind::launch, command, iteration_, stream, wakes(step_.unit_of[command]));
     step_.times.accepted(command, iteration_);
   }
@@ -124,6 +125,17 @@ class CpuSession final : public Session {
 
   std::span<std::byte> host_memory(BufferId buffer) override { return step_.bytes(buffer); }
 
+  std::vector<StreamProgress> progress() noexcept override {
+    std::vector<StreamProgress> streams(step_.streams.size());
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      const std::uint64_t ended = step_.streams[i].ended();  // first: then no more can have ended than were submitted
+      // Relaxed: a stale count says no more than that nobody knows of the newest commands yet.
+      const std::uint64_t submitted = step_.submitted[i].count.load(std::memory_order_relaxed);
+      streams[i] = {std::max(submitted, ended), ended, true};
+    }
+    return streams;
+  }
+
   std::optional<Footprint> footprint(CommandId id) const override {
     const PreparedCommand& command = step_.commands[id];
     if (command.unit != Unit::workers) return std::nullopt;
@@ -150,6 +162,7 @@ class CpuSession final : public Session {
   }
 
   void submit_graph(std::uint32_t iteration) noexcept {
+    for (std::size_t i = 0; i < step_.submitted.size(); ++i) step_.submitted[i].add(step_.stream_commands[i]);
     Engine::Door door(*engine_);
     for (std::uint32_t segment = 0; segment < step_.graphs.size(); ++segment) {
       step_.times.graph_submitted(segment, iteration);

@@ -33,6 +33,8 @@ PreparedStep::PreparedStep(const Step& step, const Placement& placement, const S
       unit_of(step.commands().size(), Unit::workers),
       queue_of_stream(std::move(queues)),
       streams(static_cast<std::size_t>(placement.stream_count)),
+      submitted(streams.size()),
+      stream_commands(streams.size(), 0),
       events(plan.event_count),
       times(step, placement, options, queue_of_stream) {
   if (plan.event_count >= 1u << 30) fail("more than 2^30 events");
@@ -54,6 +56,7 @@ PreparedStep::PreparedStep(const Step& step, const Placement& placement, const S
     resolve(id, kernel_of);
     unit_of[id] = commands[id].unit;
     woken |= wakes(unit_of[id]);
+    ++stream_commands[commands[id].stream];
   }
   if (options.mode == SubmitMode::graph) {
     const auto segments = step.segments();
@@ -126,7 +129,7 @@ std::uint64_t PreparedStep::size_bytes() const noexcept {
   return sizeof(*this) + step.size_bytes(Place::device) + step.size_bytes(Place::host) + times.size_bytes() +
          commands.capacity() * sizeof(PreparedCommand) + unit_of.capacity() + plan.hops.capacity() * sizeof(Plan::Hop) +
          plan.waits.capacity() * sizeof(EventId) + streams.capacity() * sizeof(StreamState) +
-         events.capacity() * sizeof(EventState) + graph_bytes;
+         submitted.capacity() * sizeof(SubmitCount) + events.capacity() * sizeof(EventState) + graph_bytes;
 }
 
 }  // namespace weir::cpu

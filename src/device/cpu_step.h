@@ -61,6 +61,26 @@ class alignas(64) StreamState {
   static constexpr std::uint32_t instance_in(std::uint64_t word) { return static_cast<std::uint32_t>(word >> 2); }
 
   std::atomic<std::uint64_t> word{kIdle};
+
+  // Commands that have ended here, for Session::progress(). A stream's commands end one after the other, each before
+  // the stream is given to the next, so adding one is no more than a store into a line that the ender has anyway.
+  void count_end() noexcept {
+    ended_.store(ended_.load(std::memory_order_relaxed) + 1, std::memory_order_release);  // pairs with ended()
+  }
+  std::uint64_t ended() const noexcept { return ended_.load(std::memory_order_acquire); }  // pairs with count_end()
+
+ private:
+  std::atomic<std::uint64_t> ended_{0};
+};
+
+// Commands that a stream was given, on a line of its own: its submitting thread writes it, and only who watches reads.
+struct alignas(64) SubmitCount {
+  std::atomic<std::uint64_t> count{0};
+
+  // By one thread at a time.
+  void add(std::uint64_t commands) noexcept {
+    count.store(count.load(std::memory_order_relaxed) + commands, std::memory_order_relaxed);
+  }
 };
 
 // Instances count from 1. A wait takes the number of the last record that was submitted before it; 0 waits for nothing.
@@ -96,6 +116,8 @@ struct PreparedStep {
   std::vector<Unit> unit_of;                  // by command: submitting reads this and not the wide records above
   std::vector<std::uint8_t> queue_of_stream;  // the stream map
   std::vector<StreamState> streams;
+  std::vector<SubmitCount> submitted;          // by stream
+  std::vector<std::uint32_t> stream_commands;  // of one iteration, by stream
   std::vector<EventState> events;
   std::vector<std::unique_ptr<Graph>> graphs;  // by segment; none in eager mode
   std::vector<std::uint32_t> segment_of;       // by command, for graphs

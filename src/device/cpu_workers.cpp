@@ -186,6 +186,7 @@ void Engine::end(Crew& crew, std::uint32_t slot) noexcept {
   const int queue = pool[slot].queue;
   const bool ends_iteration = step.times.ended(command, pool[slot].iteration);
   pool.release(slot);
+  step.streams[step.commands[command].stream].count_end();
 
   QueueSet todo;
   todo.add(queue);

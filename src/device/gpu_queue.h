@@ -3,6 +3,7 @@
 
 #include "device/gpu_activity_trace.h"
 #include "device/gpu_commands.h"
+#include "device/gpu_marks.h"
 #include "device/gpu_spans.h"
 #include "device/gpu_trace.h"
 #include "device/plan.h"
@@ -96,6 +97,20 @@ class TracedQueue : public EagerQueue {
 
  private:
   CommandEvents& trace_;
+};
+
+// Any of the above, with a mark behind every command: SessionOptions::follows_progress.
+template <class Queue>
+class MarkedQueue : public Queue {
+ public:
+  MarkedQueue(const Queue& queue, StreamMarks& marks) noexcept : Queue(queue), marks_(marks) {}
+  void launch(CommandId id, StreamId on) noexcept {
+    Queue::launch(id, on);
+    this->note(marks_.mark(on, this->stream(on)));
+  }
+
+ private:
+  StreamMarks& marks_;
 };
 
 }  // namespace weir

@@ -96,6 +96,7 @@ GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& 
                   !options.marks_iterations ? 0
                   : has_graphs()            ? 1
                                             : streams_.handles.size()) {
+  if (options.follows_progress) marks_.emplace(context_->api(), has_graphs() ? 1 : streams_.handles.size());
   commands_.warm_up();
   if (options.mode == SubmitMode::eager) commands_.record_products();
   buffers_.initialise(service_);
@@ -181,8 +182,10 @@ void GpuSession::submit(std::span<const CommandId> commands) noexcept {
   };
   if (has_graphs()) {
     note(iterations_.start(0, streams_.handles[0]));
-    for (const Segment& segment : segments_)
+    for (const Segment& segment : segments_) {
       note(segment.graph ? segment.graph->launch() : commands_.launch_other(segment.alone));
+      if (marks_) note(marks_->mark(0, streams_.handles[0]));
+    }
     note(iterations_.end(0, streams_.handles[0]));
     return;
   }
@@ -190,10 +193,20 @@ void GpuSession::submit(std::span<const CommandId> commands) noexcept {
   EagerQueue queue(launches, iterations_);
   if (activity_) [[unlikely]] {
     ActivityQueue traced(queue, *activity_);
-    walk(plan_, commands, traced);
+    walk_marked(commands, traced);
   } else if (trace_) [[unlikely]] {
     TracedQueue traced(queue, *trace_);
-    walk(plan_, commands, traced);
+    walk_marked(commands, traced);
+  } else {
+    walk_marked(commands, queue);
+  }
+}
+
+template <class Queue>
+void GpuSession::walk_marked(std::span<const CommandId> commands, Queue& queue) noexcept {
+  if (marks_) [[unlikely]] {
+    MarkedQueue<Queue> marked(queue, *marks_);
+    walk(plan_, commands, marked);
   } else {
     walk(plan_, commands, queue);
   }
@@ -205,6 +218,7 @@ void GpuSession::finish() {
   // One call for all streams; a graph and a single stream need not wait for what others do in the context.
   const bool uses_one = has_graphs() || streams_.handles.size() == 1;
   const int result = uses_one ? api.stream_synchronize(streams_.handles[0]) : api.synchronize();
+  if (marks_ && result == 0) marks_->note_all_ended();
   const ErrorLatch::Latched latched = latch_.take();
   std::exception_ptr thrown = host_threads_ ? host_threads_->take_failure() : nullptr;
   if (staged_ != nullptr && thrown == nullptr) thrown = staged_->take_failure();
@@ -274,6 +288,31 @@ std::span<std::byte> GpuSession::host_memory(BufferId buffer) {
 
 void GpuSession::poll(StreamId stream) noexcept {
   if (context_->api().stream_query != nullptr) context_->api().stream_query(streams_.handles[stream]);
+}
+
+std::vector<StreamProgress> GpuSession::progress() noexcept {
+  if (!marks_) return {};
+  std::vector<StreamProgress> streams(streams_.handles.size());
+  if (!has_graphs()) {
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      const StreamMarks::Counts counts = marks_->counts(i);
+      streams[i] = {counts.submitted, counts.ended, marks_->is_exact()};
+    }
+    return streams;
+  }
+  // A graph says when all of it has ended, and nothing of its commands.
+  const StreamMarks::Counts counts = marks_->counts(0);
+  const std::size_t segments = segments_.size();
+  for (CommandId id = 0; id < step_.commands().size(); ++id) {
+    const auto begins = step_.segments();
+    const auto own =
+        static_cast<std::uint64_t>(std::upper_bound(begins.begin(), begins.end(), id) - begins.begin()) - 1;
+    StreamProgress& stream = streams[placement_.stream_of[id]];
+    // Of the marks so far, those of this command's segment.
+    stream.submitted += (counts.submitted + segments - 1 - own) / segments;
+    stream.ended += (counts.ended + segments - 1 - own) / segments;
+  }
+  return streams;
 }
 
 std::optional<Footprint> GpuSession::footprint(CommandId command) const {

@@ -30,6 +30,7 @@ class GpuSession final : public Session {
   std::span<std::byte> host_memory(BufferId buffer) override;
   void poll(StreamId stream) noexcept override;
   std::string collectives() const override { return comms_.carrier(); }
+  std::vector<StreamProgress> progress() noexcept override;
   std::optional<Footprint> footprint(CommandId command) const override;
 
  private:
@@ -50,6 +51,9 @@ class GpuSession final : public Session {
   std::unique_ptr<StagedCollectives> make_staged(Communicator* communicator) const;
   void capture_segments();
   void start_trace();
+  // Walks the step through the queue that the session's options ask for.
+  template <class Queue>
+  void walk_marked(std::span<const CommandId> commands, Queue& queue) noexcept;
   bool has_graphs() const noexcept { return options_.mode == SubmitMode::graph; }
 
   // In the order of construction: what is used below is destroyed after its users.
@@ -70,6 +74,7 @@ class GpuSession final : public Session {
   GpuCommands commands_;
   DeviceClock clock_;
   IterationEvents iterations_;
+  std::optional<StreamMarks> marks_;         // where progress is followed
   std::unique_ptr<ActivityTrace> activity_;  // of a traced pass: this or trace_
   std::optional<CommandEvents> trace_;
   std::string no_activity_;  // why it is trace_

@@ -249,6 +249,7 @@ struct Opened {
     WEIR_HIP_WANT(api.stream_query, hipStreamQuery);
     WEIR_HIP_NEED(api.synchronize, hipDeviceSynchronize);
     WEIR_HIP_NEED(api.stream_wait, hipStreamWaitEvent);
+    WEIR_HIP_WANT(api.stream_write, hipStreamWriteValue32);
     WEIR_HIP_NEED(api.event_create, hipEventCreateWithFlags);
     WEIR_HIP_NEED(api.event_destroy, hipEventDestroy);
     WEIR_HIP_NEED(api.event_record, hipEventRecord);

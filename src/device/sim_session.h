@@ -20,6 +20,7 @@ struct Shared {
   std::int64_t host_ns = Machine::kStartNs;
 };
 
+// Leaves progress() empty: virtual time does not stand still, and a step that cannot go on is an error there.
 class SimSession final : public Session {
  public:
   SimSession(std::shared_ptr<Shared> shared, const Step& step, const Placement& placement,

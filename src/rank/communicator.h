@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,6 +39,10 @@ class Communicator {
                         std::uint64_t count) = 0;
   // Makes progress; true once, when the collective has ended: then the request is gone.
   virtual bool test(Request request) = 0;
+
+  // Collectives that this rank has started on a channel so far, for who watches a run that does not go on: from any
+  // thread, at any time. Nothing where nobody counts them.
+  virtual std::optional<std::uint64_t> started(int) const noexcept { return std::nullopt; }
 
   // For the runner, while no collective is in flight.
   virtual void barrier() = 0;

@@ -37,7 +37,10 @@ Communicator::Request NetworkCommunicator::start(int channel, CollectiveOp op, E
   ++started_;
   delayed = {};
   delayed.is_absent = is_absent;
-  if (!is_absent) delayed.inner = inner_.start(channel, op, type, from, to, count);
+  if (!is_absent) {
+    delayed.inner = inner_.start(channel, op, type, from, to, count);
+    joined_[static_cast<std::size_t>(channel)].fetch_add(1, std::memory_order_relaxed);  // read by who watches
+  }
   idle_.pop_back();
   const std::int64_t now = now_ns();
   std::int64_t ready = now;
@@ -49,6 +52,10 @@ Communicator::Request NetworkCommunicator::start(int channel, CollectiveOp op, E
   }
   delayed.due_ns = ready + std::llround(network_.latency_us * 1000);
   return reinterpret_cast<Request>(&delayed);
+}
+
+std::optional<std::uint64_t> NetworkCommunicator::started(int channel) const noexcept {
+  return joined_[static_cast<std::size_t>(channel)].load(std::memory_order_relaxed);  // a count, nothing behind it
 }
 
 bool NetworkCommunicator::test(Request request) {

@@ -2,6 +2,8 @@
 // bandwidth would, and one rank may stay away from one of them. Carries nothing itself.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -31,6 +33,8 @@ class NetworkCommunicator final : public Communicator {
   Request start(int channel, CollectiveOp op, ElementType type, const void* from, void* to,
                 std::uint64_t count) override;
   bool test(Request request) override;
+  // An absent rank's own collective is not among them.
+  std::optional<std::uint64_t> started(int channel) const noexcept override;
   void barrier() override { inner_.barrier(); }
   void broadcast(std::span<std::byte> bytes, int from) override { inner_.broadcast(bytes, from); }
   std::vector<std::string> gather(const std::string& text) override { return inner_.gather(text); }
@@ -50,6 +54,7 @@ class NetworkCommunicator final : public Communicator {
   Communicator& inner_;
   Network network_;
   std::uint64_t started_ = 0;
+  std::array<std::atomic<std::uint64_t>, kMaxStreams> joined_{};  // by channel; a channel is a stream
   std::int64_t link_free_ns_ = 0;
   std::vector<std::unique_ptr<Delayed>> all_;
   std::vector<Delayed*> idle_;

@@ -592,12 +592,20 @@ Json CheckReport::to_json() const {
 }
 
 CheckReport check_outputs(const Step& step, Session& session, Communicator* communicator) {
+  for (const Command& command : step.commands()) {
+    const bool is_kernel = command.kind == CommandKind::kernel || command.kind == CommandKind::host;
+    if (is_kernel && kernel(command.kernel).reference == nullptr)
+      fail(fmt::format("'{}' measures and computes nothing that could be checked", kernel(command.kernel).name),
+           "Use --no-check.");
+  }
   return Checker(step, session, communicator).run();
 }
 
-CheckReport check_run(const Step& step, Session& session, Submitter& submitter, Communicator* communicator) {
+CheckReport check_run(const Step& step, Session& session, Submitter& submitter, Communicator* communicator,
+                      SessionWatch& watch) {
   if (!step.is_repeatable()) {
     session.reset();
+    const SessionWatch::Inside inside(&watch);
     session.begin_iteration();
     submitter.submit_step();
     session.finish();

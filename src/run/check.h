@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "device/device.h"
+#include "run/hang_watch.h"
 #include "stream/submitter.h"
 
 namespace weir {
@@ -29,6 +30,7 @@ struct CheckReport {
 CheckReport check_outputs(const Step& step, Session& session, Communicator* communicator = nullptr);
 
 // The output of the iterations that ran where repeating changes nothing; of one fresh iteration where it does.
-CheckReport check_run(const Step& step, Session& session, Submitter& submitter, Communicator* communicator);
+CheckReport check_run(const Step& step, Session& session, Submitter& submitter, Communicator* communicator,
+                      SessionWatch& watch);
 
 }  // namespace weir

@@ -222,7 +222,7 @@ Timeline add_traced_metrics(Result& result, Device& device, const Workload& work
                             const Placement& placement, const SubmitChoice& submit, const RunControl& control) {
   const int iterations = std::clamp(static_cast<int>(kTracedSpans / step.commands().size()), 1, 20);
   if (control.progress) control.progress("trace", 0, iterations);
-  TracedPass pass = run_traced_pass(device, step, placement, submit, iterations, control);
+  TracedPass pass = run_traced_pass(device, step, placement, submit, iterations, control, workload.roles);
   const bool has_spans = !pass.timeline.spans.empty();
   const std::string why = fmt::format("no timeline: {}", pass.timeline.source);
 
@@ -293,7 +293,8 @@ Timeline add_traced_metrics(Result& result, Device& device, const Workload& work
   small_submit.threads = std::min(submit.threads, small_placement.stream_count);
   small_submit.producers = std::min(submit.producers, small_placement.stream_count);
   small_submit.submitters = std::min(submit.submitters, small_placement.stream_count);
-  const TracedPass alone = run_traced_pass(device, small, small_placement, small_submit, iterations, control);
+  const TracedPass alone =
+      run_traced_pass(device, small, small_placement, small_submit, iterations, control, workload.roles);
   const auto mixed_summary = summarise(role_latencies(pass.timeline, *workload.convoy_role));
   const auto alone_summary = summarise(role_latencies(alone.timeline, *workload.convoy_role));
   if (!mixed_summary || !alone_summary) {

@@ -83,7 +83,7 @@ class Measurement {
     options.mode = submit_.mode;
     options.host_threads = submit_.host_threads();
     options.marks_iterations = submit_.mode == SubmitMode::graph;
-    options.follows_progress = control_.hang_timeout_ns > 0;
+    options.follows_progress = control_.wants_progress();
     const auto session = device_.prepare(variant.step, variant.placement, options);
     const auto submitter = make_submitter(submit_, variant.step, variant.placement, *session);
     Training training;
@@ -93,10 +93,11 @@ class Measurement {
       const BufferId loss = ranking_buffers(variant.step).loss;
       control.after_iteration = [&training, loss](Session& ended) { training.losses.push_back(loss_in(ended, loss)); };
     }
-    training.pass = run_timed_pass(device_, *session, *submitter, request_, control);
+    SessionWatch watch(control_, info_, *session, variant.step, variant.placement, roles());
+    training.pass = run_timed_pass(device_, *session, *submitter, request_, control, &watch);
     if (training.pass.failure != nullptr) std::rethrow_exception(training.pass.failure);
     training.collectives = session->collectives();
-    if (is_checked) training.check = check_run(variant.step, *session, *submitter, &ranks_);
+    if (is_checked) training.check = check_run(variant.step, *session, *submitter, &ranks_, watch);
     return training;
   }
 
@@ -109,13 +110,14 @@ class Measurement {
       control.after_iteration = [losses, loss](Session& ended) { losses->push_back(loss_in(ended, loss)); };
     }
     TracedPass pass = run_traced_pass(device_, variant.step, variant.placement, submit_,
-                                      static_cast<int>(config_.integer("run.traced")), control);
+                                      static_cast<int>(config_.integer("run.traced")), control, roles());
     describe_timeline(pass, info_, variant.step, variant.placement, submit_, kLabel);
     label_streams(pass.timeline, variant.step, variant.placement, workload_named(kOverlapWorkload));
     return pass;
   }
 
  private:
+  static std::span<const std::string> roles() { return workload_named(kOverlapWorkload).roles; }
   void report(std::string_view phase, int done, int total) const {
     if (control_.progress) control_.progress(phase, done, total);
   }

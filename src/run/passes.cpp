@@ -22,8 +22,10 @@ bool goes_on(const RunControl& control, const RunRequest& request) {
   return !control.agree_to_stop();
 }
 
-void warm_up(Session& session, Submitter& submitter, const RunRequest& request, const RunControl& control) {
+void warm_up(Session& session, Submitter& submitter, const RunRequest& request, const RunControl& control,
+             SessionWatch* watch) {
   for (int i = 0; i < request.warmup && goes_on(control, request); ++i) {
+    const SessionWatch::Inside inside(watch);
     session.begin_iteration();
     submitter.submit_step();
     if (request.sync == SyncMode::per_iteration) {
@@ -33,6 +35,7 @@ void warm_up(Session& session, Submitter& submitter, const RunRequest& request, 
     if (control.progress) control.progress("warm-up", i + 1, request.warmup);
   }
   if (request.sync != SyncMode::none) {
+    const SessionWatch::Inside inside(watch);
     session.finish();
     session.take_spans();
   }
@@ -58,7 +61,7 @@ std::vector<IterationSpan> spans_of(Session& session, std::size_t measured, bool
 }  // namespace
 
 TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter, const RunRequest& request,
-                         const RunControl& control) {
+                         const RunControl& control, SessionWatch* watch) {
   const auto wanted = static_cast<std::size_t>(request.iterations);
   const bool waits_each = request.sync == SyncMode::per_iteration;
   TimedPass pass;
@@ -67,7 +70,7 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
   // Asking the hardware takes a while: where nothing waits for the warm-up, the queue must not run dry meanwhile.
   if (request.sync == SyncMode::none) pass.before = device.telemetry();
   if (control.has_ranks()) control.communicator->barrier();
-  warm_up(session, submitter, request, control);
+  warm_up(session, submitter, request, control, watch);
   if (request.sync != SyncMode::none) pass.before = device.telemetry();
   if (control.has_ranks() && request.sync == SyncMode::end_only) control.communicator->barrier();
   const bool is_virtual = device.info().is_virtual;  // then output takes no time of the session's
@@ -76,6 +79,7 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
   try {
     while (done < wanted) {
       if (!goes_on(control, request) && done > 0) break;
+      std::optional<SessionWatch::Inside> inside(std::in_place, watch);
       session.begin_iteration();  // may read old spans, so the sample starts behind it
       const std::int64_t begun = session.now_ns();
       submitter.submit_step();
@@ -86,6 +90,7 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
       recorder.submitted[done] = submitted;
       recorder.ended[done] = ended;
       ++done;
+      inside.reset();
       if (waits_each && control.after_iteration) {
         control.after_iteration(session);
         recorder.is_followed_by_output[done - 1] = is_virtual ? 0 : 1;
@@ -97,6 +102,7 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
         reported_ns = now_ns();
       }
     }
+    const SessionWatch::Inside inside(watch);
     session.finish();
   } catch (const std::exception&) {
     if (done == 0) throw;
@@ -147,19 +153,22 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
 }
 
 TracedPass run_traced_pass(Device& device, const Step& step, const Placement& placement, const SubmitChoice& submit,
-                           int iterations, const RunControl& control) {
+                           int iterations, const RunControl& control, std::span<const std::string> roles) {
   SessionOptions options;
   options.mode = submit.mode;
   options.host_threads = submit.host_threads();
   options.is_traced = true;
   options.marks_iterations = false;
   options.trace_iterations = iterations + 1;
+  options.follows_progress = control.wants_progress();
   const auto session = device.prepare(step, placement, options);
   const auto submitter = make_submitter(submit, step, placement, *session, options.trace_iterations);
+  SessionWatch watch(control, device.info(), *session, step, placement, roles);
   TracedPass pass;
   for (int i = 0; i <= iterations; ++i) {
     if (control.agree_to_stop() && i > 1) break;  // a barrier as well
     const std::int64_t begun = session->now_ns();
+    const SessionWatch::Inside inside(&watch);
     session->begin_iteration();
     submitter->submit_step();
     session->finish();

@@ -3,9 +3,12 @@
 
 #include <exception>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "device/device.h"
+#include "run/hang_watch.h"
 #include "run/runner.h"
 #include "stream/submitter.h"
 
@@ -26,9 +29,10 @@ struct TimedPass {
   MemoryUse memory;
 };
 
-// Throws what goes wrong before the first iteration has ended; later it comes back as `failure`.
+// `watch`: of this session, where somebody watches. Throws what goes wrong before the first iteration has ended; later
+// it comes back as `failure`.
 TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter, const RunRequest& request,
-                         const RunControl& control);
+                         const RunControl& control, SessionWatch* watch = nullptr);
 
 struct TracedPass {
   // One iteration as the host saw it, on the timeline's clock.
@@ -43,8 +47,8 @@ struct TracedPass {
 };
 
 // Runs `iterations` traced iterations (and one to warm up, which is not kept), fewer but one where it is stopped. Ranks
-// begin each of them together.
+// begin each of them together. `roles`: names for reports of hangs.
 TracedPass run_traced_pass(Device& device, const Step& step, const Placement& placement, const SubmitChoice& submit,
-                           int iterations, const RunControl& control);
+                           int iterations, const RunControl& control, std::span<const std::string> roles = {});
 
 }  // namespace weir

@@ -140,7 +140,8 @@ WorkloadProfile profile_workload(Device& device, const RunRequest& request, int 
   const int iterations =
       std::clamp(traced_iterations, 1, static_cast<int>(std::max<std::size_t>(1, kMostTracedSpans / commands)));
   if (control.progress) control.progress("trace", 0, iterations);
-  TracedPass traced = run_traced_pass(device, built.step, built.placement, submit, iterations, control);
+  TracedPass traced =
+      run_traced_pass(device, built.step, built.placement, submit, iterations, control, workload_of(request).roles);
   describe_timeline(traced, info, built.step, built.placement, submit, "weir profile " + timed.workload);
 
   Json& document = profile.document;

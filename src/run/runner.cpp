@@ -222,9 +222,11 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
       // The host's clock is enough where it waits, and nothing of ours shall stand in the streams' way. A graph is
       // marked outside of itself.
       options.marks_iterations = is_pipelined || submit.mode == SubmitMode::graph;
+      options.follows_progress = control.wants_progress();
       const auto session = device.prepare(step, placement, options);
       const auto submitter = make_submitter(submit, step, placement, *session);
-      TimedPass pass = run_timed_pass(device, *session, *submitter, request, control);
+      SessionWatch watch(control, info, *session, step, placement, workload.roles);
+      TimedPass pass = run_timed_pass(device, *session, *submitter, request, control, &watch);
       if (pass.failure != nullptr) {
         // What the device has counted cannot be read any more.
         if (step.counted()) result.work_per_iteration = 0;
@@ -239,7 +241,7 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
         check.reason = "--no-check";
       } else {
         if (control.progress) control.progress("check", 0, 1);
-        check = check_run(step, *session, *submitter, control.has_ranks() ? control.communicator : nullptr);
+        check = check_run(step, *session, *submitter, control.has_ranks() ? control.communicator : nullptr, watch);
       }
       result.check = check.to_json();
       if (check.status == CheckReport::Status::failed) {

@@ -50,6 +50,12 @@ struct RunControl {
   Communicator* communicator = nullptr;  // where there are other ranks
   // Called behind every iteration that is waited for, warm-up too, outside of what is measured.
   std::function<void(Session&)> after_iteration;
+  // Commands are outstanding and nothing has happened for so long: the report (run/hang.h) is handed over, once for
+  // each session, by a thread of its own while all others may be stuck. 0: nobody watches.
+  std::int64_t hang_timeout_ns = 0;
+  bool follows_commands = true;  // then: GPUs note every command's end, which costs each a write; else reports say less
+  std::function<void(const std::string& report)> on_hang;
+  bool wants_progress() const { return hang_timeout_ns > 0 && follows_commands; }
   bool has_ranks() const { return communicator != nullptr && communicator->ranks().count > 1; }
   // The same answer on all ranks, which call it together while no collective is in flight; a barrier as well.
   bool agree_to_stop() const { return has_ranks() ? communicator->any(is_stopped()) : is_stopped(); }

@@ -23,11 +23,14 @@ constexpr Slot kFill[] = {{"count", 0}, flag("random", 1, 0), {"seed", 2, true, 
 constexpr Slot kFillScalars[] = {scalar("value", 0, 0), scalar("offset", 1, 0)};
 constexpr Slot kSpin[] = {{"ns", 0, false, 0, 1, 10'000'000'000}, {"blocks", 1, true, 1, 1, 1 << 20}};
 
+constexpr Slot kHold[] = {{"limit_ns", 0, false, 0, 1, 10'000'000'000}};
+
 constexpr std::string_view kInOut[] = {"in", "out"};
 constexpr std::string_view kProduct[] = {"a", "b", "c"};
 constexpr std::string_view kNorm[] = {"in", "gamma", "beta", "out"};
 constexpr std::string_view kIndexed[] = {"in", "index", "out"};
 constexpr std::string_view kOut[] = {"out"};
+constexpr std::string_view kFlagged[] = {"flag", "moment"};
 
 constexpr YamlKernel kKernels[] = {
     {"gemm", kGemm, kGemmScalars, kProduct, Types::floating, false, false},
@@ -41,6 +44,7 @@ constexpr YamlKernel kKernels[] = {
     {"copy", kCount, {}, kInOut, Types::any, false, true},
     {"fill", kFill, kFillScalars, kOut, Types::any, false, true},
     {"spin", kSpin, {}, kOut, Types::f32, false, false},
+    {"hold", kHold, {}, kFlagged, Types::any, false, false},
 };
 
 }  // namespace

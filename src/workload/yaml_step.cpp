@@ -383,10 +383,15 @@ class StepMaker {
       refuse(*range.place, fmt::format("{} holds {}, {} is needed", what, name_of(buffer.type), name_of(wanted)));
     if (extent < 0 || range.count < static_cast<std::uint64_t>(extent))
       refuse(*range.place, fmt::format("{} has {} elements, {} are needed", what, range.count, extent));
-    const Place wanted = command.kind == CommandKind::host ? Place::host : Place::device;
+    // Moments are 64-bit words, which both sides read and write as one.
+    if (entry.is_probe && (buffer.type != ElementType::i32 || range.offset % 2 != 0))
+      refuse(*range.place, fmt::format("{} must be i32 and begin at an even element", what));
+    const bool is_on_host = command.kind == CommandKind::host || entry.is_probe;
+    const Place wanted = is_on_host ? Place::host : Place::device;
     if (buffer.where != wanted)
       refuse(*range.place, fmt::format("{} is in {} memory", what, buffer.where == Place::host ? "host" : "device"),
              wanted == Place::device ? "Copy it first: copy: {from: ..., to: ...}"
+             : entry.is_probe        ? "Host and device use it while it runs: place: host."
                                      : "What runs on the host needs buffers with place: host.");
   }
 

@@ -209,6 +209,48 @@ TEST(CpuSession, several_at_once) {
   }
 }
 
+TEST(CpuSession, tells_how_far_streams_are) {
+  for (const SubmitMode mode : {SubmitMode::eager, SubmitMode::graph}) {
+    Gate gates[3];
+    ActionStep step;
+    const BufferId shared = step.data();
+    step.add({.stream = 0}, [](std::uint32_t) {}, 3);
+    step.add_on({.stream = 0}, shared, [&](std::uint32_t) { gates[0].wait(); });
+    step.add({.stream = 1}, [](std::uint32_t) {});
+    step.add_on({.stream = 1}, shared, [&](std::uint32_t) { gates[1].wait(); });
+    step.add({.stream = 0}, [&](std::uint32_t) { gates[2].wait(); });
+    const auto device = action_device(4, 3);
+    Prepared run(*device, step.seal(), {.mode = mode, .is_pipelined = true});
+    const auto await = [&](std::uint64_t first, std::uint64_t second) {
+      for (;;) {
+        const auto progress = run.session->progress();
+        ASSERT_EQ(progress.size(), 2u);
+        EXPECT_TRUE(progress[0].is_exact && progress[1].is_exact);
+        ASSERT_LE(progress[0].ended, first);
+        ASSERT_LE(progress[1].ended, second);
+        if (progress[0].ended == first && progress[1].ended == second) return;
+        std::this_thread::yield();
+      }
+    };
+    await(0, 0);
+    run.iterate();
+    EXPECT_EQ(run.session->progress()[0].submitted, 3u);
+    EXPECT_EQ(run.session->progress()[1].submitted, 2u);
+    await(1, 1);
+    gates[0].open();
+    await(2, 1);
+    gates[1].open();
+    await(2, 2);
+    gates[2].open();
+    await(3, 2);
+    for (int i = 0; i < 99; ++i) run.iterate();
+    run.session->finish();
+    await(300, 200);
+    EXPECT_EQ(run.session->progress()[0].submitted, 300u);
+    EXPECT_EQ(run.session->progress()[1].submitted, 200u);
+  }
+}
+
 TEST(CpuSession, reset_brings_back_the_initial_contents) {
   StepBuilder builder(7);
   const BufferId in = builder.uniform(ElementType::f32, 3 << 20, 2, 1);  // large enough for reset() to use threads

@@ -17,6 +17,7 @@ struct Settings {
   bool has_graphs = true;
   bool has_blas = true;
   bool has_host_functions = true;
+  bool has_writes = true;  // by streams into host memory
   bool has_collectives = true;
   bool has_activity = false;
   bool has_recording = false;  // products can be read back from captures: two kernels each

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
@@ -34,6 +35,14 @@ int launch(GpuFunction function, unsigned grid, unsigned, unsigned, unsigned blo
 int launch_host(GpuStream stream, GpuHostCall* call) {
   const Lock lock(state().mutex);
   return enqueue_work(stream, [call] { return call->body(*call), 0; });
+}
+
+int stream_write(GpuStream stream, GpuPointer to, std::uint32_t value, unsigned) {
+  const Lock lock(state().mutex);
+  return enqueue_work(stream, [=] {
+    std::atomic_ref(*reinterpret_cast<std::uint32_t*>(to)).store(value, std::memory_order_release);  // the host looks
+    return 0;
+  });
 }
 
 int function_get(GpuFunction* function, GpuModule, const char* name) {
@@ -264,6 +273,7 @@ void reset(const Settings& settings) {
   table().graph_kernels = settings.has_recording ? graph_kernels : nullptr;
   table().launch_recorded = settings.has_recording ? launch_recorded : nullptr;
   table().launch_host = settings.has_host_functions ? launch_host : nullptr;
+  table().stream_write = settings.has_writes ? stream_write : nullptr;
   table().capture_begin = settings.has_graphs ? capture_begin : nullptr;
 }
 

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "conformance/checks.h"
 #include "conformance/round_trip.h"
 #include "conformance/steps.h"
@@ -84,6 +88,54 @@ inline void expect_sane_timeline(Device& device, std::uint64_t seed) {
     EXPECT_EQ(span.iteration, 1 + i / count);  // the last two of three
     const bool has_queue = timeline.has_exact_gaps && step.commands()[span.command].kind != CommandKind::host;
     EXPECT_EQ(span.queue != kNoQueue, has_queue) << span.command;
+  }
+}
+
+// One stream is held, the other runs to its end, and whoever asks from outside learns just that.
+inline void expect_progress(Device& device) {
+  StepBuilder builder(1);
+  const BufferId flag = builder.host(ElementType::i32, 1, Init::constant),
+                 moment = builder.host(ElementType::i32, 4, Init::constant);
+  const KernelShape fill{.dims = {16, 0}};
+  const auto fill_on = [&](StreamId stream) {
+    builder.launch("fill", {.stream = stream}, fill, {{builder.output(ElementType::f32, 16)}});
+  };
+  fill_on(0);
+  fill_on(1);
+  builder.launch("hold", {.stream = 0}, {.type = ElementType::i32, .dims = {20'000'000'000}}, {{flag}, {moment}});
+  fill_on(1);
+  fill_on(0);
+  const Step step = std::move(builder).seal(2);
+  const Placement placement = natural(step);
+  for (const bool is_traced : {false, true}) {
+    const auto session =
+        device.prepare(step, placement, {.is_traced = is_traced, .trace_iterations = 2, .follows_progress = true});
+    const auto submitter = inline_submitter(step, *session);
+    std::atomic_ref held(*reinterpret_cast<std::int32_t*>(session->host_memory(flag).data()));
+    for (std::uint64_t i = 0; i < 2; ++i) {
+      held.store(0);
+      session->begin_iteration();
+      submitter->submit_step();
+      std::vector<StreamProgress> progress;
+      for (int tries = 0; tries < 5000; ++tries) {
+        progress = session->progress();
+        ASSERT_EQ(progress.size(), 2u);
+        if (progress[0].ended == 3 * i + 1 && progress[1].ended == 2 * i + 2) break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      EXPECT_TRUE(progress[0].is_exact);
+      EXPECT_EQ(progress[0].submitted, 3 * i + 3);
+      EXPECT_EQ(progress[0].ended, 3 * i + 1) << "the fill before the hold, and no more";
+      EXPECT_EQ(progress[1].submitted, 2 * i + 2);
+      EXPECT_EQ(progress[1].ended, 2 * i + 2);
+      held.store(1);
+      session->finish();
+      EXPECT_EQ(session->progress()[0].ended, 3 * i + 3);
+    }
+    if (!is_traced) continue;
+    // The marks are no commands: a profiler must not take them for any.
+    const Timeline timeline = session->timeline();
+    EXPECT_EQ(timeline_complaint(step, placement, timeline, {.iterations = 2}), "") << timeline.source;
   }
 }
 

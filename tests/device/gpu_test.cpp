@@ -242,6 +242,44 @@ TEST_F(Gpu, a_large_trace_keeps_fewer_iterations) {
   EXPECT_EQ(session->timeline().spans.size(), 2u * 20'000);
 }
 
+// By stream, in the order of the step, however it is submitted.
+TEST_F(Gpu, counts_what_has_ended) {
+  const Step step = random_step(4, 3, {.has_host = true, .has_cuts = true});
+  const Placement placement = natural(step);
+  std::vector<std::uint64_t> counts(3, 0);
+  for (const StreamId stream : placement.stream_of) ++counts[stream];
+  for (const bool has_writes : {true, false}) {
+    for (const char* submit : {"inline", "threads:2", "graph"}) {
+      const auto device = open({.has_writes = has_writes});
+      const SubmitChoice choice = parse_submit(submit, 3);
+      SessionOptions options{.mode = choice.mode, .host_threads = choice.host_threads(), .is_pipelined = true};
+      EXPECT_TRUE(device->prepare(step, placement, options)->progress().empty()) << "nobody asked";
+      options.follows_progress = true;
+      const auto session = device->prepare(step, placement, options);
+      const auto submitter = make_submitter(choice, step, placement, *session);
+      for (std::uint64_t i = 1; i <= 5; ++i) {
+        const auto before = session->progress();
+        session->begin_iteration();
+        submitter->submit_step();
+        const auto running = session->progress();
+        if (i % 2 == 0) session->finish();
+        const auto after = session->progress();
+        ASSERT_EQ(after.size(), 3u);
+        for (std::size_t s = 0; s < 3; ++s) {
+          EXPECT_EQ(running[s].submitted, i * counts[s]) << submit;
+          EXPECT_GE(running[s].ended, before[s].ended) << submit;
+          EXPECT_LE(running[s].ended, running[s].submitted) << submit;
+          EXPECT_EQ(running[s].is_exact, has_writes && choice.mode == SubmitMode::eager) << submit;
+          if (i % 2 == 0) {
+            EXPECT_EQ(after[s].ended, i * counts[s]) << submit;
+          }
+        }
+      }
+      session->finish();
+    }
+  }
+}
+
 TEST_F(Gpu, refuses_devices_that_are_not_there) {
   fake_gpu::reset({.device_count = 2});
   EXPECT_EQ(find_gpus(fake_gpu::api()).names, (std::vector<std::string>{"fake:0", "fake:1"}));
@@ -260,13 +298,15 @@ TEST_F(Gpu, submit_allocates_nothing) {
   const Step step = random_step(6, 3, {.has_host = true});
   const Placement placement = natural(step);
   for (const bool is_traced : {false, true}) {
-    const auto session =
-        device->prepare(step, placement, {.is_pipelined = true, .is_traced = is_traced, .trace_iterations = 2});
+    const auto session = device->prepare(
+        step, placement,
+        {.is_pipelined = true, .is_traced = is_traced, .trace_iterations = 2, .follows_progress = is_traced});
     const auto submitter = inline_submitter(step, *session);
     quiet.launch = [](auto...) { return 0; };
     quiet.launch_host = [](GpuStream, GpuHostCall*) { return 0; };
     quiet.event_record = [](auto...) { return 0; };
     quiet.stream_wait = [](auto...) { return 0; };
+    quiet.stream_write = [](auto...) { return 0; };
     quiet.copy_on_device = quiet.copy_any = [](auto...) { return 0; };
     quiet.copy_to_device = [](auto...) { return 0; };
     quiet.copy_to_host = [](auto...) { return 0; };

@@ -1,5 +1,6 @@
 // Streams, events, captures and graphs of the fake HIP runtime, as HIP documents them.
 #include <algorithm>
+#include <atomic>
 
 #include "state.h"
 
@@ -157,6 +158,12 @@ WEIR_FAKE_EXPORT hipError_t hipStreamWaitEvent(hipStream_t handle, hipEvent_t ev
   stream->capture = capture;  // forked, where it was not yet
   append(*stream, {Operation::Kind::wait, {}, event->state, 0}, event->state.get());
   return hipSuccess;
+}
+
+WEIR_FAKE_EXPORT hipError_t hipStreamWriteValue32(hipStream_t handle, void* to, uint32_t value, unsigned) {
+  return submit(handle, [=](int) {
+    std::atomic_ref(*static_cast<std::uint32_t*>(to)).store(value, std::memory_order_release);  // pairs with the host's
+  });
 }
 
 WEIR_FAKE_EXPORT hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned flags) {

@@ -1,0 +1,68 @@
+#include "cli/hang.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "cli/ranks.h"
+#include "run/host_stacks.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr auto kGrace = std::chrono::milliseconds(2000);  // for the other ranks' reports
+constexpr auto kLimit = std::chrono::milliseconds(4000);  // of all of it
+constexpr double kMostSeconds = 7 * 86400.0;
+
+std::atomic<bool> is_ending{false};
+
+void write_all(const std::string& text) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t count = ::write(STDERR_FILENO, text.data() + done, text.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return;
+    done += static_cast<std::size_t>(count);
+  }
+}
+
+void end_hung(const std::string& report) {
+  if (is_ending.exchange(true, std::memory_order_relaxed)) return;  // read by is_ending_hung(); a claim, nothing more
+  // Whatever happens below: nobody may read what we write.
+  std::thread([] {
+    ::pthread_setname_np(::pthread_self(), "hang limit");  // it is among the stacks
+    std::this_thread::sleep_for(kLimit);
+    ::_exit(static_cast<int>(Fault::run));
+  }).detach();
+  write_all(fmt::format("weir: {}\nHost threads, innermost function first:\n{}\n", report, host_stacks()));
+  // Where nobody else has something to say there is nothing to wait for. MPI is not asked to end the job: some thread
+  // may be inside of it, and two at once is more than MPI_THREAD_SERIALIZED allows.
+  if (job_ranks().count > 1) std::this_thread::sleep_for(kGrace);
+  ::_exit(static_cast<int>(Fault::run));
+}
+
+}  // namespace
+
+std::int64_t hang_timeout_ns(const std::string& flag) {
+  if (flag.empty()) return 0;
+  const auto seconds = parse_number(flag);
+  if (!seconds || !(*seconds > 0) || *seconds > kMostSeconds)
+    reject(fmt::format("--hang-timeout {}: not a number of seconds above 0", flag),
+           "Use more than the longest command takes, for example 60.");
+  return static_cast<std::int64_t>(*seconds * 1e9);
+}
+
+void watch_hangs(RunControl& control, const std::string& flag) {
+  control.hang_timeout_ns = hang_timeout_ns(flag);
+  control.on_hang = end_hung;
+}
+
+bool is_ending_hung() noexcept { return is_ending.load(std::memory_order_relaxed); }
+
+}  // namespace weir::cli

@@ -1,0 +1,126 @@
+// Planted hangs through the built binary: it says where the run stands, and ends in time, alone and on several ranks.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "cli/program.h"
+
+namespace weir::testing {
+namespace {
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+constexpr const char* kDeadlock = WEIR_SOURCE_DIR "/tests/cli/deadlock.yaml";
+
+std::vector<std::string> deadlock(std::initializer_list<std::string> more) {
+  std::vector<std::string> arguments = {"run",          "--file", kDeadlock,  "--device", "cpu",
+                                        "--iterations", "3",      "--warmup", "0",        "--no-trace"};
+  arguments.insert(arguments.end(), more);
+  return arguments;
+}
+
+struct Timed {
+  Outcome outcome;
+  double seconds = 0;
+};
+
+Timed timed(const std::vector<std::string>& arguments, const std::filesystem::path& folder = ".") {
+  const auto begun = std::chrono::steady_clock::now();
+  Timed timed{weir(arguments, folder), 0};
+  timed.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  return timed;
+}
+
+TEST(CliHang, two_streams_that_wait_for_each_other) {
+  const Folder folder;
+  const auto [outcome, seconds] =
+      timed(deadlock({"--submit", "channel:mpsc", "--hang-timeout", "2", "-o", folder / "result.json"}));
+  EXPECT_EQ(outcome.code, 1) << outcome.out;
+  EXPECT_GE(seconds, 2);
+  EXPECT_LT(seconds, 2 + 5) << "within 5 s of the timeout";
+  for (const char* part :
+       {"weir: the run does not go on: nothing has ended for 2.",
+        "runs        command 0 of iteration 0: kernel hold (left)",
+        "until its flag is set by command 3 of iteration 0 on stream 1:",
+        "runs        command 1 of iteration 0: kernel hold (right)",
+        "until its flag is set by command 2 of iteration 0 on stream 0:",
+        "cycle: stream 0 waits for stream 1 waits for stream 0", "Host threads", "\n  main\n", "CpuSession::finish"})
+    EXPECT_TRUE(has(outcome.err, part)) << part << "\n" << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(folder / "result.json"));
+}
+
+TEST(CliHang, is_off_unless_asked_for_and_silent_where_the_run_goes_on) {
+  Timed run = timed(deadlock({"--param", "limit_ms=300", "--no-check"}));
+  EXPECT_EQ(run.outcome.code, 0) << run.outcome.err;
+  run = timed(deadlock({"--param", "limit_ms=300", "--no-check", "--hang-timeout", "20"}));
+  EXPECT_EQ(run.outcome.code, 0) << run.outcome.err;
+  EXPECT_EQ(run.outcome.err, "");
+  // What has no reference cannot pass for checked.
+  run = timed(deadlock({"--param", "limit_ms=1"}));
+  EXPECT_EQ(run.outcome.code, 1);
+  EXPECT_TRUE(has(run.outcome.err, "'hold' measures and computes nothing that could be checked")) << run.outcome.err;
+}
+
+TEST(CliHang, a_profile_is_watched_too) {
+  const Folder folder;
+  const auto [outcome, seconds] = timed({"profile", "--file", kDeadlock, "--device", "cpu", "--iterations", "3",
+                                         "--warmup", "0", "--submit", "graph", "--hang-timeout", "0.5"},
+                                        folder.path());
+  EXPECT_EQ(outcome.code, 1) << outcome.out;
+  EXPECT_LT(seconds, 0.5 + 5);
+  EXPECT_TRUE(has(outcome.err, "cycle: stream 0 waits for stream 1")) << outcome.err;
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(CliHang, a_reader_that_does_not_read_holds_up_nothing) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  // Full: whoever writes now waits until somebody reads.
+  ::fcntl(ends[1], F_SETFL, O_NONBLOCK);
+  const std::string noise(4096, 'x');
+  while (::write(ends[1], noise.data(), noise.size()) > 0) {
+  }
+  ::fcntl(ends[1], F_SETFL, 0);
+  const Folder folder;
+  const auto begun = std::chrono::steady_clock::now();
+  std::vector<std::string> command = {WEIR_BINARY};
+  for (const std::string& argument : deadlock({"--hang-timeout", "0.5"})) command.push_back(argument);
+  const pid_t process = start_program(command, folder.path(), "/dev/null", "/proc/self/fd/" + std::to_string(ends[1]));
+  siginfo_t ended{};
+  while (ended.si_pid == 0 && std::chrono::steady_clock::now() - begun < std::chrono::seconds(20)) {
+    ::usleep(10'000);
+    ::waitid(P_PID, static_cast<id_t>(process), &ended, WEXITED | WNOHANG | WNOWAIT);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(500 + 5000));
+  if (ended.si_pid == 0) ::kill(process, SIGKILL);
+  EXPECT_EQ(wait_for(process), 1);
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST(CliHang, every_rank_reports_and_all_end) {
+  if (!std::filesystem::exists(std::filesystem::path(WEIR_BINARY).parent_path() / "libweir_mpi.so"))
+    GTEST_SKIP() << "libweir_mpi.so was not built: no MPI";
+  if (run_program({"mpirun", "--version"}).code != 0) GTEST_SKIP() << "there is no mpirun";
+  const auto [outcome, seconds] = timed(deadlock({"--ranks", "2", "--hang-timeout", "1"}));
+  EXPECT_EQ(outcome.code, 1) << outcome.out;
+  for (const char* part : {"rank 0 of 2: the run does not go on", "rank 1 of 2: the run does not go on"})
+    EXPECT_TRUE(has(outcome.err, part)) << part << "\n" << outcome.err;
+  // Rank 0 has nothing to hold it, and waits for the other one between iterations.
+  const auto [alone, alone_seconds] =
+      timed(deadlock({"--ranks", "2", "--hang-timeout", "1", "--param", "calm_rank=0"}));
+  EXPECT_EQ(alone.code, 1) << alone.out;
+  EXPECT_TRUE(has(alone.err, "rank 1 of 2: the run does not go on")) << alone.err;
+  EXPECT_FALSE(has(alone.err, "rank 0 of 2: the run does not go on")) << alone.err;
+  // Starting takes a second or two as well.
+  EXPECT_LT(std::max(seconds, alone_seconds), 15);
+}
+
+}  // namespace
+}  // namespace weir::testing
