@@ -29,6 +29,8 @@ struct Setting {
   int queues = 4;
   int gradient_slots = 2;
   std::string precision = "fp32";
+  std::string submit = "inline";
+  bool is_pipelined = false;  // only the last loss is looked at
 
   std::string text() const {
     return mode + " ranks " + std::to_string(ranks) + (talks_alone ? " alone" : "") + " prefetch " +
@@ -63,6 +65,7 @@ struct Outcome {
 };
 
 Outcome run_rank(const Setting& setting, int rank, Communicator* communicator, int iterations, bool is_checked) {
+  const SubmitChoice submit = parse_submit(setting.submit, 4);
   DeviceOptions options;
   options.workers = 1;
   options.hardware_queues = setting.queues;
@@ -70,13 +73,17 @@ Outcome run_rank(const Setting& setting, int rank, Communicator* communicator, i
   const auto device = open_device("cpu", options);
   const Step step = step_of(setting, rank);
   const Placement placement = place(step, setting.placement);
-  const auto session = device->prepare(step, placement, {});
-  const auto submitter = inline_submitter(step, *session);
+  SessionOptions session_options;
+  session_options.mode = submit.mode;
+  session_options.is_pipelined = setting.is_pipelined;
+  const auto session = device->prepare(step, placement, session_options);
+  const auto submitter = make_submitter(submit, step, placement, *session);
   const BufferId loss = ranking_buffers(step).loss;
   Outcome outcome;
   for (int i = 0; i < iterations; ++i) {
     session->begin_iteration();
     submitter->submit_step();
+    if (setting.is_pipelined && i + 1 < iterations) continue;
     session->finish();
     std::vector<std::byte> bytes(4);
     session->read(loss, bytes);
@@ -154,6 +161,25 @@ TEST(RankingLoss, IsThatOfOneRankWithEverything) {
         ASSERT_NEAR(outcome.losses[i], expected[i], 1e-5 * expected[i]) << "iteration " << i;
     }
   }
+}
+
+// What an iteration must wait for of the one before it follows from the data as well.
+TEST(RankingLoss, IsTheSameWhereIterationsArePipelined) {
+  const double expected = run({}, 6)[0].losses.back();
+  for (const char* mode : {"fsdp", "ddp"})
+    for (const int ranks : {1, 2})
+      for (const char* submit : {"inline", "graph"}) {
+        Setting setting;
+        setting.mode = mode;
+        setting.ranks = ranks;
+        setting.prefetch = 3;
+        setting.submit = submit;
+        setting.is_pipelined = true;
+        for (const Outcome& outcome : run(setting, 6)) {
+          ASSERT_EQ(outcome.losses.size(), 1u);
+          EXPECT_NEAR(outcome.losses[0], expected, 1e-5 * expected) << setting.text() << ' ' << submit;
+        }
+      }
 }
 
 TEST(RankingLoss, Falls) {
