@@ -75,11 +75,11 @@ Point run_point(const Flags& flags, const OverlapPoint& point, const std::filesy
   AloneCommunicator alone;
   Communicator& ranks = job != nullptr ? *job : static_cast<Communicator&>(alone);
   NetworkCommunicator network(ranks, point.config.network());
-  const bool is_plain = point.config.network().is_plain();
-  auto device = open(point.config, is_plain ? ranks : static_cast<Communicator&>(network));
+  Communicator& between = point.config.network().is_plain() ? ranks : static_cast<Communicator&>(network);
+  auto device = open(point.config, between);
   RunControl control;
   control.stop = &catch_interrupts();
-  control.communicator = &ranks;
+  control.communicator = &between;
   ProgressLine line(flags.is_quiet || flags.is_json || !speaks());
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
   const std::string timeout = point.config.value("run.hang_timeout");

@@ -6,31 +6,42 @@
 namespace weir::catalogue {
 namespace {
 
+// Sums of a block's rows lie on the stack, 32 KiB of them: all indices are read once per block.
+constexpr std::int64_t kElements = 4096;
+
+std::int64_t rows_of(std::int64_t width) { return std::max<std::int64_t>(1, kElements / width); }
+
+// Kahan's sums as RunningSum has them, in two arrays that vectorise.
+template <class T>
+void add_row(const T* from, float* sums, float* lost, std::int64_t count) {
+  for (std::int64_t c = 0; c < count; ++c) {
+    const float corrected = to_float(from[c]) - lost[c], next = sums[c] + corrected;
+    lost[c] = (next - sums[c]) - corrected;
+    sums[c] = next;
+  }
+}
+
 void run_block(const KernelCall& call, std::uint32_t block) {
   const auto [count, width, rows, unused] = call.shape.dims;
   const float beta = call.shape.scalars[0];
-  const Range range = block_range(rows, rows_per_block(width), block);
+  const Range range = block_range(rows, rows_of(width), block);
   const auto* const index = operand<const std::int32_t>(call, 0);
-  // Kahan's sums of all elements of the block's rows, as RunningSum has them, in two arrays that vectorise.
-  const std::int64_t room = range.size() * width;
-  float* const sums = scratch(2 * room);
-  std::fill_n(sums, 2 * room, 0.0f);
   with_float_type(call.shape.type, [&]<class T>(T*) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      if (index[i] < range.begin || index[i] >= range.end) continue;
-      const T* const from = operand<const T>(call, 1) + i * width;
-      float* const sum = sums + (index[i] - range.begin) * width;
-      float* const lost = sum + room;
-      for (std::int64_t c = 0; c < width; ++c) {
-        const float corrected = to_float(from[c]) - lost[c], next = sum[c] + corrected;
-        lost[c] = (next - sum[c]) - corrected;
-        sum[c] = next;
+    const T* const dy = operand<const T>(call, 1);
+    // In one go unless a row is longer than the stack's share.
+    for (std::int64_t first = 0; first < width; first += kElements) {
+      const std::int64_t columns = std::min(kElements, width - first);
+      float sums[kElements] = {}, lost[kElements] = {};
+      for (std::int64_t i = 0; i < count; ++i) {
+        if (index[i] < range.begin || index[i] >= range.end) continue;
+        const std::int64_t row = (index[i] - range.begin) * columns;
+        add_row(dy + i * width + first, sums + row, lost + row, columns);
       }
-    }
-    T* const out = operand<T>(call, 2) + range.begin * width;
-    for (std::int64_t e = 0; e < room; ++e) {
-      const float total = sums[e] - sums[room + e];
-      out[e] = from_float<T>(beta == 0 ? total : beta * to_float(out[e]) + total);
+      for (std::int64_t e = 0; e < range.size() * columns; ++e) {
+        T& out = operand<T>(call, 2)[(range.begin + e / columns) * width + first + e % columns];
+        const float total = sums[e] - lost[e];
+        out = from_float<T>(beta == 0 ? total : beta * to_float(out) + total);
+      }
     }
   });
 }
@@ -72,7 +83,7 @@ Kernel embedding_grad() {
                 count * width,
                 (count + out_passes * static_cast<double>(shape.dims[2])) * width * element_bytes(shape) + 4 * count};
           },
-      .blocks = [](const KernelShape& shape) { return block_count(shape.dims[2], rows_per_block(shape.dims[1])); },
+      .blocks = [](const KernelShape& shape) { return block_count(shape.dims[2], rows_of(shape.dims[1])); },
       .run_block = run_block,
       .reference = reference,
       // As in layer_norm_grad. All indices may name one row, and then all others are 0: the size of results, which

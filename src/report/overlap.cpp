@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/units.h"
 
@@ -16,6 +17,11 @@ std::string percent(const Json& share) {
 std::string ratio(const Json& value) { return value.is_number() ? format_ratio(value.get<double>()) : "-"; }
 std::string bytes(const Json& value) { return value.is_number() ? format_bytes(value.get<std::uint64_t>()) : "-"; }
 double number(const Json& value) { return value.is_number() ? value.get<double>() : 0; }
+
+std::string as_sentence(std::string text) {
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
 
 // The longest cause first: its advice is what the reader came for.
 std::vector<std::string> opening(const Json& summary) {
@@ -46,7 +52,7 @@ std::vector<std::string> opening(const Json& summary) {
   for (const Json& cause : summary["causes"]) {
     if (number(cause["share"]) < 0.1 || ++told > 3) break;
     lines.push_back(fmt::format("{} of what was exposed: {}. {}", percent(cause["share"]),
-                                cause["meaning"].get<std::string>(), cause["advice"].get<std::string>()));
+                                cause["meaning"].get<std::string>(), as_sentence(cause["advice"].get<std::string>()) + "."));
   }
   for (const Json& straggler : summary["stragglers"])
     lines.push_back(fmt::format("Rank {} keeps the others waiting: {}.", straggler["rank"].get<int>(),
@@ -56,7 +62,7 @@ std::vector<std::string> opening(const Json& summary) {
 
 ReportSection step_section(const Json& summary) {
   ReportSection section;
-  section.title = "A step, mean over ranks of medians over iterations";
+  section.title = "A step, mean over ranks and traced steps";
   const Json& overlap = summary["overlap"];
   section.facts = {{"span", duration(overlap["span_ns"]) + ", first start to last end"},
                    {"busy", duration(overlap["busy_ns"])},
@@ -116,7 +122,7 @@ ReportSection causes_section(const Json& summary) {
     return section;
   }
   ReportTable table;
-  table.columns = {{"cause", true}, {"a step"}, {"share"}, {"stretches"}, {"what to do", true}};
+  table.columns = {{"cause", true}, {"a step"}, {"share"}, {"stretches"}};
   for (const Json& cause : summary["causes"]) {
     std::string name = cause["cause"].get<std::string>();
     if (!cause["queues"].empty()) {
@@ -125,7 +131,7 @@ ReportSection causes_section(const Json& summary) {
       name += ")";
     }
     table.rows.push_back({name, duration(cause["ns_per_step"]), percent(cause["share"]),
-                          std::to_string(cause["stretches"].get<std::size_t>()), cause["advice"].get<std::string>()});
+                          std::to_string(cause["stretches"].get<std::size_t>())});
   }
   section.tables.push_back(std::move(table));
   for (const Json& cause : summary["causes"]) {
@@ -136,7 +142,7 @@ ReportSection causes_section(const Json& summary) {
                                      worst["rank"].get<int>(), worst["iteration"].get<int>());
     if (worst["collective"].is_string()) remark += ", during " + worst["collective"].get<std::string>();
     if (worst["blocked"].is_string()) remark += ", before " + worst["blocked"].get<std::string>();
-    section.remarks.push_back(remark + ".");
+    section.remarks.push_back(remark + ". " + as_sentence(cause["advice"].get<std::string>()) + ".");
   }
   return section;
 }

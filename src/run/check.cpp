@@ -10,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "base/error.h"
 #include "kernel/difference.h"
 #include "rank/communicator.h"
+#include "run/check_order.h"
 
 namespace weir {
 namespace {
@@ -26,149 +26,6 @@ namespace {
 constexpr double kVerifyFlop = 128e6;
 
 using Bytes = std::vector<std::byte>;
-
-// Which buffers a check can take from the device as they are, and which it must replay. A settled buffer has each byte
-// written at most once in an iteration, and never after it was read: what the device holds at the end is what every
-// command read or wrote. So a command between settled buffers is checked by itself: the reference is applied to the
-// device's own inputs, and errors do not add up from one to the next; a decision that was close (an arg-max, a top-k)
-// is judged on the values that the device decided on.
-std::vector<bool> chained_buffers(const Step& step) {
-  struct Use {
-    std::uint64_t begin, end;
-    CommandId id;
-  };
-  struct Uses {
-    std::vector<Use> reads, writes;
-  };
-  std::vector<Uses> uses(step.buffers().size());
-  for (CommandId id = 0; id < step.commands().size(); ++id) {
-    for (const Access& access : step.accesses(id)) {
-      const Use use{access.offset_bytes, access.offset_bytes + access.size_bytes, id};
-      if (access.reads) uses[access.buffer].reads.push_back(use);
-      if (access.writes) uses[access.buffer].writes.push_back(use);
-    }
-  }
-  std::vector<bool> is_chained(uses.size(), false);
-  for (std::size_t b = 0; b < uses.size(); ++b) {
-    auto& [reads, writes] = uses[b];
-    std::sort(writes.begin(), writes.end(), [](const Use& x, const Use& y) { return x.begin < y.begin; });
-    for (std::size_t i = 1; i < writes.size() && !is_chained[b]; ++i)
-      is_chained[b] = writes[i].begin < writes[i - 1].end;
-    for (std::size_t r = 0; r < reads.size() && !is_chained[b]; ++r) {
-      auto write = std::upper_bound(writes.begin(), writes.end(), reads[r].begin,
-                                    [](std::uint64_t at, const Use& use) { return at < use.end; });
-      for (; write != writes.end() && write->begin < reads[r].end && !is_chained[b]; ++write)
-        is_chained[b] = write->id >= reads[r].id;
-    }
-  }
-  return is_chained;
-}
-
-// Where the check finds what a collective read, which it needs of every rank.
-enum class Source : std::uint8_t {
-  device,    // as the device holds it: nobody has written there since
-  initial,   // as it was before the iteration: nobody had written there yet
-  replayed,  // written before and after: only the replay sees it, and ranks then tell each other on the way
-};
-
-std::vector<Source> sources_of(const Step& step, const std::vector<bool>& is_chained) {
-  std::vector<Source> sources(step.commands().size(), Source::device);
-  for (CommandId id = 0; id < sources.size(); ++id) {
-    if (step.commands()[id].kind != CommandKind::collective) continue;
-    const Access& from = step.accesses(id)[0];
-    if (!is_chained[from.buffer]) continue;
-    bool is_written_before = false, is_written_after = false;
-    for (CommandId other = 0; other < sources.size(); ++other)
-      for (const Access& access : step.accesses(other))
-        if (access.writes && access.buffer == from.buffer &&
-            access.offset_bytes < from.offset_bytes + from.size_bytes &&
-            from.offset_bytes < access.offset_bytes + access.size_bytes)
-          (other < id ? is_written_before : is_written_after) = true;
-    if (is_written_after) sources[id] = is_written_before ? Source::replayed : Source::initial;
-  }
-  return sources;
-}
-
-// Commands that are tied by chained buffers, in order; one command alone where it touches none. Groups are checked at
-// once, on all cores. Collectives that only the replay can follow are all in one group: ranks meet there in order.
-std::vector<std::vector<CommandId>> groups_of(const Step& step, const std::vector<bool>& is_chained,
-                                              const std::vector<Source>& sources) {
-  std::vector<BufferId> parent(step.buffers().size());
-  std::iota(parent.begin(), parent.end(), BufferId{0});
-  const auto root = [&](BufferId b) {
-    while (parent[b] != b) b = parent[b] = parent[parent[b]];
-    return b;
-  };
-  constexpr BufferId kNone = ~BufferId{0};
-  const auto chain_of = [&](CommandId id) {
-    for (const Access& access : step.accesses(id))
-      if (is_chained[access.buffer]) return root(access.buffer);
-    return kNone;
-  };
-  const auto count = static_cast<CommandId>(step.commands().size());
-  for (CommandId id = 0; id < count; ++id)
-    for (const Access& access : step.accesses(id))
-      if (is_chained[access.buffer]) parent[root(access.buffer)] = chain_of(id);
-  BufferId shared = kNone;
-  for (CommandId id = 0; id < count; ++id) {
-    if (sources[id] != Source::replayed) continue;
-    if (shared != kNone) parent[root(shared)] = chain_of(id);
-    shared = chain_of(id);
-  }
-
-  std::vector<std::vector<CommandId>> groups;
-  std::map<BufferId, std::size_t> group_of;
-  for (CommandId id = 0; id < count; ++id) {
-    const BufferId chain = chain_of(id);
-    if (step.commands()[id].kind == CommandKind::collective && sources[id] != Source::replayed &&
-        !is_chained[step.accesses(id)[1].buffer])
-      continue;  // checked with the other ranks
-    if (chain == kNone) {
-      groups.push_back({id});
-      continue;
-    }
-    const auto [known, is_new] = group_of.emplace(chain, groups.size());
-    if (is_new) groups.emplace_back();
-    groups[known->second].push_back(id);
-  }
-  return groups;
-}
-
-double collective_tolerance(const Command& command, int ranks) {
-  const bool adds =
-      command.collective == CollectiveOp::reduce_scatter || command.collective == CollectiveOp::all_reduce;
-  if (!adds || command.shape.type == ElementType::i32) return 0;
-  // Partial sums may be rounded to the stored type on the way from rank to rank.
-  const Precision precision = command.shape.type == ElementType::f16    ? Precision::fp16
-                              : command.shape.type == ElementType::bf16 ? Precision::bf16
-                                                                        : Precision::fp32;
-  return (ranks + 1) * rounding_of(precision);
-}
-
-// What each command may add, plus what it inherits through chained buffers: there errors add up along the data.
-std::vector<double> tolerances(const Step& step, const std::vector<bool>& is_chained) {
-  std::vector<double> of_command(step.commands().size(), 0.0);
-  for (CommandId id = 0; id < of_command.size(); ++id) {
-    const Command& command = step.commands()[id];
-    double inherited = 0;
-    for (const Access& read : step.accesses(id)) {
-      if (!read.reads || !is_chained[read.buffer]) continue;
-      for (const CommandId before : step.predecessors(id)) {
-        for (const Access& write : step.accesses(before)) {
-          const bool flows = write.writes && read.buffer == write.buffer &&
-                             read.offset_bytes < write.offset_bytes + write.size_bytes &&
-                             write.offset_bytes < read.offset_bytes + read.size_bytes;
-          if (flows) inherited = std::max(inherited, of_command[before]);
-        }
-      }
-    }
-    of_command[id] = inherited;
-    if (command.kind == CommandKind::kernel || command.kind == CommandKind::host)
-      of_command[id] += kernel(command.kernel).tolerance(command.shape);
-    if (command.kind == CommandKind::collective) of_command[id] += collective_tolerance(command, step.ranks().count);
-  }
-  return of_command;
-}
 
 // Contents of settled buffers and of inputs, in host memory from their first user to their last.
 class Contents {
@@ -226,13 +83,13 @@ class Checker {
       : step_(step),
         communicator_(communicator),
         is_chained_(chained_buffers(step)),
-        sources_(sources_of(step, is_chained_)),
-        tolerance_(tolerances(step, is_chained_)),
+        inputs_(collective_inputs(step, is_chained_)),
+        tolerance_(check_tolerances(step, is_chained_)),
         contents_(step, session) {}
 
   CheckReport run() {
     const std::int64_t begin = now_ns();
-    const std::vector<std::vector<CommandId>> groups = groups_of(step_, is_chained_, sources_);
+    const std::vector<std::vector<CommandId>> groups = check_groups(step_, is_chained_, inputs_);
     for (CommandId id = 0; id < step_.commands().size(); ++id)
       for (const Access& access : step_.accesses(id))
         if (!is_chained_[access.buffer]) contents_.expect(access.buffer);
@@ -354,7 +211,7 @@ class Checker {
         // Only written to where it is a state that nobody else looks at.
         place.at = const_cast<std::byte*>(place.held->data()) + accesses[i].offset_bytes;
       }
-      if (sources_[id] == Source::replayed)
+      if (inputs_[id] == CollectiveInput::replayed)
         judgement.exchanged = exchange(id, {judgement.places[0].at, accesses[0].size_bytes});
       if (writes_chained) {
         compute(judgement);
@@ -392,8 +249,8 @@ class Checker {
     if (command.kind == CommandKind::copy) {
       std::memmove(places[1].at, places[0].at, accesses[0].size_bytes);
     } else if (command.kind == CommandKind::collective) {
-      const Bytes& result =
-          sources_[judgement.id] == Source::replayed ? judgement.exchanged : collective_results_.at(judgement.id);
+      const Bytes& result = inputs_[judgement.id] == CollectiveInput::replayed ? judgement.exchanged
+                                                                               : collective_results_.at(judgement.id);
       std::memcpy(places[1].at, result.data(), result.size());
     } else {
       const Kernel& body = kernel(command.kernel);
@@ -438,11 +295,11 @@ class Checker {
       const Command& command = step_.commands()[id];
       if (command.kind != CommandKind::collective) continue;
       if (communicator_ == nullptr) fail("a step with collectives cannot be checked without the other ranks");
-      if (sources_[id] == Source::replayed) continue;
+      if (inputs_[id] == CollectiveInput::replayed) continue;
       const Access& from = step_.accesses(id)[0];
       const Access& to = step_.accesses(id)[1];
       const bool is_replayed = is_chained_[to.buffer];
-      Bytes expected = exchange(id, input_of(from, sources_[id], is_replayed));
+      Bytes expected = exchange(id, input_of(from, inputs_[id], is_replayed));
       if (is_replayed) {
         collective_results_[id] = std::move(expected);
         continue;
@@ -452,15 +309,16 @@ class Checker {
   }
 
   // What a collective read; valid until the next call.
-  std::span<const std::byte> input_of(const Access& from, Source source, bool is_replayed) {
+  std::span<const std::byte> input_of(const Access& from, CollectiveInput source, bool is_replayed) {
     if (!is_chained_[from.buffer]) {
       if (is_replayed) contents_.expect(from.buffer);  // the replay takes it again
       input_ = {contents_.take(from.buffer), from.buffer, source};
     } else if (input_.bytes == nullptr || input_.buffer != from.buffer || input_.source != source) {
       // Pieces of one buffer follow each other and share it.
       const Buffer& buffer = step_.buffers()[from.buffer];
-      input_ = {source == Source::device ? contents_.load(from.buffer)
-                                         : std::make_shared<const Bytes>(initial_part(buffer, 0, buffer.size_bytes())),
+      input_ = {source == CollectiveInput::device
+                    ? contents_.load(from.buffer)
+                    : std::make_shared<const Bytes>(initial_part(buffer, 0, buffer.size_bytes())),
                 from.buffer, source};
     }
     return std::span(*input_.bytes).subspan(from.offset_bytes, from.size_bytes);
@@ -555,13 +413,13 @@ class Checker {
   const Step& step_;
   Communicator* const communicator_;
   const std::vector<bool> is_chained_;
-  const std::vector<Source> sources_;    // by command, of collectives
-  const std::vector<double> tolerance_;  // by command
+  const std::vector<CollectiveInput> inputs_;  // by command, of collectives
+  const std::vector<double> tolerance_;        // by command
   Contents contents_;
   struct Input {
     std::shared_ptr<const Bytes> bytes;
     BufferId buffer = 0;
-    Source source = Source::device;
+    CollectiveInput source = CollectiveInput::device;
   };
   Input input_;                                    // of the collective that is looked at
   std::map<CommandId, Bytes> collective_results_;  // of those that the replay meets; complete before it starts

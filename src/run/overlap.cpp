@@ -194,7 +194,7 @@ OverlapRun run_overlap(Device& device, const OverlapConfig& config, Communicator
   const auto is_stopped = [&] { return control.agree_to_stop(); };
   Timeline timeline;
   {
-    Training training = measurement.train(overlapped, computes);
+    Training training = measurement.train(overlapped, computes && config.value("run.check") == "1");
     own.overlapped.latency_ns = training.pass.latency_ns;
     own.overlapped.submit_ns = training.pass.submit_ns;
     own.overlapped.losses = std::move(training.losses);

@@ -43,6 +43,13 @@ constexpr OverlapKey kKeys[] = {
      {},
      "reshard"},
     {"fsdp.bucket_kib", "largest gather or reduce-scatter; 0: a whole unit", Kind::integer, 0, kMany, "0"},
+    {"fsdp.gradient_slots",
+     "units whose gradients wait for their reduction; 0: all",
+     Kind::integer,
+     0,
+     64,
+     {},
+     "gradient_slots"},
     {"ddp.bucket_kib", "size of an all-reduce; 0: a whole unit", Kind::integer, 0, kMany, "25600"},
     {"network.latency_us", "added to every collective", Kind::number, 0, 1e7, "0"},
     {"network.bandwidth_gbs", "of a rank's link in GB/s; 0: no limit", Kind::number, 0, 1e6, "0"},
@@ -65,6 +72,7 @@ constexpr OverlapKey kKeys[] = {
     {"run.iterations", "measured steps", Kind::integer, 1, 1e6, "20"},
     {"run.traced", "steps that timelines hold", Kind::integer, 2, 10000, "10"},
     {"run.warmup", "steps before measuring", Kind::integer, 0, 1e6, "3"},
+    {"run.check", "compare one step's output with the CPU reference", Kind::boolean, 0, 1, "1"},
     {"run.hang_timeout", "seconds without a finished command; 0: wait for ever", Kind::number, 0, 86400, "60"},
 };
 

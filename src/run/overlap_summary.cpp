@@ -56,6 +56,7 @@ Numbers column(const Json& list, const char* field) {
   return numbers;
 }
 
+Json mean_or_null(const Numbers& numbers) { return numbers.empty() ? Json(nullptr) : number_or_null(mean(numbers)); }
 Json median_or_null(const Numbers& numbers) {
   return numbers.empty() ? Json(nullptr) : number_or_null(median(numbers));
 }
@@ -82,20 +83,20 @@ Json step_json(const Numbers& samples) {
   return json;
 }
 
-// Medians over a pass's iterations.
+// Means over a pass's iterations: what is a part of another stays one.
 Json pass_json(const Json& list) {
   if (list.empty()) return nullptr;
   Json json = Json::object();
   for (const char* field : {"span_ns", "busy_ns", "idle_ns", "compute_ns", "communication_ns", "copy_ns", "exposed_ns",
                             "hidden_ns", "efficiency", "compute_sum_ns"})
-    json[field] = median_or_null(column(list, field));
+    json[field] = mean_or_null(column(list, field));
   json["collectives"] = Json::object();
   for (const Json& each : list)
     for (const auto& [kind, ns] : each["collectives"].items()) json["collectives"][kind] = 0;
   for (auto& [kind, ns] : json["collectives"].items()) {
     Numbers values;
     for (const Json& each : list) values.push_back(each["collectives"].value(kind, 0.0));
-    ns = median(values);
+    ns = mean(values);
   }
   return json;
 }
@@ -153,12 +154,12 @@ std::optional<double> efficiency_of(const std::vector<Json>& members, const char
   return communication > 0 ? std::optional(hidden / communication) : std::nullopt;
 }
 
-// The mean over ranks of medians over iterations.
+// Over ranks and iterations.
 std::optional<double> mean_of(const std::vector<Json>& members, const char* list, const char* field) {
-  Numbers medians;
+  Numbers means;
   for (const Json& member : members)
-    if (const Numbers values = column(member[list], field); !values.empty()) medians.push_back(median(values));
-  return medians.empty() ? std::nullopt : std::optional(mean(medians));
+    if (const Numbers values = column(member[list], field); !values.empty()) means.push_back(mean(values));
+  return means.empty() ? std::nullopt : std::optional(mean(means));
 }
 
 // By traced iteration: the mean over ranks. What comparisons test.
@@ -197,13 +198,10 @@ Json overlap_json(const std::vector<Json>& members) {
     for (const Json& each : member["times"])
       for (const auto& [kind, ns] : each["collectives"].items()) json["collectives"][kind] = 0;
   for (auto& [kind, ns] : json["collectives"].items()) {
-    Numbers medians;
-    for (const Json& member : members) {
-      Numbers values;
+    Numbers values;
+    for (const Json& member : members)
       for (const Json& each : member["times"]) values.push_back(each["collectives"].value(kind, 0.0));
-      if (!values.empty()) medians.push_back(median(values));
-    }
-    ns = mean(medians);
+    ns = mean(values);
   }
   json["samples"] = {{"exposed_ns", by_iteration(members, "exposed_ns")},
                      {"efficiency", by_iteration(members, "efficiency")},

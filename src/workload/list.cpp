@@ -19,6 +19,7 @@ std::span<const Workload> workloads() {
       workload_list::speculative_decode(),
       workload_list::continuous_batch(),
       workload_list::disaggregated_serving(),
+      workload_list::ranking_transformer(),
       workload_list::activation_ckpt(),
       workload_list::rag_pipeline(),
       workload_list::grad_accum(),
@@ -26,7 +27,6 @@ std::span<const Workload> workloads() {
       workload_list::async_dataload(),
       workload_list::zero_offload(),
       workload_list::torch_compile(),
-      workload_list::ranking_transformer(),
   };
   return kWorkloads;
 }

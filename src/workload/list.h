@@ -13,6 +13,7 @@ Workload moe();
 Workload speculative_decode();
 Workload continuous_batch();
 Workload disaggregated_serving();
+Workload ranking_transformer();
 Workload activation_ckpt();
 Workload rag_pipeline();
 Workload grad_accum();
@@ -20,6 +21,5 @@ Workload graph_subgraphs();
 Workload async_dataload();
 Workload zero_offload();
 Workload torch_compile();
-Workload ranking_transformer();
 
 }  // namespace weir::workload_list

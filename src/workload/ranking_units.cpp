@@ -63,31 +63,34 @@ void RankingUnits::cut(Sharded& unit) const {
 void RankingUnits::allocate() {
   const ElementType type = layers_.type();
   std::int64_t all = 0;
+  float least = units_[0].scale;
   for (const Sharded& unit : units_) {
     largest_ = std::max(largest_, unit.flat);
+    least = std::min(least, unit.scale);
     all += unit.flat;
   }
+  // What collectives write begins with numbers and not with poison, so that the computation alone, without them, has
+  // the same work to do. The check compares every byte of it with what they should have written.
   for (Sharded& unit : units_) {
     unit.low = step_.same_as(unit.master, type);
     unit.mean = step_.constant(kF32, elements(unit.shard), 0);
     unit.square = step_.constant(kF32, elements(unit.shard), 0);
     if (!options_.is_sharded) continue;
-    if (!has_slots()) unit.gathered = step_.output(type, elements(unit.flat));
+    if (!has_slots()) unit.gathered = step_.uniform(type, elements(unit.flat), unit.scale);
     // What pads a unit has no gradient.
     if (!shares_gradients()) unit.gradient = step_.constant(type, elements(unit.flat), 0);
-    unit.reduced = step_.output(type, elements(unit.shard));
+    unit.reduced = step_.constant(type, elements(unit.shard), 0);
   }
-  const auto slots = [&](std::int64_t wanted, std::size_t useful) {
-    std::vector<BufferId> made;
-    for (std::size_t i = 0; i < std::min(elements(wanted), static_cast<std::uint64_t>(useful)); ++i)
-      made.push_back(step_.output(type, elements(largest_)));
-    return made;
-  };
-  if (has_slots()) slots_ = slots(options_.prefetch + 1, turns_.size());
-  if (shares_gradients()) gradient_slots_ = slots(options_.gradient_slots, units_.size());
+  const auto count = [](std::int64_t wanted, std::size_t useful) { return std::min(elements(wanted), useful); };
+  if (has_slots())
+    for (std::size_t i = 0; i < count(options_.prefetch + 1, turns_.size()); ++i)
+      slots_.push_back(step_.uniform(type, elements(largest_), least));
+  if (shares_gradients())
+    for (std::size_t i = 0; i < count(options_.gradient_slots, units_.size()); ++i)
+      gradient_slots_.push_back(step_.output(type, elements(largest_)));
   if (!options_.is_sharded) {
     all_gradients_ = step_.output(type, elements(all));
-    all_reduced_ = step_.output(type, elements(all));
+    all_reduced_ = step_.constant(type, elements(all), 0);
   }
   squares_ = options_.clip > 0 ? step_.output(kF32, elements(parts_)) : step_.constant(kF32, 1, 0);
   state_ = step_.constant(kF32, 2, 0);  // steps done, factor
@@ -186,7 +189,7 @@ void RankingUnits::sum_squares(std::size_t index) {
 void RankingUnits::step() {
   BufferId squares = squares_;
   if (options_.clip > 0 && options_.is_sharded) {
-    squares = step_.output(kF32, elements(parts_));
+    squares = step_.constant(kF32, elements(parts_), 0);
     step_.collective(CollectiveOp::all_reduce, next(kAux), {squares_}, {squares});
   }
   step_.launch("clip", next(kAux), {.type = kF32, .dims = {options_.clip > 0 ? parts_ : 1}, .scalars = {options_.clip}},

@@ -130,14 +130,20 @@ TEST(Ranks, WriteOneValidResult) {
   EXPECT_EQ(weir({"compare", "--baseline", folder / "none.json", "--test", folder / "alone.json"}).code, 2);
 }
 
-// Every workload with collectives: what is gathered into slots that are used again (fsdp_tp) is checked, too.
+// Every workload with collectives: what is gathered into slots that are used again (fsdp_tp) is checked, too, and what
+// is reduced from there (ranking_transformer).
 TEST(Ranks, CollectivesAreChecked) {
   NEEDS_MPI();
   const Folder folder;
-  for (const char* workload : {"fsdp_tp", "moe", "activation_ckpt", "grad_accum", "disaggregated_serving"}) {
+  for (const char* workload :
+       {"fsdp_tp", "moe", "activation_ckpt", "grad_accum", "disaggregated_serving", "ranking_transformer"}) {
     const std::string file = folder / (std::string(workload) + ".json");
-    const Outcome outcome = weir({"run", workload, "--ranks", "3", "--device", "cpu", "--scale", "tiny", "--streams",
-                                  "6", "--iterations", "2", "--warmup", "1", "-o", file});
+    std::vector<std::string> arguments = {"run",      workload, "--ranks",   "3", "--device",     "cpu",
+                                          "--scale",  "tiny",   "--streams", "6", "--iterations", "2",
+                                          "--warmup", "1",      "-o",        file};
+    // Its batch is that of all ranks together.
+    if (std::string_view(workload) == "ranking_transformer") arguments.insert(arguments.end(), {"--param", "batch=9"});
+    const Outcome outcome = weir(arguments);
     ASSERT_EQ(outcome.code, 0) << workload << outcome.err;
     const Json result = read_json(file);
     EXPECT_EQ(result["check"]["status"], "passed") << workload;

@@ -52,11 +52,15 @@ std::vector<Entry> entries() {
       // The last parts may be empty.
       for (const std::int64_t parts : {1, 3, 40}) list("square_sum", type, {n, parts}, {}, {n, parts});
     }
-    for (const auto [count, width, rows] :
-         {std::array<std::int64_t, 3>{1, 1, 1}, {300, 1, 7}, {100, 33, 61}, {40, 1000, 64}, {5000, 3, 2}}) {
+    for (const auto [count, width, rows] : {std::array<std::int64_t, 3>{1, 1, 1},
+                                            {300, 1, 7},
+                                            {100, 33, 61},
+                                            {40, 1000, 64},
+                                            {9, 5000, 3},
+                                            {5000, 3, 2}}) {
       list("embedding_grad", type, {count, width, rows}, {}, {count, count * width, rows * width});
       // With several blocks some rows would have nothing added, and a block that never ran would not show.
-      if (rows * width <= 16384)
+      if (rows * width <= 4096)
         list("embedding_grad", type, {count, width, rows}, {1}, {count, count * width, rows * width});
     }
     for (const auto [rows, columns] :

@@ -29,6 +29,8 @@ struct Setting {
   int queues = 4;
   int gradient_slots = 2;
   std::string precision = "fp32";
+  std::string submit = "inline";
+  bool is_pipelined = false;  // only the last loss is looked at
 
   std::string text() const {
     return mode + " ranks " + std::to_string(ranks) + (talks_alone ? " alone" : "") + " prefetch " +
@@ -63,6 +65,7 @@ struct Outcome {
 };
 
 Outcome run_rank(const Setting& setting, int rank, Communicator* communicator, int iterations, bool is_checked) {
+  const SubmitChoice submit = parse_submit(setting.submit, 4);
   DeviceOptions options;
   options.workers = 1;
   options.hardware_queues = setting.queues;
@@ -70,13 +73,17 @@ Outcome run_rank(const Setting& setting, int rank, Communicator* communicator, i
   const auto device = open_device("cpu", options);
   const Step step = step_of(setting, rank);
   const Placement placement = place(step, setting.placement);
-  const auto session = device->prepare(step, placement, {});
-  const auto submitter = inline_submitter(step, *session);
+  SessionOptions session_options;
+  session_options.mode = submit.mode;
+  session_options.is_pipelined = setting.is_pipelined;
+  const auto session = device->prepare(step, placement, session_options);
+  const auto submitter = make_submitter(submit, step, placement, *session);
   const BufferId loss = ranking_buffers(step).loss;
   Outcome outcome;
   for (int i = 0; i < iterations; ++i) {
     session->begin_iteration();
     submitter->submit_step();
+    if (setting.is_pipelined && i + 1 < iterations) continue;
     session->finish();
     std::vector<std::byte> bytes(4);
     session->read(loss, bytes);
@@ -156,6 +163,25 @@ TEST(RankingLoss, IsThatOfOneRankWithEverything) {
   }
 }
 
+// What an iteration must wait for of the one before it follows from the data as well.
+TEST(RankingLoss, IsTheSameWhereIterationsArePipelined) {
+  const double expected = run({}, 6)[0].losses.back();
+  for (const char* mode : {"fsdp", "ddp"})
+    for (const int ranks : {1, 2})
+      for (const char* submit : {"inline", "graph"}) {
+        Setting setting;
+        setting.mode = mode;
+        setting.ranks = ranks;
+        setting.prefetch = 3;
+        setting.submit = submit;
+        setting.is_pipelined = true;
+        for (const Outcome& outcome : run(setting, 6)) {
+          ASSERT_EQ(outcome.losses.size(), 1u);
+          EXPECT_NEAR(outcome.losses[0], expected, 1e-5 * expected) << setting.text() << ' ' << submit;
+        }
+      }
+}
+
 TEST(RankingLoss, Falls) {
   for (const char* mode : {"fsdp", "ddp"}) {
     Setting setting;
@@ -193,6 +219,94 @@ TEST(RankingCheck, PassesOnEveryRank) {
     SCOPED_TRACE(setting.text());
     for (const Outcome& outcome : run(setting, 1, true))
       EXPECT_EQ(outcome.check.status, CheckReport::Status::passed) << outcome.check.reason;
+  }
+}
+
+// Without its collectives the step still computes with numbers: what the computation takes alone is measured so.
+TEST(RankingLoss, IsANumberWithoutCollectives) {
+  for (const Setting& setting : {Setting{.mode = "fsdp", .ranks = 2}, Setting{.mode = "fsdp", .ranks = 2, .reshard = 0},
+                                 Setting{.mode = "ddp", .ranks = 2}}) {
+    const Step whole = step_of(setting, 0);
+    const Step step = only(whole, [&](CommandId id) { return whole.commands()[id].kind != CommandKind::collective; });
+    const auto device = open_device("cpu", {});
+    const Placement placement = place(step, "natural");
+    const auto session = device->prepare(step, placement, {});
+    const auto submitter = inline_submitter(step, *session);
+    for (int i = 0; i < 3; ++i) {
+      session->begin_iteration();
+      submitter->submit_step();
+    }
+    session->finish();
+    std::vector<BufferId> looked_at;
+    for (const CommandId id : launches_of(step, "weighted_bce")) looked_at.push_back(step.accesses(id)[4].buffer);
+    for (const CommandId id : launches_of(step, "adamw")) looked_at.push_back(step.accesses(id)[1].buffer);
+    ASSERT_EQ(looked_at.size(), 5u);
+    for (const BufferId buffer : looked_at) {
+      std::vector<std::byte> bytes(step.buffers()[buffer].size_bytes());
+      session->read(buffer, bytes);
+      for (const double value : floats(ElementType::f32, bytes)) ASSERT_TRUE(std::isfinite(value)) << setting.text();
+    }
+  }
+}
+
+// A session that misremembers one number.
+class Tampered final : public Session {
+ public:
+  Tampered(std::unique_ptr<Session> whole, const Access& where) : whole_(std::move(whole)), where_(where) {}
+  void begin_iteration() noexcept override { whole_->begin_iteration(); }
+  void submit(std::span<const CommandId> commands) noexcept override { whole_->submit(commands); }
+  void finish() override { whole_->finish(); }
+  std::vector<IterationSpan> take_spans() override { return whole_->take_spans(); }
+  Timeline timeline() override { return whole_->timeline(); }
+  void reset() override { whole_->reset(); }
+  MemoryUse memory() const override { return whole_->memory(); }
+  void read(BufferId buffer, std::span<std::byte> bytes) override {
+    whole_->read(buffer, bytes);
+    if (buffer != where_.buffer) return;
+    float value = 0;
+    std::memcpy(&value, bytes.data() + where_.offset_bytes, sizeof value);
+    value += 1;
+    std::memcpy(bytes.data() + where_.offset_bytes, &value, sizeof value);
+  }
+
+ private:
+  std::unique_ptr<Session> whole_;
+  Access where_;
+};
+
+// What a reduction leaves on one rank is wrong, and its inputs, the gradients in their slots, are gone on all of them.
+TEST(RankingCheck, SeesAWrongReductionOfWhatIsOverwritten) {
+  Setting setting;
+  setting.mode = "fsdp";
+  setting.ranks = 2;
+  for (const CollectiveOp op : {CollectiveOp::reduce_scatter, CollectiveOp::all_reduce, CollectiveOp::all_gather}) {
+    ThreadWorld world(setting.ranks);
+    std::vector<CheckReport> reports(2);
+    {
+      std::vector<std::jthread> threads;
+      for (int rank = 0; rank < setting.ranks; ++rank)
+        threads.emplace_back([&, rank] {
+          DeviceOptions options;
+          options.workers = 1;
+          options.communicator = &world.rank(rank);
+          const auto device = open_device("cpu", options);
+          const Step step = step_of(setting, rank);
+          CommandId wrong = 0;
+          while (step.commands()[wrong].kind != CommandKind::collective || step.commands()[wrong].collective != op)
+            ++wrong;
+          const Placement placement = place(step, "natural");
+          auto session = device->prepare(step, placement, {});
+          if (rank == 1) session = std::make_unique<Tampered>(std::move(session), step.accesses(wrong)[1]);
+          const auto submitter = inline_submitter(step, *session);
+          session->begin_iteration();
+          submitter->submit_step();
+          session->finish();
+          reports[static_cast<std::size_t>(rank)] = check_outputs(step, *session, &world.rank(rank));
+        });
+    }
+    EXPECT_EQ(reports[0].status, CheckReport::Status::passed) << reports[0].reason;
+    EXPECT_EQ(reports[1].status, CheckReport::Status::failed) << name_of(op);
+    EXPECT_NE(reports[1].reason.find(name_of(op)), std::string::npos) << reports[1].reason;
   }
 }
 
