@@ -119,6 +119,18 @@ void reject_entangled_collectives(const DeviceInfo& info, const SubmitChoice& su
                   info.queue_setting(built.placement.stream_count)));
 }
 
+// Files may hold streams until a flag is set, where the device's kernels can see that it is.
+void reject_probes(const DeviceInfo& info, const Step& step) {
+  const auto commands = step.commands();
+  const bool has_probes = std::any_of(commands.begin(), commands.end(), [](const Command& command) {
+    return command.kind == CommandKind::kernel && kernel(command.kernel).is_probe;
+  });
+  if (!has_probes) return;
+  for (const Capability* const needed : {&info.host_memory, &info.kernel_clock})
+    if (!*needed)
+      reject(fmt::format("device '{}' cannot hold a stream: {}", info.name, needed->reason), "Use --device cpu.");
+}
+
 // What the device counted in the last iteration, where the data decides how much work there is.
 double work_of(const Step& step, Session& session, bool computes) {
   if (!step.counted() || !computes) return step.work();
@@ -175,6 +187,7 @@ BuiltRun build_run(const DeviceInfo& info, const RunRequest& request, Ranks rank
   params.seed = request.seed;
   params.ranks = ranks;
   Step step = workload.build(params, streams);
+  reject_probes(info, step);
   Placement placement = place(step, request.placement);
   return {streams, scale, std::move(params), std::move(step), std::move(placement)};
 }

@@ -53,6 +53,24 @@ void expect_refusal(const std::string& text, std::initializer_list<std::string> 
     EXPECT_NE(message.find(part), std::string::npos) << message << "\nlacks " << part;
 }
 
+// Host and device use a flag at once, and a moment is made of 64-bit words: anything but that would be undefined.
+TEST(Yaml, HoldsUntilAFlagIsSet) {
+  const auto text = [](const std::string& type, const std::string& place, const std::string& moment) {
+    return "name: x\nstreams: 1\nbuffers:\n  flag: {count: 1, type: " + type + ", place: " + place +
+           ", init: constant, value: 0}\n  moments: {count: 9, type: i32, place: host}\n"
+           "commands:\n  - {kernel: hold, dims: {limit_ns: 1000}, reads: flag, writes: '" +
+           moment + "'}\n";
+  };
+  const Step step = build(parse_workload(text("i32", "host", "moments[4:4]"), "my.yaml"), 1);
+  ASSERT_EQ(step.commands().size(), 1u);
+  EXPECT_EQ(step.commands()[0].kind, CommandKind::kernel);
+  EXPECT_EQ(step.commands()[0].shape.dims[0], 1000);
+  expect_refusal(text("i32", "device", "moments[4:4]"), {"flag of hold is in device memory", "place: host"});
+  expect_refusal(text("f32", "host", "moments[4:4]"), {"flag of hold"});
+  expect_refusal(text("i32", "host", "moments[5:4]"), {"moment of hold must be i32 and begin at an even element"});
+  expect_refusal(text("i32", "host", "moments[4:3]"), {"moment of hold has 3 elements, 4 are needed"});
+}
+
 TEST(Yaml, ExamplesBuildOnAllTheirStreamCounts) {
   for (const char* file : {"pipeline.yaml", "fork_join.yaml"}) {
     const Workload workload = load_workload(std::string(WEIR_SOURCE_DIR "/config/") + file);
