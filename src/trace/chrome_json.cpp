@@ -186,6 +186,7 @@ class Writer {
     if (span.queue != kNoQueue) argument("queue", queue_number(span));
     if (span.queue >= kCopyQueues) to_ << ",\"copy engine\":true";
     argument("iteration", std::uint64_t{span.iteration});
+    argument("command", std::uint64_t{i});
     rank_argument(process_of(span));
     time_argument("enqueued", span.enqueued_ns);
     time_argument("submitted", span.submitted_ns);
@@ -309,6 +310,9 @@ class Writer {
       argument("wait_on_stream", stream_id(before));
       argument("wait_on_cuda_event_record_corr_id", record);
       argument("wait_on_cuda_event_id", std::uint64_t{dependency.before} + 1);
+      // Commands of one call, a graph's, cannot be told apart by correlations.
+      argument("before command", std::uint64_t{dependency.before});
+      argument("after command", std::uint64_t{dependency.after});
       rank_argument(process_of(after));
       to_ << "}}";
       arrow("s", "event_wait", id, lane_of(before).pid, static_cast<std::int64_t>(stream_id(before)),

@@ -66,11 +66,13 @@ class Attribution {
         floors_(floors_of(timeline, order_)),
         limit_ns_(gap_limit(timeline, order_).ns),
         kinds_(collective_kinds(timeline)),
-        arrived_(timeline.spans.size(), kNoTime) {
+        arrived_(timeline.spans.size(), kNoTime),
+        turns_(timeline.spans.size(), kNoTime) {
     for (const LastArrival& arrival : arrivals)
       if (arrival.span < arrived_.size()) arrived_[arrival.span] = arrival.arrived_ns;
     place(ranges);
-    find_holders();
+    find_holders();  // queues know nothing of turns
+    take_turns();
     find_waiting();
   }
 
@@ -139,6 +141,25 @@ class Attribution {
   }
   std::size_t group_of(std::uint32_t index) const {
     return iteration_[index] == kNoIteration ? begins_.size() - 1 : iteration_[index];
+  }
+
+  // Collectives share links and, mostly, a communicator, which runs one after the other whatever their streams: one
+  // that starts right when another ends had to wait for that, and not for room.
+  void take_turns() {
+    std::uint32_t last = kNoSpan;  // ended last of those that started before
+    for (const std::uint32_t index : order_) {
+      if (!is_communication(span(index))) continue;
+      if (last != kNoSpan) {
+        const std::int64_t ended = span(last).ended_ns;
+        turns_[index] = ended;
+        if (ended <= span(index).started_ns && is_usual_gap(ended, span(index).started_ns) &&
+            ended > floors_.floor_ns[index]) {
+          floors_.floor_ns[index] = ended;
+          floors_.last[index] = last;
+        }
+      }
+      if (last == kNoSpan || span(index).ended_ns >= span(last).ended_ns) last = index;
+    }
   }
 
   // Until when a command of another stream kept its queue busy, or stopped it.
@@ -295,7 +316,7 @@ class Attribution {
     if (kind != CollectiveKind::all_gather && kind != CollectiveKind::broadcast) return {};
     if (before == kNoSpan || span(before).kind != SpanKind::kernel || span(before).stream == collective.stream)
       return {};
-    std::int64_t free = std::max(handed, begin);
+    std::int64_t free = std::max({handed, begin, turns_[index]});
     if (const std::uint32_t on_stream = floors_.stream_before[index]; on_stream != kNoSpan)
       free = std::max(free, span(on_stream).ended_ns);
     for (std::uint32_t i = floors_.first_edge[index]; i < floors_.first_edge[index + 1]; ++i)
@@ -339,10 +360,11 @@ class Attribution {
 
   const Timeline& timeline_;
   const std::vector<std::uint32_t> order_;
-  const Floors floors_;
+  Floors floors_;
   const double limit_ns_;
   const std::vector<CollectiveKind> kinds_;
   std::vector<std::int64_t> arrived_, held_until_;  // by span
+  std::vector<std::int64_t> turns_;                 // by span: when the collectives that started before had ended
   std::vector<std::uint32_t> iteration_, holder_;   // by span
   std::vector<std::uint32_t> numbers_;              // of iterations
   std::vector<std::int64_t> begins_;                // of iterations; the last of what belongs to none

@@ -1,5 +1,5 @@
-// What names tell: which kernels are collectives or copies, what a call of the driver does; and the words for kinds. Knows no
-// file format.
+// What names tell: which kernels are collectives or copies, what a call of the driver does; and the words for kinds.
+// Knows no file format.
 #pragma once
 
 #include <string_view>

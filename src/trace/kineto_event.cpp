@@ -224,6 +224,9 @@ class EventReader {
         if (key == "device") return void(found.device = number());
         if (key == "stream") return void(found.stream = number());
         break;
+      case 7:
+        if (key == "command") return void(found.command = whole());
+        break;
       case 8:
         if (key == "enqueued") return void(found.enqueued_ns = hop());
         if (key == "accepted") return void(found.accepted_ns = hop());
@@ -245,11 +248,13 @@ class EventReader {
         break;
       case 13:
         if (key == "In msg nelems") return void(found.in_elements = whole().value_or(0));
+        if (key == "after command") return void(found.after = whole());
         break;
       case 14:
         if (key == "cuda_sync_kind") return void(found.sync = sync_of(value()));
         if (key == "wait_on_stream") return void(found.wait_on_stream = number());
         if (key == "Out msg nelems") return void(found.out_elements = whole().value_or(0));
+        if (key == "before command") return void(found.before = whole());
         break;
       case 15:
         if (key == "Collective name") {

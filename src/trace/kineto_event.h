@@ -31,6 +31,7 @@ enum class KinetoSync : std::uint8_t { none, stream_wait, stream, event, context
 struct KinetoArguments {
   std::optional<std::int64_t> device, stream, wait_on_stream, rank;
   std::optional<std::uint64_t> queue, correlation, external, record_correlation;
+  std::optional<std::uint64_t> command, before, after;  // of Weir's own exports: numbers of commands
   std::uint64_t bytes = 0;
   std::uint32_t iteration = 0;
   std::int64_t enqueued_ns = kNoTime, submitted_ns = kNoTime, accepted_ns = kNoTime, launched_ns = kNoTime;

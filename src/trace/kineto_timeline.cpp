@@ -213,6 +213,10 @@ bool KinetoTimeline::add_command(const KinetoEvent& event, bool is_damaged) {
   has_fine_times_ = has_fine_times_ || event.started_ns % 1000 != 0;
   const auto number = to_.add(command);
   if (!number) return false;
+  if (arguments.command) {
+    to_.charge(64);
+    commands_.insert_or_assign(*arguments.command, *number);
+  }
   if (event.category == KinetoCategory::kernel) {
     if (arguments.is_collective)
       to_.about_collective(*number, facts_of(event));
@@ -265,6 +269,11 @@ bool KinetoTimeline::add_sync(const KinetoEvent& event) {
     if (!device || !id || *id < 0) return std::nullopt;
     return stream_of(*device, static_cast<std::uint64_t>(*id), event.at);
   };
+  if (arguments.sync == KinetoSync::stream_wait && arguments.before && arguments.after) {
+    to_.charge(2 * sizeof(own_waits_[0]));
+    own_waits_.emplace_back(*arguments.before, *arguments.after);
+    return true;
+  }
   if (arguments.sync == KinetoSync::stream_wait) {
     // -1: the event was recorded before the trace began
     if (!arguments.correlation || !arguments.record_correlation) return true;
@@ -364,6 +373,13 @@ void KinetoTimeline::join_copies() {
   }
 }
 
+void KinetoTimeline::join_waits() {
+  for (const auto& [before, after] : own_waits_) {
+    const auto first = commands_.find(before), second = commands_.find(after);
+    if (first != commands_.end() && second != commands_.end()) to_.add(Dependency{first->second, second->second});
+  }
+}
+
 void KinetoTimeline::finish() {
   for (const auto& [key, events] : begun_)
     for (const KinetoEvent& event : events)
@@ -372,6 +388,7 @@ void KinetoTimeline::finish() {
   begun_.clear();
   join_collectives();
   join_copies();
+  join_waits();
   // CUPTI's stamps are the GPU's own; Kineto on ROCm clips commands so that they do not overlap.
   if (are_gaps_exact_.value_or(has_cuda_calls_ && !has_rocm_ && has_fine_times_)) to_.trust_gaps();
   if (!are_gaps_exact_ && has_cuda_calls_ && !has_rocm_ && !has_fine_times_ && to_.command_count() > 0)

@@ -72,6 +72,7 @@ class KinetoTimeline {
   TraceCollective facts_of(const KinetoEvent& event);
   void join_collectives();
   void join_copies();
+  void join_waits();
 
   const TraceFile& file_;
   TimelineBuilder& to_;
@@ -87,6 +88,8 @@ class KinetoTimeline {
   std::vector<Call> launches_;
   std::vector<Copy> copy_calls_;
   std::vector<Operation> operations_;
+  std::unordered_map<std::uint64_t, std::uint32_t> commands_;          // by the number that an export of Weir's gave it
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> own_waits_;     // before, after, by those numbers
   std::unordered_map<std::uint64_t, std::vector<KinetoEvent>> begun_;  // by process and thread
   std::size_t begun_count_ = 0, begun_bytes_ = 0, begun_charged_ = 0;
   bool has_cuda_calls_ = false, has_rocm_ = false, has_fine_times_ = false;

@@ -215,6 +215,19 @@ TEST_F(ChromeJson, only_the_commands_of_its_process) {
   EXPECT_EQ(other["deviceProperties"].size(), 1u);
 }
 
+// Commands of one call share its correlation, so that cannot tell who waits for whom.
+TEST_F(ChromeJson, waits_within_a_graph_come_back) {
+  Timeline timeline = sample();
+  timeline.dependencies.clear();
+  for (Span& span : timeline.spans) span.call = 0;
+  timeline.dependencies = {{1, 0}, {1, 3}, {0, 2}};
+  write_chrome_json(timeline, {}, file(), false);
+  const Timeline after = import_traces({file()}, {}).at(0).timeline;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> found;
+  for (const Dependency& each : after.dependencies) found.emplace(each.before, each.after);
+  EXPECT_EQ(found, (std::set<std::pair<std::uint32_t, std::uint32_t>>{{1, 0}, {1, 3}, {0, 2}}));
+}
+
 // What the importer must give back, in the file and in the packed one.
 TEST_F(ChromeJson, comes_back_through_the_importer) {
   for (const char* name : {"back.json", "back.json.gz"}) {

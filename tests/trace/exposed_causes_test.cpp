@@ -64,6 +64,12 @@ TEST(ExposedCauses, ThroughACollectiveThatWaitsOnItsStream) {
   EXPECT_EQ(told(exposed_causes(timeline)), "dependency 150000");
 }
 
+TEST(ExposedCauses, CollectivesTakeTurns) {
+  const Timeline timeline = timeline_of(
+      {collective(1, 0, 100'000, 1), collective(2, 100'000, 200'000, 2), kernel(0, 200'000, 300'000, 0)}, {{1, 2}});
+  EXPECT_EQ(told(exposed_causes(timeline)), "dependency 200000");
+}
+
 // The gather waits for the kernel that reads the buffer; its stream has been free since the gather before it ended.
 Timeline prefetched(CollectiveKind kind) {
   Timeline timeline = timeline_of({kernel(0, 0, 100'000, 0), collective(1, 0, 60'000, 1),
