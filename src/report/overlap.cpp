@@ -52,7 +52,8 @@ std::vector<std::string> opening(const Json& summary) {
   for (const Json& cause : summary["causes"]) {
     if (number(cause["share"]) < 0.1 || ++told > 3) break;
     lines.push_back(fmt::format("{} of what was exposed: {}. {}", percent(cause["share"]),
-                                cause["meaning"].get<std::string>(), as_sentence(cause["advice"].get<std::string>()) + "."));
+                                cause["meaning"].get<std::string>(),
+                                as_sentence(cause["advice"].get<std::string>()) + "."));
   }
   for (const Json& straggler : summary["stragglers"])
     lines.push_back(fmt::format("Rank {} keeps the others waiting: {}.", straggler["rank"].get<int>(),
