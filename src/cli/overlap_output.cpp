@@ -79,7 +79,9 @@ std::vector<std::string> write_overlap(const fs::path& folder, const OverlapRun&
   options.about = {{"version", WEIR_VERSION}};
   for (const char* key : {"created", "command_line", "name", "config", "parameters"})
     options.about[key] = run.summary[key];
-  write_chrome_json(merge(run.timelines), options, folder / "trace.json", overwrites);
+  Timeline all = merge(run.timelines);
+  for (TraceProcess& process : all.processes) process.clock = 0;  // rank 0's: a reader need not align them again
+  write_chrome_json(all, options, folder / "trace.json", overwrites);
   written.emplace_back("trace.json");
   return written;
 }
