@@ -120,6 +120,7 @@ void add_movers(CaseList& list, ElementType type) {
     list.add("copy", type, {n});
     list.add("fill", type, {n, 0, 0}, {-3.7f}, {}, std::to_string(n) + " constant");
     list.add("fill", type, {n, 1, 99}, {1000.0f, 0.1f}, {}, std::to_string(n) + " random");
+    list.add("fill", type, {n, 1, 99, 12'345}, {1000.0f, 0.1f}, {}, std::to_string(n) + " random, later ones");
   }
   for (const std::int64_t n : {1, 40'001}) list.add("graph_break", type, {n, 1'000});
   for (const Dims& dims : {Dims{1, 1, 1, 1}, Dims{1, 300, 131, 1}, Dims{3, 65, 64, 1}, Dims{2, 1, 5, 3},

@@ -116,6 +116,8 @@ struct SessionOptions {
   // holds a shared hardware queue up until the stream is done.
   bool marks_iterations = true;
   int trace_iterations = 0;  // how many iterations the timeline must hold
+  // GPUs: by events around each command, also where a profiler could do better: as another pass that could not.
+  bool traces_by_events = false;
   // progress() will be asked for and shall be exact. GPUs then note the end of every command, which costs each a write.
   bool follows_progress = false;
 };
@@ -221,7 +223,7 @@ struct DeviceOptions {
   std::optional<std::string> (*variable)(const char* name) = nullptr;
   std::vector<std::pair<std::string, std::string>> sim;  // sim: settings that replace the profile's
   bool stages_collectives = false;  // GPUs: through host memory and the communicator, whatever the vendor's library can
-  Communicator* communicator = nullptr;                  // what collectives go through; outlives the device
+  Communicator* communicator = nullptr;  // what collectives go through; outlives the device
 
   // A variable that holds a whole number; 0 where it is not set or none.
   int number(const char* name) const;

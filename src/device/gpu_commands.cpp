@@ -198,7 +198,8 @@ std::optional<std::uint32_t> GpuCommands::activity_count(CommandId id) const noe
   const Other& other = others_[records_[id].other];
   switch (other.kind) {
     case Other::Kind::collective:
-      return std::nullopt;
+      // With itself a rank copies (NCCL 2.28); with others the library decides.
+      return other.collective.ranks.count == 1 ? std::optional(1u) : std::nullopt;
     case Other::Kind::gemm:
       if (other.kernel_count == 0) return std::nullopt;
       [[fallthrough]];
@@ -215,7 +216,10 @@ std::optional<std::uint32_t> GpuCommands::activity_count(CommandId id) const noe
 
 bool GpuCommands::is_copy(CommandId id) const noexcept {
   if (records_[id].function != nullptr) return false;
-  switch (others_[records_[id].other].kind) {
+  const Other& other = others_[records_[id].other];
+  switch (other.kind) {
+    case Other::Kind::collective:
+      return other.collective.ranks.count == 1;
     case Other::Kind::to_device:
     case Other::Kind::to_host:
     case Other::Kind::on_device:

@@ -66,18 +66,20 @@ void GpuBuffers::initialise_on_device(const Buffer& buffer, std::byte* address, 
   const GpuApi& api = context_.api();
   const auto pointer = std::bit_cast<GpuPointer>(address);
   if (buffer.init == Init::uniform && buffer.type != ElementType::i32) {
-    const KernelShape shape{
-        .type = buffer.type,
-        .dims = {static_cast<std::int64_t>(buffer.count), 1, static_cast<std::int64_t>(buffer.seed)},
-        .scalars = {buffer.scale, buffer.offset}};
-    KernelArguments arguments = device_arguments(shape);
-    arguments.operands[0] = address;
-    const Geometry geometry = kernel(kernel_named("fill")).geometry(shape);
-    void* parameters[] = {&arguments};
-    check(api,
-          api.launch(context_.function(fmt::format("weir_fill_{}", name_of(buffer.type))), geometry.grid, 1, 1,
-                     geometry.block, 1, 1, 0, stream, parameters, nullptr),
-          "launching fill");
+    const GpuFunction fill = context_.function(fmt::format("weir_fill_{}", name_of(buffer.type)));
+    for (std::uint64_t at = 0, length = 0; at < buffer.count; at += length) {
+      length = buffer.slice.length(buffer.count - at);
+      const KernelShape shape{.type = buffer.type,
+                              .dims = {static_cast<std::int64_t>(length), 1, static_cast<std::int64_t>(buffer.seed),
+                                       static_cast<std::int64_t>(buffer.slice[at])},
+                              .scalars = {buffer.scale, buffer.offset}};
+      KernelArguments arguments = device_arguments(shape);
+      arguments.operands[0] = address + at * size_of(buffer.type);
+      const Geometry geometry = kernel(kernel_named("fill")).geometry(shape);
+      void* parameters[] = {&arguments};
+      check(api, api.launch(fill, geometry.grid, 1, 1, geometry.block, 1, 1, 0, stream, parameters, nullptr),
+            "launching fill");
+    }
     return;
   }
   // The one definition of initial contents writes the rest: one element where all are alike.

@@ -155,6 +155,11 @@ void GpuSession::capture_segments() {
 }
 
 void GpuSession::start_trace() {
+  if (options_.traces_by_events) {
+    no_activity_ = "events were asked for";
+    trace_.emplace(context_->api(), clock_, step_.commands().size(), options_.trace_iterations);
+    return;
+  }
   activity_ = ActivityTrace::start(*context_, step_, placement_, streams_.handles, commands_, options_.trace_iterations,
                                    &no_activity_);
   if (activity_ == nullptr) trace_.emplace(context_->api(), clock_, step_.commands().size(), options_.trace_iterations);

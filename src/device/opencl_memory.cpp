@@ -71,11 +71,12 @@ OpenclBuffers::OpenclBuffers(OpenclContext& context, const Step& step) : context
 
 void OpenclBuffers::initialise_on_device(const Buffer& buffer, cl_mem memory, cl_command_queue queue) {
   const OpenclApi& api = context_.api();
-  if (buffer.init == Init::uniform && buffer.type != ElementType::i32) {
-    const KernelShape shape{
-        .type = buffer.type,
-        .dims = {static_cast<std::int64_t>(buffer.count), 1, static_cast<std::int64_t>(buffer.seed)},
-        .scalars = {buffer.scale, buffer.offset}};
+  if (buffer.init == Init::uniform && buffer.type != ElementType::i32 &&
+      buffer.slice.length(buffer.count) == buffer.count) {
+    const KernelShape shape{.type = buffer.type,
+                            .dims = {static_cast<std::int64_t>(buffer.count), 1, static_cast<std::int64_t>(buffer.seed),
+                                     static_cast<std::int64_t>(buffer.slice.first)},
+                            .scalars = {buffer.scale, buffer.offset}};
     const OpenclKernelOwner fill = context_.make_kernel("fill", buffer.type);
     check_opencl(api.set_argument(fill.get(), 0, sizeof memory, &memory), "setting an argument");
     for (cl_uint i = 1; i < kMaxOperands; ++i)

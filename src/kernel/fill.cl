@@ -13,7 +13,8 @@ WEIR_KERNEL(fill) {
   for (long i = global_thread(); i < a.dims[0]; i += global_threads()) {
     float value = a.scalars[0];
     if (is_random) {
-      const float unit = (float)(random_bits((ulong)a.dims[2], (ulong)i) >> 8) * (1.0f / 8388608.0f) - 1.0f;
+      const float unit =
+          (float)(random_bits((ulong)a.dims[2], (ulong)(a.dims[3] + i)) >> 8) * (1.0f / 8388608.0f) - 1.0f;
       value = a.scalars[0] * unit + a.scalars[1];
     }
     store(out, i, value);

@@ -32,8 +32,8 @@ void run_block(const KernelCall& call, std::uint32_t block) {
     }
     const auto seed = static_cast<unsigned long long>(shape.dims[2]);
     for (std::int64_t i = range.begin; i < range.end; ++i)
-      out[i] =
-          converted<T>(random_uniform(seed, static_cast<unsigned long long>(i), shape.scalars[0], shape.scalars[1]));
+      out[i] = converted<T>(
+          random_uniform(seed, static_cast<unsigned long long>(shape.dims[3] + i), shape.scalars[0], shape.scalars[1]));
   });
 }
 
@@ -44,7 +44,7 @@ void reference(const KernelCall& call) {
     const float value = shape.dims[1] == 0
                             ? shape.scalars[0]
                             : shape.scalars[0] * random_unit(static_cast<unsigned long long>(shape.dims[2]),
-                                                             static_cast<unsigned long long>(i)) +
+                                                             static_cast<unsigned long long>(shape.dims[3] + i)) +
                                   shape.scalars[1];
     with_element_type(shape.type, [&]<class T>(T*) { operand<T>(call, 0)[i] = converted<T>(value); });
   }
@@ -52,6 +52,7 @@ void reference(const KernelCall& call) {
 
 }  // namespace
 
+// dims: count, whether random, seed, and which of the seed's values is the first.
 Kernel fill() {
   return {
       .name = "fill",

@@ -11,9 +11,10 @@ __device__ inline void fill(const KernelArguments& a) {
   T* const out = operand<T>(a, 0);
   const bool is_random = a.dims[1] != 0;
   for (long long i = global_thread(); i < a.dims[0]; i += global_threads())
-    store(out + i, is_random ? random_uniform(static_cast<unsigned long long>(a.dims[2]),
-                                              static_cast<unsigned long long>(i), a.scalars[0], a.scalars[1])
-                             : a.scalars[0]);
+    store(out + i, is_random
+                       ? random_uniform(static_cast<unsigned long long>(a.dims[2]),
+                                        static_cast<unsigned long long>(a.dims[3] + i), a.scalars[0], a.scalars[1])
+                       : a.scalars[0]);
 }
 
 }  // namespace weir::device

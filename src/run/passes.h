@@ -47,8 +47,9 @@ struct TracedPass {
 };
 
 // Runs `iterations` traced iterations (and one to warm up, which is not kept), fewer but one where it is stopped. Ranks
-// begin each of them together. `roles`: names for reports of hangs.
+// begin each of them together. `roles`: names for reports of hangs. `by_events`: SessionOptions::traces_by_events.
 TracedPass run_traced_pass(Device& device, const Step& step, const Placement& placement, const SubmitChoice& submit,
-                           int iterations, const RunControl& control, std::span<const std::string> roles = {});
+                           int iterations, const RunControl& control, std::span<const std::string> roles = {},
+                           bool by_events = false);
 
 }  // namespace weir

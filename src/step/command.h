@@ -1,6 +1,7 @@
 // One unit of GPU work and the data it touches. Plain records; no device, no pointers, no strings.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -85,6 +86,8 @@ struct Slice {
   std::uint64_t run = 0;
   std::uint64_t stride = 0;
   std::uint64_t operator[](std::uint64_t i) const { return first + (run == 0 ? i : i / run * stride + i % run); }
+  // How many elements from a run's begin on follow each other, where `count` are left.
+  std::uint64_t length(std::uint64_t count) const { return run == 0 ? count : std::min(run, count); }
 };
 
 struct Buffer {

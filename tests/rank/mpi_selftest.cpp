@@ -147,7 +147,7 @@ void check_refusals(Communicator& ranks) {
 }
 
 void check_runner_calls(Communicator& ranks) {
-  const auto [rank, count] = ranks.ranks();
+  const int rank = ranks.ranks().rank, count = ranks.ranks().count;
   ranks.barrier();
   expect(!ranks.any(false), "nobody claims");
   expect(ranks.any(rank == count - 1), "one claims");
