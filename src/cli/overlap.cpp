@@ -53,13 +53,12 @@ std::unique_ptr<Device> open(const OverlapConfig& config, Communicator& communic
 }
 
 // What a device alone decides: before any rank is started.
-void check_points(const std::vector<OverlapPoint>& points, int ranks) {
+void check_points(const OverlapConfig& config, const std::vector<OverlapPoint>& points, int ranks) {
   AloneCommunicator alone;
   for (const OverlapPoint& point : points) {
     const DeviceInfo info = open(point.config, alone)->info();
     check_overlap(info, point.config, {0, ranks, true});
-    const bool sweeps_queues =
-        points.size() > 1 && point.config.value("run.hw_queues") != points[0].config.value("run.hw_queues");
+    const bool sweeps_queues = point.config.value("run.hw_queues") != config.value("run.hw_queues");
     if (sweeps_queues && !info.queue_variable.empty())
       reject(fmt::format("sweep: run.hw_queues: the driver of '{}' reads their number once, at its start", info.name),
              "Run them one by one with --set, or use `weir overlap tune`.");
@@ -96,15 +95,14 @@ Point run_point(const Flags& flags, const OverlapPoint& point, const std::filesy
                      {"failure", run.failure.empty() ? Json(nullptr) : Json(run.failure)}};
   if (!flags.summary.empty()) {
     write_file(flags.summary, to_text(run.summary), flags.is_forced);
-    return result;
+  } else {
+    const std::vector<std::string> written = write_overlap(folder, run, flags.is_forced);
+    if (!flags.is_quiet && !flags.is_json)
+      fmt::print("{}\nWritten to {}: {} files{}\n", report_text(overlap_report(run.summary)), folder.string(),
+                 written.size(), written.back() == "trace.json" ? ", trace.json holds all ranks" : "");
   }
-  const std::vector<std::string> written = write_overlap(folder, run, flags.is_forced);
-  if (flags.is_json) {
-    fmt::print("{}", to_text(run.summary));
-  } else if (!flags.is_quiet) {
-    fmt::print("{}\nWritten to {}: {} files, trace.json holds all ranks\n", report_text(overlap_report(run.summary)),
-               folder.string(), written.size());
-  }
+  // Several documents would be none: of a sweep they are printed as one list.
+  if (flags.is_json && point.assignments.empty()) fmt::print("{}", to_text(run.summary));
   std::fflush(stdout);
   return result;
 }
@@ -118,16 +116,18 @@ int execute(const Flags& flags) {
   set_queue_variables(config);
   const std::vector<OverlapPoint> points = overlap_points(config);
   if (!flags.summary.empty() && points.size() > 1) reject("--summary: a sweep has several", "Use -o FOLDER.");
+  if (!flags.summary.empty() && !flags.output.empty())
+    reject("--summary writes no other file, so there is nothing for --output", "Leave one of them out.");
   const int count = flags.config.ranks_of(config);
   const std::filesystem::path folder =
       speaks() && flags.summary.empty() ? overlap_folder(flags.output, config.name, flags.is_forced) : "";
   if (speaks() && !flags.summary.empty()) check_writable(flags.summary, flags.is_forced);
   if (count > 1 && job_ranks().count == 1) {
-    check_points(points, count);
+    check_points(config, points, count);
     return start_ranks(count);
   }
   Communicator* const job = join_ranks();
-  if (job == nullptr) check_points(points, 1);
+  if (job == nullptr) check_points(config, points, 1);
   watch_ranks();
   Json sweep = Json::array();
   bool is_interrupted = false;
@@ -145,6 +145,7 @@ int execute(const Flags& flags) {
   }
   leave_ranks();
   if (!speaks()) return 0;
+  if (flags.is_json && !config.sweeps.empty()) fmt::print("{}", to_text(sweep));
   if (points.size() > 1) {
     const Report report = overlap_sweep_report(sweep);
     write_file(folder / "report.md", report_markdown(report), flags.is_forced);
@@ -164,7 +165,7 @@ CliCommand overlap() {
         flags->config.add_to(app);
         app.add_option("--output,-o", flags->output, "folder for all files (default: results/overlap-NAME)");
         app.add_option("--summary", flags->summary, "write the summary (weir.overlap/1) to this file, and no other");
-        app.add_flag("--json", flags->is_json, "print the summary instead of the report");
+        app.add_flag("--json", flags->is_json, "print the summary instead of the report; of a sweep, a list of them");
         app.add_flag("--keys", flags->lists_keys, "list the keys of a config, and run nothing");
         app.add_flag("--quiet,-q", flags->is_quiet, "print nothing but errors");
         app.add_flag("--force", flags->is_forced, "replace existing files");

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "cli/ranks.h"
 
 namespace weir::cli {
@@ -42,7 +44,13 @@ void OverlapFlags::add_to(CLI::App& app) {
 
 OverlapConfig OverlapFlags::load() const {
   if (file.empty()) reject("a config is required", "For example: weir overlap config/default.yaml --ranks 4");
-  OverlapConfig config = parse_overlap_config(text_of(file), file, rank_count(ranks));
+  int expected = rank_count(ranks);
+  // Ranks that a --set asks for are not there yet, and AORTA's batch depends on them.
+  for (const std::string& assignment : assignments)
+    if (constexpr std::string_view kRanks = "run.ranks="; expected == 1 && assignment.starts_with(kRanks))
+      expected = static_cast<int>(std::clamp<std::int64_t>(
+          parse_integer(std::string_view(assignment).substr(kRanks.size())).value_or(1), 1, kMostRanks));
+  OverlapConfig config = parse_overlap_config(text_of(file), file, expected);
   for (const std::string& assignment : assignments) config.assign(assignment);
   if (!device.empty()) config.set("run.device", device, "--device");
   if (!hang_timeout.empty()) config.set("run.hang_timeout", hang_timeout, "--hang-timeout");

@@ -1,6 +1,7 @@
 #include "cli/overlap_output.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -47,6 +48,11 @@ fs::path overlap_folder(const std::string& asked, const std::string& name, bool 
     reject(fmt::format("-o {}: is no folder", asked), "`weir overlap` writes several files: name a folder.");
   if (!overwrites && fs::is_directory(asked, ignored) && !fs::is_empty(asked, ignored))
     reject(fmt::format("-o {}: the folder is not empty", asked), "Choose another, or use --force.");
+  // It is made when there is something to put into it; that it can be is better known before the run.
+  fs::path above = fs::absolute(asked, ignored);
+  while (!fs::exists(above, ignored) && above.has_relative_path()) above = above.parent_path();
+  if (!fs::is_directory(above, ignored) || ::access(above.c_str(), W_OK) != 0)
+    reject(fmt::format("-o {}: cannot write into {}", asked, above.string()), "Choose another folder.");
   return asked;
 }
 

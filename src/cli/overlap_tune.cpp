@@ -15,6 +15,8 @@
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
 #include "report/overlap_tune.h"
+#include "run/overlap.h"
+#include "weir_build.h"
 
 namespace weir::cli {
 namespace {
@@ -85,6 +87,7 @@ int execute(const Flags& flags) {
   if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
   // Closed again before the first trial, which shall have the device to itself.
   const DeviceInfo info = open_device(config.value("run.device"), device_options("", {}))->info();
+  check_overlap(info, config, {0, ranks, true});  // what is wrong with the config would be so in every trial
   const std::vector<TuneAxis> axes = axes_of(config, info);
 
   ProgressLine line(flags.is_quiet);
@@ -103,6 +106,8 @@ int execute(const Flags& flags) {
                            {"--set", "run.device=" + child_device(info, config.value("run.device"))});
     for (std::size_t i = 0; i < axes.size(); ++i)
       child.arguments.insert(child.arguments.end(), {"--set", axes[i].key + "=" + trial.values[i]});
+    if (!flags.config.hang_timeout.empty())
+      child.arguments.insert(child.arguments.end(), {"--hang-timeout", flags.config.hang_timeout});
     if (ranks > 1) child.arguments.insert(child.arguments.end(), {"--ranks", std::to_string(ranks)});
     line.show(fmt::format("trial {}", ++done), static_cast<int>(control.elapsed_seconds()), static_cast<int>(budget));
     const ChildOutcome outcome = run_child(child);
@@ -125,7 +130,11 @@ int execute(const Flags& flags) {
   line.clear();
   Json document = tune_json(axes, result);
   document["config"] = flags.config.file;
-  document["command_line"] = run_context().command_line;
+  const RunContext context = run_context();
+  document["created"] = wall_time();
+  document["weir"] = {{"version", WEIR_VERSION}, {"commit", WEIR_COMMIT}};
+  document["command_line"] = context.command_line;
+  document["environment"] = context.environment;
   document["device"] = to_json(info);
   document["ranks"] = ranks;
   if (!flags.output.empty()) write_file(flags.output, to_text(document), flags.is_forced);

@@ -119,7 +119,8 @@ ReportSection causes_section(const Json& summary) {
   ReportSection section;
   section.title = "Why communication was exposed";
   if (summary["causes"].empty()) {
-    section.remarks.emplace_back("It was not.");
+    section.remarks.emplace_back(summary["overlap"]["exposed_ns"].is_number() ? "It was not."
+                                                                              : "Not known: no step was traced.");
     return section;
   }
   ReportTable table;
@@ -161,16 +162,22 @@ ReportSection ranks_section(const Json& summary) {
                             duration(summary["skew"]["p95_ns"]), duration(summary["skew"]["max_ns"]),
                             duration(summary["skew"]["clock_error_ns"])));
   ReportTable table;
-  table.columns = {{"rank"},    {"host", true}, {"device", true}, {"compute"}, {"comm."},
-                   {"exposed"}, {"efficiency"}, {"inflation"},    {"memory"}};
-  for (const Json& rank : summary["per_rank"]) {
+  table.columns = {{"rank"},    {"device", true}, {"compute"},   {"comm."},
+                   {"exposed"}, {"efficiency"},   {"inflation"}, {"memory"}};
+  const Json& ranks = summary["per_rank"];
+  const bool is_one_host =
+      std::all_of(ranks.begin(), ranks.end(), [&](const Json& rank) { return rank["host"] == ranks.front()["host"]; });
+  for (const Json& rank : ranks) {
     const Json& pass = rank["overlapped"];
     const auto of = [&](const char* field) { return pass.is_object() ? pass[field] : Json(nullptr); };
-    table.rows.push_back({std::to_string(rank["rank"].get<int>()), rank["host"].get<std::string>(),
-                          rank["device"].get<std::string>(), duration(of("compute_ns")),
-                          duration(of("communication_ns")), duration(of("exposed_ns")), percent(of("efficiency")),
-                          ratio(rank["inflation"]), bytes(rank["memory"]["allocated_bytes"])});
+    // A column of its own would not fit into 80.
+    const std::string device = rank["device"].get<std::string>(), host = rank["host"].get<std::string>();
+    table.rows.push_back({std::to_string(rank["rank"].get<int>()), is_one_host ? device : host + " " + device,
+                          duration(of("compute_ns")), duration(of("communication_ns")), duration(of("exposed_ns")),
+                          percent(of("efficiency")), ratio(rank["inflation"]),
+                          bytes(rank["memory"]["allocated_bytes"])});
   }
+  if (is_one_host) section.facts.emplace_back("host", ranks.front()["host"].get<std::string>());
   section.tables.push_back(std::move(table));
   return section;
 }
@@ -186,9 +193,10 @@ ReportSection training_section(const Json& summary) {
   section.facts.emplace_back("step", text);
   section.facts.emplace_back("commands", std::to_string(summary["commands_per_step"].get<std::size_t>()));
   if (summary["losses"].is_array() && !summary["losses"].empty())
-    section.facts.emplace_back("loss", fmt::format("{:.6g} -> {:.6g} in {} steps, serial and overlapped alike",
-                                                   number(summary["losses"].front()), number(summary["losses"].back()),
-                                                   summary["losses"].size()));
+    section.facts.emplace_back(
+        "loss", fmt::format("{:.6g} -> {:.6g} in {} steps{}", number(summary["losses"].front()),
+                            number(summary["losses"].back()), summary["losses"].size(),
+                            summary["step_ns"]["serial"].is_object() ? ", serial and overlapped alike" : ""));
   else
     section.facts.emplace_back("loss", "not known: the device computes nothing");
   section.facts.emplace_back("check", summary["check"]["status"].get<std::string>());
@@ -223,9 +231,9 @@ Report overlap_sweep_report(const Json& points) {
     std::string settings;
     for (const Json& each : point["assignments"])
       settings += fmt::format("{}{}", settings.empty() ? "" : " ", each.get<std::string>());
-    if (!point["summary"].is_object()) {
-      table.rows.push_back({settings, point["failure"].get<std::string>(), "-", "-", "-", "-", "-"});
-      continue;
+    if (point["failure"].is_string()) {
+      section.remarks.push_back(fmt::format("FAILED: {}: {}", settings, point["failure"].get<std::string>()));
+      settings += " FAILED";
     }
     const Json& summary = point["summary"];
     const Json& step = summary["step_ns"]["overlapped"];

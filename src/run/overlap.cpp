@@ -136,6 +136,18 @@ class Measurement {
 
 bool is_collective(const Step& step, CommandId id) { return step.commands()[id].kind == CommandKind::collective; }
 
+// Rejects what the workload or the runner does, in terms of the config's keys: nobody gave any flags of `weir run`.
+BuiltRun checked_build(const DeviceInfo& info, const OverlapConfig& config, Ranks ranks) {
+  try {
+    const RunRequest request = config.request();
+    BuiltRun built = build_run(info, request, ranks);
+    check_request(info, request, ranks);
+    return built;
+  } catch (const Error& error) {
+    throw Error(error.fault, config.in_keys(error.what()), config.in_keys(error.hint), error.where);
+  }
+}
+
 // Every rank's, on rank 0's clock. Ranks of one host read one clock; what was measured between them is noise.
 std::vector<Timeline> gather_timelines(Communicator& ranks, const Timeline& own, const std::vector<Json>& members) {
   std::vector<Timeline> timelines;
@@ -157,15 +169,13 @@ void check_overlap(const DeviceInfo& info, const OverlapConfig& config, Ranks ra
            "Use a GPU, cpu or sim; `weir run --device null` shows the cost of submitting.");
   const Network network = config.network();
   if (network.absent_rank >= ranks.count)
-    reject(fmt::format("network.absent_rank {}: there are {} ranks", network.absent_rank, ranks.count),
+    reject(fmt::format("network.absent_rank {}: there {} {} rank{}", network.absent_rank,
+                       ranks.count == 1 ? "is" : "are", ranks.count, ranks.count == 1 ? "" : "s"),
            "Ranks count from 0.");
   if (!network.is_plain() && info.is_virtual)
     reject(fmt::format("network: '{}' lives in virtual time and has a network of its own", info.name),
-           "Set it with --sim, or use another device.");
-  const RunRequest request = config.request();
-  const BuiltRun built = build_run(info, request, ranks);
-  check_request(info, request, ranks);
-  const std::uint64_t needed = built.step.size_bytes(Place::device);
+           "Leave network.* out, or use another device.");
+  const std::uint64_t needed = checked_build(info, config, ranks).step.size_bytes(Place::device);
   const auto sharing = static_cast<std::uint64_t>(info.is_gpu ? 1 : ranks.count);
   if (info.memory_bytes.value && needed * sharing > *info.memory_bytes.value)
     reject(fmt::format("training.batch: the step needs {} of memory{}, '{}' has {}", format_bytes(needed),
@@ -202,6 +212,11 @@ OverlapRun run_overlap(Device& device, const OverlapConfig& config, Communicator
     own.overlapped.losses = std::move(training.losses);
     own.collectives = training.collectives;
     own.check = training.check;
+    if (!computes) {
+      own.check.reason = fmt::format("device '{}' computes nothing", own.device);
+    } else if (config.value("run.check") != "1") {
+      own.check.reason = "run.check is off";
+    }
     own.memory = training.pass.memory;
     own.is_interrupted = training.pass.is_interrupted;
   }

@@ -13,6 +13,7 @@ namespace weir {
 namespace {
 
 constexpr const char* kNeverRead = "AORTA never read it";
+constexpr std::int64_t kMost = 1'000'000'000;  // of anything that is multiplied here: no product overflows
 
 struct Translation {
   std::string_view aorta;
@@ -84,7 +85,8 @@ struct Reader {
   bool read_special(const std::string& key, const YamlNode& item) {
     if (key == "training.batch_size") {
       const auto each = parse_integer(item.scalar("a number"));
-      if (!each || *each < 1) item.place.refuse(fmt::format("'{}' is no batch size", shown(item.text)));
+      if (!each || *each < 1 || *each > kMost)
+        item.place.refuse(fmt::format("'{}' is no batch size", shown(item.text)));
       take("training.batch", std::to_string(*each * ranks), item.place);
     } else if (key == "fsdp.sharding_strategy") {
       std::string strategy = item.scalar("a strategy");
@@ -104,7 +106,7 @@ struct Reader {
       is_prefetching = is_prefetching || value == "true" || value == "BACKWARD_PRE" || value == "backward_pre";
     } else if (key == "distributed.bucket_cap_mb") {
       const auto mib = parse_integer(item.scalar("a number"));
-      if (!mib) item.place.refuse(fmt::format("'{}' is no size", shown(item.text)));
+      if (!mib || *mib < 0 || *mib > kMost) item.place.refuse(fmt::format("'{}' is no size", shown(item.text)));
       take("ddp.bucket_kib", std::to_string(*mib * 1024), item.place);
     } else {
       return false;
@@ -153,8 +155,8 @@ OverlapConfig from_aorta(const YamlNode& root, int ranks) {
     for (const YamlNode& item : section.items) reader.read(section, item);
   }
   if (reader.has_prefetch) reader.config.set("fsdp.prefetch", reader.is_prefetching ? "1" : "0", "AORTA's prefetch");
-  reader.config.notes.push_back(
-      fmt::format("read as a config of AORTA's; its batch size is that of each of {} ranks", ranks));
+  reader.config.notes.push_back(fmt::format("read as a config of AORTA's; its batch size is that of {}",
+                                            ranks == 1 ? "the only rank" : fmt::format("each of {} ranks", ranks)));
   for (const std::string& key : reader.left_out) reader.config.notes.push_back("not taken: " + key);
   return reader.config;
 }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "base/error.h"
@@ -138,8 +139,13 @@ void read_sweeps(const YamlNode& sweep, OverlapConfig& config) {
   for (const YamlNode& item : sweep.map("keys with lists of values")) {
     std::vector<std::string> values;
     OverlapConfig trial;
+    if (item.key == "run.ranks")
+      item.place.refuse("all points run in one job, on the same ranks", "Run them one by one with --ranks.");
     for (const YamlNode& value : item.list("a list of values")) {
       trial.set(item.key, value.scalar("one value"), value.place.text());
+      // Each has a folder of its own, by its value.
+      if (std::find(values.begin(), values.end(), trial.value(item.key)) != values.end())
+        value.place.refuse(fmt::format("{} is swept already", trial.value(item.key)));
       values.push_back(trial.value(item.key));
     }
     if (values.empty()) item.place.refuse("an empty list: nothing would run");
@@ -209,6 +215,25 @@ Network OverlapConfig::network() const {
           .bandwidth_gbs = number("network.bandwidth_gbs"),
           .absent_rank = static_cast<int>(integer("network.absent_rank")),
           .absent_at = static_cast<std::uint64_t>(integer("network.absent_at"))};
+}
+
+std::string OverlapConfig::in_keys(std::string message) const {
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    for (std::size_t at = message.find(from); at != std::string::npos; at = message.find(from, at)) {
+      const char before = at == 0 ? ' ' : message[at - 1];
+      const bool is_word = std::isalnum(static_cast<unsigned char>(before)) == 0 && before != '_' && before != '.';
+      if (is_word) message.replace(at, from.size(), to);
+      at += is_word ? to.size() : from.size();
+    }
+  };
+  replace("--param ", "");
+  for (const OverlapKey& key : kKeys)
+    if (!key.param.empty()) replace(fmt::format("{}=", key.param), fmt::format("{}=", key.name));
+  replace("bucket_kib=", is_ddp() ? "ddp.bucket_kib=" : "fsdp.bucket_kib=");
+  for (const char* const flag : {"streams", "submit", "placement", "scale", "iterations", "warmup"})
+    replace(fmt::format("--{} ", flag), fmt::format("run.{} ", flag));
+  replace("--precision ", "training.precision ");
+  return message;
 }
 
 std::vector<std::string> OverlapConfig::idle_keys() const {

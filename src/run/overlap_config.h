@@ -52,6 +52,9 @@ class OverlapConfig {
   RunRequest request() const;
   Network network() const;
   bool is_ddp() const { return value("parallel.mode") == "ddp"; }
+  // A message about a flag or a parameter of `weir run`, about the key that stands for it here: "--param batch=8: ..."
+  // becomes "training.batch=8: ...".
+  std::string in_keys(std::string message) const;
   // What was set and does nothing, in words.
   std::vector<std::string> idle_keys() const;
 

@@ -12,6 +12,7 @@
 #include "run/overlap_causes.h"
 #include "trace/kinds.h"
 #include "trace/rank_skew.h"
+#include "weir_build.h"
 
 namespace weir {
 namespace {
@@ -317,6 +318,7 @@ void summarise_overlap(OverlapRun& run, const std::vector<Json>& members, std::v
   Json& summary = run.summary;
   summary["schema"] = kOverlapSchema;
   summary["created"] = wall_time();
+  summary["weir"] = {{"version", WEIR_VERSION}, {"commit", WEIR_COMMIT}};
   summary["command_line"] = context.command_line;
   summary["name"] = config.name;
   summary["status"] = run.is_interrupted ? "interrupted" : "complete";
@@ -378,9 +380,17 @@ void summarise_overlap(OverlapRun& run, const std::vector<Json>& members, std::v
     for (const std::string& note : timelines[0].notes) notes.push_back(note);
   summary["notes"] = std::move(notes);
   Json unavailable = Json::object();
-  if (losses.empty()) unavailable["losses"] = fmt::format("device '{}' computes nothing", info.name);
+  if (losses.empty())
+    unavailable["losses"] =
+        info.computes ? "interrupted before the first step" : fmt::format("device '{}' computes nothing", info.name);
+  if (summary["step_ns"]["overlapped"].is_null())
+    unavailable["step_ns.overlapped"] = "interrupted before the first step";
   if (members.size() < 2) unavailable["skew"] = "one rank waits for nobody";
-  if (members[0]["times"].empty()) unavailable["overlap"] = "interrupted before the traced pass";
+  if (summary["step_ns"]["serial"].is_null()) unavailable["step_ns.serial"] = "interrupted before the serial pass";
+  if (members[0]["times"].empty()) {
+    unavailable["overlap"] = "interrupted before the traced pass";
+    unavailable.emplace("skew", "interrupted before the traced pass");
+  }
   summary["unavailable"] = std::move(unavailable);
   for (const Json& member : members)
     run.iterations.push_back(lines_of(member, static_cast<int>(config.integer("run.warmup"))));
