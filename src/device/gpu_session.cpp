@@ -226,7 +226,11 @@ void GpuSession::finish() {
   if (marks_ && result == 0) marks_->note_all_ended();
   const ErrorLatch::Latched latched = latch_.take();
   std::exception_ptr thrown = host_threads_ ? host_threads_->take_failure() : nullptr;
-  if (staged_ != nullptr && thrown == nullptr) thrown = staged_->take_failure();
+  const char* what = "a host function";
+  if (staged_ != nullptr && thrown == nullptr) {
+    thrown = staged_->failure();
+    what = "a collective";
+  }
   if (latched.result != 0) {
     std::string action = has_graphs() ? "launching the step's graph" : "submitting the step";
     if (latched.command != ErrorLatch::kNoCommand) {
@@ -247,9 +251,9 @@ void GpuSession::finish() {
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    fail(fmt::format("{}: a host function failed: {}", context_->device_name(), error.what()));
+    fail(fmt::format("{}: {} failed: {}", context_->device_name(), what, error.what()));
   } catch (...) {
-    fail(fmt::format("{}: a host function failed", context_->device_name()));
+    fail(fmt::format("{}: {} failed", context_->device_name(), what));
   }
 }
 

@@ -1,5 +1,7 @@
 // Streams, events and captures of the fake GPU: what runs when.
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "device/fake_gpu_state.h"
 #include "kernel/random.h"
@@ -9,6 +11,11 @@ namespace weir::fake_gpu {
 State& state() {
   static State kState;
   return kState;
+}
+
+int& current_context() {
+  static thread_local int kCurrent = 0;
+  return kCurrent;
 }
 
 namespace {
@@ -29,12 +36,27 @@ int execute(Operation& operation) {
   return operation.kind == Operation::Kind::work ? operation.work() : 0;
 }
 
+// Outside of graphs, whose events are their own.
+bool is_ready(const Operation& operation) {
+  switch (operation.kind) {
+    case Operation::Kind::wait:
+      return operation.event->done >= operation.version;
+    case Operation::Kind::wait_value: {
+      // Acquire: what the host wrote before the word. Pairs with its release, whoever waits.
+      const std::uint32_t word = std::atomic_ref(*operation.word).load(std::memory_order_acquire);
+      return static_cast<std::int32_t>(word - static_cast<std::uint32_t>(operation.version)) >= 0;
+    }
+    default:
+      return true;
+  }
+}
+
 // Advances some stream by one operation; false if none can.
-bool advance(std::vector<std::deque<Operation>*>& queues, const std::function<bool(const Operation&)>& is_ready,
+bool advance(std::vector<std::deque<Operation>*>& queues, const std::function<bool(const Operation&)>& can_start,
              int& result) {
   std::vector<std::deque<Operation>*> ready;
   for (auto* queue : queues)
-    if (!queue->empty() && is_ready(queue->front())) ready.push_back(queue);
+    if (!queue->empty() && can_start(queue->front())) ready.push_back(queue);
   if (ready.empty()) return false;
   std::deque<Operation>& chosen = *ready[draw(ready.size())];
   Operation operation = std::move(chosen.front());
@@ -43,17 +65,22 @@ bool advance(std::vector<std::deque<Operation>*>& queues, const std::function<bo
   return true;
 }
 
-// Runs what was submitted, in an order of chance, until `is_enough`.
-int run_until(const std::function<bool()>& is_enough) {
+// Runs what was submitted, in an order of chance, until `is_enough`. Lets others in while a stream waits for the host.
+int run_until(std::unique_lock<std::mutex>& lock, const std::function<bool()>& is_enough) {
   State& s = state();
   while (!is_enough()) {
     std::vector<std::deque<Operation>*> queues;
     for (GpuStream stream : s.streams) queues.push_back(&stream->pending);
     int result = 0;
-    const auto is_ready = [](const Operation& o) {
-      return o.kind != Operation::Kind::wait || o.event->done >= o.version;
-    };
-    if (!advance(queues, is_ready, result)) return kDeadlock;
+    if (!advance(queues, is_ready, result)) {
+      const bool waits_for_host = std::any_of(queues.begin(), queues.end(), [](const std::deque<Operation>* queue) {
+        return !queue->empty() && queue->front().kind == Operation::Kind::wait_value;
+      });
+      if (!waits_for_host) return kDeadlock;
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
+    }
     if (result != 0) s.broken = result;
     if (s.broken != 0) return s.broken;
   }
@@ -79,10 +106,10 @@ int run_graph(const Capture& capture) {
     queues.push_back(&queue);
   }
   int result = 0;
-  const auto is_ready = [&](const Operation& o) {
+  const auto can_start = [&](const Operation& o) {
     return o.kind != Operation::Kind::wait || done[o.event] >= o.version;
   };
-  while (advance(queues, is_ready, result)) {
+  while (advance(queues, can_start, result)) {
   }
   for (const auto* queue : queues)
     if (!queue->empty()) return kDeadlock;
@@ -103,9 +130,7 @@ int enqueue(GpuStream stream, Operation operation) {
       std::vector<std::deque<Operation>*> queues;
       for (GpuStream other : s.streams) queues.push_back(&other->pending);
       int result = 0;
-      advance(
-          queues, [](const Operation& o) { return o.kind != Operation::Kind::wait || o.event->done >= o.version; },
-          result);
+      advance(queues, is_ready, result);
       if (result != 0) s.broken = result;
     }
   }
@@ -113,13 +138,14 @@ int enqueue(GpuStream stream, Operation operation) {
 }
 
 int enqueue_work(GpuStream stream, std::function<int()> work) {
-  return enqueue(stream, {Operation::Kind::work, std::move(work), nullptr, 0});
+  return enqueue(stream, {.kind = Operation::Kind::work, .work = std::move(work)});
 }
 
 int event_record(GpuEvent event, GpuStream stream) {
   const Lock lock(state().mutex);
   event->capture = stream->capture != nullptr ? state().captures : 0;
-  return enqueue(stream, {Operation::Kind::record, {}, event, ++event->recorded});
+  const std::uint64_t version = ++event->recorded;
+  return enqueue(stream, {.kind = Operation::Kind::record, .event = event, .version = version});
 }
 
 int stream_wait(GpuStream stream, GpuEvent event, unsigned) {
@@ -140,25 +166,34 @@ int stream_wait(GpuStream stream, GpuEvent event, unsigned) {
       }
     }
   }
-  return enqueue(stream, {Operation::Kind::wait, {}, event, event->recorded});
+  return enqueue(stream, {.kind = Operation::Kind::wait, .event = event, .version = event->recorded});
+}
+
+int stream_wait_value(GpuStream stream, GpuPointer at, std::uint32_t value, unsigned flags) {
+  const Lock lock(state().mutex);
+  if (flags != kGpuWaitAtLeast) return kInvalid;
+  return enqueue(stream, {.kind = Operation::Kind::wait_value,
+                          .version = value,
+                          .word = reinterpret_cast<std::uint32_t*>(at)});
 }
 
 int stream_synchronize(GpuStream stream) {
-  const Lock lock(state().mutex);
-  return run_until([&] { return stream->pending.empty(); });
+  std::unique_lock lock(state().mutex);
+  return run_until(lock, [&] { return stream->pending.empty(); });
 }
 
 int synchronize() {
-  const Lock lock(state().mutex);
-  return run_until([&] {
-    return std::all_of(state().streams.begin(), state().streams.end(),
-                       [](const auto& each) { return each->pending.empty(); });
+  std::unique_lock lock(state().mutex);
+  return run_until(lock, [] {
+    return std::all_of(state().streams.begin(), state().streams.end(), [](const auto& each) {
+      return each->context != current_context() || each->pending.empty();
+    });
   });
 }
 
 int event_synchronize(GpuEvent event) {
-  const Lock lock(state().mutex);
-  return run_until([&] { return event->done >= event->recorded; });
+  std::unique_lock lock(state().mutex);
+  return run_until(lock, [&] { return event->done >= event->recorded; });
 }
 
 int event_elapsed(float* milliseconds, GpuEvent from, GpuEvent to) {

@@ -1,5 +1,6 @@
 // A GPU made of nothing: fills the function table with streams that run on nobody's clock but in the most awkward order
-// that events allow, so that a missing wait shows. Knows CUDA's rules of streams, events and capture.
+// that events allow, so that a missing wait shows. Knows CUDA's rules of streams, events and capture. Ranks may be
+// threads, each with a device that it opened: contexts of one GPU know nothing of each other, as those of processes.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,7 @@ struct Settings {
   bool has_blas = true;
   bool has_host_functions = true;
   bool has_writes = true;  // by streams into host memory
+  bool has_waits = true;   // of streams for words in host memory
   bool has_collectives = true;
   bool has_activity = false;
   bool has_recording = false;  // products can be read back from captures: two kernels each

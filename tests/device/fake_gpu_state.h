@@ -26,23 +26,27 @@ struct GpuEventHandle {
 };
 struct GpuStreamHandle;
 struct GpuFunctionHandle : testing::DeviceFunction {};
-struct GpuContextHandle {};
+struct GpuContextHandle {
+  int number = 0;
+};
 struct GpuModuleHandle {};
 struct GpuBlasHandleHandle {
   GpuStream stream = nullptr;
 };
 struct GpuCommHandle {
-  int number = 0;
+  int number = 0, ranks = 0;
+  std::deque<const void*> sent;  // to itself, by a rank that is alone
 };
 
 namespace fake_gpu {
 
-// One thing in a stream: work, or a record (event with version), or a wait for one.
+// One thing in a stream: work, or a record (event with version), or a wait for one, or a wait for a word in memory.
 struct Operation {
-  enum class Kind { work, record, wait } kind = Kind::work;
+  enum class Kind { work, record, wait, wait_value } kind = Kind::work;
   std::function<int()> work;
   GpuEvent event = nullptr;
-  std::uint64_t version = 0;
+  std::uint64_t version = 0;  // of the event, or what the word has to reach
+  std::uint32_t* word = nullptr;
 };
 
 struct Capture {
@@ -54,6 +58,7 @@ struct Capture {
 
 struct GpuStreamHandle {
   int number = 0;
+  int context = 0;
   std::deque<fake_gpu::Operation> pending;
   fake_gpu::Capture* capture = nullptr;
 };
@@ -100,12 +105,14 @@ struct State {
   std::vector<std::string> collective_calls;
   GpuStream origin = nullptr;
   int contexts = 0, modules = 0, graphs = 0, execs = 0, handles = 0;
-  GpuContextHandle context;
+  std::deque<GpuContextHandle> contexts_made;  // one for every retain
   GpuModuleHandle module;
   Activity activity;
 };
 
 State& state();
+// Number of the context that is current in this thread; 0 without one.
+int& current_context();
 using Lock = std::lock_guard<std::mutex>;
 
 // Puts an operation into a stream, or into the capture that the stream takes part in. The lock is held.
@@ -123,6 +130,7 @@ int run_graph(const Capture& capture);
 // Entries of the table.
 int event_record(GpuEvent event, GpuStream stream);
 int stream_wait(GpuStream stream, GpuEvent event, unsigned flags);
+int stream_wait_value(GpuStream stream, GpuPointer at, std::uint32_t value, unsigned flags);
 int stream_synchronize(GpuStream stream);
 int synchronize();
 int event_synchronize(GpuEvent event);

@@ -67,6 +67,7 @@ int fill(GpuPointer to, T value, std::size_t count, GpuStream stream) {
                       [=] { return std::fill_n(reinterpret_cast<T*>(to), count, value), 0; });
 }
 
+// The lock is held.
 int allocate(std::map<void*, std::size_t>& kept, void** pointer, std::size_t bytes) {
   *pointer = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   kept[*pointer] = bytes;
@@ -82,8 +83,14 @@ int release(std::map<void*, std::size_t>& kept, void* pointer) {
 const GpuBlas* blas(std::string* reason) {
   static const GpuBlas kBlas = [] {
     GpuBlas blas{};
-    blas.create = [](GpuBlasHandle* handle) { return *handle = new GpuBlasHandleHandle, ++state().handles, 0; };
-    blas.destroy = [](GpuBlasHandle handle) { return delete handle, --state().handles, 0; };
+    blas.create = [](GpuBlasHandle* handle) {
+      const Lock lock(state().mutex);
+      return *handle = new GpuBlasHandleHandle, ++state().handles, 0;
+    };
+    blas.destroy = [](GpuBlasHandle handle) {
+      const Lock lock(state().mutex);
+      return delete handle, --state().handles, 0;
+    };
     blas.set_stream = [](GpuBlasHandle handle, GpuStream stream) { return handle->stream = stream, 0; };
     blas.set_workspace = [](GpuBlasHandle, GpuPointer, std::size_t) { return 0; };
     blas.gemm = [](GpuBlasHandle handle, const GpuGemm& gemm) {
@@ -105,42 +112,65 @@ const GpuBlas* blas(std::string* reason) {
   return nullptr;
 }
 
-int note_collective(std::string_view name, std::size_t count, int type, GpuComm comm, GpuStream stream) {
+constexpr std::size_t size_of_type(int nccl_type) { return nccl_type == 2 || nccl_type == 7 ? 4 : 2; }
+
+// Copies where `from` is given.
+int note_collective(std::string_view name, const void* from, void* to, std::size_t count, int type, GpuComm comm,
+                    GpuStream stream) {
   const Lock lock(state().mutex);
   state().collective_calls.push_back(
       fmt::format("{} {} of type {} by {} on {}", name, count, type, comm->number, stream->number));
-  return enqueue_work(stream, [] { return 0; });
+  if (from == nullptr || from == to || comm->ranks != 1) return enqueue_work(stream, [] { return 0; });
+  return enqueue_work(stream, [=] { return std::memcpy(to, from, count * size_of_type(type)), 0; });
 }
 
-// Moves no data: there are no other ranks.
+int note_bracket(const char* text) {
+  const Lock lock(state().mutex);
+  return state().collective_calls.push_back(text), 0;
+}
+
+// Moves data where a rank is alone, which makes every collective a copy. There are no other ranks.
 const GpuCollectives* collectives(std::string* reason) {
   static const GpuCollectives kCollectives = [] {
     GpuCollectives table{};
     table.get_unique_id = [](GpuCommId* id) { return std::strcpy(id->bytes, "fake"), 0; };
     table.comm_init_rank = [](GpuComm* comm, int ranks, GpuCommId id, int rank) {
+      const Lock lock(state().mutex);
       State& s = state();
       if (std::string_view(id.bytes) != "fake" || rank >= ranks) return 4;
-      *comm = new GpuCommHandle{s.comms_made++};
+      *comm = new GpuCommHandle{.number = s.comms_made++, .ranks = ranks, .sent = {}};
       return ++s.comms, 0;
     };
-    table.comm_destroy = table.comm_abort = [](GpuComm comm) { return delete comm, --state().comms, 0; };
-    table.all_gather = [](const void*, void*, std::size_t count, int type, GpuComm comm, GpuStream stream) {
-      return note_collective("all_gather", count, type, comm, stream);
+    table.comm_destroy = table.comm_abort = [](GpuComm comm) {
+      const Lock lock(state().mutex);
+      return delete comm, --state().comms, 0;
     };
-    table.reduce_scatter = [](const void*, void*, std::size_t count, int type, int, GpuComm comm, GpuStream stream) {
-      return note_collective("reduce_scatter", count, type, comm, stream);
+    table.all_gather = [](const void* from, void* to, std::size_t count, int type, GpuComm comm, GpuStream stream) {
+      return note_collective("all_gather", from, to, count, type, comm, stream);
     };
-    table.all_reduce = [](const void*, void*, std::size_t count, int type, int, GpuComm comm, GpuStream stream) {
-      return note_collective("all_reduce", count, type, comm, stream);
+    table.reduce_scatter = [](const void* from, void* to, std::size_t count, int type, int, GpuComm comm,
+                              GpuStream stream) {
+      return note_collective("reduce_scatter", from, to, count, type, comm, stream);
     };
-    table.send = [](const void*, std::size_t count, int type, int peer, GpuComm comm, GpuStream stream) {
-      return note_collective(fmt::format("send to {}", peer), count, type, comm, stream);
+    table.all_reduce = [](const void* from, void* to, std::size_t count, int type, int, GpuComm comm,
+                          GpuStream stream) {
+      return note_collective("all_reduce", from, to, count, type, comm, stream);
     };
-    table.recv = [](void*, std::size_t count, int type, int peer, GpuComm comm, GpuStream stream) {
-      return note_collective(fmt::format("recv from {}", peer), count, type, comm, stream);
+    table.send = [](const void* from, std::size_t count, int type, int peer, GpuComm comm, GpuStream stream) {
+      if (comm->ranks == 1) comm->sent.push_back(from);
+      return note_collective(fmt::format("send to {}", peer), nullptr, nullptr, count, type, comm, stream);
     };
-    table.group_start = [] { return state().collective_calls.push_back("("), 0; };
-    table.group_end = [] { return state().collective_calls.push_back(")"), 0; };
+    table.recv = [](void* to, std::size_t count, int type, int peer, GpuComm comm, GpuStream stream) {
+      const void* from = nullptr;
+      if (!comm->sent.empty()) {
+        from = comm->sent.front();
+        comm->sent.pop_front();
+      }
+      return note_collective(fmt::format("recv from {}", peer), from, to, count, type, comm, stream);
+    };
+    table.group_start = [] { return note_bracket("("); };
+    table.group_end = [] { return note_bracket(")"); };
+    table.version = "fake NCCL 1";
     table.describe = [](int result) { return fmt::format("fake collective error {}", result); };
     return table;
   }();
@@ -172,33 +202,46 @@ GpuApi make_api() {
     return 0;
   };
   api.context_retain = [](GpuContext* context, int index) {
-    if (index >= state().settings.device_count) return kBadDevice;
-    return *context = &state().context, ++state().contexts, 0;
+    const Lock lock(state().mutex);
+    State& s = state();
+    if (index >= s.settings.device_count) return kBadDevice;
+    *context = &s.contexts_made.emplace_back(GpuContextHandle{static_cast<int>(s.contexts_made.size()) + 1});
+    return ++s.contexts, 0;
   };
-  api.context_release = [](int) { return --state().contexts, 0; };
-  api.context_set_current = [](GpuContext) { return 0; };
+  api.context_release = [](int) {
+    const Lock lock(state().mutex);
+    return --state().contexts, 0;
+  };
+  api.context_set_current = [](GpuContext context) { return current_context() = context->number, 0; };
   api.priority_range = [](int* least, int* greatest) { return *least = 0, *greatest = -5, 0; };
 
   api.memory_info = [](std::size_t* free, std::size_t* total) {
+    const Lock lock(state().mutex);
     *total = state().settings.memory_bytes;
     *free = *total - state().used_bytes;
     return 0;
   };
   api.memory_allocate = [](GpuPointer* pointer, std::size_t bytes) {
+    const Lock lock(state().mutex);
     State& s = state();
     if (s.used_bytes + bytes > s.settings.memory_bytes) return kOutOfMemory;
     s.used_bytes += bytes;
     return allocate(s.memory, reinterpret_cast<void**>(pointer), bytes);
   };
   api.memory_free = [](GpuPointer pointer) {
+    const Lock lock(state().mutex);
     State& s = state();
     s.used_bytes -= s.memory[reinterpret_cast<void*>(pointer)];
     return release(s.memory, reinterpret_cast<void*>(pointer));
   };
   api.host_allocate = [](void** pointer, std::size_t bytes, unsigned) {
+    const Lock lock(state().mutex);
     return allocate(state().host_memory, pointer, bytes);
   };
-  api.host_free = [](void* pointer) { return release(state().host_memory, pointer); };
+  api.host_free = [](void* pointer) {
+    const Lock lock(state().mutex);
+    return release(state().host_memory, pointer);
+  };
   api.copy_to_device = [](GpuPointer to, const void* from, std::size_t bytes, GpuStream stream) {
     return copy(reinterpret_cast<void*>(to), from, bytes, stream);
   };
@@ -212,25 +255,39 @@ GpuApi make_api() {
   api.set_32 = fill<unsigned>;
 
   api.stream_create = [](GpuStream* stream, unsigned, int priority) {
+    const Lock lock(state().mutex);
     state().priorities.push_back(priority);
-    *stream = new GpuStreamHandle{.number = state().streams_made++};
+    *stream = new GpuStreamHandle{.number = state().streams_made++, .context = current_context()};
     return state().streams.insert(*stream), 0;
   };
-  api.stream_destroy = [](GpuStream stream) { return state().streams.erase(stream), delete stream, 0; };
+  api.stream_destroy = [](GpuStream stream) {
+    const Lock lock(state().mutex);
+    return state().streams.erase(stream), delete stream, 0;
+  };
   api.stream_synchronize = stream_synchronize;
   api.synchronize = synchronize;
   api.stream_wait = stream_wait;
   api.event_create = [](GpuEvent* event, unsigned flags) {
+    const Lock lock(state().mutex);
     *event = new GpuEventHandle{.has_timing = flags != kGpuEventNoTiming};
     return state().events.insert(*event), 0;
   };
-  api.event_destroy = [](GpuEvent event) { return state().events.erase(event), delete event, 0; };
+  api.event_destroy = [](GpuEvent event) {
+    const Lock lock(state().mutex);
+    return state().events.erase(event), delete event, 0;
+  };
   api.event_record = event_record;
   api.event_synchronize = event_synchronize;
   api.event_elapsed = event_elapsed;
 
-  api.module_load = [](GpuModule* module, const void*) { return *module = &state().module, ++state().modules, 0; };
-  api.module_unload = [](GpuModule) { return --state().modules, 0; };
+  api.module_load = [](GpuModule* module, const void*) {
+    const Lock lock(state().mutex);
+    return *module = &state().module, ++state().modules, 0;
+  };
+  api.module_unload = [](GpuModule) {
+    const Lock lock(state().mutex);
+    return --state().modules, 0;
+  };
   api.function_get = function_get;
   api.launch = launch;
   api.launch_host = launch_host;
@@ -274,6 +331,7 @@ void reset(const Settings& settings) {
   table().launch_recorded = settings.has_recording ? launch_recorded : nullptr;
   table().launch_host = settings.has_host_functions ? launch_host : nullptr;
   table().stream_write = settings.has_writes ? stream_write : nullptr;
+  table().stream_wait_value = settings.has_waits ? stream_wait_value : nullptr;
   table().capture_begin = settings.has_graphs ? capture_begin : nullptr;
 }
 
