@@ -109,7 +109,7 @@ StreamComms::StreamComms(PrimaryContext& context, const Step& step, const Placem
   staged_reason_ = agreed_objection(context, *communicator, reason);
   if (!staged_reason_.empty()) {
     if (const std::string lacking = StagedCollectives::lacking(context.api()); !lacking.empty())
-      reject(fmt::format("this workload has collectives, but {}, and {}", staged_reason_, lacking),
+      reject(fmt::format("collectives have to be staged through host memory ({}), but {}", staged_reason_, lacking),
              "Use --device cpu, or a GPU for each rank.");
     collectives_ = nullptr;
     carrier_ = fmt::format("{}, staged through host memory: {}", communicator->library(), staged_reason_);

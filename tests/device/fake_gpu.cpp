@@ -172,9 +172,8 @@ int stream_wait(GpuStream stream, GpuEvent event, unsigned) {
 int stream_wait_value(GpuStream stream, GpuPointer at, std::uint32_t value, unsigned flags) {
   const Lock lock(state().mutex);
   if (flags != kGpuWaitAtLeast) return kInvalid;
-  return enqueue(stream, {.kind = Operation::Kind::wait_value,
-                          .version = value,
-                          .word = reinterpret_cast<std::uint32_t*>(at)});
+  return enqueue(stream,
+                 {.kind = Operation::Kind::wait_value, .version = value, .word = reinterpret_cast<std::uint32_t*>(at)});
 }
 
 int stream_synchronize(GpuStream stream) {
@@ -185,9 +184,8 @@ int stream_synchronize(GpuStream stream) {
 int synchronize() {
   std::unique_lock lock(state().mutex);
   return run_until(lock, [] {
-    return std::all_of(state().streams.begin(), state().streams.end(), [](const auto& each) {
-      return each->context != current_context() || each->pending.empty();
-    });
+    return std::all_of(state().streams.begin(), state().streams.end(),
+                       [](const auto& each) { return each->context != current_context() || each->pending.empty(); });
   });
 }
 

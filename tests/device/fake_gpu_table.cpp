@@ -121,7 +121,8 @@ int note_collective(std::string_view name, const void* from, void* to, std::size
   state().collective_calls.push_back(
       fmt::format("{} {} of type {} by {} on {}", name, count, type, comm->number, stream->number));
   if (from == nullptr || from == to || comm->ranks != 1) return enqueue_work(stream, [] { return 0; });
-  return enqueue_work(stream, [=] { return std::memcpy(to, from, count * size_of_type(type)), 0; });
+  return enqueue_seen(stream, GpuActivityRecord::Kind::copy,
+                      [=] { return std::memcpy(to, from, count * size_of_type(type)), 0; });
 }
 
 int note_bracket(const char* text) {

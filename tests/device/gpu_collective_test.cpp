@@ -1,51 +1,16 @@
 // Collectives on the GPU device over the fake table: what is called on which stream, and what is refused.
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "base/error.h"
 #include "device/fake_gpu.h"
 #include "device/gpu.h"
 #include "device/gpu_cases.h"
-#include "rank/communicator.h"
+#include "device/lone_rank.h"
 
 namespace weir {
 namespace {
 
 using namespace gpu_cases;
-
-// One rank that hears what the test says that the others have told it.
-class LoneRank final : public Communicator {
- public:
-  LoneRank(Ranks ranks, Ranks local) : ranks_(ranks), local_(local) {}
-  Ranks ranks() const override { return ranks_; }
-  Ranks local_ranks() const override { return local_; }
-  std::string library() const override { return "none"; }
-  void open_channels(int) override {}
-  Request start(int, CollectiveOp, ElementType, const void*, void*, std::uint64_t) override { fail("not on a GPU"); }
-  bool test(Request) override { return true; }
-  void barrier() override {}
-  void broadcast(std::span<std::byte> bytes, int) override {
-    // From rank 0 comes its verdict, which is that all is well, and then names of communicators.
-    if (ranks_.rank == 0) return;
-    std::fill(bytes.begin(), bytes.end(), std::byte{0});
-    if (broadcasts_++ > 0) std::memcpy(bytes.data(), "fake", 5);
-  }
-  // The others are on hosts of their own, with a device each, but for those in `beside`.
-  std::vector<std::string> gather(const std::string& text) override {
-    if (ranks_.rank != 0) return {};
-    std::vector<std::string> all = {text};
-    for (int r = 1; r < ranks_.count; ++r) all.push_back(is_beside ? text : "host" + std::to_string(r) + "\n0\n1\n1\n");
-    return all;
-  }
-  [[noreturn]] void abort(int) noexcept override { std::abort(); }
-
-  bool is_beside = false;
-
- private:
-  Ranks ranks_, local_;
-  int broadcasts_ = 0;
-};
 
 class GpuCollectiveCalls : public testing::Test {
  protected:
@@ -110,19 +75,28 @@ TEST_F(GpuCollectiveCalls, need_other_ranks) {
   EXPECT_NE(refusal(nullptr).find("no other ranks"), std::string::npos) << refusal(nullptr);
 }
 
-TEST_F(GpuCollectiveCalls, need_a_gpu_per_rank) {
+// What the library cannot connect is staged through host memory; a driver that cannot do that either says both.
+TEST_F(GpuCollectiveCalls, need_a_gpu_per_rank_or_streams_that_wait) {
   LoneRank crowded({0, 4}, {0, 4});
-  EXPECT_EQ(refusal(&crowded),
-            "NCCL needs a GPU per rank: 4 ranks on this host, 1 GPU. Use --device cpu, or fewer --ranks.");
+  EXPECT_EQ(
+      refusal(&crowded, {.has_waits = false}),
+      "collectives have to be staged through host memory (NCCL needs a GPU per rank: 4 ranks on this host, 1 GPU), "
+      "but streams of fake cannot wait for a word in memory. Use --device cpu, or a GPU for each rank.");
   crowded.is_beside = true;
-  const std::string both = refusal(&crowded, {.device_count = 4});
+  const std::string both = refusal(&crowded, {.device_count = 4, .has_waits = false});
   EXPECT_NE(both.find("NCCL needs a GPU per rank: ranks 0 and 1 both use device 0"), std::string::npos) << both;
+  EXPECT_EQ(refusal(&crowded), "");
 }
 
-TEST_F(GpuCollectiveCalls, need_a_library) {
+TEST_F(GpuCollectiveCalls, need_a_library_or_streams_that_wait) {
   LoneRank communicator({0, 4}, {0, 1});
-  const std::string text = refusal(&communicator, {.has_collectives = false});
-  EXPECT_NE(text.find("collectives, but there are no fake collectives"), std::string::npos) << text;
+  for (const bool has_writes : {false, true}) {
+    const std::string text =
+        refusal(&communicator, {.has_writes = has_writes, .has_waits = !has_writes, .has_collectives = false});
+    EXPECT_NE(text.find("(there are no fake collectives (rank 0)), but streams of fake cannot wait"), std::string::npos)
+        << text;
+  }
+  EXPECT_EQ(refusal(&communicator, {.has_collectives = false}), "");
 }
 
 TEST_F(GpuCollectiveCalls, that_fail_are_named) {
