@@ -16,6 +16,8 @@
 namespace weir {
 namespace {
 
+constexpr const char* kAskedFor = "it was asked for";
+
 // What a rank tells the first one about itself, one line each: host, device, ranks on the host, devices, why no
 // library.
 std::string introduction(const PrimaryContext& context, Ranks local, int device_count, const std::string& reason) {
@@ -31,6 +33,7 @@ std::string objection(const std::vector<std::string>& introductions) {
     std::istringstream lines(introductions[rank]);
     std::string host, index, ranks, devices, reason;
     for (std::string* field : {&host, &index, &ranks, &devices, &reason}) std::getline(lines, *field);
+    if (reason == kAskedFor) return reason;
     if (!reason.empty()) return fmt::format("{} (rank {})", reason, rank);
     if (std::stoi(ranks) > std::stoi(devices))
       return fmt::format("NCCL needs a GPU per rank: {} ranks on this host, {} {}", ranks, devices,
@@ -101,7 +104,7 @@ StreamComms::StreamComms(PrimaryContext& context, const Step& step, const Placem
     reject(fmt::format("{}: the step has collectives, but there are no other ranks to talk to", context.device_name()),
            "Start the run with --ranks.");
   ranks_ = communicator->ranks();
-  std::string reason = is_staged ? "it was asked for" : "";
+  std::string reason = is_staged ? kAskedFor : "";
   if (!is_staged) {
     collectives_ = context.api().collectives == nullptr ? nullptr : context.api().collectives(&reason);
     if (collectives_ == nullptr && reason.empty()) reason = "this build knows no library for them";
@@ -110,7 +113,7 @@ StreamComms::StreamComms(PrimaryContext& context, const Step& step, const Placem
   if (!staged_reason_.empty()) {
     if (const std::string lacking = StagedCollectives::lacking(context.api()); !lacking.empty())
       reject(fmt::format("collectives have to be staged through host memory ({}), but {}", staged_reason_, lacking),
-             "Use --device cpu, or a GPU for each rank.");
+             is_staged ? "Use --device cpu, or leave network.* out." : "Use --device cpu, or a GPU for each rank.");
     collectives_ = nullptr;
     carrier_ = fmt::format("{}, staged through host memory: {}", communicator->library(), staged_reason_);
     return;
