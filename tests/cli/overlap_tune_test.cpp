@@ -12,8 +12,8 @@ namespace {
 // A latency that no other program's load comes near decides how long its steps take.
 std::string steady_run(const Folder& folder, const std::string& name) {
   const Outcome outcome =
-      weir(tiny_overlap(config_file("default"), {"--set", "network.latency_us=2000", "--set", "run.iterations=10",
-                                                 "--set", "run.traced=8", "-q", "-o", folder / name}));
+      weir(tiny_overlap(config_file("default"), {"--set", "network.latency_us=2000", "--set", "run.iterations=7",
+                                                 "--set", "run.traced=6", "-q", "-o", folder / name}));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   return folder / name;
 }
