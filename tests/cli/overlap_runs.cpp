@@ -12,7 +12,7 @@ std::string config_file(const std::string& name) { return WEIR_SOURCE_DIR "/conf
 std::vector<std::string> tiny_overlap(const std::string& config, std::initializer_list<std::string> more) {
   std::vector<std::string> arguments = {"overlap", config};
   for (const char* const setting :
-       {"run.device=cpu", "run.scale=tiny", "run.iterations=4", "run.traced=3", "run.warmup=1"})
+       {"run.device=cpu", "run.scale=tiny", "run.iterations=3", "run.traced=2", "run.warmup=1"})
     arguments.insert(arguments.end(), {"--set", setting});
   arguments.insert(arguments.end(), more);
   return arguments;

@@ -9,11 +9,11 @@
 namespace weir::testing {
 namespace {
 
-// A latency that no other program's load comes near decides how long its steps take.
+// In virtual time: what other programs do to the machine makes no difference.
 std::string steady_run(const Folder& folder, const std::string& name) {
   const Outcome outcome =
-      weir(tiny_overlap(config_file("default"), {"--set", "network.latency_us=2000", "--set", "run.iterations=10",
-                                                 "--set", "run.traced=8", "-q", "-o", folder / name}));
+      weir(tiny_overlap(config_file("default"), {"--device", "sim:h200", "--set", "run.iterations=7", "--set",
+                                                 "run.traced=6", "-q", "-o", folder / name}));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   return folder / name;
 }
@@ -21,8 +21,8 @@ std::string steady_run(const Folder& folder, const std::string& name) {
 TEST(OverlapCompare, the_same_twice_is_not_slower_and_twice_as_long_is) {
   const Folder folder;
   const std::string before = steady_run(folder, "before"), after = steady_run(folder, "after");
-  const Outcome same = weir({"overlap", "compare", before, after, "--strict", "--threshold", "50%"});
-  EXPECT_TRUE(same.code == 0 || same.code == 4) << same.code << same.out << same.err;
+  const Outcome same = weir({"overlap", "compare", before, after, "--strict"});
+  EXPECT_EQ(same.code, 0) << same.out << same.err;
   expect_narrow(same.out.substr(same.out.find('\n')));
   for (const char* const metric : {"step ", "exposed ", "efficiency "})
     EXPECT_TRUE(has(same.out, metric)) << metric << "\n" << same.out;

@@ -88,6 +88,27 @@ TEST(OverlapConfig, what_does_nothing_is_said) {
   EXPECT_EQ(parsed("fsdp:\n  prefetch: 1\n  reshard_after_forward: false\n").idle_keys().size(), 1u);
 }
 
+TEST(OverlapConfig, a_sweep_names_each_point_once_and_no_ranks) {
+  EXPECT_NE(refusal("sweep:\n  fsdp.prefetch: [1, 2, 1]\n").find("1 is swept already"), std::string::npos);
+  EXPECT_NE(refusal("sweep:\n  fsdp.reshard_after_forward: [true, 1]\n").find("swept already"), std::string::npos);
+  EXPECT_NE(refusal("sweep:\n  run.ranks: [1, 2]\n").find("--ranks"), std::string::npos);
+}
+
+TEST(OverlapConfig, messages_about_flags_become_messages_about_keys) {
+  const OverlapConfig fsdp, ddp = parsed("parallel:\n  mode: ddp\n");
+  EXPECT_EQ(fsdp.in_keys("--param batch=8: world size = 3 does not divide it"),
+            "training.batch=8: world size = 3 does not divide it");
+  EXPECT_EQ(fsdp.in_keys("Use batch=6 or 9, or another world size."),
+            "Use training.batch=6 or 9, or another world size.");
+  EXPECT_EQ(fsdp.in_keys("--param bucket_kib=-1: out of range"), "fsdp.bucket_kib=-1: out of range");
+  EXPECT_EQ(ddp.in_keys("--param bucket_kib=-1: out of range"), "ddp.bucket_kib=-1: out of range");
+  EXPECT_EQ(fsdp.in_keys("--submit pigeon: use --streams 8"), "run.submit pigeon: use run.streams 8");
+  // Parts of other words stay what they are.
+  EXPECT_EQ(fsdp.in_keys("training.batch=8, minibatch=8 and big_batch=8"),
+            "training.batch=8, minibatch=8 and big_batch=8");
+  EXPECT_EQ(fsdp.in_keys(""), "");
+}
+
 TEST(OverlapConfig, every_parameter_is_one_of_the_workload) {
   const Workload& workload = workload_named(kOverlapWorkload);
   OverlapConfig config;
