@@ -208,7 +208,7 @@ class CpuDevice final : public Device {
     // Workers call OpenBLAS at the same time, and its own threads would fight with them for the cores. With one inside,
     // two workers reach 42, 98 and 101 GFLOP/s at n = 64, 256 and 512 (2 Neoverse-V1 cores, by 2026-11).
     openblas_set_num_threads(1);
-    if (!engine_) engine_ = std::make_shared<Engine>(queue_count_, worker_count_, is_crowded());
+    if (!engine_) engine_ = std::make_shared<Engine>(queue_count_, worker_count_);
     return std::make_unique<CpuSession>(engine_, step, placement, options, seams_, communicator_);
   }
 
@@ -226,13 +226,6 @@ class CpuDevice final : public Device {
   int queue_count_;
   int worker_count_;
   Seams seams_;
-  // Each rank has its workers and a thread for collectives.
-  bool is_crowded() const {
-    if (communicator_ == nullptr) return false;
-    return static_cast<unsigned>(communicator_->local_ranks().count * (worker_count_ + 1)) >
-           std::thread::hardware_concurrency();
-  }
-
   Communicator* communicator_;
   std::shared_ptr<Engine> engine_;  // made by the first prepare(), so that opening the device starts no thread
 };

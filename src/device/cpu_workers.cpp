@@ -1,7 +1,6 @@
 #include "device/cpu_workers.h"
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -71,11 +70,10 @@ class Engine::Collectives {
   std::uint32_t count_ = 0;
 };
 
-Engine::Engine(int queue_count, int worker_count, bool is_crowded)
+Engine::Engine(int queue_count, int worker_count)
     : graph_queue_(queue_count),
       queues_(std::make_unique<HardwareQueue[]>(static_cast<std::size_t>(queue_count) + 1)),
-      worker_count_(worker_count),
-      is_crowded_(is_crowded) {
+      worker_count_(worker_count) {
   try {
     staff(Unit::workers);
     staff(Unit::copy);
@@ -156,14 +154,7 @@ void Engine::work_on_collectives(Crew& crew) noexcept {
     } else if (idle_rounds < kSpins) {
       spin(idle_rounds++);
     } else if (!collectives.is_empty()) {
-      // Another rank on this host may need the core to get here. Yielding alone would still take a waiter's fair share.
-      constexpr unsigned kYields = 32;
-      constexpr timespec kNap{0, 20'000};
-      if (is_crowded_ && idle_rounds++ > kSpins + kYields) {
-        nanosleep(&kNap, nullptr);
-      } else {
-        std::this_thread::yield();
-      }
+      std::this_thread::yield();  // another rank on this host may need the core to get here
     } else if (is_stopping_.load(std::memory_order_seq_cst)) {  // pairs with the store in stop()
       return;
     } else {

@@ -20,8 +20,7 @@ inline constexpr int kCopyEngines = 1;
 
 class Engine {
  public:
-  // `is_crowded`: this host's ranks have more threads than it has cores, so who only waits must leave them alone.
-  Engine(int queue_count, int worker_count, bool is_crowded);
+  Engine(int queue_count, int worker_count);
   // Call when nothing is in flight.
   ~Engine();
   Engine(const Engine&) = delete;
@@ -126,7 +125,6 @@ class Engine {
   std::array<Crew, kUnits> crews_;
   Bell host_bell_;  // where those who wait for sessions sleep
   int worker_count_;
-  bool is_crowded_;
   std::atomic<bool> is_stopping_{false};  // set by stop(), read by every thread before it sleeps
   std::vector<std::jthread> threads_;
 };
