@@ -189,7 +189,7 @@ TEST(OverlapConfig, aorta_strategies) {
 TEST(OverlapConfig, ready_configs_are_good) {
   std::size_t count = 0;
   for (const char* const name :
-       {"default", "distributed", "ddp", "prefetch_sweep", "queue_starved", "small_buckets", "hang"}) {
+       {"default", "distributed", "ddp", "prefetch_sweep", "queue_starved", "small_buckets", "slow_network", "hang"}) {
     const std::filesystem::path path =
         std::filesystem::path(WEIR_SOURCE_DIR) / "config" / (std::string(name) + ".yaml");
     std::ifstream file(path);
@@ -201,7 +201,7 @@ TEST(OverlapConfig, ready_configs_are_good) {
     for (const OverlapPoint& point : overlap_points(config)) EXPECT_FALSE(point.config.request().params.empty());
     ++count;
   }
-  EXPECT_EQ(count, 7u);
+  EXPECT_EQ(count, 8u);
 }
 
 // Whatever stands in a file: an Error or a config, never anything else.
