@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "base/clock.h"
@@ -13,8 +12,6 @@
 
 namespace weir {
 namespace {
-
-constexpr std::align_val_t kAlignment{128};
 
 // Words of the trial's memory, a cache line apart.
 constexpr std::size_t kStarted = 0, kFlag = 16, kAnswer = 32, kWords = 48;
@@ -74,12 +71,12 @@ OpenclHostMemory::OpenclHostMemory(const OpenclContext& context, OpenclSharing s
   const OpenclApi& api = context.api();
   void* data = nullptr;
   switch (sharing) {
-    case OpenclSharing::none:
-      data = ::operator new(bytes, kAlignment, std::nothrow);
-      break;
     case OpenclSharing::fine_svm:
       data = api.svm_allocate(context.get(), CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, bytes, 128);
       break;
+    case OpenclSharing::none:
+    // Pinned: NVIDIA's driver (580) reads pageable memory when a copy is enqueued, not when its turn comes, and would
+    // miss what a host function writes in between.
     case OpenclSharing::mapped: {
       // Stays mapped while kernels use it, which the standard does not promise to work: hence the trial.
       buffer_ = context.make_buffer(CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes);
@@ -124,12 +121,11 @@ void OpenclHostMemory::release() noexcept {
   std::byte* const data = std::exchange(data_, nullptr);
   if (data == nullptr) return;
   const OpenclApi& api = context_->api();
-  if (sharing_ == OpenclSharing::mapped &&
+  if (sharing_ != OpenclSharing::fine_svm &&
       api.enqueue_unmap(queue_.get(), buffer_.get(), data, 0, nullptr, nullptr) == 0)
     api.finish(queue_.get());
   buffer_.reset();
   if (sharing_ == OpenclSharing::fine_svm) api.svm_free(context_->get(), data);
-  if (sharing_ == OpenclSharing::none) ::operator delete(data, kAlignment);
 }
 
 OpenclSharing try_sharing(const OpenclContext& context, cl_program program, std::string* reason) {

@@ -15,14 +15,14 @@ namespace weir {
 class OpenclHostMemory {
  public:
   OpenclHostMemory() = default;
-  // `sharing` none: plain memory without a buffer object, for copies and the host alone.
+  // `sharing` none: for copies and the host alone, so there is no buffer object to be had.
   OpenclHostMemory(const OpenclContext& context, OpenclSharing sharing, std::size_t bytes);
   OpenclHostMemory(OpenclHostMemory&& other) noexcept;
   OpenclHostMemory& operator=(OpenclHostMemory&& other) noexcept;
   ~OpenclHostMemory() { release(); }
 
   std::byte* data() const noexcept { return data_; }
-  cl_mem buffer() const noexcept { return buffer_.get(); }
+  cl_mem buffer() const noexcept { return sharing_ == OpenclSharing::none ? nullptr : buffer_.get(); }
 
  private:
   void release() noexcept;
