@@ -14,6 +14,7 @@ mkdir -p "$out/include" "$out/objects"
 sources_of() {
   case $1 in
     results | options) echo src/base/*.cpp src/run/load.cpp ;;
+    overlap_config) echo src/base/*.cpp src/run/overlap_{config,aorta}.cpp ;;
     yaml) echo src/base/*.cpp src/kernel/*.cpp src/step/*.cpp src/workload/*.cpp ;;
     profile) echo src/base/*.cpp src/kernel/*.cpp src/device/sim_profile.cpp ;;
     channel_baseline)
@@ -24,7 +25,7 @@ sources_of() {
 }
 libraries_of() {
   case $1 in
-    results | options | channel_baseline) echo -lfmt -lyaml-cpp ;;
+    results | options | channel_baseline | overlap_config) echo -lfmt -lyaml-cpp ;;
     yaml | profile) echo -lfmt -lyaml-cpp -lopenblas ;;
     *) echo -lfmt -lz -lsqlite3 ;;
   esac

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "measure/statistics.h"
 #include "run/overlap_causes.h"
+#include "run/ranks.h"
 #include "trace/kinds.h"
 #include "trace/rank_skew.h"
 #include "weir_build.h"
@@ -222,21 +223,16 @@ Json skew_json(const std::vector<Json>& members, const std::vector<Timeline>& ti
   }
   const auto skew = rank_skew(arrivals, error_ns);
   Json json = {{"skew", nullptr}, {"stragglers", Json::array()}};
-  if (skew)
-    json["skew"] = {{"instances", skew->instances},   {"p50_ns", skew->p50_ns},      {"p95_ns", skew->p95_ns},
-                    {"p99_ns", skew->p99_ns},         {"max_ns", skew->max_ns},      {"clock_error_ns", error_ns},
-                    {"last_share", skew->last_share}, {"behind_ns", skew->behind_ns}};
+  if (skew) {
+    json["skew"] = to_json(*skew, error_ns);
+    json["skew"]["behind_ns"] = skew->behind_ns;
+  }
   Numbers medians;
   for (const Json& member : members)
     if (const Numbers own = member["overlapped"]["latency_ns"].get<Numbers>(); !own.empty())
       medians.push_back(median(own));
   if (medians.size() != members.size()) medians.clear();
-  for (const Straggler& straggler : find_stragglers(skew, medians))
-    json["stragglers"].push_back({{"rank", straggler.rank},
-                                  {"last_share", number_or_null(straggler.last_share)},
-                                  {"behind_ns", number_or_null(straggler.behind_ns)},
-                                  {"latency_ratio", number_or_null(straggler.latency_ratio)},
-                                  {"reason", straggler.reason}});
+  for (const Straggler& straggler : find_stragglers(skew, medians)) json["stragglers"].push_back(to_json(straggler));
   return json;
 }
 

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "base/error.h"
-#include "trace/rank_skew.h"
 
 namespace weir {
 namespace {
@@ -66,6 +65,20 @@ void merge_checks(Result& result, const std::vector<Json>& members, const std::v
 }
 
 }  // namespace
+
+Json to_json(const RankSkew& skew, double clock_error_ns) {
+  return {{"instances", skew.instances},  {"p50_ns", skew.p50_ns}, {"p95_ns", skew.p95_ns},
+          {"p99_ns", skew.p99_ns},        {"max_ns", skew.max_ns}, {"clock_error_ns", clock_error_ns},
+          {"last_share", skew.last_share}};
+}
+
+Json to_json(const Straggler& straggler) {
+  return {{"rank", straggler.rank},
+          {"last_share", number_or_null(straggler.last_share)},
+          {"behind_ns", number_or_null(straggler.behind_ns)},
+          {"latency_ratio", number_or_null(straggler.latency_ratio)},
+          {"reason", straggler.reason}};
+}
 
 RankReports::RankReports(Communicator& ranks, const DeviceInfo& device) : ranks_(ranks), clock_(ranks.clock_offset()) {
   members_ = gathered(ranks, {{"rank", ranks.ranks().rank},
@@ -174,10 +187,7 @@ void RankReports::gather_traced(Result& result, const Step& step, const Timeline
   const auto skew = rank_skew(arrivals, clock_error_ns);
   result.ranks["skew"] = nullptr;
   if (skew) {
-    result.ranks["skew"] = {{"instances", skew->instances},  {"p50_ns", skew->p50_ns},
-                            {"p95_ns", skew->p95_ns},        {"p99_ns", skew->p99_ns},
-                            {"max_ns", skew->max_ns},        {"clock_error_ns", clock_error_ns},
-                            {"last_share", skew->last_share}};
+    result.ranks["skew"] = to_json(*skew, clock_error_ns);
   } else if (std::find(is_collective.begin(), is_collective.end(), true) == is_collective.end()) {
     result.unavailable["ranks.skew"] = "the step has no collectives: ranks do not wait for each other";
   } else {
@@ -187,11 +197,7 @@ void RankReports::gather_traced(Result& result, const Step& step, const Timeline
   if (timeline.spans.empty()) result.unavailable["ranks.per_rank.collective_share"] = "no timeline";
   result.ranks["stragglers"] = Json::array();
   for (const Straggler& straggler : find_stragglers(skew, median_ns_))
-    result.ranks["stragglers"].push_back({{"rank", straggler.rank},
-                                          {"last_share", number_or_null(straggler.last_share)},
-                                          {"behind_ns", number_or_null(straggler.behind_ns)},
-                                          {"latency_ratio", number_or_null(straggler.latency_ratio)},
-                                          {"reason", straggler.reason}});
+    result.ranks["stragglers"].push_back(to_json(straggler));
 }
 
 }  // namespace weir

@@ -9,6 +9,7 @@
 #include "rank/communicator.h"
 #include "run/passes.h"
 #include "step/step.h"
+#include "trace/rank_skew.h"
 
 namespace weir {
 
@@ -33,5 +34,9 @@ class RankReports {
   std::vector<Json> timed_;        // at rank 0, by rank
   std::vector<double> median_ns_;  // at rank 0, by rank; empty without latency
 };
+
+// As results carry them. `clock_error_ns`: no skew below it is claimed.
+Json to_json(const RankSkew& skew, double clock_error_ns);
+Json to_json(const Straggler& straggler);
 
 }  // namespace weir
