@@ -92,6 +92,9 @@ Json pass_json(const Json& list) {
   for (const char* field : {"span_ns", "busy_ns", "idle_ns", "compute_ns", "communication_ns", "copy_ns", "exposed_ns",
                             "hidden_ns", "efficiency", "compute_sum_ns"})
     json[field] = mean_or_null(column(list, field));
+  // Of all of them together, as `weir analyze` has it, not a mean of ratios.
+  if (json["communication_ns"].is_number() && json["communication_ns"].get<double>() > 0)
+    json["efficiency"] = json["hidden_ns"].get<double>() / json["communication_ns"].get<double>();
   json["collectives"] = Json::object();
   for (const Json& each : list)
     for (const auto& [kind, ns] : each["collectives"].items()) json["collectives"][kind] = 0;
