@@ -1,5 +1,5 @@
-// Configs of `weir overlap` of any origin, AORTA's included: whatever the text, it either gives points or throws our own
-// error.
+// Configs of `weir overlap` of any origin, AORTA's included: whatever the text, it either gives points or throws our
+// own error.
 #include "run/overlap_config.h"
 
 #include <cstddef>

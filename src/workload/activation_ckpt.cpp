@@ -146,7 +146,8 @@ class Checkpointed {
       const Operand from{parts_[at(b)].buffer, elements(piece.begin)};
       const float mean = 1 / static_cast<float>(rows_ * step_.ranks().count);
       const Operand sum = layers_.sum(lane, from, kChunks, piece.count, 2 * matrix(), mean);
-      if (step_.ranks().has_collectives()) step_.collective(CollectiveOp::all_reduce, lane, sum, layers_.output(piece.count));
+      if (step_.ranks().has_collectives())
+        step_.collective(CollectiveOp::all_reduce, lane, sum, layers_.output(piece.count));
     }
   }
 
