@@ -63,7 +63,7 @@ function(weir_add_tests name)
   if(WEIR_SANITIZE STREQUAL "address")
     # One process per folder, because each pays for a leak check at its end (docs/adr/0004-sanitizers-in-ci.md).
     add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
-    set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS "${arg_LABEL}" RUN_SERIAL ${is_threaded})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 1200 LABELS "${arg_LABEL}" RUN_SERIAL ${is_threaded})
   else()
     # PRE_TEST: asking for the tests at build time would run each binary once per link.
     gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}. WORKING_DIRECTORY ${PROJECT_BINARY_DIR}
