@@ -11,6 +11,7 @@ case $purpose in
 esac
 
 # package | what to look for where the package is not installed under that name: a command, a header or a python module
+# (openblas_config.h, because every BLAS has a cblas.h)
 required='build-essential|command:g++
 cmake|command:cmake
 ninja-build|command:ninja
@@ -19,10 +20,11 @@ libfmt-dev|header:fmt/format.h
 libcli11-dev|header:CLI/CLI.hpp
 nlohmann-json3-dev|header:nlohmann/json.hpp
 libyaml-cpp-dev|header:yaml-cpp/yaml.h
-libopenblas-dev|header:cblas.h'
+libopenblas-dev|header:openblas_config.h'
 optional='libhwloc-dev|header:hwloc.h
 zlib1g-dev|header:zlib.h
 libsqlite3-dev|header:sqlite3.h
+libncurses-dev|header:ncurses.h
 ccache|command:ccache'
 # Other people's queues, which `weir channel` measures ours against.
 queues='libboost-dev|header:boost/lockfree/spsc_queue.hpp
@@ -50,7 +52,7 @@ libclang-rt-19-dev|file:/usr/lib/llvm-19/lib/clang/19/lib/linux'
 case $purpose in
   test)
     # The importers' fuzz targets run in CI too.
-    required+=$'\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\n'$mpi$'\n'$fuzzer$'\n'$queues$'\n'$hip$'\n'$opencl$'\n'$slurm
+    required+=$'\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\nlibncurses-dev|header:ncurses.h\n'$mpi$'\n'$fuzzer$'\n'$queues$'\n'$hip$'\n'$opencl$'\n'$slurm
     optional+=$'\npython3|command:python3\npython3-jsonschema|python:jsonschema'
     ;;
   lint)
@@ -66,7 +68,8 @@ has_header() {
   IFS=: read -r -a folders <<<"${CPATH:-}:${CPLUS_INCLUDE_PATH:-}"
   IFS=':;' read -r -a prefixes <<<"${CMAKE_PREFIX_PATH:-}"
   for prefix in "${prefixes[@]}" /usr /usr/local; do
-    folders+=("$prefix/include" "$prefix/include/$(uname -m)-linux-gnu" "$prefix/include/openblas")
+    folders+=("$prefix/include" "$prefix/include/$(uname -m)-linux-gnu" "$prefix/include/openblas"
+      "$prefix/include/$(uname -m)-linux-gnu/openblas-pthread")
   done
   for folder in "${folders[@]}"; do
     [ -n "$folder" ] && [ -e "$folder/$1" ] && return 0
