@@ -16,7 +16,9 @@ if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   if(WEIR_CCACHE)
     # ccache refuses to cache users of a precompiled header unless told that these two are harmless. They are: we use
     # neither __TIME__ nor macros that change what the header means.
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${WEIR_CCACHE})
+    # Paths count relative to the checkout, so that another clone finds what this one compiled.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+                                    CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${WEIR_CCACHE})
   endif()
 endif()
 
@@ -45,7 +47,10 @@ endif()
 # generated inputs and CPU references would differ in the last bit from machine to machine.
 target_compile_options(weir_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 # std::source_location says src/base/json.cpp, wherever the checkout lies.
-target_compile_options(weir_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>)
+# ccache makes paths relative to the build folder.
+file(RELATIVE_PATH source_from_build ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+target_compile_options(weir_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=;-fmacro-prefix-map=${source_from_build}=>)
 
 set(WEIR_BUILD_TYPE ${CMAKE_BUILD_TYPE})
 if(WEIR_SANITIZE)

@@ -9,6 +9,7 @@ std::span<const CliCommand> commands() {
   static const std::array kCommands = {
       list_workloads(), info(),    run(),    sweep(),   run_priority(), compare(),
       profile(),        analyze(), queues(), overlap(), channel(),      conformance(),
+      amd(),
   };
   return kCommands;
 }
@@ -22,6 +23,11 @@ std::span<const CliCommand> queues_commands() {
 
 std::span<const CliCommand> overlap_commands() {
   static const std::array kCommands = {overlap_compare(), overlap_tune()};
+  return kCommands;
+}
+
+std::span<const CliCommand> amd_commands() {
+  static const std::vector<CliCommand> kCommands = {};
   return kCommands;
 }
 

@@ -17,6 +17,7 @@ CliCommand profile();
 CliCommand channel();
 CliCommand conformance();
 CliCommand overlap();
+CliCommand amd();
 
 // Of `weir queues`.
 CliCommand queues_map();
@@ -32,5 +33,8 @@ CliCommand queues_fairness();
 CliCommand overlap_compare();
 CliCommand overlap_tune();
 std::span<const CliCommand> overlap_commands();
+
+// Of `weir amd`.
+std::span<const CliCommand> amd_commands();
 
 }  // namespace weir::cli

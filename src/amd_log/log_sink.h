@@ -1,0 +1,103 @@
+// What the runtime's log (AMD_LOG_LEVEL) tells, event by event, for those who read it in one pass. Texts live until the
+// call returns. Knows the log's meaning; no kernel trace and no debugfs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace weir::amd {
+
+// Where and when a line was written.
+struct LogMoment {
+  std::int64_t time_ns = INT64_MIN;  // CLOCK_MONOTONIC, printed in microseconds
+  std::optional<int> pid;            // of the program's own namespace; only from level 4 on
+  std::uint64_t tid = 0;             // a pthread_t; 0 where the line has none
+  std::uint64_t line = 0;            // of the file, from 1
+};
+
+struct QueueCreated {
+  LogMoment asked;    // "Number of allocated hardware queues"; time_ns is INT64_MIN where that line is missing
+  LogMoment created;  // "Created SWq=... to map on HWq=..."
+  std::uint64_t swq = 0, hwq = 0;
+  std::uint64_t packets = 0;  // size of the ring
+  int priority = 1;           // 0 low, 1 normal, 2 high
+  bool is_cooperative = false;
+};
+
+struct QueueDeleted {
+  LogMoment at;
+  std::uint64_t hwq = 0;
+};
+
+// A stream begins or ceases to use a hardware queue.
+struct QueueShared {
+  enum class Change : std::uint8_t { acquired, selected, released };
+  LogMoment at;
+  Change change = Change::acquired;
+  std::uint64_t hwq = 0;
+  int count = 0;  // streams on it now, as the log says
+};
+
+struct StreamChanged {
+  LogMoment at;
+  std::uint64_t stream = 0;
+  bool is_created = true;  // else destroyed
+  std::optional<int> priority;  // as HIP has it: -1 high, 0 normal, 1 low
+};
+
+// A packet that was written to a hardware queue.
+struct Packet {
+  enum class Kind : std::uint8_t { dispatch, barrier_and, barrier_or, barrier_value, other };
+  LogMoment at;
+  Kind kind = Kind::dispatch;
+  std::uint64_t stream = 0;  // 0 where it is not known
+  std::uint64_t swq = 0, hwq = 0;
+  std::uint32_t id = 0;         // ROCr's counter of queues, not KFD's id
+  std::uint16_t header = 0;
+  std::array<std::uint32_t, 3> grid{}, workgroup{};  // in work-items; of dispatches
+  std::string_view kernel;                           // empty where it is not known
+  std::uint64_t completion_signal = 0;
+  std::optional<std::uint64_t> read_index, write_index;
+};
+
+// A copy by the runtime's copy engines.
+struct LoggedCopy {
+  LogMoment at;
+  std::optional<std::uint32_t> engine;  // mask of the engine; nothing where ROCr chooses
+  std::uint64_t bytes = 0;
+  std::uint64_t completion_signal = 0;
+};
+
+// A HIP call, told when it returned.
+struct ApiCall {
+  LogMoment begun;     // time_ns is INT64_MIN where the call's own line is missing
+  LogMoment returned;
+  std::string_view name;
+  std::string_view status;   // "hipSuccess"
+  std::uint64_t stream = 0;  // 0: the default stream, or none
+};
+
+struct LoggedError {
+  LogMoment at;
+  int level = 1;  // 1 error, 2 warning
+  std::string_view text;
+};
+
+// Reads nothing by default: those who want an event override its function.
+class LogSink {
+ public:
+  virtual ~LogSink() = default;
+  virtual void on(const QueueCreated&) {}
+  virtual void on(const QueueDeleted&) {}
+  virtual void on(const QueueShared&) {}
+  virtual void on(const StreamChanged&) {}
+  virtual void on(const Packet&) {}
+  virtual void on(const LoggedCopy&) {}
+  virtual void on(const ApiCall&) {}
+  virtual void on(const LoggedError&) {}
+  virtual void on_restart(std::uint64_t line) { (void)line; }  // the file was truncated or another run begins: time goes back
+};
+
+}  // namespace weir::amd

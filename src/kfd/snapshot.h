@@ -1,0 +1,74 @@
+// What KFD showed of its queues at one moment: debugfs (hqds, mqds, rls) and sysfs, decoded and put together queue by
+// queue. Knows files and registers; no runtime log and no trace.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kfd/hqds.h"
+#include "kfd/mqds.h"
+#include "kfd/rls.h"
+#include "kfd/sysfs.h"
+
+namespace weir::kfd {
+
+// Where the kernel shows itself; tests and captures have folders of their own.
+struct Roots {
+  std::filesystem::path debugfs = "/sys/kernel/debug";  // .../kfd/hqds
+  std::filesystem::path sysfs = "/sys";                 // .../class/kfd/kfd, .../module/amdgpu/parameters
+};
+
+// A part that could not be read: which path, why, and what would help.
+struct MissingPart {
+  std::string part;  // "hqds", "mqds", "rls", "sysfs"
+  std::string path, reason, hint;
+};
+
+struct Snapshot {
+  std::int64_t taken_ns = INT64_MIN;  // CLOCK_MONOTONIC; INT64_MIN where it is not known
+  std::optional<HqdFile> hqds;
+  std::optional<MqdFile> mqds;
+  std::optional<RunlistFile> runlists;
+  std::optional<SysfsState> sysfs;
+  std::vector<MissingPart> missing;
+};
+
+// Reads what the running kernel shows. Never throws for a part that is missing: `missing` has it.
+Snapshot read_snapshot(const Roots& roots);
+// Files of an earlier moment: hqds, mqds, rls (with or without .txt) and sysfs/ below `folder`.
+Snapshot load_snapshot(const std::filesystem::path& folder);
+
+struct Slot {
+  int xcc = 0, pipe = 0, queue = 0;
+};
+
+enum class QueueKind : std::uint8_t { compute, sdma, hiq, diq, unknown };
+
+// One queue, its images on all XCCs together.
+struct Queue {
+  QueueKind kind = QueueKind::compute;
+  int node = -1;             // of the topology; -1 where it is not known
+  std::uint32_t gpu_id = 0;  // as KFD names it
+  std::optional<int> pid;    // of the host's namespace
+  std::optional<std::uint32_t> queue_id;  // KFD's, unique within its process
+  std::uint64_t ring_base = 0, ring_bytes = 0;
+  std::vector<std::uint64_t> mqd_bases;    // one per XCC where known
+  std::optional<std::uint32_t> doorbell;   // index in dwords
+  std::vector<Slot> slots;                 // where it is mapped now; empty: nowhere, or hqds is missing
+  bool is_active = false;                  // some slot runs it now
+  bool is_aql = false;
+  std::optional<int> pipe_priority;        // 0 low, 1 medium, 2 high
+  std::optional<int> queue_priority;       // 0..15
+  std::optional<int> vmid;
+  std::optional<std::uint64_t> backlog_packets;  // of 64 bytes, written and not yet read; the most of its XCCs
+  std::optional<bool> was_preempted;       // in mid-kernel: waves are saved; nothing where CWSR's state is not shown
+  std::optional<std::uint64_t> save_ticks, restore_ticks;  // of the last CWSR save and restore, the longest of its XCCs
+};
+
+// Stale slots (values of queues that are gone) make no queue. Ordered by GPU, process, ring.
+std::vector<Queue> queues_of(const Snapshot& snapshot);
+
+}  // namespace weir::kfd
