@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -33,20 +35,26 @@ struct CaptureSnapshot {
 
 struct CaptureManifest {
   std::vector<std::string> command;
-  std::string started_at, weir;                          // wall time; version and commit
-  std::int64_t started_ns = 0, ended_ns = 0;             // CLOCK_MONOTONIC
-  std::optional<int> exit_code;                          // or 128 + signal; nothing where it never ran
-  std::string kernel_release;                            // uname -r
-  std::string trace_clock;                               // as tracefs said after it was set; empty without ftrace
+  std::string started_at, weir;               // wall time; version and commit
+  std::int64_t started_ns = 0, ended_ns = 0;  // CLOCK_MONOTONIC
+  std::optional<int> exit_code;               // or 128 + signal; nothing where it never ran
+  std::string kernel_release;                 // uname -r
+  std::string trace_clock;                    // as tracefs said after it was set; empty without ftrace
   std::vector<std::pair<std::string, std::string>> environment;  // what was set for the program
   std::vector<CapturedProcess> processes;
   std::vector<CapturePart> parts;
   std::vector<CaptureSnapshot> snapshots;
 };
 
+inline constexpr const char* kCaptureSchema = "weir.amd_capture/1";
+inline constexpr const char* kManifestFile = "manifest.json";
+
 // `weir.amd_capture/1`.
 Json to_json(const CaptureManifest& manifest);
-// Reads FOLDER/manifest.json. Rejects what is not one, by file and key; paths in it may not leave the folder.
+// Text that came from `name`. Rejects what is no manifest, by key, and paths that leave the folder by their words.
+CaptureManifest parse_manifest(std::string_view text, const std::string& name);
+// Reads FOLDER/manifest.json. Rejects what is not one, by file and key; paths in it may not leave the
+// folder, nor links that they lead over.
 CaptureManifest load_manifest(const std::filesystem::path& folder);
 
 }  // namespace weir::amd
