@@ -73,6 +73,14 @@ foreach(library ZLIB SQLite3)
   endif()
 endforeach()
 
+# The live view of `weir watch`; its other forms do without.
+weir_import(weir_ncurses HEADER ncurses.h LIBRARY ncursesw SUFFIXES ncursesw)
+if(TARGET weir_ncurses)
+  set(WEIR_HAVE_NCURSES 1)
+else()
+  set(WEIR_HAVE_NCURSES 0)
+endif()
+
 # Other people's queues, for `weir channel` to be measured against; headers only.
 find_path(WEIR_BOOST_LOCKFREE_DIR boost/lockfree/spsc_queue.hpp)
 find_path(WEIR_CONCURRENTQUEUE_DIR concurrentqueue.h PATH_SUFFIXES concurrentqueue concurrentqueue/moodycamel moodycamel)

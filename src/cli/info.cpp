@@ -94,6 +94,8 @@ int execute() {
   fmt::print("  .gz traces         {}\n", WEIR_HAVE_ZLIB ? "yes" : "left out: zlib was not found when this was built");
   fmt::print("  SQLite traces      {}\n",
              WEIR_HAVE_SQLITE ? "yes" : "left out: SQLite was not found when this was built");
+  fmt::print("  ncurses            {}\n",
+             WEIR_HAVE_NCURSES ? "yes" : "left out: not found when this was built, so `weir watch` has no live view");
   fmt::print("  hwloc              {}\n", WEIR_HAVE_HWLOC ? "yes" : "left out: not found when this was built");
   fmt::print("  MPI                {}\n", describe_mpi());
   // What weir channel measures beside our own channels.
