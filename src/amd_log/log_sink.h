@@ -18,9 +18,11 @@ struct LogMoment {
 };
 
 struct QueueCreated {
-  LogMoment asked;    // "Number of allocated hardware queues"; time_ns is INT64_MIN where that line is missing
-  LogMoment created;  // "Created SWq=... to map on HWq=..."
-  std::uint64_t swq = 0, hwq = 0;
+  LogMoment asked;            // "Number of allocated hardware queues"; time_ns is INT64_MIN where that line is missing
+  LogMoment created;          // "Created SWq=... to map on HWq=..."
+  std::uint64_t swq = 0;      // 0 where the log does not say it
+  std::uint64_t hwq = 0;      // base of the ring; of the queue's object where `is_ring` is false
+  bool is_ring = true;        // false: ROCm before 6.2 prints the object (hsa_queue_t*) in place of its ring
   std::uint64_t packets = 0;  // size of the ring
   int priority = 1;           // 0 low, 1 normal, 2 high
   bool is_cooperative = false;
@@ -37,14 +39,16 @@ struct QueueShared {
   LogMoment at;
   Change change = Change::acquired;
   std::uint64_t hwq = 0;
-  int count = 0;  // streams on it now, as the log says
+  int count = 0;             // streams on it now, as the log says
+  std::uint64_t stream = 0;  // of the call under way on this thread; 0 where it is not known (yet)
 };
 
 struct StreamChanged {
   LogMoment at;
   std::uint64_t stream = 0;
-  bool is_created = true;  // else destroyed
+  bool is_created = true;       // else destroyed
   std::optional<int> priority;  // as HIP has it: -1 high, 0 normal, 1 low
+  std::uint64_t hwq = 0;        // that the creating call acquired; 0 where it acquired none
 };
 
 // A packet that was written to a hardware queue.
@@ -54,12 +58,26 @@ struct Packet {
   Kind kind = Kind::dispatch;
   std::uint64_t stream = 0;  // 0 where it is not known
   std::uint64_t swq = 0, hwq = 0;
-  std::uint32_t id = 0;         // ROCr's counter of queues, not KFD's id
+  std::uint32_t id = 0;  // ROCr's counter of queues, not KFD's id
   std::uint16_t header = 0;
   std::array<std::uint32_t, 3> grid{}, workgroup{};  // in work-items; of dispatches
   std::string_view kernel;                           // empty where it is not known
   std::uint64_t completion_signal = 0;
   std::optional<std::uint64_t> read_index, write_index;
+};
+
+// A kernel that the log names without a packet: level 3 has no packets.
+struct KernelNamed {
+  LogMoment at;
+  std::uint64_t stream = 0;  // 0 where it is not known
+  std::string_view kernel;
+};
+
+// A command that the runtime put into one of its own queues ("KernelExecution", "InternalMarker", "CopyBuffer" ...).
+struct CommandEnqueued {
+  LogMoment at;
+  std::string_view kind;
+  std::uint64_t stream = 0;  // 0 where the log does not say it
 };
 
 // A copy by the runtime's copy engines.
@@ -72,7 +90,7 @@ struct LoggedCopy {
 
 // A HIP call, told when it returned.
 struct ApiCall {
-  LogMoment begun;     // time_ns is INT64_MIN where the call's own line is missing
+  LogMoment begun;  // time_ns is INT64_MIN where the call's own line is missing
   LogMoment returned;
   std::string_view name;
   std::string_view status;   // "hipSuccess"
@@ -81,11 +99,21 @@ struct ApiCall {
 
 struct LoggedError {
   LogMoment at;
-  int level = 1;  // 1 error, 2 warning
+  int level = 1;            // 0 fatal, 1 error, 2 warning
+  std::uint64_t queue = 0;  // of "Callback: Queue 0x.. aborting with error"; 0 for all others
   std::string_view text;
 };
 
-// Reads nothing by default: those who want an event override its function.
+// Calls of one HIP function that a block of the file held, for those who do not want each of them.
+struct ApiCalls {
+  std::string_view name;
+  std::uint64_t returned = 0;     // lines "NAME: Returned ..."
+  std::uint64_t failed = 0;       // returned anything but hipSuccess, hipErrorNotReady
+  std::string_view first_status;  // of the first failed one
+};
+
+// Reads nothing by default: those who want an event override its function. Events come in the order of the file, from
+// the reader's own thread.
 class LogSink {
  public:
   virtual ~LogSink() = default;
@@ -96,8 +124,14 @@ class LogSink {
   virtual void on(const Packet&) {}
   virtual void on(const LoggedCopy&) {}
   virtual void on(const ApiCall&) {}
+  virtual void on(const KernelNamed&) {}
+  virtual void on(const CommandEnqueued&) {}
   virtual void on(const LoggedError&) {}
-  virtual void on_restart(std::uint64_t line) { (void)line; }  // the file was truncated or another run begins: time goes back
+  // Each call costs time: most lines of a log are calls. A sink that says false gets their counts instead.
+  virtual bool wants_calls() const { return true; }
+  virtual void on(const ApiCalls&) {}
+  // Time goes back: the file was truncated, or another run begins.
+  virtual void on_restart(std::uint64_t line) { (void)line; }
 };
 
 }  // namespace weir::amd
