@@ -1,0 +1,78 @@
+// Text that the kernel wrote: its lines, the numbers in them, and an account of lines that nobody understood. Knows no
+// format.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weir::kfd {
+
+// Lines of one kind that were not read.
+struct UnreadLines {
+  std::string reason;
+  std::size_t count = 0;
+  std::size_t first_line = 0;  // from 1
+};
+
+// Counts by reason. Reasons are fixed texts of the parsers, never words of the file, so there are few.
+class UnreadCounts {
+ public:
+  void add(std::string_view reason, std::size_t line);
+  const std::vector<UnreadLines>& all() const noexcept { return all_; }
+
+ private:
+  std::vector<UnreadLines> all_;
+};
+
+// One line after another; a carriage return at the end is not part of a line.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : rest_(text) {}
+  bool next(std::string_view& line);
+  std::size_t number() const noexcept { return number_; }  // of the line that `next` gave
+
+ private:
+  std::string_view rest_;
+  std::size_t number_ = 0;
+};
+
+// Takes tokens off the front of a line. Each says whether it was there, and takes nothing where it was not.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view text) : rest_(text) {}
+  bool word(std::string_view expected) noexcept;
+  bool decimal(int& value) noexcept;         // 0 .. INT_MAX
+  bool hex(std::uint32_t& value) noexcept;   // 1 to 8 digits, no 0x
+  bool hex8(std::uint32_t& value) noexcept;  // exactly 8 digits
+  bool is_done() const noexcept { return rest_.empty(); }
+  std::string_view rest() const noexcept { return rest_; }
+
+ private:
+  std::string_view rest_;
+};
+
+// A row of a hex dump: an address or offset, then 1 to 8 words.
+struct HexRow {
+  std::uint32_t at = 0;
+  std::uint32_t words[8] = {};
+  int count = 0;
+};
+// "    0000c914: 006e3000 00000000", with `indent` blanks in front.
+bool parse_hex_row(std::string_view line, std::size_t indent, HexRow& row) noexcept;
+
+// Rejects what is empty or holds bytes that no such file has; `name` is the file's.
+void check_is_text(std::string_view text, const std::string& name);
+
+// What a read gave, or errno.
+struct ReadText {
+  std::optional<std::string> text;
+  int error = 0;  // EFBIG where the file is larger than `limit`
+};
+ReadText read_text(const std::filesystem::path& path, std::size_t limit_bytes = std::size_t{256} << 20);
+
+}  // namespace weir::kfd
