@@ -24,7 +24,7 @@ hip: ## Build with the device code for AMD GPUs; installs hipcc where it is miss
 run: build ## Set up, build, then sweep the P0 workloads on the best device; writes results/
 	build/release/weir $(RUN_ARGS)
 
-test: ## Set up, then the whole test suite: release, ASan+UBSan, TSan, importers fuzzed for a few seconds
+test: ## Set up, then the test suite: release, ASan+UBSan of the lower layers, TSan, importers fuzzed for a few seconds
 	@scripts/setup.sh test
 	@scripts/test.sh release asan tsan fuzz
 
@@ -32,8 +32,9 @@ test-gpu: ## The tests that need a GPU
 	@scripts/setup.sh test
 	@scripts/test.sh gpu
 
-test-long: ## 10^9 commands through each channel, none lost; the queue probe 200 times: how often is it exact?
+test-long: ## Everything under ASan+UBSan; 10^9 commands through each channel, none lost; the queue probe 200 times
 	@scripts/setup.sh test
+	@scripts/test.sh asan-all
 	@$(BUILD) tests_queue tests_channel
 	WEIR_LONG_TESTS=1 build/release/tests_queue --gtest_filter='ProbeCpuLong.*'
 	WEIR_LONG_TESTS=1 build/release/tests_channel --gtest_filter='ChannelLong*'

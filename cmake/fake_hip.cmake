@@ -5,11 +5,11 @@ if(NOT WEIR_HIP_INCLUDE_DIR)
   return()
 endif()
 
-# The bodies of kernels. On arm64 those of weir_core will do: compiled for programs, they can be linked into a library
+# The bodies of kernels. On arm64 those of weir_layers will do: compiled for programs, they can be linked into a library
 # that exports none of their symbols. x86_64 code for programs reaches other libraries' data in a way that only programs
 # can, so there they are compiled again.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
-  set(fake_hip_bodies weir_core)
+  set(fake_hip_bodies weir_layers)
 else()
   file(GLOB fake_hip_base CONFIGURE_DEPENDS src/base/*.cpp)
   add_library(fake_hip_bodies STATIC EXCLUDE_FROM_ALL ${WEIR_KERNEL_SOURCES} ${fake_hip_base})

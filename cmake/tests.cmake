@@ -7,7 +7,9 @@ if(NOT GTest_FOUND)
 endif()
 
 # Folders whose tests run real threads against each other: CI builds and runs them under TSan.
-set(WEIR_THREADED_TESTS channel channel_bench device hip opencl stream queue run)
+set(WEIR_THREADED_TESTS amd_log channel channel_bench device hip opencl stream queue run watch)
+# Folders whose tests need no more than weir_layers: CI builds and runs them under ASan. `make test-long` does it with all.
+set(WEIR_LAYER_TESTS amd amd_log base channel device ftrace kernel kfd measure rank step trace workload)
 
 file(GLOB test_sources CONFIGURE_DEPENDS tests/*/*.cpp)
 # Programs of their own: one that mpirun starts several times, and what stands in for a GPU in other people's programs.
@@ -17,7 +19,7 @@ file(GLOB test_headers CONFIGURE_DEPENDS src/*/*.h)
 file(WRITE ${WEIR_GENERATED_DIR}/tests_pch.cpp.new "// Has to exist: a precompiled header needs a target with a source.\n")
 file(COPY_FILE ${WEIR_GENERATED_DIR}/tests_pch.cpp.new ${WEIR_GENERATED_DIR}/tests_pch.cpp ONLY_IF_DIFFERENT)
 add_library(tests_pch OBJECT ${WEIR_GENERATED_DIR}/tests_pch.cpp)
-target_link_libraries(tests_pch PUBLIC weir_core GTest::gtest)
+target_link_libraries(tests_pch PUBLIC weir_layers GTest::gtest)
 target_compile_definitions(tests_pch PUBLIC WEIR_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 target_include_directories(tests_pch PUBLIC tests)
 # What is tested is optimised; the tests themselves would only take longer to compile.
@@ -36,6 +38,7 @@ if(support_sources)
 endif()
 
 add_custom_target(tests_threads)
+add_custom_target(tests_layers)
 
 function(weir_add_tests name)
   cmake_parse_arguments(arg "" "LABEL" "SOURCES" ${ARGN})
@@ -43,6 +46,14 @@ function(weir_add_tests name)
   target_link_libraries(${name} PRIVATE tests_pch GTest::gtest_main)
   if(TARGET tests_support)
     target_link_libraries(${name} PRIVATE tests_support)
+  endif()
+  string(REGEX REPLACE "^tests_" "" folder ${name})
+  if(folder IN_LIST WEIR_LAYER_TESTS)
+    set(is_layer TRUE)
+    add_dependencies(tests_layers ${name})
+  else()
+    set(is_layer FALSE)
+    target_link_libraries(${name} PRIVATE weir_core)
   endif()
   if(WEIR_PCH)
     target_precompile_headers(${name} REUSE_FROM tests_pch)
@@ -64,6 +75,9 @@ function(weir_add_tests name)
     # One process per folder, because each pays for a leak check at its end (docs/adr/0004-sanitizers-in-ci.md).
     add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
     set_tests_properties(${name} PROPERTIES TIMEOUT 1200 LABELS "${arg_LABEL}" RUN_SERIAL ${is_threaded})
+    if(is_layer)
+      set_property(TEST ${name} APPEND PROPERTY LABELS layers)
+    endif()
   else()
     # PRE_TEST: asking for the tests at build time would run each binary once per link.
     gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}. WORKING_DIRECTORY ${PROJECT_BINARY_DIR}

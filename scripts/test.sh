@@ -1,6 +1,7 @@
 #!/bin/bash
-# Builds and runs the test suite in its parts: release, asan (everything again), tsan (tests that run threads against
-# each other), fuzz (each importer over its seeds and a few seconds beyond). Goes on past a failing part; the last line is the sum of all parts: "N passed, N failed".
+# Builds and runs the test suite in its parts: release, asan (the layers that read, compute and allocate), tsan (tests that
+# run threads against each other), fuzz (each importer over its seeds and a few seconds beyond), asan-all (everything again;
+# not part of CI: it takes an hour on 2 cores). Goes on past a failing part; the last line is the sum of all parts: "N passed, N failed".
 # usage: test.sh [part ...]    JOBS: parallel jobs
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -31,6 +32,8 @@ run_part() {
   local part=$1 preset=$1 target=all report launcher= started=$SECONDS built tests failures skips disabled
   case $part in
     gpu) preset=release target=tests_gpu ;;
+    asan) target=tests_layers ;;
+    asan-all) preset=asan ;;
     tsan) target=tests_threads launcher=without_randomization ;;
   esac
   echo "== $part: build"
