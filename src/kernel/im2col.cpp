@@ -2,8 +2,11 @@
 // of an image.
 #include "kernel/im2col.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 
+#include "base/error.h"
 #include "kernel/body.h"
 
 namespace weir::catalogue {
@@ -62,16 +65,25 @@ void reference(const KernelCall& call) {
   unfold<std::uint16_t>(call);
 }
 
+std::array<std::int64_t, kMaxOperands> extents(const KernelShape& shape) {
+  const ImagePatch patch(shape.dims[3]);
+  const auto [images, height, width, packed] = shape.dims;
+  if (std::min(height, width) + 2 * patch.padding < patch.kernel)
+    reject(fmt::format("patches of {0} x {0} in images of {1} x {2}", patch.kernel, height, width),
+           "Take a smaller kernel or more padding.");
+  const double positions = static_cast<double>(patch.along(height)) * static_cast<double>(patch.along(width));
+  if (static_cast<double>(images) * positions * static_cast<double>(patch.size()) > 0x1p62)
+    reject("more patches than can be counted", "Take smaller or fewer images.");
+  return {images * height * width * patch.channels, rows_of(shape) * patch.size()};
+}
+
 }  // namespace
 
 Kernel im2col() {
   return {.name = "im2col",
           .summary = "patches of images as rows of a matrix",
           .operands = [](const KernelShape&) -> std::string_view { return "rw"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
-            const ImagePatch patch(shape.dims[3]);
-            return {shape.dims[0] * shape.dims[1] * shape.dims[2] * patch.channels, rows_of(shape) * patch.size()};
-          },
+          .extents = extents,
           .cost =
               [](const KernelShape& shape) {
                 const ImagePatch patch(shape.dims[3]);

@@ -72,11 +72,14 @@ std::string read_name(const YamlNode& root) {
   // It becomes part of file names.
   if (name.empty() || name.size() > 64 || !is_plain)
     node.place.refuse(fmt::format("'{}' is no name", shown(name)), "Letters, digits, _ and -; 64 at most.");
+  return name;
+}
+
+void reject_our_name(const YamlNode& root, const std::string& name) {
   for (const Workload& workload : workloads())
     if (workload.name == name)
-      node.place.refuse(fmt::format("'{}' is a workload of this program", name),
-                        "Choose another name: results are told apart by it.");
-  return name;
+      root.at("name").place.refuse(fmt::format("'{}' is a workload of this program", name),
+                                   "Choose another name: results are told apart by it.");
 }
 
 // streams: 4
@@ -214,9 +217,9 @@ void read_work(const YamlNode& root, std::span<const std::string> variables, Yam
   }
 }
 
-}  // namespace
+enum class Origin : std::uint8_t { user, program };
 
-Workload parse_workload(std::string_view text, const std::string& name, const YamlLimits& limits) {
+Workload read_workload(std::string_view text, const std::string& name, const YamlLimits& limits, Origin origin) {
   const YamlNode root = parse_yaml(text, name, limits.document);
   root.map("a map with name, buffers and commands");
   root.allow({"name", "summary", "shows", "category", "class", "unit", "work", "scaling", "streams", "params", "roles",
@@ -227,6 +230,7 @@ Workload parse_workload(std::string_view text, const std::string& name, const Ya
 
   Workload workload;
   workload.name = definition->name = read_name(root);
+  if (origin == Origin::user) reject_our_name(root, workload.name);
   workload.summary = short_text(root, "summary", "read from " + name);
   workload.shows = short_text(root, "shows", "what its author wants to see");
   workload.category = short_text(root, "category", "file");
@@ -257,11 +261,21 @@ Workload parse_workload(std::string_view text, const std::string& name, const Ya
   workload.unit = definition->unit;
   workload.params = definition->params;
   workload.roles = definition->roles;
-  workload.source = {name, std::string(text), hash_of(text)};
+  if (origin == Origin::user) workload.source = {name, std::string(text), hash_of(text)};
   workload.build = [definition](const Params& params, int stream_count) {
     return build_yaml_step(*definition, params, stream_count);
   };
   return workload;
+}
+
+}  // namespace
+
+Workload parse_workload(std::string_view text, const std::string& name, const YamlLimits& limits) {
+  return read_workload(text, name, limits, Origin::user);
+}
+
+Workload parse_own_workload(std::string_view text, const std::string& name) {
+  return read_workload(text, name, {}, Origin::program);
 }
 
 Workload load_workload(const std::filesystem::path& file, const YamlLimits& limits) {

@@ -24,5 +24,7 @@ struct YamlLimits {
 Workload load_workload(const std::filesystem::path& file, const YamlLimits& limits = {});
 // The same of text that came from `name`.
 Workload parse_workload(std::string_view text, const std::string& name, const YamlLimits& limits = {});
+// One of this program's own: it may have the name of one, and has no source that a result would have to carry.
+Workload parse_own_workload(std::string_view text, const std::string& name);
 
 }  // namespace weir

@@ -17,7 +17,7 @@ struct YamlKernel {
     double initial = 0;
     std::int64_t lowest = 1;
     std::int64_t highest = std::int64_t{1} << 40;
-    int bit = -1;  // a flag: sets this bit of the dim
+    int bit = -1;  // shares its dim with others, from this bit on
   };
   enum class Types : std::uint8_t { floating, any, f32 };
 

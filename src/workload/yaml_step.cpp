@@ -287,34 +287,36 @@ class StepMaker {
   KernelShape shape_of(const YamlCommand& command, const std::vector<Range>& reads,
                        const std::vector<Range>& writes) const {
     KernelShape shape;
-    std::array<bool, kMaxDims> has_dim{};
-    const auto slots = command.names == nullptr ? std::span<const YamlKernel::Slot>() : command.names->dims;
-    for (const YamlKernel::Slot& slot : slots)
-      if (slot.is_optional) shape.dims[static_cast<std::size_t>(slot.index)] = static_cast<std::int64_t>(slot.initial);
+    double product = 1;  // kernels multiply their dims without looking
+    const auto set = [&](const YamlKernel::Slot* slot, std::size_t index, std::int64_t value) {
+      product *= static_cast<double>(std::max<std::int64_t>(1, value));
+      if (slot != nullptr && slot->bit >= 0) {
+        shape.dims[index] |= value << slot->bit;
+      } else {
+        shape.dims[index] = value;
+      }
+    };
     for (const YamlSize& size : command.dims) {
       const std::int64_t lowest = size.slot == nullptr ? 0 : size.slot->lowest;
       const std::int64_t highest = size.slot == nullptr ? std::int64_t{1} << 40 : size.slot->highest;
-      const std::int64_t value = whole(size.value.place, size.value.expression, lowest, highest,
-                                       size.slot == nullptr ? "the dim" : size.slot->name);
-      std::int64_t& dim = shape.dims[size.index];
-      if (size.slot != nullptr && size.slot->bit >= 0) {
-        dim |= value << size.slot->bit;
-      } else {
-        dim = value;
-      }
-      has_dim[size.index] = true;
+      set(size.slot, size.index,
+          whole(size.value.place, size.value.expression, lowest, highest,
+                size.slot == nullptr ? "the dim" : size.slot->name));
     }
+    const auto slots = command.names == nullptr ? std::span<const YamlKernel::Slot>() : command.names->dims;
     for (const YamlKernel::Slot& slot : slots) {
+      const auto is_this = [&](const YamlSize& size) { return size.slot == &slot; };
+      if (std::any_of(command.dims.begin(), command.dims.end(), is_this)) continue;
       const auto index = static_cast<std::size_t>(slot.index);
-      if (slot.is_optional || has_dim[index]) continue;
+      if (slot.is_optional) {
+        set(&slot, index, static_cast<std::int64_t>(slot.initial));
+        continue;
+      }
       const std::vector<Range>& counted = writes.empty() ? reads : writes;
       if (!command.names->counts_itself || counted.empty())
         refuse(command.place, fmt::format("the dim '{}' is missing", slot.name), "dims: {name: size, ...}");
-      shape.dims[index] = static_cast<std::int64_t>(counted[0].count);
+      set(&slot, index, static_cast<std::int64_t>(counted[0].count));
     }
-    // Kernels multiply their dims without looking.
-    double product = 1;
-    for (const std::int64_t dim : shape.dims) product *= static_cast<double>(std::max<std::int64_t>(1, dim));
     if (product > 0x1p62) refuse(command.place, "its dims are too large");
     if (command.chain != 0) shape.dims[1] = command.chain;
     if (command.names != nullptr)

@@ -24,7 +24,7 @@ RunRequest request_for(const std::string& workload) {
 }
 
 TEST(SimRun, every_workload_runs_at_every_scale_and_on_every_profile) {
-  EXPECT_EQ(workloads().size(), 16u);
+  EXPECT_EQ(workloads().size(), 18u);
   for (const Workload& workload : workloads()) {
     for (const char* device : {"sim:h200", "sim:a100", "sim:mi300x", "sim:mi308x", "sim:toy"}) {
       for (const char* scale : {"tiny", "full"}) {
