@@ -71,7 +71,11 @@ std::string error_names(std::uint32_t errors);
 
 // A ring of an SDMA engine, decoded. Its pointers are bytes.
 struct SdmaImage {
-  bool is_enabled = false;
+  static constexpr std::size_t kWords = 24;  // the first ones: layouts differ from the eighth on
+  std::array<std::uint32_t, kWords> words{};
+
+  bool is_enabled = false;                  // RB_ENABLE: stays set after a queue is gone (MI308X, amdgpu 6.12.12)
+  std::optional<bool> is_doorbell_enabled;  // a queue that is mapped has one; nothing where the layout is not known
   int vmid = 0;
   std::uint64_t ring_base = 0, ring_bytes = 0;
   std::uint64_t read_byte = 0, write_byte = 0;
@@ -80,7 +84,9 @@ struct SdmaImage {
   std::optional<std::uint64_t> backlog_bytes() const noexcept;
 };
 
-// Words of a dump or of a memory image: the order is the same. Nothing where there are fewer than 7.
+// Words of a dump or of a memory image: the order is the same. Nothing where there are fewer than 24.
 std::optional<SdmaImage> decode_sdma(std::span<const std::uint32_t> words, Generation generation);
+// Where DOORBELL and DOORBELL_OFFSET are depends on the generation: fills in what was left open for want of it.
+void decode_sdma_doorbell(SdmaImage& image, Generation generation);
 
 }  // namespace weir::kfd

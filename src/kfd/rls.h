@@ -32,6 +32,7 @@ struct Runlist {
   bool is_chained = false;  // ends with a RUN_LIST back to its start: more than fits at once
   std::vector<RunlistProcess> processes;
   std::size_t other_packets = 0;
+  std::size_t broken_promises = 0;  // processes with more or fewer queues than their packet said
 };
 
 struct RunlistFile {

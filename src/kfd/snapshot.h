@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kfd/hqds.h"
@@ -40,6 +41,8 @@ struct Snapshot {
 Snapshot read_snapshot(const Roots& roots);
 // Files of an earlier moment: hqds, mqds, rls (with or without .txt) and sysfs/ below `folder`.
 Snapshot load_snapshot(const std::filesystem::path& folder);
+// Adds text of one file; which of the three it is, its content tells. Rejects what is none, or a second of its kind.
+void add_file(Snapshot& snapshot, std::string_view text, const std::string& name);
 
 struct Slot {
   int xcc = 0, pipe = 0, queue = 0;
@@ -50,22 +53,35 @@ enum class QueueKind : std::uint8_t { compute, sdma, hiq, diq, unknown };
 // One queue, its images on all XCCs together.
 struct Queue {
   QueueKind kind = QueueKind::compute;
-  int node = -1;             // of the topology; -1 where it is not known
-  std::uint32_t gpu_id = 0;  // as KFD names it
-  std::optional<int> pid;    // of the host's namespace
+  int node = -1;                          // of the topology; -1 where it is not known
+  std::uint32_t gpu_id = 0;               // as KFD names it
+  std::optional<int> pid;                 // of the host's namespace
   std::optional<std::uint32_t> queue_id;  // KFD's, unique within its process
   std::uint64_t ring_base = 0, ring_bytes = 0;
-  std::vector<std::uint64_t> mqd_bases;    // one per XCC where known
-  std::optional<std::uint32_t> doorbell;   // index in dwords
-  std::vector<Slot> slots;                 // where it is mapped now; empty: nowhere, or hqds is missing
-  bool is_active = false;                  // some slot runs it now
+  std::vector<std::uint64_t> mqd_bases;   // one per XCC where known
+  std::optional<std::uint32_t> doorbell;  // index in dwords
+  std::vector<Slot> slots;                // where it is mapped now; empty: nowhere, or hqds is missing
+  bool is_active = false;                 // some slot runs it now
   bool is_aql = false;
-  std::optional<int> pipe_priority;        // 0 low, 1 medium, 2 high
-  std::optional<int> queue_priority;       // 0..15
+  std::optional<int> pipe_priority;   // 0 low, 1 medium, 2 high
+  std::optional<int> queue_priority;  // 0..15
   std::optional<int> vmid;
   std::optional<std::uint64_t> backlog_packets;  // of 64 bytes, written and not yet read; the most of its XCCs
-  std::optional<bool> was_preempted;       // in mid-kernel: waves are saved; nothing where CWSR's state is not shown
+  std::optional<bool> was_preempted;  // in mid-kernel: waves are saved; nothing where CWSR's state is not shown
   std::optional<std::uint64_t> save_ticks, restore_ticks;  // of the last CWSR save and restore, the longest of its XCCs
+
+  bool is_in_hqds = false, is_in_mqds = false;     // where it was seen
+  std::string backlog_reason;                      // why there is no backlog
+  bool is_backlog_least = false;                   // not mapped: as of its last unmapping, and there may be more by now
+  std::optional<std::uint64_t> backlog_bytes;      // SDMA: its commands have no one size
+  std::vector<std::uint32_t> queue_id_candidates;  // KFD's ids of this size and process, where several fit
+  std::string queue_id_reason;                     // why there is no queue_id
+  std::optional<Quantum> quantum;
+  std::optional<bool> has_cwsr;
+  std::uint64_t save_base = 0, save_bytes = 0;  // where waves are saved: of one XCC
+  std::optional<bool> is_doorbell_enabled, is_doorbell_hit;
+  int dequeue_request = 0;   // some XCC was told to let go of it: 1 drain, 2 reset, 3 save
+  std::uint32_t errors = 0;  // CP_HQD_ERROR of all XCCs together
 };
 
 // Stale slots (values of queues that are gone) make no queue. Ordered by GPU, process, ring.
