@@ -190,16 +190,23 @@ ClockOffset solve_clock_offset(std::span<const ClockBracket> brackets, std::stri
   return result;
 }
 
-Moment moment_of_log(std::int64_t printed_ns) { return {printed_ns, printed_ns + kLogStampNs}; }
+std::int64_t plus(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) return a < 0 ? INT64_MIN : INT64_MAX;
+  return sum;
+}
+
+Moment moment_of_log(std::int64_t printed_ns) { return {printed_ns, plus(printed_ns, kLogStampNs)}; }
 
 Moment moment_of_trace(std::int64_t printed_ns, const OffsetRange& offset) {
-  return {printed_ns - kTraceStampNs + offset.low_ns, printed_ns + kTraceStampNs + offset.high_ns};
+  return {plus(plus(printed_ns, -kTraceStampNs), offset.low_ns), plus(plus(printed_ns, kTraceStampNs), offset.high_ns)};
 }
 
 DurationRange duration_between(const Moment& from, const Moment& to) {
+  const auto minus = [](std::int64_t a, std::int64_t b) { return plus(a, b == INT64_MIN ? INT64_MAX : -b); };
   // What comes first and what later is known, so no duration is negative, however wide the error is.
-  const std::int64_t least = to.low_ns - from.high_ns;
-  return {std::max<std::int64_t>(0, least), std::max<std::int64_t>(0, to.high_ns - from.low_ns), least > 0};
+  const std::int64_t least = minus(to.low_ns, from.high_ns);
+  return {std::max<std::int64_t>(0, least), std::max<std::int64_t>(0, minus(to.high_ns, from.low_ns)), least > 0};
 }
 
 }  // namespace weir::amd

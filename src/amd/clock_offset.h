@@ -65,6 +65,9 @@ struct ClockOffset {
 // brackets contradict each other, which leaves no offset.
 ClockOffset solve_clock_offset(std::span<const ClockBracket> brackets, std::string_view trace_clock);
 
+// Files may hold any number as a time: sums stay at the ends of what there is.
+std::int64_t plus(std::int64_t a, std::int64_t b);
+
 // A moment as an interval, so that no difference claims more than its stamps do.
 struct Moment {
   std::int64_t low_ns = 0, high_ns = 0;
@@ -74,8 +77,8 @@ Moment moment_of_trace(std::int64_t printed_ns, const OffsetRange& offset);
 
 // How long from one moment to a later one: in [least, most].
 struct DurationRange {
-  std::int64_t least_ns = 0, most_ns = 0;
-  bool is_distinguishable = true;  // from nothing at all: the least is more than 0
+  std::int64_t least_ns = 0, most_ns = 0;  // INT64_MAX: no bound
+  bool is_distinguishable = true;          // from nothing at all: the least is more than 0
 };
 DurationRange duration_between(const Moment& from, const Moment& to);
 
