@@ -37,10 +37,12 @@ struct KfdCalls {
   std::uint64_t doorbell_allocate = 0, doorbell_mmap = 0, kernel_doorbell_write = 0;
   std::uint64_t memory_map = 0, evict_scheduled = 0;  // trace events of amdkfd
   std::uint64_t mes_add = 0, mes_remove = 0;
+  std::uint64_t map_texts = 0, mqd_texts = 0;     // KFD_MAP_QUEUES_CPSCH (one per queue), KFD_MQD_CREATE
   std::uint64_t process_end = 0;                  // process_termination_*: queues destroyed with their process
   std::vector<NameCount> ioctls;                  // by name, most frequent first
   std::vector<NameCount> kcq_names, unknown_kfd;  // most frequent first, a few; unknown_kfd: without a role here
   std::uint64_t unknown_kfd_calls = 0;
+  std::uint64_t known_verbs = 0;        // calls of functions that begin or are part of spans
   std::uint64_t amdgpu_beyond_kfd = 0;  // functions of amdgpu outside KFD: the filter was wide
 };
 
