@@ -58,7 +58,7 @@ struct Packet {
   Kind kind = Kind::dispatch;
   std::uint64_t stream = 0;  // 0 where it is not known
   std::uint64_t swq = 0, hwq = 0;
-  std::uint32_t id = 0;  // ROCr's counter of queues, not KFD's id
+  std::optional<std::uint32_t> id;  // ROCr's counter of queues, not KFD's id; not in ROCm 5
   std::uint16_t header = 0;
   std::array<std::uint32_t, 3> grid{}, workgroup{};  // in work-items; of dispatches
   std::string_view kernel;                           // empty where it is not known
@@ -66,7 +66,8 @@ struct Packet {
   std::optional<std::uint64_t> read_index, write_index;
 };
 
-// A kernel that the log names without a packet: level 3 has no packets.
+// A kernel that the log names without a packet: level 3 has no packets (ROCm 7.2: nor has level 4). Names that only
+// describe a graph's nodes are not told.
 struct KernelNamed {
   LogMoment at;
   std::uint64_t stream = 0;  // 0 where it is not known
@@ -100,15 +101,17 @@ struct ApiCall {
 struct LoggedError {
   LogMoment at;
   int level = 1;            // 0 fatal, 1 error, 2 warning
-  std::uint64_t queue = 0;  // of "Callback: Queue 0x.. aborting with error"; 0 for all others
+  bool is_queue = false;    // a queue aborted: "Callback: Queue 0x.. aborting with error"
+  std::uint64_t queue = 0;  // which; 0 where it is not told
   std::string_view text;
 };
 
 // Calls of one HIP function that a block of the file held, for those who do not want each of them.
 struct ApiCalls {
   std::string_view name;
-  std::uint64_t returned = 0;     // lines "NAME: Returned ..."
-  std::uint64_t failed = 0;       // returned anything but hipSuccess, hipErrorNotReady
+  std::uint64_t begun = 0;        // lines "NAME ( ..."
+  std::uint64_t returned = 0;     // lines "NAME: Returned ..."; some functions never write one
+  std::uint64_t failed = 0;       // returned anything but hipSuccess and hipErrorNotReady
   std::string_view first_status;  // of the first failed one
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -49,7 +50,7 @@ struct StreamUse {
 
 struct StreamSummary {
   std::uint64_t handle = 0;
-  bool is_default = false;  // made by the runtime: the log shows commands on it and no creation
+  bool is_default = false;  // the log shows no creation: a default stream, or older than the log
   std::optional<int> priority;
   std::int64_t created_ns = kNoTime, destroyed_ns = kNoTime;
   std::vector<StreamUse> uses;  // in order; at most kMostUses
@@ -59,6 +60,7 @@ struct StreamSummary {
 };
 
 struct ProcessSummary {
+  std::size_t run = 0;                 // restarts of the file before it
   std::optional<int> pid;              // nothing: lines without pid (level 3), of one process or of several
   std::vector<QueueSummary> queues;    // in the order of their first line
   std::vector<StreamSummary> streams;  // likewise
@@ -68,9 +70,9 @@ struct ProcessSummary {
   std::uint64_t launches_without_stream = 0;                 // neither
   std::unordered_map<std::uint32_t, std::uint64_t> kernels;  // as QueueSummary::kernels, over all queues
   std::uint64_t uncounted_kernels = 0;
-  TimeCounts launches;                            // over time, all queues
-  LogHistogram gap_ns;                            // between launches, whatever their queues
-  std::map<std::string, std::uint64_t> commands;  // enqueued, by kind
+  TimeCounts launches;                                         // over time, all queues
+  LogHistogram gap_ns;                                         // between launches, whatever their queues
+  std::map<std::string, std::uint64_t, std::less<>> commands;  // enqueued, by kind
   struct Copies {
     std::uint64_t count = 0, bytes = 0;
   };
@@ -80,6 +82,7 @@ struct ProcessSummary {
   struct Message {
     LogMoment at;
     int level = 1;
+    bool is_queue = false;
     std::uint64_t queue = 0;
     std::string text;
   };
@@ -91,14 +94,14 @@ struct ProcessSummary {
 };
 
 struct CallCounts {
-  std::uint64_t returned = 0, failed = 0;
+  std::uint64_t begun = 0, returned = 0, failed = 0;
   std::string first_failure;  // "hipErrorOutOfMemory"
 };
 
 class LogSummary : public LogSink {
  public:
-  static constexpr std::size_t kMostProcesses = 256, kMostQueues = 4096, kMostStreams = 65'536, kMostKernels = 65'536,
-                               kMostQueueKernels = 262'144, kMostUses = 32, kMostMessages = 32, kMostCalls = 2048,
+  static constexpr std::size_t kMostProcesses = 256, kMostQueues = 2048, kMostStreams = 65'536, kMostKernels = 65'536,
+                               kMostKernelCounts = 262'144, kMostUses = 32, kMostMessages = 32, kMostCalls = 2048,
                                kMostKinds = 256;  // all but uses, messages and kinds: over all processes
 
   LogSummary();
