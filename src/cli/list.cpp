@@ -9,7 +9,7 @@ std::span<const CliCommand> commands() {
   static const std::array kCommands = {
       list_workloads(), info(),    run(),    sweep(),   run_priority(), compare(),
       profile(),        analyze(), queues(), overlap(), channel(),      conformance(),
-      amd(),
+      amd(),            watch(),
   };
   return kCommands;
 }

@@ -18,6 +18,7 @@ CliCommand channel();
 CliCommand conformance();
 CliCommand overlap();
 CliCommand amd();
+CliCommand watch();
 
 // Of `weir queues`.
 CliCommand queues_map();

@@ -1,0 +1,327 @@
+// weir watch: queues of this moment, again and again: on a terminal, as documents, or as a file for Prometheus.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/options.h"
+#include "cli/descriptor.h"
+#include "cli/list.h"
+#include "cli/process.h"
+#include "cli/run_flags.h"
+#include "cli/watch_screen.h"
+#include "watch/device_source.h"
+#include "watch/document.h"
+#include "watch/kfd_source.h"
+#include "watch/openmetrics.h"
+#include "watch/view.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr const char* kDefaultWorkload = "hetero_kernels";
+constexpr std::int64_t kFirstLookNs = 250'000'000;  // a live view shall not stay empty for a long interval
+
+struct Flags {
+  std::string source = "auto";
+  std::string device = "auto";
+  std::string workload, file, streams, scale;
+  std::vector<std::string> params, sim;
+  std::string hardware_queues;
+  kfd::Roots roots;
+  std::string debugfs, sysfs;
+  std::string interval = "1s";
+  std::string iterations;
+  std::string sort = "queue";
+  bool is_reversed = false;
+  bool is_once = false;
+  bool is_json = false;
+  std::string metrics;
+  std::string output;
+  bool is_quiet = false;
+  bool is_forced = false;
+};
+
+// "1s", "500ms", "2m", "1.5"
+std::int64_t interval_of(const std::string& text) {
+  struct Suffix {
+    std::string_view name;
+    double ns;
+  };
+  constexpr std::array<Suffix, 4> kSuffixes = {{{"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"", 1e9}}};
+  for (const Suffix& suffix : kSuffixes) {
+    if (!text.ends_with(suffix.name)) continue;
+    const auto number = parse_number(std::string_view(text).substr(0, text.size() - suffix.name.size()));
+    if (!number) break;
+    const double ns = *number * suffix.ns;
+    if (!(ns >= static_cast<double>(watch::kLeastIntervalNs) && ns <= static_cast<double>(watch::kMostIntervalNs)))
+      reject(fmt::format("--interval {}: out of range", text), "Use 50ms to 60m.");
+    return static_cast<std::int64_t>(ns);
+  }
+  reject(fmt::format("--interval {}: not a time", watch::printable(text)), "Use 500ms, 1s, 2m and the like.");
+}
+
+std::uint64_t iterations_of(const Flags& flags) {
+  if (flags.iterations.empty()) return UINT64_MAX;
+  if (flags.is_once) reject("--iterations: --once is one sample", "Leave one of them out.");
+  const auto count = parse_integer(flags.iterations);
+  if (!count || *count < 1)
+    reject(fmt::format("--iterations {}: not a count", watch::printable(flags.iterations)), "Use 1 or more.");
+  return static_cast<std::uint64_t>(*count);
+}
+
+struct Source {
+  watch::Feed::Body body;
+  bool has_rates_at_once = false;  // the first sample has them
+};
+
+std::string words_of(const kfd::MissingPart& part) { return fmt::format("{}: {}", part.path, part.reason); }
+
+Source device_source(const Flags& flags, std::vector<std::string> notes) {
+  RunRequest request;
+  WorkloadFlags{flags.workload.empty() && flags.file.empty() ? kDefaultWorkload : flags.workload, flags.file}.choose(
+      request);
+  request.scale = flags.scale;
+  for (const std::string& param : flags.params) request.params.push_back(parse_assignment("--param", param));
+  if (!flags.streams.empty())
+    request.streams = one_stream_count(flags.streams, workload_of(request), "One run is watched at a time.");
+  watch::Load load;
+  load.device = open_able(flags.device, device_options(flags.hardware_queues, flags.sim));
+  const DeviceInfo info = load.device->info();
+  if (!info.runs())
+    reject(fmt::format("--device {}: it runs nothing, so there is nothing to watch", info.name),
+           "Use a GPU, cpu or sim.");
+  load.run = std::make_shared<const BuiltRun>(build_run(info, request));
+  load.submit = parse_submit(request.submit, load.run->streams);
+  load.workload = fmt::format("{}, {} streams", request.workload, load.run->streams);
+  if (!info.is_gpu || info.is_virtual)
+    notes.push_back(fmt::format("A demo: {} on the {} device{}.", request.workload, info.name,
+                                info.is_virtual ? ", in simulated time" : ""));
+  load.notes = std::move(notes);
+  return {watch::watch_device(std::move(load)), true};
+}
+
+Source source_of(const Flags& flags) {
+  const bool asks_for_device = flags.device != "auto" || !flags.workload.empty() || !flags.file.empty();
+  if (flags.source != "auto" && flags.source != "kfd" && flags.source != "device")
+    reject(fmt::format("--source {}: there is no such source", watch::printable(flags.source)),
+           "Use auto, kfd or device.");
+  if (flags.source == "kfd" && asks_for_device)
+    reject("--source kfd: shows what others run, so it takes no --device, --workload or --file", "Leave them out.");
+  if (flags.source == "device" || asks_for_device) return device_source(flags, {});
+  const kfd::Snapshot snapshot = kfd::read_snapshot(flags.roots);
+  if (watch::can_watch(snapshot)) return {watch::watch_kfd(flags.roots), false};
+  if (flags.source == "kfd") {
+    if (snapshot.missing.empty()) reject("--source kfd: neither hqds nor mqds can be read");
+    reject(fmt::format("--source kfd: {}", words_of(snapshot.missing.front())), snapshot.missing.front().hint);
+  }
+  std::vector<std::string> notes;
+  // There is an AMD GPU, and its queues could be seen.
+  if (snapshot.sysfs && !snapshot.missing.empty())
+    notes.push_back(fmt::format("KFD's queues cannot be seen: {}. {}", words_of(snapshot.missing.front()),
+                                snapshot.missing.front().hint));
+  return device_source(flags, std::move(notes));
+}
+
+// Rewritten at each sample. A file that a watch wrote may be replaced; somebody else's only with --force.
+class Metrics {
+ public:
+  explicit Metrics(const Flags& flags) : path_(flags.metrics) {
+    if (path_.empty()) return;
+    std::ifstream file(path_, std::ios::binary);
+    std::string begin(watch::kMetricsBegin.size(), '\0');
+    const bool is_ours =
+        file.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == watch::kMetricsBegin;
+    check_writable(path_, flags.is_forced || is_ours);
+  }
+  void write(const watch::Sample& sample) const {
+    if (path_.empty()) return;
+    // A name of its own that nobody can have put there before: the folder may be writable for others. It does not end
+    // as the collector's files do, so that half a file is never read.
+    std::string temporary = path_ + ".XXXXXX";
+    const int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
+    if (descriptor < 0) fail(fmt::format("--openmetrics {}: {}", path_, std::strerror(errno)));
+    const std::string text = watch::metrics_text(sample);
+    bool is_fine = ::fchmod(descriptor, 0644) == 0;
+    for (std::size_t done = 0; is_fine && done < text.size();) {
+      const ssize_t written = ::write(descriptor, text.data() + done, text.size() - done);
+      if (written < 0 && errno == EINTR) continue;
+      is_fine = written > 0;
+      done += is_fine ? static_cast<std::size_t>(written) : 0;
+    }
+    const int wrong = errno;
+    ::close(descriptor);
+    if (is_fine && ::rename(temporary.c_str(), path_.c_str()) == 0) return;
+    const int reason = is_fine ? errno : wrong;
+    ::unlink(temporary.c_str());
+    fail(fmt::format("--openmetrics {}: {}", path_, std::strerror(reason)));
+  }
+
+ private:
+  std::string path_;
+};
+
+watch::View view_of(const Flags& flags) {
+  watch::View view;
+  view.sort = watch::column_named(flags.sort);
+  view.is_reversed = flags.is_reversed;
+  view.interval_ns = interval_of(flags.interval);
+  return view;
+}
+
+// Without a screen: tables, documents or nothing but the metrics, until there were enough samples.
+int print_samples(const Flags& flags, const watch::View& view, const Source& source, std::uint64_t count) {
+  const std::atomic<bool>& stop = catch_interrupts();
+  const Metrics metrics(flags);
+  // The one sample that is asked for shall have rates.
+  const std::uint64_t first = flags.is_once && !source.has_rates_at_once ? 2 : 1;
+  watch::Feed feed(source.body, {source.has_rates_at_once ? view.interval_ns : 0, view.interval_ns});
+  for (std::uint64_t next = first; next - first < count;) {
+    const auto sample = feed.await(next, 100'000'000);
+    if (stop.load(std::memory_order_relaxed)) return kExitInterrupted;
+    if (sample == nullptr || sample->number < next) {
+      if (!feed.has_ended()) continue;
+      feed.rethrow();
+      return 1;
+    }
+    next = sample->number + 1;
+    metrics.write(*sample);
+    const Json document = watch::watch_document(*sample, view.interval_ns, wall_time());
+    if (!flags.output.empty()) write_file(flags.output, to_text(document), flags.is_forced);
+    if (flags.is_quiet) continue;
+    if (flags.is_json && flags.is_once) {
+      fmt::print("{}", to_text(document));
+    } else if (flags.is_json) {
+      fmt::print("{}\n", document.dump(-1, ' ', false, Json::error_handler_t::replace));
+    } else if (flags.is_once) {
+      fmt::print("{}", watch::table_text(view, *sample));
+    }
+    if (std::fflush(stdout) != 0) fail("cannot write to standard output");
+  }
+  return 0;
+}
+
+// The screen is gone, and what runs on the device ends with its iteration.
+void end_feed(watch::Feed& feed) {
+  feed.stop();
+  feed.await(UINT64_MAX, 1'000'000'000);
+  if (!feed.has_ended()) fmt::print(stderr, "weir: waiting for the iteration that runs to end; Ctrl-C ends at once\n");
+}
+
+int show_live(const Flags& flags, watch::View view, const std::function<Source()>& open, std::uint64_t count) {
+  const Metrics metrics(flags);
+  const Descriptor bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const int wake = bell.get();
+  if (wake < 0) fail(fmt::format("cannot make an eventfd: {}", std::strerror(errno)));
+  keep_screen_signals();
+  const Source source = open();
+  const std::int64_t first_ns = source.has_rates_at_once ? std::min(view.interval_ns, kFirstLookNs) : 0;
+  watch::Feed feed(source.body, {first_ns, view.interval_ns}, [wake] {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(wake, &one, sizeof one);
+  });
+  int signal = 0;
+  try {
+    Screen screen;
+    std::shared_ptr<const watch::Sample> newest, shown;
+    for (;;) {
+      if (const auto sample = feed.latest(); sample != newest) {
+        newest = sample;
+        metrics.write(*newest);
+      }
+      if (!view.is_paused || shown == nullptr) shown = newest;
+      const auto room = [&] { return watch::rows_shown(view, shown.get(), screen.width(), screen.height()); };
+      const std::size_t rows = shown == nullptr ? 0 : shown->rows.size();
+      watch::press(view, watch::Key::none, rows, room());
+      screen.draw(watch::picture(view, shown.get(), screen.width(), screen.height()));
+      if (newest != nullptr && newest->number >= count) break;
+      if (feed.has_ended()) break;
+      for (const watch::Key key : screen.await(wake)) {
+        const std::int64_t before = view.interval_ns;
+        watch::press(view, key, rows, room());
+        if (view.interval_ns != before) feed.set_interval(view.interval_ns);
+        if (key == watch::Key::redraw) screen.redraw();
+      }
+      if (view.has_quit || screen.is_ended()) break;
+    }
+    signal = screen.signal();
+  } catch (...) {
+    end_feed(feed);
+    throw;
+  }
+  end_feed(feed);
+  feed.rethrow();
+  return signal != 0 ? kExitInterrupted : 0;
+}
+
+int execute(Flags flags) {
+  const watch::View view = view_of(flags);
+  const std::uint64_t count = flags.is_once ? 1 : iterations_of(flags);
+  if (!flags.debugfs.empty()) flags.roots.debugfs = flags.debugfs;
+  if (!flags.sysfs.empty()) flags.roots.sysfs = flags.sysfs;
+  if (!flags.output.empty() && !flags.is_once)
+    reject("--output: is for --once", "Use --json, which prints a document per sample.");
+  if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
+  const bool has_screen = !flags.is_once && !flags.is_json && !flags.is_quiet;
+  const bool is_terminal = ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDIN_FILENO) == 1;
+  if (has_screen && is_terminal) return show_live(flags, view, [&] { return source_of(flags); }, count);
+  if (has_screen && flags.metrics.empty())
+    reject("the live view needs a terminal", "Use --once for a table, --once --json for a document.");
+  if (flags.is_quiet && flags.metrics.empty() && flags.output.empty())
+    reject("--quiet: nothing would come of it", "Use it with --openmetrics or --output.");
+  return print_samples(flags, view, source_of(flags), count);
+}
+
+}  // namespace
+
+CliCommand watch() {
+  return {
+      "watch", "a live view of queues: active, backlog, priority, streams, kernels/s",
+      [](CLI::App& app) -> std::function<int()> {
+        const auto flags = std::make_shared<Flags>();
+        app.add_option("--source", flags->source,
+                       "auto, kfd (what AMD's driver shows of all processes) or device (a workload of ours)")
+            ->capture_default_str();
+        app.add_option("--device", flags->device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200")
+            ->capture_default_str();
+        app.add_option("--workload", flags->workload,
+                       fmt::format("runs again and again on the device (default {})", kDefaultWorkload));
+        app.add_option("--file", flags->file, "read the workload from this YAML file (docs/yaml.md)");
+        app.add_option("--streams", flags->streams, "number of streams (default: the workload's recommended)");
+        app.add_option("--scale", flags->scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
+        app.add_option("--param", flags->params, "name=value, repeatable; `weir list -v` shows the names")
+            ->expected(1)
+            ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+        app.add_option("--hw-queues", flags->hardware_queues, "hardware queues of the devices cpu and sim");
+        app.add_option("--sim", flags->sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)")
+            ->expected(1)
+            ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+        app.add_option("--debugfs", flags->debugfs, "where debugfs is mounted (default /sys/kernel/debug)");
+        app.add_option("--sysfs", flags->sysfs, "where sysfs is mounted (default /sys)");
+        app.add_option("--interval", flags->interval, "from sample to sample: 500ms, 1s, 2m")->capture_default_str();
+        app.add_option("--iterations", flags->iterations, "end after so many samples (default: until stopped)");
+        app.add_option("--sort", flags->sort, "queue, active, backlog, priority, streams, rate or busy")
+            ->capture_default_str();
+        app.add_flag("--reverse", flags->is_reversed, "the other way round");
+        app.add_flag("--once", flags->is_once, "one sample as a table, and end");
+        app.add_flag("--json", flags->is_json,
+                     "documents (weir.watch/1): one with --once, else one per sample and line");
+        app.add_option("--openmetrics", flags->metrics, "rewrite this file at each sample, for Prometheus");
+        app.add_option("--output,-o", flags->output, "with --once: write the document to this file");
+        app.add_flag("--quiet,-q", flags->is_quiet, "print nothing but errors");
+        app.add_flag("--force", flags->is_forced, "replace existing files");
+        return [flags] { return execute(*flags); };
+      }};
+}
+
+}  // namespace weir::cli
