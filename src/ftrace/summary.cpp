@@ -74,16 +74,17 @@ Json KfdSummary::verbs_document() const {
 
 Json KfdSummary::processes_document() const {
   Json list = Json::array();
-  const auto add = [&](const Json& process, const Json& thread, const std::map<KfdVerb, VerbTally>& verbs) {
+  const auto add = [&](const Json& process, const Json& thread, const std::map<KfdVerb, VerbTally>& verbs,
+                       bool is_rest = false) {
     Json rows = Json::array();
     for (const auto& [verb, tally] : verbs) rows.push_back(verb_document(verb, tally));
-    list.push_back({{"process", process}, {"thread", thread}, {"verbs", std::move(rows)}});
+    list.push_back({{"process", process}, {"thread", thread}, {"is_rest", is_rest}, {"verbs", std::move(rows)}});
   };
   for (const auto& [owner, verbs] : owners_) {
     const Json id = owner.id < 0 ? Json(nullptr) : Json(owner.id);
     add(owner.is_process ? id : Json(nullptr), owner.is_process ? Json(nullptr) : id, verbs);
   }
-  if (!others_.empty()) add("others", nullptr, others_);
+  if (!others_.empty()) add(nullptr, nullptr, others_, true);
   return list;
 }
 

@@ -16,7 +16,7 @@ constexpr std::uint64_t kSteps = std::uint64_t{1} << kBits;
 
 std::size_t Tally::bucket_of(std::uint64_t value) {
   if (value < kSteps) return value;
-  const int shift = std::bit_width(value) - 1 - kBits;
+  const int shift = static_cast<int>(std::bit_width(value)) - 1 - kBits;
   return static_cast<std::size_t>((static_cast<std::uint64_t>(shift) + 1) * kSteps + ((value >> shift) - kSteps));
 }
 
