@@ -2,15 +2,9 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <csignal>
-#include <cstring>
-#include <iterator>
 #include <optional>
 
 #include "base/clock.h"
@@ -20,6 +14,7 @@
 #include "cli/children.h"
 #include "cli/private_folder.h"
 #include "cli/process.h"
+#include "cli/user_program.h"
 #include "run/profile.h"
 #include "trace/import.h"
 
@@ -31,24 +26,6 @@ namespace fs = std::filesystem;
 constexpr const char* kInjection = "libweir_cupti.so";
 constexpr const char* kRocprof = "rocprofv3";
 constexpr std::uint64_t kImportGrowth = 4;  // of a capture: memory that its timeline takes at most
-
-// Where the program is that a shell would run; nothing where there is none.
-std::optional<fs::path> find_program(const std::string& name) {
-  const auto is_program = [](const fs::path& path) {
-    std::error_code ignored;
-    return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
-  };
-  if (name.find('/') != std::string::npos) return is_program(name) ? std::optional<fs::path>(name) : std::nullopt;
-  const std::string path = environment_variable("PATH").value_or("/usr/bin:/bin");
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t end = std::min(path.find(':', begin), path.size());
-    const std::string folder = path.substr(begin, end - begin);
-    if (const fs::path candidate = fs::path(folder.empty() ? "." : folder) / name; is_program(candidate))
-      return candidate;
-    begin = end + 1;
-  }
-  return std::nullopt;
-}
 
 fs::path injection_library() {
   const fs::path folder = own_binary().parent_path();
@@ -83,75 +60,6 @@ Profiler choose(const std::string& name) {
   if (fs::exists("/dev/kfd", ignored))
     reject("this machine has an AMD GPU (/dev/kfd), but there is no rocprofv3 in PATH", kHint);
   return Profiler::cupti;
-}
-
-std::atomic<pid_t> g_child{0};
-static_assert(std::atomic<pid_t>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
-
-// What the terminal sends goes to the program by itself, which is in our group; what others send is for it as well.
-void forward(int signal, siginfo_t* info, void*) {
-  const int kept = errno;
-  const pid_t child = g_child.load(std::memory_order_relaxed);
-  if (child > 0 && info->si_code <= 0) ::kill(child, signal);
-  errno = kept;
-}
-
-// Passes on what is sent to us while it lives. What was ignored (nohup) stays so, for the program as well, which would
-// lose that if we handled it.
-class Forwarding {
- public:
-  Forwarding() {
-    struct sigaction action{};
-    action.sa_sigaction = forward;
-    sigemptyset(&action.sa_mask);
-    action.sa_flags = SA_RESTART | SA_SIGINFO;
-    sigset_t all;
-    sigemptyset(&all);
-    for (std::size_t i = 0; i < std::size(kSignals); ++i) {
-      sigaddset(&all, kSignals[i]);
-      sigaction(kSignals[i], nullptr, &before_[i]);
-      if (before_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
-    }
-    // None may come between the program's start and our knowing its number.
-    ::pthread_sigmask(SIG_BLOCK, &all, &mask_);
-  }
-  ~Forwarding() {
-    g_child.store(0, std::memory_order_relaxed);
-    for (std::size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &before_[i], nullptr);
-    ::pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
-  }
-  Forwarding(const Forwarding&) = delete;
-  Forwarding& operator=(const Forwarding&) = delete;
-  void to(pid_t child) {
-    g_child.store(child, std::memory_order_relaxed);
-    ::pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
-  }
-  const sigset_t& mask() const { return mask_; }
-
- private:
-  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-  struct sigaction before_[std::size(kSignals)] = {};
-  sigset_t mask_{};
-};
-
-// Runs the program to its end: exit code, or 128 + signal.
-int run_to_end(const std::vector<std::string>& command, const Variables& variables) {
-  Forwarding forwarding;
-  int error = 0;
-  StartOptions options;
-  options.variables = variables;
-  options.shares_terminal = true;
-  options.mask = &forwarding.mask();
-  options.exec_error = &error;
-  const pid_t child = start_program(command, options);
-  forwarding.to(child);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) fail("lost sight of the program");
-  if (error != 0)
-    reject(fmt::format("{}: cannot be executed: {}", command[0], std::strerror(error)),
-           error == ENOENT ? "Is the interpreter that its first line names there?" : "");
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 std::vector<fs::path> files_in(const fs::path& folder, const std::string& extension) {
@@ -264,7 +172,7 @@ ProgramProfile profile_program(const ProgramRequest& request) {
   const std::string created = wall_time();
   const std::int64_t begun = now_ns();
   ProgramProfile profile;
-  profile.code = run_to_end(command, variables);
+  profile.code = Forwarding().run(command, variables);
   const auto took = static_cast<double>(now_ns() - begun);
 
   const bool is_cupti = profiler == Profiler::cupti;

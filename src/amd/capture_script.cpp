@@ -1,0 +1,173 @@
+// A plan of a capture as commands for a shell. Says what src/cli does by itself; decides nothing.
+#include <fmt/format.h>
+
+#include "amd/capture_plan.h"
+
+namespace weir::amd {
+namespace {
+
+using Action = TraceStep::Action;
+using Stage = TraceStep::Stage;
+using Undo = TraceStep::Undo;
+
+// 'it'\''s': a word that a shell takes as it is.
+std::string quoted(const std::string& word) {
+  const bool is_plain = !word.empty() && word.find_first_not_of(
+                                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                             "0123456789_-+./:=,@%") == std::string::npos;
+  if (is_plain) return word;
+  std::string text = "'";
+  for (const char c : word) {
+    if (c == '\'') {
+      text += "'\\''";
+    } else {
+      text += c;
+    }
+  }
+  return text + "'";
+}
+
+// A name for the variable that keeps what a file said: trace_clock -> old_trace_clock.
+std::string variable(const TraceStep& step) {
+  std::string name = "old_" + step.path.substr(step.path.rfind('/') + 1);
+  for (char& c : name)
+    if (c == '-') c = '_';
+  return name;
+}
+
+std::string save_line(const TraceStep& step) {
+  const std::string path = quoted(step.path);
+  switch (step.undo) {
+    case Undo::word:
+      return fmt::format("{}=$(cut -d' ' -f1 {})\n", variable(step), path);
+    case Undo::choice:
+      return fmt::format("{}=$(sed 's/.*\\[\\(.*\\)\\].*/\\1/' {})\n", variable(step), path);
+    case Undo::list:
+      return fmt::format("{}=$(grep -v '^#' {})\n", variable(step), path);
+    case Undo::events:
+      return fmt::format("old_events=$(grep '^amdkfd:' {}/set_event)\n",
+                         quoted(step.path.substr(0, step.path.rfind("/events/"))));
+    default:
+      return "";
+  }
+}
+
+std::string restore_line(const TraceStep& step) {
+  const std::string path = quoted(step.path);
+  switch (step.undo) {
+    case Undo::word:
+    case Undo::choice:
+    case Undo::list:
+      return fmt::format("echo \"${}\" > {}\n", variable(step), path);
+    case Undo::events:
+      return fmt::format("echo 0 > {}; for e in $old_events; do echo \"$e\" >> {}/set_event; done\n", path,
+                         quoted(step.path.substr(0, step.path.rfind("/events/"))));
+    case Undo::remove_probe: {
+      // p:weir_1/name ... -> -:weir_1/name
+      const std::string& value = step.values.front();
+      return fmt::format("echo {} >> {} 2> /dev/null\n", quoted("-" + value.substr(1, value.find(' ') - 1)), path);
+    }
+    default:
+      return "";
+  }
+}
+
+std::string command_of(const TraceStep& step, const TracePlan& plan) {
+  const std::string path = quoted(step.path);
+  if (step.action == Action::make_folder) return fmt::format("mkdir {}\n", path);
+  const char* const arrow = step.action == Action::append ? ">>" : ">";
+  // A filter that took nothing lets every function of the kernel through.
+  const std::string guard = step.path.ends_with("/current_tracer")
+                                ? fmt::format("grep -qv '^####' {}/set_ftrace_filter && ", quoted(plan.folder))
+                                : "";
+  if (step.values.size() == 1) return fmt::format("{}echo {} {} {}\n", guard, quoted(step.values[0]), arrow, path);
+  std::string words;
+  for (const std::string& value : step.values) words += " " + quoted(value);
+  return fmt::format("{}for value in{}; do echo \"$value\" {} {} && break; done\n", guard, words, arrow, path);
+}
+
+std::string trace_lines(const TracePlan& plan) {
+  std::string text;
+  bool is_probing = false;
+  for (const TraceStep& step : plan.steps) {
+    const bool is_probe = step.stage == Stage::probes;
+    if (is_probe && !is_probing)
+      text += fmt::format("\nif [ \"$(cat {}/current_tracer)\" = nop ]; then\n", quoted(plan.folder));
+    if (!is_probe && is_probing) text += "fi\n";
+    is_probing = is_probe;
+    if (!step.why.empty()) text += fmt::format("# {}\n", step.why);
+    text += save_line(step) + command_of(step, plan);
+    if (step.path.ends_with("/trace_clock"))
+      text += fmt::format("cat {}  # [mono], or times do not fit the log\n", quoted(step.path));
+  }
+  if (is_probing) text += "fi\n";
+  return text;
+}
+
+std::string untrace_lines(const TracePlan& plan, const std::string& folder) {
+  std::string text = fmt::format(
+      "\n# tracing off before the buffer is read\necho 0 > {0}/tracing_on\ncat {0}/trace > {1}/ftrace.txt\n",
+      quoted(plan.folder), quoted(folder));
+  if (plan.is_instance) {
+    text += fmt::format("# the instance goes, with its buffer and settings\necho nop > {0}/current_tracer\n",
+                        quoted(plan.folder));
+    for (const TraceStep& step : plan.steps)
+      if (step.stage == Stage::probes && step.action == Action::write)
+        text += fmt::format("echo 0 > {} 2> /dev/null\n", quoted(step.path));
+    text += fmt::format("rmdir {}\n", quoted(plan.folder));
+  } else {
+    text += "# the settings of before, the last one first\n";
+  }
+  for (auto step = plan.steps.rbegin(); step != plan.steps.rend(); ++step) text += restore_line(*step);
+  return text;
+}
+
+}  // namespace
+
+std::string capture_script(const CaptureRequest& request, const CapturePlan& plan) {
+  const std::string folder = quoted(request.folder);
+  std::string text = "#!/bin/bash\n# What `weir amd capture` would do here; nothing was changed.\n";
+  for (const CapturePart& part : plan.missing) {
+    std::string line = fmt::format("# missing: {}: {}", part.name, part.reason);
+    if (!part.hint.empty()) line += ". " + part.hint;
+    for (char& c : line)
+      if (static_cast<unsigned char>(c) < ' ' || c == 127) c = '?';
+    text += line + "\n";
+  }
+  text += fmt::format("\n# one folder, for you alone\nmkdir -m 0700 -p {}\n", folder);
+  const bool has_snapshots = !plan.files.empty() || plan.has_sysfs;
+  if (has_snapshots) {
+    text += fmt::format(
+        "\n# what KFD shows of its queues at one moment\nsnapshot() {{\n  mkdir -p {0}/snapshots/\"$1\"\n", folder);
+    for (const SnapshotFile& file : plan.files)
+      text += fmt::format("  cat {} > {}/snapshots/\"$1\"/{}\n", quoted(file.path), folder, file.part);
+    if (plan.has_sysfs) {
+      text += fmt::format("  (cd {} && for file in", quoted(request.roots.sysfs));
+      for (const std::string& pattern : sysfs_patterns()) text += " \\\n      " + pattern;
+      text += fmt::format(
+          "; do\n    [ -f \"$file\" ] && [ ! -L \"$file\" ] || continue\n"
+          "    mkdir -p {0}/snapshots/\"$1\"/sysfs/\"${{file%/*}}\"\n"
+          "    head -c 65536 \"$file\" > {0}/snapshots/\"$1\"/sysfs/\"$file\"\n  done)\n",
+          folder);
+    }
+    text += "}\n\nsnapshot before\n";
+  }
+  if (plan.trace) text += "\n" + trace_lines(*plan.trace);
+  std::string words;
+  for (const std::string& word : request.command) words += " " + quoted(word);
+  text += "\n# ROCm's own log: calls, commands, packets, queues\n";
+  for (const auto& [name, value] : plan.environment) text += fmt::format("{}={} ", name, quoted(value));
+  text += fmt::format("\\\n {}{}\n", words, has_snapshots && request.most_snapshots > 0 ? " &" : "");
+  if (has_snapshots && request.most_snapshots > 0)
+    text += fmt::format(
+        "program=$!\nfor i in $(seq -w 1 {}); do\n  sleep {:.3f}\n  kill -0 $program 2> /dev/null || break\n"
+        "  snapshot during-$i\ndone\nwait $program\n",
+        request.most_snapshots, static_cast<double>(request.interval_ns) / 1e9);
+  if (plan.trace) text += untrace_lines(*plan.trace, request.folder);
+  if (has_snapshots) text += "\nsnapshot after\n";
+  if (plan.has_dmesg)
+    text += fmt::format("\n# what the driver said\ndmesg | grep -E 'amdgpu|kfd' > {}/dmesg.txt\n", folder);
+  return text;
+}
+
+}  // namespace weir::amd

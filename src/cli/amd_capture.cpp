@@ -1,0 +1,163 @@
+// weir amd capture: runs a program with ROCm's log, the kernel's trace and KFD's state beside it, into one folder.
+#include "report/amd_capture.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "cli/amd_capture_run.h"
+#include "cli/amd_capture_sources.h"
+#include "cli/list.h"
+#include "cli/process.h"
+#include "cli/user_program.h"
+
+namespace weir::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Flags {
+  std::vector<std::string> program;
+  std::string output;
+  std::string log_level = std::to_string(amd::kQueueLogLevel), log_mask = fmt::format("{:#x}", amd::kQueueLogMask);
+  std::string log_size = "8192", buffer = "16", interval = "1", snapshots = "20", keep = "first", report = "text";
+  bool has_no_trace = false, wants_graph = false, uses_top = false, is_dry = false, is_forced = false, is_quiet = false;
+  amd::CaptureRoots roots;
+};
+
+int whole(const char* flag, const std::string& text, int lowest, int highest) {
+  const auto value = parse_integer(text);
+  if (!value || *value < lowest || *value > highest)
+    reject(fmt::format("{} {}: out of range", flag, text),
+           fmt::format("Use a whole number from {} to {}.", lowest, highest));
+  return static_cast<int>(*value);
+}
+
+// 0x1099b, or 67995
+std::uint32_t mask(const std::string& text) {
+  char* end = nullptr;
+  errno = 0;
+  const unsigned long long value = std::strtoull(text.c_str(), &end, 0);
+  if (text.empty() || text[0] == '-' || text[0] == '+' || text[0] == ' ' || *end != '\0' || errno != 0 ||
+      value > 0x7fffffff)
+    reject(fmt::format("--log-mask {}: is no mask", text),
+           "Use a number such as 0x1099b; docs/amd_capture.md has the bits.");
+  return static_cast<std::uint32_t>(value);
+}
+
+std::int64_t interval_ns(const std::string& text) {
+  const auto seconds = parse_number(text);
+  if (!seconds || !(*seconds >= 0.01 && *seconds <= 86'400.0))
+    reject(fmt::format("--interval {}: out of range", text), "Use seconds from 0.01 to 86400.");
+  return static_cast<std::int64_t>(*seconds * 1e9);
+}
+
+// What stands behind "--"; without it, what stands behind the flags.
+std::vector<std::string> program_words(const Flags& flags) {
+  const auto& words = own_arguments();
+  const auto sign = std::find(words.begin(), words.end(), "--");
+  if (sign == words.end()) return flags.program;
+  std::vector<std::string> program(sign + 1, words.end());
+  if (flags.program.size() > program.size())
+    reject(fmt::format("{}: stands before the program", flags.program[0]),
+           "weir amd capture [flags] -- ./program arguments");
+  return program;
+}
+
+amd::CaptureRequest request_of(const Flags& flags) {
+  amd::CaptureRequest request;
+  request.command = program_words(flags);
+  if (request.command.empty())
+    reject("a program is required behind --", "For example: weir amd capture -- ./program arguments");
+  request.log_level = whole("--log-level", flags.log_level, 0, 5);
+  request.log_mask = mask(flags.log_mask);
+  request.log_size_mib = whole("--log-size", flags.log_size, 1, 1'000'000);
+  request.has_trace = !flags.has_no_trace;
+  request.wants_graph = flags.wants_graph;
+  request.uses_top_instance = flags.uses_top;
+  request.buffer_mib = whole("--buffer", flags.buffer, 1, 1024);
+  request.interval_ns = interval_ns(flags.interval);
+  request.most_snapshots = whole("--snapshots", flags.snapshots, 0, 10'000);
+  const std::vector<std::string> ends = {"first", "last"};
+  if (flags.keep != "first" && flags.keep != "last")
+    reject(fmt::format("--keep {}: is neither first nor last", flags.keep), suggestion(flags.keep, ends));
+  request.keeps_first = flags.keep == "first";
+  const std::vector<std::string> reports = {"text", "markdown", "json"};
+  if (std::find(reports.begin(), reports.end(), flags.report) == reports.end())
+    reject(fmt::format("--report {}: there is no such report", flags.report), suggestion(flags.report, reports));
+  if (!find_program(request.command[0]))
+    reject(fmt::format("{}: there is no such program", request.command[0]), "Give a path, or a name that PATH has.");
+  request.roots = flags.roots;
+  return request;
+}
+
+int execute(const Flags& flags) {
+  amd::CaptureRequest request = request_of(flags);
+  const fs::path output = flags.output.empty() ? fs::path(fs::path(request.command[0]).filename().string() + ".capture")
+                                               : fs::path(flags.output);
+  if (flags.is_dry) {
+    request.folder = fs::absolute(output).lexically_normal().string();
+    request.pid = ::getpid();
+    const amd::CaptureFacts facts = survey(request);
+    fmt::print("{}", amd::capture_script(request, amd::plan_capture(request, facts)));
+    return 0;
+  }
+  CaptureFolder folder(output, flags.is_forced);
+  const CaptureEnd end = capture_program(std::move(request), folder);
+  const Json document = amd::to_json(end.manifest);
+  if (flags.report == "json") {
+    fmt::print("{}", to_text(document));
+  } else if (!flags.is_quiet) {
+    // Standard output is the program's.
+    const Report report = capture_report(document, end.bytes, output.string());
+    fmt::print(stderr, "{}", flags.report == "markdown" ? report_markdown(report) : report_text(report));
+  }
+  if (!end.problem.empty()) {
+    if (end.code == 0) fail(fmt::format("the manifest could not be written: {}", end.problem));
+    fmt::print(stderr, "weir: the manifest could not be written: {}\n", end.problem);
+  }
+  return end.code;
+}
+
+}  // namespace
+
+CliCommand amd_capture() {
+  return {
+      "capture", "run a program, and keep its ROCm log, the kernel's trace and KFD's state",
+      [](CLI::App& app) -> std::function<int()> {
+        const auto flags = std::make_shared<Flags>();
+        app.add_option("program", flags->program, "behind --: the program and its arguments");
+        app.add_option("--output,-o", flags->output, "the folder (default: NAME.capture)");
+        app.add_option("--log-level", flags->log_level, "AMD_LOG_LEVEL of the program")->capture_default_str();
+        app.add_option("--log-mask", flags->log_mask, "AMD_LOG_MASK of the program")->capture_default_str();
+        app.add_option("--log-size", flags->log_size, "MiB of log before ROCm starts it anew")->capture_default_str();
+        app.add_flag("--graph", flags->wants_graph, "trace calls with their durations (function_graph)");
+        app.add_flag("--no-ftrace", flags->has_no_trace, "leave the kernel's trace out");
+        app.add_option("--buffer", flags->buffer, "MiB of trace per CPU; halved where memory is short")
+            ->capture_default_str();
+        app.add_option("--keep", flags->keep, "of a trace that is too long: first or last")->capture_default_str();
+        app.add_flag("--top-instance", flags->uses_top,
+                     "trace in the kernel's own buffer; its settings are put back, what is in it is lost");
+        app.add_option("--interval", flags->interval, "seconds between snapshots")->capture_default_str();
+        app.add_option("--snapshots", flags->snapshots, "of KFD's state while the program runs, at most")
+            ->capture_default_str();
+        app.add_flag("--dry-run", flags->is_dry, "print the commands, change nothing");
+        app.add_option("--report", flags->report, "text, markdown or json (the manifest)")->capture_default_str();
+        app.add_flag("--force", flags->is_forced, "replace an earlier capture");
+        app.add_flag("--quiet,-q", flags->is_quiet, "no summary");
+        app.add_option("--tracefs", flags->roots.tracefs, "where tracefs is, for tests")->group("Tests");
+        app.add_option("--debugfs", flags->roots.debugfs, "where debugfs is, for tests")->group("Tests");
+        app.add_option("--sysfs", flags->roots.sysfs, "where sysfs is, for tests")->group("Tests");
+        app.add_option("--kmsg", flags->roots.kmsg, "the kernel's log, for tests")->group("Tests");
+        return [flags] { return execute(*flags); };
+      }};
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,209 @@
+#include "cli/amd_capture_run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+#include "amd/capture_trace.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/amd_capture_sources.h"
+#include "cli/process.h"
+#include "cli/tracefs.h"
+#include "cli/user_program.h"
+#include "weir_build.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr std::int64_t kMsNs = 1'000'000;
+constexpr std::int64_t kFirstLookNs = 10 * kMsNs, kLastLookNs = 200 * kMsNs;  // between looks at processes
+
+void add_reason(amd::CapturePart& part, const std::string& reason, const std::string& hint = "") {
+  if (reason.empty()) return;
+  part.reason += (part.reason.empty() ? "" : "; ") + reason;
+  if (!hint.empty()) part.hint += (part.hint.empty() ? "" : " ") + hint;
+}
+
+class Capture {
+ public:
+  Capture(amd::CaptureRequest request, CaptureFolder& folder)
+      : folder_(folder),
+        request_(with_folder(std::move(request), folder)),
+        facts_(survey(request_)),
+        plan_(amd::plan_capture(request_, facts_)),
+        trace_plan_(plan_.trace.value_or(amd::TracePlan{})),
+        session_(trace_plan_, tracefs_),
+        log_(request_.roots.kmsg) {}
+
+  CaptureEnd run() {
+    begin();
+    Forwarding forwarding;
+    CaptureEnd end;
+    save_manifest(end);  // what there is, should nobody come back here
+    snapshot("before");
+    arm();
+    manifest_.started_at = wall_time();
+    manifest_.started_ns = manifest_.ended_ns = now_ns();
+    if (Forwarding::take_signal() != 0) {
+      end.code = kExitInterrupted;
+    } else {
+      run_program(forwarding, end);
+    }
+    finish(end);
+    return end;
+  }
+
+ private:
+  static amd::CaptureRequest with_folder(amd::CaptureRequest request, const CaptureFolder& folder) {
+    request.folder = folder.path().string();
+    request.pid = ::getpid();
+    return request;
+  }
+
+  void begin() {
+    manifest_.command = request_.command;
+    manifest_.weir = fmt::format("{} ({})", WEIR_VERSION, WEIR_COMMIT);
+    manifest_.started_at = wall_time();
+    manifest_.environment = plan_.environment;
+    utsname kernel{};
+    if (::uname(&kernel) == 0) manifest_.kernel_release = kernel.release;
+    manifest_.parts = {{"log", {}, "", ""}, {"ftrace", {}, "", ""}, {"hqds", {}, "", ""}, {"mqds", {}, "", ""},
+                       {"rls", {}, "", ""}, {"sysfs", {}, "", ""},  {"dmesg", {}, "", ""}};
+    for (const amd::CapturePart& missing : plan_.missing) part_named(missing.name, manifest_.parts) = missing;
+  }
+
+  amd::CapturePart& part(const char* name) { return part_named(name, manifest_.parts); }
+
+  bool has_snapshots() const { return !plan_.files.empty() || plan_.has_sysfs; }
+  void snapshot(const std::string& when) {
+    if (has_snapshots()) manifest_.snapshots.push_back(take_snapshot(request_, plan_, when, folder_, manifest_.parts));
+  }
+
+  void arm() {
+    if (!plan_.trace) return;
+    if (!session_.arm()) add_reason(part("ftrace"), session_.problem(), session_.hint());
+    manifest_.trace_clock = session_.problem().empty() ? session_.clock() : "";
+  }
+
+  void run_program(Forwarding& forwarding, CaptureEnd& end) {
+    std::int64_t gap = kFirstLookNs, next_look = 0;
+    std::int64_t next_snapshot = manifest_.started_ns + request_.interval_ns;
+    int snapshots = 0;
+    const Beside beside = [&](pid_t program) {
+      if (now_ns() >= next_look) {
+        processes_.look(program);
+        next_look = now_ns() + gap;
+        gap = std::min(2 * gap, kLastLookNs);
+      }
+      if (!has_snapshots() || snapshots >= request_.most_snapshots) return next_look;
+      if (now_ns() >= next_snapshot) {
+        snapshot(fmt::format("during-{:02}", ++snapshots));
+        // One that takes longer than the interval is not made up for.
+        next_snapshot = std::max(next_snapshot + request_.interval_ns, now_ns());
+      }
+      return std::min(next_look, next_snapshot);
+    };
+    try {
+      end.code = forwarding.run(request_.command, plan_.environment, beside);
+      manifest_.exit_code = end.code;
+    } catch (const Error&) {
+      manifest_.ended_ns = now_ns();
+      finish(end);
+      throw;
+    }
+    manifest_.ended_ns = now_ns();
+  }
+
+  void finish(CaptureEnd& end) {
+    session_.stop();
+    snapshot("after");
+    keep_trace();
+    session_.close();
+    for (const std::string& what : session_.left_behind())
+      add_reason(part("ftrace"), "could not be put back: " + what, "Look at it before the next capture.");
+    keep_kernel_log();
+    keep_log();
+    manifest_.processes = processes_.processes();
+    save_manifest(end);
+    for (const amd::CapturePart& one : manifest_.parts)
+      for (const std::string& file : one.files) end.bytes[one.name] += folder_.bytes(file);
+    end.manifest = manifest_;
+  }
+
+  void keep_trace() {
+    if (!plan_.trace || session_.method().empty()) return;
+    amd::CapturePart& ftrace = part("ftrace");
+    const Descriptor from(::open(session_.trace_file().c_str(), O_RDONLY | O_CLOEXEC));
+    if (from.get() < 0) return add_reason(ftrace, fmt::format("{}: {}", session_.trace_file(), std::strerror(errno)));
+    // The program has ended: a signal from here on is for us, and the buffer can be gigabytes of text.
+    Forwarding::take_signal();
+    const auto copied = folder_.copy(from.get(), "ftrace.txt", std::numeric_limits<std::uint64_t>::max(),
+                                     [] { return Forwarding::take_signal() != 0; });
+    if (copied.is_made) ftrace.files = {"ftrace.txt"};
+    add_reason(ftrace, copied.problem);
+    if (copied.is_cut) add_reason(ftrace, "interrupted while it was read: the text ends early");
+    if (session_.lost_events() > 0)
+      add_reason(ftrace,
+                 fmt::format("{} events found no room: the buffer has the {} of the run", session_.lost_events(),
+                             request_.keeps_first ? "beginning" : "end"),
+                 fmt::format("Use a larger --buffer, or --keep {}.", request_.keeps_first ? "last" : "first"));
+    for (const std::string& note : session_.notes()) add_reason(ftrace, note);
+    if (facts_.is_nested)
+      add_reason(ftrace, "we are in a PID namespace of a container: the trace has the host's numbers",
+                 "Run weir on the host, so that processes can be told.");
+  }
+
+  void keep_kernel_log() {
+    if (!plan_.has_dmesg) return;
+    amd::CapturePart& dmesg = part("dmesg");
+    const std::string lines = log_.driver_lines();
+    if (log_.error() != 0)
+      return add_reason(dmesg, fmt::format("{}: {}", request_.roots.kmsg, std::strerror(log_.error())));
+    const std::string problem = folder_.write("dmesg.txt", lines);
+    if (problem.empty()) dmesg.files = {"dmesg.txt"};
+    add_reason(dmesg, problem);
+    if (log_.lost() > 0) add_reason(dmesg, "lines were overwritten before they were read");
+  }
+
+  // ROCm names the file as it was told, or with the process behind it; versions differ.
+  void keep_log() {
+    amd::CapturePart& log = part("log");
+    for (const std::string& name : folder_.files("log"))
+      if (folder_.bytes(name) > 0) log.files.push_back(name);
+    if (!log.files.empty()) return;
+    if (!manifest_.exit_code) return add_reason(log, "the program did not run");
+    add_reason(log,
+               "no ROCm runtime wrote one: the program did not use HIP, or not in a process that it started itself",
+               "A program in a container needs the variables there: docker run -e AMD_LOG_LEVEL=... (see --dry-run).");
+  }
+
+  void save_manifest(CaptureEnd& end) {
+    end.problem = folder_.replace(amd::kManifestFile, to_text(amd::to_json(manifest_)));
+  }
+
+  CaptureFolder& folder_;
+  amd::CaptureRequest request_;
+  amd::CaptureFacts facts_;
+  amd::CapturePlan plan_;
+  amd::TracePlan trace_plan_;
+  Tracefs tracefs_;
+  amd::TraceSession session_;
+  KernelLog log_;
+  ProcessWatch processes_;
+  amd::CaptureManifest manifest_;
+};
+
+}  // namespace
+
+CaptureEnd capture_program(amd::CaptureRequest request, CaptureFolder& folder) {
+  return Capture(std::move(request), folder).run();
+}
+
+}  // namespace weir::cli
