@@ -1,0 +1,91 @@
+// weir amd ftrace: what KFD did in a kernel trace, how long it took, and what of it the trace proves.
+#include "report/amd_ftrace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "cli/list.h"
+#include "cli/process.h"
+#include "ftrace/read.h"
+#include "ftrace/summary.h"
+#include "trace/byte_source.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  std::string file, clock, output;
+  std::string report = "text";
+  bool is_full = false, is_forced = false, is_quiet = false;
+};
+
+void check_clock(const std::string& clock) {
+  static constexpr const char* kClocks[] = {"local", "global",   "counter", "uptime", "perf",
+                                            "mono",  "mono_raw", "boot",    "tai",    "x86-tsc"};
+  if (clock.empty() || std::find(std::begin(kClocks), std::end(kClocks), clock) != std::end(kClocks)) return;
+  reject(fmt::format("--trace-clock {}: no clock of ftrace", clock),
+         "Use what stood in brackets in /sys/kernel/tracing/trace_clock, e.g. local or mono.");
+}
+
+int execute(const Flags& flags) {
+  check_clock(flags.clock);
+  if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
+  struct Interrupted {};
+  const std::atomic<bool>& stop = catch_interrupts();
+  ftrace::FtraceOptions options;
+  options.name = flags.file;
+  options.progress = [&] {
+    if (stop.load(std::memory_order_relaxed)) throw Interrupted{};
+  };
+  ftrace::KfdSummary summary;
+  ftrace::FtraceCounters counters;
+  try {
+    const auto source = open_bytes(flags.file);
+    counters = ftrace::read_ftrace(*source, summary, options);
+  } catch (const Interrupted&) {
+    return kExitInterrupted;
+  }
+  ftrace::require_kfd(counters, flags.file);
+  const Json document =
+      ftrace::ftrace_document(summary, counters, {flags.file, flags.clock, run_context().command_line});
+  const Report report = ftrace_report(document, flags.is_full);
+  const std::string told = flags.report == "json"       ? to_text(document)
+                           : flags.report == "markdown" ? report_markdown(report)
+                                                        : report_text(report);
+  if (flags.output.empty()) {
+    fmt::print("{}", told);
+  } else {
+    write_file(flags.output, told, flags.is_forced);
+    if (!flags.is_quiet) fmt::print("Written to {}\n", flags.output);
+  }
+  return 0;
+}
+
+}  // namespace
+
+CliCommand amd_ftrace() {
+  return {
+      "ftrace", "what KFD did with queues in a kernel trace, and how long it took",
+      [](CLI::App& app) -> std::function<int()> {
+        const auto flags = std::make_shared<Flags>();
+        app.add_option("file", flags->file,
+                       "text of /sys/kernel/tracing/trace or of trace-cmd report; .gz too. function, function_graph, "
+                       "events, probes and texts of trace_printk are read")
+            ->required()
+            ->type_name("FILE");
+        app.add_option("--trace-clock", flags->clock, "the clock that was set (trace_clock); the text does not say");
+        app.add_option("--report", flags->report, "how to tell it")
+            ->capture_default_str()
+            ->check(CLI::IsMember({"text", "markdown", "json"}));
+        app.add_flag("--full", flags->is_full, "all processes and creates");
+        app.add_option("--output,-o", flags->output, "write the report to this file")->type_name("FILE");
+        app.add_flag("--force", flags->is_forced, "replace a file that exists");
+        app.add_flag("--quiet,-q", flags->is_quiet, "no names of files written");
+        return [flags] { return execute(*flags); };
+      }};
+}
+
+}  // namespace weir::cli
