@@ -66,8 +66,11 @@ class SnapshotMatcher {
         without_ring_.push_back({index, &queue});
         continue;
       }
-      if (const auto row = row_of(snapshot, queue))
+      bool is_unplaced = false;
+      if (const auto row = row_of(snapshot, queue, is_unplaced))
         found[*row].push_back(&queue);
+      else if (is_unplaced)
+        ++join_.unplaced_sightings;
       else
         alone.push_back(&queue);
     }
@@ -84,7 +87,10 @@ class SnapshotMatcher {
     for (const kfd::Queue* queue : alone) add_alone({index, queue});
   }
 
-  std::optional<std::size_t> row_of(const JoinSnapshot& snapshot, const kfd::Queue& queue) {
+  // `is_unplaced`: a ring and a process of the log, but not at that time. A snapshot takes a while, and the runtime
+  // writes its lines before and after the kernel acts: it may be the log's queue or one that came before or after, and
+  // a row of its own might count it twice.
+  std::optional<std::size_t> row_of(const JoinSnapshot& snapshot, const kfd::Queue& queue, bool& is_unplaced) {
     const auto found = by_ring_.find(queue.ring_base);
     if (found == by_ring_.end() || queue.kind == kfd::QueueKind::sdma) return std::nullopt;
     std::vector<std::size_t> rows;
@@ -104,6 +110,7 @@ class SnapshotMatcher {
       note(join_,
            fmt::format("Snapshot {}: a queue has the ring {:#x} at a time at which the log's queue did not live.",
                        snapshot.when, queue.ring_base));
+    is_unplaced = rows.empty() && is_outside && queue.pid.has_value();
     return std::nullopt;
   }
 

@@ -124,12 +124,12 @@ TEST(Join, a_ring_that_is_used_again_belongs_to_the_queue_that_lived_then) {
   it.snapshot(50 * kMs, {seen_queue(4000, kRing, 2)});  // neither lived: being destroyed, or somebody else's
   it.snapshot(70 * kMs, {seen_queue(4000, kRing, 3)});
   const Join join = it.join();
-  ASSERT_EQ(join.queues.size(), 3u);
+  ASSERT_EQ(join.queues.size(), 2u) << "a row of its own might count it twice";
   EXPECT_EQ(join.queues[0].kfd_id(), 1u);
   EXPECT_EQ(join.queues[0].sightings.size(), 1u);
   EXPECT_EQ(join.queues[1].kfd_id(), 3u);
-  EXPECT_EQ(join.queues[2].role, QueueRole::internal);
-  EXPECT_EQ(join.queues[2].kfd_id(), 2u);
+  EXPECT_EQ(join.queues[1].sightings.size(), 1u);
+  EXPECT_EQ(join.unplaced_sightings, 1u);
   ASSERT_EQ(join.notes.size(), 1u);
   EXPECT_NE(join.notes[0].find("did not live"), std::string::npos);
 }

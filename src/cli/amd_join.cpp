@@ -1,0 +1,157 @@
+// weir amd join: one row per hardware queue from a capture's log, kernel trace and snapshots, and one timeline of all.
+#include "report/amd_join.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "amd/join_load.h"
+#include "amd/merged_timeline.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/options.h"
+#include "cli/list.h"
+#include "cli/process.h"
+
+namespace weir::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Flags {
+  std::string folder;
+  std::vector<std::string> logs, traces, snapshots, pids;
+  std::string trace_clock;
+  std::string timeline, output, report = "text";
+  bool has_no_timeline = false;
+  bool is_full = false, is_forced = false, is_quiet = false;
+};
+
+// "17=3934101": the log's number, then the host's.
+std::pair<int, int> pid_pair(const std::string& value) {
+  const std::size_t middle = value.find('=');
+  const auto log = parse_integer(std::string_view(value).substr(0, std::min(middle, value.size())));
+  const auto host =
+      middle == std::string::npos ? std::nullopt : parse_integer(std::string_view(value).substr(middle + 1));
+  if (!log || !host || *log < 1 || *host < 1 || *log > 1 << 22 || *host > 1 << 22)
+    reject(fmt::format("--pid {}: not a pair of process ids", value),
+           "Write --pid LOG=HOST, e.g. --pid 17=3934101: NSpid of /proc/HOST/status has both.");
+  return {static_cast<int>(*log), static_cast<int>(*host)};
+}
+
+amd::CaptureFiles files_of(const Flags& flags) {
+  const bool has_files = !flags.logs.empty() || !flags.traces.empty() || !flags.snapshots.empty();
+  if (flags.folder.empty() && !has_files)
+    reject("nothing to join", "Name the folder of a capture, or files: --log FILE --ftrace FILE --snapshot DIR.");
+  if (!flags.folder.empty() && has_files)
+    reject("a folder and files are two ways to say it",
+           "Name the folder of a capture, or --log, --ftrace and --snapshot, not both.");
+  amd::CaptureFiles files;
+  if (!flags.folder.empty()) {
+    files = amd::files_of_capture(flags.folder);
+  } else {
+    files.logs.assign(flags.logs.begin(), flags.logs.end());
+    files.traces.assign(flags.traces.begin(), flags.traces.end());
+    for (const std::string& folder : flags.snapshots) {
+      // "run/during-01/" is during-01.
+      const fs::path path = fs::path(folder).lexically_normal();
+      const fs::path name = path.has_filename() ? path.filename() : path.parent_path().filename();
+      files.snapshots.push_back({name.string(), folder, INT64_MIN});
+    }
+  }
+  if (!flags.trace_clock.empty()) files.trace_clock = flags.trace_clock;
+  for (const std::string& pid : flags.pids) files.given.push_back(pid_pair(pid));
+  return files;
+}
+
+// Where the timeline goes; empty: nowhere. A default name that is taken is left alone.
+fs::path timeline_of(const Flags& flags, std::string& said) {
+  if (flags.has_no_timeline) return {};
+  if (!flags.timeline.empty()) {
+    check_writable(flags.timeline, flags.is_forced);
+    return flags.timeline;
+  }
+  if (flags.folder.empty()) return {};
+  const fs::path path = fs::path(flags.folder) / "timeline.json";
+  std::error_code error;
+  if (!flags.is_forced && fs::exists(fs::symlink_status(path, error))) {
+    said = fmt::format("{} exists and was left as it is: --force replaces it.", path.string());
+    return {};
+  }
+  try {
+    check_writable(path, flags.is_forced);
+  } catch (const Error& cannot) {
+    said = fmt::format("No timeline: {}. --timeline FILE writes it elsewhere.", cannot.what());
+    return {};
+  }
+  return path;
+}
+
+int execute(const Flags& flags) {
+  if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
+  const amd::CaptureFiles files = files_of(flags);
+  std::string said;
+  const fs::path timeline = timeline_of(flags, said);
+  const std::atomic<bool>& stop = catch_interrupts();
+
+  const amd::LoadedCapture capture = amd::load_capture(files, &stop);
+  if (stop.load(std::memory_order_relaxed)) return kExitInterrupted;
+  const amd::Join join = amd::join_queues(capture.input);
+  Json document = amd::join_document(capture.input, join, capture.about);
+  if (!timeline.empty()) {
+    const amd::TimelineCounts counts = amd::write_merged_timeline(capture, join, timeline, flags.is_forced, &stop);
+    if (counts.is_stopped) return kExitInterrupted;
+    document["timeline"] = amd::to_json(counts, timeline.string());
+  }
+  const std::string text = flags.report == "json"       ? to_text(document)
+                           : flags.report == "markdown" ? amd_join_markdown(document, flags.is_full)
+                                                        : amd_join_text(document, flags.is_full);
+  if (flags.output.empty()) {
+    fmt::print("{}", text);
+  } else {
+    write_file(flags.output, text, flags.is_forced);
+    if (!flags.is_quiet) fmt::print("Written to {}\n", flags.output);
+  }
+  // Not into a document that goes on through a pipe.
+  if (!flags.is_quiet && !timeline.empty()) fmt::print(stderr, "Timeline written to {}\n", timeline.string());
+  if (!flags.is_quiet && !said.empty()) fmt::print(stderr, "{}\n", said);
+  return 0;
+}
+
+}  // namespace
+
+CliCommand amd_join() {
+  return {
+      "join", "one row per hardware queue from log, kernel trace and snapshots, and one timeline",
+      [](CLI::App& app) -> std::function<int()> {
+        const auto flags = std::make_shared<Flags>();
+        app.add_option("folder", flags->folder, "what weir amd capture wrote")->type_name("DIR");
+        app.add_option("--log", flags->logs, "without a capture: a runtime log (AMD_LOG_LEVEL); may come again")
+            ->type_name("FILE");
+        app.add_option("--ftrace", flags->traces, "without a capture: text of the kernel's tracer")->type_name("FILE");
+        app.add_option("--snapshot", flags->snapshots,
+                       "without a capture: a folder with hqds, mqds, rls, sysfs; may come again, in the order of time")
+            ->type_name("DIR");
+        app.add_option("--trace-clock", flags->trace_clock,
+                       "clock of the trace (local, mono, boot ...) where no manifest says it")
+            ->type_name("NAME");
+        app.add_option("--pid", flags->pids, "a process of the log is this one of the host; may come again")
+            ->type_name("LOG=HOST");
+        app.add_option("--timeline", flags->timeline,
+                       "Chrome JSON of everything (default: timeline.json in the folder, unless it exists)")
+            ->type_name("FILE");
+        app.add_flag("--no-timeline", flags->has_no_timeline, "write no timeline")->excludes("--timeline");
+        app.add_option("--report", flags->report, "how to tell it")
+            ->capture_default_str()
+            ->check(CLI::IsMember({"text", "markdown", "json"}));
+        app.add_flag("--full", flags->is_full, "also other processes, handles of streams, each snapshot");
+        app.add_option("--output,-o", flags->output, "write the report to this file")->type_name("FILE");
+        app.add_flag("--force,-f", flags->is_forced, "replace files that exist");
+        app.add_flag("--quiet,-q", flags->is_quiet, "no names of files written");
+        app.footer("Exit code: 0 fine, 2 bad input. A part that is missing or broken is named, the rest is joined.");
+        return [flags] { return execute(*flags); };
+      }};
+}
+
+}  // namespace weir::cli

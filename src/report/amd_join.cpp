@@ -1,0 +1,248 @@
+#include "report/amd_join.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/units.h"
+#include "report/fields.h"
+#include "report/sections.h"
+
+namespace weir {
+namespace {
+
+using fields::at;
+using fields::number;
+using fields::text;
+
+std::string count_text(const Json& json, std::initializer_list<const char*> keys) {
+  const auto value = number(json, keys);
+  return value ? fmt::format("{:.0f}", *value) : "-";
+}
+
+bool is_shown(const Json& queue, bool is_full) { return is_full || text(queue, {"role"}) != "other process"; }
+
+std::string priority_text(const Json& queue) {
+  const auto value = number(queue, {"runtime", "priority"});
+  if (!value) return "-";
+  return *value == 0 ? "low" : *value == 1 ? "normal" : *value == 2 ? "high" : fmt::format("{:.0f}", *value);
+}
+
+std::string streams_text(const Json& queue) {
+  if (!at(queue, {"runtime"}).is_object()) return text(queue, {"role"}) == "internal" ? "own" : "-";
+  const std::size_t known = at(queue, {"runtime", "streams"}).size();
+  const auto most = number(queue, {"runtime", "streams_most"});
+  // The log counts streams on a queue; which ones they are it does not always tell.
+  if (known == 0 && most) return fmt::format("{:.0f}", *most);
+  return known == 0 ? "-" : fmt::format("{}", known);
+}
+
+// Where it was last mapped: "0.2 x4", pipe and slot, on as many XCCs.
+std::string slot_text(const Json& queue) {
+  const Json& series = at(queue, {"hardware", "series"});
+  if (!series.is_array()) return "-";
+  for (auto seen = series.rbegin(); seen != series.rend(); ++seen) {
+    const Json& slots = at(*seen, {"slots"});
+    if (!slots.is_array() || slots.empty()) continue;
+    const std::string first = count_text(slots[0], {"pipe"}) + "." + count_text(slots[0], {"queue"});
+    return slots.size() == 1 ? first : fmt::format("{} x{}", first, slots.size());
+  }
+  return "none";
+}
+
+std::string evidence_text(const Json& queue) {
+  std::string out;
+  for (const Json& each : at(queue, {"evidence"}))
+    for (const Json& key : at(each, {"by"}))
+      if (key.is_string() && out.find(key.get<std::string>()) == std::string::npos)
+        out += (out.empty() ? "" : ", ") + key.get<std::string>();
+  return out.empty() ? "-" : out;
+}
+
+std::string ring_text(const Json& queue) { return text(queue, {"ring_base"}); }
+
+void add_queues(Report& report, const Json& document, bool is_full) {
+  ReportSection section;
+  section.title = "Queues, from streams to hardware slots";
+  ReportTable table;
+  table.columns = {{"pid"}, {"ring", true}, {"streams"},     {"prio"},    {"ROCr"},
+                   {"KFD"}, {"seen"},       {"slot", false}, {"backlog"}, {"rests on", true}};
+  std::size_t hidden = 0;
+  const std::size_t snapshots = at(document, {"snapshots"}).size();
+  for (const Json& queue : at(document, {"queues"})) {
+    if (!is_shown(queue, is_full)) {
+      ++hidden;
+      continue;
+    }
+    const Json& series = at(queue, {"hardware", "series"});
+    table.rows.push_back({count_text(queue, {"host_pid"}), ring_text(queue), streams_text(queue), priority_text(queue),
+                          count_text(queue, {"runtime", "rocr_id"}), count_text(queue, {"kfd", "queue_id"}),
+                          fmt::format("{}/{}", series.is_array() ? series.size() : 0, snapshots), slot_text(queue),
+                          count_text(queue, {"hardware", "most_backlog_packets"}), evidence_text(queue)});
+  }
+  if (table.rows.empty()) {
+    section.remarks.push_back("No queue is in any part.");
+  } else {
+    table.after =
+        "streams: own = the runtime's; seen: snapshots that show it; slot: pipe.queue x XCCs, the last time it was "
+        "mapped; backlog: packets, the most of its snapshots.";
+    section.tables.push_back(std::move(table));
+  }
+  if (hidden > 0)
+    section.remarks.push_back(fmt::format("{} of other processes: --full, and in --report json.",
+                                          hidden == 1 ? "1 queue" : fmt::format("{} queues", hidden)));
+  // Each reason once, with how many queues have it.
+  std::map<std::pair<std::string, std::string>, std::size_t> reasons;
+  for (const Json& queue : at(document, {"queues"}))
+    if (is_shown(queue, is_full))
+      for (const Json& missing : at(queue, {"missing"}))
+        ++reasons[{text(missing, {"part"}), text(missing, {"reason"})}];
+  for (const auto& [key, times] : reasons)
+    section.remarks.push_back(fmt::format("Not in the {} ({}): {}.", key.first,
+                                          times == 1 ? "1 queue" : fmt::format("{} queues", times), key.second));
+  report.sections.push_back(std::move(section));
+}
+
+std::string range_text(const Json& range, bool& has_mark) {
+  if (!range.is_object()) return "-";
+  const auto least = number(range, {"least_ns"}), most = number(range, {"most_ns"});
+  if (!least) return "-";
+  if (!most) return ">= " + format_duration(*least);
+  if (!range.value("is_distinguishable", true)) {
+    has_mark = true;
+    return fmt::format("<= {}*", format_duration(*most));
+  }
+  const std::string low = format_duration(*least), high = format_duration(*most);
+  if (low == high) return low;
+  const std::size_t unit = low.find(' ');
+  const bool is_same_unit = unit != std::string::npos && high.ends_with(low.substr(unit));
+  return fmt::format("{}..{}", is_same_unit ? low.substr(0, unit) : low, high);
+}
+
+void add_creation(Report& report, const Json& document, bool is_full) {
+  ReportSection section;
+  section.title = "Creation, from the runtime to KFD and back";
+  ReportTable table;
+  table.columns = {{"ring", true}, {"asked->ioctl"}, {"in KFD"}, {"left->created"}, {"whole"}};
+  bool has_mark = false;
+  std::map<std::string, std::size_t> reasons;
+  for (const Json& queue : at(document, {"queues"})) {
+    if (!is_shown(queue, is_full)) continue;
+    const Json& creation = at(queue, {"creation"});
+    if (at(creation, {"asked_to_created"}).is_null() && at(creation, {"entered_to_left"}).is_null()) continue;
+    table.rows.push_back({ring_text(queue), range_text(at(creation, {"asked_to_entered"}), has_mark),
+                          range_text(at(creation, {"entered_to_left"}), has_mark),
+                          range_text(at(creation, {"left_to_created"}), has_mark),
+                          range_text(at(creation, {"asked_to_created"}), has_mark)});
+    if (const Json& reason = at(creation, {"reason"}); reason.is_string()) ++reasons[reason.get<std::string>()];
+  }
+  if (table.rows.empty()) return;
+  section.tables.push_back(std::move(table));
+  if (has_mark) section.remarks.push_back("* not distinguishable from nothing: below the error of the clocks.");
+  for (const auto& [reason, times] : reasons)
+    section.remarks.push_back(
+        fmt::format("Without hops ({}): {}.", times == 1 ? "1 queue" : fmt::format("{} queues", times), reason));
+  report.sections.push_back(std::move(section));
+}
+
+void add_streams(Report& report, const Json& document) {
+  ReportSection section;
+  section.title = "Streams";
+  ReportTable table;
+  table.columns = {{"ring", true}, {"stream", true}, {"priority"}};
+  for (const Json& queue : at(document, {"queues"}))
+    for (const Json& stream : at(queue, {"runtime", "streams"}))
+      table.rows.push_back({ring_text(queue), text(stream, {"handle"}), count_text(stream, {"priority"})});
+  if (table.rows.empty()) return;
+  section.tables.push_back(std::move(table));
+  report.sections.push_back(std::move(section));
+}
+
+void add_series(Report& report, const Json& document) {
+  ReportSection section;
+  section.title = "Snapshot by snapshot";
+  ReportTable table;
+  table.columns = {{"ring", true}, {"snapshot", true}, {"active"}, {"slots"}, {"backlog"}, {"saved waves"}};
+  for (const Json& queue : at(document, {"queues"}))
+    for (const Json& seen : at(queue, {"hardware", "series"})) {
+      const Json& preempted = at(seen, {"was_preempted"});
+      table.rows.push_back({ring_text(queue), text(seen, {"snapshot"}),
+                            at(seen, {"is_active"}) == Json(true) ? "yes" : "no",
+                            fmt::format("{}", at(seen, {"slots"}).size()), count_text(seen, {"backlog_packets"}),
+                            preempted.is_boolean() ? (preempted.get<bool>() ? "yes" : "no") : "-"});
+    }
+  if (table.rows.empty()) return;
+  section.tables.push_back(std::move(table));
+  report.sections.push_back(std::move(section));
+}
+
+void add_rests(Report& report, const Json& document) {
+  ReportSection section;
+  section.title = "What it rests on";
+  for (const Json& process : at(document, {"processes"})) {
+    const std::string log = at(process, {"log_pid"}).is_null() ? "no pid" : text(process, {"log_pid"});
+    if (at(process, {"host_pid"}).is_null())
+      section.facts.emplace_back("process " + log, fmt::format("not known on the host: {}", text(process, {"reason"})));
+    else
+      section.facts.emplace_back("process " + log, fmt::format("{} on the host, by {}", text(process, {"host_pid"}),
+                                                               text(process, {"rests_on"})));
+  }
+  const Json& clock = at(document, {"clock"});
+  if (const auto offset = number(clock, {"offset_ns"})) {
+    section.facts.emplace_back(
+        "clocks",
+        fmt::format("log = trace {} {}, +-{} ({}; {} brackets, {} left out)", *offset < 0 ? "-" : "+",
+                    format_duration(std::abs(*offset)), format_duration(number(clock, {"error_ns"}).value_or(0)),
+                    text(clock, {"rests_on"}), count_text(clock, {"brackets"}), count_text(clock, {"left_out"})));
+  } else {
+    section.facts.emplace_back("clocks", fmt::format("not aligned: {}", text(clock, {"reason"})));
+  }
+  for (const Json& part : at(document, {"parts"})) {
+    std::string files;
+    for (const Json& file : at(part, {"files"}))
+      files += (files.empty() ? "" : ", ") + (file.is_string() ? file.get<std::string>() : "");
+    const std::string reason = at(part, {"reason"}).is_string() ? text(part, {"reason"}) : "";
+    const bool is_read = at(part, {"is_read"}) == Json(true);
+    if (is_read && reason.empty() && text(part, {"name"}) == "snapshot") continue;  // told as a count
+    std::string said = is_read ? files : fmt::format("missing: {}", reason.empty() ? "not captured" : reason);
+    if (is_read && !reason.empty()) said += fmt::format(" ({})", reason);
+    if (!is_read && at(part, {"hint"}).is_string()) said += ". " + text(part, {"hint"});
+    section.facts.emplace_back(text(part, {"name"}), said);
+  }
+  section.facts.emplace_back("snapshots", fmt::format("{} read", at(document, {"snapshots"}).size()));
+  report.sections.push_back(std::move(section));
+}
+
+Report make_report(const Json& document, bool is_full) {
+  Report report;
+  report.title = at(document, {"folder"}).is_string() ? fmt::format("weir amd join {}", text(document, {"folder"}))
+                                                      : std::string("weir amd join");
+  for (const Json& verdict : at(document, {"verdicts"}))
+    if (verdict.is_string()) report.opening.push_back(verdict.get<std::string>());
+  if (at(document, {"clock", "warning"}).is_string())
+    report.opening.push_back("Warning: " + text(document, {"clock", "warning"}));
+  add_queues(report, document, is_full);
+  add_creation(report, document, is_full);
+  if (is_full) {
+    add_streams(report, document);
+    add_series(report, document);
+  }
+  add_rests(report, document);
+  ReportSection notes;
+  notes.title = "Notes";
+  for (const Json& note : at(document, {"notes"}))
+    if (note.is_string()) notes.remarks.push_back(note.get<std::string>());
+  if (!notes.remarks.empty()) report.sections.push_back(std::move(notes));
+  return report;
+}
+
+}  // namespace
+
+std::string amd_join_text(const Json& document, bool is_full) { return report_text(make_report(document, is_full)); }
+
+std::string amd_join_markdown(const Json& document, bool is_full) {
+  return report_markdown(make_report(document, is_full));
+}
+
+}  // namespace weir
