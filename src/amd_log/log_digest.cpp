@@ -33,7 +33,12 @@ bool creates_stream(std::string_view call) {
 }
 
 // "stream:0x1952020"; the default one is "stream:<null>".
-std::uint64_t stream_in(std::string_view text) { return hex_after(text, "stream:").value_or(0); }
+std::uint64_t stream_in(std::string_view text) {
+  const std::size_t at = text.rfind("stream:");
+  if (at == std::string_view::npos) return 0;
+  text.remove_prefix(at + 7);
+  return take_hex(text).value_or(0);
+}
 
 }  // namespace
 
@@ -132,11 +137,7 @@ void LogDigest::take_line(std::string_view text, const FoundLine& found) {
   }
   const std::string_view record = text.substr(found.at, found.size);
   Line line;
-  // Calls were found behind their colours: the process ends before those.
-  std::string_view process = record.substr(found.process_at, found.message_at - found.process_at);
-  const std::size_t bracket = process.find(']');
-  process = bracket == std::string_view::npos ? std::string_view{} : process.substr(0, bracket + 1);
-  line.thread = &thread_of(process);
+  line.thread = &thread_of(record.substr(found.process_at, found.process_size));
   line.message = trimmed(record.substr(found.message_at));
   line.at = {as_ns(found.time_us), line.thread->pid, line.thread->tid, lines_before_ + found.line + 1};
   switch (found.kind) {
@@ -229,22 +230,22 @@ void LogDigest::take_packet(const Line& line) {
                                          : Packet::Kind::other;
   Thread& thread = *line.thread;
   if (packet.kind == Packet::Kind::dispatch) {
-    std::string_view rest = text;
-    if (seek(rest, "grid=")) {
-      packet.grid = triple_after(rest, "").value_or(packet.grid);
-      packet.workgroup = triple_after(rest, "workgroup=").value_or(packet.workgroup);
+    if (seek(text, "grid=")) {
+      packet.grid = take_triple(text).value_or(packet.grid);
+      if (take_word(text, ", workgroup=")) packet.workgroup = take_triple(text).value_or(packet.workgroup);
     }
     if (thread.has_kernel) packet.kernel = thread.kernel;
   }
-  if (seek(text, "completion_signal=")) {
-    packet.completion_signal = take_hex(text).value_or(0);
-    if (seek(text, "rptr=")) {
-      packet.read_index = take_decimal(text);
-      // A number at the very end may have been cut: the runtime's own lines are shorter than its limit, a file's last
-      // is not read at all.
-      if (take_word(text, ", wptr=")) packet.write_index = take_decimal(text);
-    }
+  // From the line's end: what lies between is long and says nothing here.
+  constexpr std::string_view kSignal = "completion_signal=", kIndexes = ", rptr=";
+  if (const std::size_t at = text.rfind(kIndexes); at != std::string_view::npos) {
+    std::string_view indexes = text.substr(at + kIndexes.size());
+    text = text.substr(0, at);
+    packet.read_index = take_decimal(indexes);
+    if (take_word(indexes, ", wptr=")) packet.write_index = take_decimal(indexes);
   }
+  if (const std::size_t at = text.rfind(kSignal); at != std::string_view::npos)
+    packet.completion_signal = hex_after(text.substr(at), kSignal).value_or(0);
   packet.stream = thread.stream();
   sink_.on(packet);
   if (packet.kind == Packet::Kind::dispatch) thread.has_kernel = false;
@@ -258,8 +259,8 @@ void LogDigest::take_command(const Line& line) {
   if (end == std::string_view::npos || end > 128) return not_understood(line, "commands");
   CommandEnqueued command{line.at, text.substr(0, end), 0};
   text.remove_prefix(end);
-  if (!text.starts_with(") enqueued: ")) return not_understood(line, "commands");
-  command.stream = hex_after(text, " to queue: ").value_or(0);
+  if (!take_word(text, ") enqueued: ") || !take_hex(text)) return not_understood(line, "commands");
+  if (take_word(text, " to queue: ")) command.stream = take_hex(text).value_or(0);
   line.thread->command_stream = command.stream;
   sink_.on(command);
 }

@@ -10,12 +10,19 @@ constexpr std::size_t kLongestHead = 1024;  // the file's name may be a whole pa
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-int hex_digit(char c) {
-  if (is_digit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
+constexpr std::array<signed char, 256> hex_digits() {
+  std::array<signed char, 256> values{};
+  values.fill(-1);
+  for (int i = 0; i < 10; ++i) values[static_cast<std::size_t>('0' + i)] = static_cast<signed char>(i);
+  for (int i = 0; i < 6; ++i) {
+    values[static_cast<std::size_t>('a' + i)] = static_cast<signed char>(10 + i);
+    values[static_cast<std::size_t>('A' + i)] = static_cast<signed char>(10 + i);
+  }
+  return values;
 }
+constexpr std::array<signed char, 256> kHexDigits = hex_digits();
+
+int hex_digit(char c) { return kHexDigits[static_cast<unsigned char>(c)]; }
 
 void skip_blanks(std::string_view& text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -76,27 +83,25 @@ void take_process(std::string_view& text, LineHead& head) {
 }
 
 std::optional<std::uint64_t> take_hex(std::string_view& text) {
-  std::string_view rest = text;
-  if (rest.starts_with("0x") || rest.starts_with("0X")) rest.remove_prefix(2);
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  if (end - at >= 2 && at[0] == '0' && (at[1] == 'x' || at[1] == 'X')) at += 2;
+  const char* const begin = at;
   std::uint64_t value = 0;
-  std::size_t digits = 0;
-  while (!rest.empty()) {
-    const int digit = hex_digit(rest.front());
-    if (digit < 0) {
-      // 0x7fb,bb5,821,380: what follows a comma is a group of three, or no part of the number.
-      const bool is_group = rest.front() == ',' && digits > 0 && rest.size() > 3 && hex_digit(rest[1]) >= 0 &&
-                            hex_digit(rest[2]) >= 0 && hex_digit(rest[3]) >= 0 &&
-                            (rest.size() == 4 || hex_digit(rest[4]) < 0);
-      if (!is_group) break;
-      rest.remove_prefix(1);
+  for (; at < end; ++at) {
+    const int digit = hex_digit(*at);
+    if (digit >= 0) {
+      if (value >> 60 != 0) return std::nullopt;
+      value = value << 4 | static_cast<std::uint64_t>(digit);
       continue;
     }
-    if (++digits > 16) return std::nullopt;
-    value = value << 4 | static_cast<std::uint64_t>(digit);
-    rest.remove_prefix(1);
+    // 0x7fb,bb5,821,380: what follows a comma is a group of three, or no part of the number.
+    const bool is_group = *at == ',' && at > begin && end - at > 3 && hex_digit(at[1]) >= 0 && hex_digit(at[2]) >= 0 &&
+                          hex_digit(at[3]) >= 0 && (end - at == 4 || hex_digit(at[4]) < 0);
+    if (!is_group) break;
   }
-  if (digits == 0) return std::nullopt;
-  text = rest;
+  if (at == begin) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(at - text.data()));
   return value;
 }
 
@@ -220,17 +225,18 @@ std::optional<std::uint64_t> decimal_after(std::string_view text, std::string_vi
   return rest ? take_decimal(*rest) : std::nullopt;
 }
 
-std::optional<std::array<std::uint32_t, 3>> triple_after(std::string_view text, std::string_view key) {
-  auto rest = after(text, key);
-  if (!rest || !take_word(*rest, "[")) return std::nullopt;
+std::optional<std::array<std::uint32_t, 3>> take_triple(std::string_view& text) {
+  std::string_view rest = text;
+  if (!take_word(rest, "[")) return std::nullopt;
   std::array<std::uint32_t, 3> values{};
   for (std::size_t i = 0; i < 3; ++i) {
-    skip_blanks(*rest);
-    const auto value = take_decimal(*rest);
+    skip_blanks(rest);
+    const auto value = take_decimal(rest);
     if (!value || *value > UINT32_MAX) return std::nullopt;
     values[i] = static_cast<std::uint32_t>(*value);
-    if (!take_word(*rest, i < 2 ? "," : "]")) return std::nullopt;
+    if (!take_word(rest, i < 2 ? "," : "]")) return std::nullopt;
   }
+  text = rest;
   return values;
 }
 

@@ -42,7 +42,7 @@ std::optional<std::uint64_t> take_decimal(std::string_view& text);
 // The value behind `key` ("HWq="); nothing where it is missing or broken.
 std::optional<std::uint64_t> hex_after(std::string_view text, std::string_view key);
 std::optional<std::uint64_t> decimal_after(std::string_view text, std::string_view key);
-// "grid=[1024, 1, 1]".
-std::optional<std::array<std::uint32_t, 3>> triple_after(std::string_view text, std::string_view key);
+// "[1024, 1, 1]".
+std::optional<std::array<std::uint32_t, 3>> take_triple(std::string_view& text);
 
 }  // namespace weir::amd

@@ -10,12 +10,35 @@ namespace weir::amd {
 namespace {
 
 constexpr std::size_t kMostNames = 2048, kLongestName = 128;
+constexpr std::uint32_t kNoName = UINT32_MAX, kNoRoom = UINT32_MAX - 1;
+constexpr int kRecentBits = 8;
+constexpr std::size_t kStretch = 16 << 10;
 
 std::uint64_t word(const char* at) {
   std::uint64_t value;
   std::memcpy(&value, at, sizeof value);
   if constexpr (std::endian::native == std::endian::big) value = __builtin_bswap64(value);
   return value;
+}
+
+// Writes where lines end, counted from `text`, and how many do. Two places are written whether they are needed or not.
+std::size_t find_ends(const char* text, std::size_t size, std::uint16_t* ends) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < size; at += 64) {
+    std::uint64_t mask = newline_mask(text + at);
+    if (size - at < 64) mask &= (std::uint64_t{1} << (size - at)) - 1;
+    const auto found = static_cast<std::size_t>(std::popcount(mask));
+    for (std::size_t i = 0; i < 2; ++i) {
+      ends[count + i] = static_cast<std::uint16_t>(at + static_cast<std::size_t>(std::countr_zero(mask)));
+      mask &= mask - 1;
+    }
+    for (std::size_t i = 2; i < found; ++i) {
+      ends[count + i] = static_cast<std::uint16_t>(at + static_cast<std::size_t>(std::countr_zero(mask)));
+      mask &= mask - 1;
+    }
+    count += found;
+  }
+  return count;
 }
 
 // Eight decimal digits, of which the first `skipped` count as 0. False where the others are no digits.
@@ -30,7 +53,12 @@ bool eight_digits(const char* at, std::uint32_t skipped, std::uint64_t& value) {
   return true;
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+// At least eight bytes, compared by words of which the last two may overlap.
+bool same(const char* a, const char* b, std::size_t size) {
+  std::uint64_t differs = word(a + size - 8) ^ word(b + size - 8);
+  for (std::size_t i = 0; i + 8 < size; i += 8) differs |= word(a + i) ^ word(b + i);
+  return differs == 0;
+}
 
 // What a message may be by its first character; 0: nothing that is looked for.
 enum Class : std::uint8_t { none, call, other };
@@ -102,86 +130,44 @@ void ScannedBlock::clear() {
   calls = std::move(kept_calls);
 }
 
-LineScanner::LineScanner(bool wants_calls) : wants_calls_(wants_calls), slots_(4 * kMostNames) {}
+LineScanner::LineScanner(bool wants_calls)
+    : wants_calls_(wants_calls), ends_(kStretch + 2), recent_(1 << kRecentBits) {}
 
-void LineScanner::scan(std::string_view text, ScannedBlock& out) {
-  out.clear();
-  block_ = text.data();
-  const char* line = text.data();
-  const char* const end = line + text.size();
-  for (const char* at = line; at < end; at += 64) {
-    std::uint64_t mask = newline_mask(at);
-    if (end - at < 64) mask &= (std::uint64_t{1} << (end - at)) - 1;
-    while (mask != 0) {
-      const char* const stop = at + std::countr_zero(mask);
-      mask &= mask - 1;
-      const auto size = static_cast<std::size_t>(stop - line);
-      std::uint64_t time_us;
-      if (read_fast(line, size, time_us))
-        take_record({line, size, time_us, layout_.us_at + 4, layout_.message_at, layout_.has_process}, out);
-      else
-        read_slowly(line, size, out);
-      ++out.lines;
-      line = stop + 1;
-    }
-  }
-  finish(out);
-}
-
-bool LineScanner::read_fast(const char* line, std::size_t size, std::uint64_t& time_us) const {
+[[gnu::always_inline]] inline bool LineScanner::read_fast(const char* line, std::size_t size, std::uint64_t& time_us) {
   const Layout& layout = layout_;
   if (size <= layout.message_at || layout.message_at == 0 || size > kLongestLine) return false;
-  if (line[0] != ':' || line[2] != ':' || !is_digit(line[1])) return false;
-  if (std::memcmp(line + layout.us_at, "us: ", 4) != 0 || line[layout.us_at + 4] != layout.mark) return false;
-  if (layout.has_process && std::memcmp(line + layout.message_at - 2, "] ", 2) != 0) return false;
-  if (line[layout.digits_at - 1] != ' ') return false;
-  const char* const digits = line + layout.digits_at + layout.digits - 8;
-  std::uint64_t low, high;
-  if (!eight_digits(digits, 0, low) || !eight_digits(digits - 8, 16 - layout.digits, high)) return false;
-  time_us = high * 100'000'000 + low;
+  // All that must be where it was, in one test.
+  std::uint32_t us, first;
+  std::uint16_t bracket;
+  std::memcpy(&us, line + layout.us_at, 4);
+  std::memcpy(&first, line, 4);
+  std::memcpy(&bracket, line + layout.message_at - 2, 2);
+  const std::uint32_t level = static_cast<std::uint32_t>(static_cast<unsigned char>(line[1])) - '0';
+  const bool fits = ((us ^ layout.us) | ((first ^ layout.first) & layout.first_mask) |
+                     static_cast<std::uint32_t>((bracket ^ layout.bracket) & layout.bracket_mask) |
+                     static_cast<std::uint32_t>(line[layout.us_at + 4] ^ layout.mark)) == 0;
+  if (!fits || level > 9) return false;
+  // Most times differ from the last one in their last three digits only.
+  const char* const end = line + layout.digits_at + layout.digits;
+  const std::uint64_t high = word(end - 11), highest = word(line + layout.digits_at - 1);
+  if ((high ^ layout.last_high) | (highest ^ layout.last_highest)) {
+    if (line[layout.digits_at - 1] != ' ') return false;
+    std::uint64_t low, upper;
+    if (!eight_digits(end - 8, 0, low) || !eight_digits(end - 16, 16 - layout.digits, upper)) return false;
+    time_us = upper * 100'000'000 + low;
+    layout_.last_high = high;
+    layout_.last_highest = highest;
+    layout_.base_us = time_us - time_us % 1000;
+    return true;
+  }
+  const auto digit = [&](int at) { return static_cast<std::uint32_t>(static_cast<unsigned char>(end[at])) - '0'; };
+  const std::uint32_t a = digit(-3), b = digit(-2), c = digit(-1);
+  if (a > 9 || b > 9 || c > 9) return false;
+  time_us = layout.base_us + a * 100 + b * 10 + c;
   return true;
 }
 
-void LineScanner::read_slowly(const char* line, std::size_t size, ScannedBlock& out) {
-  const auto unread = [&](Unread reason) {
-    const auto at = static_cast<std::size_t>(reason);
-    if (out.unread[at]++ == 0) out.first_unread[at] = out.lines;
-  };
-  // A file that was truncated under a writer that goes on at its old place begins with NUL bytes.
-  if (size > 0 && line[0] == '\0') {
-    unread(Unread::hole);
-    while (size > 0 && line[0] == '\0') {
-      ++line;
-      --size;
-    }
-  }
-  if (size > kLongestLine) {
-    unread(Unread::too_long);
-    return;
-  }
-  auto head = parse_head({line, size});
-  if (!head) {
-    const std::size_t at = find_glued({line, size});
-    if (at != std::string_view::npos) head = parse_head({line + at, size - at});
-    if (!head) {
-      ++out.other_lines;
-      return;
-    }
-    line += at;
-    size -= at;
-    ++out.glued;
-  }
-  if (!head->time_us) {
-    take_record({line, size, FoundLine::kNoTimeUs, head->message_at, head->message_at, false}, out);
-    return;
-  }
-  const std::uint32_t process_at = std::min(head->us_at + 4, head->message_at);
-  if (head->digits >= 9 && head->digits <= 16 && head->digits_at >= 16 && head->message_at >= head->us_at + 5)
-    layout_ = {head->us_at, head->digits, head->digits_at, head->message_at, line[process_at], head->pid.has_value()};
-  take_record({line, size, *head->time_us, process_at, head->message_at, head->pid.has_value()}, out);
-}
-
-void LineScanner::take_record(const Record& record, ScannedBlock& out) {
+[[gnu::always_inline]] inline void LineScanner::take_record(const Record& record, ScannedBlock& out) {
   ++out.records;
   out.without_pid += record.has_process ? 0 : 1;
   const int level = record.line[1] - '0';
@@ -190,7 +176,8 @@ void LineScanner::take_record(const Record& record, ScannedBlock& out) {
                   static_cast<std::uint32_t>(record.line - block_),
                   static_cast<std::uint32_t>(record.size),
                   static_cast<std::uint32_t>(out.lines),
-                  record.process_at,
+                  static_cast<std::uint16_t>(record.process_at),
+                  static_cast<std::uint16_t>(record.has_process ? record.message_at - record.process_at - 1 : 0),
                   record.message_at,
                   LineKind::error,
                   static_cast<std::uint8_t>(level)};
@@ -236,46 +223,101 @@ void LineScanner::take_record(const Record& record, ScannedBlock& out) {
   }
 }
 
+void LineScanner::read_slowly(const char* line, std::size_t size, ScannedBlock& out) {
+  const auto unread = [&](Unread reason) {
+    const auto at = static_cast<std::size_t>(reason);
+    if (out.unread[at]++ == 0) out.first_unread[at] = out.lines;
+  };
+  // A file that was truncated under a writer that goes on at its old place begins with NUL bytes.
+  if (size > 0 && line[0] == '\0') {
+    unread(Unread::hole);
+    while (size > 0 && line[0] == '\0') {
+      ++line;
+      --size;
+    }
+  }
+  if (size > kLongestLine) {
+    unread(Unread::too_long);
+    return;
+  }
+  auto head = parse_head({line, size});
+  if (!head) {
+    const std::size_t at = find_glued({line, size});
+    if (at != std::string_view::npos) head = parse_head({line + at, size - at});
+    if (!head) {
+      ++out.other_lines;
+      return;
+    }
+    line += at;
+    size -= at;
+    ++out.glued;
+  }
+  if (!head->time_us) {
+    take_record({line, size, FoundLine::kNoTimeUs, head->message_at, head->message_at, false}, out);
+    return;
+  }
+  const std::uint32_t process_at = std::min(head->us_at + 4, head->message_at);
+  if (head->digits >= 9 && head->digits <= 16 && head->digits_at >= 16 && head->message_at >= head->us_at + 5) {
+    layout_ = {};
+    layout_.us_at = head->us_at;
+    layout_.digits = head->digits;
+    layout_.digits_at = head->digits_at;
+    layout_.message_at = head->message_at;
+    layout_.has_process = head->pid.has_value();
+    layout_.mark = line[process_at];
+    std::memcpy(&layout_.us, "us: ", 4);
+    std::memcpy(&layout_.first, ":\0:\0", 4);
+    std::memcpy(&layout_.first_mask, "\xff\0\xff\0", 4);
+    std::memcpy(&layout_.bracket, "] ", 2);
+    layout_.bracket_mask = layout_.has_process ? 0xffff : 0;
+  }
+  take_record({line, size, *head->time_us, process_at, head->message_at, head->pid.has_value()}, out);
+}
+
+void LineScanner::scan(std::string_view text, ScannedBlock& out) {
+  out.clear();
+  block_ = text.data();
+  const char* line = text.data();
+  // Ends of lines are found for a stretch at once: where they are cannot be predicted, so no branch may depend on it.
+  for (std::size_t begin = 0; begin < text.size(); begin += kStretch) {
+    const std::size_t ends = find_ends(text.data() + begin, std::min(kStretch, text.size() - begin), ends_.data());
+    for (std::size_t i = 0; i < ends; ++i) {
+      const char* const stop = text.data() + begin + ends_[i];
+      const auto size = static_cast<std::size_t>(stop - line);
+      std::uint64_t time_us;
+      if (read_fast(line, size, time_us)) [[likely]]
+        take_record({line, size, time_us, layout_.us_at + 4, layout_.message_at, layout_.has_process}, out);
+      else
+        read_slowly(line, size, out);
+      ++out.lines;
+      line = stop + 1;
+    }
+  }
+  finish(out);
+}
+
 // hipMalloc ( 0x7fffea224e88, 4096 )
 // hipMalloc: Returned hipSuccess : 0x7f3660900000: duration: 34 us
 // __hipPushCallConfiguration ( {32,1,1}, {32,1,1}, 0, stream:0x1952020 )
 void LineScanner::take_call(const char* message, std::size_t size, FoundLine& found, ScannedBlock& out) {
   if (std::memcmp(message, "hip", 3) != 0 && std::memcmp(message, "__hip", 5) != 0) return;
-  // The name ends at a blank or a colon; words may reach into the margin, never beyond.
-  std::size_t length = 0;
-  std::uint64_t hash = 0;
-  for (;;) {
-    const std::uint64_t text = word(message + length);
-    const std::uint64_t blank = text ^ 0x2020202020202020, colon = text ^ 0x3a3a3a3a3a3a3a3a;
-    const std::uint64_t ends =
-        (((blank - 0x0101010101010101) & ~blank) | ((colon - 0x0101010101010101) & ~colon)) & 0x8080808080808080;
-    if (ends != 0) {
-      const int bytes = std::countr_zero(ends) / 8;
-      length += static_cast<std::size_t>(bytes);
-      hash = (hash ^ (bytes == 0 ? 0 : text << (64 - 8 * bytes))) * 0x9E3779B97F4A7C15;
-      break;
-    }
-    hash = (hash ^ text) * 0x9E3779B97F4A7C15;
-    hash ^= hash >> 29;
-    length += 8;
-    if (length >= kLongestName || length >= size) return;
-  }
-  if (length + 2 >= size) return;
-  const std::string_view rest{message + length, size - length};
-  const bool is_return = rest.starts_with(": Returned ");
-  if (!is_return && !rest.starts_with(" (")) return;
-  const std::uint32_t index = name_index(message, length, hash ^ hash >> 32);
-  if (index == UINT32_MAX) {
+  const std::uint32_t index = name_at(message, size);
+  if (index == kNoName) return;
+  if (index == kNoRoom) {
     const auto at = static_cast<std::size_t>(Unread::too_many_names);
     if (out.unread[at]++ == 0) out.first_unread[at] = out.lines;
     return;
   }
   Name& name = names_[index];
+  const std::string_view rest{message + name.text.size(), size - name.text.size()};
+  const bool is_return = rest.size() > 11 && std::memcmp(rest.data(), ": Returned ", 11) == 0;
+  if (!is_return && (rest[0] != ' ' || rest.size() < 2 || rest[1] != '(')) return;
   if (name.begun == 0 && name.returned == 0) used_.push_back(index);
   if (is_return) {
     ++name.returned;
     const std::string_view status = rest.substr(11);
-    if (!status.starts_with("hipSuccess") && !status.starts_with("hipErrorNotReady")) {
+    const bool is_fine = status.size() >= 10 && std::memcmp(status.data(), "hipSuccess", 10) == 0;
+    if (!is_fine && !status.starts_with("hipErrorNotReady")) {
       if (name.failed++ == 0) name.first_status = status.substr(0, std::min<std::size_t>(status.find(' '), 64));
     }
   } else {
@@ -286,21 +328,33 @@ void LineScanner::take_call(const char* message, std::size_t size, FoundLine& fo
   out.found.push_back(found);
 }
 
-std::uint32_t LineScanner::name_index(const char* text, std::size_t size, std::uint64_t hash) {
-  const std::size_t wrap = slots_.size() - 1;
-  for (std::size_t slot = hash & wrap;; slot = (slot + 1) & wrap) {
-    const std::uint32_t at = slots_[slot];
-    if (at == 0) {
-      if (names_.size() == kMostNames) return UINT32_MAX;
-      Name& name = names_.emplace_back();
-      name.text.assign(text, size);
-      name.is_ordered = is_ordered(name.text);
-      slots_[slot] = static_cast<std::uint32_t>(names_.size());
-      return slots_[slot] - 1;
-    }
-    const std::string& known = names_[at - 1].text;
-    if (known.size() == size && std::memcmp(known.data(), text, size) == 0) return at - 1;
+std::uint32_t LineScanner::name_at(const char* message, std::size_t size) {
+  // Most calls are of names that were seen before, which eight of their letters tell apart.
+  Recent& recent = recent_[(word(message + 3) * 0x9E3779B97F4A7C15) >> (64 - kRecentBits)];
+  if (recent.length != 0 && recent.length < size) {
+    const char* const known = names_[recent.index].text.data();
+    const char end = message[recent.length];
+    if ((end == ' ' || end == ':') && same(message, known, recent.length)) return recent.index;
   }
+  // A name ends at a blank or a colon.
+  const std::size_t most = std::min(size, kLongestName);
+  std::size_t length = 0;
+  while (length < most && message[length] != ' ' && message[length] != ':') ++length;
+  if (length == most) return kNoName;
+  const std::string_view text{message, length};
+  auto found = by_text_.find(text);
+  if (found == by_text_.end()) {
+    // Not every text that begins like a call is one.
+    const std::string_view rest{message + length, size - length};
+    if (!rest.starts_with(": Returned ") && !rest.starts_with(" (")) return kNoName;
+    if (names_.size() == kMostNames) return kNoRoom;
+    Name& name = names_.emplace_back();
+    name.text = text;
+    name.is_ordered = is_ordered(text);
+    found = by_text_.emplace(name.text, static_cast<std::uint32_t>(names_.size() - 1)).first;
+  }
+  if (length >= 8) recent = {found->second, static_cast<std::uint32_t>(length)};
+  return found->second;
 }
 
 void LineScanner::finish(ScannedBlock& out) {

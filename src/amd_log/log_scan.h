@@ -7,6 +7,7 @@
 #include <deque>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "amd_log/log_line.h"
@@ -34,8 +35,9 @@ struct FoundLine {
   std::uint64_t time_us = kNoTimeUs;
   std::uint32_t at = 0, size = 0;  // of the record in its block
   std::uint32_t line = 0;          // in its block, from 0
-  std::uint32_t process_at = 0;    // of "[pid:", or where it would be
-  std::uint32_t message_at = 0;
+  std::uint16_t process_at = 0;    // of "[pid:"
+  std::uint16_t process_size = 0;  // 0 where the line has none
+  std::uint32_t message_at = 0;    // behind colours
   LineKind kind = LineKind::packet;
   std::uint8_t level = 0;
   static constexpr std::uint64_t kNoTimeUs = UINT64_MAX;
@@ -81,8 +83,11 @@ class LineScanner {
   // Where the parts of the last record were: those of the next are mostly at the same places.
   struct Layout {
     std::uint32_t us_at = 0, digits = 0, digits_at = 0, message_at = 0;
+    std::uint32_t us = 0, first = 0, first_mask = 0;  // texts, as words
+    std::uint16_t bracket = 0, bracket_mask = 0;
     char mark = 0;  // first character of the process, or a blank
     bool has_process = false;
+    std::uint64_t last_high = 0, last_highest = 0, base_us = 0;  // the last time, but for its last three digits
   };
   struct Record {
     const char* line;
@@ -100,15 +105,20 @@ class LineScanner {
 
   bool wants_calls_;
   Layout layout_;
+  std::vector<std::uint16_t> ends_;
   std::deque<Name> names_;
-  std::vector<std::uint32_t> slots_;  // open addressing: index of the name + 1
-  std::vector<std::uint32_t> used_;   // names that this block counted
+  std::unordered_map<std::string_view, std::uint32_t> by_text_;
+  struct Recent {
+    std::uint32_t index = 0, length = 0;
+  };
+  std::vector<Recent> recent_;
+  std::vector<std::uint32_t> used_;  // names that this block counted
 
-  bool read_fast(const char* line, std::size_t size, std::uint64_t& time_us) const;
+  bool read_fast(const char* line, std::size_t size, std::uint64_t& time_us);
   void read_slowly(const char* line, std::size_t size, ScannedBlock& out);
   void take_record(const Record& record, ScannedBlock& out);
   void take_call(const char* message, std::size_t size, FoundLine& record, ScannedBlock& out);
-  std::uint32_t name_index(const char* text, std::size_t size, std::uint64_t hash);
+  std::uint32_t name_at(const char* message, std::size_t size);
   void finish(ScannedBlock& out);
 
   const char* block_ = nullptr;
