@@ -38,15 +38,11 @@ std::string key_of(const kfd::Queue& queue) {
                      name_of(queue.kind), queue.ring_base);
 }
 
-// "f7bc pid 4000 #3", "f7bc pid 4000 ring 7f41b5200000", "f7bc hiq"
+// "f7bc pid 4000 #3", "f7bc 4000 @7f41b5200000" where KFD's number for it is not known
 std::string label_of(const kfd::Queue& queue) {
-  std::string label = fmt::format("{:x}", queue.gpu_id);
-  if (queue.pid) label += fmt::format(" pid {}", *queue.pid);
-  if (queue.queue_id) {
-    label += fmt::format(" #{}", *queue.queue_id);
-  } else if (queue.ring_base != 0) {
-    label += fmt::format(" {:x}", queue.ring_base);
-  }
+  const std::string pid = queue.pid ? fmt::format("{}", *queue.pid) : "?";
+  std::string label = queue.queue_id ? fmt::format("{:x} pid {} #{}", queue.gpu_id, pid, *queue.queue_id)
+                                     : fmt::format("{:x} {} @{:x}", queue.gpu_id, pid, queue.ring_base);
   if (queue.kind != kfd::QueueKind::compute) label += fmt::format(" {}", name_of(queue.kind));
   return label;
 }
@@ -169,6 +165,8 @@ Sample KfdRates::sample_of(const kfd::Snapshot& snapshot) {
   std::map<std::string, Seen> now;
   std::map<std::string, int> copies;
   for (const kfd::Queue& queue : kfd::queues_of(snapshot)) {
+    if (queue.kind == kfd::QueueKind::hiq)
+      continue;  // KFD's own, to the scheduler firmware: always there, runs nothing
     Row row = row_of(snapshot, queue);
     // Two queues with one key cannot be told apart from sample to sample; each still has a row.
     if (const int copy = ++copies[row.key]; copy > 1) row.key += fmt::format("+{}", copy);

@@ -98,7 +98,8 @@ std::optional<double> truth(const std::optional<bool>& claim) {
 
 const std::vector<Family>& queue_families() {
   static const std::vector<Family> kFamilies = {
-      {"queue_active", "gauge", "", "1 where the queue has work on the device now.",
+      {"queue_active", "gauge", "",
+       "1 where the queue is on the hardware now (kfd), or ran something in the window (device).",
        [](const Row& row) { return truth(row.is_active); }},
       {"queue_mapped", "gauge", "", "1 where the queue has a hardware slot now.",
        [](const Row& row) { return truth(row.is_mapped); }},

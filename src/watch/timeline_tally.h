@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "device/device.h"
 #include "measure/timeline.h"
-#include "step/step.h"
 #include "watch/sample.h"
 
 namespace weir::watch {
