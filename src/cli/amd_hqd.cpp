@@ -1,0 +1,131 @@
+// weir amd hqd: hardware queues of AMD GPUs from KFD's files in debugfs, of now or of an earlier moment.
+#include "report/amd_hqd.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "cli/list.h"
+#include "kfd/document.h"
+#include "trace/byte_source.h"
+
+namespace weir::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLargestFile = std::size_t{256} << 20;
+
+struct Flags {
+  std::vector<std::string> files;
+  std::string debugfs, sysfs;
+  std::string report = "text", output;
+  bool is_live = false, is_full = false, is_forced = false, is_quiet = false;
+};
+
+std::string content_of(const std::string& path) {
+  const auto source = open_bytes(path);
+  std::string text;
+  while (true) {
+    const std::size_t held = text.size();
+    text.resize(held + std::max<std::size_t>(held, 1 << 16));
+    const std::size_t got = source->read(text.data() + held, text.size() - held);
+    text.resize(held + got);
+    if (text.size() > kLargestFile)
+      reject(fmt::format("{}: more than {} MiB, which no file of KFD has", path, kLargestFile >> 20),
+             "Give text of /sys/kernel/debug/kfd/hqds, mqds or rls.");
+    if (got == 0) return text;
+  }
+}
+
+// Nothing of debugfs could be read: the first part says why, the others would only repeat it.
+[[noreturn]] void fail_for(const kfd::Snapshot& snapshot) {
+  const kfd::MissingPart& first = snapshot.missing.front();
+  fail(fmt::format("{}: {}", first.path, first.reason), first.hint);
+}
+
+kfd::Snapshot live(const Flags& flags) {
+  kfd::Roots roots;
+  if (!flags.debugfs.empty()) roots.debugfs = flags.debugfs;
+  if (!flags.sysfs.empty()) roots.sysfs = flags.sysfs;
+  kfd::Snapshot snapshot = kfd::read_snapshot(roots);
+  if (!snapshot.hqds && !snapshot.mqds && !snapshot.runlists) fail_for(snapshot);
+  return snapshot;
+}
+
+kfd::Snapshot folder(const fs::path& path) {
+  kfd::Snapshot snapshot = kfd::load_snapshot(path);
+  if (!snapshot.hqds && !snapshot.mqds && !snapshot.runlists) {
+    const bool is_capture = fs::exists(path / "manifest.json");
+    reject(
+        fmt::format("{}: there is no hqds, mqds or rls in it", path.string()),
+        is_capture
+            ? "This is a whole capture: give one of the folders that its manifest.json lists under snapshots."
+            : "Their names are hqds, mqds and rls, with or without .txt. Files of other names are given one by one.");
+  }
+  return snapshot;
+}
+
+kfd::Snapshot files(const Flags& flags) {
+  kfd::Snapshot snapshot;
+  for (const std::string& path : flags.files) {
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored)) {
+      if (flags.files.size() > 1) reject(fmt::format("{}: a folder goes alone", path), "Give files, or one folder.");
+      return folder(path);
+    }
+    kfd::add_file(snapshot, content_of(path), path);
+  }
+  return snapshot;
+}
+
+int execute(const Flags& flags) {
+  const bool is_live = flags.is_live || !flags.debugfs.empty() || !flags.sysfs.empty();
+  if (is_live && !flags.files.empty())
+    reject("--live, --debugfs and --sysfs read a running kernel, and files are of an earlier moment",
+           "Give one of them.");
+  if (!is_live && flags.files.empty())
+    reject("no file to read", "Give hqds, mqds or rls (text of /sys/kernel/debug/kfd), a folder of them, or --live.");
+  if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
+  const Json document = kfd::hqd_document(is_live ? live(flags) : files(flags));
+  const std::string told = flags.report == "json"       ? to_text(document)
+                           : flags.report == "markdown" ? amd_hqd_markdown(document, flags.is_full)
+                                                        : amd_hqd_text(document, flags.is_full);
+  if (flags.output.empty()) {
+    fmt::print("{}", told);
+    return 0;
+  }
+  write_file(flags.output, told, flags.is_forced);
+  if (!flags.is_quiet) fmt::print("Written to {}\n", flags.output);
+  return 0;
+}
+
+}  // namespace
+
+CliCommand amd_hqd() {
+  return {"hqd", "hardware queues from KFD's debugfs: state, backlog, preemption, oversubscription",
+          [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            app.add_option(
+                   "files", flags->files,
+                   "text of hqds, mqds and rls, .gz too: which is which, the content tells; or a folder of them")
+                ->type_name("FILE|FOLDER");
+            app.add_flag("--live", flags->is_live, "read the running kernel, as root");
+            app.add_option("--debugfs", flags->debugfs, "live: where debugfs is mounted (default: /sys/kernel/debug)")
+                ->type_name("DIR");
+            app.add_option("--sysfs", flags->sysfs, "live: where sysfs is mounted (default: /sys)")->type_name("DIR");
+            app.add_option("--report", flags->report, "how to tell it")
+                ->capture_default_str()
+                ->check(CLI::IsMember({"text", "markdown", "json"}));
+            app.add_flag("--full", flags->is_full, "all queues and all GPUs");
+            app.add_option("--output,-o", flags->output, "write the report to this file")->type_name("FILE");
+            app.add_flag("--force", flags->is_forced, "replace a file that exists");
+            app.add_flag("--quiet,-q", flags->is_quiet, "no names of files written");
+            app.footer("Exit code: 0 fine, 1 the running kernel shows nothing, 2 bad input.");
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli
