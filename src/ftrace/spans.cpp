@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::size_t kDeepest = 256;   // function_graph itself ends at 50
 constexpr std::size_t kThreads = 4096;  // with something open at once
+constexpr std::size_t kNameless = 4096;
 
 }  // namespace
 
@@ -116,6 +117,13 @@ void SpanBuilder::take(const TraceLine& read, std::uint64_t number) {
   if (thread.frames.empty() && !thread.preempt && thread.unmap_sent_ns == kNoTime) threads_.erase(key);
 }
 
+void SpanBuilder::emit(const KfdSpan& span) {
+  if (span.pid < 0 && span.cpu >= 0 && nameless_.size() < kNameless)
+    nameless_.push_back(span);
+  else
+    sink_.on(span);
+}
+
 void SpanBuilder::on_task_switch(const TraceLine& line) {
   // The first switch of a CPU tells who ran there before it.
   if (!task_of_cpu_.contains(line.cpu)) {
@@ -127,6 +135,13 @@ void SpanBuilder::on_task_switch(const TraceLine& line) {
       for (Frame& frame : thread.frames) frame.span.pid = line.pid;
       threads_[line.pid] = std::move(thread);
     }
+    const auto named = std::stable_partition(nameless_.begin(), nameless_.end(),
+                                             [&](const KfdSpan& span) { return span.cpu != line.cpu; });
+    for (auto span = named; span != nameless_.end(); ++span) {
+      span->pid = line.pid;
+      sink_.on(*span);
+    }
+    nameless_.erase(named, nameless_.end());
   }
   if (task_of_cpu_.size() < kThreads || task_of_cpu_.contains(line.cpu)) task_of_cpu_[line.cpu] = line.next_pid;
 }
@@ -332,6 +347,8 @@ void SpanBuilder::lose() {
 void SpanBuilder::finish() {
   for (auto& [key, thread] : threads_) pop_to(thread, 0, kNoTime);
   threads_.clear();
+  for (const KfdSpan& span : nameless_) sink_.on(span);
+  nameless_.clear();
   counters_.calls = counts_.finish();
 }
 

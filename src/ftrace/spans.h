@@ -85,13 +85,14 @@ class SpanBuilder {
   static Frame* open_span(Thread& thread, KfdVerb verb);
   static bool is_in_system_call(const Thread& thread);
   KfdSpan span_of(const TraceLine& line, KfdVerb verb) const;
-  void emit(const KfdSpan& span) { sink_.on(span); }
+  void emit(const KfdSpan& span);
 
   KfdSink& sink_;
   FtraceCounters& counters_;
   CallCounts counts_;
   std::unordered_map<std::int64_t, Thread> threads_;  // those with something open
   std::unordered_map<int, int> task_of_cpu_;          // of graphs, by their task switches
+  std::vector<KfdSpan> nameless_;                     // until the first task switch of their CPU says whose they are
   std::uint64_t number_ = 0;
 };
 

@@ -45,16 +45,17 @@ const SceneProcess& process_of(const Scene& scene, const SceneQueue& queue) {
   return scene.processes[static_cast<std::size_t>(queue.process)];
 }
 
-Task task_of(const Scene& scene, const SceneQueue& queue, const TraceStyle& style) {
-  const SceneProcess& process = process_of(scene, queue);
+Task task_of(const Scene& scene, std::size_t queue, const TraceStyle& style) {
+  const SceneProcess& process = process_of(scene, scene.queues[queue]);
   const int pid = asking_thread(scene, queue);
   return {process.comm, pid, process.host_pid, pid % style.cpus};
 }
 
-Root create_root(const Scene& scene, const SceneQueue& queue, const TraceStyle& style, int result) {
+Root create_root(const Scene& scene, std::size_t index, const TraceStyle& style, int result, std::int64_t from,
+                 std::int64_t to) {
+  const SceneQueue& queue = scene.queues[index];
   const SceneGpu& gpu = scene.gpus[static_cast<std::size_t>(queue.gpu)];
-  const std::int64_t from = queue.ioctl_ns, to = queue.ioctl_end_ns;
-  Root root{task_of(scene, queue, style),
+  Root root{task_of(scene, index, style),
             {"kfd_ioctl", "__x64_sys_ioctl", from, to, result, "cmd=0xc0604b02", {}},
             process_of(scene, queue).host_pid};
   Call& handler = add(root.call, "kfd_ioctl_create_queue", from + kHandlerInset_ns, to - kHandlerInset_ns);
@@ -83,9 +84,10 @@ Root create_root(const Scene& scene, const SceneQueue& queue, const TraceStyle& 
   return root;
 }
 
-Root destroy_root(const Scene& scene, const SceneQueue& queue, const TraceStyle& style) {
+Root destroy_root(const Scene& scene, std::size_t index, const TraceStyle& style) {
+  const SceneQueue& queue = scene.queues[index];
   const std::int64_t from = queue.deleted_ns, to = from + kDestroy_ns;
-  Root root{task_of(scene, queue, style),
+  Root root{task_of(scene, index, style),
             {"kfd_ioctl", "__x64_sys_ioctl", from - kHandlerInset_ns, to + kHandlerInset_ns, 0, "cmd=0xc0084b03", {}},
             process_of(scene, queue).host_pid};
   Call& handler = add(root.call, "kfd_ioctl_destroy_queue", from, to);
@@ -118,14 +120,12 @@ Root preemption_root(const Scene& scene, const ScenePreemption& preemption, int 
 std::vector<Root> roots_of(const Scene& scene, const TraceStyle& style) {
   std::vector<Root> roots;
   for (int i = 0; i < style.failed_creates && !scene.queues.empty(); ++i) {
-    SceneQueue refused = scene.queues[0];
-    refused.ioctl_ns = refused.asked_ns - (i + 1) * 1000 * kUs;
-    refused.ioctl_end_ns = refused.ioctl_ns + 60 * kUs;
-    roots.push_back(create_root(scene, refused, style, -12));
+    const std::int64_t from = scene.queues[0].asked_ns - (i + 1) * 1000 * kUs;
+    roots.push_back(create_root(scene, 0, style, -12, from, from + 60 * kUs));
   }
-  for (const SceneQueue& queue : scene.queues) {
-    roots.push_back(create_root(scene, queue, style, 0));
-    if (queue.deleted_ns != 0) roots.push_back(destroy_root(scene, queue, style));
+  for (std::size_t i = 0; i < scene.queues.size(); ++i) {
+    roots.push_back(create_root(scene, i, style, 0, scene.queues[i].ioctl_ns, scene.queues[i].ioctl_end_ns));
+    if (scene.queues[i].deleted_ns != 0) roots.push_back(destroy_root(scene, i, style));
   }
   int index = 0;
   for (const ScenePreemption& preemption : scene.preemptions)
@@ -149,7 +149,7 @@ class Writer {
 
   std::string write() {
     if (form_ == TraceForm::trace_printk) {
-      for (const SceneQueue& queue : scene_.queues) write_texts(queue);
+      for (std::size_t i = 0; i < scene_.queues.size(); ++i) write_texts(i);
     } else {
       for (const Root& root : roots_of(scene_, style_)) {
         if (form_ == TraceForm::events) {
@@ -233,8 +233,9 @@ class Writer {
          fmt::format("kfd_evict_process_worker_end: Process pid={}, StatusMsg=Success", root.owner));
   }
 
-  void write_texts(const SceneQueue& queue) {
-    const Task task = task_of(scene_, queue, style_);
+  void write_texts(std::size_t index) {
+    const SceneQueue& queue = scene_.queues[index];
+    const Task task = task_of(scene_, index, style_);
     const int pid = process_of(scene_, queue).host_pid;
     const std::uint32_t gpu = scene_.gpus[static_cast<std::size_t>(queue.gpu)].gpu_id;
     const std::int64_t from = queue.ioctl_ns + kHandlerInset_ns, to = queue.ioctl_end_ns - kHandlerInset_ns;
@@ -314,11 +315,8 @@ class Writer {
 
 }  // namespace
 
-int asking_thread(const Scene& scene, const SceneQueue& queue) {
-  const auto index = &queue >= scene.queues.data() && &queue < scene.queues.data() + scene.queues.size()
-                         ? &queue - scene.queues.data()
-                         : 0;
-  return process_of(scene, queue).host_pid + static_cast<int>(index % 2) * 100'000;
+int asking_thread(const Scene& scene, std::size_t queue) {
+  return process_of(scene, scene.queues[queue]).host_pid + static_cast<int>(queue % 2) * 100'000;
 }
 
 std::string ftrace_text(const Scene& scene, TraceForm form, const TraceStyle& style) {

@@ -2,6 +2,7 @@
 // decoder.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,7 +33,7 @@ struct TraceStyle {
 std::string ftrace_text(const Scene& scene, TraceForm form, const TraceStyle& style = {});
 
 // Queues are asked for by the process' main thread, or by another where it has an odd index.
-int asking_thread(const Scene& scene, const SceneQueue& queue);
+int asking_thread(const Scene& scene, std::size_t queue);
 // The handler kfd_ioctl_create_queue runs this much less than the ioctl, at each end.
 inline constexpr std::int64_t kHandlerInset_ns = 1000;
 inline constexpr std::int64_t kDestroy_ns = 30'000;  // of the handler of a destroy, from deleted_ns
