@@ -15,18 +15,29 @@ sources_of() {
   case $1 in
     results | options) echo src/base/*.cpp src/run/load.cpp ;;
     overlap_config) echo src/base/*.cpp src/run/overlap_{config,aorta}.cpp ;;
+    kfd) echo src/base/*.cpp src/kfd/*.cpp ;;
+    amd_manifest) echo src/base/*.cpp src/amd/manifest.cpp ;;
     yaml) echo src/base/*.cpp src/kernel/*.cpp src/step/*.cpp src/workload/*.cpp ;;
     profile) echo src/base/*.cpp src/kernel/*.cpp src/device/sim_profile.cpp ;;
     channel_baseline)
       echo src/base/*.cpp src/measure/{statistics,bootstrap,modes}.cpp src/run/channel_{results,baseline,compare,contests}.cpp
       ;;
+    amd_join)
+      echo src/base/*.cpp src/kfd/*.cpp src/amd_log/*.cpp src/ftrace/*.cpp src/measure/{statistics,bootstrap}.cpp \
+        src/trace/{byte_source,text_file}.cpp src/amd/{join*,clock_offset,timeline_*,merged_timeline,manifest}.cpp
+      ;;
+    amd_ftrace) echo src/base/*.cpp src/ftrace/*.cpp src/measure/{statistics,bootstrap}.cpp src/trace/byte_source.cpp ;;
     *) importer_sources ;;
   esac
 }
 libraries_of() {
   case $1 in
     results | options | channel_baseline | overlap_config) echo -lfmt -lyaml-cpp ;;
+    kfd) echo -lfmt -lyaml-cpp ;;
+    amd_manifest) echo -lfmt -lyaml-cpp ;;
     yaml | profile) echo -lfmt -lyaml-cpp -lopenblas ;;
+    amd_join) echo -lfmt -lyaml-cpp -lz ;;
+    amd_ftrace) echo -lfmt -lyaml-cpp -lz ;;
     *) echo -lfmt -lz -lsqlite3 ;;
   esac
 }

@@ -268,6 +268,11 @@ void TraceSession::restore(const Change& change) {
       break;
     }
   }
+  // What may not be changed was not changed by us either.
+  if (std::string now; error != 0 && (change.undo == Undo::word || change.undo == Undo::choice) &&
+                       files_.read(change.path, now) == 0 &&
+                       (change.undo == Undo::word ? first_word(now) : chosen_word(now)) == change.before)
+    return;
   if (error != 0)
     left_behind_.push_back(fmt::format("{} ({}; it was: {})", change.path, std::strerror(error),
                                        first_word(change.before).empty() ? "empty" : first_word(change.before)));

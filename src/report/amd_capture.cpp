@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/units.h"
 #include "report/fields.h"
 
 namespace weir {
 namespace {
+
+constexpr const char* kOfQueues[] = {"log", "ftrace", "hqds", "mqds", "rls"};
 
 std::string end_of_program(const Json& manifest) {
   const auto code = fields::number(manifest, {"exit_code"});
@@ -76,12 +81,10 @@ Report capture_report(const Json& manifest, const std::map<std::string, std::uin
                           size == bytes.end() ? "-" : format_bytes(size->second)});
   }
   ReportSection captured{"Captured", {}, {}, {}};
-  if (table.rows.empty()) {
-    captured.remarks.push_back(
-        "Nothing: no part of the capture was to be had here. The program ran as it would have alone.");
-  } else {
-    captured.tables.push_back(std::move(table));
-  }
+  if (!table.rows.empty()) captured.tables.push_back(std::move(table));
+  if (!std::any_of(std::begin(kOfQueues), std::end(kOfQueues),
+                   [&](const char* name) { return has_files(part_of(manifest, name)); }))
+    captured.remarks.push_back("Nothing about queues was to be had here. The program ran as it would have alone.");
   report.sections.push_back(std::move(captured));
   for (ReportSection& section :
        std::vector<ReportSection>{lacks(manifest, true, "Incomplete"), lacks(manifest, false, "Missing")})

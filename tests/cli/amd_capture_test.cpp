@@ -1,0 +1,374 @@
+// Drives `weir amd capture` against a kernel of plain files: what is captured, what is said about the rest, and what is
+// left of it when programs fail, are killed or are interrupted.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "amd/manifest.h"
+#include "cli/program.h"
+#include "cli/queues_checks.h"
+
+namespace weir::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string content(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+void put(const fs::path& path, const std::string& text) {
+  fs::create_directories(path.parent_path());
+  std::ofstream(path) << text;
+}
+
+// A machine with an AMD GPU, as files. Its tracefs has the top instance alone: folders do not fill themselves here.
+class Machine {
+ public:
+  explicit Machine(bool has_gpu = true) {
+    put(root() / "kmsg", "6,1,100,-;amdgpu of an earlier time\n");
+    if (!has_gpu) return;
+    for (const char* name : {"hqds", "mqds", "rls"}) put(root() / "debug/kfd" / name, "Node 2, gpu_id f7bc:\n");
+    const fs::path kfd = root() / "sys/class/kfd/kfd";
+    put(kfd / "topology/system_properties", "platform_oem 1\n");
+    put(kfd / "topology/nodes/2/gpu_id", "63420\n");
+    put(kfd / "topology/nodes/2/caches/0/size", "not wanted\n");
+    put(kfd / "proc/4711/queues/0/size", "1048576\n");
+    put(kfd / "proc/4711/pasid", "32788\n");
+    put(root() / "sys/module/amdgpu/parameters/num_kcq", "8\n");
+    put(root() / "secret", "of root\n");
+    fs::create_symlink(root() / "secret", kfd / "proc/4711/link");
+    const std::map<std::string, std::string> settings = {
+        {"tracing_on", "1"},
+        {"trace_clock", "[local] mono"},
+        {"buffer_size_kb", "1408"},
+        {"options/overwrite", "1"},
+        {"options/record-tgid", "0"},
+        {"trace", "what somebody traced"},
+        {"set_ftrace_filter", "vfs_read\nvfs_write"},
+        {"current_tracer", "nop"},
+    };
+    for (const auto& [name, text] : settings) put(root() / "tracing" / name, text + "\n");
+  }
+
+  fs::path root() const { return folder_.path(); }
+  std::string operator/(const std::string& name) const { return folder_ / name; }
+
+  std::vector<std::string> words(const std::vector<std::string>& flags, const std::vector<std::string>& program) const {
+    std::vector<std::string> all = {"amd",           "capture", "--tracefs",   *this / "tracing", "--debugfs",
+                                    *this / "debug", "--sysfs", *this / "sys", "--kmsg",          *this / "kmsg"};
+    if (std::find(flags.begin(), flags.end(), "-o") == flags.end()) all.insert(all.end(), {"-o", *this / "out"});
+    all.insert(all.end(), flags.begin(), flags.end());
+    all.push_back("--");
+    all.insert(all.end(), program.begin(), program.end());
+    return all;
+  }
+  Outcome capture(const std::vector<std::string>& flags, const std::vector<std::string>& program) const {
+    return weir(words(flags, program), root());
+  }
+  amd::CaptureManifest manifest() const { return amd::load_manifest(root() / "out"); }
+  // What tracefs says, but for the buffer.
+  std::map<std::string, std::string> settings() const {
+    std::map<std::string, std::string> all;
+    for (const auto& entry : fs::recursive_directory_iterator(root() / "tracing"))
+      if (entry.is_regular_file() && entry.path().filename() != "trace")
+        all[entry.path().string()] = content(entry.path());
+    return all;
+  }
+
+ private:
+  Folder folder_;
+};
+
+const amd::CapturePart& part(const amd::CaptureManifest& manifest, const std::string& name) {
+  for (const amd::CapturePart& one : manifest.parts)
+    if (one.name == name) return one;
+  throw std::runtime_error("no part " + name);
+}
+
+TEST(AmdCapture, writes_one_folder_with_all_that_there_is) {
+  const Machine machine;
+  const Outcome outcome = machine.capture(
+      {"--no-ftrace", "--interval", "0.05", "--snapshots", "2"},
+      {"bash", "-c",
+       fmt::format(
+           "echo to stdout; echo ':3: a log' > \"$AMD_LOG_LEVEL_FILE\"; echo ':3: b' > "
+           "\"${{AMD_LOG_LEVEL_FILE}}_$$\"; echo '6,2,177770879589,-;amdgpu 0000:05:00.0: ring timeout' >> {0}; "
+           "echo '6,3,177770879590,-;something else' >> {0}; sleep 0.4",
+           machine / "kmsg")});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "to stdout\n") << "standard output is the program's";
+  const fs::path out = machine.root() / "out";
+  struct stat facts{};
+  ASSERT_EQ(::stat(out.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0700U);
+  const amd::CaptureManifest manifest = machine.manifest();
+  EXPECT_EQ(manifest.exit_code, 0);
+  EXPECT_EQ(part(manifest, "log").files.size(), 2U);
+  EXPECT_EQ(part(manifest, "log").files[0], "log");
+  EXPECT_EQ(part(manifest, "ftrace").reason, "left out by --no-ftrace");
+  EXPECT_EQ(manifest.trace_clock, "");
+  EXPECT_EQ(content(out / "dmesg.txt"), "[177770.879589] amdgpu 0000:05:00.0: ring timeout\n");
+  ASSERT_EQ(manifest.snapshots.size(), 4U);
+  const std::vector<std::string> when = {"before", "during-01", "during-02", "after"};
+  for (std::size_t i = 0; i < when.size(); ++i) {
+    EXPECT_EQ(manifest.snapshots[i].when, when[i]);
+    EXPECT_EQ(manifest.snapshots[i].folder, "snapshots/" + when[i]);
+    const fs::path folder = out / manifest.snapshots[i].folder;
+    EXPECT_EQ(content(folder / "hqds"), "Node 2, gpu_id f7bc:\n");
+    EXPECT_EQ(content(folder / "rls"), "Node 2, gpu_id f7bc:\n");
+    EXPECT_EQ(content(folder / "sysfs/class/kfd/kfd/proc/4711/queues/0/size"), "1048576\n");
+    EXPECT_EQ(content(folder / "sysfs/class/kfd/kfd/topology/nodes/2/gpu_id"), "63420\n");
+    EXPECT_EQ(content(folder / "sysfs/module/amdgpu/parameters/num_kcq"), "8\n");
+    EXPECT_FALSE(fs::exists(folder / "sysfs/class/kfd/kfd/proc/4711/link")) << "links are not followed";
+    EXPECT_FALSE(fs::exists(folder / "sysfs/class/kfd/kfd/topology/nodes/2/caches"));
+  }
+  EXPECT_LE(manifest.snapshots[0].taken_ns, manifest.started_ns);
+  EXPECT_GE(manifest.snapshots[3].taken_ns, manifest.ended_ns);
+  expect_valid_as((out / "manifest.json").string(), "weir.amd_capture.1.json");
+  for (const char* word : {"Captured", "hqds", "Missing", "ftrace", "weir amd join", "weir amd log", "weir amd hqd"})
+    EXPECT_TRUE(has(outcome.err, word)) << word << "\n" << outcome.err;
+}
+
+TEST(AmdCapture, knows_the_processes_of_the_program) {
+  const Machine machine;
+  const Outcome outcome =
+      machine.capture({"--no-ftrace", "--quiet"}, {"bash", "-c", "bash -c 'sleep 0.5; true' & wait; exit 0"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.err, "");
+  std::map<std::string, int> names;
+  for (const amd::CapturedProcess& process : machine.manifest().processes) {
+    ++names[process.name];
+    EXPECT_GE(process.pids.size(), 1U);
+  }
+  EXPECT_EQ(names["bash"], 2);
+  EXPECT_EQ(names["sleep"], 1);
+}
+
+TEST(AmdCapture, says_what_is_missing_and_runs_the_program_all_the_same) {
+  const Machine machine(false);
+  fs::remove(machine.root() / "kmsg");
+  const Outcome outcome = machine.capture({}, {"sh", "-c", "echo ran; exit 3"});
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_EQ(outcome.out, "ran\n");
+  const amd::CaptureManifest manifest = machine.manifest();
+  EXPECT_EQ(manifest.exit_code, 3);
+  EXPECT_TRUE(manifest.snapshots.empty());
+  for (const amd::CapturePart& one : manifest.parts) {
+    EXPECT_TRUE(one.files.empty()) << one.name;
+    EXPECT_NE(one.reason, "") << one.name;
+    if (one.name == "hqds") {
+      EXPECT_TRUE(has(one.reason, machine / "debug/kfd/hqds")) << one.reason;
+      EXPECT_TRUE(has(one.hint, "modprobe amdgpu")) << one.hint;
+    }
+  }
+  EXPECT_TRUE(has(outcome.err, "Nothing about queues was to be had")) << outcome.err;
+}
+
+TEST(AmdCapture, takes_the_top_instance_when_asked_and_puts_it_back) {
+  const Machine machine;
+  const auto before = machine.settings();
+  const std::string t = machine / "tracing";
+  const Outcome outcome = machine.capture(
+      {"--top-instance"}, {"bash", "-c",
+                           fmt::format("cat {0}/tracing_on {0}/trace_clock {0}/current_tracer {0}/set_ftrace_filter "
+                                       "{0}/buffer_size_kb; echo 'traced' >> {0}/trace; exit 5",
+                                       t)});
+  EXPECT_EQ(outcome.code, 5);
+  EXPECT_EQ(outcome.out, "1\nmono\nfunction\n:mod:amdgpu\n16384\n");
+  EXPECT_EQ(content(machine.root() / "out/ftrace.txt"), "traced\n") << "what was there before is not ours";
+  const amd::CaptureManifest manifest = machine.manifest();
+  EXPECT_EQ(manifest.trace_clock, "mono");
+  EXPECT_EQ(part(manifest, "ftrace").files, std::vector<std::string>{"ftrace.txt"});
+  // A plain file keeps the word that was chosen, not the list around it.
+  auto expected = before;
+  expected[t + "/trace_clock"] = "local\n";
+  EXPECT_EQ(machine.settings(), expected);
+}
+
+TEST(AmdCapture, puts_tracing_back_when_the_program_is_killed) {
+  const Machine machine;
+  const auto before = machine.settings();
+  const Outcome outcome = machine.capture({"--top-instance"}, {"sh", "-c", "kill -SEGV $$"});
+  EXPECT_EQ(outcome.code, 128 + SIGSEGV);
+  EXPECT_EQ(machine.manifest().exit_code, 128 + SIGSEGV);
+  auto expected = before;
+  expected[machine / "tracing/trace_clock"] = "local\n";
+  EXPECT_EQ(machine.settings(), expected);
+  EXPECT_TRUE(has(outcome.err, "signal 11")) << outcome.err;
+}
+
+TEST(AmdCapture, is_interrupted_with_its_program_and_leaves_all_in_order) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const Machine machine;
+    const auto before = machine.settings();
+    const pid_t process = start_weir(
+        machine.words({"--top-instance"}, {"sh", "-c", fmt::format("touch {}; exec sleep 60", machine / "started")}),
+        machine.root());
+    for (int i = 0; i < 60'000 && !fs::exists(machine.root() / "started"); ++i) ::usleep(1000);
+    ::kill(process, signal);
+    EXPECT_EQ(wait_for(process), 128 + signal) << "the program's end is ours";
+    EXPECT_EQ(machine.manifest().exit_code, 128 + signal);
+    EXPECT_EQ(machine.manifest().snapshots.back().when, "after");
+    auto expected = before;
+    expected[machine / "tracing/trace_clock"] = "local\n";
+    EXPECT_EQ(machine.settings(), expected);
+  }
+}
+
+TEST(AmdCapture, makes_nothing_for_a_program_that_is_not_there) {
+  const Machine machine;
+  const auto before = machine.settings();
+  for (const char* name : {"./nowhere", "no_such_program_anywhere", "/tmp"}) {
+    const Outcome outcome = machine.capture({"--top-instance"}, {name});
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_TRUE(has(outcome.err, std::string(name) + ": there is no such program")) << outcome.err;
+  }
+  EXPECT_EQ(weir({"amd", "capture"}).code, 2);
+  EXPECT_EQ(weir({"amd", "capture", "--"}).code, 2);
+  EXPECT_FALSE(fs::exists(machine.root() / "out"));
+  EXPECT_EQ(machine.settings(), before);
+}
+
+TEST(AmdCapture, puts_tracing_back_for_a_program_that_cannot_be_executed) {
+  const Machine machine;
+  const auto before = machine.settings();
+  put(machine.root() / "script", "#!/no/such/interpreter\n");
+  fs::permissions(machine.root() / "script", fs::perms::owner_all);
+  const Outcome outcome = machine.capture({"--top-instance"}, {machine / "script"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(has(outcome.err, "cannot be executed")) << outcome.err;
+  EXPECT_FALSE(machine.manifest().exit_code) << "it never ran";
+  auto expected = before;
+  expected[machine / "tracing/trace_clock"] = "local\n";
+  EXPECT_EQ(machine.settings(), expected);
+}
+
+TEST(AmdCapture, refuses_a_folder_that_is_not_empty) {
+  const Machine machine;
+  put(machine.root() / "out/mine", "precious");
+  Outcome outcome = machine.capture({}, {"true"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(has(outcome.err, "is not empty")) << outcome.err;
+  outcome = machine.capture({"--force"}, {"true"});
+  EXPECT_EQ(outcome.code, 2) << "--force replaces captures only";
+  EXPECT_EQ(content(machine.root() / "out/mine"), "precious");
+}
+
+TEST(AmdCapture, replaces_a_capture_by_force_and_follows_no_link) {
+  const Machine machine;
+  ASSERT_EQ(machine.capture({"--no-ftrace"}, {"sh", "-c", "echo one > $AMD_LOG_LEVEL_FILE"}).code, 0);
+  EXPECT_EQ(machine.capture({"--no-ftrace"}, {"true"}).code, 2) << "without --force it stays";
+  const fs::path out = machine.root() / "out";
+  put(machine.root() / "victim/keep", "untouched");
+  put(out / "mine", "stays");
+  for (const char* name : {"log_7", "ftrace.txt", "manifest.json.1.tmp"})
+    fs::create_symlink(machine.root() / "victim/keep", out / name);
+  fs::remove_all(out / "snapshots");
+  fs::create_directory_symlink(machine.root() / "victim", out / "snapshots");
+  const Outcome outcome = machine.capture({"--no-ftrace", "--force"}, {"sh", "-c", "echo two > $AMD_LOG_LEVEL_FILE"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(content(machine.root() / "victim/keep"), "untouched");
+  EXPECT_EQ(std::distance(fs::directory_iterator(machine.root() / "victim"), fs::directory_iterator()), 1);
+  EXPECT_EQ(content(out / "log"), "two\n");
+  EXPECT_EQ(content(out / "mine"), "stays");
+  EXPECT_FALSE(fs::is_symlink(out / "snapshots"));
+  EXPECT_EQ(part(machine.manifest(), "log").files, std::vector<std::string>{"log"});
+}
+
+// The program, or anybody else who may write there meanwhile.
+TEST(AmdCapture, writes_through_no_link_that_is_planted_while_it_runs) {
+  const Machine machine;
+  put(machine.root() / "victim", "untouched");
+  const Outcome outcome = machine.capture(
+      {"--top-instance", "--snapshots", "0"},
+      {"bash", "-c",
+       fmt::format("cd {0}/out; for f in ftrace.txt dmesg.txt log_1 manifest.json; do ln -sf {0}/victim $f; "
+                   "done; rm -r snapshots; ln -s {0} snapshots",
+                   machine.root().string())});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(content(machine.root() / "victim"), "untouched");
+  EXPECT_FALSE(fs::exists(machine.root() / "after"));
+  EXPECT_FALSE(fs::is_symlink(machine.root() / "out/manifest.json"));
+  const Json manifest = read_json(machine.root() / "out/manifest.json");
+  std::map<std::string, Json> parts;
+  for (const Json& one : manifest["parts"]) parts[one["name"]] = one;
+  EXPECT_TRUE(parts["ftrace"]["files"].empty());
+  EXPECT_TRUE(has(parts["ftrace"]["reason"], "ftrace.txt: File exists")) << parts["ftrace"];
+  EXPECT_TRUE(has(parts["dmesg"]["reason"], "dmesg.txt: File exists")) << parts["dmesg"];
+  EXPECT_TRUE(parts["log"]["files"].empty()) << "a link is nobody's log";
+}
+
+TEST(AmdCapture, refuses_folders_that_others_could_lead_elsewhere) {
+  const Machine machine;
+  fs::create_directory(machine.root() / "real");
+  fs::create_directory_symlink(machine.root() / "real", machine.root() / "out");
+  for (const char* end : {"", "/"}) {
+    const Outcome outcome = machine.capture({"-o", machine / (std::string("out") + end)}, {"true"});
+    EXPECT_EQ(outcome.code, 2) << end;
+    EXPECT_TRUE(has(outcome.err, "is a file or a link")) << outcome.err;
+  }
+  fs::remove(machine.root() / "out");
+  put(machine.root() / "out", "a file");
+  EXPECT_TRUE(has(machine.capture({}, {"true"}).err, "not a folder"));
+  fs::remove(machine.root() / "out");
+  fs::create_directory(machine.root() / "out");
+  fs::permissions(machine.root() / "out", fs::perms::all);
+  EXPECT_TRUE(has(machine.capture({}, {"true"}).err, "others may write to it"));
+}
+
+TEST(AmdCapture, prints_what_it_would_do_and_does_nothing) {
+  const Machine machine;
+  const auto before = machine.settings();
+  const Outcome outcome = machine.capture({"--dry-run", "--top-instance"}, {"sh", "-c", "echo never"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_FALSE(fs::exists(machine.root() / "out"));
+  EXPECT_EQ(machine.settings(), before);
+  EXPECT_TRUE(has(outcome.out, "AMD_LOG_LEVEL=4"));
+  EXPECT_FALSE(has(outcome.out, "never\n"));
+  // What it prints does the same by hand.
+  put(machine.root() / "by_hand.sh", outcome.out);
+  const Outcome by_hand = run_program({"bash", machine / "by_hand.sh"}, machine.root());
+  EXPECT_TRUE(has(by_hand.out, "never\n")) << by_hand.out << by_hand.err;
+  EXPECT_EQ(content(machine.root() / "out/snapshots/after/hqds"), "Node 2, gpu_id f7bc:\n");
+  EXPECT_EQ(content(machine.root() / "out/snapshots/before/sysfs/module/amdgpu/parameters/num_kcq"), "8\n");
+  EXPECT_TRUE(fs::exists(machine.root() / "out/ftrace.txt"));
+  auto expected = before;
+  expected[machine / "tracing/trace_clock"] = "local\n";
+  EXPECT_EQ(machine.settings(), expected);
+}
+
+TEST(AmdCapture, rejects_values_that_make_no_sense) {
+  const Machine machine;
+  for (const auto& [flag, value] :
+       {std::pair("--log-level", "6"), std::pair("--log-level", "x"), std::pair("--log-mask", "0xzz"),
+        std::pair("--log-mask", "-1"), std::pair("--log-mask", "0x1ffffffff"), std::pair("--interval", "0"),
+        std::pair("--interval", "nan"), std::pair("--snapshots", "-1"), std::pair("--buffer", "0"),
+        std::pair("--keep", "all"), std::pair("--report", "html"), std::pair("--log-size", "0")}) {
+    const Outcome outcome = machine.capture({fmt::format("{}={}", flag, value)}, {"true"});
+    EXPECT_EQ(outcome.code, 2) << flag << ' ' << value;
+    EXPECT_TRUE(has(outcome.err, flag)) << outcome.err;
+  }
+  EXPECT_FALSE(fs::exists(machine.root() / "out"));
+}
+
+TEST(AmdCapture, prints_the_manifest_as_json_and_the_summary_within_80_columns) {
+  const Machine machine;
+  Outcome outcome = machine.capture({"--report", "json", "--no-ftrace"}, {"true"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, content(machine.root() / "out/manifest.json"));
+  outcome = machine.capture({"--force", "--report", "markdown"}, {"true"});
+  EXPECT_TRUE(has(outcome.err, "## Captured")) << outcome.err;
+}
+
+}  // namespace
+}  // namespace weir::testing
