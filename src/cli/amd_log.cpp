@@ -1,0 +1,86 @@
+// weir amd log: what the runtime's log says of queues, streams and kernels.
+#include "report/amd_log.h"
+
+#include <fmt/format.h>
+
+#include "amd_log/log_document.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/options.h"
+#include "cli/list.h"
+#include "cli/process.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  std::vector<std::string> files;
+  std::string report = "text", output, top = "10", threads = "0";
+  bool is_full = false, is_forced = false, is_quiet = false;
+};
+
+std::size_t count_of(const char* flag, const std::string& text, std::int64_t lowest, std::int64_t highest) {
+  const auto value = parse_integer(text);
+  if (!value || *value < lowest || *value > highest)
+    reject(fmt::format("{} {}: not a number from {} to {}", flag, text, lowest, highest));
+  return static_cast<std::size_t>(*value);
+}
+
+int execute(const Flags& flags) {
+  if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
+  amd::LogDocumentOptions options;
+  options.top = count_of("--top", flags.top, 1, 1000);
+  amd::LogOptions reading;
+  reading.threads = static_cast<unsigned>(count_of("--threads", flags.threads, 0, 64));
+  reading.stop = &catch_interrupts();
+  std::vector<amd::SummarisedLog> logs;
+  ProgressLine line(flags.is_quiet);
+  for (const std::string& file : flags.files) {
+    line.show("reading", static_cast<int>(logs.size()), static_cast<int>(flags.files.size()));
+    amd::SummarisedLog log;
+    log.file = file;
+    log.reading = amd::read_log(file, log.summary, reading);
+    logs.push_back(std::move(log));
+    if (reading.stop->load(std::memory_order_relaxed)) {
+      line.clear();
+      return kExitInterrupted;
+    }
+  }
+  line.clear();
+  const Json document = amd::log_document(logs, options);
+  const std::string told = flags.report == "json"       ? to_text(document)
+                           : flags.report == "markdown" ? amd_log_markdown(document, flags.is_full)
+                                                        : amd_log_text(document, flags.is_full);
+  if (flags.output.empty()) {
+    fmt::print("{}", told);
+    return 0;
+  }
+  write_file(flags.output, told, flags.is_forced);
+  if (!flags.is_quiet) fmt::print("Written to {}\n", flags.output);
+  return 0;
+}
+
+}  // namespace
+
+CliCommand amd_log() {
+  return {"log", "the runtime's log (AMD_LOG_LEVEL): queues, streams, kernels, backlog, errors",
+          [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            app.add_option("files", flags->files, "logs of ROCm's runtime, of any size, .gz too")
+                ->required()
+                ->type_name("FILE");
+            app.add_option("--report", flags->report, "how to tell it")
+                ->capture_default_str()
+                ->check(CLI::IsMember({"text", "markdown", "json"}));
+            app.add_flag("--full", flags->is_full, "long lists as well");
+            app.add_option("--top", flags->top, "names in lists of the document")->capture_default_str();
+            app.add_option("--threads", flags->threads, "that read a file; 0: as many as pay")->capture_default_str();
+            app.add_option("--output,-o", flags->output, "write the report to this file")->type_name("FILE");
+            app.add_flag("--force", flags->is_forced, "replace a file that exists");
+            app.add_flag("--quiet,-q", flags->is_quiet, "no progress, no names of files written");
+            app.footer("Exit code: 0 fine, 2 bad input.");
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli
