@@ -72,8 +72,10 @@ std::int64_t interval_of(const std::string& text) {
 }
 
 std::uint64_t iterations_of(const Flags& flags) {
-  if (flags.iterations.empty()) return UINT64_MAX;
-  if (flags.is_once) reject("--iterations: --once is one sample", "Leave one of them out.");
+  if (flags.iterations.empty()) return flags.is_once ? 1 : UINT64_MAX;
+  if (flags.is_once)
+    reject(fmt::format("--iterations {}: --once is one sample", watch::printable(flags.iterations)),
+           "Leave one of them out.");
   const auto count = parse_integer(flags.iterations);
   if (!count || *count < 1)
     reject(fmt::format("--iterations {}: not a count", watch::printable(flags.iterations)), "Use 1 or more.");
@@ -266,7 +268,7 @@ int show_live(const Flags& flags, watch::View view, const std::function<Source()
 
 int execute(Flags flags) {
   const watch::View view = view_of(flags);
-  const std::uint64_t count = flags.is_once ? 1 : iterations_of(flags);
+  const std::uint64_t count = iterations_of(flags);
   if (!flags.debugfs.empty()) flags.roots.debugfs = flags.debugfs;
   if (!flags.sysfs.empty()) flags.roots.sysfs = flags.sysfs;
   if (!flags.output.empty() && !flags.is_once)

@@ -1,4 +1,5 @@
 // weir watch as a user meets it: in a terminal with keys, resizes and signals, and without one.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -59,6 +60,11 @@ class Machine {
   Scene scene;
 };
 
+// How its rows begin: KFD's own numbers cannot be told from rings that are all of one size.
+std::string label_of(int queue) {
+  return fmt::format("4000 @{:x}", 0x7f0000000000 + static_cast<std::uint64_t>(queue) * 0x400000);
+}
+
 const std::vector<std::string> kDemo = {"watch", "--device", "sim", "--scale", "tiny", "--interval", "100ms"};
 
 bool has_ncurses() { return weir({"info"}).out.find("ncurses            yes") != std::string::npos; }
@@ -89,21 +95,21 @@ TEST(Watch, keys_sort_reverse_scroll_pause_and_help) {
   NEEDS_NCURSES();
   const Machine machine(40);
   Terminal terminal(machine.watch({"--interval", "100ms"}), 80, 24);
-  ASSERT_TRUE(terminal.await("#0 ")) << terminal.screen.text();
+  ASSERT_TRUE(terminal.await(label_of(0))) << terminal.screen.text();
   EXPECT_TRUE(has(terminal.screen.text(), "PACKETS/S"));
   terminal.type("r");
-  ASSERT_TRUE(terminal.await("pid 4000 #39"));
+  ASSERT_TRUE(terminal.await(label_of(39)));
   terminal.type("r");
-  ASSERT_TRUE(terminal.await_gone("pid 4000 #39"));
+  ASSERT_TRUE(terminal.await_gone(label_of(39)));
   terminal.type("\x1b[6~");  // PgDn
-  ASSERT_TRUE(terminal.await("of 40"));
-  ASSERT_TRUE(terminal.await_gone("pid 4000 #0 "));
+  ASSERT_TRUE(terminal.await_gone(label_of(0)));
   terminal.type("\x1bOF");  // End
   ASSERT_TRUE(terminal.await("-40 of 40"));
   terminal.type("\x1bOH");  // Home
-  ASSERT_TRUE(terminal.await("1-"));
-  terminal.type("ss");  // by backlog, the most first: of those that are mapped it is 23
-  ASSERT_TRUE(terminal.await("pid 4000 #23"));
+  ASSERT_TRUE(terminal.await(label_of(0)));
+  terminal.type("ss");  // by backlog, the most first
+  ASSERT_TRUE(terminal.await(label_of(39)));
+  ASSERT_TRUE(terminal.await_gone(label_of(0)));
   terminal.type("h");
   ASSERT_TRUE(terminal.await("weir watch: keys"));
   terminal.type("?");
@@ -219,7 +225,8 @@ TEST(Watch, once_gives_a_table_of_80_columns) {
   const Outcome outcome = weir(machine.watch({"--once", "--interval", "50ms", "--sort", "backlog"}));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   expect_narrow(outcome.out);
-  EXPECT_LT(outcome.out.find("pid 4000 #4"), outcome.out.find("pid 4000 #0"));
+  ASSERT_TRUE(has(outcome.out, label_of(4))) << outcome.out;
+  EXPECT_LT(outcome.out.find(label_of(4)), outcome.out.find(label_of(0)));
   EXPECT_FALSE(has(outcome.out, "\x1b"));
 }
 
@@ -294,19 +301,17 @@ TEST(Watch, bad_flags_are_rejected_by_name) {
       {{"--interval", "1us"}, "--interval 1us"},
       {{"--interval", "0"}, "--interval 0"},
       {{"--iterations", "0"}, "--iterations 0"},
-      {{"--iterations", "3", "--once"}, "--iterations"},
+      {{"--iterations", "3", "--once"}, "--iterations 3"},
       {{"--sort", "color"}, "--sort color"},
       {{"--source", "nvml"}, "--source nvml"},
       {{"--source", "kfd", "--device", "cpu"}, "--source kfd"},
       {{"--device", "null"}, "--device null"},
       {{"--workload", "hetero"}, "hetero"},
       {{"--quiet"}, "--quiet"},
-      {{"--json", "-o", "x.json"}, "--output"}};
+      {{"-o", "x.json"}, "--output"}};
   for (const auto& [flags, message] : cases) {
-    std::vector<std::string> words = {"watch"};
+    std::vector<std::string> words = {"watch", "--json"};
     words.insert(words.end(), flags.begin(), flags.end());
-    if (message != "--quiet" && message != "--output" && message != "--iterations") words.emplace_back("--once");
-    if (message == "--iterations 0") words.pop_back();
     const Outcome outcome = weir(words);
     EXPECT_EQ(outcome.code, 2) << message;
     EXPECT_TRUE(has(outcome.err, message)) << outcome.err;
