@@ -160,7 +160,7 @@ std::string capture_script(const CaptureRequest& request, const CapturePlan& pla
   text += fmt::format("\\\n {}{}\n", words, has_snapshots && request.most_snapshots > 0 ? " &" : "");
   if (has_snapshots && request.most_snapshots > 0)
     text += fmt::format(
-        "program=$!\nfor i in $(seq -w 1 {}); do\n  sleep {:.3f}\n  kill -0 $program 2> /dev/null || break\n"
+        "program=$!\nfor i in $(seq -f %02g 1 {}); do\n  sleep {:.3f}\n  kill -0 $program 2> /dev/null || break\n"
         "  snapshot during-$i\ndone\nwait $program\n",
         request.most_snapshots, static_cast<double>(request.interval_ns) / 1e9);
   if (plan.trace) text += untrace_lines(*plan.trace, request.folder);

@@ -39,6 +39,15 @@ const Json* part_of(const Json& manifest, const char* name) {
 
 bool has_files(const Json* part) { return part != nullptr && !fields::at(*part, {"files"}).empty(); }
 
+// The last snapshot in which the program may have had queues.
+std::string liveliest(const Json& manifest) {
+  std::string folder;
+  for (const Json& snapshot : fields::at(manifest, {"snapshots"}))
+    if (folder.empty() || fields::text(snapshot, {"when"}).starts_with("during"))
+      folder = fields::text(snapshot, {"folder"});
+  return folder;
+}
+
 // "Missing" holds what is not there at all, "Incomplete" what is less than asked for.
 ReportSection lacks(const Json& manifest, bool is_there, const char* title) {
   ReportSection section{title, {}, {}, {}};
@@ -95,8 +104,10 @@ Report capture_report(const Json& manifest, const std::map<std::string, std::uin
   const bool has_hqds = has_files(part_of(manifest, "hqds"));
   if (has_log || has_trace || has_hqds) next.remarks.push_back("weir amd join " + folder);
   if (has_log) next.remarks.push_back(fmt::format("weir amd log {}/log*", folder));
-  if (has_trace) next.remarks.push_back(fmt::format("weir amd ftrace {}/ftrace.txt", folder));
-  if (has_hqds) next.remarks.push_back(fmt::format("weir amd hqd {}/snapshots/after", folder));
+  if (has_trace)
+    next.remarks.push_back(fmt::format("weir amd ftrace {}/ftrace.txt{}", folder,
+                                       fields::text(manifest, {"trace_clock"}) == "mono" ? " --trace-clock mono" : ""));
+  if (has_hqds) next.remarks.push_back(fmt::format("weir amd hqd {}/{}", folder, liveliest(manifest)));
   if (!next.remarks.empty()) report.sections.push_back(std::move(next));
   return report;
 }
