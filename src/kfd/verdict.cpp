@@ -55,7 +55,7 @@ void add_oversubscription(std::vector<std::string>& verdict, const std::vector<G
   if (fine > 1) verdict.push_back(fmt::format("{} GPUs are not oversubscribed.", fine));
 }
 
-std::string preemption_sentence(const std::vector<const Queue*>& queues) {
+std::string preemption_sentence(const std::vector<const Queue*>& queues, bool has_hqds) {
   std::size_t known = 0, saved = 0, back = 0;
   for (const Queue* const queue : queues) {
     if (!queue->was_preempted) continue;
@@ -66,6 +66,9 @@ std::string preemption_sentence(const std::vector<const Queue*>& queues) {
   const std::string rest =
       known < queues.size() ? fmt::format(" (of {} it is not known)", counted(queues.size() - known, "queue")) : "";
   if (saved + back == 0) return fmt::format("No queue was in mid-kernel when it last left the hardware{}.", rest);
+  if (!has_hqds)
+    return fmt::format("{} in mid-kernel when last taken off the hardware{}.",
+                       saved == 1 ? "1 queue was" : fmt::format("{} queues were", saved), rest);
   std::string text = fmt::format("Preempted in mid-kernel{}: ", rest);
   if (saved > 0) text += fmt::format("{} not mapped, with waves saved", counted(saved, "queue"));
   if (back > 0)
@@ -110,7 +113,7 @@ std::vector<std::string> verdict_of(const Snapshot& snapshot, const std::vector<
   std::vector<std::string> verdict{queues_sentence(snapshot, computes)};
   add_oversubscription(verdict, gpus);
   if (!computes.empty()) {
-    verdict.push_back(preemption_sentence(computes));
+    verdict.push_back(preemption_sentence(computes, snapshot.hqds.has_value()));
     verdict.push_back(backlog_sentence(computes));
   }
   for (const Queue* const queue : computes) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "report/fields.h"
 #include "report/sections.h"
@@ -17,22 +18,17 @@ using fields::text;
 
 constexpr std::size_t kShortList = 24;
 
-// 1 MiB, 4 KiB: rings are powers of two.
+// 1M, 4K: rings are powers of two, and a row is short of room.
 std::string ring_size(const Json& queue) {
   const auto bytes = number(queue, {"ring_bytes"});
   if (!bytes) return "-";
-  const auto value = static_cast<std::uint64_t>(*bytes);
-  if (value >= (1u << 20) && value % (1u << 20) == 0) return fmt::format("{} MiB", value >> 20);
-  if (value >= 1024 && value % 1024 == 0) return fmt::format("{} KiB", value >> 10);
-  return fmt::format("{} B", value);
+  auto value = static_cast<std::uint64_t>(*bytes);
+  std::size_t unit = 0;
+  for (; unit < 3 && value >= 1024 && value % 1024 == 0; ++unit) value /= 1024;
+  return fmt::format("{}{}", value, std::string_view("BKMG")[unit]);
 }
 
-std::string priority(const Json& queue) {
-  const auto pipe = number(queue, {"pipe_priority"}), own = number(queue, {"queue_priority"});
-  if (!pipe || !own) return "-";
-  const char* const words[] = {"low", "med", "high", "3"};
-  return fmt::format("{} {}", *own, words[static_cast<int>(*pipe) & 3]);
-}
+std::string priority(const Json& queue) { return text(queue, {"queue_priority"}); }
 
 std::string quantum(const Json& queue) {
   const Json& value = at(queue, {"quantum"});
@@ -73,7 +69,7 @@ std::string cwsr(const Json& queue) {
   if (!is_on.is_boolean()) return "-";
   if (is_on == false) return "off";
   if (at(queue, {"cwsr", "was_preempted"}) != true) return "on";
-  return at(queue, {"is_active"}) == true ? "was" : "saved";
+  return at(queue, {"is_active"}) == false ? "saved" : "was";
 }
 
 void add_queues(Report& report, const Json& document, bool is_full) {
@@ -83,7 +79,6 @@ void add_queues(Report& report, const Json& document, bool is_full) {
   table.columns = {{"GPU"}, {"process"}, {"ring"}, {"size"}, {"prio"}, {"backlog"}, {"doorbell"}, {"slots"}, {"CWSR"}};
   std::map<std::string, std::size_t> quanta;
   std::size_t count = 0, saved = 0;
-  std::string ids;
   for (const Json& queue : at(document, {"queues"})) {
     if (text(queue, {"kind"}) != "compute") continue;
     ++quanta[quantum(queue)];
@@ -101,11 +96,11 @@ void add_queues(Report& report, const Json& document, bool is_full) {
     told += fmt::format("{}{} ({} queue{})", told.empty() ? "" : ", ", value, queues, queues == 1 ? "" : "s");
   section.remarks.push_back("Quantum: " + told + ". It matters where queues outnumber slots.");
   section.remarks.push_back(
-      "Backlog is in packets of 64 bytes, written and not yet read; slots are pipe.queue and on how many XCCs.");
+      "Priority: 0 to 6 low, 7 to 10 medium, 11 to 15 high. Backlog: packets of 64 bytes, written and not yet read.");
+  section.remarks.push_back("Slots: pipe.queue, and on how many XCCs.");
   if (saved > 0)
     section.remarks.push_back(
-        "CWSR saved: waves of a kernel are in the save area now; was: they were when it was last unmapped, and it is "
-        "mapped again.");
+        "CWSR saved: waves of a kernel are in the save area now. CWSR was: they were when it last left the hardware.");
   report.sections.push_back(std::move(section));
 }
 
@@ -173,8 +168,9 @@ void add_gpus(Report& report, const Json& document, bool is_full) {
   if (left_out > 0) table.after = fmt::format("{} more without queues: --full", left_out);
   section.tables.push_back(std::move(table));
   section.remarks.push_back(
-      "Stale slots keep values of queues that were there: they are not counted as queues. Unused: none was ever "
-      "there.");
+      "Each: slots of one XCC. Stale slots keep values of queues that were there, and count for nothing; in unused "
+      "ones "
+      "there was none. SDMA: rings in use, and stale ones.");
   report.sections.push_back(std::move(section));
 }
 
