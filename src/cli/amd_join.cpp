@@ -30,14 +30,12 @@ struct Flags {
 
 // "17=3934101": the log's number, then the host's.
 std::pair<int, int> pid_pair(const std::string& value) {
-  const std::size_t middle = value.find('=');
-  const auto log = parse_integer(std::string_view(value).substr(0, std::min(middle, value.size())));
-  const auto host =
-      middle == std::string::npos ? std::nullopt : parse_integer(std::string_view(value).substr(middle + 1));
-  if (!log || !host || *log < 1 || *host < 1 || *log > 1 << 22 || *host > 1 << 22)
+  const auto [log_text, host_text] = parse_assignment("--pid", value);
+  const std::int64_t log = parse_integer(log_text).value_or(0), host = parse_integer(host_text).value_or(0);
+  if (log < 1 || host < 1 || log > 1 << 22 || host > 1 << 22)
     reject(fmt::format("--pid {}: not a pair of process ids", value),
            "Write --pid LOG=HOST, e.g. --pid 17=3934101: NSpid of /proc/HOST/status has both.");
-  return {static_cast<int>(*log), static_cast<int>(*host)};
+  return {static_cast<int>(log), static_cast<int>(host)};
 }
 
 amd::CaptureFiles files_of(const Flags& flags) {
