@@ -78,7 +78,7 @@ Json how_asked(const KfdSummary& summary, const FtraceCounters& counters) {
   add("kfd_ioctl_create_queue", calls.create_handler);
   add("pqm_create_queue", calls.pqm_create);
   add("create_queue_cpsch", calls.create_scheduler);
-  std::string words = "By an ioctl on /dev/kfd, AMDKFD_IOC_CREATE_QUEUE";
+  std::string words = "by an ioctl on /dev/kfd, AMDKFD_IOC_CREATE_QUEUE";
   words +=
       chain.empty() ? fmt::format(" ({} seen)", std::max(ioctls, summary.of(KfdVerb::create).calls)) : ": " + chain;
   if (const auto failed = summary.of(KfdVerb::create).failed; failed > 0) words += fmt::format("; {} failed", failed);
@@ -121,7 +121,7 @@ Json how_launched(const FtraceCounters& counters) {
   for (std::size_t i = 0; i < calls.ioctls.size() && i < 4; ++i)
     kinds += fmt::format("{}{} {}x", i == 0 ? "" : ", ", calls.ioctls[i].name, calls.ioctls[i].count);
   std::string words = fmt::format(
-      "No ioctl: of {} ioctls of {} kinds ({}{}) none launches a kernel, KFD has none that does. Doorbells were "
+      "no ioctl: of {} ioctls of {} kinds ({}{}) none launches a kernel, KFD has none that does. Doorbells were "
       "allocated {}x and mapped {}x; writing to them is invisible to ftrace, so how many launches there were is not in "
       "this trace (weir amd join counts them in the log).",
       named, calls.ioctls.size(), kinds, calls.ioctls.size() > 4 ? ", ..." : "", calls.doorbell_allocate,
@@ -149,7 +149,7 @@ Json where_mqd(const KfdSummary& summary, const FtraceCounters& counters) {
     return no_answer(kKey, kQuestion, "no allocate_mqd was seen below a create: the filter may have left it out",
                      evidence);
   std::string words =
-      fmt::format("In the kernel, within the create: allocate_mqd in {} of {}", with_one, summary.creates());
+      fmt::format("in the kernel, within the create: allocate_mqd in {} of {}", with_one, summary.creates());
   if (most > 1)
     words += fmt::format(
         "; init_mqd up to {}x for one queue, which is expected: partitioned chips have an MQD image "
@@ -171,7 +171,7 @@ Json kernel_queue(const FtraceCounters& counters) {
       names += (i == 0 ? "" : ", ") + calls.kcq_names[i].name;
     return answer(
         kKey, kQuestion,
-        fmt::format("Its functions were called {}x{}; {} jobs ran on compute rings. User queues do not need it.",
+        fmt::format("its functions were called {}x{}; {} jobs ran on compute rings. User queues do not need it.",
                     calls.kcq, names.empty() ? "" : " (" + names + ")", calls.compute_ring_jobs),
         evidence);
   }
@@ -183,7 +183,7 @@ Json kernel_queue(const FtraceCounters& counters) {
                      evidence);
   return answer(
       kKey, kQuestion,
-      fmt::format("No: none of its functions is among {} calls of amdgpu outside KFD.", calls.amdgpu_beyond_kfd),
+      fmt::format("none: of its functions none is among {} calls of amdgpu outside KFD.", calls.amdgpu_beyond_kfd),
       evidence);
 }
 
@@ -202,7 +202,7 @@ Json how_preempted(const KfdSummary& summary, const FtraceCounters& counters) {
                      evidence);
   const auto words = length_words(tally);
   if (!words) return no_answer(kKey, kQuestion, "unmap and fence have no times", evidence);
-  std::string all = "From unmap to fence " + *words;
+  std::string all = "from unmap to fence " + *words;
   if (tally.failed > 0) all += fmt::format("; {} timed out or failed", tally.failed);
   return answer(kKey, kQuestion, all + ". An unmap takes all queues of a GPU off, whoever asked.", evidence);
 }

@@ -64,7 +64,7 @@ bool parse_graph_duration(std::string_view text, TraceLine& into) {
   const std::size_t dot = std::min(text.find('.'), text.size());
   std::string_view fraction = text.substr(std::min(text.size(), dot + 1));
   std::uint64_t whole = 0;
-  if (dot == 0 || dot > 15 || fraction.size() > 3 || !is_digit(text[0]) || !parse_whole(text.substr(0, dot), whole))
+  if (dot == 0 || dot > 12 || fraction.size() > 3 || !is_digit(text[0]) || !parse_whole(text.substr(0, dot), whole))
     return false;
   std::int64_t ns = 0, unit = 1000;
   for (const char c : fraction) {

@@ -9,6 +9,7 @@ namespace {
 constexpr std::size_t kDeepest = 256;   // function_graph itself ends at 50
 constexpr std::size_t kThreads = 4096;  // with something open at once
 constexpr std::size_t kNameless = 4096;
+constexpr std::int64_t kLongest = INT64_MAX / 4;  // no sum of hostile lengths overflows
 
 }  // namespace
 
@@ -268,16 +269,16 @@ void SpanBuilder::end_bounded(Thread& thread, Frame& frame, std::int64_t now) {
   KfdSpan& span = frame.span;
   const std::int64_t start = span.started_ns;
   const bool is_ordered = start != kNoTime && (!frame.has_below || frame.seen_ns >= start);
-  span.end = frame.has_below ? EndKind::at_least : EndKind::unknown;
   if (start == kNoTime) {
-    span.end = frame.below_ns > 0 ? EndKind::at_least : EndKind::unknown;
     if (frame.below_ns > 0) span.duration_ns = frame.below_ns;
-  } else if (frame.has_below && frame.seen_ns != kNoTime) {
+  } else if (frame.has_below && is_ordered) {
     span.ended_ns = frame.seen_ns;
     // Stamps are rounded: a bound that is to hold gives that away.
-    if (is_ordered) span.duration_ns = std::max<std::int64_t>(0, frame.seen_ns - start - frame.resolution_ns);
+    span.duration_ns = std::max<std::int64_t>(0, frame.seen_ns - start - frame.resolution_ns);
   }
-  if (now != kNoTime && start != kNoTime && now >= start && is_ordered)
+  span.end = span.duration_ns >= 0 ? EndKind::at_least : EndKind::unknown;
+  const std::int64_t last = frame.has_below ? frame.seen_ns : start;
+  if (now != kNoTime && start != kNoTime && is_ordered && now >= last)
     span.longest_ns = now - start + frame.resolution_ns;
   emit(span);
 }
@@ -302,12 +303,15 @@ void SpanBuilder::end_exact(Thread& thread, std::size_t index, const TraceLine& 
   counters_.has_returns = true;
   set_result(thread, frame, line.result);
   if (!frame.is_apart) touch(thread, thread.frames.size(), line.at_ns);
-  if (duration_ns >= 0 && !thread.frames.empty()) thread.frames.back().below_ns += duration_ns;
+  if (duration_ns >= 0 && !thread.frames.empty()) {
+    std::int64_t& below_ns = thread.frames.back().below_ns;
+    below_ns = std::min(below_ns + duration_ns, kLongest);
+  }
   KfdSpan& span = frame.span;
   const bool is_preempt = frame.has_span && span.verb == KfdVerb::preempt;
   if (frame.function.part == KfdPart::unmap) thread.unmap_sent_ns = kNoTime;
   if (frame.function.part == KfdPart::unmap && thread.preempt) {
-    if (duration_ns >= 0) thread.preempt->longest_ns = duration_ns;
+    if (duration_ns >= thread.preempt->duration_ns) thread.preempt->longest_ns = duration_ns;
     emit(*thread.preempt);
     thread.preempt.reset();
   }

@@ -35,6 +35,28 @@ std::string joined(const std::vector<std::string>& parts) {
   return all;
 }
 
+// A few words for each question of the document; its own where it has one that this report does not know.
+std::string label_of(const Json& answer) {
+  static constexpr std::pair<const char*, const char*> kLabels[] = {
+      {"how_is_a_queue_asked_for", "asking for a queue"},   {"how_long_does_kfd_take", "creating it takes"},
+      {"doorbell_or_ioctl_per_launch", "ioctl per launch"}, {"where_is_the_mqd_allocated", "its MQD"},
+      {"is_a_kernel_queue_used", "kernel queues (KCQ)"},    {"how_long_does_preemption_take", "preemption takes"}};
+  const std::string key = text(answer, {"key"});
+  for (const auto& [known, label] : kLabels)
+    if (key == known) return label;
+  return text(answer, {"question"});
+}
+
+ReportSection answer_section(const Json& document) {
+  ReportSection section;
+  section.title = "Answers";
+  for (const Json& one : at(document, {"answers"})) {
+    const std::string words = text(one, {"answer"});
+    section.facts.emplace_back(label_of(one), words == "-" ? "not answered: " + text(one, {"reason"}) : words);
+  }
+  return section;
+}
+
 ReportSection trace_section(const Json& document) {
   ReportSection section;
   section.title = "The trace";
@@ -211,14 +233,7 @@ Report ftrace_report(const Json& document, bool is_full) {
   report.title = "weir amd ftrace: " + text(document, {"file"});
   for (const Json& warning : at(document, {"warnings"}))
     report.opening.push_back(fmt::format("Note: {}. {}", text(warning, {"text"}), text(warning, {"advice"})));
-  ReportSection answers;
-  answers.title = "Answers";
-  for (const Json& one : at(document, {"answers"})) {
-    answers.remarks.push_back(text(one, {"question"}));
-    const std::string words = text(one, {"answer"});
-    answers.remarks.push_back("  " + (words == "-" ? "Not answered: " + text(one, {"reason"}) + "." : words));
-  }
-  report.sections.push_back(std::move(answers));
+  report.sections.push_back(answer_section(document));
   report.sections.push_back(verb_section(document));
   if (!at(document, {"processes"}).empty()) report.sections.push_back(process_section(document, is_full));
   if (!at(document, {"creates"}).empty()) report.sections.push_back(create_section(document, is_full));
