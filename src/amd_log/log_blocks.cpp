@@ -79,7 +79,7 @@ void LogFile::read(std::uint64_t block, LogBlock& into) const {
     const bool is_whole = begin - before + size >= size_ || size < before + kBlock + kLongestLine;
     std::size_t start = limit;
     while (start > first && data[start - 1] != '\n') --start;
-    (is_whole ? into.has_cut_line : into.has_long_line) = start < size;
+    (is_whole && size - start <= kLongestLine ? into.has_cut_line : into.has_long_line) = start < size;
     into.is_hole = start < size && data[start] == '\0';
     into.text = {data + first, start - first};
     return;

@@ -229,16 +229,15 @@ void LineScanner::read_slowly(const char* line, std::size_t size, ScannedBlock& 
     if (out.unread[at]++ == 0) out.first_unread[at] = out.lines;
   };
   // A file that was truncated under a writer that goes on at its old place begins with NUL bytes.
-  if (size > 0 && line[0] == '\0') {
-    unread(Unread::hole);
-    while (size > 0 && line[0] == '\0') {
-      ++line;
-      --size;
-    }
-  }
+  const bool is_hole = size > 0 && line[0] == '\0';
+  if (is_hole) unread(Unread::hole);
   if (size > kLongestLine) {
-    unread(Unread::too_long);
+    if (!is_hole) unread(Unread::too_long);
     return;
+  }
+  while (size > 0 && line[0] == '\0') {
+    ++line;
+    --size;
   }
   auto head = parse_head({line, size});
   if (!head) {
