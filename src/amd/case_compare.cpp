@@ -69,10 +69,10 @@ Compared compare_one(const CaseSide& a, const CaseSide& b, const Facts& facts) {
   const CaseSamples &first = a.of(facts.quantity), &second = b.of(facts.quantity);
   row.a = summary(first.values, facts.is_median);
   row.b = summary(second.values, facts.is_median);
-  for (const auto& [letter, samples] : {std::pair("A", &first), std::pair("B", &second)})
-    if (samples->values.empty())
-      row.reason += fmt::format("{}{}: {}", row.reason.empty() ? "" : "; ", letter, samples->reason);
-  if (!row.reason.empty()) return row;
+  if (first.values.empty() || second.values.empty()) {
+    row.reason = both_reasons(first.values.empty() ? first.reason : "", second.values.empty() ? second.reason : "");
+    return row;
+  }
   if (row.reason = mismatch(a, b, facts.quantity); !row.reason.empty()) return row;
   if (*row.a.value > 0 && *row.b.value > 0) row.ratio = *row.b.value / *row.a.value;
   if (!row.a.interval || !row.b.interval) {
@@ -100,6 +100,12 @@ bool is_same_creation(const CaseQueue& a, const CaseQueue& b) {
 }
 
 }  // namespace
+
+std::string both_reasons(const std::string& a, const std::string& b) {
+  if (a == b && !a.empty()) return "A and B: " + a;
+  return fmt::format("{}{}{}", a.empty() ? "" : "A: " + a, a.empty() || b.empty() ? "" : "; ",
+                     b.empty() ? "" : "B: " + b);
+}
 
 std::string_view name_of(Claim claim) {
   constexpr std::string_view kNames[] = {"a_more", "b_more", "not_distinguishable", "cannot_say"};

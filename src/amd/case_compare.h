@@ -35,6 +35,9 @@ struct Compared {
 // A claim needs intervals that do not overlap, and a p below this.
 inline constexpr double kLargestP = 0.05;
 
+// "A: ...; B: ...", or one for both where they are the same; empty where neither has one.
+std::string both_reasons(const std::string& a, const std::string& b);
+
 std::vector<Compared> compare_quantities(const CaseSide& a, const CaseSide& b);
 
 // Whether the two use the same hardware queues.

@@ -92,11 +92,7 @@ Json kernels_json(const CaseSide& a, const CaseSide& b) {
   json["a"] = a.kernels_reason.empty() ? Json(first.size()) : Json(nullptr);
   json["b"] = b.kernels_reason.empty() ? Json(second.size()) : Json(nullptr);
   json["common"] = are_known ? Json(common) : Json(nullptr);
-  std::string reason;
-  for (const auto& [letter, side] : {std::pair("A", &a), std::pair("B", &b)})
-    if (!side->kernels_reason.empty())
-      reason += fmt::format("{}{}: {}", reason.empty() ? "" : "; ", letter, side->kernels_reason);
-  json["reason"] = text_or_null(reason);
+  json["reason"] = text_or_null(both_reasons(a.kernels_reason, b.kernels_reason));
   json["top_a"] = top_json(a, second);
   json["top_b"] = top_json(b, first);
   return json;

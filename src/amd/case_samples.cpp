@@ -17,14 +17,18 @@ std::int64_t distance(std::int64_t from, std::int64_t to) {
 }  // namespace
 
 void ThinnedSamples::add(double value) {
-  if (count_++ % every_ != 0) return;
-  if (values_.size() == kMost) {
-    for (std::size_t i = 0; 2 * i < kMost; ++i) values_[i] = values_[2 * i];
+  std::uint64_t before = count_++ % every_;  // of this group
+  if (before == 0 && values_.size() == kMost) {
+    for (std::size_t i = 0; 2 * i < kMost; ++i) values_[i] = values_[2 * i + random_.below(2)];
     values_.resize(kMost / 2);
     every_ *= 2;
-    if ((count_ - 1) % every_ != 0) return;
+    before = (count_ - 1) % every_;  // 0: kMost groups make kMost / 2 whole ones
   }
-  values_.push_back(value);
+  if (before == 0) {
+    values_.push_back(value);
+  } else if (random_.below(static_cast<std::uint32_t>(std::min<std::uint64_t>(before + 1, UINT32_MAX))) == 0) {
+    values_.back() = value;
+  }
 }
 
 Stretch& Stretch::operator+=(const Stretch& other) {

@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "measure/bootstrap.h"
+
 namespace weir::amd {
 
-// Keeps every n-th sample in order; n doubles when there are too many.
+// Keeps one of every n samples, in order; n doubles when there are too many. Which one is drawn: programs repeat
+// themselves, and every n-th of what repeats would be of one kind.
 class ThinnedSamples {
  public:
   static constexpr std::size_t kMost = 4000;
@@ -19,6 +22,7 @@ class ThinnedSamples {
  private:
   std::vector<double> values_;
   std::uint64_t every_ = 1, count_ = 0;
+  SplitMix random_{1};
 };
 
 struct Stretch {

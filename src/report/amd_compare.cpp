@@ -42,10 +42,28 @@ std::string value_text(double value, std::string_view unit) {
   return fmt::format("{:.2f}", value);
 }
 
+// Without "per second", which the value beside it has.
 std::string interval_text(const Json& interval, std::string_view unit) {
   if (!interval.is_array() || interval.size() != 2 || !interval[0].is_number() || !interval[1].is_number()) return "-";
-  return fmt::format("[{}, {}]", value_text(interval[0].get<double>(), unit),
-                     value_text(interval[1].get<double>(), unit));
+  std::string low = value_text(interval[0].get<double>(), unit), high = value_text(interval[1].get<double>(), unit);
+  for (std::string* text : {&low, &high})
+    if (text->ends_with("/s")) text->resize(text->size() - 2);
+  return fmt::format("[{}, {}]", low, high);
+}
+
+// Once for both sides where they say the same.
+void tell_both(const std::string& what, const std::string& a, const std::string& b, ReportSection& section) {
+  const auto tell = [&](const char* who, const std::string& text) {
+    if (!text.empty()) section.remarks.push_back(fmt::format("{}{}{}", who, what, text));
+  };
+  if (a == b) return tell("A and B", a);
+  tell("A", a);
+  tell("B", b);
+}
+
+std::string string_at(const Json& json, std::initializer_list<const char*> keys) {
+  const Json& found = fields::at(json, keys);
+  return found.is_string() ? found.get<std::string>() : std::string();
 }
 
 void tell_reason(const Json& json, const char* key, const std::string& what, ReportSection& section) {
@@ -93,15 +111,17 @@ ReportSection sides_section(const Json& document) {
     return time ? format_duration(*time) : std::string("-");
   });
   section.tables.push_back(std::move(table));
-  for (const auto& [key, letter] : {std::pair("a", "A"), std::pair("b", "B")}) {
-    const Json& side = fields::at(document, {key});
-    tell_reason(fields::at(side, {"queues"}), "compute_reason", fmt::format("{}, queues", letter), section);
-    tell_reason(fields::at(side, {"queues"}), "copy_reason", fmt::format("{}, copy queues", letter), section);
-    tell_reason(side, "barriers_reason", fmt::format("{}, barriers", letter), section);
-    tell_reason(side, "copies_reason", fmt::format("{}, copies", letter), section);
-    for (const Json& note : list(side, {"notes"}))
+  const auto tell = [&](const char* what, std::initializer_list<const char*> keys) {
+    const auto reason = [&](const char* side) { return string_at(fields::at(document, {side}), keys); };
+    tell_both(what, reason("a"), reason("b"), section);
+  };
+  tell(", compute queues: ", {"queues", "compute_reason"});
+  tell(", copy queues: ", {"queues", "copy_reason"});
+  tell(", barriers: ", {"barriers_reason"});
+  tell(", copies: ", {"copies_reason"});
+  for (const auto& [key, letter] : {std::pair("a", "A"), std::pair("b", "B")})
+    for (const Json& note : list(document, {key, "notes"}))
       if (note.is_string()) section.remarks.push_back(fmt::format("{}: {}", letter, note.get<std::string>()));
-  }
   return section;
 }
 
@@ -182,27 +202,28 @@ ReportSection kernels_section(const Json& document) {
 
 std::string claim_text(const Json& row) {
   const std::string claim = fields::text(row, {"claim"});
+  return claim == "a_more" ? "A more" : claim == "b_more" ? "B more" : spaced(claim);
+}
+
+std::string ratio_text(const Json& row) {
   const auto ratio = fields::number(row, {"ratio"});
-  const std::string times = ratio ? fmt::format(", B/A {}", format_ratio(*ratio)) : "";
-  if (claim == "a_more") return "A more" + times;
-  if (claim == "b_more") return "B more" + times;
-  return spaced(claim);
+  return ratio ? fmt::format("B/A {}", format_ratio(*ratio)) : "";
 }
 
 ReportSection quantities_section(const Json& document) {
   ReportSection section{"Compared, with 95 % intervals", {}, {}, {}};
-  ReportTable table{
-      {{"quantity", true}, {"", true}, {"value"}, {"interval", true}, {"samples"}, {"difference", true}}, {}, ""};
+  ReportTable table{{{"quantity", true}, {"", true}, {"value"}, {"interval", true}, {"difference", true}}, {}, ""};
   for (const Json& row : list(document, {"quantities"})) {
     const std::string unit = fields::text(row, {"unit"});
     std::string name = fields::text(row, {"quantity"});
     if (name.ends_with("_ns")) name.resize(name.size() - 3);
+    if (name == "copied_bytes_rate") name = "bytes_copied";
     for (const auto& [key, letter] : {std::pair("a", "A"), std::pair("b", "B")}) {
       const auto value = fields::number(row, {key, "value"});
       table.rows.push_back({key[0] == 'a' ? spaced(name) : fmt::format("  {}", fields::text(row, {"statistic"})),
                             letter, value ? value_text(*value, unit) : "-",
-                            interval_text(fields::at(row, {key, "interval"}), unit), count_text(row, {key, "samples"}),
-                            key[0] == 'a' ? claim_text(row) : ""});
+                            interval_text(fields::at(row, {key, "interval"}), unit),
+                            key[0] == 'a' ? claim_text(row) : ratio_text(row)});
     }
     tell_reason(row, "reason", spaced(name), section);
   }
@@ -219,23 +240,23 @@ ReportSection quantities_section(const Json& document) {
                       ? format_duration(*fields::number(document, {"b", "stretch_ns"}))
                       : "-",
                   p.value_or(0)));
-  for (const auto& [key, letter] : {std::pair("a", "A"), std::pair("b", "B")}) {
-    const Json& side = fields::at(document, {key});
-    section.remarks.push_back(fmt::format("{}: a launch counts {}; a pause is {}.", letter,
-                                          fields::text(side, {"launch_time"}), fields::text(side, {"pause_time"})));
-  }
+  const auto meaning = [&](const char* side) {
+    return fmt::format("a launch counts {}; a pause is {}.", fields::text(document, {side, "launch_time"}),
+                       fields::text(document, {side, "pause_time"}));
+  };
+  tell_both(": ", meaning("a"), meaning("b"), section);
   return section;
 }
 
 ReportSection expected_section(const Json& document) {
   ReportSection section{"Expected by the roadmap, and observed", {}, {}, {}};
-  ReportTable table{{{"", true}, {"expected", true}, {"observed", true}, {"", true}}, {}, ""};
   for (const Json& row : list(document, {"expected"})) {
-    table.rows.push_back({fields::text(row, {"side"}), fields::text(row, {"expected"}), fields::text(row, {"observed"}),
-                          spaced(fields::text(row, {"outcome"}))});
-    tell_reason(row, "reason", fields::text(row, {"side"}), section);
+    const std::string reason = string_at(row, {"reason"});
+    section.facts.emplace_back(
+        fields::text(row, {"side"}),
+        fmt::format("expected {}; observed {}: {}{}", fields::text(row, {"expected"}), fields::text(row, {"observed"}),
+                    spaced(fields::text(row, {"outcome"})), reason.empty() ? "" : " (" + reason + ")"));
   }
-  section.tables.push_back(std::move(table));
   return section;
 }
 
