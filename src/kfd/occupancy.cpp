@@ -58,7 +58,8 @@ void add_topology(GpuOccupancy& gpu, const SysfsNode& node) {
   }
 }
 
-void judge(GpuOccupancy& gpu, std::optional<int> process_limit) {
+void judge(GpuOccupancy& gpu, std::optional<int> process_limit, bool has_rls) {
+  const char* const teller = has_rls ? "a run list would show, and there is none" : "only rls shows";
   if (gpu.is_runlist_chained) {
     gpu.is_oversubscribed = gpu.is_runlist_chained;
     gpu.why = *gpu.is_runlist_chained ? "its run list is chained to itself: KFD has more than fits at once"
@@ -76,21 +77,20 @@ void judge(GpuOccupancy& gpu, std::optional<int> process_limit) {
   }
   const std::string queues = counted(*gpu.queues, "queue", "queues");
   if (*gpu.queues > *gpu.slots_per_xcc) {
-    gpu.why = fmt::format("{} for {} slots: oversubscribed unless {} or more are disabled, which only rls shows",
-                          queues, *gpu.slots_per_xcc, *gpu.queues - *gpu.slots_per_xcc);
+    gpu.why = fmt::format("{} for {} slots: oversubscribed unless {} or more are disabled, which {}", queues,
+                          *gpu.slots_per_xcc, *gpu.queues - *gpu.slots_per_xcc, teller);
     return;
   }
   const int limit = process_limit && *process_limit > 0 ? std::min(*process_limit, kFewestVmids) : kFewestVmids;
   if (*gpu.processes > limit) {
-    gpu.why = fmt::format("{} processes, and at least {} fit at once: only rls shows whether these do", *gpu.processes,
-                          limit);
+    gpu.why =
+        fmt::format("{} processes, and at least {} fit at once; whether these do {}", *gpu.processes, limit, teller);
     return;
   }
   if (*gpu.processes > 1) {
     gpu.why = fmt::format(
-        "{} of {} processes fit into {} slots; whether cooperative launches or mixed XNACK keep the "
-        "processes apart is only in rls",
-        queues, *gpu.processes, *gpu.slots_per_xcc);
+        "{} of {} processes fit into {} slots; whether cooperative launches or mixed XNACK keep processes apart {}",
+        queues, *gpu.processes, *gpu.slots_per_xcc, teller);
     return;
   }
   gpu.is_oversubscribed = false;
@@ -149,7 +149,7 @@ std::vector<GpuOccupancy> occupancy_of(const Snapshot& snapshot, const std::vect
   }
   std::vector<GpuOccupancy> result;
   for (auto& [id, each] : gpus) {
-    judge(each, limit);
+    judge(each, limit, snapshot.runlists.has_value());
     result.push_back(std::move(each));
   }
   std::sort(result.begin(), result.end(), [](const GpuOccupancy& a, const GpuOccupancy& b) {

@@ -98,8 +98,8 @@ std::string backlog_sentence(const std::vector<const Queue*>& queues) {
   if (behind == 0)
     return fmt::format("No backlog: no packet waits{}.{}",
                        is_least ? ", as far as known: queues that are not mapped may have got some" : "", rest);
-  return fmt::format("Backlog: {}{} packets in {}, the most {} in ring 0x{:x}.{}", least, sum, counted(behind, "queue"),
-                     *most->backlog_packets, most->ring_base, rest);
+  return fmt::format("Backlog: {}{} in {}, the most {} in ring 0x{:x}.{}", least, counted(sum, "packet"),
+                     counted(behind, "queue"), *most->backlog_packets, most->ring_base, rest);
 }
 
 }  // namespace
