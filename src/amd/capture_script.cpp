@@ -39,7 +39,8 @@ std::string save_line(const TraceStep& step) {
   const std::string path = quoted(step.path);
   switch (step.undo) {
     case Undo::word:
-      return fmt::format("{}=$(cut -d' ' -f1 {})\n", variable(step), path);
+      // "7 (expanded: 1408)" is a buffer that nobody has used yet
+      return fmt::format("{}=$(sed 's/.*expanded: \\([0-9]*\\).*/\\1/' {})\n", variable(step), path);
     case Undo::choice:
       return fmt::format("{}=$(sed 's/.*\\[\\(.*\\)\\].*/\\1/' {})\n", variable(step), path);
     case Undo::list:

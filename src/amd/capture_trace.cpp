@@ -19,10 +19,19 @@ constexpr std::size_t kMostAtOnce = 2048;  // bytes of filters in one write: the
 
 std::string refused(const std::string& path, int error) { return fmt::format("{}: {}", path, std::strerror(error)); }
 
-// "7 (expanded: 1408)\n" -> "7"
 std::string first_word(std::string_view text) {
   const std::size_t begin = std::min(text.find_first_not_of(" \t\n"), text.size());
   return std::string(text.substr(begin, std::min(text.find_first_of(" \t\n", begin), text.size()) - begin));
+}
+
+// What puts a setting back. "7 (expanded: 1408)" is a buffer that nobody has used yet: it has 1408 KiB at its first
+// use, but 7 once 7 was written.
+std::string setting_of(std::string_view text) {
+  constexpr std::string_view kExpanded = "(expanded: ";
+  const std::size_t at = text.find(kExpanded);
+  if (at == std::string_view::npos) return first_word(text);
+  const std::string_view rest = text.substr(at + kExpanded.size());
+  return std::string(rest.substr(0, std::min(rest.find(')'), rest.size())));
 }
 
 std::vector<std::string> lines_of(std::string_view text) {
@@ -56,7 +65,7 @@ int TraceSession::save(const TraceStep& step) {
     if (const int error = files_.read(path, text); error != 0) return error;
   switch (step.undo) {
     case Undo::word:
-      change.before = first_word(text);
+      change.before = setting_of(text);
       // Buffers of several sizes read as X, which cannot be put back.
       if (change.before.empty() || change.before == "X") return EINVAL;
       break;
@@ -271,7 +280,7 @@ void TraceSession::restore(const Change& change) {
   // What may not be changed was not changed by us either.
   if (std::string now; error != 0 && (change.undo == Undo::word || change.undo == Undo::choice) &&
                        files_.read(change.path, now) == 0 &&
-                       (change.undo == Undo::word ? first_word(now) : chosen_word(now)) == change.before)
+                       (change.undo == Undo::word ? setting_of(now) : chosen_word(now)) == change.before)
     return;
   if (error != 0)
     left_behind_.push_back(fmt::format("{} ({}; it was: {})", change.path, std::strerror(error),
