@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "base/clock.h"
@@ -140,6 +141,10 @@ class Metrics {
  public:
   explicit Metrics(const Flags& flags) : path_(flags.metrics) {
     if (path_.empty()) return;
+    std::error_code status;
+    if (std::filesystem::exists(path_, status) && !std::filesystem::is_regular_file(path_, status))
+      reject(fmt::format("--openmetrics {}: is there, and is no file", watch::printable(path_)),
+             "Choose another name.");
     std::ifstream file(path_, std::ios::binary);
     std::string begin(watch::kMetricsBegin.size(), '\0');
     const bool is_ours =
