@@ -7,9 +7,8 @@ namespace weir::cli {
 
 std::span<const CliCommand> commands() {
   static const std::array kCommands = {
-      list_workloads(), info(),    run(),    sweep(),   run_priority(), compare(),
-      profile(),        analyze(), queues(), overlap(), channel(),      conformance(),
-      amd(),            watch(),
+      list_workloads(), info(),   run(),     sweep(),   run_priority(), compare(), profile(),
+      analyze(),        queues(), overlap(), channel(), conformance(),  amd(),     watch(),
   };
   return kCommands;
 }
@@ -27,7 +26,9 @@ std::span<const CliCommand> overlap_commands() {
 }
 
 std::span<const CliCommand> amd_commands() {
-  static const std::vector<CliCommand> kCommands = {};
+  static const std::vector<CliCommand> kCommands = {
+      amd_capture(), amd_log(), amd_hqd(), amd_ftrace(), amd_join(), amd_compare(),
+  };
   return kCommands;
 }
 

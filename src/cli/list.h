@@ -36,6 +36,12 @@ CliCommand overlap_tune();
 std::span<const CliCommand> overlap_commands();
 
 // Of `weir amd`.
+CliCommand amd_capture();
+CliCommand amd_log();
+CliCommand amd_compare();
+CliCommand amd_hqd();
+CliCommand amd_ftrace();
+CliCommand amd_join();
 std::span<const CliCommand> amd_commands();
 
 }  // namespace weir::cli
