@@ -104,8 +104,8 @@ std::string mixed_text(std::uint64_t seed, std::size_t least) {
 
 TEST(AmdLogFile, is_read_alike_by_any_number_of_threads_as_a_stream_and_packed) {
   const Scratch scratch;
-  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-    std::string text = mixed_text(seed, 3'000'000);
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    std::string text = mixed_text(seed, 1'200'000);
     if (seed % 2 == 0) text += ":4:rocvirtual.cpp           :1083: 20161701400 us: [pid:1 tid: 0x1] SWq=0x1, HWq=0x";
     const Json stream = read_text(text);
     const fs::path plain = scratch.write("plain.log", text);
@@ -123,7 +123,7 @@ TEST(AmdLogFile, each_line_is_in_one_block_wherever_blocks_end) {
   const std::string line =
       ":3:rocdevice.cpp            :2967: 20161701400 us: [pid:1 tid: 0x1] releaseQueue refCount:0x20 (1)\n";
   // An end of a line on each of the bytes around the block's end.
-  for (std::size_t shift = 0; shift < line.size() + 2; ++shift) {
+  for (std::size_t shift = 0; shift < line.size() + 2; shift += shift % 8 == 0 ? 1 : 7) {
     std::string text = std::string(LogFile::kBlock - 4 * line.size() + shift, 'z');
     text += "\n";
     std::size_t lines = 1;
