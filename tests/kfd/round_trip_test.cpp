@@ -17,7 +17,7 @@ namespace {
 using namespace kfd;
 
 constexpr Gfx kGenerations[] = {Gfx::gfx9, Gfx::gfx9_4_3, Gfx::gfx10, Gfx::gfx11, Gfx::gfx12};
-constexpr std::uint64_t kSeeds = 40;
+constexpr std::uint64_t kSeeds = 15;
 
 Generation decoded(Gfx gfx) {
   switch (gfx) {
