@@ -136,13 +136,16 @@ void SpanBuilder::on_task_switch(const TraceLine& line) {
       for (Frame& frame : thread.frames) frame.span.pid = line.pid;
       threads_[line.pid] = std::move(thread);
     }
-    const auto named = std::stable_partition(nameless_.begin(), nameless_.end(),
-                                             [&](const KfdSpan& span) { return span.cpu != line.cpu; });
-    for (auto span = named; span != nameless_.end(); ++span) {
-      span->pid = line.pid;
-      sink_.on(*span);
+    std::vector<KfdSpan> others;
+    for (KfdSpan& span : nameless_) {
+      if (span.cpu == line.cpu) {
+        span.pid = line.pid;
+        sink_.on(span);
+      } else {
+        others.push_back(span);
+      }
     }
-    nameless_.erase(named, nameless_.end());
+    nameless_ = std::move(others);
   }
   if (task_of_cpu_.size() < kThreads || task_of_cpu_.contains(line.cpu)) task_of_cpu_[line.cpu] = line.next_pid;
 }
@@ -157,9 +160,13 @@ SpanBuilder::Frame& SpanBuilder::push(Thread& thread, const TraceLine& line, std
   frame.indent = line.indent;
   frame.resolution_ns = line.resolution_ns;
   frame.span = span_of(line, function.verb.value_or(KfdVerb::ioctl));
-  // Workers evict on behalf of others, whom only texts name.
-  const bool is_eviction = function.verb == KfdVerb::evict || function.verb == KfdVerb::restore;
-  if (is_eviction && !open_span(thread, KfdVerb::ioctl)) frame.span.process.reset();
+  // Workers evict on behalf of others, whom only texts name: that holds for all that they do meanwhile.
+  if (!open_span(thread, KfdVerb::ioctl)) {
+    const Frame* eviction = open_span(thread, KfdVerb::evict);
+    if (!eviction) eviction = open_span(thread, KfdVerb::restore);
+    if (eviction) frame.span.process = eviction->span.process;
+    if (function.verb == KfdVerb::evict || function.verb == KfdVerb::restore) frame.span.process.reset();
+  }
   // The outermost function of a verb is the span; those below it are how it is done.
   frame.has_span = function.verb && !open_span(thread, *function.verb);
   if (function.part == KfdPart::unmap) thread.unmap_sent_ns = kNoTime;

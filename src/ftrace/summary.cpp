@@ -105,7 +105,7 @@ Json KfdSummary::mqds_document(const KfdCalls& calls) const {
 
 Json KfdSummary::creates_document() const {
   std::vector<KfdSpan> rows = first_creates_;
-  std::stable_sort(rows.begin(), rows.end(), [](const KfdSpan& a, const KfdSpan& b) { return a.line < b.line; });
+  std::sort(rows.begin(), rows.end(), [](const KfdSpan& a, const KfdSpan& b) { return a.line < b.line; });
   Json list = Json::array();
   for (const KfdSpan& span : rows) {
     list.push_back({{"line", span.line},

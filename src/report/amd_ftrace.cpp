@@ -175,8 +175,7 @@ ReportSection create_section(const Json& document, bool is_full) {
   const Json& creates = at(document, {"creates"});
   section.title = "Creates";
   ReportTable table;
-  table.columns = {{"line"},       {"thread"},       {"queue"}, {"gpu", true}, {"doorbell", true},
-                   {"ring", true}, {"result", true}, {"MQD"},   {"took", true}};
+  table.columns = {{"line"}, {"thread"}, {"queue"}, {"gpu"}, {"doorbell"}, {"ring"}, {"result"}, {"took", true}};
   std::size_t shown = 0;
   for (const Json& create : creates) {
     if (!is_full && shown == 10) break;
@@ -187,12 +186,13 @@ ReportSection create_section(const Json& document, bool is_full) {
                           hexadecimal(create, "ring_base"),
                           !result        ? "?"
                           : *result == 0 ? "ok"
-                                         : fmt::format("failed {:.0f}", *result),
-                          count(create, {"mqd_inits"}), length_of(create)});
+                                         : fmt::format("{:.0f}", *result),
+                          length_of(create)});
   }
   if (creates.size() > shown) table.after = fmt::format("{} more: --full", creates.size() - shown);
   section.tables.push_back(std::move(table));
-  section.remarks.emplace_back("MQD: init_mqd calls. \"?\": no return value was traced.");
+  section.remarks.emplace_back(
+      "result: ok, the error of a create that failed and made no queue, or ? where no return value was traced.");
   return section;
 }
 

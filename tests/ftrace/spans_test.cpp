@@ -313,6 +313,10 @@ TEST(FtraceSpans, of_events_belong_to_the_process_they_name) {
 TEST(FtraceSpans, a_worker_is_not_the_process_that_it_evicts) {
   const Read read("kworker/1:1-77 (     77) [000] .... 1.000100: evict_process_worker <-process_one_work\n");
   EXPECT_FALSE(read.one(KfdVerb::evict).process);
+  const Read named(
+      "kworker/1:1-77 (     77) [000] .... 1.000100: kfd_evict_process_worker_start: Process pid=4000\n"
+      "kworker/1:1-77 (     77) [000] .... 1.000200: unmap_queues_cpsch <-execute_queues_cpsch\n");
+  EXPECT_EQ(named.one(KfdVerb::unmap).process, 4000);
 }
 
 TEST(FtraceSpans, of_texts_took_at_least_what_lies_between_marks) {
