@@ -52,7 +52,7 @@ class Stretches {
   std::vector<Stretch> stretches_;
 };
 
-// A pause is what a suspend and a resume would fit into: 10 ms, twice what the roadmap of the study allows for either.
+// A pause is what a suspend and a resume would fit into: 10 ms, by the study's targets of 5 ms for each.
 inline constexpr std::int64_t kPauseNs = 10'000'000;
 
 // Takes the events of one side of a comparison. Runs do not overlap in time; each has its own stretches.

@@ -59,33 +59,36 @@ class Side {
   }
 
  private:
+  // A queue that carried copies and no kernel is a copy engine's, as is one that the source says so of by its id.
   void take_queues() {
-    std::map<std::int32_t, CaseQueue> queues;
-    std::uint64_t without = 0;
+    struct Use {
+      std::uint64_t launches = 0, copies = 0;
+    };
+    std::map<std::int32_t, Use> uses;
+    Use without;
     for (const auto& [process, spans] : by_process_)
       for (const std::uint32_t i : spans) {
         const Span& span = timeline_.spans[i];
-        if (span.queue == kNoQueue) {
-          without += is_launch(span) ? 1 : 0;
-          continue;
-        }
-        CaseQueue& queue = queues[span.queue];
-        queue.kind = span.queue >= kCopyQueues ? CaseQueue::Kind::copy : CaseQueue::Kind::compute;
-        if (is_launch(span)) queue.launches = queue.launches.value_or(0) + 1;
+        Use& use = span.queue == kNoQueue ? without : uses[span.queue];
+        (is_launch(span) ? use.launches : use.copies) += 1;
       }
-    for (const TraceQueue& named : timeline_.queues)
-      if (const auto found = queues.find(named.id); found != queues.end()) found->second.label = named.label;
-    bool has_copy_queue = false;
-    for (auto& [id, queue] : queues) {
-      if (queue.label.empty()) queue.label = fmt::format("queue {}", id);
+    std::map<std::int32_t, std::string> labels;
+    for (const TraceQueue& named : timeline_.queues) labels[named.id] = named.label;
+    for (const auto& [id, use] : uses) {
+      CaseQueue queue;
+      queue.kind = id >= kCopyQueues || use.launches == 0 ? CaseQueue::Kind::copy : CaseQueue::Kind::compute;
+      queue.label = labels[id].empty() ? fmt::format("queue {}", id) : labels[id];
       queue.seen_in = "timeline";
-      has_copy_queue = has_copy_queue || queue.kind == CaseQueue::Kind::copy;
+      queue.launches = use.launches;
       side_.queues.push_back(std::move(queue));
     }
-    if (side_.queues.empty()) side_.queues_reason = "the timeline names no hardware queue";
-    if (!side_.queues.empty() && without > 0)
-      side_.notes.push_back(fmt::format("{} launches have no queue: there may be more queues.", without));
-    if (!has_copy_queue) side_.copy_queues_reason = "the timeline names no queue of a copy engine";
+    if (without.copies > 0)
+      side_.copy_queues_reason = fmt::format("the timeline does not name the queues of {} copies", without.copies);
+    if (side_.count(CaseQueue::Kind::compute) == 0) {
+      side_.queues_reason = "the timeline names no hardware queue that a kernel was on";
+    } else if (without.launches > 0) {
+      side_.notes.push_back(fmt::format("{} launches have no queue: there may be more queues.", without.launches));
+    }
   }
 
   void take_kernels() {

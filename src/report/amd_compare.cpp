@@ -112,7 +112,10 @@ ReportSection sides_section(const Json& document) {
   });
   section.tables.push_back(std::move(table));
   const auto tell = [&](const char* what, std::initializer_list<const char*> keys) {
-    const auto reason = [&](const char* side) { return string_at(fields::at(document, {side}), keys); };
+    const auto reason = [&](const char* side) {
+      const std::string text = string_at(fields::at(document, {side}), keys);
+      return text.empty() ? text : text + ".";
+    };
     tell_both(what, reason("a"), reason("b"), section);
   };
   tell(", compute queues: ", {"queues", "compute_reason"});

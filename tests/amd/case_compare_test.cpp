@@ -179,6 +179,28 @@ TEST(CaseCompare, timelines_name_their_own_queues) {
   EXPECT_THROW(side_of_timeline(Timeline{}, "empty.json"), Error);
 }
 
+TEST(CaseCompare, a_queue_of_copies_alone_is_a_copy_engines) {
+  Timeline both = testing::kernels(100, 20'000);
+  const auto copy = [&](std::int32_t queue) {
+    Span span = both.spans[both.spans.size() / 2];
+    span.kind = SpanKind::copy;
+    span.name = 1;
+    span.bytes = 4096;
+    span.queue = queue;
+    both.spans.push_back(span);
+  };
+  copy(3);  // beside kernels
+  copy(5);
+  copy(kCopyQueues + 1);
+  const CaseSide named = side_of_timeline(both, "a.json");
+  EXPECT_EQ(named.count(CaseQueue::Kind::compute), 1u);
+  EXPECT_EQ(named.count(CaseQueue::Kind::copy), 2u);
+  EXPECT_EQ(named.copies, 3u);
+  EXPECT_TRUE(named.copy_queues_reason.empty());
+  copy(kNoQueue);
+  EXPECT_FALSE(side_of_timeline(both, "a.json").copy_queues_reason.empty());
+}
+
 TEST(CaseCompare, a_log_and_a_timeline_are_compared_where_they_tell_the_same) {
   const Folder folder;
   const CaseSide a = load_case(folder.write("a.log", busy_log(100, 500, 100, 0)));
