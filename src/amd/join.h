@@ -118,11 +118,12 @@ struct JoinedQueue {
 struct Join {
   std::vector<JoinedProcess> processes;  // one for each of JoinInput::logged
   ClockOffset clock;
-  std::vector<JoinedQueue> queues;     // those of the log first, in its order
-  std::size_t failed_creates = 0;      // of the trace: no queue came of them
-  std::size_t unplaced_creates = 0;    // of the trace: of a queue that is here, but nothing tells of which
-  std::size_t unplaced_sightings = 0;  // of snapshots: with a ring of the log at a time at which its queue did not live
-  std::vector<std::string> notes;      // what was ambiguous, or left out
+  std::vector<JoinedQueue> queues;   // those of the log first, in its order
+  std::size_t failed_creates = 0;    // of the trace: no queue came of them
+  std::size_t unplaced_creates = 0;  // of the trace: of a queue that is here, but nothing tells of which
+  std::size_t unplaced_sightings =
+      0;  // of snapshots: a ring of the log while its queue did not live, or nothing to know it by
+  std::vector<std::string> notes;  // what was ambiguous, or left out
 };
 
 // Borrows from `input`, which outlives the result.

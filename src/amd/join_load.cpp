@@ -38,6 +38,11 @@ class CallCollector : public ftrace::KfdSink {
     input_.calls.push_back(span);
     const auto is_time = [](std::int64_t ns) { return ns > -kMostTimeNs && ns < kMostTimeNs; };
     ftrace::KfdSpan& kept = input_.calls.back();
+    // A thread with the number of a process is its first one; of other threads only TGID tells the process.
+    if (!kept.process &&
+        std::any_of(input_.processes.begin(), input_.processes.end(),
+                    [&](const CapturedProcess& each) { return !each.pids.empty() && each.pids.front() == kept.pid; }))
+      kept.process = kept.pid;
     if (!is_time(kept.started_ns)) kept.started_ns = kept.ended_ns = INT64_MIN;
     if (!is_time(kept.ended_ns)) kept.ended_ns = INT64_MIN;
   }

@@ -130,7 +130,8 @@ class SnapshotMatcher {
     std::vector<std::size_t>& rows = alone_[key];
     for (const std::size_t i : rows) {
       JoinedQueue& row = join_.queues[i];
-      if (row.sightings.back().snapshot == sighting.snapshot || !is_same_queue(*row.sightings.back().queue, queue))
+      if (row.sightings.back().snapshot == sighting.snapshot || !is_same_queue(*row.sightings.back().queue, queue) ||
+          keys_between(*row.sightings.back().queue, queue).empty())
         continue;
       row.evidence.push_back({MatchSide::snapshot, MatchSide::snapshot,
                               keys_between(*row.sightings.back().queue, queue), sighting.snapshot,
@@ -162,7 +163,11 @@ class SnapshotMatcher {
   void add_by_id(const Sighting& sighting) {
     const kfd::Queue& queue = *sighting.queue;
     if (!queue.pid || !queue.queue_id) {
-      new_row(sighting);
+      // Its memory image or its doorbell must tell it from others: else each snapshot would add one more queue.
+      if (!queue.mqd_bases.empty() || queue.doorbell)
+        add_alone(sighting);
+      else
+        ++join_.unplaced_sightings;
       return;
     }
     if (by_id_.empty())

@@ -146,7 +146,8 @@ class TraceMatcher {
     }
   }
 
-  // The log says that one creation lies in this bracket; where the trace has just one there, it is that.
+  // The log says that one creation of this process lies in this bracket; where the trace has just one there that may
+  // be of this process, it is that.
   void match_by_time() {
     std::map<std::size_t, std::vector<std::size_t>> creates_of;  // row -> creations
     std::vector<std::size_t> rows_of(creates_.size());
@@ -169,7 +170,7 @@ class TraceMatcher {
         ++rows_of[i];
       }
     for (const auto& [row, creates] : creates_of) {
-      if (creates.size() == 1 && rows_of[creates[0]] == 1 && creates_[creates[0]]->process)
+      if (creates.size() == 1 && rows_of[creates[0]] == 1)
         take(creates[0], row, true);
       else
         contested_[row] = std::max(contested_[row], creates.size());

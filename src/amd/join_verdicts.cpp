@@ -74,10 +74,11 @@ void say_matches(const JoinInput& input, const Counts& counts, std::vector<std::
   }
   if (counts.seen == 0) {
     verdicts.push_back(text + ".");
-    verdicts.push_back(fmt::format(
-        "Nothing matches: no ring of the log is in any of {}. Log and snapshots are of different runs, or no snapshot "
-        "was taken while these queues lived.",
-        counted(input.snapshots.size(), "snapshot")));
+    verdicts.push_back(
+        fmt::format("Nothing matches: no ring of the log is in a snapshot ({} read). Log and snapshots are of "
+                    "different runs, or no "
+                    "snapshot was taken while these queues lived.",
+                    input.snapshots.size()));
     return;
   }
   verdicts.push_back(

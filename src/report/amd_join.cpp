@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <array>
+#include <cmath>
 #include <map>
+#include <utility>
 
 #include "base/units.h"
 #include "report/fields.h"
@@ -26,7 +28,7 @@ bool is_shown(const Json& queue, bool is_full) { return is_full || text(queue, {
 std::string priority_text(const Json& queue) {
   const auto value = number(queue, {"runtime", "priority"});
   if (!value) return "-";
-  return *value == 0 ? "low" : *value == 1 ? "normal" : *value == 2 ? "high" : fmt::format("{:.0f}", *value);
+  return *value == 0 ? "low" : *value == 1 ? "norm" : *value == 2 ? "high" : fmt::format("{:.0f}", *value);
 }
 
 std::string streams_text(const Json& queue) {
@@ -51,56 +53,75 @@ std::string slot_text(const Json& queue) {
   return "none";
 }
 
+// "R", "RQT": each key once, in the order of the legend.
 std::string evidence_text(const Json& queue) {
+  static constexpr std::array<std::pair<const char*, char>, 5> kKeys = {
+      {{"ring", 'R'}, {"queue id", 'Q'}, {"mqd", 'M'}, {"doorbell", 'D'}, {"time", 'T'}}};
   std::string out;
-  for (const Json& each : at(queue, {"evidence"}))
-    for (const Json& key : at(each, {"by"}))
-      if (key.is_string() && out.find(key.get<std::string>()) == std::string::npos)
-        out += (out.empty() ? "" : ", ") + key.get<std::string>();
+  for (const auto& [name, letter] : kKeys)
+    for (const Json& each : at(queue, {"evidence"}))
+      for (const Json& key : at(each, {"by"}))
+        if (key == Json(name) && out.find(letter) == std::string::npos) out += letter;
   return out.empty() ? "-" : out;
 }
 
 std::string ring_text(const Json& queue) { return text(queue, {"ring_base"}); }
 
-void add_queues(Report& report, const Json& document, bool is_full) {
-  ReportSection section;
-  section.title = "Queues, from streams to hardware slots";
-  ReportTable table;
-  table.columns = {{"pid"}, {"ring", true}, {"streams"},     {"prio"},    {"ROCr"},
-                   {"KFD"}, {"seen"},       {"slot", false}, {"backlog"}, {"rests on", true}};
-  std::size_t hidden = 0;
-  const std::size_t snapshots = at(document, {"snapshots"}).size();
-  for (const Json& queue : at(document, {"queues"})) {
-    if (!is_shown(queue, is_full)) {
-      ++hidden;
-      continue;
-    }
-    const Json& series = at(queue, {"hardware", "series"});
-    table.rows.push_back({count_text(queue, {"host_pid"}), ring_text(queue), streams_text(queue), priority_text(queue),
-                          count_text(queue, {"runtime", "rocr_id"}), count_text(queue, {"kfd", "queue_id"}),
-                          fmt::format("{}/{}", series.is_array() ? series.size() : 0, snapshots), slot_text(queue),
-                          count_text(queue, {"hardware", "most_backlog_packets"}), evidence_text(queue)});
-  }
-  if (table.rows.empty()) {
-    section.remarks.push_back("No queue is in any part.");
-  } else {
-    table.after =
-        "streams: own = the runtime's; seen: snapshots that show it; slot: pipe.queue x XCCs, the last time it was "
-        "mapped; backlog: packets, the most of its snapshots.";
-    section.tables.push_back(std::move(table));
-  }
-  if (hidden > 0)
-    section.remarks.push_back(fmt::format("{} of other processes: --full, and in --report json.",
-                                          hidden == 1 ? "1 queue" : fmt::format("{} queues", hidden)));
-  // Each reason once, with how many queues have it.
+std::string plural(std::size_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+// Each reason once, with how many queues have it.
+void add_reasons(ReportSection& section, const Json& document, bool is_full) {
   std::map<std::pair<std::string, std::string>, std::size_t> reasons;
   for (const Json& queue : at(document, {"queues"}))
     if (is_shown(queue, is_full))
       for (const Json& missing : at(queue, {"missing"}))
         ++reasons[{text(missing, {"part"}), text(missing, {"reason"})}];
   for (const auto& [key, times] : reasons)
-    section.remarks.push_back(fmt::format("Not in the {} ({}): {}.", key.first,
-                                          times == 1 ? "1 queue" : fmt::format("{} queues", times), key.second));
+    section.remarks.push_back(fmt::format("Not in the {} ({}): {}.", key.first, plural(times, "queue"), key.second));
+}
+
+void add_queues(Report& report, const Json& document, bool is_full) {
+  ReportSection section;
+  section.title = "Queues, from streams to hardware slots";
+  std::size_t hidden = 0;
+  const std::size_t snapshots = at(document, {"snapshots"}).size();
+  std::map<std::string, ReportTable> tables;  // by process of the host
+  for (const Json& queue : at(document, {"queues"})) {
+    if (!is_shown(queue, is_full)) {
+      ++hidden;
+      continue;
+    }
+    const std::string pid = count_text(queue, {"host_pid"});
+    ReportTable& table = tables[pid];
+    if (table.columns.empty())
+      table.columns = {{pid == "-" ? "process not known" : "process " + pid, true},
+                       {"streams"},
+                       {"prio"},
+                       {"ROCr"},
+                       {"KFD"},
+                       {"seen"},
+                       {"slot"},
+                       {"backlog"},
+                       {"by"}};
+    const Json& series = at(queue, {"hardware", "series"});
+    table.rows.push_back({ring_text(queue), streams_text(queue), priority_text(queue),
+                          count_text(queue, {"runtime", "rocr_id"}), count_text(queue, {"kfd", "queue_id"}),
+                          fmt::format("{}/{}", series.is_array() ? series.size() : 0, snapshots), slot_text(queue),
+                          count_text(queue, {"hardware", "most_backlog_packets"}), evidence_text(queue)});
+  }
+  for (auto& [pid, table] : tables) section.tables.push_back(std::move(table));
+  if (section.tables.empty())
+    section.remarks.push_back("No queue is in any part.");
+  else
+    section.tables.back().after =
+        "A row is a ring. streams: own = the runtime's; prio, ROCr: the log's; KFD: queue id; seen: snapshots that "
+        "show it; slot: pipe.queue x XCCs, when last mapped; backlog: packets, the most of its snapshots; by: what "
+        "matches rest on: R ring, Q queue id, M MQD, D doorbell, T time.";
+  if (hidden > 0)
+    section.remarks.push_back(fmt::format("{} of other processes: --full, or --report json.", plural(hidden, "queue")));
+  add_reasons(section, document, is_full);
   report.sections.push_back(std::move(section));
 }
 
@@ -141,8 +162,7 @@ void add_creation(Report& report, const Json& document, bool is_full) {
   section.tables.push_back(std::move(table));
   if (has_mark) section.remarks.push_back("* not distinguishable from nothing: below the error of the clocks.");
   for (const auto& [reason, times] : reasons)
-    section.remarks.push_back(
-        fmt::format("Without hops ({}): {}.", times == 1 ? "1 queue" : fmt::format("{} queues", times), reason));
+    section.remarks.push_back(fmt::format("Without hops ({}): {}.", plural(times, "queue"), reason));
   report.sections.push_back(std::move(section));
 }
 
