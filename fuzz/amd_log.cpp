@@ -1,5 +1,4 @@
-// Runtime logs of any origin: whatever the text, it is read to its end within bounds or rejected with our own error,
-// and told alike in small pieces of threads and in one.
+// Runtime logs of any origin: whatever the text, it is read to its end within bounds or rejected with our own error.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -17,6 +17,7 @@ sources_of() {
     overlap_config) echo src/base/*.cpp src/run/overlap_{config,aorta}.cpp ;;
     kfd) echo src/base/*.cpp src/kfd/*.cpp ;;
     amd_manifest) echo src/base/*.cpp src/amd/manifest.cpp ;;
+    amd_log) echo src/base/*.cpp src/amd_log/*.cpp src/trace/byte_source.cpp ;;
     yaml) echo src/base/*.cpp src/kernel/*.cpp src/step/*.cpp src/workload/*.cpp ;;
     profile) echo src/base/*.cpp src/kernel/*.cpp src/device/sim_profile.cpp ;;
     channel_baseline)
@@ -35,6 +36,7 @@ libraries_of() {
     results | options | channel_baseline | overlap_config) echo -lfmt -lyaml-cpp ;;
     kfd) echo -lfmt -lyaml-cpp ;;
     amd_manifest) echo -lfmt -lyaml-cpp ;;
+    amd_log) echo -lfmt -lyaml-cpp -lz ;;
     yaml | profile) echo -lfmt -lyaml-cpp -lopenblas ;;
     amd_join) echo -lfmt -lyaml-cpp -lz ;;
     amd_ftrace) echo -lfmt -lyaml-cpp -lz ;;
