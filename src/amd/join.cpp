@@ -138,11 +138,15 @@ CreationHops hops_of(const JoinedQueue& queue, const ClockOffset& clock) {
     hops.asked_to_created = duration_between(moment_of_log(runtime->asked_ns), moment_of_log(runtime->created_ns));
   const ftrace::KfdSpan* const create = queue.create;
   if (create == nullptr) {
-    hops.reason = "its creation is not in the trace";
+    hops.reason = "which creation of the trace is its own is not known";
     return hops;
   }
   hops.is_left_exact = create->end == ftrace::EndKind::exact;
   if (create->started_ns != INT64_MIN) hops.entered_to_left = kfd_duration(*create);
+  // The thread's next step may be long after: KFD's part is still within the runtime's.
+  if (hops.entered_to_left && hops.asked_to_created && hops.entered_to_left->most_ns != INT64_MAX)
+    hops.entered_to_left->most_ns = std::max(hops.entered_to_left->least_ns,
+                                             std::min(hops.entered_to_left->most_ns, hops.asked_to_created->most_ns));
   if (runtime == nullptr) {
     hops.reason = "the log does not show it";
   } else if (!clock.is_known()) {

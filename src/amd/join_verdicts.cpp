@@ -101,7 +101,7 @@ void say_others(const Counts& counts, std::vector<std::string>& verdicts) {
         fmt::format("{} of which nobody knows whether their process is in the log.", counted(counts.unknown, "queue")));
 }
 
-// Of the first queue, and of the later ones together: the first one pays for more.
+// Of the earliest queue whose creation both parts show.
 void say_creation(const Join& join, std::vector<std::string>& verdicts) {
   const JoinedQueue* first = nullptr;
   for (const JoinedQueue& queue : join.queues)
@@ -109,10 +109,10 @@ void say_creation(const Join& join, std::vector<std::string>& verdicts) {
         (first == nullptr || queue.runtime->asked_ns < first->runtime->asked_ns))
       first = &queue;
   if (first == nullptr) return;
-  verdicts.push_back(fmt::format(
-      "Creating the first queue took {} in the runtime, of which KFD's part is {}{}.",
-      range_text(*first->hops.asked_to_created), range_text(*first->hops.entered_to_left),
-      first->hops.is_left_exact || first->hops.entered_to_left->most_ns != INT64_MAX ? "" : " (no return was traced)"));
+  const DurationRange& kfd = *first->hops.entered_to_left;
+  verdicts.push_back(fmt::format("Creating the queue of ring {} took {} in the runtime, of which KFD's part is {}{}.",
+                                 address_text(first->runtime->hwq), range_text(*first->hops.asked_to_created),
+                                 range_text(kfd), first->hops.is_left_exact ? "" : " (no return was traced)"));
 }
 
 void say_clock(const JoinInput& input, const Join& join, std::vector<std::string>& verdicts) {

@@ -160,7 +160,9 @@ void add_creation(Report& report, const Json& document, bool is_full) {
   }
   if (table.rows.empty()) return;
   section.tables.push_back(std::move(table));
-  if (has_mark) section.remarks.push_back("* not distinguishable from nothing: below the error of the clocks.");
+  if (has_mark)
+    section.remarks.push_back(
+        "* not distinguishable from nothing: below the error of the clocks, or the return was not traced.");
   for (const auto& [reason, times] : reasons)
     section.remarks.push_back(fmt::format("Without hops ({}): {}.", plural(times, "queue"), reason));
   report.sections.push_back(std::move(section));
@@ -197,6 +199,25 @@ void add_series(Report& report, const Json& document) {
   report.sections.push_back(std::move(section));
 }
 
+std::string clock_text(const Json& clock) {
+  const auto offset = number(clock, {"offset_ns"});
+  if (!offset) return fmt::format("not aligned: {}", text(clock, {"reason"}));
+  const double error = number(clock, {"error_ns"}).value_or(0) + number(clock, {"stamp_error_ns"}).value_or(0);
+  const std::string brackets =
+      fmt::format("{} brackets, {} left out", count_text(clock, {"brackets"}), count_text(clock, {"left_out"}));
+  if (text(clock, {"rests_on"}) == "same clock")
+    return fmt::format("one and the same, stamps +-{} ({})", format_duration(error), brackets);
+  return fmt::format("log = trace {} {}, +-{} ({}, {})", *offset < 0 ? "-" : "+", format_duration(std::abs(*offset)),
+                     format_duration(error), text(clock, {"rests_on"}), brackets);
+}
+
+std::string files_text(const Json& part) {
+  std::string files;
+  for (const Json& file : at(part, {"files"}))
+    if (file.is_string()) files += (files.empty() ? "" : ", ") + file.get<std::string>();
+  return files;
+}
+
 void add_rests(Report& report, const Json& document) {
   ReportSection section;
   section.title = "What it rests on";
@@ -208,29 +229,24 @@ void add_rests(Report& report, const Json& document) {
       section.facts.emplace_back("process " + log, fmt::format("{} on the host, by {}", text(process, {"host_pid"}),
                                                                text(process, {"rests_on"})));
   }
-  const Json& clock = at(document, {"clock"});
-  if (const auto offset = number(clock, {"offset_ns"})) {
-    section.facts.emplace_back(
-        "clocks",
-        fmt::format("log = trace {} {}, +-{} ({}; {} brackets, {} left out)", *offset < 0 ? "-" : "+",
-                    format_duration(std::abs(*offset)), format_duration(number(clock, {"error_ns"}).value_or(0)),
-                    text(clock, {"rests_on"}), count_text(clock, {"brackets"}), count_text(clock, {"left_out"})));
-  } else {
-    section.facts.emplace_back("clocks", fmt::format("not aligned: {}", text(clock, {"reason"})));
-  }
+  section.facts.emplace_back("clocks", clock_text(at(document, {"clock"})));
+  std::map<std::string, std::size_t> shortfalls;  // of snapshots that were read all the same
   for (const Json& part : at(document, {"parts"})) {
-    std::string files;
-    for (const Json& file : at(part, {"files"}))
-      files += (files.empty() ? "" : ", ") + (file.is_string() ? file.get<std::string>() : "");
     const std::string reason = at(part, {"reason"}).is_string() ? text(part, {"reason"}) : "";
     const bool is_read = at(part, {"is_read"}) == Json(true);
-    if (is_read && reason.empty() && text(part, {"name"}) == "snapshot") continue;  // told as a count
-    std::string said = is_read ? files : fmt::format("missing: {}", reason.empty() ? "not captured" : reason);
+    if (is_read && text(part, {"name"}) == "snapshot") {
+      if (!reason.empty()) ++shortfalls[reason];
+      continue;
+    }
+    std::string said = files_text(part);
+    if (!is_read) said = fmt::format("missing: {}", reason.empty() ? "not captured" : reason);
     if (is_read && !reason.empty()) said += fmt::format(" ({})", reason);
     if (!is_read && at(part, {"hint"}).is_string()) said += ". " + text(part, {"hint"});
     section.facts.emplace_back(text(part, {"name"}), said);
   }
   section.facts.emplace_back("snapshots", fmt::format("{} read", at(document, {"snapshots"}).size()));
+  for (const auto& [reason, times] : shortfalls)
+    section.facts.emplace_back("", fmt::format("{} of them: {}", times, reason));
   report.sections.push_back(std::move(section));
 }
 
