@@ -126,7 +126,7 @@ KfdFunction function_of(std::string_view name) {
 }
 
 bool is_root(std::string_view caller) {
-  static constexpr std::array kRoots = {
+  static constexpr std::array<std::string_view, 16> kRoots = {
       "do_syscall_64",    "__x64_sys_ioctl", "__arm64_sys_ioctl", "__se_sys_ioctl",
       "__do_sys_ioctl",   "ksys_ioctl",      "do_vfs_ioctl",      "vfs_ioctl",
       "invoke_syscall",   "el0_svc",         "x64_sys_call",      "entry_SYSCALL_64_after_hwframe",

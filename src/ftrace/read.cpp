@@ -12,7 +12,7 @@
 namespace weir::ftrace {
 namespace {
 
-constexpr std::size_t kBlock = std::size_t{1} << 20;
+constexpr std::size_t kBlock = std::size_t{128} << 10;
 constexpr std::size_t kLongestLine = std::size_t{64} << 10;  // the kernel's own end at 4 KiB
 
 void check_start(ByteSource& source, const std::string& name) {

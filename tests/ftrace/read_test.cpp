@@ -79,7 +79,7 @@ TEST(FtraceRead, counts_what_it_could_not_read_by_reason_and_first_line) {
 
 TEST(FtraceRead, reads_lines_across_its_blocks) {
   std::string text;
-  const int count = 60'000;  // more than a block of 1 MiB
+  const int count = 60'000;  // many blocks
   for (int i = 0; i < count; ++i)
     text += fmt::format("x-{} [000] .... {}.000001: kfd_ioctl <-__x64_sys_ioctl\n", i % 9 + 1, i);
   const FtraceCounters counters = read(text);
