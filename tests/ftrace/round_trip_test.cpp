@@ -1,6 +1,5 @@
 // Random scenes, written in every form of trace, must come back as they were described.
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <set>
@@ -8,6 +7,7 @@
 #include "ftrace/read.h"
 #include "support/amd_scene.h"
 #include "support/ftrace_text.h"
+#include "trace/archive_testing.h"
 
 namespace weir::ftrace {
 namespace {
@@ -221,16 +221,7 @@ TEST(FtraceRoundTrip, bounds_hold_where_events_were_lost) {
 TEST(FtraceRoundTrip, reads_packed_files_and_ones_that_end_in_the_middle) {
   const Scene scene = testing::random_scene(3, testing::Gfx::gfx9);
   const std::string text = testing::ftrace_text(scene, TraceForm::function);
-  std::string packed(compressBound(text.size()) + 64, '\0');
-  z_stream stream{};
-  ASSERT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  ASSERT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
+  const std::string packed = gzip(text);
   Spans whole, cut;
   const auto source = bytes_of(packed);
   EXPECT_EQ(read_ftrace(*source, whole).problem, "");
