@@ -11,7 +11,6 @@
 #include "amd/merged_timeline.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "report/amd_join.h"
 #include "support/amd_capture.h"
 
 namespace weir::amd {
@@ -202,8 +201,6 @@ TEST(JoinCapture, a_clock_that_is_said_to_be_mono_and_is_not_is_found_out) {
   const Joined joined = join_folder(folder.path());
   EXPECT_FALSE(joined.join.clock.is_known());
   EXPECT_FALSE(joined.join.clock.warning.empty());
-  const Json document = join_document(joined.capture.input, joined.join, joined.capture.about);
-  EXPECT_NE(amd_join_text(document, false).find("Warning: "), std::string::npos);
 }
 
 TEST(JoinCapture, a_log_without_pids_is_joined_where_only_one_process_can_be_it) {
@@ -266,22 +263,6 @@ TEST(JoinCapture, a_folder_without_a_manifest_is_told_from_a_capture) {
     EXPECT_NE(error.hint.find("--log FILE"), std::string::npos);
   }
   EXPECT_THROW(files_of_capture(folder.path() / "nowhere"), Error);
-}
-
-TEST(JoinCapture, lines_fit_80_columns) {
-  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
-    Folder folder;
-    write_capture(testing::random_scene(seed, Gfx::gfx9_4_3), folder.path());
-    const Joined joined = join_folder(folder.path());
-    JoinAbout about = joined.capture.about;
-    about.folder = "capture";
-    const std::string text = amd_join_text(join_document(joined.capture.input, joined.join, about), true);
-    std::size_t from = 0;
-    for (std::size_t to = text.find('\n'); to != text.npos; from = to + 1, to = text.find('\n', from))
-      if (text.substr(from, to - from).find(folder.path().string()) == std::string::npos) {
-        EXPECT_LE(to - from, 80u) << text.substr(from, to - from);
-      }
-  }
 }
 
 // The real log and the real debugfs files are of different runs.

@@ -291,7 +291,7 @@ TEST(AmdLogReader, rejects_what_is_no_log_and_says_what_to_set) {
     return "";
   };
   EXPECT_NE(rejected("nothing of the kind\n").find("some.file"), std::string::npos);
-  EXPECT_NE(rejected(std::string(5000, '\1') + "\n").find("binary"), std::string::npos);
+  EXPECT_NE(rejected(std::string(5000, '\1')).find("binary"), std::string::npos);
   EXPECT_NE(rejected(std::string(200'000, '\0')).find("binary"), std::string::npos);
   EXPECT_NE(rejected(":3:x:y: 12 us: z\n"), "");
 }

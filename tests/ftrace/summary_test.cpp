@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "report/amd_ftrace.h"
 #include "support/amd_scene.h"
 #include "support/ftrace_text.h"
 
@@ -169,30 +168,6 @@ TEST(FtraceSummary, puts_processes_together_beyond_a_number) {
   EXPECT_EQ(document["processes"][64]["is_rest"], true);
   EXPECT_EQ(document["processes"][64]["verbs"][0]["calls"], 36);
   EXPECT_EQ(verb_of(document, "ioctl")["calls"], 100);
-}
-
-TEST(FtraceReport, fits_a_terminal_in_every_form) {
-  for (int seed = 0; seed < 6; ++seed) {
-    const testing::Scene scene = testing::random_scene(static_cast<std::uint64_t>(seed), testing::Gfx::gfx9_4_3);
-    for (const TraceForm form : {TraceForm::function, TraceForm::function_graph, TraceForm::events, TraceForm::kprobes,
-                                 TraceForm::trace_printk}) {
-      const Json document = document_of(ftrace_text(scene, form));
-      for (const bool is_full : {false, true}) {
-        const std::string text = report_text(ftrace_report(document, is_full));
-        std::size_t from = 0;
-        for (std::size_t end = text.find('\n'); end != text.npos; from = end + 1, end = text.find('\n', from))
-          EXPECT_LE(end - from, 80u) << text.substr(from, end - from);
-        EXPECT_NE(text.find("Answers"), std::string::npos);
-      }
-      EXPECT_NE(report_markdown(ftrace_report(document, true)).find("## Answers"), std::string::npos);
-    }
-  }
-}
-
-TEST(FtraceReport, survives_any_document) {
-  for (const char* text :
-       {"{}", "[]", "null", R"({"verbs":[1],"processes":[{}],"creates":[{"gpu_id":-1}],"answers":[2]})"})
-    EXPECT_FALSE(report_text(ftrace_report(Json::parse(text), true)).empty());
 }
 
 }  // namespace
