@@ -28,7 +28,7 @@ TEST(AmdJoinCli, tells_queues_of_a_capture_and_writes_the_timeline_into_its_fold
   write_capture(random_scene(3, Gfx::gfx9_4_3), folder.path());
   const Outcome outcome = weir({"amd", "join", folder.path().string()});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("found in KFD's snapshots by ring base"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("snapshots by ring base"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("Queues, from streams to hardware slots"), std::string::npos);
   EXPECT_NE(outcome.err.find("Timeline written to"), std::string::npos);
   EXPECT_TRUE(read_json(folder.path() / "timeline.json")["traceEvents"].is_array());
@@ -95,14 +95,14 @@ TEST(AmdJoinCli, takes_a_process_from_the_user) {
       weir({"amd", "join", folder.path().string(), "--pid", pair, "--report", "json", "--no-timeline"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   bool is_given = false;
-  for (const Json& process : parse_json(outcome.out, "stdout")["processes"])
-    is_given = is_given || process["rests_on"] == "given";
+  const Json document = parse_json(outcome.out, "stdout");
+  for (const Json& process : document["processes"]) is_given = is_given || process["rests_on"] == "given";
   EXPECT_TRUE(is_given);
   EXPECT_FALSE(fs::exists(folder.path() / "timeline.json"));
   for (const char* const bad : {"17", "17=", "=4000", "a=b", "17=-4", "0=1"}) {
     const Outcome refused = weir({"amd", "join", folder.path().string(), "--pid", bad});
     EXPECT_EQ(refused.code, 2) << bad;
-    EXPECT_NE(refused.err.find("--pid LOG=HOST"), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find(std::string("--pid ") + bad), std::string::npos) << refused.err;
   }
 }
 
