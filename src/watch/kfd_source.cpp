@@ -130,7 +130,10 @@ Figure dwords_read(const RingPosition& before, const RingPosition& after) {
   }
   const std::uint64_t ring = before.ring_dwords;
   const std::uint64_t from = before.read_dword % ring, to = after.read_dword % ring;
-  return at_least(static_cast<double>(to >= from ? to - from : ring - from + to), kMayWrap);
+  if (to >= from) return at_least(static_cast<double>(to - from), kMayWrap);
+  // Over the ring's end, if nothing else: a write pointer that counts on has been there as well.
+  if (!counts_on) return unknown("the read pointer went back: over the ring's end, or not the same queue as before");
+  return at_least(static_cast<double>(ring - from + to), kMayWrap);
 }
 
 Figure dwords_read(const std::vector<RingPosition>& before, const std::vector<RingPosition>& after) {
@@ -144,6 +147,31 @@ Figure dwords_read(const std::vector<RingPosition>& before, const std::vector<Ri
     if (!least.value || *advance.value < *least.value) least = std::move(advance);
   }
   return least;
+}
+
+// Queues take turns where there are more than slots: what one read while nobody saw it is counted when it is back.
+void KfdRates::add_rate(std::vector<RingPosition> positions, const std::string& why_none,
+                        std::optional<std::int64_t> window_ns, Seen& seen, Row& row) {
+  const bool was_mapped = std::exchange(seen.is_mapped, !positions.empty());
+  const bool is_first = seen.positions.empty() || !window_ns;
+  if (positions.empty()) {
+    row.packets_per_s = unknown(why_none);
+    row.packets = is_first ? row.packets_per_s : at_least(seen.packets, why_none);
+    return;
+  }
+  if (is_first) {
+    row.packets_per_s = row.packets = unknown("seen for the first time: a rate needs two samples");
+    seen.positions = std::move(positions);
+    return;
+  }
+  const Figure advance = dwords_read(seen.positions, positions);
+  seen.positions = std::move(positions);
+  const double packets = advance.value.value_or(0) / static_cast<double>(kfd::kPacketDwords);
+  seen.packets += packets;
+  seen.is_at_least = seen.is_at_least || advance.is_at_least || !advance.value;
+  row.packets = seen.is_at_least ? at_least(seen.packets, kMayWrap) : known(seen.packets);
+  row.packets_per_s = was_mapped ? advance : unknown("not mapped in the sample before");
+  if (row.packets_per_s.value) row.packets_per_s.value = packets / (static_cast<double>(*window_ns) / 1e9);
 }
 
 Sample KfdRates::sample_of(const kfd::Snapshot& snapshot) {
@@ -170,28 +198,9 @@ Sample KfdRates::sample_of(const kfd::Snapshot& snapshot) {
     Row row = row_of(snapshot, queue);
     // Two queues with one key cannot be told apart from sample to sample; each still has a row.
     if (const int copy = ++copies[row.key]; copy > 1) row.key += fmt::format("+{}", copy);
-    Seen seen;
-    seen.positions = positions_of(queue, by_slot);
     const auto before = seen_.find(row.key);
-    if (seen.positions.empty()) {
-      row.packets_per_s = row.packets = unknown(why_no_position(snapshot, queue));
-    } else if (before == seen_.end() || !has_times) {
-      row.packets_per_s = row.packets = unknown("seen for the first time: a rate needs two samples");
-    } else {
-      seen.packets = before->second.packets;
-      seen.is_at_least = before->second.is_at_least;
-      const Figure advance = dwords_read(before->second.positions, seen.positions);
-      if (advance.value) {
-        const double packets = *advance.value / static_cast<double>(kfd::kPacketDwords);
-        seen.packets += packets;
-        row.packets_per_s = advance;
-        row.packets_per_s.value = packets / (static_cast<double>(*sample.window_ns) / 1e9);
-      } else {
-        row.packets_per_s = advance;
-      }
-      seen.is_at_least = seen.is_at_least || advance.is_at_least || !advance.value;
-      row.packets = seen.is_at_least ? at_least(seen.packets, kMayWrap) : known(seen.packets);
-    }
+    Seen seen = before == seen_.end() ? Seen{} : before->second;
+    add_rate(positions_of(queue, by_slot), why_no_position(snapshot, queue), sample.window_ns, seen, row);
     now.emplace(row.key, std::move(seen));
     sample.rows.push_back(std::move(row));
   }

@@ -23,7 +23,7 @@ struct RingPosition {
 
 // How many dwords were read between two looks. The read pointer wraps at the ring's end, so by itself it gives a lower
 // bound. A write pointer that has gone beyond the ring's size counts on, and what it says is exact. Unknown where the
-// pointers are of different rings, or went back.
+// pointers are of different rings, or went back: a queue that was made anew may have the ring of the one before.
 Figure dwords_read(const RingPosition& before, const RingPosition& after);
 // The least of all XCCs, which read the same ring each for itself.
 Figure dwords_read(const std::vector<RingPosition>& before, const std::vector<RingPosition>& after);
@@ -35,11 +35,15 @@ class KfdRates {
 
  private:
   struct Seen {
-    std::vector<RingPosition> positions;
-    double packets = 0;  // since the watch began
+    std::vector<RingPosition> positions;  // where it was mapped last
+    bool is_mapped = false;               // in the sample before
+    double packets = 0;                   // since the watch began
     bool is_at_least = false;
   };
-  std::map<std::string, Seen> seen_;  // of the sample before
+  static void add_rate(std::vector<RingPosition> positions, const std::string& why_none,
+                       std::optional<std::int64_t> window_ns, Seen& seen, Row& row);
+
+  std::map<std::string, Seen> seen_;  // queues of the sample before
   std::int64_t taken_ns_ = INT64_MIN;
 };
 

@@ -23,7 +23,7 @@ TEST(DwordsRead, the_read_pointer_alone_gives_a_bound) {
 }
 
 TEST(DwordsRead, the_bound_goes_over_the_ring_s_end) {
-  EXPECT_EQ(dwords_read(at(1000, 10, std::nullopt), at(24, 30, std::nullopt)).value, 48);
+  EXPECT_EQ(dwords_read(at(1000, kRing, std::nullopt), at(24, kRing + 30, std::nullopt)).value, 48);
   EXPECT_EQ(dwords_read(at(0, 0, std::nullopt), at(0, 0, std::nullopt)).value, 0);
   EXPECT_TRUE(dwords_read(at(0, 0, std::nullopt), at(0, 0, std::nullopt)).is_at_least);
 }
@@ -49,6 +49,12 @@ TEST(DwordsRead, nothing_is_said_of_another_ring_or_a_pointer_that_went_back) {
   EXPECT_FALSE(dwords_read({0, 0, 0, kRing, 0}, {0, 0, 0, 2 * kRing, 0}).value);
   EXPECT_FALSE(dwords_read({0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}).value);
   EXPECT_FALSE(dwords_read(at(16, 5000, 0), at(16, 16, 0)).value);
+}
+
+// A queue that was destroyed and made anew has the same ring: 984 to 24 is no 64 more of the first.
+TEST(DwordsRead, a_read_pointer_that_went_back_in_a_ring_that_was_never_full_is_no_bound) {
+  EXPECT_FALSE(dwords_read(at(984, 984, 0), at(24, 24, 0)).value);
+  EXPECT_FALSE(dwords_read(at(984, 984, 0), at(24, 1000, 976)).value);
 }
 
 TEST(DwordsRead, of_several_xccs_the_slowest_counts) {
@@ -121,6 +127,22 @@ TEST(KfdRates, a_queue_that_is_not_mapped_has_no_rate_but_a_row) {
   EXPECT_EQ(sample.rows[0].packets_per_s.reason, "not mapped now");
   EXPECT_EQ(sample.rows[0].is_mapped, false);
   EXPECT_EQ(sample.rows[0].is_active, false);
+}
+
+// Where queues take turns, most are off the hardware in most samples.
+TEST(KfdRates, what_was_read_is_still_counted_when_a_queue_was_not_mapped_meanwhile) {
+  KfdRates rates;
+  rates.sample_of(snapshot_of(one_queue(100, 100), 0));
+  EXPECT_EQ(rates.sample_of(snapshot_of(one_queue(300, 300), 1'000'000'000)).rows[0].packets.value, 200);
+  auto away = one_queue(300, 300);
+  away.queues[0].is_mapped = false;
+  const Sample without = rates.sample_of(snapshot_of(away, 2'000'000'000));
+  EXPECT_EQ(without.rows[0].packets.value, 200) << "a counter never goes back";
+  EXPECT_TRUE(without.rows[0].packets.is_at_least);
+  const Sample back = rates.sample_of(snapshot_of(one_queue(450, 450), 3'000'000'000));
+  EXPECT_EQ(back.rows[0].packets.value, 350);
+  EXPECT_EQ(back.rows[0].packets_per_s.reason, "not mapped in the sample before") << "the window is another one";
+  EXPECT_EQ(rates.sample_of(snapshot_of(one_queue(500, 500), 4'000'000'000)).rows[0].packets_per_s.value, 50);
 }
 
 TEST(KfdRates, without_hqds_nobody_knows_who_is_active) {
