@@ -34,10 +34,13 @@ bool creates_stream(std::string_view call) {
 
 // "stream:0x1952020"; the default one is "stream:<null>".
 std::uint64_t stream_in(std::string_view text) {
-  const std::size_t at = text.rfind("stream:");
-  if (at == std::string_view::npos) return 0;
-  text.remove_prefix(at + 7);
-  return take_hex(text).value_or(0);
+  // From the end: it is mostly the last argument.
+  for (std::size_t at = text.rfind(':'); at != std::string_view::npos && at >= 6; at = text.rfind(':', at - 1)) {
+    if (text.substr(at - 6, 6) != "stream") continue;
+    text.remove_prefix(at + 1);
+    return take_hex(text).value_or(0);
+  }
+  return 0;
 }
 
 }  // namespace
@@ -47,7 +50,8 @@ std::uint64_t LogDigest::Thread::stream() const {
   return calls.empty() ? 0 : calls.back().stream;
 }
 
-LogDigest::LogDigest(LogSink& sink) : sink_(sink), wants_calls_(sink.wants_calls()) {}
+LogDigest::LogDigest(LogSink& sink)
+    : sink_(sink), wants_calls_(sink.wants_calls()), wants_details_(sink.wants_details()) {}
 
 void LogDigest::unread(const std::string& reason, std::uint64_t count, std::uint64_t first_line) {
   if (count == 0) return;
@@ -196,59 +200,84 @@ void LogDigest::take_line(std::string_view text, const FoundLine& found) {
 // ... HWq=0x7f0835fa2000, Dispatch Header = 0x1502 (...), ..., completion_signal=0x0       ROCm 5: HWq is the queue's
 // object
 void LogDigest::take_packet(const Line& line) {
-  Packet packet;
-  packet.at = line.at;
   std::string_view text = line.message;
-  const auto broken = [&] { not_understood(line, "packets"); };
+  const Packet* const start = packet_start(text);
+  if (start == nullptr) return not_understood(line, "packets");
+  Packet packet = *start;
+  packet.at = line.at;
+  Thread& thread = *line.thread;
+  if (packet.kind == Packet::Kind::dispatch) {
+    if (wants_details_ && seek(text, "grid=")) {
+      packet.grid = take_triple(text).value_or(packet.grid);
+      if (take_word(text, ", workgroup=")) packet.workgroup = take_triple(text).value_or(packet.workgroup);
+    }
+    if (thread.has_kernel) packet.kernel = thread.kernel;
+  }
+  // ", rptr=0, wptr=1" ends the line, where the version writes it.
+  std::string_view before = text;
+  if (const auto write_index = take_last_decimal(before); write_index && before.ends_with(", wptr=")) {
+    before.remove_suffix(7);
+    if (const auto read_index = take_last_decimal(before); read_index && before.ends_with(", rptr=")) {
+      packet.write_index = write_index;
+      packet.read_index = read_index;
+    }
+  }
+  if (wants_details_) packet.completion_signal = hex_after(text, "completion_signal=").value_or(0);
+  packet.stream = thread.stream();
+  sink_.on(packet);
+  if (packet.kind == Packet::Kind::dispatch) thread.has_kernel = false;
+}
+
+// What the line says before its first parenthesis, which `text` is then behind; null where that is no packet.
+const Packet* LogDigest::packet_start(std::string_view& text) {
+  constexpr std::size_t kMostStarts = 64, kLongestStart = 256;
+  const auto fits = [&](const PacketStart& known) { return text.starts_with(known.text); };
+  if (last_start_ >= packet_starts_.size() || !fits(packet_starts_[last_start_])) {
+    const auto found = std::find_if(packet_starts_.begin(), packet_starts_.end(), fits);
+    last_start_ = static_cast<std::size_t>(found - packet_starts_.begin());
+  }
+  if (last_start_ < packet_starts_.size()) {
+    text.remove_prefix(packet_starts_[last_start_].text.size());
+    return &packet_starts_[last_start_].packet;
+  }
+  const std::string_view whole = text;
+  Packet packet;
   if (take_word(text, "SWq=")) {
     const auto swq = take_hex(text);
-    if (!swq || !take_word(text, ", ")) return broken();
+    if (!swq || !take_word(text, ", ")) return nullptr;
     packet.swq = *swq;
   }
-  if (!take_word(text, "HWq=")) return broken();
+  if (!take_word(text, "HWq=")) return nullptr;
   const auto hwq = take_hex(text);
-  if (!hwq || !take_word(text, ", ")) return broken();
+  if (!hwq || !take_word(text, ", ")) return nullptr;
   packet.hwq = *hwq;
   if (take_word(text, "id=")) {
     const auto id = take_decimal(text);
-    if (!id || *id > UINT32_MAX || !take_word(text, ", ")) return broken();
+    if (!id || *id > UINT32_MAX || !take_word(text, ", ")) return nullptr;
     packet.id = static_cast<std::uint32_t>(*id);
   }
   const std::size_t name_end = text.substr(0, 128).find(" Header = ");
-  if (name_end == std::string_view::npos) return broken();
+  if (name_end == std::string_view::npos) return nullptr;
   // "priority=1, Dispatch Header": the last word counts.
   std::string_view name = text.substr(0, name_end);
   if (const std::size_t blank = name.rfind(' '); blank != std::string_view::npos) name.remove_prefix(blank + 1);
   text.remove_prefix(name_end + 10);
   const auto header = take_hex(text);
-  if (!header || *header > 0xffff || text.empty()) return broken();
+  if (!header || *header > 0xffff) return nullptr;
   packet.header = static_cast<std::uint16_t>(*header);
   packet.kind = name == "Dispatch"       ? Packet::Kind::dispatch
                 : name == "BarrierAND"   ? Packet::Kind::barrier_and
                 : name == "BarrierOR"    ? Packet::Kind::barrier_or
                 : name == "BarrierValue" ? Packet::Kind::barrier_value
                                          : Packet::Kind::other;
-  Thread& thread = *line.thread;
-  if (packet.kind == Packet::Kind::dispatch) {
-    if (seek(text, "grid=")) {
-      packet.grid = take_triple(text).value_or(packet.grid);
-      if (take_word(text, ", workgroup=")) packet.workgroup = take_triple(text).value_or(packet.workgroup);
-    }
-    if (thread.has_kernel) packet.kernel = thread.kernel;
-  }
-  // From the line's end: what lies between is long and says nothing here.
-  constexpr std::string_view kSignal = "completion_signal=", kIndexes = ", rptr=";
-  if (const std::size_t at = text.rfind(kIndexes); at != std::string_view::npos) {
-    std::string_view indexes = text.substr(at + kIndexes.size());
-    text = text.substr(0, at);
-    packet.read_index = take_decimal(indexes);
-    if (take_word(indexes, ", wptr=")) packet.write_index = take_decimal(indexes);
-  }
-  if (const std::size_t at = text.rfind(kSignal); at != std::string_view::npos)
-    packet.completion_signal = hex_after(text.substr(at), kSignal).value_or(0);
-  packet.stream = thread.stream();
-  sink_.on(packet);
-  if (packet.kind == Packet::Kind::dispatch) thread.has_kernel = false;
+  // A number could go on behind what was parsed, so the start reaches past its end.
+  const std::size_t end = whole.find('(');
+  if (end == std::string_view::npos || whole.size() - text.size() > end) return nullptr;
+  text = whole.substr(end + 1);
+  if (packet_starts_.size() == kMostStarts || end > kLongestStart) packet_starts_.clear();
+  packet_starts_.push_back({std::string(whole.substr(0, end + 1)), packet});
+  last_start_ = packet_starts_.size() - 1;
+  return &packet_starts_.back().packet;
 }
 
 // Command (KernelExecution) enqueued: 0x2095b30 to queue: 0x1952020
@@ -259,7 +288,8 @@ void LogDigest::take_command(const Line& line) {
   if (end == std::string_view::npos || end > 128) return not_understood(line, "commands");
   CommandEnqueued command{line.at, text.substr(0, end), 0};
   text.remove_prefix(end);
-  if (!take_word(text, ") enqueued: ") || !take_hex(text)) return not_understood(line, "commands");
+  if (!take_word(text, ") enqueued: ")) return not_understood(line, "commands");
+  text.remove_prefix(std::min(text.size(), text.find(' ')));
   if (take_word(text, " to queue: ")) command.stream = take_hex(text).value_or(0);
   line.thread->command_stream = command.stream;
   sink_.on(command);

@@ -55,7 +55,14 @@ class LogDigest {
   };
 
   LogSink& sink_;
-  bool wants_calls_;
+  bool wants_calls_, wants_details_;
+  // Starts of packet lines that were parsed: a log repeats a few of them.
+  struct PacketStart {
+    std::string text;
+    Packet packet;
+  };
+  std::vector<PacketStart> packet_starts_;
+  std::size_t last_start_ = 0;
   LogReading reading_;
   std::map<std::string, UnreadLines> unread_;
   std::map<std::pair<int, std::uint64_t>, Thread> threads_;  // pid -1: none
@@ -73,6 +80,7 @@ class LogDigest {
   void forget_threads();
   void take_line(std::string_view text, const FoundLine& found);
   void take_packet(const Line& line);
+  const Packet* packet_start(std::string_view& text);
   void take_command(const Line& line);
   void take_kernel(const Line& line);
   void take_created(const Line& line);

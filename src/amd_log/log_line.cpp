@@ -48,12 +48,6 @@ std::optional<int> as_pid(std::optional<std::uint64_t> value) {
 
 }  // namespace
 
-bool take_word(std::string_view& text, std::string_view word) {
-  if (!text.starts_with(word)) return false;
-  text.remove_prefix(word.size());
-  return true;
-}
-
 // [pid:459769 tid: 0x7f8edc1c4400] message     ROCm 6.3 and later; 6.3 also without 0x
 // [pid:16    tid:0x7f54f7603280] message       ROCm 6
 // 1255284: [tid:0x7fcc46391bc0] message        ROCm 5; "4277 : [tid:" too
@@ -114,6 +108,15 @@ std::optional<std::uint64_t> take_decimal(std::string_view& text) {
   }
   if (digits == 0) return std::nullopt;
   text.remove_prefix(digits);
+  return value;
+}
+
+std::optional<std::uint64_t> take_last_decimal(std::string_view& text) {
+  std::size_t digits = 0;
+  while (digits < 19 && digits < text.size() && is_digit(text[text.size() - digits - 1])) ++digits;
+  std::string_view number = text.substr(text.size() - digits);
+  const auto value = take_decimal(number);
+  if (value) text.remove_suffix(digits);
   return value;
 }
 

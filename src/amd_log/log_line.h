@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string_view>
 
@@ -34,7 +35,11 @@ std::size_t find_glued(std::string_view line);
 std::string_view trimmed(std::string_view message);
 
 // Whether `text` begins with `word`, which is then taken away.
-bool take_word(std::string_view& text, std::string_view word);
+inline bool take_word(std::string_view& text, std::string_view word) {
+  if (text.size() < word.size() || std::memcmp(text.data(), word.data(), word.size()) != 0) return false;
+  text.remove_prefix(word.size());
+  return true;
+}
 // "0x7f8acd200000", "7f8acd200000", "0x7fb,bb5,821,380" (a locale's grouping); advances `text` past it.
 std::optional<std::uint64_t> take_hex(std::string_view& text);
 std::optional<std::uint64_t> take_decimal(std::string_view& text);
@@ -42,6 +47,8 @@ std::optional<std::uint64_t> take_decimal(std::string_view& text);
 // The value behind `key` ("HWq="); nothing where it is missing or broken.
 std::optional<std::uint64_t> hex_after(std::string_view text, std::string_view key);
 std::optional<std::uint64_t> decimal_after(std::string_view text, std::string_view key);
+// A number at the end of `text`, which is then taken away.
+std::optional<std::uint64_t> take_last_decimal(std::string_view& text);
 // "[1024, 1, 1]".
 std::optional<std::array<std::uint32_t, 3>> take_triple(std::string_view& text);
 

@@ -10,7 +10,6 @@ namespace weir::amd {
 namespace {
 
 constexpr std::size_t kMostNames = 2048, kLongestName = 128;
-constexpr std::uint32_t kNoName = UINT32_MAX, kNoRoom = UINT32_MAX - 1;
 constexpr int kRecentBits = 8;
 constexpr std::size_t kStretch = 16 << 10;
 
@@ -21,23 +20,24 @@ std::uint64_t word(const char* at) {
   return value;
 }
 
-// Writes where lines end, counted from `text`, and how many do. Two places are written whether they are needed or not.
+// Writes where lines end, counted from `text`, and how many do. A place is written whether it is needed or not.
 std::size_t find_ends(const char* text, std::size_t size, std::uint16_t* ends) {
   std::size_t count = 0;
-  for (std::size_t at = 0; at < size; at += 64) {
-    std::uint64_t mask = newline_mask(text + at);
-    if (size - at < 64) mask &= (std::uint64_t{1} << (size - at)) - 1;
-    const auto found = static_cast<std::size_t>(std::popcount(mask));
-    for (std::size_t i = 0; i < 2; ++i) {
-      ends[count + i] = static_cast<std::uint16_t>(at + static_cast<std::size_t>(std::countr_zero(mask)));
-      mask &= mask - 1;
-    }
-    for (std::size_t i = 2; i < found; ++i) {
-      ends[count + i] = static_cast<std::uint16_t>(at + static_cast<std::size_t>(std::countr_zero(mask)));
-      mask &= mask - 1;
-    }
-    count += found;
-  }
+  const auto take = [&](std::size_t at, std::uint64_t mask) {
+    // With its last bit set a mask is never 0, which would cost the branch that all this is to avoid. Counting bits
+    // would go through the vector unit on arm64, and wait for it.
+    constexpr std::uint64_t kLast = std::uint64_t{1} << 63;
+    ends[count] = static_cast<std::uint16_t>(at + static_cast<std::size_t>(std::countr_zero(mask | kLast)));
+    count += mask != 0 ? 1 : 0;
+    mask &= mask - 1;
+    if (mask == 0) [[likely]]
+      return;
+    for (; mask != 0; mask &= mask - 1)
+      ends[count++] = static_cast<std::uint16_t>(at + static_cast<std::size_t>(std::countr_zero(mask)));
+  };
+  std::size_t at = 0;
+  for (; at + 64 <= size; at += 64) take(at, newline_mask(text + at));
+  if (at < size) take(at, newline_mask(text + at) & ((std::uint64_t{1} << (size - at)) - 1));
   return count;
 }
 
@@ -133,8 +133,8 @@ void ScannedBlock::clear() {
 LineScanner::LineScanner(bool wants_calls)
     : wants_calls_(wants_calls), ends_(kStretch + 2), recent_(1 << kRecentBits) {}
 
-[[gnu::always_inline]] inline bool LineScanner::read_fast(const char* line, std::size_t size, std::uint64_t& time_us) {
-  const Layout& layout = layout_;
+[[gnu::always_inline]] inline bool LineScanner::read_fast(Layout& layout, const char* line, std::size_t size,
+                                                          std::uint64_t& time_us) {
   if (size <= layout.message_at || layout.message_at == 0 || size > kLongestLine) return false;
   // All that must be where it was, in one test.
   std::uint32_t us, first;
@@ -155,9 +155,9 @@ LineScanner::LineScanner(bool wants_calls)
     std::uint64_t low, upper;
     if (!eight_digits(end - 8, 0, low) || !eight_digits(end - 16, 16 - layout.digits, upper)) return false;
     time_us = upper * 100'000'000 + low;
-    layout_.last_high = high;
-    layout_.last_highest = highest;
-    layout_.base_us = time_us - time_us % 1000;
+    layout.last_high = high;
+    layout.last_highest = highest;
+    layout.base_us = time_us - time_us % 1000;
     return true;
   }
   const auto digit = [&](int at) { return static_cast<std::uint32_t>(static_cast<unsigned char>(end[at])) - '0'; };
@@ -167,60 +167,74 @@ LineScanner::LineScanner(bool wants_calls)
   return true;
 }
 
+// Most lines end here: all that may wait until a line is wanted does.
 [[gnu::always_inline]] inline void LineScanner::take_record(const Record& record, ScannedBlock& out) {
   ++out.records;
   out.without_pid += record.has_process ? 0 : 1;
   const int level = record.line[1] - '0';
   out.highest_level = std::max(out.highest_level, level);
-  FoundLine found{record.time_us,
-                  static_cast<std::uint32_t>(record.line - block_),
-                  static_cast<std::uint32_t>(record.size),
-                  static_cast<std::uint32_t>(out.lines),
-                  static_cast<std::uint16_t>(record.process_at),
-                  static_cast<std::uint16_t>(record.has_process ? record.message_at - record.process_at - 1 : 0),
-                  record.message_at,
-                  LineKind::error,
-                  static_cast<std::uint8_t>(level)};
-  if (record.time_us != FoundLine::kNoTimeUs) {
-    if (out.first_us == FoundLine::kNoTimeUs) {
-      out.first_us = record.time_us;
-    } else if (record.time_us < out.last_us && out.last_us - record.time_us > kRestartUs) {
-      out.found.push_back(found);
-      out.found.back().kind = LineKind::restart;
-    }
+  if (record.time_us < out.last_us || out.first_us == FoundLine::kNoTimeUs) [[unlikely]]
+    turn_back(record, out);
+  else if (record.time_us != FoundLine::kNoTimeUs)
     out.last_us = record.time_us;
-    out.least_us = std::min(out.least_us, record.time_us);
-    out.most_us = std::max(out.most_us, record.time_us);
-  }
-  if (level <= 2) {
-    out.found.push_back(found);
+  if (level <= 2) [[unlikely]] {
+    add(record, LineKind::error, record.message_at, out);
     return;
   }
   const char* message = record.line + record.message_at;
   const char* const end = record.line + record.size;
-  // Colours and blanks: "ESC[32m hipSetDevice ( 0 ) ESC[0m".
+  // Colours and blanks: "ESC[32m hipSetDevice ( 0 ) ESC[0m". The usual colour is passed in one step.
   while (message < end && (*message == ' ' || *message == '\x1b')) {
     if (*message == ' ') {
       ++message;
-      continue;
+    } else if (std::memcmp(message, "\x1b[32m ", 6) == 0) {
+      message += 6;
+    } else {
+      while (message < end && *message != 'm') ++message;
+      if (message < end) ++message;
     }
-    while (message < end && *message != 'm') ++message;
-    if (message < end) ++message;
   }
-  if (message == end) return;
+  if (message >= end) return;
   switch (kClasses[static_cast<unsigned char>(*message)]) {
     case call:
-      found.message_at = static_cast<std::uint32_t>(message - record.line);
-      take_call(message, static_cast<std::size_t>(end - message), found, out);
+      switch (take_call(message, static_cast<std::size_t>(end - message), out)) {
+        case Call::begun:
+          return add(record, LineKind::call, static_cast<std::uint32_t>(message - record.line), out);
+        case Call::returned:
+          return add(record, LineKind::returned, static_cast<std::uint32_t>(message - record.line), out);
+        default:
+          return;
+      }
+    case other: {
+      LineKind kind{};
+      if (classify({message, static_cast<std::size_t>(end - message)}, kind))
+        add(record, kind, static_cast<std::uint32_t>(message - record.line), out);
       return;
-    case other:
-      if (!classify({message, static_cast<std::size_t>(end - message)}, found.kind)) return;
-      found.message_at = static_cast<std::uint32_t>(message - record.line);
-      out.found.push_back(found);
-      return;
+    }
     default:
       return;
   }
+}
+
+// The first time of a block, one before the last, or none.
+void LineScanner::turn_back(const Record& record, ScannedBlock& out) {
+  if (record.time_us == FoundLine::kNoTimeUs) return;
+  if (out.first_us == FoundLine::kNoTimeUs) {
+    out.first_us = out.least_us = record.time_us;
+  } else if (out.last_us - record.time_us > kRestartUs) {
+    add(record, LineKind::restart, record.message_at, out);
+  }
+  out.most_us = std::max(out.most_us, out.last_us);
+  out.least_us = std::min(out.least_us, record.time_us);
+  out.last_us = record.time_us;
+}
+
+void LineScanner::add(const Record& record, LineKind kind, std::uint32_t message_at, ScannedBlock& out) {
+  out.found.push_back({record.time_us, static_cast<std::uint32_t>(record.line - block_),
+                       static_cast<std::uint32_t>(record.size), static_cast<std::uint32_t>(out.lines),
+                       static_cast<std::uint16_t>(record.process_at),
+                       static_cast<std::uint16_t>(record.has_process ? record.message_at - record.process_at - 1 : 0),
+                       message_at, kind, static_cast<std::uint8_t>(record.line[1] - '0')});
 }
 
 void LineScanner::read_slowly(const char* line, std::size_t size, ScannedBlock& out) {
@@ -277,6 +291,7 @@ void LineScanner::scan(std::string_view text, ScannedBlock& out) {
   out.clear();
   block_ = text.data();
   const char* line = text.data();
+  Layout layout = layout_;  // a copy that nothing else can change stays in registers
   // Ends of lines are found for a stretch at once: where they are cannot be predicted, so no branch may depend on it.
   for (std::size_t begin = 0; begin < text.size(); begin += kStretch) {
     const std::size_t ends = find_ends(text.data() + begin, std::min(kStretch, text.size() - begin), ends_.data());
@@ -284,84 +299,87 @@ void LineScanner::scan(std::string_view text, ScannedBlock& out) {
       const char* const stop = text.data() + begin + ends_[i];
       const auto size = static_cast<std::size_t>(stop - line);
       std::uint64_t time_us;
-      if (read_fast(line, size, time_us)) [[likely]]
-        take_record({line, size, time_us, layout_.us_at + 4, layout_.message_at, layout_.has_process}, out);
-      else
+      if (read_fast(layout, line, size, time_us)) [[likely]] {
+        take_record({line, size, time_us, layout.us_at + 4, layout.message_at, layout.has_process}, out);
+      } else {
         read_slowly(line, size, out);
+        layout = layout_;
+      }
       ++out.lines;
       line = stop + 1;
     }
   }
+  out.most_us = std::max(out.most_us, out.last_us);
+  layout_ = layout;
   finish(out);
 }
 
 // hipMalloc ( 0x7fffea224e88, 4096 )
 // hipMalloc: Returned hipSuccess : 0x7f3660900000: duration: 34 us
 // __hipPushCallConfiguration ( {32,1,1}, {32,1,1}, 0, stream:0x1952020 )
-void LineScanner::take_call(const char* message, std::size_t size, FoundLine& found, ScannedBlock& out) {
-  if (std::memcmp(message, "hip", 3) != 0 && std::memcmp(message, "__hip", 5) != 0) return;
-  const std::uint32_t index = name_at(message, size);
-  if (index == kNoName) return;
-  if (index == kNoRoom) {
-    const auto at = static_cast<std::size_t>(Unread::too_many_names);
-    if (out.unread[at]++ == 0) out.first_unread[at] = out.lines;
-    return;
-  }
-  Name& name = names_[index];
-  const std::string_view rest{message + name.text.size(), size - name.text.size()};
-  const bool is_return = rest.size() > 11 && std::memcmp(rest.data(), ": Returned ", 11) == 0;
-  if (!is_return && (rest[0] != ' ' || rest.size() < 2 || rest[1] != '(')) return;
-  if (name.begun == 0 && name.returned == 0) used_.push_back(index);
-  if (is_return) {
-    ++name.returned;
-    const std::string_view status = rest.substr(11);
-    const bool is_fine = status.size() >= 10 && std::memcmp(status.data(), "hipSuccess", 10) == 0;
-    if (!is_fine && !status.starts_with("hipErrorNotReady")) {
-      if (name.failed++ == 0) name.first_status = status.substr(0, std::min<std::size_t>(status.find(' '), 64));
-    }
-  } else {
-    ++name.begun;
-  }
-  if (!wants_calls_ && !name.is_ordered) return;
-  found.kind = is_return ? LineKind::returned : LineKind::call;
-  out.found.push_back(found);
-}
-
-std::uint32_t LineScanner::name_at(const char* message, std::size_t size) {
+LineScanner::Call LineScanner::take_call(const char* message, std::size_t size, ScannedBlock& out) {
+  if (std::memcmp(message, "hip", 3) != 0 && std::memcmp(message, "__hip", 5) != 0) return Call::none;
   // Most calls are of names that were seen before, which eight of their letters tell apart.
   Recent& recent = recent_[(word(message + 3) * 0x9E3779B97F4A7C15) >> (64 - kRecentBits)];
-  if (recent.length != 0 && recent.length < size) {
-    const char* const known = names_[recent.index].text.data();
-    const char end = message[recent.length];
-    if ((end == ' ' || end == ':') && same(message, known, recent.length)) return recent.index;
+  Name* name = recent.name;
+  std::size_t length = recent.length;
+  if (name == nullptr || length >= size || (message[length] != ' ' && message[length] != ':') ||
+      !same(message, recent.text.data(), length)) {
+    name = find_name(message, size, out);
+    if (name == nullptr) return Call::none;
+    length = name->text.size();
+    if (length >= 8 && length <= recent.text.size()) {
+      recent.name = name;
+      recent.length = length;
+      std::memcpy(recent.text.data(), message, length);
+    }
   }
-  // A name ends at a blank or a colon.
+  const char* const rest = message + length;
+  const std::size_t left = size - length;
+  const bool is_return = left > 11 && std::memcmp(rest, ": Returned ", 11) == 0;
+  if (!is_return && (left < 2 || rest[0] != ' ' || rest[1] != '(')) return Call::none;
+  if (name->begun == 0 && name->returned == 0) used_.push_back(name);
+  if (is_return) {
+    ++name->returned;
+    if (left < 21 || std::memcmp(rest + 11, "hipSuccess", 10) != 0) {
+      const std::string_view status{rest + 11, left - 11};
+      if (!status.starts_with("hipErrorNotReady") && name->failed++ == 0)
+        name->first_status = status.substr(0, std::min<std::size_t>(status.find(' '), 64));
+    }
+  } else {
+    ++name->begun;
+  }
+  if (!wants_calls_ && !name->is_ordered) return Call::none;
+  return is_return ? Call::returned : Call::begun;
+}
+
+LineScanner::Name* LineScanner::find_name(const char* message, std::size_t size, ScannedBlock& out) {
+  // A name ends at a blank or a colon. Not every text that begins like a call is one.
   const std::size_t most = std::min(size, kLongestName);
   std::size_t length = 0;
   while (length < most && message[length] != ' ' && message[length] != ':') ++length;
-  if (length == most) return kNoName;
-  const std::string_view text{message, length};
-  auto found = by_text_.find(text);
-  if (found == by_text_.end()) {
-    // Not every text that begins like a call is one.
-    const std::string_view rest{message + length, size - length};
-    if (!rest.starts_with(": Returned ") && !rest.starts_with(" (")) return kNoName;
-    if (names_.size() == kMostNames) return kNoRoom;
-    Name& name = names_.emplace_back();
-    name.text = text;
-    name.is_ordered = is_ordered(text);
-    found = by_text_.emplace(name.text, static_cast<std::uint32_t>(names_.size() - 1)).first;
+  if (length == most) return nullptr;
+  const std::string_view text{message, length}, rest{message + length, size - length};
+  if (!rest.starts_with(": Returned ") && !rest.starts_with(" (")) return nullptr;
+  const auto found = by_text_.find(text);
+  if (found != by_text_.end()) return found->second;
+  if (names_.size() == kMostNames) {
+    const auto at = static_cast<std::size_t>(Unread::too_many_names);
+    if (out.unread[at]++ == 0) out.first_unread[at] = out.lines;
+    return nullptr;
   }
-  if (length >= 8) recent = {found->second, static_cast<std::uint32_t>(length)};
-  return found->second;
+  Name& name = names_.emplace_back();
+  name.text = text;
+  name.is_ordered = is_ordered(text);
+  by_text_.emplace(name.text, &name);
+  return &name;
 }
 
 void LineScanner::finish(ScannedBlock& out) {
-  for (const std::uint32_t index : used_) {
-    Name& name = names_[index];
-    out.calls.push_back({&name.text, name.begun, name.returned, name.failed, std::move(name.first_status)});
-    name.begun = name.returned = name.failed = 0;
-    name.first_status.clear();
+  for (Name* const name : used_) {
+    out.calls.push_back({&name->text, name->begun, name->returned, name->failed, std::move(name->first_status)});
+    name->begun = name->returned = name->failed = 0;
+    name->first_status.clear();
   }
   used_.clear();
 }

@@ -96,6 +96,7 @@ class LineScanner {
     std::uint32_t process_at, message_at;
     bool has_process;
   };
+  enum class Call : std::uint8_t { none, begun, returned };  // none: counted, and not needed any more
   struct Name {
     std::string text;
     bool is_ordered = false;  // says which stream is used, or changes one
@@ -107,18 +108,22 @@ class LineScanner {
   Layout layout_;
   std::vector<std::uint16_t> ends_;
   std::deque<Name> names_;
-  std::unordered_map<std::string_view, std::uint32_t> by_text_;
+  std::unordered_map<std::string_view, Name*> by_text_;
   struct Recent {
-    std::uint32_t index = 0, length = 0;
+    Name* name = nullptr;
+    std::size_t length = 0;
+    std::array<char, 48> text{};
   };
   std::vector<Recent> recent_;
-  std::vector<std::uint32_t> used_;  // names that this block counted
+  std::vector<Name*> used_;  // names that this block counted
 
-  bool read_fast(const char* line, std::size_t size, std::uint64_t& time_us);
+  static bool read_fast(Layout& layout, const char* line, std::size_t size, std::uint64_t& time_us);
   void read_slowly(const char* line, std::size_t size, ScannedBlock& out);
   void take_record(const Record& record, ScannedBlock& out);
-  void take_call(const char* message, std::size_t size, FoundLine& record, ScannedBlock& out);
-  std::uint32_t name_at(const char* message, std::size_t size);
+  void turn_back(const Record& record, ScannedBlock& out);
+  void add(const Record& record, LineKind kind, std::uint32_t message_at, ScannedBlock& out);
+  Call take_call(const char* message, std::size_t size, ScannedBlock& out);
+  Name* find_name(const char* message, std::size_t size, ScannedBlock& out);
   void finish(ScannedBlock& out);
 
   const char* block_ = nullptr;

@@ -133,6 +133,8 @@ class LogSink {
   // Each call costs time: most lines of a log are calls. A sink that says false gets their counts instead.
   virtual bool wants_calls() const { return true; }
   virtual void on(const ApiCalls&) {}
+  // Grid, workgroup and completion signal of packets: 0 for a sink that says false.
+  virtual bool wants_details() const { return true; }
   // Time goes back: the file was truncated, or another run begins.
   virtual void on_restart(std::uint64_t line) { (void)line; }
 };

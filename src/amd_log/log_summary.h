@@ -119,6 +119,7 @@ class LogSummary : public LogSink {
   void on(const LoggedCopy&) override;
   void on(const LoggedError&) override;
   bool wants_calls() const override { return false; }
+  bool wants_details() const override { return false; }
   void on(const ApiCalls&) override;
   void on_restart(std::uint64_t line) override;
 
