@@ -16,7 +16,8 @@ using Undo = TraceStep::Undo;
 // kfd_ioctl_{create,update,destroy}_queue_args, which are part of the kernel's interface.
 struct Probe {
   const char* function;
-  const char* arguments;  // of the entry; left out where the kernel cannot fetch them
+  const char* arguments;   // of the entry; left out where the kernel cannot fetch them
+  bool has_status = true;  // it returns 0, a count or an error; others nothing, or a pointer
 };
 constexpr Probe kProbes[] = {
     {"kfd_ioctl_create_queue", "ring_base=+0($arg3):x64 ring_size=+32($arg3):u32 gpu_id=+36($arg3):x32"},
@@ -28,9 +29,9 @@ constexpr Probe kProbes[] = {
     {"create_queue_cpsch", ""},
     {"destroy_queue_cpsch", ""},
     {"allocate_doorbell", ""},
-    {"allocate_mqd", ""},
-    {"init_mqd", ""},
-    {"init_mqd_v9_4_3", ""},
+    {"allocate_mqd", "", false},
+    {"init_mqd", "", false},
+    {"init_mqd_v9_4_3", "", false},
     {"execute_queues_cpsch", ""},
     {"unmap_queues_cpsch", ""},
     {"map_queues_cpsch", ""},
@@ -85,7 +86,8 @@ void add_probes(const CaptureRequest& request, TracePlan& plan, Steps& steps) {
                Undo::remove_probe,
                false,
                plan.root + "/kprobe_events",
-               {fmt::format("r:{0}/{1}_ret amdgpu:{1} ret=$retval:s32", group, probe.function)},
+               {fmt::format("r:{0}/{1}_ret amdgpu:{1}{2}", group, probe.function,
+                            probe.has_status ? " ret=$retval:s32" : "")},
                ""});
     is_first = false;
   }
@@ -117,6 +119,9 @@ TracePlan plan_trace(const CaptureRequest& request, const CaptureFacts& facts) {
                                   : "a full buffer keeps the end");
   steps.write(Stage::prepare, false, "options/record-tgid", {"1"}, Undo::word,
               "lines say which process a thread is of");
+  // The function tracer alone records names but no processes: kernels do that where an event is enabled.
+  steps.write(Stage::prepare, false, "events/sched/sched_process_exec/enable", {"1"}, Undo::word,
+              "one event at least, without which record-tgid does nothing");
   if (!plan.is_instance)
     steps.write(Stage::prepare, true, "trace", {""}, Undo::nothing,
                 "what is in the buffer now would be taken for ours");
@@ -170,10 +175,11 @@ CapturePart missing_part(std::string name, const std::string& path, int error, c
 
 CapturePlan plan_capture(const CaptureRequest& request, const CaptureFacts& facts) {
   CapturePlan plan;
-  plan.environment = {{"AMD_LOG_LEVEL", std::to_string(request.log_level)},
-                      {"AMD_LOG_MASK", fmt::format("{:#x}", request.log_mask)},
-                      {"AMD_LOG_LEVEL_FILE", request.folder + "/log"},
-                      {"AMD_LOG_LEVEL_SIZE", std::to_string(request.log_size_mib)}};
+  plan.environment = {
+      {"AMD_LOG_LEVEL", std::to_string(request.log_level)},
+      {"AMD_LOG_MASK", fmt::format("{:#x}", request.log_mask)},
+      {"AMD_LOG_LEVEL_FILE", (request.log_folder.empty() ? request.folder : request.log_folder) + "/log"},
+      {"AMD_LOG_LEVEL_SIZE", std::to_string(request.log_size_mib)}};
   if (!request.has_trace) {
     plan.missing.push_back({"ftrace", {}, "left out by --no-ftrace", ""});
   } else if (facts.tracefs != 0) {

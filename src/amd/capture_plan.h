@@ -27,7 +27,8 @@ struct CaptureRoots {
 
 struct CaptureRequest {
   std::vector<std::string> command;
-  std::string folder;  // absolute: the program may change its own
+  std::string folder;      // absolute: the program may change its own
+  std::string log_folder;  // the same, as the program is told; empty: by that path
   int log_level = kQueueLogLevel;
   std::uint32_t log_mask = kQueueLogMask;
   int log_size_mib = 8192;  // beyond it ROCm empties the file, and queues lose their creation

@@ -27,11 +27,13 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-// A name for the variable that keeps what a file said: trace_clock -> old_trace_clock.
+// A name for the variable that keeps what a file said: trace_clock -> old_trace_clock. Many files are named enable.
 std::string variable(const TraceStep& step) {
-  std::string name = "old_" + step.path.substr(step.path.rfind('/') + 1);
+  std::size_t begin = step.path.rfind('/') + 1;
+  if (step.path.ends_with("/enable")) begin = step.path.rfind('/', begin - 2) + 1;
+  std::string name = "old_" + step.path.substr(begin);
   for (char& c : name)
-    if (c == '-') c = '_';
+    if (c == '-' || c == '/') c = '_';
   return name;
 }
 
@@ -59,14 +61,16 @@ std::string restore_line(const TraceStep& step) {
     case Undo::word:
     case Undo::choice:
     case Undo::list:
-      return fmt::format("echo \"${}\" > {}\n", variable(step), path);
+      return fmt::format("  [ -z \"${{{0}+set}}\" ] || echo \"${0}\" > {1}\n", variable(step), path);
     case Undo::events:
-      return fmt::format("echo 0 > {}; for e in $old_events; do echo \"$e\" >> {}/set_event; done\n", path,
-                         quoted(step.path.substr(0, step.path.rfind("/events/"))));
+      return fmt::format(
+          "  [ -z \"${{old_events+set}}\" ] || {{ echo 0 > {}; for e in $old_events; do echo \"$e\" >> {}/set_event; "
+          "done; }}\n",
+          path, quoted(step.path.substr(0, step.path.rfind("/events/"))));
     case Undo::remove_probe: {
       // p:weir_1/name ... -> -:weir_1/name
       const std::string& value = step.values.front();
-      return fmt::format("echo {} >> {} 2> /dev/null\n", quoted("-" + value.substr(1, value.find(' ') - 1)), path);
+      return fmt::format("  echo {} >> {} 2> /dev/null\n", quoted("-" + value.substr(1, value.find(' ') - 1)), path);
     }
     default:
       return "";
@@ -105,22 +109,21 @@ std::string trace_lines(const TracePlan& plan) {
   return text;
 }
 
-std::string untrace_lines(const TracePlan& plan, const std::string& folder) {
-  std::string text = fmt::format(
-      "\n# tracing off before the buffer is read\necho 0 > {0}/tracing_on\ncat {0}/trace > {1}/ftrace.txt\n",
-      quoted(plan.folder), quoted(folder));
+// A function, so that it runs however the script ends.
+std::string untrace_lines(const TracePlan& plan) {
+  std::string text = fmt::format("untrace() {{\n  echo 0 > {}/tracing_on\n", quoted(plan.folder));
   if (plan.is_instance) {
-    text += fmt::format("# the instance goes, with its buffer and settings\necho nop > {0}/current_tracer\n",
+    text += fmt::format("  # the instance goes, with its buffer and settings\n  echo nop > {0}/current_tracer\n",
                         quoted(plan.folder));
     for (const TraceStep& step : plan.steps)
       if (step.stage == Stage::probes && step.action == Action::write)
-        text += fmt::format("echo 0 > {} 2> /dev/null\n", quoted(step.path));
-    text += fmt::format("rmdir {}\n", quoted(plan.folder));
+        text += fmt::format("  echo 0 > {} 2> /dev/null\n", quoted(step.path));
+    text += fmt::format("  rmdir {}\n", quoted(plan.folder));
   } else {
-    text += "# the settings of before, the last one first\n";
+    text += "  # the settings of before, the last one first\n";
   }
   for (auto step = plan.steps.rbegin(); step != plan.steps.rend(); ++step) text += restore_line(*step);
-  return text;
+  return text + "}\n";
 }
 
 }  // namespace
@@ -135,7 +138,10 @@ std::string capture_script(const CaptureRequest& request, const CapturePlan& pla
       if (static_cast<unsigned char>(c) < ' ' || c == 127) c = '?';
     text += line + "\n";
   }
-  text += fmt::format("\n# one folder, for you alone\nmkdir -m 0700 -p {}\n", folder);
+  text += fmt::format(
+      "\n# one folder, new and for you alone: whoever made it before could lead root elsewhere\n"
+      "mkdir -m 0700 {} || exit\n",
+      folder);
   const bool has_snapshots = !plan.files.empty() || plan.has_sysfs;
   if (has_snapshots) {
     text += fmt::format(
@@ -153,21 +159,31 @@ std::string capture_script(const CaptureRequest& request, const CapturePlan& pla
     }
     text += "}\n\nsnapshot before\n";
   }
-  if (plan.trace) text += "\n" + trace_lines(*plan.trace);
+  if (plan.trace)
+    text += "\n# however this ends, tracing is as before\n" + untrace_lines(*plan.trace) + "trap untrace EXIT\n\n" +
+            trace_lines(*plan.trace);
   std::string words;
   for (const std::string& word : request.command) words += " " + quoted(word);
-  text += "\n# ROCm's own log: calls, commands, packets, queues\n";
-  for (const auto& [name, value] : plan.environment) text += fmt::format("{}={} ", name, quoted(value));
-  text += fmt::format("\\\n {}{}\n", words, has_snapshots && request.most_snapshots > 0 ? " &" : "");
-  if (has_snapshots && request.most_snapshots > 0)
+  const bool has_watcher = has_snapshots && request.most_snapshots > 0;
+  // Behind the program, not before it: in the background it would lose Ctrl-C and its standard input.
+  if (has_watcher)
     text += fmt::format(
-        "program=$!\nfor i in $(seq -f %02g 1 {}); do\n  sleep {:.3f}\n  kill -0 $program 2> /dev/null || break\n"
-        "  snapshot during-$i\ndone\nwait $program\n",
+        "\n# snapshots while the program runs\n(\n  trap exit TERM\n  for i in $(seq -f %02g 1 {}); do\n"
+        "    sleep {:.3f} > /dev/null 2>&1 &\n    wait $!\n    snapshot during-$i\n  done\n) &\nwatcher=$!\n",
         request.most_snapshots, static_cast<double>(request.interval_ns) / 1e9);
-  if (plan.trace) text += untrace_lines(*plan.trace, request.folder);
-  if (has_snapshots) text += "\nsnapshot after\n";
+  text += "\n# Ctrl-C is the program's; this goes on behind it\ntrap : INT\n";
+  text += "# ROCm's own log: calls, commands, packets, queues\n";
+  for (const auto& [name, value] : plan.environment) text += fmt::format("{}={} ", name, quoted(value));
+  text += fmt::format("\\\n {}\ncode=$?\n", words);
+  if (plan.trace)
+    text +=
+        fmt::format("\n# tracing off before the buffer is read\necho 0 > {}/tracing_on\n", quoted(plan.trace->folder));
+  if (has_watcher) text += "kill $watcher 2> /dev/null\nwait $watcher\n";
+  if (has_snapshots) text += "snapshot after\n";
+  if (plan.trace) text += fmt::format("cat {}/trace > {}/ftrace.txt\n", quoted(plan.trace->folder), folder);
   if (plan.has_dmesg)
     text += fmt::format("\n# what the driver said\ndmesg | grep -E 'amdgpu|kfd' > {}/dmesg.txt\n", folder);
+  text += "exit $code\n";
   return text;
 }
 

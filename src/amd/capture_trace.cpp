@@ -226,11 +226,14 @@ void TraceSession::stop() {
 }
 
 int TraceSession::restore_list(const Change& change) {
-  int worst = files_.write(change.path, "", false);  // none of ours
+  int worst = 0;
   std::string part;
+  // The first one replaces ours: an empty filter in between would let every function of the kernel through.
+  bool is_first = true;
   const auto flush = [&] {
-    if (part.empty()) return;
-    if (const int error = files_.write(change.path, part, true); error != 0) worst = error;
+    if (part.empty() && !is_first) return;
+    if (const int error = files_.write(change.path, part, !is_first); error != 0) worst = error;
+    is_first = false;
     part.clear();
   };
   for (const std::string& line : lines_of(change.before)) {

@@ -85,6 +85,17 @@ std::string without_slashes(const fs::path& path) {
   return text;
 }
 
+// Whether another user may rename it: who owns a folder above it, or may write there without the sticky bit.
+bool can_be_moved(const fs::path& path) {
+  for (fs::path above = path.parent_path();; above = above.parent_path()) {
+    struct stat facts{};
+    if (::stat(above.c_str(), &facts) != 0) return true;
+    if (facts.st_uid != 0 && facts.st_uid != ::geteuid()) return true;
+    if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (facts.st_mode & S_ISVTX) == 0) return true;
+    if (above == above.parent_path()) return false;
+  }
+}
+
 int open_folder(const std::string& name) {
   if (::mkdir(name.c_str(), 0700) != 0 && errno != EEXIST)
     reject(fmt::format("-o {}: {}", name, std::strerror(errno)),
@@ -117,6 +128,14 @@ CaptureFolder::CaptureFolder(const fs::path& path, bool is_forced) : folder_(ope
   std::error_code status;
   path_ = fs::read_symlink(fmt::format("/proc/self/fd/{}", folder_.get()), status);
   if (status) path_ = fs::absolute(name);
+}
+
+fs::path CaptureFolder::steady_path() const {
+  const std::string through = fmt::format("/proc/{}/fd/{}", ::getpid(), folder_.get());
+  struct stat ours{}, theirs{};
+  const bool is_there = ::fstat(folder_.get(), &ours) == 0 && ::stat((through + "/.").c_str(), &theirs) == 0 &&
+                        ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+  return is_there && can_be_moved(path_) ? fs::path(through) : path_;
 }
 
 void CaptureFolder::remove_capture() {

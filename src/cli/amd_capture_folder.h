@@ -21,6 +21,9 @@ class CaptureFolder {
 
   // As the kernel names it now, without links.
   const std::filesystem::path& path() const { return path_; }
+  // For another program to write by, while we live. Where somebody else may rename the folder and put another in its
+  // place it leads through our descriptor, which stays with the folder; else it is the path.
+  std::filesystem::path steady_path() const;
 
   // Writes a new file below it. Returns what went wrong: "snapshots/before/hqds: No space left on device"; empty:
   // nothing.

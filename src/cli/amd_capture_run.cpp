@@ -63,6 +63,7 @@ class Capture {
  private:
   static amd::CaptureRequest with_folder(amd::CaptureRequest request, const CaptureFolder& folder) {
     request.folder = folder.path().string();
+    request.log_folder = folder.steady_path().string();
     request.pid = ::getpid();
     return request;
   }
@@ -95,16 +96,15 @@ class Capture {
   void run_program(Forwarding& forwarding, CaptureEnd& end) {
     std::int64_t gap = kFirstLookNs, next_look = 0;
     std::int64_t next_snapshot = manifest_.started_ns + request_.interval_ns;
-    int snapshots = 0;
     const Beside beside = [&](pid_t program) {
       if (now_ns() >= next_look) {
         processes_.look(program);
         next_look = now_ns() + gap;
         gap = std::min(2 * gap, kLastLookNs);
       }
-      if (!has_snapshots() || snapshots >= request_.most_snapshots) return next_look;
+      if (!has_snapshots() || during_ >= request_.most_snapshots) return next_look;
       if (now_ns() >= next_snapshot) {
-        snapshot(fmt::format("during-{:02}", ++snapshots));
+        snapshot(fmt::format("during-{:02}", ++during_));
         // One that takes longer than the interval is not made up for.
         next_snapshot = std::max(next_snapshot + request_.interval_ns, now_ns());
       }
@@ -124,6 +124,10 @@ class Capture {
   void finish(CaptureEnd& end) {
     session_.stop();
     snapshot("after");
+    for (const amd::SnapshotFile& file : plan_.files)
+      if (manifest_.exit_code && during_ == 0 && request_.most_snapshots > 0)
+        add_reason(part(file.part.c_str()), "no snapshot while the program ran: it ended before the first was due",
+                   "Use a shorter --interval.");
     keep_trace();
     session_.close();
     for (const std::string& what : session_.left_behind())
@@ -198,6 +202,7 @@ class Capture {
   KernelLog log_;
   ProcessWatch processes_;
   amd::CaptureManifest manifest_;
+  int during_ = 0;  // snapshots while the program runs
 };
 
 }  // namespace

@@ -240,9 +240,10 @@ std::vector<pid_t> ProcessWatch::children_of(pid_t process) const {
   std::vector<pid_t> children;
   std::error_code status;
   // Children belong to the thread that made them.
-  for (const auto& task : fs::directory_iterator(fmt::format("/proc/{}/task", process), status)) {
+  fs::directory_iterator task(fmt::format("/proc/{}/task", process), status);
+  for (; !status && task != fs::directory_iterator(); task.increment(status)) {  // it may end meanwhile
     int error = 0;
-    const std::string text = small_file((task.path() / "children").string(), error);
+    const std::string text = small_file((task->path() / "children").string(), error);
     for (std::size_t begin = 0; begin < text.size();) {
       const std::size_t end = std::min(text.find_first_of(" \n", begin), text.size());
       if (const auto number = parse_integer(std::string_view(text).substr(begin, end - begin));

@@ -31,7 +31,7 @@ void forward(int signal, siginfo_t* info, void*) {
   const int kept = errno;
   const pid_t child = g_child.load(std::memory_order_relaxed);
   if (child > 0 && info->si_code <= 0) ::kill(child, signal);
-  if (signal != SIGUSR1 && signal != SIGUSR2) g_signal.store(signal, std::memory_order_relaxed);
+  if (signal != SIGUSR1 && signal != SIGUSR2 && signal != SIGXFSZ) g_signal.store(signal, std::memory_order_relaxed);
   errno = kept;
 }
 

@@ -38,8 +38,9 @@ class Forwarding {
   static int take_signal();
 
  private:
-  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-  struct sigaction before_[6] = {};
+  // The last two are for our own limits of time and of files: ending by them would leave things undone.
+  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU, SIGXFSZ};
+  struct sigaction before_[8] = {};
 };
 
 }  // namespace weir::cli

@@ -42,6 +42,7 @@ class FakeTracefs final : public TraceFiles {
     files[folder + "/trace"] = "# old\n";
     files[folder + "/set_ftrace_filter"] = "";
     files[folder + "/current_tracer"] = "nop";
+    files[folder + "/events/sched/sched_process_exec/enable"] = "0";
     files[folder + "/events/amdkfd/enable"] = "0";
     files[folder + "/set_event"] = "";
     files[folder + "/per_cpu/cpu0/stats"] = "entries: 5\noverrun: 12\ndropped events: 3\n";
@@ -278,6 +279,11 @@ TEST(TraceSession, probes_where_functions_may_not_be_traced) {
       ASSERT_TRUE(session.arm()) << session.problem();
       EXPECT_TRUE(kernel.probes_.contains("weir_4711/kfd_ioctl_create_queue"));
       EXPECT_TRUE(kernel.probes_.contains("weir_4711/kfd_ioctl_create_queue_ret"));
+      EXPECT_TRUE(says(kernel.writes, "r:weir_4711/pqm_create_queue_ret amdgpu:pqm_create_queue ret=$retval:s32"));
+      for (const char* no_status : {"allocate_mqd", "init_mqd", "init_mqd_v9_4_3"}) {
+        EXPECT_TRUE(says(kernel.writes, fmt::format("_ret amdgpu:{}", no_status)));
+        EXPECT_FALSE(says(kernel.writes, fmt::format("_ret amdgpu:{} ret", no_status))) << "no status to be read there";
+      }
       EXPECT_EQ(kernel.files["/t/instances/weir-4711/events/weir_4711/enable"], "1");
       EXPECT_TRUE(says(session.notes(), end)) << "the reason names the file";
       EXPECT_TRUE(session.method().ends_with("probes and events")) << session.method();
@@ -383,7 +389,10 @@ TEST(TraceSession, puts_the_top_instance_back_as_it_was) {
     EXPECT_EQ(kernel.files["/t/trace_clock"], "mono");
     EXPECT_NE(kernel.files["/t/set_ftrace_filter"], before["/t/set_ftrace_filter"]);
     EXPECT_EQ(kernel.files["/t/trace"], "") << "what was there is not ours to keep";
+    kernel.writes.clear();
     session.close();
+    EXPECT_EQ(std::count(kernel.writes.begin(), kernel.writes.end(), "/t/set_ftrace_filter="), 0)
+        << "an empty filter lets the whole kernel through";
     before["/t/trace"] = "";
     before["/t/buffer_size_kb"] = "1408";  // as its first use would have made it
     std::erase_if(kernel.files, [](const auto& file) { return file.first.find("/weir_") != std::string::npos; });
@@ -432,6 +441,17 @@ TEST(CaptureScript, is_a_script_that_a_shell_can_read) {
 }
 
 // Each file that the session writes stands in the script as well.
+TEST(CaptureScript, keeps_each_setting_in_a_variable_of_its_own) {
+  CaptureRequest wanted = request();
+  wanted.uses_top_instance = true;
+  const std::string script = capture_script(wanted, plan_capture(wanted, everything()));
+  std::map<std::string, int> saved;
+  for (std::size_t at = 0; (at = script.find("\nold_", at)) != std::string::npos; ++at)
+    ++saved[script.substr(at + 1, script.find('=', at) - at - 1)];
+  EXPECT_GE(saved.size(), 8U);
+  for (const auto& [name, count] : saved) EXPECT_EQ(count, 1) << name;
+}
+
 TEST(CaptureScript, has_every_step_of_the_plan) {
   const CapturePlan plan = plan_capture(request(), everything());
   const std::string script = capture_script(request(), plan);

@@ -53,6 +53,7 @@ class Machine {
         {"buffer_size_kb", "1408"},
         {"options/overwrite", "1"},
         {"options/record-tgid", "0"},
+        {"events/sched/sched_process_exec/enable", "0"},
         {"trace", "what somebody traced"},
         {"set_ftrace_filter", "vfs_read\nvfs_write"},
         {"current_tracer", "nop"},
@@ -308,6 +309,43 @@ TEST(AmdCapture, writes_through_no_link_that_is_planted_while_it_runs) {
   EXPECT_TRUE(parts["log"]["files"].empty()) << "a link is nobody's log";
 }
 
+// The program writes the log by a name, and whoever owns the folder above may put another folder there meanwhile.
+TEST(AmdCapture, gives_the_program_a_name_for_its_log_that_nobody_can_lead_elsewhere) {
+  const Machine machine;
+  put(machine.root() / "victim", "untouched");
+  fs::create_directory(machine.root() / "open");
+  fs::permissions(machine.root() / "open", fs::perms::all);
+  const Outcome outcome = machine.capture(
+      {"-o", machine / "open/out", "--no-ftrace"},
+      {"bash", "-c",
+       fmt::format("cd {0}/open; mv out moved; mkdir out; ln -s {0}/victim out/log; echo x > \"$AMD_LOG_LEVEL_FILE\"",
+                   machine.root().string())});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(content(machine.root() / "victim"), "untouched");
+  EXPECT_EQ(content(machine.root() / "open/moved/log"), "x\n");
+  EXPECT_EQ(part(amd::load_manifest(machine.root() / "open/moved"), "log").files, std::vector<std::string>{"log"});
+}
+
+TEST(AmdCapture, says_that_there_is_no_snapshot_of_a_short_program) {
+  const Machine machine;
+  EXPECT_EQ(machine.capture({"--no-ftrace", "--interval", "60"}, {"true"}).code, 0);
+  EXPECT_TRUE(has(part(machine.manifest(), "hqds").reason, "no snapshot while the program ran"));
+  EXPECT_TRUE(has(part(machine.manifest(), "hqds").hint, "--interval"));
+}
+
+TEST(AmdCapture, puts_tracing_back_where_files_may_not_grow) {
+  const Machine machine;
+  put(machine.root() / "debug/kfd/hqds", std::string(200'000, 'x'));
+  auto expected = machine.settings();
+  expected[machine / "tracing/trace_clock"] = "local\n";
+  std::vector<std::string> words = {"bash", "-c", "ulimit -f 32; exec \"$@\"", "bash", WEIR_BINARY};
+  for (const std::string& word : machine.words({"--top-instance"}, {"true"})) words.push_back(word);
+  const Outcome outcome = run_program(words, machine.root());
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(machine.settings(), expected);
+  EXPECT_TRUE(has(part(machine.manifest(), "hqds").reason, "File too large"));
+}
+
 TEST(AmdCapture, refuses_folders_that_others_could_lead_elsewhere) {
   const Machine machine;
   fs::create_directory(machine.root() / "real");
@@ -344,6 +382,22 @@ TEST(AmdCapture, prints_what_it_would_do_and_does_nothing) {
   EXPECT_TRUE(fs::exists(machine.root() / "out/ftrace.txt"));
   auto expected = before;
   expected[machine / "tracing/trace_clock"] = "local\n";
+  EXPECT_EQ(machine.settings(), expected);
+  EXPECT_NE(run_program({"bash", machine / "by_hand.sh"}, machine.root()).code, 0) << "the folder is there already";
+  EXPECT_EQ(by_hand.code, 0) << by_hand.err;
+}
+
+TEST(AmdCapture, prints_a_script_that_puts_tracing_back_however_it_ends) {
+  const Machine machine;
+  auto expected = machine.settings();
+  expected[machine / "tracing/trace_clock"] = "local\n";
+  const std::string t = machine / "tracing";
+  const Outcome printed = machine.capture(
+      {"--dry-run", "--top-instance"},
+      {"sh", "-c", fmt::format("cp {0}/tracing_on {1}; kill -TERM $PPID; sleep 0.3", t, machine / "was_on")});
+  put(machine.root() / "by_hand.sh", printed.out);
+  EXPECT_NE(run_program({"bash", machine / "by_hand.sh"}, machine.root()).code, 0);
+  EXPECT_EQ(content(machine.root() / "was_on"), "1\n");
   EXPECT_EQ(machine.settings(), expected);
 }
 
