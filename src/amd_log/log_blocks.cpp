@@ -48,8 +48,8 @@ std::size_t LogFile::read_at(std::uint64_t offset, char* to, std::size_t size) c
 
 void LogFile::read(std::uint64_t block, LogBlock& into) const {
   constexpr std::size_t kFirstTail = 4096;
-  into.text = {};
-  into.has_cut_line = into.has_long_line = into.is_hole = false;
+  into.text = into.unread = {};
+  into.has_cut_line = into.has_long_line = false;
   into.bytes.resize(kMargin + 1 + kBlock + kLongestLine + kMargin);
   // One byte before the block tells whether a line begins with it.
   const std::uint64_t begin = block * kBlock;
@@ -80,7 +80,7 @@ void LogFile::read(std::uint64_t block, LogBlock& into) const {
     std::size_t start = limit;
     while (start > first && data[start - 1] != '\n') --start;
     (is_whole && size - start <= kLongestLine ? into.has_cut_line : into.has_long_line) = start < size;
-    into.is_hole = start < size && data[start] == '\0';
+    into.unread = {data + start, size - start};
     into.text = {data + first, start - first};
     return;
   }

@@ -17,7 +17,7 @@ struct LogBlock {
   std::string_view text;       // whole lines
   bool has_cut_line = false;   // the file ends behind `text` in the middle of a line
   bool has_long_line = false;  // a line behind `text` is too long to be read
-  bool is_hole = false;        // and begins with NUL bytes
+  std::string_view unread;     // how such a line begins
   ScannedBlock scanned;
 };
 

@@ -48,15 +48,18 @@ class Intake {
   Intake(const std::string& name, LogSink& sink) : name_(name), digest_(sink) {}
 
   void take(const LogBlock& block) {
-    if (bytes_ == 0) is_binary_ = looks_binary(block.text);
-    bytes_ += block.text.size();
+    sniff(block.text);
     digest_.digest(block.text, block.scanned);
-    if (block.has_long_line) take_long_line(block.is_hole);
+    if (block.has_long_line || block.has_cut_line) sniff(block.unread);
+    if (block.has_long_line) take_long_line(block.unread.starts_with('\0'));
     if (block.has_cut_line) lose_line("the last line has no end: it was not read");
     if (is_binary_ && bytes_ > kSniffedBytes && digest_.reading().records == 0) reject_file(name_, true);
   }
+  void sniff(std::string_view text) {
+    if (bytes_ == 0) is_binary_ = looks_binary(text);
+    bytes_ += text.size();
+  }
   void take_long_line(bool is_hole) {
-    if (bytes_ == 0) is_binary_ = true;  // no end of a line in the first 64 KiB
     lose_line(is_hole ? "NUL bytes: the file was truncated while it was written" : "a line is longer than 64 KiB");
   }
   LogReading finish(std::uint64_t bytes, const std::string& problem, bool is_whole) {
@@ -228,6 +231,7 @@ LogReading read_stream(ByteSource& source, const std::string& name, LogSink& sin
     if (held > kLongestLine) {
       is_long = true;
       is_hole = data[end] == '\0';
+      intake.sniff({data + end, held});
       held = 0;
     } else {
       std::memmove(data, data + end, held);
@@ -236,6 +240,7 @@ LogReading read_stream(ByteSource& source, const std::string& name, LogSink& sin
   if (is_whole && is_long) intake.take_long_line(is_hole);
   if (is_whole && held > 0) {
     block.text = {};
+    block.unread = {data, held};
     block.scanned.clear();
     block.has_cut_line = true;
     intake.take(block);
