@@ -29,6 +29,28 @@ std::optional<Number> number(std::string_view text) {
   return value;
 }
 
+// num_xcc 4
+void read_properties(std::string_view text, SysfsNode& node) {
+  Lines lines(text);
+  std::string_view line;
+  while (lines.next(line)) {
+    const std::size_t blank = line.find(' ');
+    if (blank == std::string_view::npos) continue;
+    const std::string_view key = line.substr(0, blank), rest = line.substr(blank + 1);
+    const auto set = [&](std::string_view name, std::optional<int>& field) {
+      if (key == name) field = number<int>(rest);
+    };
+    if (key == "gfx_target_version") node.gfx_target_version = number<std::uint32_t>(rest);
+    set("num_xcc", node.xccs);
+    set("num_cp_queues", node.cp_queues);
+    set("num_sdma_engines", node.sdma_engines);
+    set("num_sdma_xgmi_engines", node.sdma_xgmi_engines);
+    set("num_sdma_queues_per_engine", node.sdma_queues_per_engine);
+    set("simd_count", node.simds);
+    set("max_waves_per_simd", node.max_waves_per_simd);
+  }
+}
+
 class SysfsReader {
  public:
   explicit SysfsReader(SysfsState& state) : state_(state) {}
@@ -37,14 +59,14 @@ class SysfsReader {
     for (const auto& [name, path] : entries(folder)) {
       const auto index = number<int>(name);
       if (!index) continue;
-      SysfsNode node;
-      node.node = *index;
-      const auto gpu_id = value<std::uint32_t>(path / "gpu_id");
+      const auto gpu_id = text_of(path / "gpu_id");
       if (!gpu_id) continue;  // a GPU outside of our cgroup: EPERM
-      node.gpu_id = *gpu_id;
-      if (const auto text = text_of(path / "name")) node.name = text->substr(0, text->find('\n')).substr(0, 64);
-      if (const auto text = text_of(path / "properties")) read_properties(*text, node);
-      state_.nodes.push_back(std::move(node));
+      auto node =
+          parse_node(*index, *gpu_id, text_of(path / "name").value_or(""), text_of(path / "properties").value_or(""));
+      if (node)
+        state_.nodes.push_back(*std::move(node));
+      else
+        problem(fmt::format("{}: not a number", (path / "gpu_id").string()));
     }
     std::sort(state_.nodes.begin(), state_.nodes.end(),
               [](const SysfsNode& a, const SysfsNode& b) { return a.node < b.node; });
@@ -85,41 +107,16 @@ class SysfsReader {
   }
 
  private:
-  // num_xcc 4
-  void read_properties(std::string_view text, SysfsNode& node) {
-    Lines lines(text);
-    std::string_view line;
-    while (lines.next(line)) {
-      const std::size_t blank = line.find(' ');
-      if (blank == std::string_view::npos) continue;
-      const std::string_view key = line.substr(0, blank), rest = line.substr(blank + 1);
-      const auto set = [&](std::string_view name, std::optional<int>& field) {
-        if (key == name) field = number<int>(rest);
-      };
-      if (key == "gfx_target_version") node.gfx_target_version = number<std::uint32_t>(rest);
-      set("num_xcc", node.xccs);
-      set("num_cp_queues", node.cp_queues);
-      set("num_sdma_engines", node.sdma_engines);
-      set("num_sdma_xgmi_engines", node.sdma_xgmi_engines);
-      set("num_sdma_queues_per_engine", node.sdma_queues_per_engine);
-      set("simd_count", node.simds);
-      set("max_waves_per_simd", node.max_waves_per_simd);
-    }
-  }
-
   void read_queues(const fs::path& folder, SysfsProcess& process) {
     for (const auto& [name, path] : entries(folder)) {
-      SysfsQueue queue;
       const auto id = number<std::uint32_t>(name);
-      const auto gpu_id = value<std::uint32_t>(path / "gpuid");
-      const auto size = value<std::uint64_t>(path / "size");
-      const auto type = value<unsigned>(path / "type");
-      if (!id || !gpu_id || !size || !type) continue;  // it went away while we read it
-      queue.id = *id;
-      queue.gpu_id = *gpu_id;
-      queue.ring_bytes = *size;
-      queue.type = *type <= 5 ? static_cast<SysfsQueueType>(*type) : SysfsQueueType::unknown;
-      process.queues.push_back(queue);
+      if (!id) continue;
+      const auto gpu_id = text_of(path / "gpuid"), size = text_of(path / "size"), type = text_of(path / "type");
+      if (!gpu_id || !size || !type) continue;  // it went away while we read it
+      if (const auto queue = parse_queue(*id, *gpu_id, *size, *type))
+        process.queues.push_back(*queue);
+      else
+        problem(fmt::format("{}: gpuid, size or type is not a number", path.string()));
     }
     std::sort(process.queues.begin(), process.queues.end(),
               [](const SysfsQueue& a, const SysfsQueue& b) { return a.id < b.id; });
@@ -167,6 +164,27 @@ class SysfsReader {
 };
 
 }  // namespace
+
+std::optional<SysfsNode> parse_node(int node, std::string_view gpu_id, std::string_view name,
+                                    std::string_view properties) {
+  const auto id = number<std::uint32_t>(gpu_id);
+  if (!id) return std::nullopt;
+  SysfsNode result;
+  result.node = node;
+  result.gpu_id = *id;
+  result.name = name.substr(0, name.find('\n')).substr(0, 64);
+  read_properties(properties, result);
+  return result;
+}
+
+std::optional<SysfsQueue> parse_queue(std::uint32_t id, std::string_view gpu_id, std::string_view size,
+                                      std::string_view type) {
+  const auto gpu = number<std::uint32_t>(gpu_id);
+  const auto bytes = number<std::uint64_t>(size);
+  const auto kind = number<unsigned>(type);
+  if (!gpu || !bytes || !kind) return std::nullopt;
+  return SysfsQueue{id, *gpu, *bytes, *kind <= 5 ? static_cast<SysfsQueueType>(*kind) : SysfsQueueType::unknown};
+}
 
 const SysfsNode* SysfsState::node_of(std::uint32_t gpu_id) const noexcept {
   if (gpu_id == 0) return nullptr;

@@ -57,6 +57,14 @@ struct SysfsState {
   std::optional<std::string> parameter(std::string_view name) const;
 };
 
+// What the files of one node say: gpu_id "63420", name, properties "num_xcc 4" and the like. Nothing where gpu_id is no
+// number.
+std::optional<SysfsNode> parse_node(int node, std::string_view gpu_id, std::string_view name,
+                                    std::string_view properties);
+// What the files of one queue say, a number each. Nothing where one of them has none.
+std::optional<SysfsQueue> parse_queue(std::uint32_t id, std::string_view gpu_id, std::string_view size,
+                                      std::string_view type);
+
 // `root` holds class/kfd/kfd and module/amdgpu. Nothing where there is no KFD below it.
 std::optional<SysfsState> read_sysfs(const std::filesystem::path& root);
 
