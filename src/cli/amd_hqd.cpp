@@ -58,7 +58,11 @@ kfd::Snapshot live(const Flags& flags) {
 kfd::Snapshot folder(const fs::path& path) {
   kfd::Snapshot snapshot = kfd::load_snapshot(path);
   if (!snapshot.hqds && !snapshot.mqds && !snapshot.runlists) {
-    const bool is_capture = fs::exists(path / "manifest.json");
+    for (const kfd::MissingPart& part : snapshot.missing) {
+      if (part.reason != kfd::kNotInFolder) reject(fmt::format("{}: {}", part.path, part.reason), part.hint);
+    }
+    std::error_code ignored;
+    const bool is_capture = fs::exists(path / "manifest.json", ignored);
     reject(
         fmt::format("{}: there is no hqds, mqds or rls in it", path.string()),
         is_capture
@@ -119,7 +123,7 @@ CliCommand amd_hqd() {
             app.add_option("--report", flags->report, "how to tell it")
                 ->capture_default_str()
                 ->check(CLI::IsMember({"text", "markdown", "json"}));
-            app.add_flag("--full", flags->is_full, "all queues and all GPUs");
+            app.add_flag("--full", flags->is_full, "all queues, their slots with VMIDs and pointers, and all GPUs");
             app.add_option("--output,-o", flags->output, "write the report to this file")->type_name("FILE");
             app.add_flag("--force", flags->is_forced, "replace a file that exists");
             app.add_flag("--quiet,-q", flags->is_quiet, "no names of files written");

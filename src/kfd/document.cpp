@@ -62,14 +62,23 @@ Json slots_json(const Queue& queue) {
   Json list = Json::array();
   for (const Slot& slot : queue.slots) {
     if (queue.kind == QueueKind::sdma)
-      list.push_back({{"engine", slot.pipe}, {"rlc", slot.queue}});
+      list.push_back({{"engine", slot.pipe},
+                      {"rlc", slot.queue},
+                      {"vmid", slot.vmid},
+                      {"read_byte", slot.read},
+                      {"write_byte", slot.write}});
     else
-      list.push_back({{"xcc", slot.xcc}, {"pipe", slot.pipe}, {"queue", slot.queue}});
+      list.push_back({{"xcc", slot.xcc},
+                      {"pipe", slot.pipe},
+                      {"queue", slot.queue},
+                      {"vmid", slot.vmid},
+                      {"read_dword", slot.read},
+                      {"write_dword", slot.write}});
   }
   return list;
 }
 
-Json queue_json(const Queue& queue, bool has_hqds) {
+Json queue_json(const Queue& queue) {
   Json json;
   json["kind"] = name_of_kind(queue.kind);
   json["node"] = queue.node < 0 ? Json() : Json(queue.node);
@@ -81,7 +90,7 @@ Json queue_json(const Queue& queue, bool has_hqds) {
   json["ring_base"] = hex(queue.ring_base);
   json["ring_bytes"] = queue.ring_bytes == 0 ? Json() : Json(queue.ring_bytes);
   json["is_aql"] = queue.kind == QueueKind::sdma ? Json() : Json(queue.is_aql);
-  json["is_active"] = has_hqds ? Json(queue.is_active) : Json();
+  json["is_active"] = queue.is_mapping_known ? Json(queue.is_active) : Json();
   json["slots"] = slots_json(queue);
   json["vmid"] = or_null(queue.vmid);
   json["pipe_priority"] = or_null(queue.pipe_priority);
@@ -97,6 +106,10 @@ Json queue_json(const Queue& queue, bool has_hqds) {
   Json bases = Json::array();
   for (const std::uint64_t base : queue.mqd_bases) bases.push_back(hex(base));
   json["mqd_bases"] = std::move(bases);
+  Json pointers = Json::array();
+  for (const auto& [read, write] : queue.mqd_pointers)
+    pointers.push_back({{"read_dword", read}, {"write_dword", write}});
+  json["mqd_pointers"] = std::move(pointers);
   json["cwsr"] = {{"is_on", or_null(queue.has_cwsr)},
                   {"was_preempted", or_null(queue.was_preempted)},
                   {"save_base", queue.save_base == 0 ? Json() : hex(queue.save_base)},
@@ -165,13 +178,14 @@ Json runlists_json(const RunlistFile& file) {
                            {"promised_queues", process.promised_queues},
                            {"queues", std::move(queues)}});
     }
-    list.push_back({{"node", each.node},
-                    {"gpu_id", gpu_name(each.gpu_id)},
-                    {"is_there", each.is_there},
-                    {"is_chained", each.is_there ? Json(each.is_chained) : Json()},
-                    {"processes", std::move(processes)},
-                    {"other_packets", each.other_packets},
-                    {"broken_promises", each.broken_promises}});
+    list.push_back(
+        {{"node", each.node},
+         {"gpu_id", gpu_name(each.gpu_id)},
+         {"is_there", each.is_there},
+         {"is_chained", each.is_there && (each.is_whole || each.is_chained) ? Json(each.is_chained) : Json()},
+         {"processes", std::move(processes)},
+         {"other_packets", each.other_packets},
+         {"broken_promises", each.broken_promises}});
   }
   return list;
 }
@@ -214,8 +228,7 @@ Json hqd_document(const Snapshot& snapshot) {
   for (const GpuOccupancy& gpu : gpus) json["gpus"].push_back(gpu_json(gpu));
   json["queues"] = Json::array();
   json["hiqs"] = Json::array();
-  for (const Queue& queue : queues)
-    json[queue.kind == QueueKind::hiq ? "hiqs" : "queues"].push_back(queue_json(queue, snapshot.hqds.has_value()));
+  for (const Queue& queue : queues) json[queue.kind == QueueKind::hiq ? "hiqs" : "queues"].push_back(queue_json(queue));
   std::size_t stale = 0;
   json["stale_slots"] = snapshot.hqds ? stale_json(*snapshot.hqds, stale) : Json();
   json["stale_slots_left_out"] = stale > kMostStale ? stale - kMostStale : 0;

@@ -128,6 +128,8 @@ class HqdParser {
     }
     if (++slots_ > kMostSlots) {
       unread_.add("slot beyond the 100,000th", number_);
+      ++node_->left_out;
+      ++node_->left_out_sdma;
       return false;
     }
     return true;
@@ -178,6 +180,7 @@ class HqdParser {
         wrong_slot_registers_ = words_.size();
       }
       unread_.add("slot without its 56 registers", slot_.line);
+      if (block == Block::slot) ++node_->left_out;
       return;
     }
     slot_.address = address_;
@@ -189,12 +192,8 @@ class HqdParser {
   }
 
   void close_sdma() {
-    // What is where follows from the number of registers.
     const std::size_t count = words_.size();
-    const Generation layout = count == 42 || count == 44 ? Generation::gfx9
-                              : count == 43              ? Generation::gfx11
-                              : count == 49              ? Generation::gfx12
-                                                         : Generation::unknown;
+    const Generation layout = sdma_layout(count);
     const auto image = decode_sdma(words_, layout);
     if (!image || layout == Generation::unknown || is_broken_) {
       if (++wrong_sdma_ == 1) {
@@ -202,6 +201,7 @@ class HqdParser {
         wrong_sdma_registers_ = count;
       }
       unread_.add("SDMA slot of an unknown layout", sdma_.line);
+      ++node_->left_out_sdma;
       return;
     }
     sdma_.registers = count;

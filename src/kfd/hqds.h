@@ -43,8 +43,9 @@ struct HqdNode {
   std::vector<HqdSlot> hiqs;    // one per XCC: KFD's own queue to the scheduler firmware
   std::vector<HqdSlot> slots;
   std::vector<SdmaSlot> sdma;
-  std::vector<int> xccs;      // as they are numbered in the file
-  bool has_instances = true;  // kernels before 6.5 print none
+  std::size_t left_out = 0, left_out_sdma = 0;  // slots that were printed and could not be read
+  std::vector<int> xccs;                        // as they are numbered in the file
+  bool has_instances = true;                    // kernels before 6.5 print none
   std::size_t slots_per_xcc() const noexcept { return xccs.empty() ? 0 : slots.size() / xccs.size(); }
 };
 

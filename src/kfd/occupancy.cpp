@@ -58,8 +58,12 @@ void add_topology(GpuOccupancy& gpu, const SysfsNode& node) {
   }
 }
 
-void judge(GpuOccupancy& gpu, std::optional<int> process_limit, bool has_rls) {
-  const char* const teller = has_rls ? "a run list would show, and there is none" : "only rls shows";
+// `all_processes`: whom mqds lists. KFD counts a process on each GPU that it opened, with queues there or without, so
+// they are the most that there can be.
+void judge(GpuOccupancy& gpu, std::optional<int> process_limit, std::size_t all_processes, bool has_rls) {
+  const char* const teller = gpu.is_runlist_broken ? "its run list would show, which was not understood to its end"
+                             : has_rls             ? "a run list would show, and there is none"
+                                                   : "only rls shows";
   if (gpu.is_runlist_chained) {
     gpu.is_oversubscribed = gpu.is_runlist_chained;
     gpu.why = *gpu.is_runlist_chained ? "its run list is chained to itself: KFD has more than fits at once"
@@ -81,10 +85,16 @@ void judge(GpuOccupancy& gpu, std::optional<int> process_limit, bool has_rls) {
                           *gpu.slots_per_xcc, *gpu.queues - *gpu.slots_per_xcc, teller);
     return;
   }
-  const int limit = process_limit && *process_limit > 0 ? std::min(*process_limit, kFewestVmids) : kFewestVmids;
+  // 0 lets no two processes run at once.
+  const int limit = process_limit ? std::clamp(*process_limit, 1, kFewestVmids) : kFewestVmids;
   if (*gpu.processes > limit) {
     gpu.why =
         fmt::format("{} processes, and at least {} fit at once; whether these do {}", *gpu.processes, limit, teller);
+    return;
+  }
+  if (all_processes > static_cast<std::size_t>(limit)) {
+    gpu.why = fmt::format("{} processes are known to KFD, and at least {} fit at once; whether they use this GPU {}",
+                          all_processes, limit, teller);
     return;
   }
   if (*gpu.processes > 1) {
@@ -120,10 +130,9 @@ std::vector<GpuOccupancy> occupancy_of(const Snapshot& snapshot, const std::vect
   for (const Queue& queue : queues) {
     GpuOccupancy& of = gpu(queue.gpu_id);
     if (of.node < 0) of.node = queue.node;
-    if (queue.pid && queue.kind == QueueKind::compute) {
-      processes[queue.gpu_id].insert(*queue.pid);
-      ++computes[queue.gpu_id];
-    }
+    if (!queue.pid) continue;
+    processes[queue.gpu_id].insert(*queue.pid);
+    if (queue.kind == QueueKind::compute) ++computes[queue.gpu_id];
   }
   for (auto& [id, each] : gpus) {
     if (!snapshot.mqds) continue;
@@ -135,7 +144,9 @@ std::vector<GpuOccupancy> occupancy_of(const Snapshot& snapshot, const std::vect
     for (const Runlist& list : snapshot.runlists->lists) {
       GpuOccupancy& of = gpu(list.gpu_id);
       if (of.node < 0) of.node = list.node;
-      if (list.is_there) of.is_runlist_chained = list.is_chained;
+      if (!list.is_there) continue;
+      of.is_runlist_broken = !list.is_whole && !list.is_chained;
+      if (!of.is_runlist_broken) of.is_runlist_chained = list.is_chained;
     }
   }
   std::optional<int> limit;
@@ -149,7 +160,7 @@ std::vector<GpuOccupancy> occupancy_of(const Snapshot& snapshot, const std::vect
   }
   std::vector<GpuOccupancy> result;
   for (auto& [id, each] : gpus) {
-    judge(each, limit, snapshot.runlists.has_value());
+    judge(each, limit, snapshot.mqds ? snapshot.mqds->processes.size() : 0, snapshot.runlists.has_value());
     result.push_back(std::move(each));
   }
   std::sort(result.begin(), result.end(), [](const GpuOccupancy& a, const GpuOccupancy& b) {

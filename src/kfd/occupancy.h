@@ -23,10 +23,11 @@ struct GpuOccupancy {
   // Of hqds; nothing where it was not read.
   std::optional<int> active_slots, stale_slots, unused_slots, most_active_of_xcc;
   std::optional<int> sdma_slots, sdma_active, sdma_stale;
-  // Compute queues and processes on this GPU.
+  // Compute queues, and processes with queues of any kind, on this GPU.
   std::optional<int> queues, processes;
   std::string queues_from;
   std::optional<bool> is_runlist_chained;  // KFD's own verdict, as it wrote it for the firmware
+  bool is_runlist_broken = false;          // there is one that was not understood to its end
   std::optional<bool> is_oversubscribed;
   std::string why;
 };

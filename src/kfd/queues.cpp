@@ -13,6 +13,8 @@ namespace {
 using GpuAddress = std::pair<std::uint32_t, std::uint64_t>;
 using GpuDoorbell = std::tuple<std::uint32_t, QueueKind, std::uint64_t, std::uint32_t>;  // GPU, kind, ring, doorbell
 
+constexpr const char* kNoOneSize = "its commands (PM4) have no one size";
+
 template <class T>
 void raise(std::optional<T>& most, const std::optional<T>& value) {
   if (value && (!most || *most < *value)) most = value;
@@ -41,9 +43,12 @@ void merge_preemption(Queue& queue, const QueueImage& image) {
 // Backlog and the like, XCC by XCC.
 void add_slot(Queue& queue, const HqdSlot& slot) {
   const QueueImage& image = slot.image;
-  queue.slots.push_back({slot.xcc, slot.pipe, slot.queue});
+  queue.slots.push_back({slot.xcc, slot.pipe, slot.queue, image.vmid, image.read_dword, image.write_dword});
   queue.mqd_bases.push_back(image.mqd_base);
-  if (const auto dwords = image.backlog_dwords()) {
+  if (const auto dwords = image.backlog_dwords(); dwords && !image.is_aql) {
+    raise(queue.backlog_bytes, std::optional(*dwords * 4));
+    queue.backlog_reason = kNoOneSize;
+  } else if (dwords) {
     if (queue.backlog_reason.empty()) raise(queue.backlog_packets, std::optional(*dwords / kPacketDwords));
   } else {
     // One XCC that cannot tell leaves the most of all open.
@@ -63,13 +68,14 @@ class QueueFinder {
  public:
   explicit QueueFinder(const Snapshot& snapshot) : snapshot_(snapshot) {
     if (snapshot.hqds) {
-      for (const HqdNode& node : snapshot.hqds->nodes) gpus_.try_emplace(node.gpu_id, node.node, node.generation);
+      for (const HqdNode& node : snapshot.hqds->nodes) add_gpu(node);
     }
     if (!snapshot.sysfs) return;
     for (const SysfsNode& node : snapshot.sysfs->nodes) {
       if (node.gpu_id == 0) continue;
-      auto& [number, generation] = gpus_.try_emplace(node.gpu_id, node.node, Generation::unknown).first->second;
-      if (node.gfx_target_version) generation = generation_of(*node.gfx_target_version);
+      Gpu& gpu = gpus_.try_emplace(node.gpu_id, Gpu{node.node}).first->second;
+      const Generation generation = generation_of(node.gfx_target_version.value_or(0));
+      if (generation != Generation::unknown) gpu.layout = generation;
     }
   }
 
@@ -102,18 +108,35 @@ class QueueFinder {
   }
 
  private:
+  struct Gpu {
+    int node = -1;
+    Generation layout = Generation::unknown;       // of SDMA's registers
+    bool shows_slots = false, shows_sdma = false;  // hqds has all of them
+  };
+
+  void add_gpu(const HqdNode& node) {
+    Gpu gpu{node.node, node.generation, !node.is_stopped && node.left_out == 0 && !node.slots.empty(),
+            !node.is_stopped && node.left_out_sdma == 0 && !node.sdma.empty()};
+    // Addresses that we do not know leave the generation open; SDMA's layout is known all the same.
+    if (gpu.layout == Generation::unknown && !node.sdma.empty()) gpu.layout = sdma_layout(node.sdma.front().registers);
+    gpus_.try_emplace(node.gpu_id, gpu);
+  }
+
   void add_node(const HqdNode& node) {
-    // A queue that moved while the file was written may be in two slots of an XCC: it is one queue all the same.
-    std::map<std::pair<std::uint64_t, int>, std::size_t> seen, seen_sdma;
+    // A queue that moved while the file was written may be in two slots of an XCC: it is one queue all the same. Rings
+    // of two processes may have one address, their doorbells differ. Not by VMID: each XCC's scheduler gives its own,
+    // and a new one with each turn.
+    std::map<std::pair<std::uint64_t, std::uint32_t>, std::size_t> seen, seen_sdma;
     for (const HqdSlot& slot : node.slots) {
       if (slot.state != SlotState::active) continue;
-      const auto [at, is_new] = seen.try_emplace({slot.image.ring_base, slot.image.vmid}, queues_.size());
+      const auto [at, is_new] = seen.try_emplace({slot.image.ring_base, slot.image.doorbell}, queues_.size());
       if (is_new) {
         Queue& queue = start(QueueKind::compute, node);
         queue.vmid = slot.image.vmid;
         describe(queue, slot.image);
       }
       add_slot(queues_[at->second], slot);
+      if (queues_[at->second].vmid != slot.image.vmid) queues_[at->second].vmid.reset();
     }
     std::optional<std::size_t> hiq;
     for (const HqdSlot& slot : node.hiqs) {
@@ -126,7 +149,8 @@ class QueueFinder {
     }
     for (const SdmaSlot& slot : node.sdma) {
       if (slot.state != SlotState::active) continue;
-      const auto [at, is_new] = seen_sdma.try_emplace({slot.image.ring_base, slot.image.vmid}, queues_.size());
+      const auto [at, is_new] =
+          seen_sdma.try_emplace({slot.image.ring_base, slot.image.doorbell.value_or(0)}, queues_.size());
       if (is_new) {
         Queue& queue = start(QueueKind::sdma, node);
         queue.ring_base = slot.image.ring_base;
@@ -136,7 +160,7 @@ class QueueFinder {
         queue.is_doorbell_enabled = slot.image.is_doorbell_enabled;
       }
       Queue& queue = queues_[at->second];
-      queue.slots.push_back({0, slot.engine, slot.rlc});
+      queue.slots.push_back({0, slot.engine, slot.rlc, slot.image.vmid, slot.image.read_byte, slot.image.write_byte});
       raise(queue.backlog_bytes, slot.image.backlog_bytes());
     }
   }
@@ -146,7 +170,7 @@ class QueueFinder {
     queue.kind = kind;
     queue.node = node.node;
     queue.gpu_id = node.gpu_id;
-    queue.is_active = queue.is_in_hqds = true;
+    queue.is_active = queue.is_mapping_known = queue.is_in_hqds = true;
     return queue;
   }
 
@@ -181,10 +205,10 @@ class QueueFinder {
                                                         : QueueKind::unknown;
     std::vector<std::uint64_t> bases;
     for (const MqdImage& image : mqd.images) bases.push_back(image.queue.mqd_base);
-    const auto gpu = gpus_.find(mqd.gpu_id);
-    const auto [node, generation] = gpu == gpus_.end() ? std::pair(-1, Generation::unknown) : gpu->second;
+    const auto found = gpus_.find(mqd.gpu_id);
+    const Gpu gpu = found == gpus_.end() ? Gpu{} : found->second;
     std::optional<SdmaImage> sdma = mqd.sdma;
-    if (sdma) decode_sdma_doorbell(*sdma, generation);
+    if (sdma) decode_sdma_doorbell(*sdma, gpu.layout);
     const bool is_readable = !mqd.images.empty() || sdma;
     Queue* queue = nullptr;
     if (!mqd.images.empty()) {
@@ -197,7 +221,8 @@ class QueueFinder {
       queue = &queues_.emplace_back();
       queue->kind = kind;
       queue->gpu_id = mqd.gpu_id;
-      queue->node = node;
+      queue->node = gpu.node;
+      queue->is_mapping_known = kind == QueueKind::sdma ? gpu.shows_sdma : gpu.shows_slots;
       if (!mqd.images.empty()) describe(*queue, mqd.images.front().queue);
       if (sdma) {
         queue->ring_base = sdma->ring_base;
@@ -210,13 +235,14 @@ class QueueFinder {
     queue->is_in_mqds = true;
     queue->mqd_bases = std::move(bases);
     for (const MqdImage& image : mqd.images) {
+      queue->mqd_pointers.emplace_back(image.queue.read_dword, image.queue.write_dword);
       raise(queue->save_ticks, image.save_ticks);
       raise(queue->restore_ticks, image.restore_ticks);
       merge_preemption(*queue, image.queue);
       if (!queue->is_in_hqds) queue->errors |= image.queue.errors;
       if (!queue->is_in_hqds) add_image_backlog(*queue, image.queue);
     }
-    if (!queue->is_in_hqds && sdma && snapshot_.hqds) {
+    if (!queue->is_in_hqds && sdma && queue->is_mapping_known) {
       queue->backlog_bytes = sdma->backlog_bytes();
       queue->is_backlog_least = true;
     }
@@ -225,12 +251,20 @@ class QueueFinder {
   // A memory image has the pointers of the last unmapping. Of a queue that is not mapped they still hold for what was
   // read, and more may have been written since.
   void add_image_backlog(Queue& queue, const QueueImage& image) {
-    if (!snapshot_.hqds) {
-      queue.backlog_reason = "hqds was not read: pointers in mqds are those of its last unmapping";
+    if (!queue.is_mapping_known) {
+      queue.backlog_reason =
+          fmt::format("{}: pointers in mqds are those of its last unmapping",
+                      snapshot_.hqds ? "hqds does not show all slots of its GPU" : "hqds was not read");
       return;
     }
     queue.is_backlog_least = true;
-    if (const auto dwords = image.backlog_dwords())
+    const auto dwords = image.backlog_dwords();
+    if (!image.is_aql) {
+      raise(queue.backlog_bytes, std::optional(dwords.value_or(0) * 4));
+      queue.backlog_reason = kNoOneSize;
+      return;
+    }
+    if (dwords)
       raise(queue.backlog_packets, std::optional(*dwords / kPacketDwords));
     else if (!queue.backlog_packets)
       queue.backlog_packets = 0;  // empty or full: at least nothing
@@ -277,7 +311,9 @@ class QueueFinder {
                                                  : "sysfs does not show the process";
     }
     if (queue.kind == QueueKind::sdma && !queue.backlog_bytes)
-      queue.backlog_reason = snapshot_.hqds ? "the size of its ring is not one" : "hqds was not read";
+      queue.backlog_reason = !snapshot_.hqds           ? "hqds was not read"
+                             : !queue.is_mapping_known ? "hqds does not show all slots of its GPU"
+                                                       : "the size of its ring is not one";
     if (queue.kind == QueueKind::sdma && queue.backlog_bytes)
       queue.backlog_reason = "commands of SDMA have no one size";
     if (!queue.backlog_packets && queue.backlog_reason.empty()) queue.backlog_reason = "not shown";
@@ -285,7 +321,7 @@ class QueueFinder {
 
   const Snapshot& snapshot_;
   std::vector<Queue> queues_;
-  std::map<std::uint32_t, std::pair<int, Generation>> gpus_;  // node and generation by id
+  std::map<std::uint32_t, Gpu> gpus_;  // by id
   std::map<GpuAddress, std::size_t> by_mqd_;
   std::map<GpuDoorbell, std::size_t> by_doorbell_;
   std::multimap<int, std::size_t> by_pid_;

@@ -39,7 +39,8 @@ enum Register : std::size_t {
   kWritePointerHigh = 55,
 };
 
-// Stacks beyond this are no stacks: the kernel's own test (get_wave_state, checkpoint) says so.
+// The kernel's own test trusts no larger stack. KFD gives larger ones to chips with many CUs all the same (96 on gfx11:
+// 0xa000), so beyond it nothing is said.
 constexpr std::uint32_t kLargestStack = 0x5000;
 
 std::uint64_t join(std::uint32_t high, std::uint32_t low) { return std::uint64_t{high} << 32 | low; }
@@ -133,7 +134,8 @@ std::optional<std::uint64_t> QueueImage::backlog_dwords() const noexcept {
   // The read pointer stays within the ring, the write pointer goes on: HIQ 0xfb and 0x8fb in 512 dwords is empty.
   const std::uint64_t backlog = (write_dword - read_dword) & (ring_dwords - 1);
   if (backlog != 0) return backlog;
-  const bool is_same = read_dword == (write_dword & 0xffffffff);
+  // Equal in all bits: nothing is one ring ahead of itself.
+  const bool is_same = read_dword == write_dword;
   // A full AQL ring has the same remainder as an empty one. PM4 rings are never filled to the brim.
   if (is_same || is_marked_empty || !is_aql) return 0;
   return std::nullopt;
@@ -142,8 +144,9 @@ std::optional<std::uint64_t> QueueImage::backlog_dwords() const noexcept {
 std::optional<bool> QueueImage::was_preempted() const noexcept {
   if (!has_cwsr) return std::nullopt;
   if (read_dword == 0 && write_dword == 0) return false;
-  if (stack_offset == 0xffffffff || stack_bytes > kLargestStack) return false;
-  return stack_offset != stack_bytes;
+  if (stack_offset == 0xffffffff || stack_offset == stack_bytes) return false;
+  if (stack_bytes > kLargestStack) return std::nullopt;
+  return true;
 }
 
 std::string error_names(std::uint32_t errors) {
@@ -164,6 +167,20 @@ std::string error_names(std::uint32_t errors) {
 std::optional<std::uint64_t> SdmaImage::backlog_bytes() const noexcept {
   if (ring_bytes == 0) return std::nullopt;
   return (write_byte - read_byte) & (ring_bytes - 1);
+}
+
+Generation sdma_layout(std::size_t registers) noexcept {
+  switch (registers) {
+    case 42:  // gfx9 and gfx10
+    case 44:  // gfx9.4.3
+      return Generation::gfx9;
+    case 43:
+      return Generation::gfx11;
+    case 49:
+      return Generation::gfx12;
+    default:
+      return Generation::unknown;
+  }
 }
 
 std::optional<SdmaImage> decode_sdma(std::span<const std::uint32_t> words, Generation generation) {

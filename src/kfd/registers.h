@@ -60,7 +60,8 @@ struct QueueImage {
   bool is_blank() const noexcept { return mqd_base == 0 && ring_base == 0 && read_dword == 0 && write_dword == 0; }
   // Written and not yet read. Nothing where a full ring and an empty one cannot be told apart.
   std::optional<std::uint64_t> backlog_dwords() const noexcept;
-  // Whether waves were saved in mid-kernel when it was last taken off the hardware; nothing where CWSR is off.
+  // Whether waves were saved in mid-kernel when it was last taken off the hardware; nothing where CWSR is off or
+  // the control stack is larger than the kernel's own test knows.
   std::optional<bool> was_preempted() const noexcept;
 };
 
@@ -83,6 +84,9 @@ struct SdmaImage {
   bool is_blank() const noexcept { return ring_base == 0 && read_byte == 0 && write_byte == 0; }
   std::optional<std::uint64_t> backlog_bytes() const noexcept;
 };
+
+// What is where in an SDMA dump follows from how many registers it has; unknown for other counts.
+Generation sdma_layout(std::size_t registers) noexcept;
 
 // Words of a dump or of a memory image: the order is the same. Nothing where there are fewer than 24.
 std::optional<SdmaImage> decode_sdma(std::span<const std::uint32_t> words, Generation generation);

@@ -23,6 +23,7 @@ class RunlistParser {
     } else if (text == "  No active runlist") {
       if (!list_) unread_.add("a line before the first 'Node'", number);
     } else if (!text.empty() && !is_node(text)) {
+      if (list_) list_->is_whole = false;
       unread_.add("not a line of rls", number);
     }
   }
@@ -56,6 +57,7 @@ class RunlistParser {
     }
     if (row.at != words_.size() * 4 || words_.size() >= kMostWords) {
       unread_.add("a row that does not follow the one before", number_);
+      list_->is_whole = false;
       return;
     }
     list_->is_there = true;
@@ -78,6 +80,7 @@ class RunlistParser {
         file_.problems.push_back(
             fmt::format("node {}: the run list's word {} (0x{:08x}) begins no packet; what follows was left out",
                         list.node, at, header));
+        list.is_whole = false;
         break;
       }
       add_packet(list, header >> 8 & 0xff, words_.data() + at, size);

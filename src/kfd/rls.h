@@ -30,6 +30,7 @@ struct Runlist {
   std::uint32_t gpu_id = 0;
   bool is_there = false;    // "No active runlist" otherwise
   bool is_chained = false;  // ends with a RUN_LIST back to its start: more than fits at once
+  bool is_whole = true;     // false: something of it was not understood, and a chain may have been in that
   std::vector<RunlistProcess> processes;
   std::size_t other_packets = 0;
   std::size_t broken_promises = 0;  // processes with more or fewer queues than their packet said

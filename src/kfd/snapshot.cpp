@@ -24,6 +24,28 @@ void add_part(Snapshot& snapshot, std::string_view part, std::string_view text, 
   if (part == "rls") snapshot.runlists = parse_rls(text, name);
 }
 
+// Text that says nothing leaves its part missing: read on, it would claim that there are no queues. Only an mqds may be
+// empty, where no process has opened KFD.
+void add_text(Snapshot& snapshot, const char* part, std::string_view text, const fs::path& path) {
+  add_part(snapshot, part, text, path.string());
+  const bool is_mqds = std::strcmp(part, "mqds") == 0, is_hqds = std::strcmp(part, "hqds") == 0;
+  const bool has_something = is_mqds   ? text.empty() || !snapshot.mqds->processes.empty()
+                             : is_hqds ? !snapshot.hqds->nodes.empty()
+                                       : !snapshot.runlists->lists.empty();
+  if (has_something) return;
+  if (is_mqds) snapshot.mqds.reset();
+  if (is_hqds) snapshot.hqds.reset();
+  if (!is_mqds && !is_hqds) snapshot.runlists.reset();
+  snapshot.missing.push_back(
+      {part, path.string(),
+       text.empty() ? "the file is empty"
+                    : fmt::format("not text of {}: no line of it begins as one of KFD's does", part),
+       text.empty()
+           ? "KFD prints a line for each GPU. Files of debugfs have no size: copy them with cat, not with tools "
+             "that trust the size."
+           : fmt::format("Copy it as root: cat /sys/kernel/debug/kfd/{0} > {0}", part)});
+}
+
 MissingPart missing_debugfs(const char* part, const fs::path& path, int error, const fs::path& root) {
   MissingPart missing{part, path.string(), std::strerror(error), ""};
   std::error_code ignored;
@@ -61,7 +83,7 @@ Snapshot read_snapshot(const Roots& roots) {
     const fs::path path = roots.debugfs / "kfd" / part;
     const ReadText read = read_text(path);
     if (read.text)
-      add_part(snapshot, part, *read.text, path.string());
+      add_text(snapshot, part, *read.text, path);
     else
       snapshot.missing.push_back(missing_debugfs(part, path, read.error, roots.debugfs));
   }
@@ -84,13 +106,15 @@ Snapshot load_snapshot(const fs::path& folder) {
       if (read.text || read.error != ENOENT) break;
     }
     if (read.text)
-      add_part(snapshot, part, *read.text, path.string());
+      add_text(snapshot, part, *read.text, path);
+    else if (read.error == ENOENT)
+      snapshot.missing.push_back({part, (folder / part).string(), kNotInFolder, ""});
     else
-      snapshot.missing.push_back(
-          {part, (folder / part).string(), read.error == ENOENT ? "not in the folder" : std::strerror(read.error), ""});
+      snapshot.missing.push_back({part, path.string(), std::strerror(read.error),
+                                  read.error == EACCES ? "Read it as root, or as the user who owns it." : ""});
   }
   snapshot.sysfs = read_sysfs(folder / "sysfs");
-  if (!snapshot.sysfs) snapshot.missing.push_back({"sysfs", (folder / "sysfs").string(), "not in the folder", ""});
+  if (!snapshot.sysfs) snapshot.missing.push_back({"sysfs", (folder / "sysfs").string(), kNotInFolder, ""});
   return snapshot;
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kfd/hqds.h"
@@ -21,6 +22,9 @@ struct Roots {
   std::filesystem::path debugfs = "/sys/kernel/debug";  // .../kfd/hqds
   std::filesystem::path sysfs = "/sys";                 // .../class/kfd/kfd, .../module/amdgpu/parameters
 };
+
+// The reason of a part that nobody put there; others are of parts that are there and cannot be used.
+inline constexpr const char* kNotInFolder = "not in the folder";
 
 // A part that could not be read: which path, why, and what would help.
 struct MissingPart {
@@ -46,6 +50,8 @@ void add_file(Snapshot& snapshot, std::string_view text, const std::string& name
 
 struct Slot {
   int xcc = 0, pipe = 0, queue = 0;
+  int vmid = 0;
+  std::uint64_t read = 0, write = 0;  // as the registers have them: dwords, bytes of SDMA
 };
 
 enum class QueueKind : std::uint8_t { compute, sdma, hiq, diq, unknown };
@@ -58,14 +64,16 @@ struct Queue {
   std::optional<int> pid;                 // of the host's namespace
   std::optional<std::uint32_t> queue_id;  // KFD's, unique within its process
   std::uint64_t ring_base = 0, ring_bytes = 0;
-  std::vector<std::uint64_t> mqd_bases;   // one per XCC where known
-  std::optional<std::uint32_t> doorbell;  // index in dwords
-  std::vector<Slot> slots;                // where it is mapped now; empty: nowhere, or hqds is missing
-  bool is_active = false;                 // some slot runs it now
+  std::vector<std::uint64_t> mqd_bases;                               // one per XCC where known
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> mqd_pointers;  // read and write of mqds, per XCC, in dwords
+  std::optional<std::uint32_t> doorbell;                              // index in dwords
+  std::vector<Slot> slots;        // where it is mapped now; empty: nowhere, or hqds is missing
+  bool is_active = false;         // some slot runs it now
+  bool is_mapping_known = false;  // false: not in a slot that was read, and not all of the GPU's were
   bool is_aql = false;
-  std::optional<int> pipe_priority;   // 0 low, 1 medium, 2 high
-  std::optional<int> queue_priority;  // 0..15
-  std::optional<int> vmid;
+  std::optional<int> pipe_priority;              // 0 low, 1 medium, 2 high
+  std::optional<int> queue_priority;             // 0..15
+  std::optional<int> vmid;                       // nothing where its XCCs differ; slots have their own
   std::optional<std::uint64_t> backlog_packets;  // of 64 bytes, written and not yet read; the most of its XCCs
   std::optional<bool> was_preempted;  // in mid-kernel: waves are saved; nothing where CWSR's state is not shown
   std::optional<std::uint64_t> save_ticks, restore_ticks;  // of the last CWSR save and restore, the longest of its XCCs
@@ -73,7 +81,7 @@ struct Queue {
   bool is_in_hqds = false, is_in_mqds = false;     // where it was seen
   std::string backlog_reason;                      // why there is no backlog
   bool is_backlog_least = false;                   // not mapped: as of its last unmapping, and there may be more by now
-  std::optional<std::uint64_t> backlog_bytes;      // SDMA: its commands have no one size
+  std::optional<std::uint64_t> backlog_bytes;      // SDMA and PM4: their commands have no one size
   std::vector<std::uint32_t> queue_id_candidates;  // KFD's ids of this size and process, where several fit
   std::string queue_id_reason;                     // why there is no queue_id
   std::optional<Quantum> quantum;

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "kfd/document.h"
 
@@ -12,19 +14,40 @@ std::string counted(std::size_t count, std::string_view word) {
   return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
 }
 
+// Queues of chips with several XCCs: how many slots they take, and whether each has one on each XCC.
+std::string slots_remark(const Snapshot& snapshot, const std::vector<const Queue*>& queues, std::size_t mapped) {
+  std::map<std::uint32_t, std::size_t> xccs;
+  if (snapshot.hqds) {
+    for (const HqdNode& node : snapshot.hqds->nodes) xccs[node.gpu_id] = node.xccs.size();
+  }
+  std::size_t slots = 0;
+  bool is_everywhere = true;
+  for (const Queue* const queue : queues) {
+    slots += queue->slots.size();
+    std::set<int> own;
+    for (const Slot& slot : queue->slots) own.insert(slot.xcc);
+    if (queue->is_active && (own.size() != queue->slots.size() || own.size() != xccs[queue->gpu_id]))
+      is_everywhere = false;
+  }
+  if (slots == mapped) return "";
+  return fmt::format(" ({} slots{})", slots, is_everywhere ? ": one on each XCC" : "");
+}
+
 std::string queues_sentence(const Snapshot& snapshot, const std::vector<const Queue*>& queues) {
   const auto mapped = static_cast<std::size_t>(
       std::count_if(queues.begin(), queues.end(), [](const Queue* queue) { return queue->is_active; }));
-  std::size_t images = 0;
-  for (const Queue* const queue : queues) images += queue->slots.size();
-  const std::string where = images != mapped ? fmt::format(" ({} slots: one on each XCC)", images) : "";
+  const auto open = static_cast<std::size_t>(
+      std::count_if(queues.begin(), queues.end(), [](const Queue* queue) { return !queue->is_mapping_known; }));
+  const std::string where = slots_remark(snapshot, queues, mapped);
   if (snapshot.hqds && snapshot.mqds) {
     if (queues.empty()) return "No compute queue exists.";
     if (mapped == queues.size())
       return fmt::format("{}, {}mapped{}.", counted(queues.size(), "compute queue"), queues.size() == 1 ? "" : "all ",
                          where);
-    return fmt::format("{}: {} mapped{}, {} not.", counted(queues.size(), "compute queue"), mapped, where,
-                       queues.size() - mapped);
+    const std::string unknown =
+        open > 0 ? fmt::format(" Of {} it is not known: hqds does not show all slots of the GPU.", open) : "";
+    return fmt::format("{}: {} mapped{}, {} not.{}", counted(queues.size(), "compute queue"), mapped, where,
+                       queues.size() - mapped - open, unknown);
   }
   if (snapshot.hqds)
     return fmt::format("{} mapped{}. Queues that are not mapped are in mqds, which was not read.",
@@ -40,7 +63,8 @@ void add_oversubscription(std::vector<std::string>& verdict, const std::vector<G
   std::string why;
   for (const GpuOccupancy& gpu : gpus) {
     // A GPU that nobody uses needs no sentence.
-    const bool is_used = gpu.queues.value_or(0) > 0 || gpu.active_slots.value_or(0) > 0 || gpu.is_runlist_chained;
+    const bool is_used = gpu.queues.value_or(0) > 0 || gpu.active_slots.value_or(0) > 0 || gpu.is_runlist_chained ||
+                         gpu.is_runlist_broken;
     if (!is_used) continue;
     if (!gpu.is_oversubscribed) {
       verdict.push_back(fmt::format("GPU {:x}: oversubscribed or not is open: {}.", gpu.gpu_id, gpu.why));
@@ -55,20 +79,25 @@ void add_oversubscription(std::vector<std::string>& verdict, const std::vector<G
   if (fine > 1) verdict.push_back(fmt::format("{} GPUs are not oversubscribed.", fine));
 }
 
-std::string preemption_sentence(const std::vector<const Queue*>& queues, bool has_hqds) {
-  std::size_t known = 0, saved = 0, back = 0;
+std::string preemption_sentence(const std::vector<const Queue*>& queues) {
+  std::size_t known = 0, saved = 0, back = 0, open = 0;
   for (const Queue* const queue : queues) {
     if (!queue->was_preempted) continue;
     ++known;
-    if (*queue->was_preempted) ++(queue->is_active ? back : saved);
+    if (*queue->was_preempted) ++(queue->is_active ? back : queue->is_mapping_known ? saved : open);
   }
-  if (known == 0) return "Whether a queue was preempted in mid-kernel is not shown: no queue has CWSR on.";
+  if (known == 0)
+    return "Whether a queue was preempted in mid-kernel is not shown: CWSR is off, or control stacks are larger than "
+           "the "
+           "kernel's own test knows.";
   const std::string rest =
       known < queues.size() ? fmt::format(" (of {} it is not known)", counted(queues.size() - known, "queue")) : "";
-  if (saved + back == 0) return fmt::format("No queue was in mid-kernel when it last left the hardware{}.", rest);
-  if (!has_hqds)
+  if (saved + back + open == 0)
+    return fmt::format("No queue was in mid-kernel when it last left the hardware{}.", rest);
+  if (open > 0)
     return fmt::format("{} in mid-kernel when last taken off the hardware{}.",
-                       saved == 1 ? "1 queue was" : fmt::format("{} queues were", saved), rest);
+                       saved + back + open == 1 ? "1 queue was" : fmt::format("{} queues were", saved + back + open),
+                       rest);
   std::string text = fmt::format("Preempted in mid-kernel{}: ", rest);
   if (saved > 0) text += fmt::format("{} not mapped, with waves saved", counted(saved, "queue"));
   if (back > 0)
@@ -113,7 +142,7 @@ std::vector<std::string> verdict_of(const Snapshot& snapshot, const std::vector<
   std::vector<std::string> verdict{queues_sentence(snapshot, computes)};
   add_oversubscription(verdict, gpus);
   if (!computes.empty()) {
-    verdict.push_back(preemption_sentence(computes, snapshot.hqds.has_value()));
+    verdict.push_back(preemption_sentence(computes));
     verdict.push_back(backlog_sentence(computes));
   }
   for (const Queue* const queue : computes) {

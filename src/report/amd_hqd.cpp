@@ -104,6 +104,24 @@ void add_queues(Report& report, const Json& document, bool is_full) {
   report.sections.push_back(std::move(section));
 }
 
+// One row per slot: what the registers themselves say.
+void add_slots(Report& report, const Json& document) {
+  ReportSection section;
+  section.title = "Slots in use (read and write in dwords, as the registers have them)";
+  ReportTable table;
+  table.columns = {{"GPU"}, {"ring"}, {"XCC"}, {"slot"}, {"VMID"}, {"read"}, {"write"}};
+  for (const Json& queue : at(document, {"queues"})) {
+    if (text(queue, {"kind"}) != "compute") continue;
+    for (const Json& slot : at(queue, {"slots"}))
+      table.rows.push_back({text(queue, {"gpu_id"}), text(queue, {"ring_base"}), text(slot, {"xcc"}),
+                            fmt::format("{}.{}", text(slot, {"pipe"}), text(slot, {"queue"})), text(slot, {"vmid"}),
+                            text(slot, {"read_dword"}), text(slot, {"write_dword"})});
+  }
+  if (table.rows.empty()) return;
+  section.tables.push_back(std::move(table));
+  report.sections.push_back(std::move(section));
+}
+
 void add_times(Report& report, const Json& document, bool is_full) {
   ReportSection section;
   section.title = "Context saves and restores (last of each queue, in ticks of the GPU's clock)";
@@ -209,6 +227,7 @@ Report make_report(const Json& document, bool is_full) {
   for (const Json& sentence : at(document, {"verdict"}))
     report.opening.push_back(sentence.is_string() ? sentence.get<std::string>() : sentence.dump());
   add_queues(report, document, is_full);
+  if (is_full) add_slots(report, document);
   add_times(report, document, is_full);
   add_sdma(report, document, is_full);
   add_gpus(report, document, is_full);

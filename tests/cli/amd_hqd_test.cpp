@@ -109,6 +109,24 @@ TEST_F(AmdHqd, bad_input_is_refused_by_name) {
   EXPECT_EQ(weir({"amd", "hqd", "--live", folder_ / "words"}).code, 2);
 }
 
+// Its files are there: the message must not say that they are not.
+TEST_F(AmdHqd, a_folder_of_files_that_cannot_be_used_says_why) {
+  std::filesystem::create_directories(folder_ / "garbage");
+  save(folder_ / "garbage/hqds", "hello\n");
+  const Outcome outcome = weir({"amd", "hqd", folder_ / "garbage"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(has(outcome.err, "garbage/hqds: not text of hqds")) << outcome.err;
+}
+
+TEST_F(AmdHqd, all_slots_are_told_with_their_pointers) {
+  write_snapshot(scene_, folder_.path() / "snapshot");
+  const Outcome outcome = weir({"amd", "hqd", folder_ / "snapshot", "--full"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(has(outcome.out, "Slots in use")) << outcome.out;
+  EXPECT_TRUE(has(outcome.out, "VMID")) << outcome.out;
+  expect_narrow(outcome.out);
+}
+
 TEST_F(AmdHqd, a_kernel_that_shows_nothing_is_a_failed_run_with_a_cure) {
   const Outcome outcome = weir({"amd", "hqd", "--live", "--debugfs", folder_ / "debug", "--sysfs", folder_ / "sys"});
   EXPECT_EQ(outcome.code, 1);

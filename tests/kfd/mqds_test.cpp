@@ -140,6 +140,136 @@ TEST(Rls, words_that_begin_no_packet_are_named) {
   EXPECT_TRUE(cut.lists[0].processes.empty());
 }
 
+// Each XCC's scheduler gives VMIDs, and may give another one with each turn.
+TEST(KfdQueues, images_with_other_vmids_are_one_queue) {
+  Scene scene = random_scene(2, Gfx::gfx9_4_3);
+  scene.gpus = {{.xccs = 2}};
+  scene.processes.resize(1);
+  SceneQueue queue;
+  queue.ring_base = 0x7f4100000000;
+  queue.mqd_base = 0x1600000;
+  queue.doorbell = 0x1008;
+  queue.vmid = 8;
+  scene.queues = {queue};
+  std::string text = hqds_text(scene);
+  const std::size_t second = text.rfind(" 00000808 ");
+  ASSERT_NE(second, text.find(" 00000808 "));
+  text.replace(second, 10, " 00000909 ");
+  Snapshot snapshot;
+  add_file(snapshot, text, "hqds");
+  add_file(snapshot, mqds_text(scene), "mqds");
+  std::vector<Queue> queues = queues_of(snapshot);
+  std::erase_if(queues, [](const Queue& each) { return each.kind == QueueKind::hiq; });
+  ASSERT_EQ(queues.size(), 1u);
+  EXPECT_EQ(queues[0].slots.size(), 2u);
+  EXPECT_FALSE(queues[0].vmid);
+  EXPECT_EQ(queues[0].slots[0].vmid, 8);
+  EXPECT_EQ(queues[0].slots[1].vmid, 9);
+}
+
+TEST(KfdQueues, commands_of_pm4_are_no_packets_of_64_bytes) {
+  Scene scene = random_scene(2, Gfx::gfx9);
+  scene.gpus = {{.gfx = Gfx::gfx9, .xccs = 1}};
+  scene.processes.resize(1);
+  scene.queues.clear();
+  // HIQ: 0x42 read, 0x642 written; now 0x652 are.
+  std::string text = hqds_text(scene);
+  const std::size_t at = text.find(" 00000642 ");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 10, " 00000652 ");
+  Snapshot snapshot;
+  add_file(snapshot, text, "hqds");
+  const std::vector<Queue> queues = queues_of(snapshot);
+  ASSERT_EQ(queues.size(), 1u);
+  EXPECT_FALSE(queues[0].backlog_packets);
+  EXPECT_EQ(queues[0].backlog_bytes, 0x10u * 4);
+  EXPECT_NE(queues[0].backlog_reason.find("PM4"), std::string::npos);
+}
+
+// What hqds does not show is not "not mapped".
+TEST(KfdQueues, slots_that_were_not_read_leave_mapping_open) {
+  Scene scene = random_scene(2, Gfx::gfx9);
+  scene.gpus = {{.gfx = Gfx::gfx9, .xccs = 1}};
+  scene.processes.resize(1);
+  SceneQueue queue;
+  queue.ring_base = 0x7f4100000000;
+  queue.mqd_base = 0x1600000;
+  scene.queues = {queue};
+  std::string cut = hqds_text(scene);
+  const std::size_t slot = cut.find('\n', cut.find("CP Pipe 0, Queue 2")) + 1;
+  cut.erase(slot, cut.find('\n', slot) + 1 - slot);
+  for (const std::string& text : {std::string("Node 2, gpu_id f7bc:\n Device is stopped\n"), cut}) {
+    Snapshot snapshot;
+    add_file(snapshot, text, "hqds");
+    add_file(snapshot, mqds_text(scene), "mqds");
+    const Json document = hqd_document(snapshot);
+    ASSERT_EQ(document["queues"].size(), 1u);
+    EXPECT_TRUE(document["queues"][0]["is_active"].is_null());
+    EXPECT_TRUE(document["queues"][0]["backlog"]["packets"].is_null());
+    EXPECT_NE(document["verdict"][0].get<std::string>().find("Of 1 it is not known"), std::string::npos)
+        << document["verdict"][0];
+  }
+}
+
+// Registers at an address of no chip that we know: SDMA's layout follows from its own count.
+TEST(KfdQueues, an_sdma_queue_of_an_unknown_chip_is_not_told_twice) {
+  Scene scene = random_scene(2, Gfx::gfx10);
+  scene.gpus = {{.gfx = Gfx::gfx10, .xccs = 1}};
+  scene.processes.resize(1);
+  SceneQueue queue;
+  queue.is_sdma = true;
+  queue.ring_base = 0x7f4200000000;
+  queue.ring_bytes = 1 << 17;
+  queue.doorbell = 0x100a;
+  queue.pipe = queue.slot = 0;
+  scene.queues = {queue};
+  std::string text = hqds_text(scene);
+  for (std::size_t at; (at = text.find("    0000c8")) != std::string::npos;) text.replace(at, 10, "    0000a8");
+  for (std::size_t at; (at = text.find("    0000c9")) != std::string::npos;) text.replace(at, 10, "    0000a9");
+  Snapshot snapshot;
+  add_file(snapshot, text, "hqds");
+  add_file(snapshot, mqds_text(scene), "mqds");
+  EXPECT_EQ(snapshot.hqds->nodes[0].generation, Generation::unknown);
+  std::vector<Queue> queues = queues_of(snapshot);
+  std::erase_if(queues, [](const Queue& each) { return each.kind != QueueKind::sdma; });
+  ASSERT_EQ(queues.size(), 1u);
+  EXPECT_TRUE(queues[0].is_active && queues[0].pid);
+}
+
+// A chain is the last packet: of a list that was not understood to its end nobody knows.
+TEST(Rls, a_list_that_breaks_off_is_no_verdict) {
+  Snapshot snapshot;
+  add_file(snapshot, "Node 2, gpu_id f7bc:\n  00000000: c013a100 14008001\n", "rls");
+  const Json document = hqd_document(snapshot);
+  EXPECT_TRUE(document["gpus"][0]["is_oversubscribed"].is_null());
+  EXPECT_TRUE(document["gpus"][0]["is_runlist_chained"].is_null());
+  EXPECT_TRUE(document["runlists"][0]["is_chained"].is_null());
+  EXPECT_EQ(document["verdict"].dump().find("Not oversubscribed"), std::string::npos);
+}
+
+// KFD counts processes on a GPU with or without queues there.
+TEST(KfdOccupancy, more_processes_than_fit_are_no_verdict) {
+  Scene scene = random_scene(2, Gfx::gfx9);
+  scene.gpus = {{.gfx = Gfx::gfx9, .xccs = 1}};
+  scene.queues.clear();
+  SceneQueue queue;
+  queue.ring_base = 0x7f4100000000;
+  queue.mqd_base = 0x1600000;
+  scene.queues = {queue};
+  for (const int count : {8, 9}) {
+    scene.processes.assign(static_cast<std::size_t>(count), {});
+    for (int i = 0; i < count; ++i) scene.processes[static_cast<std::size_t>(i)].host_pid = 1000 + i;
+    Snapshot snapshot;
+    add_file(snapshot, hqds_text(scene), "hqds");
+    add_file(snapshot, mqds_text(scene), "mqds");
+    const Json document = hqd_document(snapshot);
+    if (count == 8)
+      EXPECT_EQ(document["gpus"][0]["is_oversubscribed"], false);
+    else
+      EXPECT_TRUE(document["gpus"][0]["is_oversubscribed"].is_null()) << document["gpus"][0];
+  }
+}
+
 TEST(Rls, no_run_list_is_no_verdict) {
   const RunlistFile file = parse_rls("Node 2, gpu_id f7bc:\n  No active runlist\n", "rls");
   ASSERT_EQ(file.lists.size(), 1u);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "base/error.h"
@@ -235,6 +236,31 @@ TEST_F(KfdFolders, a_running_kernel_is_read_below_its_roots) {
   EXPECT_TRUE(snapshot.missing.empty());
   EXPECT_GT(snapshot.taken_ns, 0);
   EXPECT_EQ(queues_of(snapshot).size(), scene.queues.size() + scene.gpus.size());
+}
+
+// Read on, they would claim that there are no queues.
+TEST_F(KfdFolders, files_that_say_nothing_are_missing_parts) {
+  const auto save = [&](const char* name, const std::string& text) {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+  };
+  save("hqds", "");
+  save("mqds", "");
+  save("rls", "");
+  const Snapshot empty = load_snapshot(folder_);
+  EXPECT_FALSE(empty.hqds);
+  EXPECT_TRUE(empty.mqds);  // no process has opened KFD
+  EXPECT_FALSE(empty.runlists);
+  ASSERT_EQ(empty.missing.size(), 3u);
+  EXPECT_EQ(empty.missing[0].reason, "the file is empty");
+  EXPECT_NE(empty.missing[0].hint.find("cat"), std::string::npos);
+  for (const char* const name : {"hqds", "mqds", "rls"})
+    save(name,
+         "\x7f"
+         "ELF\n");
+  const Snapshot other = load_snapshot(folder_);
+  EXPECT_FALSE(other.hqds || other.mqds || other.runlists);
+  ASSERT_EQ(other.missing.size(), 4u);
+  EXPECT_NE(other.missing[1].reason.find("not text of mqds"), std::string::npos);
 }
 
 TEST_F(KfdFolders, what_is_missing_is_named_with_its_cure) {
