@@ -40,6 +40,13 @@ inline bool take_word(std::string_view& text, std::string_view word) {
   text.remove_prefix(word.size());
   return true;
 }
+// Takes `text` away up to the end of the next `word`; false where there is none.
+inline bool seek_word(std::string_view& text, std::string_view word) {
+  const std::size_t at = text.find(word);
+  if (at == std::string_view::npos) return false;
+  text.remove_prefix(at + word.size());
+  return true;
+}
 // "0x7f8acd200000", "7f8acd200000", "0x7fb,bb5,821,380" (a locale's grouping); advances `text` past it.
 std::optional<std::uint64_t> take_hex(std::string_view& text);
 std::optional<std::uint64_t> take_decimal(std::string_view& text);

@@ -216,8 +216,9 @@ void add_file(Report& report, const Json& file, bool is_full) {
   if (const auto other = number(file, {"other_lines"}); other && *other > 0) {
     ReportSection section;
     section.title = "Other lines";
-    section.remarks.push_back(fmt::format(
-        "{} lines are a program's own output or go on with a message: nothing is read from them.", whole(other)));
+    section.remarks.push_back(
+        fmt::format("{} of a program's own output, or that go on with a message: nothing is read from {}.",
+                    *other == 1 ? "1 line" : whole(other) + " lines", *other == 1 ? "it" : "them"));
     report.sections.push_back(std::move(section));
   }
 }
