@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <unordered_map>
 
 namespace weir::ftrace {
@@ -123,6 +124,22 @@ KfdFunction function_of(std::string_view name) {
   if (name.starts_with("amdgpu_amdkfd_")) return {};  // the driver's side of KFD: neither says that the filter was wide
   if (is_kfd_name(name)) return {other_kfd, {}, -1};
   return {is_amdgpu_name(name) ? other_amdgpu : none, {}, -1};
+}
+
+KfdFunction KnownFunctions::of(std::string_view name) {
+  if (name.size() < 8 || name.size() > kLongest) return function_of(name);
+  // The ends and the length tell names of a driver apart; what they do not is compared.
+  std::uint64_t first = 0, last = 0;
+  std::memcpy(&first, name.data(), 8);
+  std::memcpy(&last, name.data() + name.size() - 8, 8);
+  const std::uint64_t mixed = ((first * 0x9e3779b97f4a7c15) ^ last) * 0xd6e8feb86659fd93 + name.size();
+  Slot& slot = slots_[(mixed >> 40) % kSlots];
+  if (slot.size != name.size() || std::memcmp(slot.name.data(), name.data(), name.size()) != 0) {
+    slot.function = function_of(name);
+    slot.size = static_cast<std::uint8_t>(name.size());
+    std::memcpy(slot.name.data(), name.data(), name.size());
+  }
+  return slot.function;
 }
 
 bool is_root(std::string_view caller) {

@@ -2,9 +2,11 @@
 // names; nothing of traces.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "ftrace/kfd_span.h"
 
@@ -52,6 +54,22 @@ struct KfdFunction {
 };
 
 KfdFunction function_of(std::string_view name);
+
+// function_of() that remembers: a trace repeats a few hundred names millions of times. One slot per hash, so that
+// hostile names only cost time.
+class KnownFunctions {
+ public:
+  KfdFunction of(std::string_view name);
+
+ private:
+  static constexpr std::size_t kSlots = 1024, kLongest = 55;
+  struct Slot {
+    std::uint8_t size = 0;  // 0: none yet
+    std::array<char, kLongest> name;
+    KfdFunction function;
+  };
+  std::vector<Slot> slots_ = std::vector<Slot>(kSlots);
+};
 
 // The first thing a thread does in the kernel, or a worker for the next piece of work: a function called from here is
 // below nothing that was open.

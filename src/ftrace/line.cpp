@@ -7,12 +7,27 @@ namespace weir::ftrace {
 namespace {
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
-constexpr bool is_symbol(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+// A table: every letter of every name is asked for.
+constexpr std::array<bool, 256> kIsSymbol = [] {
+  std::array<bool, 256> table{};
+  for (int c = 0; c < 256; ++c)
+    table[static_cast<std::size_t>(c)] =
+        (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  return table;
+}();
+constexpr bool is_symbol(char c) { return kIsSymbol[static_cast<unsigned char>(c)]; }
 
 std::string_view without_left_blanks(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size() && (text[at] == ' ' || text[at] == '\t')) ++at;
   return text.substr(at);
+}
+
+// Letter by letter: find_first_of asks memchr about each.
+std::size_t blank_or_colon(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size() && text[at] != ' ' && text[at] != ':') ++at;
+  return at < text.size() ? at : text.npos;
 }
 
 TraceLine unreadable(const char* why) {
@@ -78,14 +93,14 @@ bool parse_task(std::string_view left, TraceLine& line) {
 // The third flag is h or H in an interrupt, s in a softirq, z and Z in an NMI.
 const char* parse_flags_and_time(std::string_view right, TraceLine& line) {
   right = without_left_blanks(right);
-  std::size_t end = right.find_first_of(" :");
+  std::size_t end = blank_or_colon(right);
   if (end == right.npos) return nullptr;
   if (right[end] == ' ') {
     const std::string_view flags = right.substr(0, end);
     if (flags.size() > 8) return nullptr;
     line.is_interrupt = flags.size() >= 3 && std::string_view("hHsSzZ").find(flags[2]) != std::string_view::npos;
     right = without_left_blanks(right.substr(end));
-    end = right.find_first_of(" :");
+    end = blank_or_colon(right);
     if (end == right.npos || right[end] != ':') return nullptr;
   }
   const std::string_view stamp = right.substr(0, end);
@@ -246,6 +261,7 @@ bool parse_whole(std::string_view text, std::uint64_t& value) {
     text.remove_prefix(2);
   }
   if (text.empty()) return false;
+  const bool may_overflow = text.size() > (base == 16 ? 16U : 19U);  // else no division for each digit
   std::uint64_t sum = 0;
   for (const char c : text) {
     std::uint64_t digit = 0;
@@ -256,7 +272,7 @@ bool parse_whole(std::string_view text, std::uint64_t& value) {
     } else {
       return false;
     }
-    if (sum > (UINT64_MAX - digit) / base) return false;
+    if (may_overflow && sum > (UINT64_MAX - digit) / base) return false;
     sum = sum * base + digit;
   }
   value = sum;
