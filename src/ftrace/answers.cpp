@@ -8,10 +8,6 @@
 namespace weir::ftrace {
 namespace {
 
-bool has_losses(const FtraceCounters& counters) {
-  return counters.lost_gaps > 0 || counters.written_entries > counters.buffer_entries || !counters.problem.empty();
-}
-
 Json answer(const char* key, const char* question, std::string words, Json evidence) {
   return {{"key", key},
           {"question", question},
@@ -29,8 +25,8 @@ Json no_answer(const char* key, const char* question, std::string reason, Json e
 }
 
 std::string no_creates(const FtraceCounters& counters) {
-  return has_losses(counters) ? "no creation is in the trace, and part of it was lost"
-                              : "no queue was created while the trace ran";
+  return counters.has_losses() ? "no creation is in the trace, and part of it was lost"
+                               : "no queue was created while the trace ran";
 }
 
 std::string words_of(const Tally& tally) {
@@ -113,7 +109,7 @@ Json how_launched(const FtraceCounters& counters) {
   if (calls.doorbell_allocate + calls.doorbell_mmap == 0)
     return no_answer(kKey, kQuestion, "no allocation or mmap of a doorbell is in the trace: the filter may hide it",
                      evidence);
-  if (has_losses(counters))
+  if (counters.has_losses())
     return no_answer(kKey, kQuestion, "events were lost, so ioctls cannot be said to be few", evidence);
   std::string kinds;
   std::uint64_t named = 0;
@@ -175,7 +171,7 @@ Json kernel_queue(const FtraceCounters& counters) {
                     calls.kcq, names.empty() ? "" : " (" + names + ")", calls.compute_ring_jobs),
         evidence);
   }
-  if (has_losses(counters))
+  if (counters.has_losses())
     return no_answer(kKey, kQuestion, "none of its functions was seen, but events were lost", evidence);
   if (calls.amdgpu_beyond_kfd == 0)
     return no_answer(kKey, kQuestion,
@@ -183,7 +179,8 @@ Json kernel_queue(const FtraceCounters& counters) {
                      evidence);
   return answer(
       kKey, kQuestion,
-      fmt::format("none: of its functions none is among {} calls of amdgpu outside KFD.", calls.amdgpu_beyond_kfd),
+      fmt::format("none: of its functions none is among {} calls of amdgpu outside KFD.{}", calls.amdgpu_beyond_kfd,
+                  counters.written_entries ? "" : " Whether events before them were overwritten is not in the text."),
       evidence);
 }
 
@@ -196,10 +193,12 @@ Json how_preempted(const KfdSummary& summary, const FtraceCounters& counters) {
                          {"unmap_calls", summary.of(KfdVerb::unmap).calls},
                          {"fence_waits", counters.calls.fence_wait}};
   if (tally.calls == 0)
-    return no_answer(kKey, kQuestion,
-                     counters.calls.fence_wait == 0 ? "no wait for a fence (amdkfd_fence_wait_timeout) is in the trace"
-                                                    : "waits for fences were seen, but no unmap that they end",
-                     evidence);
+    return no_answer(
+        kKey, kQuestion,
+        counters.calls.mes_remove > 0    ? "the firmware (MES) takes queues off without a fence of KFD: see unmap"
+        : counters.calls.fence_wait == 0 ? "no wait for a fence (amdkfd_fence_wait_timeout) is in the trace"
+                                         : "waits for fences were seen, but no unmap that they end",
+        evidence);
   const auto words = length_words(tally);
   if (!words) return no_answer(kKey, kQuestion, "unmap and fence have no times", evidence);
   std::string all = "from unmap to fence " + *words;

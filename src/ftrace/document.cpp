@@ -99,6 +99,11 @@ Json warnings_document(const FtraceCounters& counters) {
                            fmt::format("{} of {} entries were overwritten before they were read",
                                        *counters.written_entries - *counters.buffer_entries, *counters.written_entries),
                            "The beginning is missing: what was created there is not counted."));
+  else if (counters.buffers_started > 0)
+    list.push_back(warning(
+        "overwritten",
+        fmt::format("the buffers of {} CPUs begin late: events before were overwritten", counters.buffers_started),
+        "The beginning is missing: what was created there is not counted."));
   if (counters.without_time > 0)
     list.push_back(warning("no_times", fmt::format("{} calls of the graph have no stamp", counters.without_time),
                            "echo 1 > options/funcgraph-abstime"));

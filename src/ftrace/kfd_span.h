@@ -47,7 +47,8 @@ struct KfdSpan {
   std::int64_t longest_ns = -1;  // not exact: it took no longer than this, by the thread's next step; -1: not known
   std::optional<std::uint32_t> queue_id, gpu_id, doorbell;  // doorbell in dwords, as in the HQD
   std::optional<std::uint64_t> ring_base, mqd_base;         // where probes or texts tell
-  std::optional<int> result;                                // of the call, where a return value was traced
+  std::optional<std::uint64_t> ring_bytes;
+  std::optional<int> result;  // of the call, where a return value was traced
   // Of a create: calls seen below it. Partitioned chips repeat init_mqd for each XCC.
   std::uint16_t mqd_allocations = 0, mqd_inits = 0, doorbell_allocations = 0;
   std::uint64_t line = 0;

@@ -163,8 +163,9 @@ FtraceCounters read_ftrace(ByteSource& source, KfdSink& sink, const FtraceOption
         spans.lose();
         break;
       case LineKind::buffer_started:
-        // Up to here this CPU's events were overwritten, if any were.
-        if (counters.written_entries > counters.buffer_entries) spans.lose();
+        // The kernel writes this only where events were overwritten: up to here, this CPU's.
+        ++counters.buffers_started;
+        spans.lose();
         break;
       case LineKind::unreadable:
         note_unread(counters, line.problem ? line.problem : "not understood", number);

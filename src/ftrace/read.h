@@ -53,6 +53,7 @@ struct FtraceCounters {
   std::optional<std::uint64_t> buffer_entries, written_entries;  // of the header: what is missing was overwritten
   std::uint64_t lost_events = 0, lost_gaps = 0;  // LOST lines: events they name, and how many such lines
   std::uint64_t lost_uncounted = 0;              // LOST lines without a number
+  std::uint64_t buffers_started = 0;             // "##### CPU 2 buffer started ####": what that CPU did before is gone
   std::int64_t first_ns = kNoTime, last_ns = kNoTime;
   std::int64_t resolution_ns = 1000;  // of the stamps
   std::uint64_t without_time = 0;     // calls without a stamp (function_graph without funcgraph-abstime)
@@ -64,6 +65,10 @@ struct FtraceCounters {
   KfdCalls calls;
   std::string problem;  // why the file ended early; empty where it did not
 
+  // Part of what happened is known to be missing.
+  bool has_losses() const {
+    return lost_gaps > 0 || buffers_started > 0 || written_entries > buffer_entries || !problem.empty();
+  }
   std::uint64_t entries() const { return functions + graph_calls + probes + events + texts; }
 };
 

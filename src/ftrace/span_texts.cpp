@@ -4,6 +4,31 @@
 
 namespace weir::ftrace {
 
+void annotate(KfdSpan& span, std::string_view text) {
+  const auto set32 = [&](std::optional<std::uint32_t>& field, std::initializer_list<std::string_view> keys) {
+    for (const std::string_view key : keys) {
+      if (field) return;
+      // The offset that mmap takes has more than 32 bits: it is no doorbell.
+      if (const auto value = value_of(text, key); value && *value <= UINT32_MAX)
+        field = static_cast<std::uint32_t>(*value);
+    }
+  };
+  const auto set64 = [&](std::optional<std::uint64_t>& field, std::initializer_list<std::string_view> keys) {
+    for (const std::string_view key : keys)
+      if (!field) field = value_of(text, key);
+  };
+  if (text.find('=') == text.npos) return;
+  set32(span.queue_id, {"queue_id", "qid"});
+  set32(span.gpu_id, {"gpu_id", "gpu"});
+  set32(span.doorbell, {"doorbell", "doorbell_offset", "doorbell_off"});
+  set64(span.ring_base, {"ring_base", "queue_address", "ring_base_address"});
+  set64(span.ring_bytes, {"ring_size", "queue_size"});
+  set64(span.mqd_base, {"mqd_addr", "mqd_base", "gart_mqd_addr"});
+  if (!span.process)
+    if (const auto pid = value_of(text, "pid"); pid && *pid > 0 && *pid <= INT32_MAX)
+      span.process = static_cast<int>(*pid);
+}
+
 // map_queues_cpsch: [KFD-TRACE] KFD_MAP_QUEUES_CPSCH: pid=41 queue_id=9 pipe=0 queue=0 doorbell=0x1000 pasid=32788
 // kfd_ioctl_create_queue: [KFD-TRACE] CREATE_QUEUE: pid=41 gpu_id=0xf7bc queue_type=2
 // KFD_MQD_CREATE: pid=41 gpu=0xf7bc qid=0 type=0 active=1 | Total_MQDs=1

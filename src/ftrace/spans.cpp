@@ -9,33 +9,22 @@ namespace {
 constexpr std::size_t kDeepest = 256;   // function_graph itself ends at 50
 constexpr std::size_t kThreads = 4096;  // with something open at once
 constexpr std::size_t kNameless = 4096;
+// Between a stamp and the clock that a graph's length is of: an interrupt may come in between.
+constexpr std::int64_t kStampSlack = 20'000;
 constexpr std::int64_t kLongest = INT64_MAX / 4;  // no sum of hostile lengths overflows
 
-}  // namespace
-
-void annotate(KfdSpan& span, std::string_view text) {
-  const auto set32 = [&](std::optional<std::uint32_t>& field, std::initializer_list<std::string_view> keys) {
-    for (const std::string_view key : keys) {
-      if (field) return;
-      // The offset that mmap takes has more than 32 bits: it is no doorbell.
-      if (const auto value = value_of(text, key); value && *value <= UINT32_MAX)
-        field = static_cast<std::uint32_t>(*value);
-    }
-  };
-  const auto set64 = [&](std::optional<std::uint64_t>& field, std::initializer_list<std::string_view> keys) {
-    for (const std::string_view key : keys)
-      if (!field) field = value_of(text, key);
-  };
-  if (text.find('=') == text.npos) return;
-  set32(span.queue_id, {"queue_id", "qid"});
-  set32(span.gpu_id, {"gpu_id", "gpu"});
-  set32(span.doorbell, {"doorbell", "doorbell_offset", "doorbell_off"});
-  set64(span.ring_base, {"ring_base", "queue_address", "ring_base_address"});
-  set64(span.mqd_base, {"mqd_addr", "mqd_base", "gart_mqd_addr"});
-  if (!span.process)
-    if (const auto pid = value_of(text, "pid"); pid && *pid > 0 && *pid <= INT32_MAX)
-      span.process = static_cast<int>(*pid);
+bool is_eviction(const KfdFunction& function) {
+  return function.verb == KfdVerb::evict || function.verb == KfdVerb::restore;
 }
+
+// Whether `open` has ended where a thread enters `function`, by KFD's chain.
+bool ends(const KfdFunction& function, const KfdFunction& open) {
+  // Memory pressure may evict from within anything that allocates: that ends nothing but other evictions.
+  const bool is_anywhere = is_eviction(function) && function.level < 40;
+  return open.level >= function.level && (!is_anywhere || is_eviction(open));
+}
+
+}  // namespace
 
 KfdSpan SpanBuilder::span_of(const TraceLine& line, KfdVerb verb) const {
   KfdSpan span;
@@ -67,7 +56,7 @@ void SpanBuilder::take(const TraceLine& read, std::uint64_t number) {
   const auto known = threads_.find(key);
   KfdFunction function;
   if (is_call) {
-    function = function_of(line.name);
+    function = functions_.of(line.name);
     if (known != threads_.end() && is_repeated(known->second, line)) {
       Frame& top = known->second.frames.back();
       Frame* const span = top.function.verb ? open_span(known->second, *top.function.verb) : nullptr;
@@ -115,7 +104,7 @@ void SpanBuilder::take(const TraceLine& read, std::uint64_t number) {
     default:
       break;
   }
-  if (thread.frames.empty() && !thread.preempt && thread.unmap_sent_ns == kNoTime) threads_.erase(key);
+  if (thread.frames.empty() && !thread.preempt && !thread.sent) threads_.erase(key);
 }
 
 void SpanBuilder::emit(const KfdSpan& span) {
@@ -159,6 +148,7 @@ SpanBuilder::Frame& SpanBuilder::push(Thread& thread, const TraceLine& line, std
   frame.style = style;
   frame.indent = line.indent;
   frame.resolution_ns = line.resolution_ns;
+  frame.entered_ns = frame.sure_ns = line.at_ns;
   frame.span = span_of(line, function.verb.value_or(KfdVerb::ioctl));
   // Workers evict on behalf of others, whom only texts name: that holds for all that they do meanwhile.
   if (!open_span(thread, KfdVerb::ioctl)) {
@@ -169,41 +159,37 @@ SpanBuilder::Frame& SpanBuilder::push(Thread& thread, const TraceLine& line, std
   }
   // The outermost function of a verb is the span; those below it are how it is done.
   frame.has_span = function.verb && !open_span(thread, *function.verb);
-  if (function.part == KfdPart::unmap) thread.unmap_sent_ns = kNoTime;
-  if (function.part == KfdPart::unmap_sent) thread.unmap_sent_ns = line.at_ns;
+  if (frame.has_span && !cut_.empty() && continues_cut(key_of(line), function)) frame.has_span = false;
+  if (function.part == KfdPart::unmap) thread.sent.reset();
+  if (function.part == KfdPart::unmap_sent)
+    thread.sent = UnmapSent{line.at_ns, thread.frames.empty() ? 0 : thread.frames.back().below_ns};
   if (function.part == KfdPart::fence_wait) {
     begin_preempt(thread, frame, line);
-    thread.unmap_sent_ns = kNoTime;
+    thread.sent.reset();
   }
   if (!thread.frames.empty()) thread.frames.back().is_fresh = false;
   thread.frames.push_back(std::move(frame));
   return thread.frames.back();
 }
 
-// The wait for the fence carries the span of the preemption, which began when the queues were asked to go.
-void SpanBuilder::begin_preempt(const Thread& thread, Frame& frame, const TraceLine& line) const {
+// The wait for the fence carries the span of the preemption, which began when the queues were asked to go. Where that
+// was left out of the trace, it began between the unmap and the wait.
+void SpanBuilder::begin_preempt(Thread& thread, Frame& frame, const TraceLine& line) {
   const auto unmap = std::find_if(thread.frames.rbegin(), thread.frames.rend(),
                                   [](const Frame& open) { return open.function.part == KfdPart::unmap; });
-  const std::int64_t started_ns = thread.unmap_sent_ns != kNoTime ? thread.unmap_sent_ns
-                                  : unmap != thread.frames.rend() ? unmap->span.started_ns
-                                                                  : kNoTime;
-  if (started_ns == kNoTime && unmap == thread.frames.rend()) return;
+  thread.sent_below_ns = thread.sent ? thread.sent->below_ns : -1;
+  if (!thread.sent && unmap == thread.frames.rend()) return;
   frame.has_span = true;
   frame.span.verb = KfdVerb::preempt;
-  frame.span.started_ns = started_ns;
-  frame.has_below = line.at_ns != kNoTime;
+  frame.span.started_ns = thread.sent ? thread.sent->at_ns : unmap->span.started_ns;
+  frame.sure_ns = thread.sent ? frame.span.started_ns : line.at_ns;
+  frame.has_below = thread.sent && line.at_ns != kNoTime;
   frame.seen_ns = line.at_ns;
 }
 
 std::size_t SpanBuilder::first_ended(const Thread& thread, const KfdFunction& function) {
-  const auto is_eviction = [](const KfdFunction& of) {
-    return of.verb == KfdVerb::evict || of.verb == KfdVerb::restore;
-  };
-  // Memory pressure may evict from within anything that allocates: that ends nothing but other evictions.
-  const bool is_anywhere = is_eviction(function) && function.level < 40;
-  const auto found = std::find_if(thread.frames.begin(), thread.frames.end(), [&](const Frame& frame) {
-    return frame.function.level >= function.level && (!is_anywhere || is_eviction(frame.function));
-  });
+  const auto found = std::find_if(thread.frames.begin(), thread.frames.end(),
+                                  [&](const Frame& frame) { return ends(function, frame.function); });
   return static_cast<std::size_t>(found - thread.frames.begin());
 }
 
@@ -266,25 +252,29 @@ void SpanBuilder::pop_to(Thread& thread, std::size_t index, std::int64_t now) {
   }
 }
 
+void SpanBuilder::end_unmap(Thread& thread, std::int64_t duration_ns) {
+  thread.sent.reset();
+  if (!thread.preempt) return;
+  if (duration_ns >= thread.preempt->duration_ns) thread.preempt->longest_ns = duration_ns;
+  emit(*thread.preempt);
+  thread.preempt.reset();
+}
+
 void SpanBuilder::end_bounded(Thread& thread, Frame& frame, std::int64_t now) {
-  if (frame.function.part == KfdPart::unmap) thread.unmap_sent_ns = kNoTime;
-  if (frame.function.part == KfdPart::unmap && thread.preempt) {
-    emit(*thread.preempt);
-    thread.preempt.reset();
-  }
+  if (frame.function.part == KfdPart::unmap) end_unmap(thread, -1);
   if (!frame.has_span) return;
   KfdSpan& span = frame.span;
   const std::int64_t start = span.started_ns;
-  const bool is_ordered = start != kNoTime && (!frame.has_below || frame.seen_ns >= start);
+  const bool is_ordered = start != kNoTime && (!frame.has_below || frame.seen_ns >= std::max(start, frame.sure_ns));
   if (start == kNoTime) {
     if (frame.below_ns > 0) span.duration_ns = frame.below_ns;
-  } else if (frame.has_below && is_ordered) {
+  } else if (frame.has_below && is_ordered && frame.sure_ns != kNoTime) {
     span.ended_ns = frame.seen_ns;
     // Stamps are rounded: a bound that is to hold gives that away.
-    span.duration_ns = std::max<std::int64_t>(0, frame.seen_ns - start - frame.resolution_ns);
+    span.duration_ns = std::max<std::int64_t>(0, frame.seen_ns - frame.sure_ns - frame.resolution_ns);
   }
   span.end = span.duration_ns >= 0 ? EndKind::at_least : EndKind::unknown;
-  const std::int64_t last = frame.has_below ? frame.seen_ns : start;
+  const std::int64_t last = frame.has_below ? frame.seen_ns : std::max(start, frame.sure_ns);
   if (now != kNoTime && start != kNoTime && is_ordered && now >= last)
     span.longest_ns = now - start + frame.resolution_ns;
   emit(span);
@@ -308,36 +298,23 @@ void SpanBuilder::end_exact(Thread& thread, std::size_t index, const TraceLine& 
   Frame frame = std::move(thread.frames.back());
   thread.frames.pop_back();
   counters_.has_returns = true;
+  // A graph's length that does not reach back to the entry is another call's (its entry was lost), or leaves out the
+  // time asleep (options/sleep-time). Either way this call has ended by now, and its length is not told.
+  const bool has_both = line.kind == LineKind::close && line.at_ns != kNoTime && frame.entered_ns != kNoTime;
+  if (has_both && duration_ns >= 0 && line.at_ns - frame.entered_ns > duration_ns + duration_ns / 64 + kStampSlack)
+    return end_bounded(thread, frame, line.at_ns);
   set_result(thread, frame, line.result);
   if (!frame.is_apart) touch(thread, thread.frames.size(), line.at_ns);
   if (duration_ns >= 0 && !thread.frames.empty()) {
     std::int64_t& below_ns = thread.frames.back().below_ns;
     below_ns = std::min(below_ns + duration_ns, kLongest);
   }
-  KfdSpan& span = frame.span;
-  const bool is_preempt = frame.has_span && span.verb == KfdVerb::preempt;
-  if (frame.function.part == KfdPart::unmap) thread.unmap_sent_ns = kNoTime;
-  if (frame.function.part == KfdPart::unmap && thread.preempt) {
-    if (duration_ns >= thread.preempt->duration_ns) thread.preempt->longest_ns = duration_ns;
-    emit(*thread.preempt);
-    thread.preempt.reset();
-  }
+  if (frame.function.part == KfdPart::unmap) end_unmap(thread, duration_ns);
   if (!frame.has_span) return;
+  KfdSpan& span = frame.span;
+  if (span.verb == KfdVerb::preempt) return end_preempt(thread, frame, line, duration_ns);
   span.end = EndKind::exact;
-  if (is_preempt) {
-    // Its start is another function's: a graph without times has only sums of what is below the unmap.
-    if (span.started_ns == kNoTime) {
-      if (thread.preempt) emit(*thread.preempt);
-      span.end = EndKind::at_least;
-      span.duration_ns = thread.frames.empty() ? duration_ns : thread.frames.back().below_ns;
-      thread.preempt = span;
-      return;
-    }
-    // The graph's length is finer than its stamps.
-    const std::int64_t waited = frame.seen_ns;
-    span.ended_ns = duration_ns >= 0 && waited != kNoTime ? waited + duration_ns : line.at_ns;
-    if (span.ended_ns >= span.started_ns) span.duration_ns = span.ended_ns - span.started_ns;
-  } else if (duration_ns >= 0) {
+  if (duration_ns >= 0) {
     span.duration_ns = duration_ns;
     if (span.started_ns != kNoTime) span.ended_ns = span.started_ns + duration_ns;
   } else if (line.at_ns != kNoTime && span.started_ns != kNoTime) {
@@ -347,12 +324,60 @@ void SpanBuilder::end_exact(Thread& thread, std::size_t index, const TraceLine& 
   emit(span);
 }
 
+void SpanBuilder::end_preempt(Thread& thread, Frame& frame, const TraceLine& line, std::int64_t duration_ns) {
+  KfdSpan& span = frame.span;
+  const bool was_sent = thread.sent_below_ns >= 0;
+  span.end = was_sent ? EndKind::exact : EndKind::at_least;
+  if (span.started_ns == kNoTime) {
+    // A graph without times has only the lengths of what is below the unmap, which itself is an upper bound.
+    if (thread.preempt) emit(*thread.preempt);
+    const std::int64_t below_ns = thread.frames.empty() ? 0 : thread.frames.back().below_ns;
+    span.end = EndKind::at_least;
+    span.duration_ns = was_sent ? std::max(duration_ns, below_ns - thread.sent_below_ns) : duration_ns;
+    thread.preempt = span;
+    return;
+  }
+  // The graph's length is finer than its stamps.
+  const bool has_length = duration_ns >= 0 && frame.entered_ns != kNoTime;
+  span.ended_ns = has_length ? frame.entered_ns + duration_ns : line.at_ns;
+  if (span.ended_ns >= std::max(span.started_ns, frame.sure_ns)) {
+    const std::int64_t whole = span.ended_ns - span.started_ns;
+    if (was_sent) {
+      span.duration_ns = whole;
+    } else {
+      span.longest_ns = whole + frame.resolution_ns;
+      if (has_length || frame.sure_ns != kNoTime)
+        span.duration_ns =
+            has_length ? duration_ns : std::max<std::int64_t>(0, span.ended_ns - frame.sure_ns - frame.resolution_ns);
+    }
+  }
+  if (!was_sent && span.duration_ns < 0) span.end = EndKind::unknown;
+  emit(span);
+}
+
 void SpanBuilder::lose() {
+  if (threads_.size() >= kThreads) cut_.clear();
   for (auto& [key, thread] : threads_) {
-    for (const Frame& frame : thread.frames) counters_.given_up += frame.has_span ? 1 : 0;
+    for (const Frame& frame : thread.frames) {
+      if (!frame.has_span) continue;
+      ++counters_.given_up;
+      if (frame.span.verb == KfdVerb::preempt) continue;  // its wait is entered once
+      if (cut_.size() < kThreads || cut_.contains(key)) cut_[key].push_back({frame.span.verb, frame.function.level});
+    }
     pop_to(thread, 0, kNoTime);
   }
   threads_.clear();
+}
+
+bool SpanBuilder::continues_cut(std::int64_t key, const KfdFunction& function) {
+  const auto found = cut_.find(key);
+  if (found == cut_.end()) return false;
+  std::vector<Cut>& cuts = found->second;
+  std::erase_if(cuts, [&](const Cut& cut) { return ends(function, {KfdPart::none, cut.verb, cut.level}); });
+  const bool continues =
+      std::any_of(cuts.begin(), cuts.end(), [&](const Cut& cut) { return cut.verb == function.verb; });
+  if (cuts.empty()) cut_.erase(found);
+  return continues;
 }
 
 void SpanBuilder::finish() {

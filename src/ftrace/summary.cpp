@@ -122,6 +122,7 @@ Json KfdSummary::creates_document() const {
                     {"gpu_id", or_null(span.gpu_id)},
                     {"doorbell", or_null(span.doorbell)},
                     {"ring_base", or_null(span.ring_base)},
+                    {"ring_bytes", or_null(span.ring_bytes)},
                     {"mqd_base", or_null(span.mqd_base)},
                     {"mqd_allocations", span.mqd_allocations},
                     {"mqd_inits", span.mqd_inits}});

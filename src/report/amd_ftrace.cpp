@@ -152,7 +152,8 @@ ReportSection process_section(const Json& document, bool is_full) {
   if (processes.size() > shown) table.after = fmt::format("{} more: --full", processes.size() - shown);
   section.tables.push_back(std::move(table));
   if (has_threads)
-    section.remarks.emplace_back("Threads whose process was not recorded: echo 1 > options/record-tgid.");
+    section.remarks.emplace_back(
+        "Threads whose process is not in the text: echo 1 > options/record-tgid (function_graph prints none).");
   return section;
 }
 

@@ -120,6 +120,67 @@ TEST(FtraceSpans, bound_preemption_of_the_function_tracer) {
   EXPECT_EQ(read.counters.calls.fence_wait, 1u);
 }
 
+TEST(FtraceSpans, a_wait_that_calls_others_is_as_long_as_its_own_length) {
+  // The wait asks now and then whether the GPU has died: none of those calls is its beginning.
+  const Read read(
+      "10.000102 |   5)   python3-41   |               |  unmap_queues_cpsch [amdgpu]() {\n"
+      "10.000102 |   5)   python3-41   |   0.500 us    |    pm_send_unmap_queue [amdgpu]();\n"
+      "10.000103 |   5)   python3-41   |               |    amdkfd_fence_wait_timeout [amdgpu]() {\n"
+      "10.000150 |   5)   python3-41   |   0.200 us    |      amdgpu_amdkfd_is_fed [amdgpu]();\n"
+      "10.000300 |   5)   python3-41   |   0.200 us    |      amdgpu_amdkfd_is_fed [amdgpu]();\n"
+      "10.000303 |   5)   python3-41   | ! 200.250 us  |    }\n"
+      "10.000304 |   5)   python3-41   | ! 202.000 us  |  }\n");
+  const KfdSpan preempt = read.one(KfdVerb::preempt);
+  EXPECT_EQ(preempt.end, EndKind::exact);
+  EXPECT_EQ(preempt.duration_ns, 1000 + 200'250);
+  EXPECT_EQ(preempt.ended_ns, 10'000'303'250);
+}
+
+TEST(FtraceSpans, a_preemption_whose_request_was_not_traced_is_bounded) {
+  // The request lies between the unmap and the wait; a new grace period may come before it.
+  const Read graph(
+      "10.000100 |   5)   p-41   |               |  unmap_queues_cpsch [amdgpu]() {\n"
+      "10.000150 |   5)   p-41   | ! 200.250 us  |    amdkfd_fence_wait_timeout [amdgpu]();\n"
+      "10.000352 |   5)   p-41   | ! 252.000 us  |  }\n");
+  EXPECT_EQ(graph.one(KfdVerb::preempt).end, EndKind::at_least);
+  EXPECT_EQ(graph.one(KfdVerb::preempt).duration_ns, 200'250);
+  EXPECT_EQ(graph.one(KfdVerb::preempt).longest_ns, 250'250 + 1000);
+  const Read probes(
+      "x-1 [000] .... 1.000100: p1: (unmap_queues_cpsch+0x0/0x5c0 [amdgpu])\n"
+      "x-1 [000] .... 1.000150: p2: (amdkfd_fence_wait_timeout+0x0/0x5c0 [amdgpu])\n"
+      "x-1 [000] .... 1.000350: r2: (unmap_queues_cpsch+0x2c/0x90 [amdgpu] <- amdkfd_fence_wait_timeout) ret=0\n");
+  EXPECT_EQ(probes.one(KfdVerb::preempt).end, EndKind::at_least);
+  EXPECT_EQ(probes.one(KfdVerb::preempt).duration_ns, 200'000 - 1000);
+  EXPECT_EQ(probes.one(KfdVerb::preempt).longest_ns, 250'000 + 1000);
+  const Read functions_only(functions({"41 100 unmap_queues_cpsch <-execute_queues_cpsch",
+                                       "41 150 amdkfd_fence_wait_timeout <-unmap_queues_cpsch",
+                                       "41 350 pm_release_ib <-unmap_queues_cpsch"}));
+  EXPECT_EQ(functions_only.one(KfdVerb::preempt).duration_ns, -1);
+  EXPECT_EQ(functions_only.one(KfdVerb::preempt).longest_ns, 250'000 + 1000);
+}
+
+TEST(FtraceSpans, what_an_unmap_did_before_its_request_is_no_preemption) {
+  const Read read(
+      " 5)               |  unmap_queues_cpsch [amdgpu]() {\n"
+      " 5) + 50.000 us   |    pm_update_grace_period [amdgpu]();\n"
+      " 5)   0.500 us    |    pm_send_unmap_queue [amdgpu]();\n"
+      " 5) ! 200.250 us  |    amdkfd_fence_wait_timeout [amdgpu]();\n"
+      " 5) ! 262.000 us  |  }\n");
+  EXPECT_EQ(read.one(KfdVerb::preempt).duration_ns, 200'750);
+  EXPECT_EQ(read.one(KfdVerb::preempt).longest_ns, 262'000);
+}
+
+TEST(FtraceSpans, a_length_that_does_not_reach_back_to_the_entry_is_not_its_own) {
+  const Read read(
+      "10.000100 |   5)   p-41   |               |  kfd_ioctl_create_queue [amdgpu]() {\n"
+      "10.000150 |   5)   p-41   |   1.000 us    |    pqm_create_queue [amdgpu]();\n"
+      "10.000900 |   3)   p-41   | ! 120.000 us  |  } /* kfd_ioctl_create_queue [amdgpu] */\n");
+  const KfdSpan create = read.one(KfdVerb::create);
+  EXPECT_EQ(create.end, EndKind::at_least);
+  EXPECT_EQ(create.duration_ns, 50'000 - 1000);
+  EXPECT_EQ(create.longest_ns, 800'000 + 1000);
+}
+
 TEST(FtraceSpans, a_wait_without_an_unmap_is_no_preemption) {
   const Read read(functions({"41 104 amdkfd_fence_wait_timeout <-x", "41 350 pm_release_ib <-unmap_queues_cpsch"}));
   EXPECT_TRUE(read.of(KfdVerb::preempt).empty());
@@ -147,12 +208,33 @@ TEST(FtraceSpans, give_up_what_is_open_where_events_were_lost) {
   const std::string after = "   python3-41   [004] ..... 10.000900: create_queue_cpsch <-pqm_create_queue\n";
   const Read whole(before + after), lost(before + "CPU:4 [LOST 9 EVENTS]\n" + after);
   EXPECT_EQ(whole.one(KfdVerb::create).ended_ns, 10'000'900'000);
-  ASSERT_EQ(lost.of(KfdVerb::create).size(), 2u);
-  EXPECT_EQ(lost.of(KfdVerb::create)[0].ended_ns, 10'000'110'000);
-  EXPECT_EQ(lost.of(KfdVerb::create)[0].longest_ns, -1);
+  // What comes after the gap may be the same create: it is not counted twice.
+  EXPECT_EQ(lost.one(KfdVerb::create).ended_ns, 10'000'110'000);
+  EXPECT_EQ(lost.one(KfdVerb::create).longest_ns, -1);
   EXPECT_EQ(lost.counters.lost_events, 9u);
   EXPECT_EQ(lost.counters.lost_gaps, 1u);
   EXPECT_EQ(lost.counters.given_up, 2u);  // ioctl and create
+}
+
+TEST(FtraceSpans, count_a_call_that_begins_after_a_gap) {
+  const Read read(
+      functions({"41 100 kfd_ioctl <-__x64_sys_ioctl", "41 101 kfd_ioctl_create_queue <-kfd_ioctl"}) +
+      "CPU:4 [LOST 9 EVENTS]\n" +
+      functions({"41 200 create_queue_cpsch <-pqm_create_queue", "41 300 kfd_ioctl <-__x64_sys_ioctl",
+                 "41 301 kfd_ioctl_create_queue <-kfd_ioctl", "41 302 create_queue_cpsch <-pqm_create_queue",
+                 "42 400 create_queue_cpsch <-pqm_create_queue"}));
+  const auto creates = read.of(KfdVerb::create);
+  ASSERT_EQ(creates.size(), 3u);  // one cut, one whole, one of another thread
+  EXPECT_EQ(read.of(KfdVerb::ioctl).size(), 2u);
+}
+
+TEST(FtraceSpans, give_up_where_a_buffer_starts_late) {
+  // The kernel writes the mark only where events were overwritten, whether or not a header counts them.
+  const std::string before = functions({"41 100 kfd_ioctl_create_queue <-kfd_ioctl"});
+  const Read read(before + "##### CPU 2 buffer started ####\n" +
+                  functions({"41 900 pqm_create_queue <-kfd_ioctl_create_queue"}));
+  EXPECT_EQ(read.one(KfdVerb::create).end, EndKind::unknown);
+  EXPECT_TRUE(read.counters.has_losses());
 }
 
 TEST(FtraceSpans, of_a_graph_are_exact) {
@@ -250,6 +332,32 @@ TEST(FtraceSpans, of_probes_are_exact_and_know_their_result) {
   EXPECT_EQ(creates[1].end, EndKind::exact);
   EXPECT_EQ(creates[1].queue_id, 3u);
   EXPECT_EQ(creates[1].gpu_id, 0xf7bcu);
+}
+
+TEST(FtraceSpans, of_the_probes_that_weir_amd_capture_sets_know_their_queue) {
+  const Read read(
+      "python3-41 (     40) [000] .... 1.000100: kfd_ioctl_create_queue: (kfd_ioctl_create_queue+0x0/0x5c0 [amdgpu]) "
+      "ring_base=0x7f8acd200000 ring_size=1048576 gpu_id=0xf7bc\n"
+      "python3-41 (     40) [000] .... 1.000200: kfd_ioctl_create_queue_ret: (kfd_ioctl+0x2c/0x90 [amdgpu] <- "
+      "kfd_ioctl_create_queue) ret=-12\n"
+      "python3-41 (     40) [000] .... 1.000300: kfd_ioctl_update_queue: (kfd_ioctl_update_queue+0x0/0x5c0 [amdgpu]) "
+      "ring_base=0x7f8acd200000 queue_id=7\n"
+      "python3-41 (     40) [000] .... 1.000400: kfd_ioctl_update_queue_ret: (kfd_ioctl+0x2c/0x90 [amdgpu] <- "
+      "kfd_ioctl_update_queue) ret=0\n"
+      "python3-41 (     40) [000] .... 1.000500: kfd_ioctl_destroy_queue: (kfd_ioctl_destroy_queue+0x0/0x5c0 [amdgpu]) "
+      "queue_id=7\n"
+      "python3-41 (     40) [000] .... 1.000600: kfd_ioctl_destroy_queue_ret: (kfd_ioctl+0x2c/0x90 [amdgpu] <- "
+      "kfd_ioctl_destroy_queue) ret=0\n");
+  const KfdSpan create = read.one(KfdVerb::create);
+  EXPECT_EQ(create.ring_base, 0x7f8acd200000u);
+  EXPECT_EQ(create.ring_bytes, 1048576u);
+  EXPECT_EQ(create.gpu_id, 0xf7bcu);
+  EXPECT_EQ(create.result, -12);
+  EXPECT_EQ(create.process, 40);
+  EXPECT_EQ(read.one(KfdVerb::update).ring_base, 0x7f8acd200000u);
+  EXPECT_EQ(read.one(KfdVerb::update).queue_id, 7u);
+  EXPECT_EQ(read.one(KfdVerb::destroy).queue_id, 7u);
+  EXPECT_EQ(read.one(KfdVerb::destroy).result, 0);
 }
 
 TEST(FtraceSpans, of_entry_probes_alone_have_no_end) {

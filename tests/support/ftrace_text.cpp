@@ -110,7 +110,10 @@ Root preemption_root(const Scene& scene, const ScenePreemption& preemption, int 
   Call& off = add(execute, "unmap_queues_cpsch", unmap, fence + kUs);
   add(off, "pm_send_unmap_queue", unmap, unmap + kUs);
   add(off, "pm_send_query_status", unmap + kUs, unmap + 2 * kUs);
-  add(off, "amdkfd_fence_wait_timeout", unmap + 2 * kUs, fence);
+  Call& wait = add(off, "amdkfd_fence_wait_timeout", unmap + 2 * kUs, fence);
+  // The wait asks in a loop whether the GPU has died.
+  const std::int64_t middle = unmap + (fence - unmap) / (2 * kUs) * kUs;
+  if (middle > unmap + 2 * kUs && middle + kUs < fence) add(wait, "amdgpu_amdkfd_is_fed", middle, middle + kUs);
   add(off, "pm_release_ib", fence, fence + kUs);
   Call& on = add(execute, "map_queues_cpsch", fence + kUs, mapped);
   add(on, "pm_send_runlist", fence + kUs, mapped);
