@@ -10,12 +10,9 @@
 #include <vector>
 
 #include "amd/manifest.h"
+#include "amd_log/log_settings.h"
 
 namespace weir::amd {
-
-// API 1, CMD 2, AQL 8, QUEUE 0x10, KERN 0x80, COPY 0x100, INIT 0x800, LOCATION 0x10000: what the readers of logs use.
-inline constexpr std::uint32_t kQueueLogMask = 0x1099b;
-inline constexpr int kQueueLogLevel = 4;  // from here on lines carry process and thread
 
 // Where the kernel shows itself; tests have folders of their own.
 struct CaptureRoots {

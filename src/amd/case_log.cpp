@@ -105,7 +105,7 @@ void take_log(const CaseSink& log, CaseSide& side) {
   if (side.queues.empty()) side.queues_reason = "the log creates no queue and writes to none";
   side.copy_queues_reason = "a runtime log does not show the queues of copy engines; snapshots of KFD do";
   take_kernels(log, side);
-  const char* const no_packets = "the log has no packets: they are written from level 4 on (AMD_LOG_LEVEL=4)";
+  const char* const no_packets = "the log has no packets: they are written from level 4 on (from ROCm 7.2 on: 5)";
   if (dispatches > 0) {
     side.barriers = barriers;
   } else {

@@ -104,7 +104,7 @@ class Side {
     if (dispatches_ > 0) {
       side_.barriers = barriers_;
     } else {
-      side_.barriers_reason = "the log has no packets: they are written from level 4 on (AMD_LOG_LEVEL=4)";
+      side_.barriers_reason = "the log has no packets: they are written from level 4 on (from ROCm 7.2 on: 5)";
     }
     if (copies_ > 0) {
       side_.copies = copies_;

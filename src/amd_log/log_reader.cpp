@@ -13,6 +13,7 @@
 
 #include "amd_log/log_blocks.h"
 #include "amd_log/log_digest.h"
+#include "amd_log/log_settings.h"
 #include "base/error.h"
 #include "trace/byte_source.h"
 
@@ -38,8 +39,8 @@ bool looks_binary(std::string_view text) {
   reject(fmt::format("{}: {}", name,
                      is_binary ? "a binary file, not a log of ROCm's runtime"
                                : "no line of it is a line of ROCm's runtime log"),
-         "Run the program with AMD_LOG_LEVEL=4 (5 from ROCm 7.2 on) AMD_LOG_MASK=0x1009A AMD_LOG_LEVEL_FILE=FILE and "
-         "read FILE; `weir amd capture` does that.");
+         fmt::format("Run the program with {} AMD_LOG_LEVEL_FILE=FILE and read FILE; `weir amd capture` does that.",
+                     kQueueLogSettings));
 }
 
 // What all blocks go through at last, in the order of the file.

@@ -1,3 +1,5 @@
+// What a summary of the log means, in sentences: who shares queues, what creating them took, what is not known and why.
+// Knows the summary only.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -5,6 +7,7 @@
 #include <set>
 
 #include "amd_log/log_document.h"
+#include "amd_log/log_settings.h"
 #include "base/units.h"
 
 namespace weir::amd {
@@ -94,11 +97,10 @@ void tell_creation(const ProcessSummary& process, std::vector<std::string>& verd
 void tell_launches(const ProcessSummary& process, const LogReading& reading, std::vector<std::string>& verdicts) {
   if (process.dispatches == 0) {
     verdicts.push_back(fmt::format(
-        "No packets in this log (its highest level is {}): {}. AMD_LOG_LEVEL=4 (5 from ROCm 7.2 on) with "
-        "AMD_LOG_MASK=0x1009A writes them.",
-        reading.highest_level,
+        "No packets in this log (its highest level is {}): {}. {} writes them.", reading.highest_level,
         process.named > 0 ? "kernels are counted by their names, on the queue of their stream, and backlog is not known"
-                          : "launches and backlog are not known"));
+                          : "launches and backlog are not known",
+        kQueueLogSettings));
     return;
   }
   LogHistogram backlog;

@@ -40,7 +40,7 @@ int whole(const char* flag, const std::string& text, int lowest, int highest) {
   return static_cast<int>(*value);
 }
 
-// 0x1099b, or 67995
+// 0x21099b, or 2165147
 std::uint32_t mask(const std::string& text) {
   char* end = nullptr;
   errno = 0;
@@ -48,7 +48,7 @@ std::uint32_t mask(const std::string& text) {
   if (text.empty() || text[0] == '-' || text[0] == '+' || text[0] == ' ' || *end != '\0' || errno != 0 ||
       value > 0x7fffffff)
     reject(fmt::format("--log-mask {}: is no mask", text),
-           "Use a number such as 0x1099b; docs/amd_capture.md has the bits.");
+           "Use a number such as 0x21099b; docs/amd_capture.md has the bits.");
   return static_cast<std::uint32_t>(value);
 }
 

@@ -203,8 +203,7 @@ void add_file(Report& report, const Json& file, bool is_full) {
     head.remarks.push_back("The file ended early: " + text(file, {"problem"}) + ".");
   if (at(file, {"processes"}).empty())
     head.remarks.emplace_back(
-        "Nothing in it is about queues, streams or kernels. AMD_LOG_LEVEL=4 (5 from ROCm 7.2 on) with "
-        "AMD_LOG_MASK=0x1009A writes that.");
+        "Nothing in it is about queues, streams or kernels. `weir amd capture` sets what makes ROCm write that.");
   report.sections.push_back(std::move(head));
   for (const Json& process : at(file, {"processes"})) add_process(report, process, is_full);
 

@@ -153,11 +153,11 @@ bool says(const std::vector<std::string>& notes, const std::string& part) {
 TEST(CapturePlan, gives_the_program_a_log_for_queue_work) {
   const CapturePlan plan = plan_capture(request(), everything());
   const std::map<std::string, std::string> variables(plan.environment.begin(), plan.environment.end());
-  EXPECT_EQ(variables.at("AMD_LOG_LEVEL"), "4");
-  EXPECT_EQ(variables.at("AMD_LOG_MASK"), "0x1099b");
+  EXPECT_EQ(variables.at("AMD_LOG_LEVEL"), "5");
+  EXPECT_EQ(variables.at("AMD_LOG_MASK"), "0x21099b");
   EXPECT_EQ(variables.at("AMD_LOG_LEVEL_FILE"), "/tmp/out dir/log");
-  // API, CMD, AQL, QUEUE, KERN, COPY, INIT, LOCATION, and no other
-  EXPECT_EQ(kQueueLogMask, 0x1U | 0x2U | 0x8U | 0x10U | 0x80U | 0x100U | 0x800U | 0x10000U);
+  // API, CMD, AQL, QUEUE, KERN, COPY, INIT, LOCATION, KERN2, and no other
+  EXPECT_EQ(kQueueLogMask, 0x1U | 0x2U | 0x8U | 0x10U | 0x80U | 0x100U | 0x800U | 0x10000U | 0x200000U);
   EXPECT_TRUE(plan.missing.empty());
   EXPECT_EQ(plan.files.size(), 3U);
 }
@@ -441,6 +441,14 @@ TEST(CaptureScript, is_a_script_that_a_shell_can_read) {
 }
 
 // Each file that the session writes stands in the script as well.
+TEST(CaptureScript, leaves_no_control_character_to_the_terminal) {
+  CaptureRequest wanted = request();
+  wanted.command = {"printf", "%s", "a\x1b[31m'\\b\n"};
+  const std::string script = capture_script(wanted, plan_capture(wanted, everything()));
+  EXPECT_EQ(script.find('\x1b'), std::string::npos);
+  EXPECT_NE(script.find("printf %s $'a\\x1b[31m\\x27\\x5cb\\x0a'\n"), std::string::npos) << script;
+}
+
 TEST(CaptureScript, keeps_each_setting_in_a_variable_of_its_own) {
   CaptureRequest wanted = request();
   wanted.uses_top_instance = true;

@@ -285,7 +285,7 @@ TEST(AmdLogReader, rejects_what_is_no_log_and_says_what_to_set) {
       read_log_text(text, "some.file", summary);
     } catch (const Error& error) {
       EXPECT_EQ(error.fault, Fault::input);
-      EXPECT_NE(error.hint.find("AMD_LOG_LEVEL=4"), std::string::npos);
+      EXPECT_NE(error.hint.find("AMD_LOG_LEVEL=5"), std::string::npos);
       return error.what();
     }
     return "";

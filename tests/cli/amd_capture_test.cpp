@@ -371,7 +371,7 @@ TEST(AmdCapture, prints_what_it_would_do_and_does_nothing) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_FALSE(fs::exists(machine.root() / "out"));
   EXPECT_EQ(machine.settings(), before);
-  EXPECT_TRUE(has(outcome.out, "AMD_LOG_LEVEL=4"));
+  EXPECT_TRUE(has(outcome.out, "AMD_LOG_LEVEL=5"));
   EXPECT_FALSE(has(outcome.out, "never\n"));
   // What it prints does the same by hand.
   put(machine.root() / "by_hand.sh", outcome.out);

@@ -91,7 +91,7 @@ TEST_F(AmdLog, rejects_what_is_no_log) {
     EXPECT_TRUE(has(outcome.err, std::filesystem::path(path).filename().string())) << outcome.err;
     return outcome.err;
   };
-  EXPECT_TRUE(has(rejected(put("text.log", "hello\n")), "AMD_LOG_LEVEL=4"));
+  EXPECT_TRUE(has(rejected(put("text.log", "hello\n")), "AMD_LOG_LEVEL=5"));
   EXPECT_TRUE(has(rejected(put("binary", std::string(10000, '\2'))), "binary"));
   EXPECT_TRUE(has(rejected(put("empty.log", "")), "is empty"));
   rejected(folder / "missing.log");
