@@ -1,6 +1,8 @@
 // A plan of a capture as commands for a shell. Says what src/cli does by itself; decides nothing.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "amd/capture_plan.h"
 
 namespace weir::amd {
@@ -10,15 +12,19 @@ using Action = TraceStep::Action;
 using Stage = TraceStep::Stage;
 using Undo = TraceStep::Undo;
 
-// 'it'\''s': a word that a shell takes as it is.
+// 'it'\''s': a word that a shell takes as it is. $'a\x1b': control characters are bash's to make, not the terminal's.
 std::string quoted(const std::string& word) {
   const bool is_plain = !word.empty() && word.find_first_not_of(
                                              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                              "0123456789_-+./:=,@%") == std::string::npos;
   if (is_plain) return word;
-  std::string text = "'";
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; };
+  const bool has_control = std::any_of(word.begin(), word.end(), is_control);
+  std::string text = has_control ? "$'" : "'";
   for (const char c : word) {
-    if (c == '\'') {
+    if (has_control && (is_control(c) || c == '\'' || c == '\\')) {
+      text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    } else if (c == '\'') {
       text += "'\\''";
     } else {
       text += c;
