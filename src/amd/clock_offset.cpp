@@ -22,8 +22,8 @@ std::optional<OffsetRange> offsets_of(const ClockBracket& bracket, const TraceIn
   const std::int64_t ended_ns =
       is_time(candidate.ended_ns) ? std::max(candidate.started_ns, candidate.ended_ns) : candidate.started_ns;
   OffsetRange range{-2 * kMostTimeNs, 2 * kMostTimeNs};
-  if (bracket.after_ns != INT64_MIN) range.low_ns = bracket.after_ns - candidate.started_ns - kTraceStampNs;
-  if (bracket.before_ns != INT64_MAX) range.high_ns = bracket.before_ns + kLogStampNs + kTraceStampNs - ended_ns;
+  if (bracket.after_ns != INT64_MIN) range.low_ns = bracket.after_ns - candidate.started_ns - kTraceStampLateNs;
+  if (bracket.before_ns != INT64_MAX) range.high_ns = bracket.before_ns + kLogStampNs + kTraceStampEarlyNs - ended_ns;
   if (range.low_ns > range.high_ns) return std::nullopt;
   return range;
 }
@@ -41,17 +41,32 @@ void merge(std::vector<OffsetRange>& ranges) {
   ranges.resize(kept);
 }
 
-// What fits most brackets: how many, and at which offsets.
+// How many brackets fit at once, and at which offsets enough of them do.
 struct Agreement {
   std::size_t brackets = 0, most = 0;
-  std::vector<OffsetRange> ranges;  // apart from each other, in order
+  std::vector<OffsetRange> ranges;  // apart from each other, in order; empty where there are not enough at any offset
 };
 
-Agreement agree(const std::vector<std::vector<OffsetRange>>& offsets) {
-  struct Edge {
-    std::int64_t ns = 0;
-    bool is_end = false;
-  };
+struct Edge {
+  std::int64_t ns = 0;
+  bool is_end = false;
+};
+
+// Offsets at which at least `enough` brackets fit.
+std::vector<OffsetRange> where(const std::vector<Edge>& edges, std::size_t enough) {
+  std::vector<OffsetRange> ranges;
+  std::size_t depth = 0;
+  for (const Edge& edge : edges) {
+    if (!edge.is_end && ++depth == enough) ranges.push_back({edge.ns, edge.ns});
+    if (edge.is_end && depth-- == enough) ranges.back().high_ns = edge.ns;
+  }
+  merge(ranges);
+  return ranges;
+}
+
+// `spare`: brackets that may hold nothing, because their event was lost. The true offset then fits all others, and need
+// not be the one that fits most: where one was lost, it may be any at which all but `spare` fit.
+Agreement agree(const std::vector<std::vector<OffsetRange>>& offsets, std::size_t spare, bool has_lost_events) {
   Agreement found;
   found.brackets = offsets.size();
   std::vector<Edge> edges;
@@ -66,18 +81,12 @@ Agreement agree(const std::vector<std::vector<OffsetRange>>& offsets) {
   });
   std::size_t depth = 0;
   for (const Edge& edge : edges) {
-    if (!edge.is_end) {
-      if (++depth > found.most) {
-        found.most = depth;
-        found.ranges.clear();
-      }
-      if (depth == found.most) found.ranges.push_back({edge.ns, edge.ns});
-      continue;
-    }
-    if (depth == found.most && !found.ranges.empty()) found.ranges.back().high_ns = edge.ns;
-    --depth;
+    depth = edge.is_end ? depth - 1 : depth + 1;
+    found.most = std::max(found.most, depth);
   }
-  merge(found.ranges);
+  if (found.most + spare >= found.brackets)
+    found.ranges =
+        where(edges, found.most == found.brackets && !has_lost_events ? found.brackets : found.brackets - spare);
   return found;
 }
 
@@ -122,7 +131,7 @@ Offsets offsets_of(std::span<const ClockBracket> brackets, bool by_order) {
 }
 
 // The trace's clock is the log's, if nothing speaks against it.
-ClockOffset check_same_clock(const Offsets& offsets) {
+ClockOffset check_same_clock(const Offsets& offsets, bool has_lost_events) {
   ClockOffset result;
   result.brackets = offsets.of_bracket.size();
   result.unused = offsets.unused;
@@ -130,8 +139,15 @@ ClockOffset check_same_clock(const Offsets& offsets) {
     if (std::none_of(ranges.begin(), ranges.end(),
                      [](const OffsetRange& range) { return range.low_ns <= 0 && range.high_ns >= 0; }))
       ++result.left_out;
-  if (result.left_out <= spare_of(result.brackets)) {
+  // Calls that the tracer lost contradict nothing, as long as some of those that it has are where they should be.
+  if (result.left_out <= spare_of(result.brackets) || (has_lost_events && result.left_out < result.brackets)) {
     result.basis = OffsetBasis::same_clock;
+    return result;
+  }
+  if (has_lost_events) {
+    result.reason =
+        "the trace's clock is said to be mono, but the trace lost events, and none that is left is where the log has "
+        "it";
     return result;
   }
   result.warning = fmt::format(
@@ -144,9 +160,10 @@ ClockOffset check_same_clock(const Offsets& offsets) {
 
 }  // namespace
 
-ClockOffset solve_clock_offset(std::span<const ClockBracket> brackets, std::string_view trace_clock) {
+ClockOffset solve_clock_offset(std::span<const ClockBracket> brackets, std::string_view trace_clock,
+                               bool has_lost_events) {
   Offsets offsets = offsets_of(brackets, false);
-  if (trace_clock == "mono") return check_same_clock(offsets);
+  if (trace_clock == "mono") return check_same_clock(offsets, has_lost_events);
   ClockOffset result;
   result.unused = offsets.unused;
   result.brackets = offsets.of_bracket.size();
@@ -163,17 +180,18 @@ ClockOffset solve_clock_offset(std::span<const ClockBracket> brackets, std::stri
     result.reason = "what is in both the log and the trace bounds the offset on one side only";
     return result;
   }
-  Agreement found = agree(offsets.of_bracket);
+  const std::size_t spare = spare_of(offsets.of_bracket.size());
+  Agreement found = agree(offsets.of_bracket, spare, has_lost_events);
   OffsetBasis basis = OffsetBasis::brackets;
-  if (found.most == found.brackets && found.ranges.size() > 1) {
-    Agreement narrower = agree(offsets_of(brackets, true).of_bracket);
+  if (found.most == found.brackets && found.ranges.size() > 1 && !has_lost_events) {
+    Agreement narrower = agree(offsets_of(brackets, true).of_bracket, 0, false);
     if (narrower.most == narrower.brackets && narrower.ranges.size() == 1) {
       found = std::move(narrower);
       basis = OffsetBasis::order;
     }
   }
   result.left_out = found.brackets - found.most;
-  if (result.left_out > spare_of(found.brackets)) {
+  if (result.left_out > spare) {
     result.reason = fmt::format("at no offset do more than {} of {} queue operations fit between their lines",
                                 found.most, found.brackets);
     return result;
@@ -199,7 +217,8 @@ std::int64_t plus(std::int64_t a, std::int64_t b) {
 Moment moment_of_log(std::int64_t printed_ns) { return {printed_ns, plus(printed_ns, kLogStampNs)}; }
 
 Moment moment_of_trace(std::int64_t printed_ns, const OffsetRange& offset) {
-  return {plus(plus(printed_ns, -kTraceStampNs), offset.low_ns), plus(plus(printed_ns, kTraceStampNs), offset.high_ns)};
+  return {plus(plus(printed_ns, -kTraceStampEarlyNs), offset.low_ns),
+          plus(plus(printed_ns, kTraceStampLateNs), offset.high_ns)};
 }
 
 DurationRange duration_between(const Moment& from, const Moment& to) {

@@ -12,9 +12,11 @@
 
 namespace weir::amd {
 
-// Stamps are printed in microseconds: the log cuts off, the tracer rounds.
-inline constexpr std::int64_t kLogStampNs = 1000;   // true time in [printed, printed + this]
-inline constexpr std::int64_t kTraceStampNs = 500;  // true time in [printed - this, printed + this]
+// Stamps are printed in microseconds. The log cuts off, and so does function_graph; the other tracers round.
+inline constexpr std::int64_t kLogStampNs = 1000;        // true time in [printed, printed + this]
+inline constexpr std::int64_t kTraceStampEarlyNs = 500;  // true time in [printed - this,
+inline constexpr std::int64_t kTraceStampLateNs = 1000;  //               printed + this], whichever tracer
+inline constexpr std::int64_t kStampErrorNs = kLogStampNs + kTraceStampLateNs;  // of a distance from one to the other
 // Beyond this no clock goes; differences of such times cannot overflow.
 inline constexpr std::int64_t kMostTimeNs = std::int64_t{1} << 60;
 
@@ -41,7 +43,7 @@ struct OffsetRange {
 enum class OffsetBasis : std::uint8_t {
   none,
   same_clock,  // the trace's clock is the log's: 0, not contradicted by the brackets
-  brackets,    // all offsets at which every bracket holds one of its candidates
+  brackets,    // all offsets at which brackets hold one of their candidates: every one, or but for lost events
   order,       // as brackets, each with the candidate of its place, as there were several ways to pair them
 };
 
@@ -49,7 +51,7 @@ struct ClockOffset {
   OffsetBasis basis = OffsetBasis::none;
   OffsetRange range;         // where basis is not none
   std::size_t brackets = 0;  // that were used
-  std::size_t left_out = 0;  // of those, that hold nothing at this offset: taken for events that were not traced
+  std::size_t left_out = 0;  // of those, that hold nothing at any such offset: taken for events that were not traced
   std::size_t unused = 0;    // that had no candidate, or were more than we look at
   std::string reason;        // why there is no offset
   std::string warning;       // what contradicts the manifest
@@ -62,8 +64,10 @@ struct ClockOffset {
 };
 
 // `trace_clock`: as tracefs named it; empty where nobody said. An offset is constant here: a clock that drifts makes
-// brackets contradict each other, which leaves no offset.
-ClockOffset solve_clock_offset(std::span<const ClockBracket> brackets, std::string_view trace_clock);
+// brackets contradict each other, which leaves no offset. `has_lost_events`: the tracer says so; then a bracket that
+// holds a call may hold another's, as its own was lost.
+ClockOffset solve_clock_offset(std::span<const ClockBracket> brackets, std::string_view trace_clock,
+                               bool has_lost_events = false);
 
 // Files may hold any number as a time: sums stay at the ends of what there is.
 std::int64_t plus(std::int64_t a, std::int64_t b);

@@ -115,7 +115,8 @@ ClockOffset offset_of(const JoinInput& input, const std::vector<JoinedProcess>& 
     has_process = true;
     brackets.add(*input.logged[i].summary, *processes[i].host_pid);
   }
-  ClockOffset offset = solve_clock_offset(brackets.all(), input.trace_clock);
+  ClockOffset offset =
+      solve_clock_offset(brackets.all(), input.trace_clock, input.has_lost_events || input.uncounted_calls > 0);
   if (!offset.is_known() && !has_process && brackets.all().empty())
     offset.reason = "no process of the log is known by its number on the host";
   return offset;

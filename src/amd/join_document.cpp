@@ -44,7 +44,7 @@ Json clock_json(const JoinInput& input, const ClockOffset& clock) {
   return {{"trace_clock", text_or_null(input.trace_clock)},
           {"offset_ns", is_known ? Json(clock.middle_ns()) : Json(nullptr)},
           {"error_ns", is_known ? Json(clock.half_width_ns()) : Json(nullptr)},
-          {"stamp_error_ns", kLogStampNs + kTraceStampNs},
+          {"stamp_error_ns", kStampErrorNs},
           {"rests_on", is_known ? Json(name_of(clock.basis)) : Json(nullptr)},
           {"brackets", clock.brackets},
           {"left_out", clock.left_out},

@@ -30,7 +30,7 @@ class KfdLanes : public ftrace::KfdSink {
     if (!is_log_clock) return;
     offset_ns_ = join.clock.middle_ns();
     error_ = fmt::format(",\"clock error us\":{:.3f}",
-                         static_cast<double>(join.clock.half_width_ns() + kTraceStampNs + kLogStampNs) / 1000.0);
+                         static_cast<double>(join.clock.half_width_ns() + kStampErrorNs) / 1000.0);
   }
 
   void on(const ftrace::KfdSpan& span) override {
@@ -127,7 +127,7 @@ Json about_json(const LoadedCapture& capture, const Join& join, const TimelineCo
   about["clock"] = capture.input.has_log || !capture.input.snapshots.empty() ? "CLOCK_MONOTONIC" : "of the trace";
   if (join.clock.is_known()) {
     about["offset_ns"] = join.clock.middle_ns();
-    about["error_ns"] = join.clock.half_width_ns() + kLogStampNs + kTraceStampNs;
+    about["error_ns"] = join.clock.half_width_ns() + kStampErrorNs;
   }
   about["packets"] =
       "Points without a duration: when the host wrote them. The log has no time at which the GPU ran them.";
