@@ -45,11 +45,13 @@ std::string no_snapshot_reason(const JoinInput& input, const JoinedQueue& queue)
   const QueueSummary& runtime = *queue.runtime;
   if (!runtime.is_ring) return "the log gives no ring for it";
   const std::int64_t begin_ns = runtime.asked_ns != kNoTime ? runtime.asked_ns : runtime.created_ns;
+  if (!has_rings(input)) return "the snapshots have neither hqds nor mqds, and nothing else shows a ring";
   std::size_t while_it_lived = 0;
-  for (const JoinSnapshot& snapshot : input.snapshots)
-    if (snapshot.taken_ns == INT64_MIN || ((begin_ns == kNoTime || snapshot.taken_ns >= begin_ns) &&
-                                           (runtime.deleted_ns == kNoTime || snapshot.taken_ns <= runtime.deleted_ns)))
-      ++while_it_lived;
+  for (const JoinSnapshot& snapshot : input.snapshots) {
+    const bool is_after_begin = begin_ns == kNoTime || snapshot.taken_ns >= begin_ns;
+    const bool is_before_end = runtime.deleted_ns == kNoTime || snapshot.taken_ns <= runtime.deleted_ns;
+    if (snapshot.has_rings && (snapshot.taken_ns == INT64_MIN || (is_after_begin && is_before_end))) ++while_it_lived;
+  }
   if (while_it_lived == 0) return "no snapshot was taken while it lived";
   return fmt::format("its ring is in none of {} snapshot{}", while_it_lived, while_it_lived == 1 ? "" : "s");
 }
@@ -164,6 +166,11 @@ CreationHops hops_of(const JoinedQueue& queue, const ClockOffset& clock) {
 }
 
 }  // namespace
+
+bool has_rings(const JoinInput& input) {
+  return std::any_of(input.snapshots.begin(), input.snapshots.end(),
+                     [](const JoinSnapshot& snapshot) { return snapshot.has_rings; });
+}
 
 std::optional<std::uint32_t> JoinedQueue::kfd_id() const {
   if (create != nullptr && create->queue_id) return create->queue_id;

@@ -28,6 +28,7 @@ struct JoinSnapshot {
   std::string when;                   // "during-01"
   std::int64_t taken_ns = INT64_MIN;  // CLOCK_MONOTONIC; INT64_MIN where it is not known
   std::vector<kfd::Queue> queues;
+  bool has_rings = true;  // hqds or mqds were read; sysfs alone shows none
 };
 
 struct JoinInput {
@@ -121,10 +122,13 @@ struct Join {
   std::vector<JoinedQueue> queues;   // those of the log first, in its order
   std::size_t failed_creates = 0;    // of the trace: no queue came of them
   std::size_t unplaced_creates = 0;  // of the trace: of a queue that is here, but nothing tells of which
-  std::size_t unplaced_sightings =
-      0;  // of snapshots: a ring of the log while its queue did not live, or nothing to know it by
+  // Of snapshots: a ring of the log while its queue did not live or while two may have, or nothing to know it by.
+  std::size_t unplaced_sightings = 0;
   std::vector<std::string> notes;  // what was ambiguous, or left out
 };
+
+// Whether a snapshot could show a ring at all.
+bool has_rings(const JoinInput& input);
 
 // Borrows from `input`, which outlives the result.
 Join join_queues(const JoinInput& input);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <system_error>
+#include <unordered_set>
 
 #include "amd_log/log_reader.h"
 #include "base/error.h"
@@ -25,7 +26,10 @@ bool is_stopped(const std::atomic<bool>* stop) { return stop != nullptr && stop-
 // Keeps what the join needs of a trace: everything else goes by.
 class CallCollector : public ftrace::KfdSink {
  public:
-  explicit CallCollector(JoinInput& input) : input_(input) {}
+  explicit CallCollector(JoinInput& input) : input_(input) {
+    for (const CapturedProcess& each : input.processes)
+      if (!each.pids.empty()) pids_.insert(each.pids.front());
+  }
 
   void on(const ftrace::KfdSpan& span) override {
     if (span.verb != ftrace::KfdVerb::create && span.verb != ftrace::KfdVerb::update &&
@@ -39,16 +43,14 @@ class CallCollector : public ftrace::KfdSink {
     const auto is_time = [](std::int64_t ns) { return ns > -kMostTimeNs && ns < kMostTimeNs; };
     ftrace::KfdSpan& kept = input_.calls.back();
     // A thread with the number of a process is its first one; of other threads only TGID tells the process.
-    if (!kept.process &&
-        std::any_of(input_.processes.begin(), input_.processes.end(),
-                    [&](const CapturedProcess& each) { return !each.pids.empty() && each.pids.front() == kept.pid; }))
-      kept.process = kept.pid;
+    if (!kept.process && pids_.contains(kept.pid)) kept.process = kept.pid;
     if (!is_time(kept.started_ns)) kept.started_ns = kept.ended_ns = INT64_MIN;
     if (!is_time(kept.ended_ns)) kept.ended_ns = INT64_MIN;
   }
 
  private:
   JoinInput& input_;
+  std::unordered_set<int> pids_;
 };
 
 struct Stopped {};
@@ -155,7 +157,8 @@ void read_snapshots(const CaptureFiles& files, const std::atomic<bool>* stop, Lo
       }
       part.is_read = snapshot.hqds || snapshot.mqds || snapshot.sysfs;
       if (part.is_read) {
-        loaded.input.snapshots.push_back({each.when, each.taken_ns, kfd::queues_of(snapshot)});
+        loaded.input.snapshots.push_back(
+            {each.when, each.taken_ns, kfd::queues_of(snapshot), snapshot.hqds || snapshot.mqds});
         part.facts = {{"when", each.when}, {"queues", loaded.input.snapshots.back().queues.size()}};
       }
     } catch (const Error& error) {

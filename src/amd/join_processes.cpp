@@ -4,24 +4,9 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
-#include <unordered_map>
 
 namespace weir::amd {
 namespace {
-
-// Processes of the host that were seen with a ring.
-using RingOwners = std::unordered_map<std::uint64_t, std::set<int>>;
-
-RingOwners owners_of(const JoinInput& input) {
-  RingOwners owners;
-  for (const JoinSnapshot& snapshot : input.snapshots)
-    for (const kfd::Queue& queue : snapshot.queues)
-      if (queue.pid && queue.ring_base != 0) owners[queue.ring_base].insert(*queue.pid);
-  for (const ftrace::KfdSpan& call : input.calls)
-    if (call.process && call.ring_base && *call.ring_base != 0) owners[*call.ring_base].insert(*call.process);
-  return owners;
-}
 
 // By rings in common: one process of the host has some, and no other has any.
 void match_by_rings(const ProcessSummary& summary, const RingOwners& owners, JoinedProcess& process) {
@@ -81,10 +66,35 @@ void match_by_manifest(const JoinInput& input, const ProcessSummary& summary, Jo
         fmt::format("the manifest has {} processes {}, in namespaces of their own", found.size(), *summary.pid);
 }
 
+// Children of one parent have equal addresses: rings that fit two processes of the log say nothing of either.
+void drop_contested(std::vector<JoinedProcess>& processes) {
+  std::map<int, std::set<int>> claims;  // process of the host -> of the log
+  for (const JoinedProcess& process : processes)
+    if (process.host_pid && process.log_pid) claims[*process.host_pid].insert(*process.log_pid);
+  for (JoinedProcess& process : processes) {
+    if (process.basis != ProcessBasis::rings || claims[*process.host_pid].size() < 2) continue;
+    process.reason = fmt::format(
+        "process {} of the host has rings at its addresses, and at those of another of the log", *process.host_pid);
+    process.host_pid.reset();
+    process.basis = ProcessBasis::none;
+    process.rings = 0;
+  }
+}
+
 }  // namespace
 
+RingOwners ring_owners(const JoinInput& input) {
+  RingOwners owners;
+  for (const JoinSnapshot& snapshot : input.snapshots)
+    for (const kfd::Queue& queue : snapshot.queues)
+      if (queue.pid && queue.ring_base != 0) owners[queue.ring_base].insert(*queue.pid);
+  for (const ftrace::KfdSpan& call : input.calls)
+    if (call.process && call.ring_base && *call.ring_base != 0) owners[*call.ring_base].insert(*call.process);
+  return owners;
+}
+
 std::vector<JoinedProcess> match_processes(const JoinInput& input) {
-  const RingOwners owners = owners_of(input);
+  const RingOwners owners = ring_owners(input);
   std::vector<JoinedProcess> processes;
   for (const LoggedProcess& logged : input.logged) {
     JoinedProcess process;
@@ -101,6 +111,7 @@ std::vector<JoinedProcess> match_processes(const JoinInput& input) {
     if (process.basis == ProcessBasis::none) match_by_rings(*logged.summary, owners, process);
     processes.push_back(std::move(process));
   }
+  drop_contested(processes);
   return processes;
 }
 

@@ -2,9 +2,17 @@
 // those of the host. Never by equal numbers alone.
 #pragma once
 
+#include <cstdint>
+#include <set>
+#include <unordered_map>
+
 #include "amd/join.h"
 
 namespace weir::amd {
+
+// Processes of the host that were seen with a ring, in whichever part.
+using RingOwners = std::unordered_map<std::uint64_t, std::set<int>>;
+RingOwners ring_owners(const JoinInput& input);
 
 // One for each of input.logged.
 std::vector<JoinedProcess> match_processes(const JoinInput& input);

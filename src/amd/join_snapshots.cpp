@@ -2,16 +2,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <unordered_map>
 
 #include "amd/join_match.h"
+#include "amd/join_processes.h"
 
 namespace weir::amd {
 namespace {
 
 constexpr std::size_t kMostNotes = 32;
+// Reading thousands of registers takes tens of milliseconds, on a busy machine more.
+constexpr std::int64_t kLongestReadingNs = 1'000'000'000;
 
 void note(Join& join, std::string text) {
   if (join.notes.size() < kMostNotes) join.notes.push_back(std::move(text));
@@ -42,7 +46,7 @@ bool is_same_queue(const kfd::Queue& a, const kfd::Queue& b) {
 
 class SnapshotMatcher {
  public:
-  SnapshotMatcher(const JoinInput& input, Join& join) : input_(input), join_(join) {
+  SnapshotMatcher(const JoinInput& input, Join& join) : input_(input), join_(join), owners_(ring_owners(input)) {
     for (std::size_t i = 0; i < join.queues.size(); ++i) {
       const QueueSummary* const runtime = join.queues[i].runtime;
       if (runtime != nullptr && runtime->is_ring) by_ring_[runtime->hwq].push_back(i);
@@ -67,7 +71,7 @@ class SnapshotMatcher {
         continue;
       }
       bool is_unplaced = false;
-      if (const auto row = row_of(snapshot, queue, is_unplaced))
+      if (const auto row = row_of(index, queue, is_unplaced))
         found[*row].push_back(&queue);
       else if (is_unplaced)
         ++join_.unplaced_sightings;
@@ -87,30 +91,53 @@ class SnapshotMatcher {
     for (const kfd::Queue* queue : alone) add_alone({index, queue});
   }
 
-  // `is_unplaced`: a ring and a process of the log, but not at that time. A snapshot takes a while, and the runtime
-  // writes its lines before and after the kernel acts: it may be the log's queue or one that came before or after, and
-  // a row of its own might count it twice.
-  std::optional<std::size_t> row_of(const JoinSnapshot& snapshot, const kfd::Queue& queue, bool& is_unplaced) {
+  // When a snapshot was over at the latest: the next one began, or nobody reads that long.
+  std::int64_t end_of(std::size_t index) const {
+    const std::int64_t latest = plus(input_.snapshots[index].taken_ns, kLongestReadingNs);
+    return index + 1 < input_.snapshots.size() ? std::min(latest, input_.snapshots[index + 1].taken_ns) : latest;
+  }
+
+  // `is_unplaced`: a ring and a process of the log, but not at that time, or two queues of the log had it then. A
+  // snapshot takes a while, and the runtime writes its lines before and after the kernel acts: it may be the log's
+  // queue or one that came before or after, and a row of its own might count it twice.
+  std::optional<std::size_t> row_of(std::size_t index, const kfd::Queue& queue, bool& is_unplaced) {
+    const JoinSnapshot& snapshot = input_.snapshots[index];
     const auto found = by_ring_.find(queue.ring_base);
     if (found == by_ring_.end() || queue.kind == kfd::QueueKind::sdma) return std::nullopt;
     std::vector<std::size_t> rows;
     bool is_outside = false;
+    std::size_t later = 0;  // that may have taken the ring over while it was read
     for (const std::size_t i : found->second) {
       if (!is_same_process(join_.queues[i], queue)) continue;
-      if (snapshot.taken_ns != INT64_MIN && !may_live_at(*join_.queues[i].runtime, snapshot.taken_ns))
-        is_outside = true;
-      else
+      const QueueSummary& runtime = *join_.queues[i].runtime;
+      if (snapshot.taken_ns == INT64_MIN || may_live_at(runtime, snapshot.taken_ns)) {
         rows.push_back(i);
+      } else {
+        is_outside = true;
+        const std::int64_t begin = begin_of(runtime);
+        later += begin > snapshot.taken_ns && begin <= end_of(index) ? 1 : 0;
+      }
     }
-    if (rows.size() == 1) return rows[0];
-    if (rows.size() > 1)
+    // A process of the host is one of the log: where that one is known, the ring is not a stranger's.
+    const auto is_known = [&](std::size_t i) {
+      return queue.pid && join_.processes[*join_.queues[i].process].host_pid == queue.pid;
+    };
+    if (std::any_of(rows.begin(), rows.end(), is_known)) std::erase_if(rows, std::not_fn(is_known));
+    if (rows.size() == 1 && later == 0) {
+      const auto owners = owners_.find(queue.ring_base);
+      if (join_.queues[rows[0]].host_pid || owners == owners_.end() || owners->second.size() < 2) return rows[0];
+      note(join_, fmt::format("Snapshot {}: {} processes have the ring {:#x}, and which one is the log's is not known.",
+                              snapshot.when, owners->second.size(), queue.ring_base));
+      return std::nullopt;
+    }
+    if (!rows.empty())
       note(join_, fmt::format("Snapshot {}: {} queues of the log have the ring {:#x}: which one is not known.",
-                              snapshot.when, rows.size(), queue.ring_base));
+                              snapshot.when, rows.size() + later, queue.ring_base));
     else if (is_outside)
       note(join_,
            fmt::format("Snapshot {}: a queue has the ring {:#x} at a time at which the log's queue did not live.",
                        snapshot.when, queue.ring_base));
-    is_unplaced = rows.empty() && is_outside && queue.pid.has_value();
+    is_unplaced = !rows.empty() || (is_outside && queue.pid.has_value());
     return std::nullopt;
   }
 
@@ -202,6 +229,7 @@ class SnapshotMatcher {
   using Key = std::tuple<int, std::uint32_t, std::uint64_t, kfd::QueueKind>;
   const JoinInput& input_;
   Join& join_;
+  const RingOwners owners_;
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> by_ring_;
   std::map<Key, std::vector<std::size_t>> alone_;
   std::vector<Sighting> without_ring_;

@@ -217,22 +217,21 @@ class TraceMatcher {
     }
   }
 
-  // The first destruction of this id behind the creation: ids are used again.
+  // The first destruction of this id behind the creation, unless the id was handed out again before: then its own was
+  // not traced.
   void find_destroys() {
-    std::map<std::pair<int, std::uint32_t>, std::vector<const KfdSpan*>> destroys;
-    for (const KfdSpan& call : input_.calls)
-      if (call.verb == KfdVerb::destroy && call.process && call.queue_id && call.started_ns != INT64_MIN &&
-          !has_failed(call))
-        destroys[{*call.process, *call.queue_id}].push_back(&call);
-    for (JoinedQueue& row : join_.queues) {
-      if (row.create == nullptr || !row.create->process || !row.create->queue_id || row.create->started_ns == INT64_MIN)
+    std::map<std::pair<int, std::uint32_t>, const KfdSpan*> last_create;
+    std::unordered_map<const KfdSpan*, const KfdSpan*> destroy_of;
+    for (const KfdSpan& call : input_.calls) {
+      if (call.verb == KfdVerb::update || !call.process || !call.queue_id || call.started_ns == INT64_MIN ||
+          has_failed(call))
         continue;
-      const auto found = destroys.find({*row.create->process, *row.create->queue_id});
-      if (found == destroys.end()) continue;
-      const auto after = std::lower_bound(found->second.begin(), found->second.end(), row.create->started_ns,
-                                          [](const KfdSpan* call, std::int64_t ns) { return call->started_ns < ns; });
-      if (after != found->second.end()) row.destroy = *after;
+      const KfdSpan*& create = last_create[{*call.process, *call.queue_id}];
+      if (call.verb == KfdVerb::destroy && create != nullptr) destroy_of[create] = &call;
+      create = call.verb == KfdVerb::create ? &call : nullptr;
     }
+    for (JoinedQueue& row : join_.queues)
+      if (const auto found = destroy_of.find(row.create); found != destroy_of.end()) row.destroy = found->second;
   }
 
  public:

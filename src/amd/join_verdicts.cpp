@@ -26,7 +26,7 @@ std::string range_text(const DurationRange& range) {
 struct Counts {
   std::size_t runtime = 0, seen = 0, traced = 0, internal = 0, other = 0, unknown = 0, unlogged = 0;
   std::set<std::pair<std::size_t, std::uint64_t>> streams;
-  std::size_t most_streams = 0;
+  std::optional<int> most_at_once;  // streams, by refCount: a queue may have had more of them one after another
 };
 
 Counts count(const Join& join) {
@@ -37,7 +37,8 @@ Counts count(const Join& join) {
         ++counts.runtime;
         counts.seen += queue.sightings.empty() ? 0 : 1;
         counts.traced += queue.create == nullptr ? 0 : 1;
-        counts.most_streams = std::max(counts.most_streams, queue.streams.size());
+        if (queue.runtime->streams_most)
+          counts.most_at_once = std::max(counts.most_at_once.value_or(0), *queue.runtime->streams_most);
         for (const JoinedStream& stream : queue.streams) counts.streams.emplace(*queue.process, stream.handle);
         break;
       case QueueRole::internal:
@@ -66,18 +67,24 @@ void say_matches(const JoinInput& input, const Counts& counts, std::vector<std::
   std::string text =
       counts.streams.empty()
           ? fmt::format("The log shows {}", counted(counts.runtime, "hardware queue"))
-          : fmt::format("{} on {} of the log, at most {} on one", counted(counts.streams.size(), "stream"),
-                        counted(counts.runtime, "hardware queue"), counts.most_streams);
+          : fmt::format("{} on {} of the log{}", counted(counts.streams.size(), "stream"),
+                        counted(counts.runtime, "hardware queue"),
+                        counts.most_at_once ? fmt::format(", at most {} on one at a time", *counts.most_at_once) : "");
   if (input.snapshots.empty()) {
     verdicts.push_back(text + ". Where they are on the hardware is not known: there are no snapshots.");
+    return;
+  }
+  if (!has_rings(input)) {
+    verdicts.push_back(text +
+                       ". Where they are on the hardware is not known: the snapshots have neither hqds nor mqds, which "
+                       "root may read.");
     return;
   }
   if (counts.seen == 0) {
     verdicts.push_back(text + ".");
     verdicts.push_back(
         fmt::format("Nothing matches: no ring of the log is in a snapshot ({} read). Log and snapshots are of "
-                    "different runs, or no "
-                    "snapshot was taken while these queues lived.",
+                    "different runs, or no snapshot was taken while these queues lived.",
                     input.snapshots.size()));
     return;
   }
@@ -128,7 +135,7 @@ void say_clock(const JoinInput& input, const Join& join, std::vector<std::string
         "Log and trace have one clock (mono), {}; stamps are good to {}.",
         clock.brackets == 0 ? std::string("which nothing in them checks")
                             : fmt::format("checked against {}{}", counted(clock.brackets, "queue operation"), left_out),
-        duration(kLogStampNs + kTraceStampNs)));
+        duration(kStampErrorNs)));
   else
     verdicts.push_back(
         fmt::format("Log = trace {} {}, to within {}, from {}{}{}. Nothing shorter than that is claimed.",

@@ -50,8 +50,14 @@ class LogLanes : public LogSink {
   LogLanes(TimelineEvents& events, const Join& join, const LogSummary& summary, std::size_t first) : events_(events) {
     for (std::size_t i = 0; i < summary.processes().size(); ++i)
       processes_[summary.processes()[i].pid.value_or(-1)] = first + i;
-    for (const JoinedQueue& queue : join.queues)
-      if (queue.runtime != nullptr) names_[{*queue.process, queue.runtime->hwq}] = queue_name(queue);
+    std::map<std::pair<std::size_t, std::uint64_t>, std::size_t> queues;  // one after another on one ring
+    for (const JoinedQueue& queue : join.queues) {
+      if (queue.runtime == nullptr) continue;
+      const std::pair key(*queue.process, queue.runtime->hwq);
+      const std::size_t count = ++queues[key];
+      names_[key] = count == 1 ? queue_name(queue)
+                               : fmt::format("ring {:#x}, {} queues one after another", queue.runtime->hwq, count);
+    }
   }
 
   void on(const QueueCreated& event) override {
