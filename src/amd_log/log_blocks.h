@@ -23,7 +23,7 @@ struct LogBlock {
 
 class LogFile {
  public:
-  static constexpr std::size_t kBlock = 256 << 10;
+  static constexpr std::size_t kBlock = 128 << 10;
 
   // Nothing is open where the file is not a plain one, or packed.
   explicit LogFile(const std::filesystem::path& path);

@@ -183,7 +183,7 @@ class BlockRing {
 // More than three beside the caller would wait for it: it takes blocks at about three times the speed of one scanner.
 unsigned threads_for(const LogFile& file, const LogOptions& options) {
   if (options.threads != 0) return options.threads - 1;
-  if (file.blocks() < 16) return 0;
+  if (file.blocks() < 32) return 0;
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   return std::min(cores - 1, 3u);
 }
