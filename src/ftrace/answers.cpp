@@ -26,7 +26,7 @@ Json no_answer(const char* key, const char* question, std::string reason, Json e
 
 std::string no_creates(const FtraceCounters& counters) {
   return counters.has_losses() ? "no creation is in the trace, and part of it was lost"
-                               : "no queue was created while the trace ran";
+                               : "no creation is in the trace: there was none, or the filter left it out";
 }
 
 std::string words_of(const Tally& tally) {

@@ -136,6 +136,9 @@ TEST(FtraceSummary, does_not_answer_what_a_filter_left_out) {
   EXPECT_TRUE(answer_of(inner, "where_is_the_mqd_allocated")["answer"].is_null());
   EXPECT_TRUE(answer_of(inner, "how_long_does_preemption_take")["answer"].is_null());
   for (const Json& one : inner["answers"]) EXPECT_TRUE(one["reason"].is_string());
+  // Nothing was seen to be created; nobody says that nothing was.
+  const Json none = document_of("x-1 [000] .... 1.000001: unmap_queues_cpsch <-execute_queues_cpsch\n");
+  EXPECT_NE(answer_of(none, "how_is_a_queue_asked_for")["reason"].get<std::string>().find("filter"), std::string::npos);
 }
 
 TEST(FtraceSummary, lost_events_are_no_evidence_of_absence) {
