@@ -37,9 +37,6 @@ struct CaptureShape {
   int during = 3;                    // snapshots while queues live, beside "before" and "after"
 };
 
-// The runtime's log of all processes in the order of time.
-std::string runtime_log_text(const Scene& scene, bool has_pids);
-
 // When each snapshot is taken: before everything, then evenly over the time in which queues live, and after.
 std::vector<amd::CaptureSnapshot> snapshots_of(const Scene& scene, int during);
 // Queues that KFD has at this time.
