@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/units.h"
@@ -82,11 +83,24 @@ void add_reasons(ReportSection& section, const Json& document, bool is_full) {
     section.remarks.push_back(fmt::format("Not in the {} ({}): {}.", key.first, plural(times, "queue"), key.second));
 }
 
+// Slots and ids are each GPU's own: with several of them a row has to say which. "0xf7bc" is short of room.
+bool has_several_gpus(const Json& document, bool is_full) {
+  std::set<std::string> gpus;
+  for (const Json& queue : at(document, {"queues"}))
+    if (is_shown(queue, is_full) && at(queue, {"gpu_id"}).is_string()) gpus.insert(text(queue, {"gpu_id"}));
+  return gpus.size() > 1;
+}
+std::string gpu_text(const Json& queue) {
+  const std::string gpu = text(queue, {"gpu_id"});
+  return gpu.starts_with("0x") ? gpu.substr(2) : gpu;
+}
+
 void add_queues(Report& report, const Json& document, bool is_full) {
   ReportSection section;
   section.title = "Queues, from streams to hardware slots";
   std::size_t hidden = 0;
   const std::size_t snapshots = at(document, {"snapshots"}).size();
+  const bool has_gpus = has_several_gpus(document, is_full);
   std::map<std::string, ReportTable> tables;  // by process of the host
   for (const Json& queue : at(document, {"queues"})) {
     if (!is_shown(queue, is_full)) {
@@ -95,7 +109,7 @@ void add_queues(Report& report, const Json& document, bool is_full) {
     }
     const std::string pid = count_text(queue, {"host_pid"});
     ReportTable& table = tables[pid];
-    if (table.columns.empty())
+    if (table.columns.empty()) {
       table.columns = {{pid == "-" ? "process not known" : "process " + pid, true},
                        {"streams"},
                        {"prio"},
@@ -105,11 +119,14 @@ void add_queues(Report& report, const Json& document, bool is_full) {
                        {"slot"},
                        {"backlog"},
                        {"by"}};
+      if (has_gpus) table.columns.insert(table.columns.begin() + 1, ReportTable::Column{"gpu"});
+    }
     const Json& series = at(queue, {"hardware", "series"});
     table.rows.push_back({ring_text(queue), streams_text(queue), priority_text(queue),
                           count_text(queue, {"runtime", "rocr_id"}), count_text(queue, {"kfd", "queue_id"}),
                           fmt::format("{}/{}", series.is_array() ? series.size() : 0, snapshots), slot_text(queue),
                           count_text(queue, {"hardware", "most_backlog_packets"}), evidence_text(queue)});
+    if (has_gpus) table.rows.back().insert(table.rows.back().begin() + 1, gpu_text(queue));
   }
   for (auto& [pid, table] : tables) section.tables.push_back(std::move(table));
   if (section.tables.empty())

@@ -1,9 +1,11 @@
 // weir amd join as a user runs it: a capture folder, files by name, and what it says of bad ones.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "base/json.h"
@@ -41,6 +43,27 @@ TEST(AmdJoinCli, tells_queues_of_a_capture_and_writes_the_timeline_into_its_fold
   EXPECT_NE(text_of(folder.path() / "timeline.json"), before);
   EXPECT_EQ(weir({"amd", "join", folder.path().string(), "-f", "-q"}).code, 0);
   EXPECT_EQ(text_of(folder.path() / "timeline.json"), before);
+}
+
+TEST(AmdJoinCli, slots_of_several_gpus_are_told_apart_within_80_columns) {
+  std::set<bool> seen;
+  for (std::uint64_t seed = 1; seed < 40 && seen.size() < 2; ++seed) {
+    const Scene scene = random_scene(seed, Gfx::gfx9_4_3);
+    std::set<int> gpus;
+    for (const SceneQueue& queue : scene.queues) gpus.insert(queue.gpu);
+    const bool has_several = gpus.size() > 1;
+    if (!seen.insert(has_several).second) continue;
+    CaptureFolder folder;
+    write_capture(scene, folder.path());
+    const Outcome outcome = weir({"amd", "join", folder.path().string(), "--no-timeline", "--full"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const std::string id = fmt::format(" {:04x} ", scene.gpus[static_cast<std::size_t>(*gpus.begin())].gpu_id);
+    EXPECT_EQ(outcome.out.find("  gpu  ") != std::string::npos, has_several) << outcome.out;
+    EXPECT_EQ(outcome.out.find(id) != std::string::npos, has_several) << outcome.out;
+    std::istringstream lines(outcome.out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  }
+  EXPECT_EQ(seen.size(), 2u);
 }
 
 TEST(AmdJoinCli, its_document_keeps_the_schema) {
