@@ -99,7 +99,7 @@ Json sighting_json(const JoinInput& input, const Sighting& sighting) {
     slots.push_back({{"xcc", slot.xcc}, {"pipe", slot.pipe}, {"queue", slot.queue}});
   return {{"snapshot", input.snapshots[sighting.snapshot].when},
           {"taken_ns", time_or_null(input.snapshots[sighting.snapshot].taken_ns)},
-          {"is_active", queue.is_active},
+          {"is_active", queue.is_mapping_known ? Json(queue.is_active) : Json()},
           {"slots", std::move(slots)},
           {"vmid", or_null(queue.vmid)},
           {"pipe_priority", or_null(queue.pipe_priority)},

@@ -90,11 +90,11 @@ Row row_of(const kfd::Snapshot& snapshot, const kfd::Queue& queue) {
   row.device = fmt::format("gpu {:x}", queue.gpu_id);
   row.kind = name_of(queue.kind);
   row.pid = queue.pid;
-  if (snapshot.hqds) {
+  if (queue.is_mapping_known) {
     row.is_active = queue.is_active;
     row.is_mapped = !queue.slots.empty();
   } else {
-    row.active_reason = "hqds could not be read";
+    row.active_reason = snapshot.hqds ? "hqds does not show all slots of its GPU" : "hqds could not be read";
   }
   row.is_preempted = queue.was_preempted;
   row.backlog = queue.backlog_packets ? known(static_cast<double>(*queue.backlog_packets))
