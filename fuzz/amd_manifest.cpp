@@ -1,11 +1,10 @@
 // Manifests of captures of any origin: whatever the text, it either gives one whose paths stay in the folder, and that
 // is written and read again as it is, or throws our own error.
-#include "amd/manifest.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
+#include "amd/manifest.h"
 #include "base/error.h"
 
 namespace {

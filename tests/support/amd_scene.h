@@ -26,31 +26,31 @@ struct SceneProcess {
 };
 
 struct SceneQueue {
-  int process = 0, gpu = 0;     // indices
+  int process = 0, gpu = 0;  // indices
   bool is_sdma = false;
-  std::uint32_t id = 0;         // KFD's, within its process
-  std::uint32_t hsa_id = 0;     // id= of the log
-  std::uint64_t swq = 0;        // 0: the runtime's own, which the log does not show
+  std::uint32_t id = 0;      // KFD's, within its process
+  std::uint32_t hsa_id = 0;  // id= of the log
+  std::uint64_t swq = 0;     // 0: the runtime's own, which the log does not show
   std::uint64_t ring_base = 0, ring_bytes = 1 << 20;
-  std::uint64_t mqd_base = 0;   // of the first XCC
-  std::uint32_t doorbell = 0;   // in dwords
-  int priority = 1;             // 0 low, 1 normal, 2 high
+  std::uint64_t mqd_base = 0;  // of the first XCC
+  std::uint32_t doorbell = 0;  // in dwords
+  int priority = 1;            // 0 low, 1 normal, 2 high
   int vmid = 8;
   bool is_mapped = true;
-  int pipe = 0, slot = 2;       // where it is mapped
+  int pipe = 0, slot = 2;  // where it is mapped
   std::uint64_t read_packets = 0, written_packets = 0;
-  bool is_preempted = false;    // in mid-kernel: waves are saved
+  bool is_preempted = false;  // in mid-kernel: waves are saved
   std::uint64_t save_ticks = 0, restore_ticks = 0;
-  std::int64_t asked_ns = 0;    // runtime: "Number of allocated hardware queues"
+  std::int64_t asked_ns = 0;                    // runtime: "Number of allocated hardware queues"
   std::int64_t ioctl_ns = 0, ioctl_end_ns = 0;  // KFD's part
-  std::int64_t created_ns = 0;  // runtime: "Created SWq"
-  std::int64_t deleted_ns = 0;  // 0: lives
+  std::int64_t created_ns = 0;                  // runtime: "Created SWq"
+  std::int64_t deleted_ns = 0;                  // 0: lives
 };
 
 struct SceneStream {
-  int process = 0, queue = 0;   // index of its queue
+  int process = 0, queue = 0;  // index of its queue
   std::uint64_t handle = 0;
-  int priority = 0;             // HIP's: -1 high
+  int priority = 0;  // HIP's: -1 high
   std::int64_t created_ns = 0, destroyed_ns = 0;
 };
 
