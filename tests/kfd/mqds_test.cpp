@@ -98,7 +98,8 @@ TEST(Mqds, without_hqds_there_is_no_backlog) {
     EXPECT_FALSE(queue.backlog_reason.empty());
     EXPECT_FALSE(queue.is_active);
   }
-  for (const Json& queue : hqd_document(snapshot)["queues"]) EXPECT_TRUE(queue["is_active"].is_null());
+  const Json document = hqd_document(snapshot);
+  for (const Json& queue : document["queues"]) EXPECT_TRUE(queue["is_active"].is_null());
 }
 
 std::string refusal(std::string_view text) {
