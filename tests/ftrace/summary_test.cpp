@@ -20,14 +20,14 @@ Json document_of(const std::string& text) {
   return ftrace_document(summary, counters, {"t.txt", "", {"weir"}});
 }
 
-const Json& answer_of(const Json& document, const std::string& key) {
+const Json& answer_of(const Json& document, std::string_view key) {
   for (const Json& one : document["answers"])
     if (one["key"] == key) return one;
   ADD_FAILURE() << key;
   return document;
 }
 
-const Json& verb_of(const Json& document, const std::string& verb) {
+const Json& verb_of(const Json& document, std::string_view verb) {
   for (const Json& one : document["verbs"])
     if (one["verb"] == verb) return one;
   ADD_FAILURE() << verb;
