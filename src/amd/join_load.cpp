@@ -88,13 +88,6 @@ void read_logs(const CaptureFiles& files, const std::atomic<bool>* stop, LoadedC
   }
 }
 
-bool has_lost(const ftrace::FtraceCounters& counters) {
-  const bool is_overwritten =
-      counters.buffer_entries && counters.written_entries && *counters.written_entries > *counters.buffer_entries;
-  return counters.lost_events > 0 || counters.lost_gaps > 0 || counters.lost_uncounted > 0 || counters.given_up > 0 ||
-         is_overwritten || !counters.problem.empty();
-}
-
 void read_traces(const CaptureFiles& files, const std::atomic<bool>* stop, LoadedCapture& loaded) {
   JoinInput& input = loaded.input;
   for (const fs::path& path : files.traces) {
@@ -114,13 +107,13 @@ void read_traces(const CaptureFiles& files, const std::atomic<bool>* stop, Loade
       part.facts = {{"lines", counters.lines},
                     {"tracer", counters.tracer.empty() ? Json(nullptr) : Json(counters.tracer)},
                     {"lost_events", counters.lost_events},
-                    {"has_lost_events", has_lost(counters)},
+                    {"has_lost_events", counters.has_losses()},
                     {"has_returns", counters.has_returns}};
       // A trace that does not show KFD is no broken file, but of no use here.
       try {
         ftrace::require_kfd(counters, path.string());
         input.has_trace = true;
-        input.has_lost_events = input.has_lost_events || has_lost(counters);
+        input.has_lost_events = input.has_lost_events || counters.has_losses();
         loaded.traces.push_back(path);
       } catch (const Error& error) {
         part.is_read = false;

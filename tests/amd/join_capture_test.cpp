@@ -236,6 +236,15 @@ TEST(JoinCapture, broken_parts_are_named_and_the_rest_is_joined) {
   check_scene(scene, joined, 0);
 }
 
+TEST(JoinCapture, a_trace_whose_cpu_begins_late_has_lost_events) {
+  const Scene scene = testing::random_scene(4, Gfx::gfx9_4_3);
+  Folder folder;
+  write_capture(scene, folder.path());
+  EXPECT_FALSE(join_folder(folder.path()).capture.input.has_lost_events);
+  std::ofstream(folder.path() / "ftrace.txt", std::ios::app) << "##### CPU 2 buffer started ####\n";
+  EXPECT_TRUE(join_folder(folder.path()).capture.input.has_lost_events);
+}
+
 TEST(JoinCapture, a_capture_of_nothing_says_what_is_missing_and_how_to_capture) {
   Folder folder;
   CaptureShape shape;
