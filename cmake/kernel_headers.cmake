@@ -1,0 +1,29 @@
+# Embeds include/weir/*.h: `weir bench` builds kernel packages wherever the binary is, and compilers at run time take
+# headers as text.
+file(GLOB kernel_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/weir/*.h)
+list(SORT kernel_headers)
+set(WEIR_KERNEL_HEADERS_SOURCE ${WEIR_GENERATED_DIR}/weir_kernel_headers.cpp)
+set(header_entries "")
+foreach(file IN LISTS kernel_headers)
+  cmake_path(GET file FILENAME name)
+  file(READ ${file} text)
+  string(LENGTH "${text}" length)
+  if(length GREATER 60000)
+    message(FATAL_ERROR "${file}: ${length} characters; a compiler need not take string literals beyond 64 KiB")
+  endif()
+  string(APPEND header_entries "    {\"${name}\", R\"~~~(${text})~~~\"},\n")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+endforeach()
+file(CONFIGURE OUTPUT ${WEIR_KERNEL_HEADERS_SOURCE} @ONLY CONTENT [[#include "package/build.h"
+
+namespace weir::package {
+
+std::span<const EmbeddedHeader> embedded_headers() {
+  static constexpr EmbeddedHeader kHeaders[] = {
+@header_entries@  };
+  return kHeaders;
+}
+
+}  // namespace weir::package
+]])
+set_source_files_properties(${WEIR_KERNEL_HEADERS_SOURCE} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)

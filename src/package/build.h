@@ -1,0 +1,26 @@
+// Turns a package's sources into files that can be opened, with the system's compilers as limited child processes, and
+// keeps them in a cache by content. Knows compilers; opens nothing.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "package/package.h"
+#include "package/ready_kernel.h"
+
+namespace weir::package {
+
+// The host part as a shared object: kernel.cpp, or else the device source compiled as C++. The file in the cache.
+std::filesystem::path build_host_part(const Package& package, const Part& part, const OpenOptions& options);
+// kernel.cu by nvcc or kernel.hip by hipcc, host part included, as a shared object.
+std::filesystem::path build_ahead(const Package& package, const Part& part, const OpenOptions& options);
+
+// Headers of include/weir as compiled into this program: kernel.h, device.h.
+struct EmbeddedHeader {
+  std::string_view name, text;
+};
+std::span<const EmbeddedHeader> embedded_headers();
+
+}  // namespace weir::package

@@ -1,0 +1,38 @@
+// Finds packages below folders. Reads names and bench.yaml; opens and runs nothing. A package that cannot be used is
+// found all the same, with its trouble.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "package/package.h"
+
+namespace weir::package {
+
+// Below the working folder, where they exist.
+inline constexpr const char* kUsualFolders[] = {"kernels", "src/kernels", "integrations/kernels"};
+
+struct Discovery {
+  std::vector<Package> packages;   // by name
+  std::vector<std::string> notes;  // folders that could not be read, links that were not followed
+};
+
+// Each root is a folder of packages (to any depth) or a package itself.
+Discovery discover(std::span<const std::filesystem::path> roots);
+
+// Config of one bench.yaml. Rejects by file, line and key.
+Config parse_config(std::string_view text, const std::string& name);
+
+// kernel_manifest.json (weir.kernel_manifest/1): every package with name, path, backend, dependencies, config, and why
+// it, or one of its backends, is skipped.
+struct Skipped {
+  std::string package;
+  std::string backend, precision, problem;  // empty: all
+  std::string reason, hint;
+};
+Json manifest_document(const Discovery& discovery, std::span<const Skipped> skipped);
+
+}  // namespace weir::package
