@@ -7,6 +7,7 @@
 #include <iterator>
 #include <set>
 
+#include "amd/case_samples.h"
 #include "measure/statistics.h"
 
 namespace weir::amd {
@@ -41,6 +42,31 @@ ComparedSide summary(const std::vector<double>& values, bool is_median) {
   return side;
 }
 
+// What never happened in the observed time may still happen at up to 3 / time, at 95 % (the rule of three), where it
+// happens at moments that do not depend on each other. Resampling zeros gives zeros, which would say that it cannot.
+std::optional<double> most_unseen(const CaseSide& side, const CaseSide& other, CaseQuantity quantity) {
+  if (side.observed_ns <= 0) return {};
+  const double most_per_s = 3e9 / side.observed_ns;
+  switch (quantity) {
+    case CaseQuantity::launch_rate:
+    case CaseQuantity::barrier_rate:
+    case CaseQuantity::copy_rate:
+      return most_per_s;
+    case CaseQuantity::copied_bytes_rate:  // copies as large as the other side's
+      if (!other.copied_bytes || other.copies.value_or(0) == 0) return {};
+      return most_per_s * static_cast<double>(*other.copied_bytes) / static_cast<double>(*other.copies);
+    case CaseQuantity::pause_share:  // pauses of the least length
+      return std::min(1.0, most_per_s * 1e-9 * static_cast<double>(kPauseNs));
+    default:
+      return {};  // of samples that are not counted by time
+  }
+}
+
+void widen_zero(const CaseSide& side, const CaseSide& other, CaseQuantity quantity, ComparedSide& compared) {
+  if (!compared.interval || compared.interval->high > 0) return;
+  compared.interval->high = most_unseen(side, other, quantity).value_or(compared.interval->high);
+}
+
 // Why two numbers are not of the same thing; empty where they are.
 std::string mismatch(const CaseSide& a, const CaseSide& b, CaseQuantity quantity) {
   const auto differ = [](const std::string& first, const std::string& second, std::string_view what) {
@@ -69,6 +95,8 @@ Compared compare_one(const CaseSide& a, const CaseSide& b, const Facts& facts) {
   const CaseSamples &first = a.of(facts.quantity), &second = b.of(facts.quantity);
   row.a = summary(first.values, facts.is_median);
   row.b = summary(second.values, facts.is_median);
+  widen_zero(a, b, facts.quantity, row.a);
+  widen_zero(b, a, facts.quantity, row.b);
   if (first.values.empty() || second.values.empty()) {
     row.reason = both_reasons(first.values.empty() ? first.reason : "", second.values.empty() ? second.reason : "");
     return row;

@@ -19,7 +19,7 @@ std::string_view name_of(Claim claim);
 struct ComparedSide {
   std::size_t samples = 0;
   std::optional<double> value;
-  std::optional<Interval> interval;  // 95 %, bootstrap
+  std::optional<Interval> interval;  // 95 %, bootstrap; by the rule of three where none of it was seen in the time
 };
 
 struct Compared {

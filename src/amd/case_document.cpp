@@ -6,6 +6,7 @@
 #include <set>
 
 #include "amd/case_verdict.h"
+#include "base/units.h"
 
 namespace weir::amd {
 namespace {
@@ -67,6 +68,10 @@ Json side_json(const CaseSide& side) {
   json["observed_ns"] = number_or_null(side.observed_ns);
   json["stretch_ns"] = number_or_null(side.stretch_ns);
   json["notes"] = side.notes;
+  if (is_short(side) && !side.of(CaseQuantity::launch_rate).values.empty())
+    json["notes"].push_back(fmt::format(
+        "observed for {}: rates are of that time; intervals hold no change that is slower (warm-up, clocks).",
+        format_duration(side.observed_ns)));
   return json;
 }
 

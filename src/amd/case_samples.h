@@ -54,6 +54,8 @@ class Stretches {
 
 // A pause is what a suspend and a resume would fit into: 10 ms, by the study's targets of 5 ms for each.
 inline constexpr std::int64_t kPauseNs = 10'000'000;
+// Less than ten pauses long, an observation does not show which part of the time is pauses.
+inline constexpr std::int64_t kShortNs = 10 * kPauseNs;
 
 // Takes the events of one side of a comparison. Runs do not overlap in time; each has its own stretches.
 class CaseSampler {

@@ -1,8 +1,11 @@
 #include "amd/case_side.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "amd/case_samples.h"
+#include "base/units.h"
 
 namespace weir::amd {
 
@@ -16,11 +19,16 @@ std::uint64_t CaseSide::count(CaseQueue::Kind kind) const {
       std::count_if(queues.begin(), queues.end(), [&](const CaseQueue& queue) { return queue.kind == kind; }));
 }
 
+bool is_short(const CaseSide& side) { return side.observed_ns < static_cast<double>(kShortNs); }
+
 void take_samples(const CaseSampler& sampler, CaseSide& side) {
   const std::vector<Stretch> stretches = sampler.stretches();
   const auto width = static_cast<double>(sampler.width_ns());
   side.observed_ns = sampler.observed_ns();
   side.stretch_ns = width;
+  if (CaseSamples& pauses = side.of(CaseQuantity::pause_share); is_short(side) && pauses.reason.empty())
+    pauses.reason = fmt::format("observed for {}: the share of pauses of {} ms is told from {} ms on",
+                                format_duration(side.observed_ns), kPauseNs / 1'000'000, kShortNs / 1'000'000);
   const auto fill = [&](CaseQuantity quantity, double Stretch::* count, double scale) {
     CaseSamples& samples = side.of(quantity);
     if (!samples.reason.empty()) return;

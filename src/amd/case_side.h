@@ -79,6 +79,7 @@ struct CaseSide {
   bool is_pause_bound = false;  // pauses are at most so long: the device may have been busy in them
   double observed_ns = 0;       // first to last event
   double stretch_ns = 0;        // that rates were counted by
+  double kernel_time_ns = 0, longest_kernel_ns = 0;  // of all kernels, of timelines: samples leave some out
   std::array<CaseSamples, kCaseQuantities> samples;
   std::vector<std::string> notes;
 
@@ -86,6 +87,9 @@ struct CaseSide {
   CaseSamples& of(CaseQuantity quantity) { return samples[static_cast<std::size_t>(quantity)]; }
   std::uint64_t count(CaseQueue::Kind kind) const;
 };
+
+// Less was observed than says anything of what goes on slower than that; pauses above all.
+bool is_short(const CaseSide& side);
 
 class CaseSampler;
 // Fills the samples, the observed time and the width of stretches from what was taken. Reasons stay where they are set.

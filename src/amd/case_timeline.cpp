@@ -144,7 +144,11 @@ class Side {
       const Span& span = timeline_.spans[i];
       const bool is_by_submit = are_submitted_ && is_launch(span);
       moments.push_back({is_by_submit ? handed_over_ns(span) : span.started_ns, i});
-      if (is_launch(span)) sampler_.duration_ns.add(static_cast<double>(distance_ns(span.started_ns, span.ended_ns)));
+      if (!is_launch(span)) continue;
+      const auto duration = static_cast<double>(distance_ns(span.started_ns, span.ended_ns));
+      sampler_.duration_ns.add(duration);
+      side_.kernel_time_ns += duration;
+      side_.longest_kernel_ns = std::max(side_.longest_kernel_ns, duration);
     }
     std::stable_sort(moments.begin(), moments.end(), [](const Moment& a, const Moment& b) { return a.at < b.at; });
     for (const Moment& moment : moments) {

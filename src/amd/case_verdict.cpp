@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "measure/statistics.h"
 
 namespace weir::amd {
@@ -32,10 +33,21 @@ RuleNumber kernel_time_number(const CaseSide& b) {
     number.reason = samples.reason;
     return number;
   }
-  number.value = long_share(samples.values);
+  const double seen = long_share(samples.values);
+  if (seen == 0 && b.longest_kernel_ns >= kQuantumNs) {
+    number.reason = fmt::format("the longest took {}, but such are too rare to be among the samples",
+                                format_duration(b.longest_kernel_ns));
+    return number;
+  }
+  number.value = seen;
   if (samples.values.size() < kFewestKernels) {
     number.reason =
         fmt::format("{} kernels are too few for an interval; {} are needed", samples.values.size(), kFewestKernels);
+    return number;
+  }
+  if (seen == 0) {
+    // None seen: by the rule of three up to three more could have come, of a quantum each.
+    number.interval = Interval{0, 3 * kQuantumNs / (b.kernel_time_ns + 3 * kQuantumNs)};
     return number;
   }
   BootstrapOptions options;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -211,6 +212,64 @@ TEST(CaseCompare, a_log_and_a_timeline_are_compared_where_they_tell_the_same) {
     EXPECT_EQ(row(rows, name).claim, Claim::cannot_say) << name;
 }
 
+// `count` kernels of 100 us, each with a copy beside it.
+CaseSide copying(int count) {
+  Timeline both = testing::kernels(count, 100'000);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    Span span = both.spans[i];
+    span.kind = SpanKind::copy;
+    span.name = 1;
+    span.bytes = 4096;
+    span.queue = 5;
+    both.spans.push_back(span);
+  }
+  return side_of_timeline(both, "a.json");
+}
+
+TEST(CaseCompare, none_at_all_is_less_than_many) {
+  const CaseSide a = copying(2000), b = side_of_timeline(testing::kernels(2000, 100'000), "b.json");
+  const std::vector<Compared> rows = compare_quantities(a, b);
+  EXPECT_EQ(row(rows, "copy_rate").claim, Claim::a_more);
+  EXPECT_EQ(row(rows, "copied_bytes_rate").claim, Claim::a_more);
+  EXPECT_EQ(*row(rows, "copy_rate").b.value, 0);
+  EXPECT_DOUBLE_EQ(row(rows, "copy_rate").b.interval->high, 3e9 / b.observed_ns) << "none seen is not never";
+  EXPECT_DOUBLE_EQ(row(rows, "copied_bytes_rate").b.interval->high, 3e9 / b.observed_ns * 4096);
+}
+
+TEST(CaseCompare, none_in_a_moment_is_not_less_than_a_few) {
+  // One copy each 106 us; B ends after 200 us.
+  const CaseSide a = copying(2000), b = side_of_timeline(testing::kernels(20, 10'000), "b.json");
+  const std::vector<Compared> rows = compare_quantities(a, b);
+  EXPECT_GT(row(rows, "copy_rate").a.interval->low, 0);
+  for (const char* name : {"copy_rate", "copied_bytes_rate"})
+    EXPECT_EQ(row(rows, name).claim, Claim::not_distinguishable) << name;
+}
+
+TEST(CaseCompare, none_on_either_side_is_no_difference) {
+  const CaseSide a = side_of_timeline(testing::kernels(2000, 100'000), "a.json");
+  const CaseSide b = side_of_timeline(testing::kernels(5000, 100'000), "b.json");
+  const std::vector<Compared> rows = compare_quantities(a, b);
+  for (const char* name : {"copy_rate", "copied_bytes_rate", "pause_share"})
+    EXPECT_EQ(row(rows, name).claim, Claim::not_distinguishable) << name;
+  EXPECT_DOUBLE_EQ(row(rows, "pause_share").a.interval->high, 3e7 / a.observed_ns);
+}
+
+TEST(CaseCompare, rates_of_a_short_time_are_told_with_a_note_and_pauses_are_not_told) {
+  const CaseSide a = side_of_timeline(testing::kernels(4000, 8'000), "a.json");
+  const CaseSide b = side_of_timeline(testing::kernels(4000, 80'000), "b.json");
+  ASSERT_LT(a.observed_ns, 1e8);
+  ASSERT_GT(b.observed_ns, 1e8);
+  const std::vector<Compared> rows = compare_quantities(a, b);
+  EXPECT_EQ(row(rows, "launch_rate").claim, Claim::a_more);
+  EXPECT_EQ(row(rows, "pause_share").claim, Claim::cannot_say);
+  EXPECT_NE(row(rows, "pause_share").reason.find("A: observed for 34"), std::string::npos)
+      << row(rows, "pause_share").reason;
+  EXPECT_EQ(row(rows, "pause_share").b.value, 0.0);
+  const Json document = case_comparison(a, b);
+  EXPECT_EQ(document["a"]["notes"].size(), 1u);
+  EXPECT_TRUE(document["b"]["notes"].empty());
+}
+
 PreemptionVerdict verdict(const CaseSide& a, const CaseSide& b) {
   return judge_preemption(a, b, compare_quantities(a, b), relate_queues(a, b));
 }
@@ -237,6 +296,14 @@ TEST(CaseVerdict, long_kernels_beside_a_case_without_pauses_want_slices) {
   EXPECT_EQ(found.strategies[1].fit, Fit::does_not_fit);
 }
 
+TEST(CaseVerdict, no_pause_in_a_moment_is_not_no_pause) {
+  const PreemptionVerdict found = verdict(timeline(300, 200'000), timeline(300, 5'000'000));
+  EXPECT_EQ(found.strategies[1].fit, Fit::cannot_say);
+  EXPECT_EQ(found.strategies[2].fit, Fit::cannot_say);
+  EXPECT_EQ(found.strategy, "");
+  EXPECT_NE(found.because.find("observed for 63"), std::string::npos) << found.because;
+}
+
 TEST(CaseVerdict, a_few_long_kernels_count_by_their_time) {
   // One in 200 takes 100 ms: half of a percent of the launches, most of the time.
   Timeline mixed = testing::kernels(2000, 50'000);
@@ -255,6 +322,30 @@ TEST(CaseVerdict, few_kernels_say_nothing) {
   const PreemptionVerdict found = verdict(timeline(2000, 20'000), timeline(50, 50'000));
   EXPECT_EQ(found.strategy, "");
   EXPECT_EQ(found.strategies[0].fit, Fit::cannot_say);
+}
+
+TEST(CaseVerdict, no_long_kernel_in_a_moment_is_not_none) {
+  const PreemptionVerdict found = verdict(timeline(2000, 20'000), timeline(200, 50'000));
+  EXPECT_EQ(found.strategies[0].fit, Fit::cannot_say);
+  const RuleNumber& share = found.strategies[0].numbers[0];
+  EXPECT_EQ(share.value, 0.0);
+  ASSERT_TRUE(share.interval.has_value());
+  EXPECT_NEAR(share.interval->high, 3 / (3 + 10.6), 0.01) << "three of 1 ms beside 10.6 ms";
+}
+
+TEST(CaseVerdict, a_long_kernel_that_no_sample_has_is_not_forgotten) {
+  for (std::size_t at = 4000; at < 8000; ++at) {
+    Timeline rare = testing::kernels(9000, 20'000);
+    rare.spans[at].ended_ns = rare.spans[at].started_ns + 50'000'000;
+    const CaseSide b = side_of_timeline(rare, "b.json");
+    const std::vector<double>& samples = b.of(CaseQuantity::kernel_duration).values;
+    if (*std::max_element(samples.begin(), samples.end()) > 1e6) continue;
+    const PreemptionVerdict found = verdict(timeline(2000, 20'000), b);
+    EXPECT_EQ(found.strategies[0].fit, Fit::cannot_say);
+    EXPECT_NE(found.strategies[0].because.find("50.0 ms"), std::string::npos) << found.strategies[0].because;
+    return;
+  }
+  FAIL() << "every kernel is a sample";
 }
 
 TEST(CaseVerdict, a_bound_denies_and_never_grants) {
