@@ -8,19 +8,17 @@
 #include "base/json.h"
 #include "cli/list.h"
 #include "cli/process.h"
+#include "cli/telling.h"
 
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct Flags : Telling {
   std::string a, b;
-  std::string report = "text";
-  std::string output;
-  bool is_forced = false, is_quiet = false;
 };
 
 int execute(const Flags& flags) {
-  if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
+  flags.check_output();
   const std::atomic<bool>& stop = catch_interrupts();
   ProgressLine line(flags.is_quiet);
   struct Interrupted {};
@@ -42,15 +40,7 @@ int execute(const Flags& flags) {
     return kExitInterrupted;
   }
   line.clear();
-  const std::string text = flags.report == "json"       ? to_text(document)
-                           : flags.report == "markdown" ? amd_compare_markdown(document)
-                                                        : amd_compare_text(document);
-  if (flags.output.empty()) {
-    fmt::print("{}", text);
-    return 0;
-  }
-  write_file(flags.output, text, flags.is_forced);
-  if (!flags.is_quiet) fmt::print("Written to {}\n", flags.output);
+  flags.tell(document, [&] { return amd_compare_text(document); }, [&] { return amd_compare_markdown(document); });
   return 0;
 }
 
@@ -65,12 +55,7 @@ CliCommand amd_compare() {
             "(`weir profile WORKLOAD -o FILE`, or any trace that `weir analyze` reads)";
         app.add_option("A", flags->a, fmt::format("the urgent case: {}", kHelp))->required()->type_name("FILE");
         app.add_option("B", flags->b, "the case that may wait, likewise")->required()->type_name("FILE");
-        app.add_option("--report", flags->report, "how to tell it")
-            ->capture_default_str()
-            ->check(CLI::IsMember({"text", "markdown", "json"}));
-        app.add_option("--output,-o", flags->output, "write the report to this file")->type_name("FILE");
-        app.add_flag("--force", flags->is_forced, "replace a file that exists");
-        app.add_flag("--quiet,-q", flags->is_quiet, "no progress, no names of files written");
+        flags->add_to(app);
         app.footer("Exit code: 0, whatever differs; 2 bad input.");
         return [flags] { return execute(*flags); };
       }};

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "cli/list.h"
 #include "cli/process.h"
+#include "cli/telling.h"
 #include "ftrace/read.h"
 #include "ftrace/summary.h"
 #include "trace/byte_source.h"
@@ -16,10 +17,9 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
-  std::string file, clock, output;
-  std::string report = "text";
-  bool is_full = false, is_forced = false, is_quiet = false;
+struct Flags : Telling {
+  std::string file, clock;
+  bool is_full = false;
 };
 
 void check_clock(const std::string& clock) {
@@ -32,7 +32,7 @@ void check_clock(const std::string& clock) {
 
 int execute(const Flags& flags) {
   check_clock(flags.clock);
-  if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
+  flags.check_output();
   struct Interrupted {};
   const std::atomic<bool>& stop = catch_interrupts();
   ftrace::FtraceOptions options;
@@ -52,15 +52,7 @@ int execute(const Flags& flags) {
   const Json document =
       ftrace::ftrace_document(summary, counters, {flags.file, flags.clock, run_context().command_line});
   const Report report = ftrace_report(document, flags.is_full);
-  const std::string told = flags.report == "json"       ? to_text(document)
-                           : flags.report == "markdown" ? report_markdown(report)
-                                                        : report_text(report);
-  if (flags.output.empty()) {
-    fmt::print("{}", told);
-  } else {
-    write_file(flags.output, told, flags.is_forced);
-    if (!flags.is_quiet) fmt::print("Written to {}\n", flags.output);
-  }
+  flags.tell(document, [&] { return report_text(report); }, [&] { return report_markdown(report); });
   return 0;
 }
 
@@ -77,13 +69,8 @@ CliCommand amd_ftrace() {
             ->required()
             ->type_name("FILE");
         app.add_option("--trace-clock", flags->clock, "the clock that was set (trace_clock); the text does not say");
-        app.add_option("--report", flags->report, "how to tell it")
-            ->capture_default_str()
-            ->check(CLI::IsMember({"text", "markdown", "json"}));
         app.add_flag("--full", flags->is_full, "all processes and creates");
-        app.add_option("--output,-o", flags->output, "write the report to this file")->type_name("FILE");
-        app.add_flag("--force", flags->is_forced, "replace a file that exists");
-        app.add_flag("--quiet,-q", flags->is_quiet, "no names of files written");
+        flags->add_to(app);
         return [flags] { return execute(*flags); };
       }};
 }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/list.h"
+#include "cli/telling.h"
 #include "kfd/document.h"
 #include "trace/byte_source.h"
 
@@ -18,11 +19,10 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLargestFile = std::size_t{256} << 20;
 
-struct Flags {
+struct Flags : Telling {
   std::vector<std::string> files;
   std::string debugfs, sysfs;
-  std::string report = "text", output;
-  bool is_live = false, is_full = false, is_forced = false, is_quiet = false;
+  bool is_live = false, is_full = false;
 };
 
 std::string content_of(const std::string& path) {
@@ -92,17 +92,11 @@ int execute(const Flags& flags) {
            "Give one of them.");
   if (!is_live && flags.files.empty())
     reject("no file to read", "Give hqds, mqds or rls (text of /sys/kernel/debug/kfd), a folder of them, or --live.");
-  if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
+  flags.check_output();
   const Json document = kfd::hqd_document(is_live ? live(flags) : files(flags));
-  const std::string told = flags.report == "json"       ? to_text(document)
-                           : flags.report == "markdown" ? amd_hqd_markdown(document, flags.is_full)
-                                                        : amd_hqd_text(document, flags.is_full);
-  if (flags.output.empty()) {
-    fmt::print("{}", told);
-    return 0;
-  }
-  write_file(flags.output, told, flags.is_forced);
-  if (!flags.is_quiet) fmt::print("Written to {}\n", flags.output);
+  flags.tell(
+      document, [&] { return amd_hqd_text(document, flags.is_full); },
+      [&] { return amd_hqd_markdown(document, flags.is_full); });
   return 0;
 }
 
@@ -120,13 +114,8 @@ CliCommand amd_hqd() {
             app.add_option("--debugfs", flags->debugfs, "live: where debugfs is mounted (default: /sys/kernel/debug)")
                 ->type_name("DIR");
             app.add_option("--sysfs", flags->sysfs, "live: where sysfs is mounted (default: /sys)")->type_name("DIR");
-            app.add_option("--report", flags->report, "how to tell it")
-                ->capture_default_str()
-                ->check(CLI::IsMember({"text", "markdown", "json"}));
             app.add_flag("--full", flags->is_full, "all queues, their slots with VMIDs and pointers, and all GPUs");
-            app.add_option("--output,-o", flags->output, "write the report to this file")->type_name("FILE");
-            app.add_flag("--force", flags->is_forced, "replace a file that exists");
-            app.add_flag("--quiet,-q", flags->is_quiet, "no names of files written");
+            flags->add_to(app);
             app.footer("Exit code: 0 fine, 1 the running kernel shows nothing, 2 bad input.");
             return [flags] { return execute(*flags); };
           }};

@@ -13,19 +13,19 @@
 #include "base/options.h"
 #include "cli/list.h"
 #include "cli/process.h"
+#include "cli/telling.h"
 
 namespace weir::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Flags {
+struct Flags : Telling {
   std::string folder;
   std::vector<std::string> logs, traces, snapshots, pids;
   std::string trace_clock;
-  std::string timeline, output, report = "text";
-  bool has_no_timeline = false;
-  bool is_full = false, is_forced = false, is_quiet = false;
+  std::string timeline;
+  bool has_no_timeline = false, is_full = false;
 };
 
 // "17=3934101": the log's number, then the host's.
@@ -87,7 +87,7 @@ fs::path timeline_of(const Flags& flags, std::string& said) {
 }
 
 int execute(const Flags& flags) {
-  if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
+  flags.check_output();
   const amd::CaptureFiles files = files_of(flags);
   std::string said;
   const fs::path timeline = timeline_of(flags, said);
@@ -102,15 +102,9 @@ int execute(const Flags& flags) {
     if (counts.is_stopped) return kExitInterrupted;
     document["timeline"] = amd::to_json(counts, timeline.string());
   }
-  const std::string text = flags.report == "json"       ? to_text(document)
-                           : flags.report == "markdown" ? amd_join_markdown(document, flags.is_full)
-                                                        : amd_join_text(document, flags.is_full);
-  if (flags.output.empty()) {
-    fmt::print("{}", text);
-  } else {
-    write_file(flags.output, text, flags.is_forced);
-    if (!flags.is_quiet) fmt::print("Written to {}\n", flags.output);
-  }
+  flags.tell(
+      document, [&] { return amd_join_text(document, flags.is_full); },
+      [&] { return amd_join_markdown(document, flags.is_full); });
   // Not into a document that goes on through a pipe.
   if (!flags.is_quiet && !timeline.empty()) fmt::print(stderr, "Timeline written to {}\n", timeline.string());
   if (!flags.is_quiet && !said.empty()) fmt::print(stderr, "{}\n", said);
@@ -140,13 +134,8 @@ CliCommand amd_join() {
                        "Chrome JSON of everything (default: timeline.json in the folder, unless it exists)")
             ->type_name("FILE");
         app.add_flag("--no-timeline", flags->has_no_timeline, "write no timeline")->excludes("--timeline");
-        app.add_option("--report", flags->report, "how to tell it")
-            ->capture_default_str()
-            ->check(CLI::IsMember({"text", "markdown", "json"}));
         app.add_flag("--full", flags->is_full, "also other processes, handles of streams, each snapshot");
-        app.add_option("--output,-o", flags->output, "write the report to this file")->type_name("FILE");
-        app.add_flag("--force,-f", flags->is_forced, "replace files that exist");
-        app.add_flag("--quiet,-q", flags->is_quiet, "no names of files written");
+        flags->add_to(app);
         app.footer("Exit code: 0 fine, 2 bad input. A part that is missing or broken is named, the rest is joined.");
         return [flags] { return execute(*flags); };
       }};

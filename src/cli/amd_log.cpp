@@ -9,14 +9,15 @@
 #include "base/options.h"
 #include "cli/list.h"
 #include "cli/process.h"
+#include "cli/telling.h"
 
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct Flags : Telling {
   std::vector<std::string> files;
-  std::string report = "text", output, top = "10", threads = "0";
-  bool is_full = false, is_forced = false, is_quiet = false;
+  std::string top = "10", threads = "0";
+  bool is_full = false;
 };
 
 std::size_t count_of(const char* flag, const std::string& text, std::int64_t lowest, std::int64_t highest) {
@@ -27,7 +28,7 @@ std::size_t count_of(const char* flag, const std::string& text, std::int64_t low
 }
 
 int execute(const Flags& flags) {
-  if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
+  flags.check_output();
   amd::LogDocumentOptions options;
   options.top = count_of("--top", flags.top, 1, 1000);
   amd::LogOptions reading;
@@ -48,15 +49,9 @@ int execute(const Flags& flags) {
   }
   line.clear();
   const Json document = amd::log_document(logs, options);
-  const std::string told = flags.report == "json"       ? to_text(document)
-                           : flags.report == "markdown" ? amd_log_markdown(document, flags.is_full)
-                                                        : amd_log_text(document, flags.is_full);
-  if (flags.output.empty()) {
-    fmt::print("{}", told);
-    return 0;
-  }
-  write_file(flags.output, told, flags.is_forced);
-  if (!flags.is_quiet) fmt::print("Written to {}\n", flags.output);
+  flags.tell(
+      document, [&] { return amd_log_text(document, flags.is_full); },
+      [&] { return amd_log_markdown(document, flags.is_full); });
   return 0;
 }
 
@@ -69,15 +64,10 @@ CliCommand amd_log() {
             app.add_option("files", flags->files, "logs of ROCm's runtime, of any size, .gz too")
                 ->required()
                 ->type_name("FILE");
-            app.add_option("--report", flags->report, "how to tell it")
-                ->capture_default_str()
-                ->check(CLI::IsMember({"text", "markdown", "json"}));
             app.add_flag("--full", flags->is_full, "long lists as well");
             app.add_option("--top", flags->top, "names in lists of the document")->capture_default_str();
             app.add_option("--threads", flags->threads, "that read a file; 0: as many as pay")->capture_default_str();
-            app.add_option("--output,-o", flags->output, "write the report to this file")->type_name("FILE");
-            app.add_flag("--force", flags->is_forced, "replace a file that exists");
-            app.add_flag("--quiet,-q", flags->is_quiet, "no progress, no names of files written");
+            flags->add_to(app);
             app.footer("Exit code: 0 fine, 2 bad input.");
             return [flags] { return execute(*flags); };
           }};

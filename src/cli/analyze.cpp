@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "cli/list.h"
 #include "cli/process.h"
+#include "cli/telling.h"
 #include "report/analysis.h"
 #include "report/timeline_svg.h"
 #include "report/trace_comparison.h"
@@ -25,16 +26,15 @@
 namespace weir::cli {
 namespace {
 
-struct Flags {
+struct Flags : Telling {
   std::vector<std::string> files;
   std::string format;
-  std::string report = "text";
-  std::string output, svg, kineto, csv;
+  std::string svg, kineto, csv;
   std::string memory;
   std::string threshold = "5%";
   std::string top = "15";
   bool are_ranks = false, are_compared = false;
-  bool is_full = false, is_strict = false, is_forced = false, is_quiet = false;
+  bool is_full = false, is_strict = false;
 };
 
 // "4", "4G", "512M": gibibytes where no unit is given.
@@ -82,21 +82,6 @@ std::string title_of(const std::vector<ImportedFile>& files) {
   return files.size() == 1 ? files[0].name : fmt::format("{} and {} more", files[0].name, files.size() - 1);
 }
 
-void put(const Flags& flags, const std::string& text, const std::string& path) {
-  if (path.empty()) {
-    fmt::print("{}", text);
-    return;
-  }
-  write_file(path, text, flags.is_forced);
-  if (!flags.is_quiet) fmt::print("Written to {}\n", path);
-}
-
-std::string told(const Flags& flags, const Json& document, std::string (*text)(const Json&, bool),
-                 std::string (*markdown)(const Json&, bool)) {
-  if (flags.report == "json") return to_text(document);
-  return flags.report == "markdown" ? markdown(document, flags.is_full) : text(document, flags.is_full);
-}
-
 int compare_two(const Flags& flags, const std::vector<ImportedTrace>& traces) {
   CompareOptions options;
   options.threshold = parse_fraction(flags.threshold);
@@ -108,11 +93,8 @@ int compare_two(const Flags& flags, const std::vector<ImportedTrace>& traces) {
   const TraceComparison comparison = compare_traces(traces[0].timeline, title_of(traces[0].files), traces[1].timeline,
                                                     title_of(traces[1].files), options);
   const Json document = trace_comparison_json(comparison, flags.is_strict);
-  put(flags,
-      told(
-          flags, document, [](const Json& json, bool) { return trace_comparison_text(json); },
-          [](const Json& json, bool) { return trace_comparison_markdown(json); }),
-      flags.output);
+  flags.tell(
+      document, [&] { return trace_comparison_text(document); }, [&] { return trace_comparison_markdown(document); });
   return exit_code(comparison, flags.is_strict);
 }
 
@@ -130,7 +112,7 @@ void export_kineto(const Flags& flags, const Timeline& timeline) {
     options.process = process;
     options.world_size = static_cast<int>(processes.size());
     write_chrome_json(timeline, options, path, flags.is_forced);
-    if (!flags.is_quiet) fmt::print("Written to {}\n", path.string());
+    flags.say_written(path.string());
   }
 }
 
@@ -167,12 +149,14 @@ int execute(const Flags& flags) {
   }
   Timeline timeline = parts.size() == 1 ? std::move(parts[0]) : merge(std::move(parts));
   const Json document = analyze_timeline(timeline, files, options);
-  put(flags, told(flags, document, analysis_text, analysis_markdown), flags.output);
-  if (!flags.svg.empty()) put(flags, timeline_svg(timeline, {title_of(files)}), flags.svg);
+  flags.tell(
+      document, [&] { return analysis_text(document, flags.is_full); },
+      [&] { return analysis_markdown(document, flags.is_full); });
+  if (!flags.svg.empty()) flags.write(flags.svg, timeline_svg(timeline, {title_of(files)}));
   if (!flags.kineto.empty()) export_kineto(flags, timeline);
   if (!flags.csv.empty()) {
     write_timeline_csv(timeline, flags.csv, flags.is_forced);
-    if (!flags.is_quiet) fmt::print("Written to {}\n", flags.csv);
+    flags.say_written(flags.csv);
   }
   return 0;
 }
@@ -198,12 +182,9 @@ CliCommand analyze() {
         app.add_flag("--ranks", flags->are_ranks, "the files are ranks of one job, whatever they say of themselves");
         app.add_flag("--compare", flags->are_compared, "compare two traces, the first is the baseline")
             ->excludes("--ranks");
-        app.add_option("--report", flags->report, "how to tell it")
-            ->capture_default_str()
-            ->check(CLI::IsMember({"text", "markdown", "json"}));
         app.add_flag("--full", flags->is_full, "all devices and long lists");
         app.add_option("--top", flags->top, "names in lists of the document")->capture_default_str();
-        app.add_option("--output,-o", flags->output, "write the report to this file")->type_name("FILE");
+        flags->add_to(app);
         app.add_option("--svg", flags->svg, "draw the timeline to this file")->type_name("FILE");
         app.add_option("--export", flags->kineto, "write the timeline as Chrome/Kineto JSON")->type_name("FILE");
         app.add_option("--csv", flags->csv, "write the timeline as CSV")->type_name("FILE");
@@ -212,8 +193,6 @@ CliCommand analyze() {
         app.add_option("--threshold", flags->threshold, "comparing: the smallest change that matters")
             ->capture_default_str();
         app.add_flag("--strict", flags->is_strict, "comparing: exit 4 if a pair is too noisy to judge");
-        app.add_flag("--force", flags->is_forced, "replace files that exist");
-        app.add_flag("--quiet,-q", flags->is_quiet, "no progress, no names of files written");
         app.footer("Exit code: 0 fine, 2 bad input; comparing: 3 something slower, 4 (--strict) too noisy to say.");
         return [flags] { return execute(*flags); };
       }};

@@ -1,0 +1,39 @@
+#include "cli/telling.h"
+
+#include <fmt/format.h>
+
+namespace weir::cli {
+
+void Telling::add_to(CLI::App& app) {
+  app.add_option("--report", report, "how to tell it")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"text", "markdown", "json"}));
+  app.add_option("--output,-o", output, "write the report to this file")->type_name("FILE");
+  app.add_flag("--force,-f", is_forced, "replace files that exist");
+  app.add_flag("--quiet,-q", is_quiet, "no progress, no names of files written");
+}
+
+void Telling::check_output() const {
+  if (!output.empty()) check_writable(output, is_forced);
+}
+
+void Telling::tell(const Json& document, const std::function<std::string()>& text,
+                   const std::function<std::string()>& markdown) const {
+  const std::string told = report == "json" ? to_text(document) : report == "markdown" ? markdown() : text();
+  if (output.empty()) {
+    fmt::print("{}", told);
+  } else {
+    write(output, told);
+  }
+}
+
+void Telling::write(const std::string& path, const std::string& text) const {
+  write_file(path, text, is_forced);
+  say_written(path);
+}
+
+void Telling::say_written(const std::string& path) const {
+  if (!is_quiet) fmt::print("Written to {}\n", path);
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,27 @@
+// The flags by which a command that makes one document is told how to tell it: --report, --output, --force, --quiet.
+// Knows no document.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/json.h"
+#include "cli/command.h"
+
+namespace weir::cli {
+
+struct Telling {
+  std::string report = "text", output;
+  bool is_forced = false, is_quiet = false;
+
+  void add_to(CLI::App& app);
+  // Rejects an output file that could not be written, before any work is done for it.
+  void check_output() const;
+  // Prints the document, or writes it to `output`: as JSON, or as one of the two makes it.
+  void tell(const Json& document, const std::function<std::string()>& text,
+            const std::function<std::string()>& markdown) const;
+  void write(const std::string& path, const std::string& text) const;
+  void say_written(const std::string& path) const;
+};
+
+}  // namespace weir::cli
