@@ -110,22 +110,6 @@ Json sighting_json(const JoinInput& input, const Sighting& sighting) {
           {"restore_ticks", or_null(queue.restore_ticks)}};
 }
 
-std::string_view kind_name(kfd::QueueKind kind) {
-  switch (kind) {
-    case kfd::QueueKind::compute:
-      return "compute";
-    case kfd::QueueKind::sdma:
-      return "sdma";
-    case kfd::QueueKind::hiq:
-      return "hiq";
-    case kfd::QueueKind::diq:
-      return "diq";
-    case kfd::QueueKind::unknown:
-      break;
-  }
-  return "unknown";
-}
-
 // What does not change is told once, the rest as a series over the snapshots.
 Json hardware_json(const JoinInput& input, const JoinedQueue& queue) {
   if (queue.sightings.empty()) return nullptr;
@@ -138,7 +122,7 @@ Json hardware_json(const JoinInput& input, const JoinedQueue& queue) {
   std::optional<std::uint64_t> most_backlog;
   for (const Sighting& sighting : queue.sightings) {
     const kfd::Queue& seen = *sighting.queue;
-    if (hardware["kind"].is_null() && seen.kind != kfd::QueueKind::unknown) hardware["kind"] = kind_name(seen.kind);
+    if (hardware["kind"].is_null() && seen.kind != kfd::QueueKind::unknown) hardware["kind"] = name_of(seen.kind);
     if (hardware["ring_base"].is_null() && seen.ring_base != 0) hardware["ring_base"] = address_text(seen.ring_base);
     if (hardware["ring_bytes"].is_null() && seen.ring_bytes != 0) hardware["ring_bytes"] = seen.ring_bytes;
     if (hardware["doorbell"].is_null() && seen.doorbell) hardware["doorbell"] = address_text(*seen.doorbell);

@@ -20,22 +20,6 @@ Json or_null(const std::optional<T>& value) {
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
-const char* name_of_kind(QueueKind kind) {
-  switch (kind) {
-    case QueueKind::compute:
-      return "compute";
-    case QueueKind::sdma:
-      return "sdma";
-    case QueueKind::hiq:
-      return "hiq";
-    case QueueKind::diq:
-      return "diq";
-    case QueueKind::unknown:
-      break;
-  }
-  return "unknown";
-}
-
 Json unread_json(const std::vector<UnreadLines>& unread) {
   Json list = Json::array();
   for (const UnreadLines& each : unread)
@@ -80,7 +64,7 @@ Json slots_json(const Queue& queue) {
 
 Json queue_json(const Queue& queue) {
   Json json;
-  json["kind"] = name_of_kind(queue.kind);
+  json["kind"] = name_of(queue.kind);
   json["node"] = queue.node < 0 ? Json() : Json(queue.node);
   json["gpu_id"] = gpu_name(queue.gpu_id);
   json["pid"] = or_null(queue.pid);

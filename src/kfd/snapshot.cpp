@@ -76,6 +76,22 @@ MissingPart missing_sysfs(const fs::path& root) {
 
 }  // namespace
 
+std::string_view name_of(QueueKind kind) {
+  switch (kind) {
+    case QueueKind::compute:
+      return "compute";
+    case QueueKind::sdma:
+      return "sdma";
+    case QueueKind::hiq:
+      return "hiq";
+    case QueueKind::diq:
+      return "diq";
+    case QueueKind::unknown:
+      break;
+  }
+  return "unknown";
+}
+
 Snapshot read_snapshot(const Roots& roots) {
   Snapshot snapshot;
   snapshot.taken_ns = now_ns();

@@ -55,6 +55,7 @@ struct Slot {
 };
 
 enum class QueueKind : std::uint8_t { compute, sdma, hiq, diq, unknown };
+std::string_view name_of(QueueKind kind);
 
 // One queue, its images on all XCCs together.
 struct Queue {

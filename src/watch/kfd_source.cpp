@@ -17,22 +17,6 @@ constexpr const char* kNoKernels = "a packet may be a kernel or a barrier, and K
 constexpr const char* kNoBusy = "KFD shows a moment, not how long a queue was busy";
 constexpr const char* kMayWrap = "the ring may have wrapped more than once between two looks";
 
-std::string_view name_of(kfd::QueueKind kind) {
-  switch (kind) {
-    case kfd::QueueKind::compute:
-      return "compute";
-    case kfd::QueueKind::sdma:
-      return "sdma";
-    case kfd::QueueKind::hiq:
-      return "hiq";
-    case kfd::QueueKind::diq:
-      return "diq";
-    case kfd::QueueKind::unknown:
-      break;
-  }
-  return "unknown";
-}
-
 std::string key_of(const kfd::Queue& queue) {
   return fmt::format("{:x}/{}/{}/{:x}", queue.gpu_id, queue.pid ? fmt::format("{}", *queue.pid) : "-",
                      name_of(queue.kind), queue.ring_base);
