@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "kfd/debugfs_file.h"
+
 namespace weir::kfd {
 namespace {
 
@@ -49,12 +51,9 @@ class HqdParser {
  private:
   // Node 2, gpu_id f7bc:
   bool is_node(std::string_view text) {
-    Cursor cursor(text);
     int node = 0;
     std::uint32_t gpu_id = 0;
-    if (!cursor.word("Node ") || !cursor.decimal(node) || !cursor.word(", gpu_id ") || !cursor.hex(gpu_id) ||
-        !cursor.word(":") || !cursor.is_done())
-      return false;
+    if (!parse_node(text, node, gpu_id)) return false;
     close_block();
     close_node();
     if (file_.nodes.size() == kMostNodes) {
@@ -280,16 +279,7 @@ bool looks_like_hqds(std::string_view text) {
 }
 
 HqdFile parse_hqds(std::string_view text, const std::string& name) {
-  HqdFile file;
-  file.name = name;
-  file.bytes = text.size();
-  HqdParser parser(file);
-  Lines lines(text);
-  std::string_view line;
-  while (lines.next(line)) parser.line(line, lines.number());
-  file.lines = lines.number();
-  parser.finish();
-  return file;
+  return parse_file<HqdFile, HqdParser>(text, name);
 }
 
 }  // namespace weir::kfd

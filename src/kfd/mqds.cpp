@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "kfd/debugfs_file.h"
+
 namespace weir::kfd {
 namespace {
 
@@ -186,16 +188,7 @@ bool looks_like_mqds(std::string_view text) {
 }
 
 MqdFile parse_mqds(std::string_view text, const std::string& name) {
-  MqdFile file;
-  file.name = name;
-  file.bytes = text.size();
-  MqdParser parser(file);
-  Lines lines(text);
-  std::string_view line;
-  while (lines.next(line)) parser.line(line, lines.number());
-  file.lines = lines.number();
-  parser.finish();
-  return file;
+  return parse_file<MqdFile, MqdParser>(text, name);
 }
 
 }  // namespace weir::kfd

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "kfd/debugfs_file.h"
+
 namespace weir::kfd {
 namespace {
 
@@ -36,11 +38,8 @@ class RunlistParser {
  private:
   // Node 2, gpu_id f7bc:
   bool is_node(std::string_view text) {
-    Cursor cursor(text);
     Runlist list;
-    if (!cursor.word("Node ") || !cursor.decimal(list.node) || !cursor.word(", gpu_id ") || !cursor.hex(list.gpu_id) ||
-        !cursor.word(":") || !cursor.is_done())
-      return false;
+    if (!parse_node(text, list.node, list.gpu_id)) return false;
     close_list();
     if (file_.lists.size() == kMostNodes) {
       unread_.add("node beyond the 4,096th", number_);
@@ -135,16 +134,7 @@ bool looks_like_rls(std::string_view text) {
 }
 
 RunlistFile parse_rls(std::string_view text, const std::string& name) {
-  RunlistFile file;
-  file.name = name;
-  file.bytes = text.size();
-  RunlistParser parser(file);
-  Lines lines(text);
-  std::string_view line;
-  while (lines.next(line)) parser.line(line, lines.number());
-  file.lines = lines.number();
-  parser.finish();
-  return file;
+  return parse_file<RunlistFile, RunlistParser>(text, name);
 }
 
 }  // namespace weir::kfd
