@@ -24,6 +24,7 @@ constexpr int kMostQueues = 32;
 #include <cuda.h>
 
 #include "device/cuda_recording.h"
+#include "device/gpu_compiler.h"
 #include "device/gpu_cublas.h"
 #include "device/gpu_cupti.h"
 #include "device/gpu_library.h"
@@ -116,6 +117,10 @@ int facts(int index, GpuFacts* facts) {
   facts->has_fp16 = major * 10 + minor >= 53;
   facts->has_tf32 = facts->has_bf16 = major >= 8;
   facts->blas_workspace_bytes = std::size_t{major >= 9 ? 32u : 8u} << 20;
+  facts->architecture = fmt::format("sm_{}{}", major, minor);
+  int cache_bytes = 0;
+  if (g_entries.device_attribute(&cache_bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, device) == 0 && cache_bytes > 0)
+    facts->cache_bytes = static_cast<std::uint64_t>(cache_bytes);
   return 0;
 }
 
@@ -197,6 +202,7 @@ struct Opened {
     api.management = open_nvml;
     api.collectives = open_nccl;
     api.activity = open_cupti;
+    api.compiler = open_nvrtc;
     WEIR_CUDA_NEED(g_entries.init, cuInit, "cuInit");
     WEIR_CUDA_NEED(g_entries.device_get, cuDeviceGet, "cuDeviceGet");
     WEIR_CUDA_NEED(g_entries.device_name, cuDeviceGetName, "cuDeviceGetName");
@@ -245,6 +251,7 @@ struct Opened {
     WEIR_CUDA_NEED(api.module_unload, cuModuleUnload, "cuModuleUnload");
     WEIR_CUDA_NEED(api.function_get, cuModuleGetFunction, "cuModuleGetFunction");
     WEIR_CUDA_WANT(api.function_load, cuFuncLoad, "cuFuncLoad");
+    library.want(api.function_parameter, "cuFuncGetParamInfo");  // since CUDA 12.4
     WEIR_CUDA_NEED(api.launch, cuLaunchKernel, "cuLaunchKernel");
     WEIR_CUDA_WANT(api.occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,
                    "cuOccupancyMaxActiveBlocksPerMultiprocessor");

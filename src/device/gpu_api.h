@@ -24,6 +24,7 @@ using GpuComm = struct GpuCommHandle*;
 using GpuPointer = unsigned long long;
 
 struct GpuActivity;  // gpu_activity.h
+struct GpuCompiler;  // gpu_compiler.h
 
 // The same numbers in CUDA and HIP.
 inline constexpr unsigned kGpuStreamNonBlocking = 1;
@@ -42,6 +43,8 @@ struct GpuFacts {
   std::uint64_t memory_bytes = 0;
   bool has_tf32 = false, has_fp16 = false, has_bf16 = false;
   std::size_t blas_workspace_bytes = 0;  // what the vendor advises per stream
+  std::string architecture;              // as compilers name it: sm_90; empty: they find it out by themselves
+  std::uint64_t cache_bytes = 0;         // of the last cache before memory; 0: not told
 };
 
 // C = alpha * op(A) * op(B) + beta * C, all matrices row-major and dense; op(A) is m x k, op(B) is k x n. The matrices
@@ -178,6 +181,8 @@ struct GpuApi {
   int (*module_unload)(GpuModule module) = nullptr;
   int (*function_get)(GpuFunction* function, GpuModule module, const char* name) = nullptr;
   int (*function_load)(GpuFunction function) = nullptr;  // optional: brings lazily loaded code to the device
+  // Optional: where a parameter lies and how large it is; fails past the last one.
+  int (*function_parameter)(GpuFunction function, std::size_t index, std::size_t* offset, std::size_t* size) = nullptr;
   int (*launch)(GpuFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                 unsigned block_y, unsigned block_z, unsigned shared_bytes, GpuStream stream, void** parameters,
                 void** extra) = nullptr;
@@ -206,6 +211,7 @@ struct GpuApi {
   const GpuManagement* (*management)(std::string* reason) = nullptr;
   const GpuCollectives* (*collectives)(std::string* reason) = nullptr;
   const GpuActivity* (*activity)(std::string* reason) = nullptr;  // optional
+  const GpuCompiler* (*compiler)(std::string* reason) = nullptr;  // optional
 };
 
 }  // namespace weir

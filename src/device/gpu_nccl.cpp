@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <vector>
 
+#include "device/cuda_toolkit.h"
 #include "device/gpu_library.h"
 
 namespace weir {
@@ -20,32 +19,9 @@ std::string format_version(const char* name, int version) {
   return fmt::format("{} {}.{}.{}", name, version / 10000, version / 100 % 100, version % 100);
 }
 
-// The loader's own search first, then where toolkits are usually installed: /usr/local/cuda-13.0/lib64,
-// /usr/local/cuda/targets/sbsa-linux/lib
-std::vector<std::string> nccl_places() {
-  constexpr const char* kName = "libnccl.so.2";
-  std::vector<std::string> names = {kName};
-  const auto add_below = [&](const std::filesystem::path& folder, std::string_view prefix, std::string_view inner) {
-    std::vector<std::string> found;
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-      if (entry.path().filename().string().starts_with(prefix))
-        found.push_back((entry.path() / inner / kName).string());
-    std::sort(found.begin(), found.end());
-    names.insert(names.end(), found.begin(), found.end());
-  };
-  std::error_code error;
-  for (const auto& toolkit : std::filesystem::directory_iterator("/usr/local", error)) {
-    if (!toolkit.path().filename().string().starts_with("cuda")) continue;
-    add_below(toolkit.path(), "lib", "");
-    add_below(toolkit.path() / "targets", "", "lib");
-  }
-  return names;
-}
-
 struct Nccl {
   static constexpr const char* kName = "NCCL";
-  static std::vector<std::string> places() { return nccl_places(); }
+  static std::vector<std::string> places() { return toolkit_places(std::vector<std::string>{"libnccl.so.2"}); }
 };
 struct Rccl {
   static constexpr const char* kName = "RCCL";

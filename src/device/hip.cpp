@@ -30,6 +30,7 @@ constexpr int kDefaultQueues = 4, kMostQueues = 32;
 #endif
 #include <hip/hip_runtime_api.h>
 
+#include "device/gpu_compiler.h"
 #include "device/gpu_library.h"
 #include "device/gpu_nccl.h"
 #include "device/gpu_rocblas.h"
@@ -112,6 +113,8 @@ int facts(int index, GpuFacts* facts) {
   // Our bodies convert both by themselves, and rocBLAS multiplies both on all its GPUs.
   facts->has_fp16 = facts->has_bf16 = true;
   facts->blas_workspace_bytes = std::size_t{32} << 20;
+  // `architecture` stays empty: only the structure names it, and hipRTC compiles for the current device. `cache_bytes`
+  // as well: HIP tells of the L2, not of the Infinity Cache behind it.
   return 0;
 }
 
@@ -210,6 +213,7 @@ struct Opened {
     api.blas = open_rocblas;
     api.management = open_rocm_smi;
     api.collectives = open_rccl;
+    api.compiler = open_hiprtc;
     WEIR_HIP_NEED(g_entries.init, hipInit);
     WEIR_HIP_NEED(g_entries.device_name, hipDeviceGetName);
     WEIR_HIP_NEED(g_entries.device_attribute, hipDeviceGetAttribute);
