@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -94,7 +95,9 @@ struct OpenOptions {
   std::filesystem::path include;  // folder that holds weir/kernel.h; written by us from the embedded text
   int device = 0;                 // of those of a backend: cuda:0
   int threads = 1;                // on the CPU
+  std::string compiler = "c++";   // for host parts: a name or a path, one word
   double compile_limit_s = 120;
+  double reply_limit_s = 600;  // that an executable may take for one answer
   std::function<bool()> is_stopped;
 };
 
