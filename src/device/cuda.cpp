@@ -252,6 +252,8 @@ struct Opened {
     WEIR_CUDA_NEED(api.function_get, cuModuleGetFunction, "cuModuleGetFunction");
     WEIR_CUDA_WANT(api.function_load, cuFuncLoad, "cuFuncLoad");
     library.want(api.function_parameter, "cuFuncGetParamInfo");  // since CUDA 12.4
+    static_assert(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES == kGpuMostSharedBytes);
+    WEIR_CUDA_WANT(api.function_attribute, cuFuncSetAttribute, "cuFuncSetAttribute");
     WEIR_CUDA_NEED(api.launch, cuLaunchKernel, "cuLaunchKernel");
     WEIR_CUDA_WANT(api.occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,
                    "cuOccupancyMaxActiveBlocksPerMultiprocessor");

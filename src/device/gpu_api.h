@@ -33,6 +33,8 @@ inline constexpr unsigned kGpuEventNoTiming = 2;
 inline constexpr unsigned kGpuWaitAtLeast = 0;  // of stream_wait_value
 inline constexpr unsigned kGpuHostPortable = 1;
 inline constexpr int kGpuCaptureRelaxed = 2;
+inline constexpr int kGpuMostSharedBytes =
+    8;  // of function_attribute: dynamic shared memory beyond 48 KiB is asked for
 
 // What never changes about one device.
 struct GpuFacts {
@@ -183,6 +185,7 @@ struct GpuApi {
   int (*function_load)(GpuFunction function) = nullptr;  // optional: brings lazily loaded code to the device
   // Optional: where a parameter lies and how large it is; fails past the last one.
   int (*function_parameter)(GpuFunction function, std::size_t index, std::size_t* offset, std::size_t* size) = nullptr;
+  int (*function_attribute)(GpuFunction function, int attribute, int value) = nullptr;  // optional
   int (*launch)(GpuFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                 unsigned block_y, unsigned block_z, unsigned shared_bytes, GpuStream stream, void** parameters,
                 void** extra) = nullptr;

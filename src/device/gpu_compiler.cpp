@@ -45,6 +45,8 @@ bool names_target(const std::string& option) {
                              [&](std::string_view known) { return option.starts_with(known); });
 }
 
+bool names_standard(const std::string& option) { return option.starts_with("-std=") || option.starts_with("--std="); }
+
 struct Nvrtc {
   static constexpr const char* kName = "nvrtc";
   static constexpr const char* kTitle = "NVRTC";
@@ -145,6 +147,7 @@ struct Opened {
     const Opened& opened = get();
     const Entries& entries = opened.entries;
     std::vector<std::string> options = Vendor::usual_options();
+    if (std::ranges::any_of(source.options, names_standard)) std::erase_if(options, names_standard);
     options.insert(options.end(), source.options.begin(), source.options.end());
     // A target that the user names wins. PTX is asked for where it is none of real machines, and where the compiler
     // does not know the device.
