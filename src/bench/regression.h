@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 
@@ -11,17 +12,23 @@ namespace weir::bench {
 struct RegressionOptions {
   double latency = 0.10;    // a slowdown up to this does not matter
   double accuracy = 1e-3;   // nor does a drift of an error up to this
-  double certainty = 0.99;  // of a slowdown
+  double certainty = 0.99;  // of a slowdown, over all cases together
 };
 
 // The block "regressions" of summary.json and all of regressions.md: {"baseline": name, "options", "verdict":
 // "regressed"|"same"|"cannot_say", "cases": [{"key", "verdict": slower|faster|same|ambiguous|less_accurate|failed|
-// new|gone, "ratio", "interval", "p", "accuracy_before", "accuracy_after", "reason"}], "notes": [..]}
+// not_comparable|new|gone, "is_regression", "ratio", "interval", "p", "adjusted_p", "machine_ratio", "p50_ms_before",
+// "p50_ms_after", "rounds_before", "rounds_after", "accuracy_before", "accuracy_after", "reason"}], "counts": {verdict:
+// count}, "notes": [..]}. The worst come first.
 // Rejects a baseline that is no weir.bench/1.
 Json compare_summaries(const Json& baseline, const Json& current, const std::string& baseline_name,
                        const RegressionOptions& options = {});
 
-// 3 where something regressed, else 0.
+// Keys of cases for which more rounds of the current run may change the verdict: slower, or too uncertain to say.
+// Measure those again before anybody is woken up.
+std::vector<std::string> cases_to_repeat(const Json& regressions);
+
+// 3 where something regressed, else 0. A run in which a kernel failed exits 1 before anybody asks this.
 int exit_code(const Json& regressions);
 
 }  // namespace weir::bench

@@ -1,0 +1,11 @@
+// Student's t distribution: what a difference of few, roughly normal values proves. Knows numbers only.
+#pragma once
+
+namespace weir {
+
+// P(T > t); `degrees` > 0, whole or not. NaN for NaN.
+double student_above(double t, double degrees);
+// The t that is exceeded with probability `above`, 0 < above < 1.
+double student_limit(double above, double degrees);
+
+}  // namespace weir
