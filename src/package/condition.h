@@ -2,37 +2,47 @@
 // not, comparisons, parentheses; nothing is called and nothing is run. Knows no device.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace weir::package {
 
 using Fact = std::variant<bool, double, std::string>;
 using Facts = std::map<std::string, Fact, std::less<>>;
+enum class FactKind : std::uint8_t { truth, number, text };  // in the order of Fact's alternatives
+
+// A word that conditions may use, with what it means.
+struct FactWord {
+  std::string name;
+  FactKind kind = FactKind::truth;
+  std::string meaning;
+  std::vector<std::string> choices;  // of a text that is always one of these; empty: any
+};
+// All of them, sorted. `weir bench` gives each a value where it has one.
+std::span<const FactWord> fact_words();
 
 class Condition {
  public:
-  // Rejects what cannot be read (with the column), and a word that is not in `known` (with a suggestion).
-  Condition(std::string_view text, std::span<const std::string> known);
+  // Rejects what cannot be read and a comparison of a number with a text (with the column), and a word that is not in
+  // `known` (with a suggestion).
+  explicit Condition(std::string_view text, std::span<const FactWord> known = fact_words());
 
-  // Rejects a comparison of a number with a word, and a fact that is missing.
+  // Stops where the answer is clear: with "cuda.is_present and device.memory_gib < 8" there need not be a device.
+  // Rejects a fact that is needed and missing, or that is of another kind than its word.
   bool holds(const Facts& facts) const;
   const std::string& text() const { return text_; }
 
  private:
+  friend class ConditionParser;
   struct Node;
   std::string text_;
   std::shared_ptr<const Node> root_;  // shared: conditions are copied with their packages, and never change
 };
-
-// The words that conditions may use, with what each means; sorted.
-struct FactWord {
-  std::string name, meaning;
-};
-std::span<const FactWord> fact_words();
 
 }  // namespace weir::package

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -23,8 +24,9 @@ struct Discovery {
 // Each root is a folder of packages (to any depth) or a package itself.
 Discovery discover(std::span<const std::filesystem::path> roots);
 
-// Config of one bench.yaml. Rejects by file, line and key.
-Config parse_config(std::string_view text, const std::string& name);
+// Config of one bench.yaml. Rejects by file, line and key; where the package is given, also keys that would have no
+// effect on what it holds (arguments without an executable).
+Config parse_config(std::string_view text, const std::string& name, const Package* package = nullptr);
 
 // kernel_manifest.json (weir.kernel_manifest/1): every package with name, path, backend, dependencies, config, and why
 // it, or one of its backends, is skipped.

@@ -1,0 +1,245 @@
+// bench.yaml: what each key gives, and that nothing is read and ignored.
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "package/discovery.h"
+
+namespace weir::package {
+namespace {
+
+Config parse(const std::string& text, const Package* package = nullptr) {
+  return parse_config(text, "kernels/x/bench.yaml", package);
+}
+
+struct Refusal {
+  std::string what, hint;
+};
+Refusal refusal(const std::string& text, const Package* package = nullptr) {
+  try {
+    parse(text, package);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault, Fault::input);
+    return {error.what(), error.hint};
+  }
+  ADD_FAILURE() << text << " was accepted";
+  return {};
+}
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+// Place and words of a refusal.
+void expect_refused(const std::string& text, const std::string& place, const std::string& words) {
+  const Refusal found = refusal(text);
+  EXPECT_TRUE(found.what.starts_with("kernels/x/bench.yaml:" + place + ": ")) << text << " -> " << found.what;
+  EXPECT_TRUE(has(found.what + " " + found.hint, words)) << text << " -> " << found.what << " / " << found.hint;
+}
+
+TEST(Config, every_key_is_read) {
+  const Config config = parse(R"(
+problem_size:
+  rows: [256, 1024]
+  grid: [[64, 64, 64], [128, 128, 128]]
+  tolerance: 1.0e-5
+precisions: [fp32, bf16]
+backends: [cpu, cuda]
+tolerances: {rmse: 1.0e-3, relative_error: 0}
+skip_conditions:
+  - backend: cuda
+    reason: "CUDA not available"
+    check: "not cuda.is_present"
+  - reason: broken since the change of layout
+iterations: 50
+warmup: 0
+seed: 9223372036854775807
+time_limit: 30s
+dependencies: [nvcc, libfoo.so.1]
+compile_flags: [-O3, -march=native, -DNAME=1]
+compiler: ahead
+arguments: [--fast, "two words"]
+)");
+  ASSERT_EQ(config.problem_size.size(), 3U);
+  EXPECT_EQ(config.problem_size[0].name, "rows");
+  EXPECT_EQ(config.problem_size[0].values, (std::vector<std::vector<double>>{{256}, {1024}}));
+  EXPECT_EQ(config.problem_size[1].values, (std::vector<std::vector<double>>{{64, 64, 64}, {128, 128, 128}}));
+  EXPECT_EQ(config.problem_size[2].values, (std::vector<std::vector<double>>{{1e-5}}));
+  EXPECT_EQ(config.precisions, (std::vector{Precision::fp32, Precision::bf16}));
+  EXPECT_EQ(config.backends, (std::vector{Backend::cpu, Backend::cuda}));
+  EXPECT_EQ(config.tolerances.rmse, 1e-3);
+  EXPECT_EQ(config.tolerances.relative_error, 0.0);
+  ASSERT_EQ(config.skip_conditions.size(), 2U);
+  EXPECT_EQ(config.skip_conditions[0].backend, Backend::cuda);
+  EXPECT_EQ(config.skip_conditions[0].reason, "CUDA not available");
+  ASSERT_TRUE(config.skip_conditions[0].check.has_value());
+  EXPECT_TRUE(config.skip_conditions[0].check->holds({{"cuda.is_present", false}}));
+  EXPECT_FALSE(config.skip_conditions[1].backend.has_value());
+  EXPECT_FALSE(config.skip_conditions[1].check.has_value());
+  EXPECT_EQ(config.iterations, 50);
+  EXPECT_EQ(config.warmup, 0);
+  EXPECT_EQ(config.seed, 9223372036854775807U);
+  EXPECT_EQ(config.time_limit_s, 30.0);
+  EXPECT_EQ(config.dependencies, (std::vector<std::string>{"nvcc", "libfoo.so.1"}));
+  EXPECT_EQ(config.compile_flags, (std::vector<std::string>{"-O3", "-march=native", "-DNAME=1"}));
+  EXPECT_EQ(config.compiler, Compiler::ahead);
+  EXPECT_EQ(config.arguments, (std::vector<std::string>{"--fast", "two words"}));
+}
+
+TEST(Config, what_is_left_out_has_no_value) {
+  const Config config = parse("iterations: 3");
+  EXPECT_TRUE(config.problem_size.empty());
+  EXPECT_TRUE(config.precisions.empty());
+  EXPECT_TRUE(config.backends.empty());
+  EXPECT_FALSE(config.tolerances.rmse || config.tolerances.relative_error);
+  EXPECT_FALSE(config.warmup || config.seed || config.time_limit_s);
+  EXPECT_EQ(config.compiler, Compiler::automatic);
+}
+
+// The flaw of the original: keys that nobody reads.
+TEST(Config, an_unknown_key_is_refused_with_a_suggestion) {
+  expect_refused("iterations: 3\nproblem_sizes: {n: 1}", "2: problem_sizes", "Did you mean 'problem_size'?");
+  expect_refused("tolerances: {rsme: 1}", "1: tolerances.rsme", "Did you mean 'rmse'?");
+  expect_refused("skip_conditions:\n  - reason: a\n    if: b", "3: skip_conditions[0].if", "There is: backend");
+  expect_refused("function_name: run", "1: function_name", "there is no key 'function_name' here");
+}
+
+TEST(Config, a_second_document_is_refused_as_it_would_be_ignored) {
+  expect_refused("seed: 1\n---\nbackends: [cpu]", "2", "a second document");
+  expect_refused("--- {seed: 1}\n--- {seed: 2}", "2", "a second document");
+  EXPECT_EQ(parse("# for CI\n---\nseed: 1\n...\n").seed, 1U);
+}
+
+TEST(Config, a_condition_of_the_original_is_refused_with_our_word) {
+  expect_refused("skip_conditions:\n  - backend: cuda\n    reason: none\n    check: \"not torch.cuda.is_available()\"",
+                 "4: skip_conditions[0].check", "'cuda.is_present'");
+}
+
+TEST(Config, unknown_words_are_refused_with_those_that_exist) {
+  expect_refused("precisions: [fp32, fp8]", "1: precisions[1]", "There are fp64, fp32, fp16, bf16.");
+  expect_refused("precisions: float32", "1: precisions", "Write fp32.");
+  expect_refused("backends: [rocm]", "1: backends[0]", "Write hip.");
+  expect_refused("backends: [metal]", "1: backends[0]", "There are cpu, cuda, hip, opencl.");
+  expect_refused("skip_conditions: [{backend: jax, reason: x}]", "1: skip_conditions[0].backend", "no backend 'jax'");
+  expect_refused("compiler: nvcc", "1: compiler", "Write auto, runtime");
+}
+
+TEST(Config, one_word_may_stand_for_a_list) {
+  EXPECT_EQ(parse("precisions: fp16").precisions, std::vector{Precision::fp16});
+  EXPECT_EQ(parse("backends: hip").backends, std::vector{Backend::hip});
+}
+
+TEST(Config, problem_sizes_are_numbers) {
+  expect_refused("problem_size: {n: many}", "1: problem_size.n", "'many' is not a number");
+  expect_refused("problem_size:\n  n: [1, true]", "2: problem_size.n[1]", "'true' is not a number");
+  expect_refused("problem_size: {n: .nan}", "1: problem_size.n", "not a number");
+  expect_refused("problem_size: {n: 1e400}", "1: problem_size.n", "not a number");
+  expect_refused("problem_size: {n: 0x10}", "1: problem_size.n", "not a number");
+  expect_refused("problem_size: {n: []}", "1: problem_size.n", "nothing would run");
+  expect_refused("problem_size: {n: [[]]}", "1: problem_size.n[0]", "a value of 0 numbers");
+  expect_refused("problem_size: {n: [[[1]]]}", "1: problem_size.n[0][0]", "a number is needed, this is a list");
+  expect_refused("problem_size: {n: }", "1: problem_size.n", "a number is needed, this is nothing");
+  expect_refused("problem_size: [1]", "1: problem_size", "this is a list");
+  expect_refused("problem_size: {a/b: 1}", "1: problem_size.a/b", "no name of a parameter");
+  EXPECT_EQ(parse("problem_size: {n: -0.5}").problem_size[0].values[0][0], -0.5);
+}
+
+// QuASIM's own example has one grid in mind, and we would have swept over 64, 64 and 64.
+TEST(Config, a_grid_that_looks_like_a_sweep_is_refused_with_how_to_write_it) {
+  expect_refused("problem_size:\n  grid_size: [64, 64, 64]", "2: problem_size.grid_size[1]", "[[64, 64, 64]]");
+  expect_refused("problem_size: {g: [[1, 2], 3]}", "1: problem_size.g[1]", "1 numbers, where the first value has 2");
+}
+
+TEST(Config, too_many_combinations_are_refused) {
+  std::string text = "problem_size:\n";
+  for (const char* const name : {"a", "b", "c"}) {
+    text += std::string("  ") + name + ": [0";
+    for (int i = 1; i < 30; ++i) text += ", " + std::to_string(i);
+    text += "]\n";
+  }
+  expect_refused(text, "1: problem_size", "more than 10000 combinations");
+}
+
+TEST(Config, counts_and_limits_are_checked) {
+  expect_refused("iterations: 0", "1: iterations", "Use 1 to 1000000.");
+  expect_refused("iterations: 2.5", "1: iterations", "Use 1 to");
+  expect_refused("warmup: -1", "1: warmup", "Use 0 to");
+  expect_refused("seed: 9223372036854775808", "1: seed", "Use 0 to");
+  expect_refused("tolerances: {rmse: -1}", "1: tolerances.rmse", "never negative");
+  expect_refused("tolerances: 0.1", "1: tolerances", "limits: {rmse");
+  expect_refused("iterations: [1]", "1: iterations", "this is a list");
+  expect_refused("iterations: 3\niterations: 4", "2: iterations", "given twice");
+}
+
+TEST(Config, time_limits_have_units) {
+  EXPECT_EQ(parse("time_limit: 30").time_limit_s, 30.0);
+  EXPECT_EQ(parse("time_limit: 500ms").time_limit_s, 0.5);
+  EXPECT_EQ(parse("time_limit: 2 min").time_limit_s, 120.0);
+  EXPECT_EQ(parse("time_limit: 1h").time_limit_s, 3600.0);
+  expect_refused("time_limit: 0", "1: time_limit", "Write seconds");
+  expect_refused("time_limit: soon", "1: time_limit", "Write seconds");
+  expect_refused("time_limit: 25h", "1: time_limit", "24h at most");
+  expect_refused("time_limit: -5s", "1: time_limit", "Write seconds");
+}
+
+TEST(Config, what_is_there_twice_is_refused) {
+  expect_refused("precisions: [fp32, fp32]", "1: precisions[1]", "there already");
+  expect_refused("backends: [cpu, cpu]", "1: backends[1]", "there already");
+  expect_refused("dependencies: [a, a]", "1: dependencies[1]", "there already");
+}
+
+TEST(Config, an_empty_list_is_refused) {
+  expect_refused("precisions: []", "1: precisions", "an empty list");
+  expect_refused("backends: []", "1: backends", "an empty list");
+}
+
+TEST(Config, skip_conditions_say_why) {
+  expect_refused("skip_conditions: [{backend: cuda}]", "1: skip_conditions[0]", "'reason' is missing");
+  expect_refused("skip_conditions: [{reason: ' '}]", "1: skip_conditions[0].reason", "say why");
+  expect_refused("skip_conditions: [{reason: a, check: }]", "1: skip_conditions[0].check", "a condition is needed");
+  expect_refused("skip_conditions: [cuda]", "1: skip_conditions[0]", "a map with reason");
+}
+
+TEST(Config, dependencies_are_names) {
+  expect_refused("dependencies: [/usr/bin/nvcc]", "1: dependencies[0]", "no path");
+  expect_refused("dependencies: [numpy >= 1]", "1: dependencies[0]", "no version range");
+  expect_refused("dependencies: [-x]", "1: dependencies[0]", "no name");
+}
+
+TEST(Config, keys_that_would_do_nothing_to_the_package_are_refused) {
+  Package source;
+  source.parts = {{Form::host_source, "kernel.cpp"}};
+  EXPECT_TRUE(has(refusal("seed: 1\narguments: [a]", &source).what, "bench.yaml:2: arguments: the package has no"));
+  EXPECT_TRUE(has(refusal("compiler: auto", &source).what, "neither kernel.cu nor kernel.hip"));
+  EXPECT_NO_THROW(parse("compile_flags: [-O2]", &source));
+  Package executable;
+  executable.parts = {{Form::executable, "kernel.py"}};
+  EXPECT_TRUE(has(refusal("compile_flags: [-O2]", &executable).what, "no source"));
+  EXPECT_NO_THROW(parse("arguments: [a]", &executable));
+  Package device;
+  device.parts = {{Form::cuda_source, "kernel.cu"}};
+  EXPECT_NO_THROW(parse("compiler: ahead\ncompile_flags: [--use_fast_math]", &device));
+}
+
+TEST(Config, what_is_no_yaml_map_is_refused) {
+  EXPECT_TRUE(has(refusal("").what, "kernels/x/bench.yaml: empty"));
+  EXPECT_TRUE(has(refusal("# nothing\n").what, "empty"));
+  EXPECT_TRUE(has(refusal("a: [1").what, "not YAML"));
+  EXPECT_TRUE(has(refusal("just words").what, "keys with values"));
+  EXPECT_TRUE(has(refusal(std::string("a\0b", 3)).what, "not a text file"));
+  EXPECT_TRUE(has(refusal(std::string(300 << 10, ' ')).what, "bytes"));
+}
+
+TEST(Config, hostile_documents_are_bounded) {
+  // Nine levels of ten aliases: 10^9 values.
+  std::string bomb = "a0: &a0 [1,1,1,1,1,1,1,1,1,1]\n";
+  for (int i = 1; i < 10; ++i) {
+    const std::string name = "a" + std::to_string(i), before = "*a" + std::to_string(i - 1);
+    bomb += name + ": &" + name + " [" + before;
+    for (int k = 1; k < 10; ++k) bomb += "," + before;
+    bomb += "]\n";
+  }
+  EXPECT_TRUE(has(refusal(bomb).what, "values"));
+  EXPECT_FALSE(refusal(std::string(100'000, '[')).what.empty());
+  std::string keys;
+  for (int i = 0; i < 20'000; ++i) keys += "k" + std::to_string(i) + ": 1\n";
+  EXPECT_TRUE(has(refusal(keys).what, "more than 10000 values"));
+}
+
+}  // namespace
+}  // namespace weir::package
