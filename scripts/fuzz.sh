@@ -16,7 +16,7 @@ sources_of() {
     results | options) echo src/base/*.cpp src/run/load.cpp ;;
     overlap_config) echo src/base/*.cpp src/run/overlap_{config,aorta}.cpp ;;
     kfd) echo src/base/*.cpp src/kfd/*.cpp ;;
-    amd_manifest) echo src/base/*.cpp src/amd/manifest.cpp ;;
+    amd_manifest) echo src/base/*.cpp src/amd_capture/manifest.cpp ;;
     amd_log) echo src/base/*.cpp src/amd_log/*.cpp src/trace/byte_source.cpp ;;
     yaml) echo src/base/*.cpp src/kernel/*.cpp src/step/*.cpp src/workload/*.cpp ;;
     profile) echo src/base/*.cpp src/kernel/*.cpp src/device/sim_profile.cpp ;;
@@ -25,7 +25,7 @@ sources_of() {
       ;;
     amd_join)
       echo src/base/*.cpp src/kfd/*.cpp src/amd_log/*.cpp src/ftrace/*.cpp src/measure/{statistics,bootstrap}.cpp \
-        src/trace/{byte_source,text_file}.cpp src/amd/{join*,clock_offset,timeline_*,merged_timeline,manifest}.cpp
+        src/trace/{byte_source,text_file}.cpp src/amd_join/*.cpp src/amd_capture/manifest.cpp
       ;;
     amd_ftrace) echo src/base/*.cpp src/ftrace/*.cpp src/measure/{statistics,bootstrap}.cpp src/trace/byte_source.cpp ;;
     *) importer_sources ;;

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <limits>
 
-#include "amd/capture_trace.h"
+#include "amd_capture/capture_trace.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "cli/amd_capture_sources.h"

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "amd/case_document.h"
-#include "amd/case_load.h"
+#include "amd_case/case_document.h"
+#include "amd_case/case_load.h"
 #include "base/json.h"
 #include "cli/list.h"
 #include "cli/process.h"

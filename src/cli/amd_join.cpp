@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "amd/join_load.h"
-#include "amd/merged_timeline.h"
+#include "amd_join/join_load.h"
+#include "amd_join/merged_timeline.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/options.h"

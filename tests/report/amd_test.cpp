@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "amd/join_load.h"
+#include "amd_join/join_load.h"
 #include "ftrace/summary.h"
 #include "report/amd_ftrace.h"
 #include "report/amd_join.h"
