@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "bench/roofline.h"
+#include "bench/surroundings.h"
 #include "package/ready_kernel.h"
 
 namespace weir::bench {
@@ -38,10 +39,14 @@ struct Measurement {
   Json timing, memory, energy, accuracy, roofline;  // null where it did not come that far
   bool is_accurate = true;                          // false: beyond a tolerance, NaN, or wrote where it must not
   std::string inaccuracy;                           // in words
+  // How fast the machine was meanwhile (bench/yardstick.h): before, between and after the samples; the CPU backend
+  // only.
+  std::vector<double> yardstick_ns;
 };
 
+// `surroundings` are the host's where nobody brings others.
 Measurement measure(package::ReadyKernel& kernel, package::Precision precision, const MethodOptions& options,
-                    const Ceilings* ceilings);
+                    const Ceilings* ceilings, const Surroundings& surroundings = host_surroundings());
 
 // The timing block from samples: latency_ms_p50, _p90, _p99, _mean, _std, throughput_ops_per_sec, iterations,
 // interval_ms (95 % of the median, null for few), samples_ms, outliers by class. Used again where rounds are put
