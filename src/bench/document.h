@@ -15,6 +15,8 @@
 //  "error": null | {"what", "hint", "signal", "output"}}
 #pragma once
 
+#include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,14 +27,19 @@
 
 namespace weir::bench {
 
-// An entry without results: what was to be measured.
+// An entry without results: what was to be measured. Without a precision where the package could not be asked for its
+// own; its key ends at the backend then.
 Json entry_of(const package::Package& package, const package::Case& wanted);
+Json entry_of(const package::Package& package, package::Backend backend);
+// An entry for a package of which nothing can run.
+Json entry_of(const package::Package& package);
 // Adds what was measured, or why not.
 void put_measurement(Json& entry, const Measurement& measurement, const package::ReadyKernel& kernel);
 void put_failure(Json& entry, const std::string& status, const std::string& what, const std::string& hint,
                  const std::string& signal, const std::string& output);
 
 // Entries of the same key from several processes as one: samples of all, the worst accuracy, the energy of all.
+// Rejects an empty list.
 Json merge_rounds(std::span<const Json> rounds);
 
 // kernels/NAME.json (weir.bench_kernel/1): the fields of the first entry that succeeded (else of the first), and all
@@ -47,5 +54,10 @@ Json summary_document(const Json& environment, const Json& options, const Json& 
 // What stands out, each with its figures, from entries alone; empty where nothing does.
 std::vector<std::string> findings(std::span<const Json> entries);
 std::vector<std::string> recommendations(std::span<const Json> entries);
+
+// A value of an entry by its path; null and nothing where it is not there.
+const Json& value_at(const Json& entry, std::initializer_list<const char*> path);
+std::optional<double> number_at(const Json& entry, std::initializer_list<const char*> path);
+bool is_set(const Json& entry, std::initializer_list<const char*> path);  // true, and there
 
 }  // namespace weir::bench

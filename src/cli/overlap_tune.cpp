@@ -7,13 +7,13 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/options.h"
 #include "cli/children.h"
 #include "cli/list.h"
 #include "cli/overlap_flags.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
+#include "cli/seconds.h"
 #include "report/overlap_tune.h"
 #include "run/overlap.h"
 #include "weir_build.h"
@@ -27,20 +27,6 @@ struct Flags {
   std::string output;
   bool is_quiet = false, is_forced = false;
 };
-
-// "300", "300s", "5m", "1h"
-double seconds_of(const std::string& text) {
-  std::string number = text;
-  double unit = 1;
-  if (!text.empty() && (text.back() == 's' || text.back() == 'm' || text.back() == 'h')) {
-    unit = text.back() == 's' ? 1 : text.back() == 'm' ? 60 : 3600;
-    number.pop_back();
-  }
-  const auto value = parse_number(number);
-  if (!value || *value <= 0 || *value * unit > 7 * 86400)
-    reject(fmt::format("--budget {}: not a time", text), "For example 30s, 5m or 1h.");
-  return *value * unit;
-}
 
 // What the config has comes first; then what else may be worth a try.
 std::vector<TuneAxis> axes_of(const OverlapConfig& config, const DeviceInfo& info) {
@@ -78,7 +64,7 @@ std::vector<TuneAxis> axes_of(const OverlapConfig& config, const DeviceInfo& inf
 int execute(const Flags& flags) {
   if (job_ranks().count > 1)
     reject("overlap tune: this job has several ranks", "Start it as one process with --ranks: trials start their own.");
-  const double budget = seconds_of(flags.budget);
+  const double budget = seconds_of("--budget", flags.budget);
   const OverlapConfig config = flags.config.load();
   if (!config.sweeps.empty())
     reject(fmt::format("{}: it sweeps {}", flags.config.file, config.sweeps[0].first),

@@ -1,0 +1,26 @@
+// What this machine offers to kernel packages: which backends are here and why others are not, and the facts that
+// skip conditions may ask for. The search opens drivers, so it belongs into a child process.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/json.h"
+#include "package/package.h"
+
+namespace weir::cli {
+
+// {"machine": {"architecture", "cores", "cpu_model", "memory_bytes"}, "backends": {"cuda": {"is_present", "reason",
+// "name", "model", "driver", "memory_bytes", "multiprocessors", "precisions"}, ...}}
+Json find_bench_facts(int device);
+
+// Why a backend cannot be used here; nothing where it can.
+std::optional<std::string> absence_of(const Json& facts, package::Backend backend);
+
+package::Facts condition_facts(const Json& facts, package::Backend backend, package::Precision precision);
+
+// Why bench.yaml has this case skipped; nothing where it has not. Rejects a condition that cannot be answered.
+std::optional<std::string> skip_reason(const package::Package& package, package::Backend backend,
+                                       package::Precision precision, const Json& facts);
+
+}  // namespace weir::cli

@@ -1,0 +1,194 @@
+#include "cli/bench_flags.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "base/units.h"
+#include "channel_bench/team.h"
+#include "cli/queues_flags.h"
+#include "cli/seconds.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr int kIterations = 30, kWarmup = 3, kRounds = 3;
+constexpr int kFewForRounds = 15;  // samples below which one process takes them all
+constexpr std::uint64_t kSeed = 1337;
+constexpr double kTimeLimitS = 120;
+
+template <class Word>
+std::vector<Word> words_of(const char* flag, const std::string& text, const char* what,
+                           std::optional<Word> (*parse)(std::string_view), std::span<const Word> known) {
+  std::vector<Word> words;
+  if (text.empty()) return words;
+  for (const std::string& name : parse_names(flag, text)) {
+    const std::optional<Word> word = parse(name);
+    if (!word) {
+      std::vector<std::string> names;
+      for (const Word one : known) names.emplace_back(name_of(one));
+      reject(fmt::format("{} {}: there is no {} '{}'", flag, text, what, name), suggestion(name, names));
+    }
+    if (std::find(words.begin(), words.end(), *word) == words.end()) words.push_back(*word);
+  }
+  return words;
+}
+
+template <class Word>
+Json names_json(const std::vector<Word>& words) {
+  if (words.empty()) return nullptr;
+  Json names = Json::array();
+  for (const Word word : words) names.push_back(name_of(word));
+  return names;
+}
+
+template <class Value>
+Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json();
+}
+
+constexpr const char* kStops[] = {"iterations", "interval", "entropy"};
+
+}  // namespace
+
+int BenchOptions::iterations_of(const package::Package& package) const {
+  return iterations ? *iterations : package.config.iterations.value_or(kIterations);
+}
+int BenchOptions::warmup_of(const package::Package& package) const {
+  return warmup ? *warmup : package.config.warmup.value_or(kWarmup);
+}
+std::uint64_t BenchOptions::seed_of(const package::Package& package) const {
+  return seed ? *seed : package.config.seed.value_or(kSeed);
+}
+double BenchOptions::time_limit_of(const package::Package& package) const {
+  return time_limit_s ? *time_limit_s : package.config.time_limit_s.value_or(kTimeLimitS);
+}
+
+int BenchOptions::rounds_of(const package::Package& package) const {
+  const int samples = iterations_of(package);
+  if (!rounds && samples < kFewForRounds) return 1;
+  return std::clamp(samples / kLeastPerRound, 1, rounds.value_or(kRounds));
+}
+
+int BenchOptions::iterations_of(const package::Package& package, int round) const {
+  const int samples = iterations_of(package), all = rounds_of(package);
+  return samples / all + (round < samples % all ? 1 : 0);
+}
+
+bool BenchOptions::takes(const package::Package& package) const {
+  return filters.empty() || std::any_of(filters.begin(), filters.end(), [&](const std::string& word) {
+           if (word.find_first_of("*?[") == std::string::npos) return package.name.find(word) != std::string::npos;
+           return ::fnmatch(word.c_str(), package.name.c_str(), 0) == 0;
+         });
+}
+
+Json BenchOptions::to_json() const {
+  Json folders = Json::array();
+  for (const std::filesystem::path& path : paths) folders.push_back(path.string());
+  return {{"paths", folders},
+          {"iterations", or_null(iterations)},
+          {"warmup", or_null(warmup)},
+          {"rounds", or_null(rounds)},
+          {"precisions", names_json(precisions)},
+          {"backends", names_json(backends)},
+          {"filters", filters},
+          {"seed", or_null(seed)},
+          {"stop", kStops[static_cast<int>(stop)]},
+          {"budget_s", budget_s},
+          {"time_limit_s", or_null(time_limit_s)},
+          {"threads", threads},
+          {"device", device},
+          {"is_cold", is_cold},
+          {"has_roofline", has_roofline}};
+}
+
+void BenchFlags::add_to(CLI::App& app) {
+  app.add_option(
+         "--path", paths,
+         "a package, or a folder of packages; may be repeated (default: kernels, src/kernels, integrations/kernels)")
+      ->type_name("DIR");
+  app.add_option("--filter", filter, "packages: words of their names or patterns such as spmv*, with commas");
+  app.add_option("--backends", backends, "cpu,cuda,hip,opencl (default: those that are here)");
+  app.add_option("--precision", precision, "fp64,fp32,fp16,bf16 (default: those of bench.yaml, or all of the kernel)");
+  app.add_option("--iters", iterations, "samples of each case (default: bench.yaml, or 30)");
+  app.add_option("--warmup", warmup, "runs before the first sample, at least (default: bench.yaml, or 3)");
+  app.add_option("--rounds", rounds,
+                 "processes that samples are divided over (default 3; 1 for fewer than 15 samples)");
+  app.add_option("--stop", stop, "what ends a case: so many iterations, a narrow interval, or entropy")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"iterations", "interval", "entropy"}));
+  app.add_option("--budget", budget, "measuring one case ends after this time: 500ms, 30s, 5m")->capture_default_str();
+  app.add_option("--time-limit", time_limit,
+                 "one case is ended by force after this time (default: bench.yaml, or 120s)");
+  app.add_flag("--cold", is_cold, "empty caches before every run");
+  app.add_option("--seed", seed, "of the inputs (default: bench.yaml, or 1337)");
+  app.add_option("--threads", threads, "that a kernel may use on the CPU (default: all cores)");
+  app.add_option("--device", device, "which of a backend's devices")->capture_default_str();
+  app.add_flag("--no-roofline", leaves_roofline, "do not measure what the devices can do at best");
+  app.add_option("--output-dir", output_dir, "where reports go; an earlier report there is replaced")
+      ->capture_default_str()
+      ->type_name("DIR");
+  app.add_option("--compare-to", compare_to, "a summary.json, or a git ref that has one in --output-dir")
+      ->type_name("REF|FILE");
+  app.add_option("--latency-threshold", latency_threshold, "a slowdown up to this does not matter")
+      ->capture_default_str();
+  app.add_option("--accuracy-threshold", accuracy_threshold, "an error may grow by this much")->capture_default_str();
+  app.add_flag("--strict", is_strict, "exit 4 where a comparison is too uncertain to say");
+  app.add_flag("--list", is_list, "show what would run; measure and write nothing");
+  app.add_flag("--verbose,-v", is_verbose, "tell each case as it comes");
+  telling.add_to(app);
+  app.add_option("--child", child, "")->group("");
+}
+
+BenchOptions BenchFlags::options() const {
+  BenchOptions options;
+  for (const std::string& path : paths) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(path, ignored))
+      reject(fmt::format("--path {}: is no folder", path), "Name a package, or a folder that holds packages.");
+    options.paths.emplace_back(path);
+  }
+  options.precisions = words_of<package::Precision>("--precision", precision, "precision", package::parse_precision,
+                                                    package::kPrecisions);
+  options.backends =
+      words_of<package::Backend>("--backends", backends, "backend", package::parse_backend, package::kBackends);
+  if (!filter.empty()) options.filters = parse_names("--filter", filter);
+  if (!iterations.empty()) options.iterations = one_count("--iters", iterations, 1, 1'000'000);
+  if (!warmup.empty()) options.warmup = one_count("--warmup", warmup, 0, 1'000'000);
+  if (!rounds.empty()) options.rounds = one_count("--rounds", rounds, 1, 100);
+  if (!seed.empty()) {
+    const auto number = parse_integer(seed);
+    if (!number || *number < 0) reject(fmt::format("--seed {}: not a whole number", seed), "Use 0 or more.");
+    options.seed = static_cast<std::uint64_t>(*number);
+  }
+  if (!time_limit.empty()) options.time_limit_s = seconds_of("--time-limit", time_limit);
+  options.budget_s = seconds_of("--budget", budget);
+  options.stop = static_cast<bench::Stop>(std::find(std::begin(kStops), std::end(kStops), stop) - std::begin(kStops));
+  options.threads = threads.empty() ? static_cast<int>(channel_bench::usable_cores().size())
+                                    : one_count("--threads", threads, 1, 4096);
+  options.device = one_count("--device", device, 0, 1023);
+  options.is_cold = is_cold;
+  options.has_roofline = !leaves_roofline;
+  return options;
+}
+
+bench::RegressionOptions BenchFlags::regression() const {
+  bench::RegressionOptions options;
+  try {
+    options.latency = parse_fraction(latency_threshold);
+  } catch (const Error& error) {
+    reject(fmt::format("--latency-threshold {}: {}", latency_threshold, error.what()), error.hint);
+  }
+  if (options.latency <= 0 || options.latency > 10)
+    reject(fmt::format("--latency-threshold {}: out of range", latency_threshold), "Choose more than 0 %.");
+  const auto drift = parse_number(accuracy_threshold);
+  if (!drift || *drift < 0)
+    reject(fmt::format("--accuracy-threshold {}: not an error", accuracy_threshold), "For example 1e-3.");
+  options.accuracy = *drift;
+  return options;
+}
+
+}  // namespace weir::cli

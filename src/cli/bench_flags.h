@@ -1,0 +1,63 @@
+// The flags of `weir bench`, and what they make of a run.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/method.h"
+#include "bench/regression.h"
+#include "cli/command.h"
+#include "cli/telling.h"
+#include "package/package.h"
+
+namespace weir::cli {
+
+// What was asked for. Where a flag was not given, a package's bench.yaml decides, and then the default.
+struct BenchOptions {
+  std::vector<std::filesystem::path> paths;    // empty: package::kUsualFolders
+  std::vector<package::Precision> precisions;  // empty: those of each kernel
+  std::vector<package::Backend> backends;      // empty: those that are here
+  std::vector<std::string> filters;            // empty: all packages
+  std::optional<int> iterations, warmup, rounds;
+  std::optional<std::uint64_t> seed;
+  std::optional<double> time_limit_s;
+  bench::Stop stop = bench::Stop::iterations;
+  double budget_s = 30;
+  int threads = 1, device = 0;
+  bool is_cold = false, has_roofline = true;
+
+  int iterations_of(const package::Package& package) const;
+  int warmup_of(const package::Package& package) const;
+  std::uint64_t seed_of(const package::Package& package) const;
+  double time_limit_of(const package::Package& package) const;
+  // Separate processes that a package's samples are divided over.
+  int rounds_of(const package::Package& package) const;
+  // Of each round; they add up to iterations_of(), and none has fewer than kLeastPerRound unless there is but one.
+  int iterations_of(const package::Package& package, int round) const;
+  // A word is part of the name; with * ? or [ it is a pattern for the whole of it.
+  bool takes(const package::Package& package) const;
+  Json to_json() const;
+};
+
+inline constexpr int kLeastPerRound = 5;
+
+// As typed. Numbers are kept as text, so that messages can name the flag and show the word.
+struct BenchFlags {
+  std::vector<std::string> paths;
+  std::string iterations, warmup, precision, backends, output_dir = "reports", seed, filter, compare_to;
+  std::string latency_threshold = "10%", accuracy_threshold = "1e-3";
+  std::string stop = "iterations", budget = "30s", rounds, time_limit, threads, device = "0";
+  bool is_cold = false, leaves_roofline = false, is_list = false, is_strict = false, is_verbose = false;
+  Telling telling;
+  std::string child;  // a process of ours: the file that says what to do
+
+  void add_to(CLI::App& app);
+  // Each rejects by the name of the flag.
+  BenchOptions options() const;
+  bench::RegressionOptions regression() const;
+};
+
+}  // namespace weir::cli
