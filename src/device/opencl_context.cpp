@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "device/gpu_compiler.h"
 #include "device/opencl_sharing.h"
 #include "kernel/opencl_source.h"
 
@@ -39,23 +40,6 @@ std::uint64_t cpu_ticks_per_second() {
 #else
   return 0;
 #endif
-}
-
-// The compiler's first complaints; the rest follows from them.
-std::string first_lines(std::string_view log) {
-  constexpr int kLines = 6;
-  std::string text;
-  int lines = 0;
-  while (!log.empty() && lines < kLines) {
-    const std::size_t end = log.find('\n');
-    const std::string_view line = log.substr(0, end);
-    log.remove_prefix(end == std::string_view::npos ? log.size() : end + 1);
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos || line.front() == '\0') continue;
-    text += "\n  ";
-    text += line;
-    ++lines;
-  }
-  return text;
 }
 
 }  // namespace
@@ -100,22 +84,31 @@ OpenclMemoryOwner OpenclContext::make_buffer(cl_mem_flags flags, std::size_t byt
   return memory;
 }
 
-OpenclProgramOwner OpenclContext::build(const std::string& source, const std::string& options,
-                                        std::string_view what) const {
+OpenclProgramOwner OpenclContext::try_build(const std::string& source, const std::string& options, cl_int* result,
+                                            std::string* log) const {
   const char* text = source.c_str();
   const std::size_t length = source.size();
-  cl_int result = CL_SUCCESS;
-  OpenclProgramOwner program(api_.create_program(context_.get(), 1, &text, &length, &result), {&api_});
-  check_opencl(result, fmt::format("{}: giving the source of {} to the driver", name_, what));
-  result = api_.build_program(program.get(), 1, &device_, options.c_str(), nullptr, nullptr);
-  if (result == CL_SUCCESS) return program;
+  OpenclProgramOwner program(api_.create_program(context_.get(), 1, &text, &length, result), {&api_});
+  if (*result != CL_SUCCESS) return {};
+  *result = api_.build_program(program.get(), 1, &device_, options.c_str(), nullptr, nullptr);
+  if (*result == CL_SUCCESS) return program;
   std::size_t size = 0;
-  std::string log;
   if (api_.build_info(program.get(), device_, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) == CL_SUCCESS) {
-    log.resize(size);
-    api_.build_info(program.get(), device_, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr);
+    log->resize(size);
+    api_.build_info(program.get(), device_, CL_PROGRAM_BUILD_LOG, size, log->data(), nullptr);
   }
-  fail(fmt::format("{}: the driver cannot compile {}: {}{}", name_, what, describe_opencl(result), first_lines(log)),
+  return {};
+}
+
+OpenclProgramOwner OpenclContext::build(const std::string& source, const std::string& options,
+                                        std::string_view what) const {
+  constexpr int kLines = 6;
+  cl_int result = CL_SUCCESS;
+  std::string log;
+  OpenclProgramOwner program = try_build(source, options, &result, &log);
+  if (program) return program;
+  fail(fmt::format("{}: the driver cannot compile {}: {}{}", name_, what, describe_opencl(result),
+                   first_complaints(log, kLines)),
        "Update the OpenCL driver, or use another --device.");
 }
 

@@ -61,6 +61,9 @@ class OpenclContext {
   OpenclQueueOwner make_queue(cl_command_queue_properties properties, int priority = 0) const;
   OpenclMemoryOwner make_buffer(cl_mem_flags flags, std::size_t bytes, void* host = nullptr) const;
 
+  // Compiles a source; null where the driver refuses it, with its log.
+  OpenclProgramOwner try_build(const std::string& source, const std::string& options, cl_int* result,
+                               std::string* log) const;
   // A kernel of the catalogue with its own arguments. Compiles it on first need, and throws with the compiler's log.
   // From any thread.
   OpenclKernelOwner make_kernel(std::string_view kernel, ElementType type);
