@@ -45,7 +45,11 @@ class DeviceKernel : public ReadyKernel {
     void* const state = host_case_.state();
     WeirStream* const stream = launches().stream();
     int failed = 0;
-    for (std::uint64_t i = 0; i < count && failed == 0; ++i) failed = run(state, stream);
+    try {
+      for (std::uint64_t i = 0; i < count && failed == 0; ++i) failed = run(state, stream);
+    } catch (...) {
+      part_->fail_with_exception("run");
+    }
     return failed;
   }
   // Throws what went wrong: the driver's words before the kernel's, because they are the cause.
