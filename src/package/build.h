@@ -6,11 +6,21 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "base/error.h"
 #include "package/package.h"
 #include "package/ready_kernel.h"
 
 namespace weir::package {
+
+// Sources that do not compile. `what` has file, line and words of the first error.
+class BuildError : public Error {
+ public:
+  BuildError(Fault fault, const std::string& what, std::string hint, std::string output)
+      : Error(fault, what, std::move(hint)), output(std::move(output)) {}
+  std::string output;  // all that the compiler said; of very much the beginning and the end
+};
 
 // The host part as a shared object: kernel.cpp, or else the device source compiled as C++. The file in the cache.
 std::filesystem::path build_host_part(const Package& package, const Part& part, const OpenOptions& options);

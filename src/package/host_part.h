@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,19 @@ class HostPart {
   Problem defaults() const;
   // What the kernel says after a failed call of `function`: "softmax: setup failed with 3: rows must be positive".
   [[noreturn]] void fail_with(const char* function, int result) const;
+  // Calls a function of the table that returns 0 for success; fails with its words, or with what it threw.
+  template <class Call>
+  void call(const char* function, Call&& call) const {
+    int result = 0;
+    try {
+      result = call();
+    } catch (...) {
+      fail_with_exception(function);
+    }
+    if (result != 0) fail_with(function, result);
+  }
+  // Within a handler: what was thrown by `function`, as an Error.
+  [[noreturn]] void fail_with_exception(const char* function) const;
 
  private:
   std::string name_;
@@ -42,28 +56,38 @@ class HostCase {
   const HostPart& part() const { return part_; }
   void* state() const { return state_; }
   const Work& work() const { return work_; }
-  std::size_t buffer_count() const { return setup_.buffer_count; }
-  const WeirBuffer& buffer(std::size_t index) const { return setup_.buffers[index]; }
+  std::size_t buffer_count() const { return buffers_.size(); }
+  const WeirBuffer& buffer(std::size_t index) const { return buffers_[index]; }
   std::uint64_t bytes(std::size_t index) const;
   std::uint64_t total_bytes() const;
 
   // The bytes of an input in its own type; of outputs and scratch: poison (NaN; -1 for integers, 0xff for u8).
   std::vector<std::byte> initial(std::size_t index) const;
+  // The same, written to memory that holds bytes(index).
+  void write_initial(std::size_t index, std::byte* to) const;
   // Bytes of a buffer as doubles.
   std::vector<double> decode(std::size_t index, const std::byte* bytes) const;
   // What must be in each output, from the inputs as given. Empty vectors for others. `reason` where there is no
   // reference.
   std::vector<std::vector<double>> expected(std::string& reason) const;
-  // Compares: outputs as read from the backend, inputs as they are after the run (a changed input is a fault).
+  // Compares: outputs as read from the backend, inputs as they are after the run (a changed input is a fault). One
+  // entry per buffer; scratch may be empty.
   Checked compare(const std::vector<std::vector<std::byte>>& after) const;
 
  private:
+  void check_declared(const WeirSetup& setup, Backend backend);
+  std::string place(std::size_t index) const;
+
   const HostPart& part_;
   Precision precision_;
   std::uint64_t seed_;
-  WeirSetup setup_{};
+  // Copies: a kernel that gives the address of a local variable has a fault, but not one that we should crash of.
+  std::vector<std::string> names_;
+  std::vector<WeirBuffer> buffers_;
   Work work_;
   void* state_ = nullptr;
+  // Made once: a reference may take longer than the whole measurement.
+  mutable std::optional<std::vector<std::vector<double>>> expected_;
 };
 
 }  // namespace weir::package

@@ -1,0 +1,180 @@
+#include "package/build.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "package/build_cache.h"
+#include "package/process.h"
+#include "package/text.h"
+
+namespace weir::package {
+namespace {
+
+namespace fs = std::filesystem;
+
+// One way to build: who, with what, and what to say where there is no such compiler.
+struct Recipe {
+  std::string compiler;
+  std::vector<std::string> first;  // before the package's own flags
+  std::string missing_hint;
+  bool is_plain = false;  // a C++ compiler, which does not know the endings of sources for GPUs
+};
+
+Process start(std::vector<std::string> command, const Recipe& recipe, const Package& package,
+              const OpenOptions& options) {
+  ProcessOptions wanted;
+  wanted.command = std::move(command);
+  wanted.folder = package.folder;
+  wanted.first_bytes = 64 * 1024;
+  wanted.cpu_s = static_cast<std::uint64_t>(std::ceil(options.compile_limit_s)) + 60;  // the wall limit comes first
+  wanted.memory_bytes = std::uint64_t{64} << 30;
+  wanted.file_bytes = std::uint64_t{2} << 30;
+  wanted.is_stopped = options.is_stopped;
+  try {
+    return Process(std::move(wanted));
+  } catch (const StartError& error) {
+    fail(fmt::format("{}: {}", package.name, error.what()), error.is_missing ? recipe.missing_hint : "");
+  }
+}
+
+// Compilers of the same name change with the system; the version is part of what a library was built from.
+std::string version_of(const Recipe& recipe, const Package& package, const OpenOptions& options) {
+  Process process = start({recipe.compiler, "--version"}, recipe, package, options);
+  const ProcessEnd end = process.finish(options.compile_limit_s);
+  if (!end.is_success())
+    fail(fmt::format("{}: {} --version {}", package.name, recipe.compiler, end.words(options.compile_limit_s)),
+         process.output().text());
+  return process.output().text();
+}
+
+// What "native" in a flag means on this machine.
+std::string machine_of() {
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  std::string text = host;
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line) && !line.empty();)
+    if (line.find("MHz") == std::string::npos && line.find("MIPS") == std::string::npos) text += line + '\n';
+  std::error_code status;
+  for (const auto& gpu : fs::directory_iterator("/proc/driver/nvidia/gpus", status)) {
+    std::ifstream facts(gpu.path() / "information");
+    if (std::string line; std::getline(facts, line)) text += line + '\n';  // Model: NVIDIA H200
+  }
+  return text;
+}
+
+// The first line that names an error, without the folder of the package:
+//   /p/kernel.cpp:12:5: error: 'x' was not declared in this scope      (gcc, clang, hipcc)
+//   /p/kernel.cu(12): error: identifier "x" is undefined               (nvcc)
+//   /usr/bin/ld: /tmp/cc1.o: in function `run': /p/kernel.cpp:12: undefined reference to `x'
+std::string first_error(const std::string& output, const fs::path& folder) {
+  std::istringstream lines(output);
+  std::string first;
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_error = line.find(" error: ") != std::string::npos || line.find(" error C") != std::string::npos ||
+                          line.find("undefined reference") != std::string::npos ||
+                          line.find("cannot find -l") != std::string::npos;
+    if (is_error) {
+      first = line;
+      break;
+    }
+    if (first.empty() && !line.empty()) first = line;
+  }
+  const std::string prefix = folder.string() + "/";
+  for (std::size_t at = first.find(prefix); at != std::string::npos; at = first.find(prefix, at))
+    first.erase(at, prefix.size());
+  return printable(first, 500);
+}
+
+fs::path build(const Package& package, const fs::path& source, const Recipe& recipe, const OpenOptions& options) {
+  make_private(options.cache, true);
+  write_headers(options.include);
+  const fs::path folder = fs::absolute(package.folder).lexically_normal();
+  const fs::path include = fs::absolute(options.include).lexically_normal();
+  const fs::path input = fs::absolute(source).lexically_normal();
+
+  ContentHash hash;
+  hash.add(recipe.compiler).add(version_of(recipe, package, options));
+  hash.add(folder.string()).add(input.filename().string());  // in messages, debug information and __FILE__
+  bool is_native = false;
+  for (const auto* flags : {&recipe.first, &package.config.compile_flags}) {
+    for (const std::string& flag : *flags) {
+      hash.add(flag);
+      is_native |= flag.find("native") != std::string::npos;
+    }
+  }
+  if (is_native) hash.add(machine_of());
+  for (const EmbeddedHeader& header : embedded_headers()) hash.add(header.name).add(header.text);
+  add_sources(hash, folder);
+
+  const CacheEntry entry(fs::absolute(options.cache), package.name, hash.text());
+  if (entry.is_fresh()) return entry.library();
+
+  std::vector<std::string> command = {recipe.compiler};
+  command.insert(command.end(), recipe.first.begin(), recipe.first.end());
+  command.insert(command.end(), package.config.compile_flags.begin(), package.config.compile_flags.end());
+  command.insert(command.end(), {"-I" + include.string(), "-I" + folder.string()});
+  command.insert(command.end(), {"-MMD", "-MF", entry.unfinished_deps().string()});
+  if (recipe.is_plain) command.insert(command.end(), {"-x", "c++"});
+  command.push_back(input.string());
+  if (recipe.is_plain) command.insert(command.end(), {"-x", "none"});
+  command.insert(command.end(), {"-o", entry.unfinished().string(), "-lm"});
+  if (recipe.is_plain) command.emplace_back("-pthread");
+
+  Process process = start(std::move(command), recipe, package, options);
+  const ProcessEnd end = process.finish(options.compile_limit_s);
+  const std::string output = process.output().text();
+  if (end.is_success()) {
+    entry.take({folder, include});
+    return entry.library();
+  }
+  entry.discard();
+  std::string hint;
+  if (!output.empty()) {
+    write_file(entry.log(), output + "\n", true);
+    hint = fmt::format("All that the compiler said is in {}.", entry.log().string());
+  }
+  const std::string error = first_error(output, folder);
+  if (end.how == ProcessEnd::How::exited && !error.empty())
+    throw BuildError(Fault::input, fmt::format("{}: {}", package.name, error), hint, output);
+  throw BuildError(Fault::run,
+                   fmt::format("{}: {} {} while it built {}", package.name, recipe.compiler,
+                               end.words(options.compile_limit_s), input.filename().string()),
+                   hint, output);
+}
+
+}  // namespace
+
+fs::path build_host_part(const Package& package, const Part& part, const OpenOptions& options) {
+  const Recipe recipe = {options.compiler,
+                         {"-std=c++20", "-O2", "-g", "-fPIC", "-shared", "-fvisibility=hidden"},
+                         "Install g++ or clang, or set CXX to a C++ compiler.",
+                         true};
+  return build(package, part.file, recipe, options);
+}
+
+fs::path build_ahead(const Package& package, const Part& part, const OpenOptions& options) {
+  if (part.form == Form::cuda_source)
+    return build(package, part.file,
+                 {"nvcc",
+                  {"-std=c++17", "-O3", "-arch=native", "-shared", "-Xcompiler", "-fPIC"},
+                  "Install the CUDA toolkit and put nvcc into PATH, or set compiler: runtime in bench.yaml."},
+                 options);
+  if (part.form == Form::hip_source)
+    return build(package, part.file,
+                 {"hipcc",
+                  {"-std=c++17", "-O3", "--offload-arch=native", "-shared", "-fPIC"},
+                  "Install ROCm and put hipcc into PATH, or set compiler: runtime in bench.yaml."},
+                 options);
+  reject(fmt::format("{}: {} cannot be compiled ahead", package.name, part.file.filename().string()),
+         "compiler: ahead is for kernel.cu and kernel.hip.");
+}
+
+}  // namespace weir::package
