@@ -18,6 +18,9 @@ sources_of() {
     kfd) echo src/base/*.cpp src/kfd/*.cpp ;;
     amd_manifest) echo src/base/*.cpp src/amd_capture/manifest.cpp ;;
     amd_log) echo src/base/*.cpp src/amd_log/*.cpp src/trace/byte_source.cpp ;;
+    bench_yaml)
+      echo src/base/*.cpp src/package/{condition,package,compile_flags,config,dependency,discovery,manifest}.cpp
+      ;;
     yaml) echo src/base/*.cpp src/kernel/*.cpp src/step/*.cpp src/workload/*.cpp ;;
     profile) echo src/base/*.cpp src/kernel/*.cpp src/device/sim_profile.cpp ;;
     channel_baseline)
@@ -33,7 +36,7 @@ sources_of() {
 }
 libraries_of() {
   case $1 in
-    results | options | channel_baseline | overlap_config) echo -lfmt -lyaml-cpp ;;
+    results | options | channel_baseline | overlap_config | bench_yaml) echo -lfmt -lyaml-cpp ;;
     kfd) echo -lfmt -lyaml-cpp ;;
     amd_manifest) echo -lfmt -lyaml-cpp ;;
     amd_log) echo -lfmt -lyaml-cpp -lz ;;

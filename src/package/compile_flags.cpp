@@ -181,22 +181,32 @@ void check_compile_flag(std::string_view flag) {
   reject(fmt::format("the flag '{}' is not allowed", shown(flag)), kAllowed);
 }
 
-std::vector<std::string> flags_for(Form source, const std::vector<std::string>& flags,
+std::vector<std::string> flags_for(Form source, bool is_ahead, const std::vector<std::string>& flags,
                                    const std::filesystem::path& folder) {
   std::vector<std::string> chosen;
   for (const std::string& flag : flags) {
-    const bool is_for_all = flag.starts_with("-D") || flag.starts_with("-I");
-    const bool is_for_some = flag.starts_with("-U") || flag.starts_with("-std=");
-    bool is_taken = is_for_all;
+    if (flag.starts_with("-I")) {
+      chosen.push_back("-I" + (std::filesystem::absolute(folder) / flag.substr(2)).lexically_normal().string());
+      continue;
+    }
+    const bool is_vendor = is_nvidia(flag) || is_opencl(flag);
+    bool is_taken = flag.starts_with("-D");
     switch (source) {
       case Form::host_source:
-        is_taken = !is_nvidia(flag) && !is_opencl(flag);
+        is_taken = !is_vendor;
         break;
       case Form::cuda_source:
-        is_taken |= is_for_some || is_nvidia(flag);
+        is_taken |= flag.starts_with("-U") || is_standard(flag) || is_nvidia(flag) ||
+                    (is_ahead && (is_level(flag) || is_library(flag) || flag == "-g"));
+        // nvcc hands the rest to the host's compiler where it is told to.
+        if (is_ahead && !is_taken && !is_vendor) {
+          chosen.insert(chosen.end(), {"-Xcompiler", flag});
+          continue;
+        }
         break;
       case Form::hip_source:
-        is_taken |= is_for_some || is_level(flag) || is_code(flag);
+        is_taken |= flag.starts_with("-U") || is_standard(flag) || is_level(flag) || is_code(flag);
+        if (is_ahead) is_taken = !is_vendor;
         break;
       case Form::opencl_source:
         is_taken |= is_opencl(flag);
@@ -204,11 +214,7 @@ std::vector<std::string> flags_for(Form source, const std::vector<std::string>& 
       default:
         is_taken = false;
     }
-    if (!is_taken) continue;
-    if (flag.starts_with("-I"))
-      chosen.push_back("-I" + (std::filesystem::absolute(folder) / flag.substr(2)).lexically_normal().string());
-    else
-      chosen.push_back(flag);
+    if (is_taken) chosen.push_back(flag);
   }
   return chosen;
 }

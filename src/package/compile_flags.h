@@ -14,9 +14,10 @@ namespace weir::package {
 // Rejects one that is not allowed, with what is.
 void check_compile_flag(std::string_view flag);
 
-// The flags that the compiler of a source understands: the system's C++ compiler (host_source), NVRTC (cuda_source),
-// hipRTC (hip_source), the OpenCL driver (opencl_source). Folders of -I are below `folder`, and absolute.
-std::vector<std::string> flags_for(Form source, const std::vector<std::string>& flags,
+// The flags that the compiler of a source understands: the system's C++ compiler (host_source), NVRTC or, ahead, nvcc
+// (cuda_source), hipRTC or hipcc (hip_source), the OpenCL driver (opencl_source). Folders of -I are below `folder`, and
+// absolute.
+std::vector<std::string> flags_for(Form source, bool is_ahead, const std::vector<std::string>& flags,
                                    const std::filesystem::path& folder);
 
 }  // namespace weir::package

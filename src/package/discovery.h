@@ -21,8 +21,12 @@ struct Discovery {
   std::vector<std::string> notes;  // folders that could not be read, links that were not followed
 };
 
-// Each root is a folder of packages (to any depth) or a package itself.
+// Each root is a folder of packages (to 16 levels) or a package itself. Rejects one that is no folder. Hidden folders,
+// build, node_modules and __pycache__ are left out; links to folders are noted and not followed.
 Discovery discover(std::span<const std::filesystem::path> roots);
+
+// As people type it: relative to the working folder, where it is below that.
+std::filesystem::path path_from_here(const std::filesystem::path& path);
 
 // Config of one bench.yaml. Rejects by file, line and key; where the package is given, also keys that would have no
 // effect on what it holds (arguments without an executable).

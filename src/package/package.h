@@ -98,10 +98,17 @@ struct Config {
   std::vector<std::string> arguments;  // of an executable
 };
 
+// Something that has to be on the machine: nvcc, libfoo.so.1, OpenMP.
+struct Dependency {
+  std::string name;
+  std::string needed_by;  // bench.yaml, which must be right; or the file that shows it: kernel.cu
+};
+
 struct Package {
-  std::string name;  // of the folder; two of one name carry their parents' too
-  std::filesystem::path folder;
-  std::vector<Part> parts;
+  std::string name;              // of the folder; two of one name carry their parents' too
+  std::filesystem::path folder;  // absolute
+  std::vector<Part> parts;       // of each form one at most
+  std::vector<Dependency> dependencies;
   Config config;
   bool has_config = false;
   std::string trouble, hint;  // why nothing of it can run: it stays in manifest and report

@@ -132,16 +132,19 @@ TEST(CompileFlags, a_refusal_says_what_to_do) {
 TEST(CompileFlags, each_compiler_gets_what_it_understands) {
   const std::vector<std::string> flags = {"-O3",    "-DN=1", "-Iinclude",       "-march=native", "-std=c++20",
                                           "-lblas", "-UX",   "--use_fast_math", "-ffast-math",   "-cl-mad-enable"};
-  EXPECT_EQ(flags_for(Form::host_source, flags, "/p"),
-            (std::vector<std::string>{"-O3", "-DN=1", "-I/p/include", "-march=native", "-std=c++20", "-lblas", "-UX",
-                                      "-ffast-math"}));
-  EXPECT_EQ(flags_for(Form::cuda_source, flags, "/p"),
-            (std::vector<std::string>{"-DN=1", "-I/p/include", "-std=c++20", "-UX", "--use_fast_math"}));
-  EXPECT_EQ(flags_for(Form::hip_source, flags, "/p"),
-            (std::vector<std::string>{"-O3", "-DN=1", "-I/p/include", "-std=c++20", "-UX", "-ffast-math"}));
-  EXPECT_EQ(flags_for(Form::opencl_source, flags, "/p"),
-            (std::vector<std::string>{"-DN=1", "-I/p/include", "-cl-mad-enable"}));
-  EXPECT_TRUE(flags_for(Form::library, flags, "/p").empty());
+  using Flags = std::vector<std::string>;
+  EXPECT_EQ(flags_for(Form::host_source, false, flags, "/p"),
+            (Flags{"-O3", "-DN=1", "-I/p/include", "-march=native", "-std=c++20", "-lblas", "-UX", "-ffast-math"}));
+  EXPECT_EQ(flags_for(Form::cuda_source, false, flags, "/p"),
+            (Flags{"-DN=1", "-I/p/include", "-std=c++20", "-UX", "--use_fast_math"}));
+  EXPECT_EQ(flags_for(Form::cuda_source, true, flags, "/p"),
+            (Flags{"-O3", "-DN=1", "-I/p/include", "-Xcompiler", "-march=native", "-std=c++20", "-lblas", "-UX",
+                   "--use_fast_math", "-Xcompiler", "-ffast-math"}));
+  EXPECT_EQ(flags_for(Form::hip_source, false, flags, "/p"),
+            (Flags{"-O3", "-DN=1", "-I/p/include", "-std=c++20", "-UX", "-ffast-math"}));
+  EXPECT_EQ(flags_for(Form::hip_source, true, flags, "/p"), flags_for(Form::host_source, false, flags, "/p"));
+  EXPECT_EQ(flags_for(Form::opencl_source, false, flags, "/p"), (Flags{"-DN=1", "-I/p/include", "-cl-mad-enable"}));
+  EXPECT_EQ(flags_for(Form::library, false, {"-O3"}, "/p"), Flags{});
 }
 
 }  // namespace
