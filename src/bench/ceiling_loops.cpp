@@ -12,7 +12,6 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
-#include <arm_neon.h>
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
 #endif
@@ -32,9 +31,15 @@ volatile double g_start = 1, g_factor = 1e-8;
 template <class Scalar, int kBytes, int kChains>
 [[gnu::always_inline]] inline double chains(std::uint64_t rounds) {
   using Vector = typename VectorOf<Scalar, kBytes>::type;
-  const Vector factor = Vector{} + static_cast<Scalar>(g_factor), start = Vector{} + static_cast<Scalar>(g_start);
+  const auto all_lanes = [](volatile double& from) {
+    const auto value = static_cast<Scalar>(from);
+    Vector vector{};
+    for (unsigned lane = 0; lane < kBytes / sizeof(Scalar); ++lane) vector[lane] = value;
+    return vector;
+  };
+  const Vector factor = all_lanes(g_factor);
   Vector values[kChains];
-  for (int c = 0; c < kChains; ++c) values[c] = start * static_cast<Scalar>(c + 1);
+  for (int c = 0; c < kChains; ++c) values[c] = all_lanes(g_start);  // read anew: equal chains could become one
   // A value is added to itself: what is added to is overwritten on ARM, and a third register would need a move.
   for (std::uint64_t i = 0; i < rounds; ++i)
     for (int c = 0; c < kChains; ++c) values[c] += values[c] * factor;
@@ -82,7 +87,8 @@ FmaLoop widest() {
   __m512h values[16];
   for (short c = 0; c < 16; ++c) values[c] = _mm512_castsi512_ph(_mm512_set1_epi16(static_cast<short>(0x3c00 + c)));
   for (std::uint64_t i = 0; i < rounds; ++i)
-    for (__m512h& value : values) value = _mm512_fmadd_ph(value, factor, value);
+#pragma GCC unroll 16
+    for (int c = 0; c < 16; ++c) values[c] = _mm512_fmadd_ph(values[c], factor, values[c]);
   __m512h sum = values[0];
   for (int c = 1; c < 16; ++c) sum = _mm512_add_ph(sum, values[c]);
   return static_cast<double>(_mm512_reduce_add_ph(sum));
@@ -101,18 +107,9 @@ FmaLoop widest() {
   return {run_128<Scalar>, flop_of<Scalar, 16, 16>(), "NEON FMA"};
 }
 
-[[gnu::target("arch=armv8.2-a+fp16")]] double run_half(std::uint64_t rounds) {
-  const float16x8_t factor = vdupq_n_f16(static_cast<float16_t>(0x1p-14 * g_start));
-  float16x8_t values[16];
-  for (int c = 0; c < 16; ++c) values[c] = vdupq_n_f16(static_cast<float16_t>(g_start + c));
-  for (std::uint64_t i = 0; i < rounds; ++i)
-    for (float16x8_t& value : values) value = vfmaq_f16(value, value, factor);
-  float16x8_t sum = values[0];
-  for (int c = 1; c < 16; ++c) sum = vaddq_f16(sum, values[c]);
-  return static_cast<double>(vgetq_lane_f16(sum, 0));
-}
+[[gnu::target("arch=armv8.2-a+fp16")]] double run_half(std::uint64_t rounds) { return chains<__fp16, 16, 16>(rounds); }
 FmaLoop half_loop() {
-  if ((getauxval(AT_HWCAP) & HWCAP_ASIMDHP) != 0) return {run_half, 2.0 * 16 * 8, "NEON fp16 FMA"};
+  if ((getauxval(AT_HWCAP) & HWCAP_ASIMDHP) != 0) return {run_half, flop_of<__fp16, 16, 16>(), "NEON fp16 FMA"};
   return {nullptr, 0, "this CPU has no arithmetic in fp16: kernels widen to fp32"};
 }
 
