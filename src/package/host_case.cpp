@@ -8,7 +8,6 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/options.h"
 #include "base/units.h"
 #include "device/cpu_host.h"
 #include "package/host_part.h"
@@ -20,25 +19,6 @@ namespace {
 
 constexpr std::uint32_t kMostBuffers = 1024;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-// The kernel's own parameters in its order, with the values that were asked for.
-Problem complete(const HostPart& part, const Problem& wanted) {
-  Problem problem = part.defaults();
-  std::vector<std::string> names;
-  for (const Setting& setting : problem) names.push_back(setting.name);
-  for (const Setting& setting : wanted) {
-    const auto found = std::find(names.begin(), names.end(), setting.name);
-    if (found == names.end())
-      reject(fmt::format("{}: the kernel has no parameter '{}'", part.name(), setting.name),
-             names.empty() ? "It has none at all." : suggestion(setting.name, names));
-    Setting& own = problem[static_cast<std::size_t>(found - names.begin())];
-    if (own.values.size() != setting.values.size())
-      reject(fmt::format("{}: parameter '{}' takes {} value{}, not {}", part.name(), setting.name, own.values.size(),
-                         own.values.size() == 1 ? "" : "s", setting.values.size()));
-    own.values = setting.values;
-  }
-  return problem;
-}
 
 std::string precisions_in(std::uint32_t bits) {
   std::string names;
@@ -81,7 +61,7 @@ HostCase::HostCase(const HostPart& part, const Case& wanted, int threads)
   if ((table.precisions & bit_of(wanted.precision)) == 0)
     reject(fmt::format("{}: the kernel has no {}", part.name(), name_of(wanted.precision)),
            fmt::format("It has {}.", precisions_in(table.precisions)));
-  const Problem full = complete(part, wanted.problem);
+  const Problem full = complete_problem(part.name(), part.defaults(), wanted.problem);
   std::vector<WeirParameter> parameters;
   for (const Setting& setting : full)
     parameters.push_back(

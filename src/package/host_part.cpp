@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "package/text.h"
 
 namespace weir::package {
@@ -37,6 +38,23 @@ void reject_other_file(const std::filesystem::path& library, const std::string& 
 }
 
 }  // namespace
+
+Problem complete_problem(const std::string& kernel, Problem defaults, const Problem& wanted) {
+  std::vector<std::string> names;
+  for (const Setting& setting : defaults) names.push_back(setting.name);
+  for (const Setting& setting : wanted) {
+    const auto found = std::find(names.begin(), names.end(), setting.name);
+    if (found == names.end())
+      reject(fmt::format("{}: the kernel has no parameter '{}'", kernel, setting.name),
+             names.empty() ? "It has none at all." : suggestion(setting.name, names));
+    Setting& own = defaults[static_cast<std::size_t>(found - names.begin())];
+    if (own.values.size() != setting.values.size())
+      reject(fmt::format("{}: parameter '{}' takes {} value{}, not {}", kernel, setting.name, own.values.size(),
+                         own.values.size() == 1 ? "" : "s", setting.values.size()));
+    own.values = setting.values;
+  }
+  return defaults;
+}
 
 HostPart::HostPart(const std::filesystem::path& library, std::string name) : name_(std::move(name)) {
   reject_other_file(library, name_);

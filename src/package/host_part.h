@@ -15,6 +15,10 @@
 
 namespace weir::package {
 
+// All parameters of a kernel in its order, with the values that were asked for where some were. Rejects a name that it
+// does not have, and a value of another length.
+Problem complete_problem(const std::string& kernel, Problem defaults, const Problem& wanted);
+
 // An opened library with a table that was checked: version, size, functions that must be there. Never closed.
 class HostPart {
  public:

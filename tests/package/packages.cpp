@@ -47,6 +47,10 @@ int setup(const WeirProblem* problem, WeirSetup* setup, void** given) {
   const WeirBuffer in = IN;
   const WeirBuffer out = OUT;
   buffers[0] = in;
+#ifdef BAD
+  const WeirBuffer bad[] = {BAD};
+  buffers[0] = bad[state.n - 1];
+#endif
   buffers[1] = out;
   setup->buffer_count = 2;
   setup->buffers = buffers;
