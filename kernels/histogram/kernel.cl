@@ -9,10 +9,9 @@ __kernel void clear(__global uint* counts, int bins) {
   if (bin < bins) counts[bin] = 0;
 }
 
-// `copies` is CUDA's matter: local memory may be smaller here.
 __kernel __attribute__((reqd_work_group_size(kThreads, 1, 1))) void count_values(__global const weir_real* in,
                                                                                  __global uint* counts, long count,
-                                                                                 int bins, int copies) {
+                                                                                 int bins) {
   __local uint table[kMostBins];
   const int item = (int)get_local_id(0);
   for (int i = item; i < bins; i += kThreads) table[i] = 0;

@@ -72,13 +72,14 @@ int fail(const char* error) {
   return 1;
 }
 
-void plan_launches(Histogram& state, std::uint32_t real_bytes) {
+void plan_launches(Histogram& state, const WeirProblem* problem, std::uint32_t real_bytes) {
   const std::uint64_t block_elements = std::uint64_t{kThreads} * kPacksPerThread * (16 / real_bytes);
   const std::uint64_t wanted = (state.count + block_elements - 1) / block_elements;
   const auto blocks = static_cast<std::uint32_t>(wanted < kMostBlocks ? wanted : kMostBlocks);
-  // One table per warp where there is room: fewer threads want the same counter.
+  // One table per warp where there is room: fewer threads want the same counter. OpenCL has one of a fixed size.
   const std::uint32_t room = kSharedBytes / (state.bins * 4);
   const std::uint32_t copies = room < kThreads / 32 ? room : kThreads / 32;
+  const bool is_opencl = problem->backend == WEIR_OPENCL;
 
   state.clear_arguments[0] = weir_buffer(1);
   state.clear_arguments[1] = weir_i32(static_cast<std::int32_t>(state.bins));
@@ -89,8 +90,9 @@ void plan_launches(Histogram& state, std::uint32_t real_bytes) {
   state.count_arguments[2] = weir_i64(static_cast<std::int64_t>(state.count));
   state.count_arguments[3] = weir_i32(static_cast<std::int32_t>(state.bins));
   state.count_arguments[4] = weir_i32(static_cast<std::int32_t>(copies));
-  state.count_values = {"count_values",       {blocks, 1, 1}, {kThreads, 1, 1}, copies * state.bins * 4, 5,
-                        state.count_arguments};
+  state.count_values = {"count_values",      {blocks, 1, 1},
+                        {kThreads, 1, 1},    is_opencl ? 0 : copies * state.bins * 4,
+                        is_opencl ? 4U : 5U, state.count_arguments};
 }
 
 int setup(const WeirProblem* problem, WeirSetup* setup, void** out) {
@@ -113,7 +115,7 @@ int setup(const WeirProblem* problem, WeirSetup* setup, void** out) {
   if (problem->backend == WEIR_CPU) {
     state->tables.resize(kTables * state->bins);
   } else {
-    plan_launches(*state, real_bytes);
+    plan_launches(*state, problem, real_bytes);
   }
   setup->buffer_count = 2;
   setup->buffers = state->buffers;
