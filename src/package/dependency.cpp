@@ -57,22 +57,19 @@ void add(std::vector<Dependency>& found, std::string name, const std::string& ne
 // #include <omp.h>
 void add_headers(std::vector<Dependency>& found, std::string_view text, const std::string& file) {
   constexpr std::string_view kInclude = "include";
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = text.substr(begin, end - begin);
-    begin = end + 1;
-    const auto skip_blanks = [&] { line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size())); };
+  for (std::size_t at = text.find('#'); at != std::string_view::npos; at = text.find('#', at + 1)) {
+    const std::size_t before = text.find_last_not_of(" \t", at == 0 ? 0 : at - 1);
+    if (at > 0 && before != std::string_view::npos && text[before] != '\n') continue;
+    std::string_view rest = text.substr(at + 1, 200);
+    const auto skip_blanks = [&] { rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size())); };
     skip_blanks();
-    if (!line.starts_with("#")) continue;
-    line.remove_prefix(1);
+    if (!rest.starts_with(kInclude)) continue;
+    rest.remove_prefix(kInclude.size());
     skip_blanks();
-    if (!line.starts_with(kInclude)) continue;
-    line.remove_prefix(kInclude.size());
-    skip_blanks();
-    if (!line.starts_with("<") && !line.starts_with("\"")) continue;
-    line.remove_prefix(1);
+    if (!rest.starts_with("<") && !rest.starts_with("\"")) continue;
+    rest.remove_prefix(1);
     for (const auto& [header, name] : kHeaders)
-      if (line.starts_with(header)) {
+      if (rest.starts_with(header)) {
         add(found, std::string(name), file);
         break;
       }
@@ -80,20 +77,16 @@ void add_headers(std::vector<Dependency>& found, std::string_view text, const st
 }
 
 void add_compiler(std::vector<Dependency>& found, const Package& package, const Part& part, const std::string& file) {
-  const auto choose = [&](const char* runtime, const char* ahead) -> std::string {
-    if (package.config.compiler == Compiler::ahead) return ahead;
-    if (package.config.compiler == Compiler::runtime) return runtime;
-    return fmt::format("{} or {}", runtime, ahead);
-  };
+  const bool is_ahead = package.config.compiler == Compiler::ahead;
   switch (part.form) {
     case Form::host_source:
       add(found, "a C++ compiler", file);
       break;
     case Form::cuda_source:
-      add(found, choose("NVRTC", "nvcc"), file);
+      add(found, is_ahead ? "nvcc" : "NVRTC", file);
       break;
     case Form::hip_source:
-      add(found, choose("hipRTC", "hipcc"), file);
+      add(found, is_ahead ? "hipcc" : "hipRTC", file);
       break;
     case Form::opencl_source:
       add(found, "OpenCL", file);
@@ -103,7 +96,7 @@ void add_compiler(std::vector<Dependency>& found, const Package& package, const 
       return;
   }
   // Its own host part, then; nvcc and hipcc compile that too.
-  if (package.find(Form::host_source) == nullptr && package.config.compiler != Compiler::ahead)
+  if (package.find(Form::host_source) == nullptr && !(is_ahead && part.form != Form::opencl_source))
     add(found, "a C++ compiler", file);
 }
 

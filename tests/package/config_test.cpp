@@ -1,6 +1,9 @@
 // bench.yaml: what each key gives, and that nothing is read and ignored.
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "base/error.h"
 #include "package/discovery.h"
 
@@ -223,6 +226,31 @@ TEST(Config, what_is_no_yaml_map_is_refused) {
   EXPECT_TRUE(has(refusal("just words").what, "keys with values"));
   EXPECT_TRUE(has(refusal(std::string("a\0b", 3)).what, "not a text file"));
   EXPECT_TRUE(has(refusal(std::string(300 << 10, ' ')).what, "bytes"));
+}
+
+// The page, the schema for editors and the parser know the same keys and words.
+std::string file_text(const std::string& name) {
+  std::ifstream file(std::string(WEIR_SOURCE_DIR) + "/" + name);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(Config, the_schema_for_editors_has_the_keys_that_are_read) {
+  const Json schema = parse_json(file_text("docs/schema/bench.yaml.json"), "schema");
+  const std::string page = file_text("docs/bench_yaml.md");
+  ASSERT_EQ(schema.at("properties").size(), 13U);
+  for (const auto& [key, value] : schema.at("properties").items()) {
+    EXPECT_TRUE(has(page, "| `" + key + "` |")) << key << " is not in docs/bench_yaml.md";
+    // A value of the wrong kind is refused as such: the key is known.
+    EXPECT_FALSE(has(refusal(key + ": [[[{a: b}]]]").what, "there is no key")) << key;
+  }
+}
+
+TEST(Config, the_page_shows_a_config_that_is_accepted_and_all_words) {
+  const std::string page = file_text("docs/bench_yaml.md");
+  const std::size_t begin = page.find("```yaml\n"), end = page.find("```\n", begin + 8);
+  ASSERT_NE(end, std::string::npos);
+  EXPECT_EQ(problems_of(parse(page.substr(begin + 8, end - begin - 8)).problem_size).size(), 6U);
+  for (const FactWord& word : fact_words()) EXPECT_TRUE(has(page, "`" + word.name + "`")) << word.name;
 }
 
 TEST(Config, hostile_documents_are_bounded) {

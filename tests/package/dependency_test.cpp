@@ -27,7 +27,24 @@ TEST(Dependency, sources_show_compilers_and_headers) {
                    {Form::cuda_source, tree.put("kernel.cu", "#include <cuda_fp16.h>\n")},
                    {Form::opencl_source, tree.put("kernel.cl")}};
   EXPECT_EQ(needs(package), (Words{"a C++ compiler of kernel.cpp", "OpenMP of kernel.cpp", "BLAS of kernel.cpp",
-                                   "NVRTC or nvcc of kernel.cu", "CUDA of kernel.cu", "OpenCL of kernel.cl"}));
+                                   "NVRTC of kernel.cu", "CUDA of kernel.cu", "OpenCL of kernel.cl"}));
+}
+
+TEST(Dependency, a_header_counts_only_where_a_line_includes_it) {
+  const PackageTree tree;
+  Package package;
+  const auto of = [&](const std::string& text) {
+    package.parts = {{Form::host_source, tree.put("kernel.cpp", text)}};
+    return needs(package).size() - 1;  // without the compiler
+  };
+  EXPECT_EQ(of("#include <omp.h>"), 1U);
+  EXPECT_EQ(of("\t #include <omp.h>"), 1U);
+  EXPECT_EQ(of("\n\n # \t include\t<omp.h>"), 1U);
+  EXPECT_EQ(of("// #include <omp.h>"), 0U);
+  EXPECT_EQ(of("x#include <omp.h>"), 0U);
+  EXPECT_EQ(of("#include omp.h"), 0U);
+  EXPECT_EQ(of("#"), 0U);
+  EXPECT_EQ(of(std::string(16'000, '#') + " include"), 0U);
 }
 
 TEST(Dependency, the_compiler_key_decides_between_compilers) {

@@ -240,6 +240,24 @@ TEST(Discovery, names_do_not_depend_on_the_order_of_roots) {
             names(discover(std::array{tree.path() / "b", tree.path() / "a"})));
 }
 
+// Enough for several threads to read them.
+TEST(Discovery, many_packages_are_read_as_few_are) {
+  const PackageTree tree;
+  for (int i = 100; i < 300; ++i) {
+    const std::string name = "k" + std::to_string(i);
+    tree.put(name + "/kernel.cpp");
+    tree.put(name + "/bench.yaml", i % 7 == 0 ? "sed: 1" : "seed: " + std::to_string(i));
+  }
+  const Discovery discovery = found(tree);
+  ASSERT_EQ(discovery.packages.size(), 200U);
+  for (int i = 100; i < 300; ++i) {
+    const Package& package = discovery.packages[static_cast<std::size_t>(i - 100)];
+    EXPECT_EQ(package.name, "k" + std::to_string(i));
+    EXPECT_EQ(package.trouble.empty(), i % 7 != 0);
+    EXPECT_EQ(package.config.seed.value_or(0), i % 7 != 0 ? static_cast<std::uint64_t>(i) : 0U);
+  }
+}
+
 TEST(Discovery, loops_of_links_end) {
   const PackageTree tree;
   tree.put("a/kernel.cpp");
