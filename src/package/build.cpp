@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "package/build_cache.h"
+#include "package/compile_flags.h"
 #include "package/process.h"
 #include "package/text.h"
 
@@ -22,10 +24,25 @@ namespace fs = std::filesystem;
 // One way to build: who, with what, and what to say where there is no such compiler.
 struct Recipe {
   std::string compiler;
-  std::vector<std::string> first;  // before the package's own flags
+  std::vector<std::string> flags;  // the package's own win: nvcc refuses a second -O or -std
   std::string missing_hint;
   bool is_plain = false;  // a C++ compiler, which does not know the endings of sources for GPUs
 };
+
+std::vector<std::string> all_flags(const Recipe& recipe, const Package& package, const Part& part) {
+  const Form form = recipe.is_plain ? Form::host_source : part.form;
+  const std::vector<std::string> own = flags_for(form, !recipe.is_plain, package.config.compile_flags, package.folder);
+  std::vector<std::string> flags;
+  for (const std::string& flag : recipe.flags) {
+    const bool is_replaced = std::any_of(own.begin(), own.end(), [&](const std::string& other) {
+      return (flag.starts_with("-std=") && other.starts_with("-std=")) ||
+             (flag.starts_with("-O") && other.starts_with("-O"));
+    });
+    if (!is_replaced) flags.push_back(flag);
+  }
+  flags.insert(flags.end(), own.begin(), own.end());
+  return flags;
+}
 
 Process start(std::vector<std::string> command, const Recipe& recipe, const Package& package,
               const OpenOptions& options) {
@@ -67,6 +84,11 @@ std::string machine_of() {
     std::ifstream facts(gpu.path() / "information");
     if (std::string line; std::getline(facts, line)) text += line + '\n';  // Model: NVIDIA H200
   }
+  for (const auto& node : fs::directory_iterator("/sys/class/kfd/kfd/topology/nodes", status)) {
+    std::ifstream facts(node.path() / "properties");
+    for (std::string line; std::getline(facts, line);)
+      if (line.starts_with("gfx_target_version")) text += line + '\n';  // gfx_target_version 90010
+  }
   return text;
 }
 
@@ -93,22 +115,21 @@ std::string first_error(const std::string& output, const fs::path& folder) {
   return printable(first, 500);
 }
 
-fs::path build(const Package& package, const fs::path& source, const Recipe& recipe, const OpenOptions& options) {
+fs::path build(const Package& package, const Part& part, const Recipe& recipe, const OpenOptions& options) {
   make_private(options.cache, true);
   write_headers(options.include);
   const fs::path folder = fs::absolute(package.folder).lexically_normal();
   const fs::path include = fs::absolute(options.include).lexically_normal();
-  const fs::path input = fs::absolute(source).lexically_normal();
+  const fs::path input = fs::absolute(part.file).lexically_normal();
 
   ContentHash hash;
   hash.add(recipe.compiler).add(version_of(recipe, package, options));
   hash.add(folder.string()).add(input.filename().string());  // in messages, debug information and __FILE__
-  bool is_native = false;
-  for (const auto* flags : {&recipe.first, &package.config.compile_flags}) {
-    for (const std::string& flag : *flags) {
-      hash.add(flag);
-      is_native |= flag.find("native") != std::string::npos;
-    }
+  const std::vector<std::string> flags = all_flags(recipe, package, part);
+  bool is_native = !recipe.is_plain;  // code for the GPUs of this machine
+  for (const std::string& flag : flags) {
+    hash.add(flag);
+    is_native |= flag.find("native") != std::string::npos;
   }
   if (is_native) hash.add(machine_of());
   for (const EmbeddedHeader& header : embedded_headers()) hash.add(header.name).add(header.text);
@@ -118,14 +139,17 @@ fs::path build(const Package& package, const fs::path& source, const Recipe& rec
   if (entry.is_fresh()) return entry.library();
 
   std::vector<std::string> command = {recipe.compiler};
-  command.insert(command.end(), recipe.first.begin(), recipe.first.end());
-  command.insert(command.end(), package.config.compile_flags.begin(), package.config.compile_flags.end());
+  // Libraries count for what stands before them.
+  const auto is_library = [](const std::string& flag) { return flag.starts_with("-l"); };
+  std::remove_copy_if(flags.begin(), flags.end(), std::back_inserter(command), is_library);
   command.insert(command.end(), {"-I" + include.string(), "-I" + folder.string()});
   command.insert(command.end(), {"-MMD", "-MF", entry.unfinished_deps().string()});
   if (recipe.is_plain) command.insert(command.end(), {"-x", "c++"});
   command.push_back(input.string());
   if (recipe.is_plain) command.insert(command.end(), {"-x", "none"});
-  command.insert(command.end(), {"-o", entry.unfinished().string(), "-lm"});
+  command.insert(command.end(), {"-o", entry.unfinished().string()});
+  std::copy_if(flags.begin(), flags.end(), std::back_inserter(command), is_library);
+  command.emplace_back("-lm");
   if (recipe.is_plain) command.emplace_back("-pthread");
 
   Process process = start(std::move(command), recipe, package, options);
@@ -157,20 +181,20 @@ fs::path build_host_part(const Package& package, const Part& part, const OpenOpt
                          {"-std=c++20", "-O2", "-g", "-fPIC", "-shared", "-fvisibility=hidden"},
                          "Install g++ or clang, or set CXX to a C++ compiler.",
                          true};
-  return build(package, part.file, recipe, options);
+  return build(package, part, recipe, options);
 }
 
 fs::path build_ahead(const Package& package, const Part& part, const OpenOptions& options) {
   if (part.form == Form::cuda_source)
-    return build(package, part.file,
+    return build(package, part,
                  {"nvcc",
                   {"-std=c++17", "-O3", "-arch=native", "-shared", "-Xcompiler", "-fPIC"},
                   "Install the CUDA toolkit and put nvcc into PATH, or set compiler: runtime in bench.yaml."},
                  options);
   if (part.form == Form::hip_source)
-    return build(package, part.file,
+    return build(package, part,
                  {"hipcc",
-                  {"-std=c++17", "-O3", "--offload-arch=native", "-shared", "-fPIC"},
+                  {"-std=c++17", "-O3", "-shared", "-fPIC"},  // without --offload-arch it asks which GPUs there are
                   "Install ROCm and put hipcc into PATH, or set compiler: runtime in bench.yaml."},
                  options);
   reject(fmt::format("{}: {} cannot be compiled ahead", package.name, part.file.filename().string()),

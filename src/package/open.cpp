@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "package/backends.h"
 #include "package/build.h"
+#include "package/compile_flags.h"
 
 namespace weir::package {
 namespace {
@@ -57,7 +58,7 @@ std::unique_ptr<OpenPackage> open_source(const Package& package, const Part& par
   DeviceSource source;
   source.name = part.file.filename().string();
   source.text = read_source(package, part);
-  source.flags = package.config.compile_flags;
+  source.flags = flags_for(part.form, false, package.config.compile_flags, package.folder);
   return backend == Backend::opencl ? open_opencl(std::move(host), std::move(source), options)
                                     : open_gpu(std::move(host), backend, std::move(source), options);
 }

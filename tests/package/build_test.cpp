@@ -135,6 +135,34 @@ TEST(Build, a_compiler_that_hangs_is_stopped) {
             std::string::npos);
 }
 
+TEST(Build, the_packages_flags_win_over_ours) {
+  const PackageFolder folder;
+  folder.write("kernel.cpp", std::string("#if __cplusplus != 201703L || !defined(__OPTIMIZE_SIZE__)\n#error ours\n"
+                                         "#endif\n") +
+                                 kTiny);
+  package::Package package = folder.package("kernel.cpp");
+  package.config.compile_flags = {"-std=c++17", "-Os", "-lm", "-cl-fast-relaxed-math", "--use_fast_math"};
+  EXPECT_TRUE(fs::exists(build(folder, package)));
+}
+
+// With nvcc's own <<<>>>; its -arch=native falls back to a default where there is no GPU.
+TEST(Build, nvcc_builds_both_halves_at_once) {
+  if (std::system("nvcc --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "nvcc is not in PATH";
+  const PackageFolder folder;
+  folder.write("kernel.cu", std::string("__global__ void set(float* x) { *x = 1; }\n"
+                                        "void launch(float* x) { set<<<1, 1>>>(x); }\n") +
+                                kTiny);
+  package::Package package = folder.package("kernel.cu");
+  package.config.compile_flags = {"-O1", "-std=c++17", "-ffast-math"};
+  const fs::path library = build_ahead(package, package.parts[0], folder.options());
+  EXPECT_TRUE(fs::exists(library));
+  EXPECT_EQ(build_ahead(package, package.parts[0], folder.options()), library);
+  folder.write("kernel.cu", "\n\nint a = nothing_like_it;\n");
+  EXPECT_TRUE(words_of([&] {
+                build_ahead(package, package.parts[0], folder.options());
+              }).starts_with("scale: kernel.cu(3): error"));
+}
+
 TEST(Build, only_sources_for_gpus_are_compiled_ahead) {
   const PackageFolder folder;
   folder.write("kernel.cl", kTiny);
