@@ -16,6 +16,13 @@ bool has_grown(const std::optional<std::uint64_t>& from, const std::optional<std
 
 }  // namespace
 
+bool lost_the_core(const HostCounters& before, const HostCounters& after, double ns) {
+  if (!before.waited_ns || !after.waited_ns) return after.switches > before.switches;
+  // How long it had to wait is known: a switch that cost nothing is no reason.
+  const auto waited = static_cast<double>(*after.waited_ns - std::min(*before.waited_ns, *after.waited_ns));
+  return waited > kMissingCore * ns;
+}
+
 DisturbanceWatch::DisturbanceWatch(package::ReadyKernel& kernel, const Surroundings& surroundings, bool is_ours)
     : kernel_(kernel), surroundings_(surroundings), is_ours_(is_ours) {
   looked_ = surroundings_.counters(true);
@@ -32,13 +39,7 @@ void DisturbanceWatch::before() {
 std::string DisturbanceWatch::after(double sample_ns) {
   since_look_ns_ += sample_ns;
   if (!is_ours_) return {};
-  const HostCounters now = surroundings_.counters(false);
-  if (before_.waited_ns && now.waited_ns) {
-    // How long it had to wait is known: a switch that cost nothing is no reason.
-    const double waited = static_cast<double>(*now.waited_ns - std::min(*before_.waited_ns, *now.waited_ns));
-    return waited > kMissingCore * sample_ns ? "others had the core" : "";
-  }
-  return now.switches > before_.switches ? "others had the core" : "";
+  return lost_the_core(before_, surroundings_.counters(false), sample_ns) ? "others had the core" : "";
 }
 
 std::string DisturbanceWatch::look() {
@@ -91,7 +92,7 @@ Json DisturbanceTally::block() const {
   Json block = {{"count", disturbed()}, {"redone", thrown_ns_.size()}, {"kept", kept_},
                 {"reasons", reasons},   {"samples_ms", samples},       {"note", nullptr}};
   if (is_usual())
-    block["note"] = "more samples were disturbed than not: that is how this machine was, so later ones were kept";
+    block["note"] = "nearly all samples were disturbed: that is how this machine was, so later ones were kept";
   else if (kept_ > 0)
     block["note"] = "some disturbed samples were kept: as many had been redone as there are samples, or time was up";
   return block;

@@ -19,6 +19,10 @@ inline constexpr double kMissingCore = 0.01;
 // Telemetry and the slower counters are read after so much measured time: they cost up to a millisecond.
 inline constexpr double kLookEveryNs = 5e6;
 
+// Whether others had this thread's core for more than kMissingCore of `ns`; or at all, where it is not known for how
+// long.
+bool lost_the_core(const HostCounters& before, const HostCounters& after, double ns);
+
 class DisturbanceWatch {
  public:
   // `is_ours`: runs happen in this thread or are launched by it, so what is taken from it matters.
@@ -51,8 +55,8 @@ class DisturbanceTally {
   void kept(const std::string& reason);
   void fine() { ++judged_; }
   std::size_t redone_count() const { return thrown_ns_.size(); }
-  // More than half of at least ten were: that is how this machine is, and taking them again would not help.
-  bool is_usual() const { return judged_ >= 10 && 2 * disturbed() > judged_; }
+  // More than four of five were, of ten at least: that is how this machine is, and taking them again would not help.
+  bool is_usual() const { return judged_ >= 10 && 5 * disturbed() > 4 * judged_; }
   // {"count", "redone", "kept", "reasons": {words: count}, "samples_ms", "note"}
   Json block() const;
 
