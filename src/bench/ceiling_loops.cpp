@@ -31,15 +31,13 @@ volatile double g_start = 1, g_factor = 1e-8;
 template <class Scalar, int kBytes, int kChains>
 [[gnu::always_inline]] inline double chains(std::uint64_t rounds) {
   using Vector = typename VectorOf<Scalar, kBytes>::type;
-  const auto all_lanes = [](volatile double& from) {
-    const auto value = static_cast<Scalar>(from);
-    Vector vector{};
-    for (unsigned lane = 0; lane < kBytes / sizeof(Scalar); ++lane) vector[lane] = value;
-    return vector;
+  // By reference: compilers warn of vectors that are returned where wide registers are not enabled.
+  const auto fill = [](Vector& vector, double value) {
+    for (unsigned lane = 0; lane < kBytes / sizeof(Scalar); ++lane) vector[lane] = static_cast<Scalar>(value);
   };
-  const Vector factor = all_lanes(g_factor);
-  Vector values[kChains];
-  for (int c = 0; c < kChains; ++c) values[c] = all_lanes(g_start);  // read anew: equal chains could become one
+  Vector factor, values[kChains];
+  fill(factor, g_factor);
+  for (Vector& value : values) fill(value, g_start);  // read anew for each: equal chains could become one
   // A value is added to itself: what is added to is overwritten on ARM, and a third register would need a move.
   for (std::uint64_t i = 0; i < rounds; ++i)
     for (int c = 0; c < kChains; ++c) values[c] += values[c] * factor;
@@ -81,11 +79,12 @@ FmaLoop widest() {
   return {run_sse<Scalar>, flop_of<Scalar, 16, 12>(), "SSE2 multiplications and additions"};
 }
 
-#if __GNUC__ >= 12 && !defined(__clang__)
+#if (defined(__clang__) && __clang_major__ >= 14) || (!defined(__clang__) && __GNUC__ >= 12)
 [[gnu::target("avx512fp16")]] double run_half(std::uint64_t rounds) {
-  const __m512h factor = _mm512_castsi512_ph(_mm512_set1_epi16(0x0400));  // 2^-14
+  volatile short start_bits = 0x3c00, factor_bits = 0x0400;  // 1 and 2^-14
+  const __m512h factor = _mm512_castsi512_ph(_mm512_set1_epi16(factor_bits));
   __m512h values[16];
-  for (short c = 0; c < 16; ++c) values[c] = _mm512_castsi512_ph(_mm512_set1_epi16(static_cast<short>(0x3c00 + c)));
+  for (int c = 0; c < 16; ++c) values[c] = _mm512_castsi512_ph(_mm512_set1_epi16(start_bits));
   for (std::uint64_t i = 0; i < rounds; ++i)
 #pragma GCC unroll 16
     for (int c = 0; c < 16; ++c) values[c] = _mm512_fmadd_ph(values[c], factor, values[c]);
@@ -98,7 +97,7 @@ FmaLoop half_loop() {
   return {nullptr, 0, "this CPU has no arithmetic in fp16: kernels widen to fp32"};
 }
 #else
-FmaLoop half_loop() { return {nullptr, 0, "this build has no fp16 instructions for x86 (GCC 12 has)"}; }
+FmaLoop half_loop() { return {nullptr, 0, "this build has no fp16 instructions for x86: GCC 12 and Clang 14 have"}; }
 #endif
 
 #elif defined(__aarch64__)
@@ -107,9 +106,15 @@ FmaLoop widest() {
   return {run_128<Scalar>, flop_of<Scalar, 16, 16>(), "NEON FMA"};
 }
 
-[[gnu::target("arch=armv8.2-a+fp16")]] double run_half(std::uint64_t rounds) { return chains<__fp16, 16, 16>(rounds); }
+// GCC 12 has no _Float16 in C++ on this architecture, and Clang computes with __fp16 in float.
+#if defined(__clang__)
+using Half = _Float16;
+#else
+using Half = __fp16;
+#endif
+[[gnu::target("arch=armv8.2-a+fp16")]] double run_half(std::uint64_t rounds) { return chains<Half, 16, 16>(rounds); }
 FmaLoop half_loop() {
-  if ((getauxval(AT_HWCAP) & HWCAP_ASIMDHP) != 0) return {run_half, flop_of<__fp16, 16, 16>(), "NEON fp16 FMA"};
+  if ((getauxval(AT_HWCAP) & HWCAP_ASIMDHP) != 0) return {run_half, flop_of<Half, 16, 16>(), "NEON fp16 FMA"};
   return {nullptr, 0, "this CPU has no arithmetic in fp16: kernels widen to fp32"};
 }
 
