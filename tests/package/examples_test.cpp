@@ -239,5 +239,21 @@ TEST(ExampleFolder, has_these_six_and_no_other) {
   EXPECT_GE(with_opencl, 2);
 }
 
+TEST(ExampleExecutable, in_python_is_right_and_says_what_it_cannot_do) {
+  if (std::system("python3 -c '' >/dev/null 2>&1") != 0) GTEST_SKIP() << "python3 is not there";
+  const package::Package package = find("bench_executable", fs::path(WEIR_SOURCE_DIR) / "docs" / "examples");
+  EXPECT_EQ(package.trouble, "");
+  const auto opened = open_package(package, Backend::cpu, kept());
+  for (const double count : {1.0, 1000.0}) {
+    const bench::Accuracy accuracy =
+        judge(*opened, package, {Backend::cpu, Precision::fp64, {{"count", {count}}}, 1337});
+    EXPECT_TRUE(accuracy.is_accurate) << accuracy.inaccuracy;
+  }
+  const std::string words =
+      words_of([&] { opened->prepare({Backend::cpu, Precision::fp64, {{"count", {0.5}}}, 1337}); });
+  EXPECT_NE(words.find("count must be a whole number"), std::string::npos) << words;
+  EXPECT_NE(words_of([&] { opened->prepare({Backend::cpu, Precision::fp32, {}, 1337}); }), "");
+}
+
 }  // namespace
 }  // namespace weir::testing
