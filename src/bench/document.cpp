@@ -92,8 +92,8 @@ Json merged_disturbance(std::span<const Json> rounds) {
       if (const Json& more = value_at(mine, {key}); more.is_number_integer() && value_at(merged, {key}).is_number())
         merged[key] = merged[key].get<std::int64_t>() + more.get<std::int64_t>();
     for (const auto& [reason, count] : value_at(mine, {"reasons"}).items())
-      merged["reasons"][reason] =
-          number_at(merged["reasons"], {reason.c_str()}).value_or(0) + (count.is_number() ? count.get<double>() : 0);
+      merged["reasons"][reason] = static_cast<std::int64_t>(
+          number_at(merged["reasons"], {reason.c_str()}).value_or(0) + (count.is_number() ? count.get<double>() : 0));
     for (const Json& sample : value_at(mine, {"samples_ms"})) merged["samples_ms"].push_back(sample);
     if (value_at(merged, {"note"}).is_null()) merged["note"] = value_at(mine, {"note"});
   }
@@ -175,8 +175,8 @@ Json merged_energy(std::span<const Json> rounds) {
   energy["energy_j"] = joules / runs;
   energy["power_w"] = joules / seconds;
   energy["window_s"] = seconds;
-  energy["runs"] = runs;
-  energy["readings"] = readings;
+  energy["runs"] = static_cast<std::int64_t>(runs);
+  energy["readings"] = static_cast<std::int64_t>(readings);
   return energy;
 }
 

@@ -12,6 +12,10 @@ class Descriptor {
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   int get() const { return value_; }
+  void take(int value) {
+    close();
+    value_ = value;
+  }
   void close() {
     if (value_ >= 0) ::close(value_);
     value_ = -1;

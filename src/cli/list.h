@@ -19,6 +19,7 @@ CliCommand conformance();
 CliCommand overlap();
 CliCommand amd();
 CliCommand watch();
+CliCommand bench();
 
 // Of `weir queues`.
 CliCommand queues_map();

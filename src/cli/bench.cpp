@@ -1,0 +1,211 @@
+// weir bench: finds kernel packages, measures them all in processes of their own, writes reports, and compares with a
+// baseline.
+#include <fmt/format.h>
+
+#include <csignal>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "bench/document.h"
+#include "cli/bench_baseline.h"
+#include "cli/bench_child.h"
+#include "cli/bench_environment.h"
+#include "cli/bench_facts.h"
+#include "cli/bench_flags.h"
+#include "cli/bench_output.h"
+#include "cli/bench_rounds.h"
+#include "cli/list.h"
+#include "cli/private_folder.h"
+#include "cli/process.h"
+#include "report/bench_regressions.h"
+#include "report/bench_summary.h"
+
+namespace weir::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kFactsLimitS = 60, kCeilingsLimitS = 120;
+
+package::Discovery find_packages(const BenchOptions& options) {
+  std::vector<fs::path> roots = options.paths;
+  if (roots.empty())
+    for (const char* usual : package::kUsualFolders) {
+      std::error_code ignored;
+      if (fs::is_directory(usual, ignored)) roots.emplace_back(usual);
+    }
+  const std::string where =
+      options.paths.empty() ? "kernels/, src/kernels/ and integrations/kernels/ below this folder" : "--path";
+  package::Discovery found = package::discover(roots);
+  if (found.packages.empty())
+    reject(fmt::format("no kernel package was found in {}", where),
+           "A package is a folder with kernel.cpp, kernel.cu or kernel.cl in it; name one with --path DIR. "
+           "docs/bench.md shows one step by step.");
+  std::vector<std::string> names;
+  bool is_any_taken = false;
+  for (const package::Package& package : found.packages) {
+    names.push_back(package.name);
+    is_any_taken |= options.takes(package);
+  }
+  if (!is_any_taken)
+    reject(fmt::format("--filter {}: takes none of {} packages", options.filters.front(), names.size()),
+           suggestion(options.filters.front(), names));
+  return found;
+}
+
+// Built libraries are kept between runs where this user has a place for that.
+fs::path cache_folder(const PrivateFolder& otherwise) {
+  if (const auto cache = environment_variable("XDG_CACHE_HOME"); cache && fs::path(*cache).is_absolute())
+    return fs::path(*cache) / "weir" / "kernels";
+  if (const auto home = environment_variable("HOME"); home && fs::path(*home).is_absolute())
+    return fs::path(*home) / ".cache" / "weir" / "kernels";
+  return otherwise.path() / "cache";
+}
+
+// Backends that the plan needs, each measured once. False: interrupted.
+bool find_ceilings(const BenchPlan& plan, BenchSettings& settings, ProgressLine& progress) {
+  for (const BenchUnit& unit : plan.units) {
+    const std::string backend(name_of(unit.backend));
+    if (settings.ceilings.contains(backend)) continue;
+    progress.show(fmt::format("what {} can do at best", backend), 0, 1);
+    try {
+      Json found = ask_bench_child({{"task", "ceilings"},
+                                    {"backend", backend},
+                                    {"device", settings.options.device},
+                                    {"threads", settings.options.threads}},
+                                   kCeilingsLimitS);
+      if (found.is_null()) return false;
+      settings.ceilings[backend] = std::move(found);
+    } catch (const Error&) {
+      settings.ceilings[backend] = nullptr;  // a roofline is a bonus: entries say that there is none
+    }
+  }
+  return true;
+}
+
+int exit_code_of(const Json& summary, const BenchFlags& flags) {
+  const Json& counts = summary["counts"];
+  if (summary["status"] == "interrupted") return kExitInterrupted;
+  for (const char* bad : {"failed", "crashed", "timed_out", "inaccurate"})
+    if (counts[bad] != 0) return 1;
+  const Json& regressions = summary["regressions"];
+  if (!regressions.is_null()) {
+    if (const int code = bench::exit_code(regressions); code != 0) return code;
+    if (flags.is_strict && regressions["verdict"] == "cannot_say") return 4;
+  }
+  return 0;
+}
+
+class BenchRun {
+ public:
+  explicit BenchRun(const BenchFlags& flags)
+      : flags_(flags), options_(flags.options()), regression_(flags.regression()), settings_{options_} {}
+
+  int run() {
+    const package::Discovery discovery = find_packages(options_);
+    catch_interrupts();
+    settings_.facts = ask_bench_child({{"task", "facts"}, {"device", options_.device}}, kFactsLimitS);
+    if (settings_.facts.is_null()) return kExitInterrupted;
+    const BenchPlan plan = plan_bench(discovery, options_, settings_.facts);
+    if (flags_.is_list) return list(plan);
+    flags_.telling.check_output();
+    // Before anything of the folder is replaced: the baseline may be the very report that is there.
+    const Json baseline = flags_.compare_to.empty() ? Json() : load_baseline(flags_.compare_to, flags_.output_dir);
+    BenchFolder folder(flags_.output_dir, flags_.telling.is_forced);
+    settings_.cache = cache_folder(scratch_);
+    settings_.include = scratch_.path() / "include";
+    settings_.compiler = environment_variable("CXX").value_or("c++");
+    const Json environment = bench_environment(settings_.facts, settings_.compiler);
+    folder.write("env.json", environment);
+    folder.write("kernel_manifest.json", package::manifest_document(discovery, plan.skipped));
+    const bool is_complete = measure(plan, folder);
+    Json summary = summarise(plan, environment, is_complete);
+    if (!baseline.is_null() && is_complete)
+      summary["regressions"] = bench::compare_summaries(baseline, summary, flags_.compare_to, regression_);
+    deliver(summary, folder);
+    folder.check();
+    if (summary["cases"].size() == summary["counts"]["skipped"] && is_complete)
+      fail("nothing could run: every case was skipped", "The table above has the reasons.");
+    return exit_code_of(summary, flags_);
+  }
+
+ private:
+  int list(const BenchPlan& plan) const {
+    const Json document = plan_document(plan, options_);
+    flags_.telling.tell(
+        document, [&] { return bench_plan_text(document); }, [&] { return bench_plan_markdown(document); });
+    return 0;
+  }
+
+  bool measure(const BenchPlan& plan, BenchFolder& folder) {
+    results_.emplace(plan);
+    for (std::size_t i = 0; i < plan.packages.size(); ++i) save(plan, i, folder);
+    ProgressLine progress(flags_.telling.is_quiet);
+    if (options_.has_roofline && !find_ceilings(plan, settings_, progress)) return false;
+    BenchEvents events;
+    events.began = [&](const std::string& what, std::size_t done, std::size_t total) {
+      progress.show(what.substr(0, 44), static_cast<int>(done), static_cast<int>(total));
+    };
+    events.saved = [&](std::size_t package) { save(plan, package, folder); };
+    events.measured = [&](const Json& entry, int round) {
+      if (!flags_.is_verbose) return;
+      progress.clear();
+      fmt::print(stderr, "round {}: {}\n", round + 1, bench_line(entry));
+    };
+    return run_rounds(plan, settings_, events, *results_);
+  }
+
+  void save(const BenchPlan& plan, std::size_t package, BenchFolder& folder) const {
+    const std::vector<Json> entries = results_->entries(package);
+    if (!entries.empty())
+      folder.write_kernel(plan.packages[package].name, bench::kernel_document(plan.packages[package].name, entries));
+  }
+
+  Json summarise(const BenchPlan& plan, const Json& environment, bool is_complete) const {
+    Json options = options_.to_json();
+    options["command_line"] = own_arguments();
+    Json summary = bench::summary_document(environment, options, settings_.ceilings, results_->entries(), plan.skipped);
+    if (!is_complete) summary["status"] = "interrupted";
+    return summary;
+  }
+
+  void deliver(const Json& summary, BenchFolder& folder) const {
+    folder.write("summary.json", summary);
+    folder.write("summary.md", bench_markdown(summary));
+    // Without a baseline one of an earlier run would contradict the summary beside it.
+    if (!summary["regressions"].is_null() || folder.has("regressions.md"))
+      folder.write("regressions.md", regressions_markdown(summary["regressions"]));
+    flags_.telling.tell(summary, [&] { return bench_text(summary); }, [&] { return bench_markdown(summary); });
+    if (!flags_.telling.is_quiet && flags_.telling.report != "json")
+      fmt::print("\nReports are in {}\n", folder.path().string());
+  }
+
+  const BenchFlags& flags_;
+  const BenchOptions options_;
+  const bench::RegressionOptions regression_;
+  const PrivateFolder scratch_;
+  BenchSettings settings_;
+  std::optional<BenchResults> results_;
+};
+
+int execute(const BenchFlags& flags) {
+  if (!flags.child.empty()) return run_bench_child(flags.child);
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit of file sizes is told like a full disk, not died of
+  return BenchRun(flags).run();
+}
+
+}  // namespace
+
+CliCommand bench() {
+  return {"bench", "find kernel packages, measure them all, report, catch regressions",
+          [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<BenchFlags>();
+            flags->add_to(app);
+            app.footer(
+                "Exit code: 0 fine, 1 a kernel failed, crashed, timed out or was inaccurate, 2 bad input,\n"
+                "3 slower or less accurate than the baseline, 4 (--strict) too uncertain to say, 130 interrupted.");
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli

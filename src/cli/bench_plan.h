@@ -1,0 +1,35 @@
+// What a run of `weir bench` has to do: which packages on which backends, and what is settled without running
+// anything, because it is broken, skipped or not here. Runs nothing.
+#pragma once
+
+#include <vector>
+
+#include "base/json.h"
+#include "cli/bench_flags.h"
+#include "package/discovery.h"
+
+namespace weir::cli {
+
+// One package on one backend: what a process opens.
+struct BenchUnit {
+  std::size_t package = 0;  // index into BenchPlan::packages
+  package::Backend backend = package::Backend::cpu;
+};
+
+struct BenchPlan {
+  std::vector<package::Package> packages;  // that were chosen, by name
+  std::vector<BenchUnit> units;
+  std::vector<Json> settled;  // entries (bench/document.h) that need no process
+  std::vector<package::Skipped> skipped;
+
+  const package::Package& package_of(const BenchUnit& unit) const { return packages[unit.package]; }
+};
+
+// `facts` as of find_bench_facts().
+BenchPlan plan_bench(const package::Discovery& discovery, const BenchOptions& options, const Json& facts);
+
+// What --list shows: {"units": [{"package", "backend", "precisions", "problems", "iterations", "rounds", "folder"}],
+// "settled": [...], "skipped": [...]}
+Json plan_document(const BenchPlan& plan, const BenchOptions& options);
+
+}  // namespace weir::cli

@@ -1,0 +1,291 @@
+#include "cli/bench_rounds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "bench/document.h"
+#include "cli/children.h"
+#include "cli/private_folder.h"
+#include "cli/talking_process.h"
+
+namespace weir::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using bench::value_at;
+
+constexpr double kBuildLimitS = 150;  // compilers are ended sooner, by the child
+constexpr std::size_t kMostOutput = 2000;
+
+std::vector<std::string> child_command() { return {own_binary().string(), "bench", "--child"}; }
+
+std::int64_t ns_of(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
+
+std::string text_at(const Json& line, const char* key) {
+  const Json& value = value_at(line, {key});
+  return value.is_string() ? value.get<std::string>() : "";
+}
+
+std::vector<double> read_samples(const fs::path& file) {
+  std::ifstream from(file, std::ios::binary);
+  std::vector<double> samples;
+  for (double sample = 0; from.read(reinterpret_cast<char*>(&sample), sizeof(sample));)
+    if (std::isfinite(sample) && sample > 0) samples.push_back(sample);
+  return samples;
+}
+
+// One unit in one round, in as many processes as it takes.
+class UnitRun {
+ public:
+  UnitRun(const BenchPlan& plan, const BenchUnit& unit, const BenchSettings& settings, int round,
+          const BenchEvents& events, BenchResults& results, std::set<std::string>& given_up)
+      : unit_(unit),
+        package_(plan.package_of(unit)),
+        settings_(settings),
+        round_(round),
+        events_(events),
+        results_(results),
+        given_up_(given_up),
+        samples_(folder_.path() / "samples"),
+        limit_s_(settings.options.time_limit_of(package_)) {}
+
+  // False: interrupted.
+  bool run() {
+    if (given_up_.contains(own_key())) return true;
+    for (;;) {
+      const std::size_t before = done_.size();
+      running_.clear();
+      TalkingProcess child(child_command(), request(), ns_of(limit_s_));
+      const TalkEnd end = child.follow([&](const Json& line) { hear(line, child); });
+      if (end.how == TalkEnd::How::interrupted) {
+        leave_rest("skipped", "the run was interrupted before it was measured");
+        return false;
+      }
+      if (end.how == TalkEnd::How::done && running_.empty() && has_cases_) return true;
+      if (!given_up_.contains(own_key())) give_up(end, child);
+      // Only a case can be stepped over. Where the process ended before there was one, the next would end there too.
+      if (given_up_.contains(own_key()) || done_.size() == before) {
+        leave_rest("failed", "its package could not be opened again after another case had crashed");
+        return true;
+      }
+    }
+  }
+
+ private:
+  std::string own_key() const { return fmt::format("{}/{}", package_.name, name_of(unit_.backend)); }
+
+  Json request() const {
+    const BenchOptions& options = settings_.options;
+    const std::string backend(name_of(unit_.backend));
+    const auto ceilings = settings_.ceilings.find(backend);
+    Json precisions = Json::array();
+    for (const package::Precision precision : options.precisions) precisions.push_back(name_of(precision));
+    Json done = done_;
+    for (const std::string& key : given_up_) done.push_back(key);
+    return {{"task", "measure"},
+            {"folder", fs::absolute(package_.folder).string()},
+            {"name", package_.name},
+            {"backend", backend},
+            {"precisions", precisions},
+            {"seed", options.seed_of(package_)},
+            {"iterations", options.iterations_of(package_, round_)},
+            {"warmup", options.warmup_of(package_)},
+            {"stop", static_cast<int>(options.stop)},
+            {"budget_s", options.budget_s / options.rounds_of(package_)},
+            {"is_cold", options.is_cold},
+            // Takes a second or more of running for each case; once is enough.
+            {"measures_energy", round_ == 0},
+            {"threads", options.threads},
+            {"device", options.device},
+            {"compiler", settings_.compiler},
+            {"cache", settings_.cache.string()},
+            {"include", settings_.include.string()},
+            {"samples", samples_.string()},
+            {"facts", settings_.facts},
+            {"ceilings", ceilings == settings_.ceilings.end() ? Json() : ceilings->second},
+            {"done", done}};
+  }
+
+  void hear(const Json& line, TalkingProcess& child) {
+    const std::string event = text_at(line, "event");
+    child.limit(ns_of(event == "building" ? std::max(limit_s_, kBuildLimitS) : limit_s_));
+    if (event == "cases") {
+      has_cases_ = true;
+      hear_cases(value_at(line, {"entries"}));
+    } else if (event == "begins") {
+      running_ = text_at(line, "key");
+      if (events_.began) events_.began(running_, done_.size(), blank_.size());
+    } else if (event == "ends") {
+      running_.clear();
+      const Json& entry = value_at(line, {"entry"});
+      done_.push_back(text_at(entry, "key"));
+      if (text_at(entry, "status") == "failed") given_up_.insert(done_.back());
+      add(entry);
+    } else if (event == "refused") {
+      Json entry = bench::entry_of(package_, unit_.backend);
+      bench::put_failure(entry, "failed", text_at(line, "what"), text_at(line, "hint"), "", "");
+      given_up_.insert(own_key());
+      add(std::move(entry));
+    }
+  }
+
+  void hear_cases(const Json& entries) {
+    for (const Json& entry : entries) {
+      const std::string key = text_at(entry, "key");
+      if (!blank_.emplace(key, entry).second) continue;  // told by an earlier process of this round
+      if (text_at(entry, "status") == "skipped" && !results_.has(unit_.package, key)) add(entry);
+    }
+  }
+
+  // The case that was running, or all of the unit where none was.
+  void give_up(const TalkEnd& end, const TalkingProcess& child) {
+    const auto found = blank_.find(running_);
+    Json entry = found == blank_.end() ? bench::entry_of(package_, unit_.backend) : found->second;
+    const bool is_late = end.how == TalkEnd::How::timed_out;
+    std::string hint, what = end.words.empty() ? "its process ended before the case did" : end.words;
+    if (is_late) hint = "Look for an endless loop; or allow more: --time-limit, or time_limit in bench.yaml.";
+    if (end.signal == "SIGKILL") hint = "Was it killed, or is the machine out of memory (dmesg)?";
+    if (found == blank_.end()) what = "while it was opened: " + what;
+    bench::put_failure(entry, is_late ? "timed_out" : "crashed", what, hint, end.signal, child.output(kMostOutput));
+    if (found != blank_.end())
+      if (const std::vector<double> samples = read_samples(samples_); !samples.empty())
+        entry["timing"] = bench::timing_block(samples);
+    const std::string key = text_at(entry, "key");
+    done_.push_back(key);
+    given_up_.insert(key);
+    add(std::move(entry));
+  }
+
+  // Nothing vanishes: cases that were not reached are told, unless an earlier round has them.
+  void leave_rest(const char* status, const char* why) {
+    for (auto& [key, entry] : blank_) {
+      if (results_.has(unit_.package, key)) continue;
+      bench::put_failure(entry, status, why, "", "", "");
+      add(std::move(entry));
+    }
+  }
+
+  void add(Json entry) {
+    if (events_.measured) events_.measured(entry, round_);
+    results_.add(unit_.package, std::move(entry));
+  }
+
+  const BenchUnit& unit_;
+  const package::Package& package_;
+  const BenchSettings& settings_;
+  const int round_;
+  const BenchEvents& events_;
+  BenchResults& results_;
+  std::set<std::string>& given_up_;
+  const PrivateFolder folder_;
+  const fs::path samples_;
+  const double limit_s_;
+  bool has_cases_ = false;
+  std::string running_;
+  std::vector<std::string> done_;
+  std::map<std::string, Json> blank_;  // entries without results, by key
+};
+
+// Units of which nothing was heard when the run was interrupted.
+void leave_units(const BenchPlan& plan, BenchResults& results) {
+  for (const BenchUnit& unit : plan.units) {
+    const package::Package& package = plan.package_of(unit);
+    Json entry = bench::entry_of(package, unit.backend);
+    const std::vector<Json> there = results.entries(unit.package);
+    if (std::any_of(there.begin(), there.end(), [&](const Json& one) { return one["backend"] == entry["backend"]; }))
+      continue;
+    bench::put_failure(entry, "skipped", "the run was interrupted before it was measured", "", "", "");
+    results.add(unit.package, std::move(entry));
+  }
+}
+
+}  // namespace
+
+Json ask_bench_child(const Json& request, double limit_s) {
+  TalkingProcess child(child_command(), request, ns_of(limit_s));
+  Json found;
+  std::string refusal;
+  const TalkEnd end = child.follow([&](const Json& line) {
+    if (text_at(line, "event") == "result") found = value_at(line, {"value"});
+    if (text_at(line, "event") == "refused") refusal = text_at(line, "what");
+  });
+  if (end.how == TalkEnd::How::interrupted) return nullptr;
+  if (!refusal.empty()) fail(refusal);
+  if (found.is_null())
+    fail(fmt::format("a child process ({}) {}", text_at(request, "task"),
+                     end.words.empty() ? "told nothing" : end.words));
+  return found;
+}
+
+BenchResults::BenchResults(const BenchPlan& plan) : packages_(plan.packages.size()) {
+  for (const Json& entry : plan.settled) {
+    const auto found = std::find_if(plan.packages.begin(), plan.packages.end(), [&](const package::Package& package) {
+      return package.name == text_at(entry, "kernel_name");
+    });
+    add(static_cast<std::size_t>(found - plan.packages.begin()), entry);
+  }
+}
+
+void BenchResults::add(std::size_t package, Json entry) {
+  const std::string key = text_at(entry, "key");
+  for (Kept& kept : packages_.at(package)) {
+    if (kept.key != key) continue;
+    kept.rounds.push_back(std::move(entry));
+    return;
+  }
+  packages_.at(package).push_back({key, {std::move(entry)}});
+}
+
+bool BenchResults::has(std::size_t package, const std::string& key) const {
+  const auto& kept = packages_.at(package);
+  return std::any_of(kept.begin(), kept.end(), [&](const Kept& one) { return one.key == key; });
+}
+
+std::vector<Json> BenchResults::entries(std::size_t package) const {
+  std::vector<Json> merged;
+  for (const Kept& kept : packages_.at(package)) merged.push_back(bench::merge_rounds(kept.rounds));
+  return merged;
+}
+
+std::vector<Json> BenchResults::entries() const {
+  std::vector<Json> all;
+  for (std::size_t package = 0; package < packages_.size(); ++package)
+    for (Json& entry : entries(package)) all.push_back(std::move(entry));
+  return all;
+}
+
+bool run_rounds(const BenchPlan& plan, const BenchSettings& settings, const BenchEvents& events,
+                BenchResults& results) {
+  int rounds = 0;
+  std::size_t total = 0, done = 0;
+  for (const BenchUnit& unit : plan.units) {
+    rounds = std::max(rounds, settings.options.rounds_of(plan.package_of(unit)));
+    total += static_cast<std::size_t>(settings.options.rounds_of(plan.package_of(unit)));
+  }
+  std::set<std::string> given_up;  // crashed, hung or failed: once is enough
+  for (int round = 0; round < rounds; ++round) {
+    for (const BenchUnit& unit : plan.units) {
+      const package::Package& package = plan.package_of(unit);
+      if (round >= settings.options.rounds_of(package)) continue;
+      BenchEvents mine = events;
+      mine.began = [&](const std::string& what, std::size_t, std::size_t) {
+        if (events.began) events.began(fmt::format("round {}, {}", round + 1, what), done, total);
+      };
+      mine.began(fmt::format("{}/{}", package.name, name_of(unit.backend)), 0, 0);
+      const bool is_complete = UnitRun(plan, unit, settings, round, mine, results, given_up).run();
+      ++done;
+      if (events.saved && is_complete) events.saved(unit.package);
+      if (is_complete) continue;
+      leave_units(plan, results);
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace weir::cli

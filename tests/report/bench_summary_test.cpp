@@ -1,0 +1,111 @@
+#include "report/bench_summary.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace weir {
+namespace {
+
+Json entry(const std::string& key, const std::string& status, double p50) {
+  Json timing = nullptr;
+  if (p50 > 0)
+    timing = {{"latency_ms_p50", p50},
+              {"latency_ms_p90", p50},
+              {"latency_ms_p99", p50},
+              {"iterations", 30},
+              {"throughput_ops_per_sec", 1000 / p50}};
+  Json error = nullptr;
+  if (status != "ok")
+    error = {{"what", "it could not be done for a reason that is told at some length"},
+             {"hint", nullptr},
+             {"signal", status == "crashed" ? Json("SIGSEGV") : Json()},
+             {"output", nullptr}};
+  return {{"key", key},
+          {"kernel_name", key},
+          {"status", status},
+          {"timing", timing},
+          {"error", error},
+          {"success", status == "ok"},
+          {"memory", {{"peak_mb", 12.5}, {"allocated_mb", 8.0}, {"reason", nullptr}}},
+          {"energy", {{"energy_j", nullptr}, {"reason", "no energy counter"}}},
+          {"accuracy", {{"rmse", 1.5e-7}, {"reason", nullptr}}}};
+}
+
+Json summary(const std::vector<Json>& cases) {
+  return {
+      {"schema", "weir.bench/1"},
+      {"created", "2026-01-01T00:00:00Z"},
+      {"status", "complete"},
+      {"environment", {{"git", {{"commit", "0123456789abcdef"}, {"is_changed", true}}}, {"cpu_model", "a processor"}}},
+      {"ceilings", {{"cpu", {{"bandwidth", {{"value", 2.5e10}}}}}}},
+      {"counts", {{"ok", 1}, {"crashed", 1}}},
+      {"findings", Json::array()},
+      {"recommendations", {"Do this."}},
+      {"regressions", nullptr},
+      {"cases", cases}};
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+void expect_narrow(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
+}
+
+TEST(BenchSummary, has_its_six_sections_also_where_there_is_nothing) {
+  const std::string text = bench_markdown(Json::object());
+  for (const char* title : {"## Environment", "## Performance Leaderboard", "## Resource Usage", "## Key Findings",
+                            "## Recommendations", "## Regressions"})
+    EXPECT_TRUE(has(text, title)) << title;
+  EXPECT_TRUE(has(text, "None."));
+}
+
+TEST(BenchSummary, ranks_what_succeeded_and_tells_what_did_not) {
+  const Json document = summary({entry("quick/cpu/fp32", "ok", 0.5), entry("broken/cpu/fp32", "crashed", 0.2),
+                                 entry("absent/cuda/fp32", "skipped", 0)});
+  const std::string text = bench_text(document);
+  expect_narrow(text);
+  EXPECT_TRUE(has(text, "quick/cpu/fp32   500 us")) << text;
+  EXPECT_TRUE(has(text, "SIGSEGV")) << text;
+  EXPECT_TRUE(has(text, "absent/cuda/fp32")) << text;
+  EXPECT_TRUE(has(text, "commit     0123456789ab, with changes")) << text;
+  EXPECT_TRUE(has(text, "25 GB/s")) << text;
+  EXPECT_TRUE(has(text, "- Do this.")) << text;
+  EXPECT_TRUE(has(text, "energy: no energy counter (1 of 2 cases)")) << text;
+}
+
+TEST(BenchSummary, a_terminal_gets_the_quickest_and_markdown_all) {
+  std::vector<Json> cases;
+  for (int i = 0; i < 40; ++i) cases.push_back(entry("kernel_" + std::to_string(i), "ok", 1 + i));
+  const Json document = summary(cases);
+  EXPECT_FALSE(has(bench_text(document), "kernel_39"));
+  EXPECT_TRUE(has(bench_text(document), "15 more are in summary.md."));
+  EXPECT_TRUE(has(bench_markdown(document), "kernel\\_39"));
+}
+
+TEST(BenchSummary, escapes_of_a_package_do_not_reach_the_terminal) {
+  Json document = summary({entry("evil\x1b[2J", "failed", 0)});
+  document["cases"][0]["error"]["what"] = "\x1b[31mred";
+  EXPECT_FALSE(has(bench_text(document), "\x1b"));
+  EXPECT_FALSE(has(bench_line(document["cases"][0]), "\x1b"));
+}
+
+TEST(BenchSummary, a_list_shows_what_would_run_and_what_not) {
+  const Json plan = {{"units",
+                      {{{"package", "softmax"},
+                        {"backend", "cpu"},
+                        {"precisions", {"fp32", "fp16"}},
+                        {"problems", {"rows=1"}},
+                        {"iterations", 30},
+                        {"rounds", 3}}}},
+                     {"skipped", {{{"package", "fft"}, {"backend", "cuda"}, {"reason", "cuda is not here"}}}}};
+  const std::string text = bench_plan_text(plan);
+  expect_narrow(text);
+  EXPECT_TRUE(has(text, "fp32,fp16")) << text;
+  EXPECT_TRUE(has(text, "cuda is not here")) << text;
+}
+
+}  // namespace
+}  // namespace weir
