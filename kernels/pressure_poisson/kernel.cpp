@@ -129,14 +129,15 @@ void plan_launches(Poisson& state, std::uint32_t real_bytes) {
   std::uint32_t depth = kMostDepth;
   while (depth > 1 && plane_blocks * blocks_of(depth) < kEnoughBlocks) depth /= 2;
   const std::uint64_t cells = state.nx * state.ny * state.nz;
+  const std::uint64_t block_cells = std::uint64_t{kThreads} * (16 / real_bytes);
+  const auto start_blocks = static_cast<std::uint32_t>((cells + block_cells - 1) / block_cells);
   for (std::uint32_t target = 0; target < 2; ++target) {
     const std::uint32_t to = target == 0 ? kPressure : kOther, from = target == 0 ? kOther : kPressure;
     WeirArgument* start = state.start_arguments[target];
     start[0] = weir_buffer(kSource);
     start[1] = weir_buffer(to);
     start[2] = weir_i64(static_cast<std::int64_t>(cells));
-    state.start[target] = {
-        "start", {static_cast<std::uint32_t>((cells + kThreads - 1) / kThreads), 1, 1}, {kThreads, 1, 1}, 0, 3, start};
+    state.start[target] = {"start", {start_blocks, 1, 1}, {kThreads, 1, 1}, 0, 3, start};
     WeirArgument* sweep = state.sweep_arguments[target];
     sweep[0] = weir_buffer(from);
     sweep[1] = weir_buffer(kSource);

@@ -64,10 +64,19 @@ __device__ void sweep(const weir_real* __restrict__ from, const weir_real* __res
 
 }  // namespace
 
-// The first sweep, from zero.
+// The first sweep, from zero. A thread has one pack; the last one may be short.
 extern "C" __global__ void start(const weir_real* __restrict__ source, weir_real* __restrict__ to, long long cells) {
-  const long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-  if (at < cells) weir_store(to, at, -weir_load(source, at) * (weir_acc)(1.0 / 6.0));
+  const weir_acc factor = (weir_acc)(-1.0 / 6.0);
+  long long at = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * kWidth;
+  if (at + kWidth <= cells) {
+    const Pack<kWidth> pack = load<kWidth>(source, at, true);
+    Stored<kWidth> result;
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) result.values[i] = weir_narrow(pack.values[i] * factor);
+    *reinterpret_cast<Stored<kWidth>*>(to + at) = result;
+  } else {
+    for (; at < cells; ++at) weir_store(to, at, weir_load(source, at) * factor);
+  }
 }
 
 extern "C" __global__ void sweep_packs(const weir_real* from, const weir_real* source, weir_real* to, int nx, int ny,
