@@ -26,6 +26,7 @@ std::uint64_t batch_for(double run_ns, const BatchGoal& goal) {
 
 std::uint64_t find_batch(double run_ns, const BatchGoal& goal, const std::function<double(std::uint64_t)>& run) {
   std::uint64_t batch = batch_for(run_ns, goal);
+  if (run_ns >= 2 * goal.least_ns) return batch;  // nothing to try out, and runs may be long
   double each = run_ns;
   for (int i = 0; i < 12; ++i) {
     const double taken = run(batch);

@@ -19,17 +19,19 @@ constexpr std::uint64_t kQueueDepth = 256;
 constexpr double kLaunchBound = 0.9;
 
 // Whether the device waits for the host's calls: they take as long as the device does, though its queue is not full.
-Json is_launch_bound(package::ReadyKernel& kernel, bool is_host, std::uint64_t batch) {
-  if (is_host) return nullptr;
+// Samples say so where their launches fit into the queue; else some shorter batches do.
+Json is_launch_bound(package::ReadyKernel& kernel, std::uint64_t batch, std::vector<double> host_shares) {
   const std::uint64_t launches = std::max<std::uint64_t>(1, kernel.launches_per_run().value_or(8));
-  const std::uint64_t runs = std::clamp<std::uint64_t>(kQueueDepth / launches, 1, batch);
-  std::vector<double> shares;
-  for (int i = 0; i < 3; ++i) {
-    const package::BatchTime time = kernel.run(runs);
-    if (time.device_ns > 0) shares.push_back(time.host_ns / time.device_ns);
+  const std::uint64_t runs = std::max<std::uint64_t>(1, kQueueDepth / launches);
+  if (batch > runs) {
+    host_shares.clear();
+    for (int i = 0; i < 3; ++i) {
+      const package::BatchTime time = kernel.run(runs);
+      if (time.device_ns > 0) host_shares.push_back(time.host_ns / time.device_ns);
+    }
   }
-  if (shares.empty()) return nullptr;
-  return median(shares) >= kLaunchBound;
+  if (host_shares.empty()) return nullptr;
+  return median(host_shares) >= kLaunchBound;
 }
 
 Json memory_block(const package::KernelMemory& memory) {
@@ -54,6 +56,7 @@ Measurement measure(package::ReadyKernel& kernel, package::Precision precision, 
   if (options.is_cold && !kernel.cold_reason().empty())
     fail("there are no cold runs: " + kernel.cold_reason(), "measure it without --cold");
   const bool is_host = kernel.device_name().starts_with("cpu");
+  const auto is_stopped = [&] { return options.is_stopped && options.is_stopped(); };
   Measurement result;
   // Before anything is timed: what a kernel that computes nonsense takes is of no use, but is said all the same.
   Accuracy accuracy = judge_accuracy(kernel.check(), precision, options.tolerance);
@@ -63,7 +66,6 @@ Measurement measure(package::ReadyKernel& kernel, package::Precision precision, 
   if (!options.is_cold)
     result.batch = find_batch(warmup.run_ns, batch_goal(resolution_ns, is_host, options.budget_s, options.iterations),
                               [&](std::uint64_t count) { return kernel.run(count).device_ns; });
-  const Json launch_bound = options.is_cold ? Json(nullptr) : is_launch_bound(kernel, is_host, result.batch);
 
   const SamplingPlan plan{.batch = result.batch,
                           .run_ns = warmup.run_ns,
@@ -88,14 +90,15 @@ Measurement measure(package::ReadyKernel& kernel, package::Precision precision, 
   timing["disturbed"] = std::move(sampled.disturbed);
   timing["clocks_mhz"] = std::move(sampled.clocks_mhz);
   timing["is_cold"] = options.is_cold;
-  timing["is_launch_bound"] = launch_bound;
+  timing["is_launch_bound"] = is_host || options.is_cold || is_stopped()
+                                  ? Json(nullptr)
+                                  : is_launch_bound(kernel, result.batch, std::move(sampled.host_shares));
   timing["of_wall"] = number_or_null(median(sampled.of_wall));
   const package::Work& work = kernel.work();
   timing["items_per_sec"] = number_or_null(work.items ? *work.items * 1e9 / mean(result.samples_ns) : NAN);
   timing["item_name"] = work.items && !work.item_name.empty() ? Json(work.item_name) : Json(nullptr);
   result.roofline = roofline(work, precision, run_ns / 1e9, ceilings);
 
-  const auto is_stopped = [&] { return options.is_stopped && options.is_stopped(); };
   if (!options.measures_energy)
     result.energy = no_energy("not asked for");
   else if (options.is_cold)

@@ -88,7 +88,7 @@ Json roofline(const package::Work& work, package::Precision precision, double se
   if (is_beyond && of_ceiling == of_memory)
     reasons.push_back("beyond the bandwidth of memory: the data stays in caches, or bytes are told too high");
   else if (is_beyond)
-    reasons.push_back("beyond the measured compute ceiling: other units did the work, or flop are told too high");
+    reasons.push_back("beyond the measured compute ceiling: what measured it is slower, or flop are told too high");
 
   std::optional<double> intensity;
   if (work.flop && work.bytes && *work.bytes > 0) intensity = *work.flop / *work.bytes;

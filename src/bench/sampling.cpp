@@ -104,6 +104,7 @@ Sampled take_samples(package::ReadyKernel& kernel, const SamplingPlan& plan, con
     const package::BatchTime time = options.is_cold ? kernel.run_cold() : kernel.run(plan.batch);
     pending.push_back({time.device_ns / static_cast<double>(plan.batch), watch.after(time.device_ns)});
     if (time.wall_ns && *time.wall_ns > 0) result.of_wall.push_back(time.device_ns / *time.wall_ns);
+    if (time.device_ns > 0) result.host_shares.push_back(time.host_ns / time.device_ns);
     const bool is_stopped = options.is_stopped && options.is_stopped();
     const bool is_spent = static_cast<double>(surroundings.now_ns() - begun) >= 1e9 * options.budget_s;
     const bool may_be_enough = result.samples_ns.size() + pending.size() == fewest;

@@ -24,7 +24,8 @@ struct Sampled {
   std::vector<double> yardstick_ns;
   std::string stopped_by;  // iterations, interval, entropy, most_iterations, budget, stopped
   Json disturbed, clocks_mhz;
-  std::vector<double> of_wall;  // by sample: device time as part of what was seen from outside; of executables
+  std::vector<double> of_wall;      // by batch: device time as part of what was seen from outside; of executables
+  std::vector<double> host_shares;  // by batch: time of the calls as part of the device's
 };
 
 Sampled take_samples(package::ReadyKernel& kernel, const SamplingPlan& plan, const MethodOptions& options,

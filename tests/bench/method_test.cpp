@@ -257,12 +257,22 @@ TEST(BenchMethod, runs_the_yardstick_on_the_cpu_for_less_than_a_twentieth_of_the
 }
 
 TEST(BenchMethod, is_launch_bound_where_calls_take_as_long_as_the_device) {
-  for (const double share : {0.2, 1.0}) {
-    ScriptedKernel kernel;
-    kernel.device = "cuda:0";
-    kernel.host_share = share;
-    EXPECT_EQ(measure(kernel, {.iterations = 5}).timing["is_launch_bound"], share > 0.9);
-  }
+  for (const double share : {0.2, 1.0})
+    for (const double run_ns : {1e3, 1e6}) {
+      ScriptedKernel kernel;
+      kernel.device = "cuda:0";
+      kernel.run_ns = run_ns;
+      kernel.host_share = share;
+      EXPECT_EQ(measure(kernel, {.iterations = 5}).timing["is_launch_bound"], share > 0.9);
+    }
+  // A full queue makes calls wait, so batches of thousands say nothing.
+  ScriptedKernel full;
+  full.device = "cuda:0";
+  full.run_ns = 500;
+  full.after_batch = [](ScriptedKernel& self, std::uint64_t) {
+    self.host_share = self.last_batch_ns > 200e3 ? 1 : 0.1;
+  };
+  EXPECT_EQ(measure(full, {.iterations = 5}).timing["is_launch_bound"], false);
   ScriptedKernel cpu;
   EXPECT_TRUE(measure(cpu, {.iterations = 5}).timing["is_launch_bound"].is_null());
 }
