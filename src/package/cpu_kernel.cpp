@@ -45,13 +45,18 @@ void put_own_clock(Telemetry& telemetry) {
   std::fclose(file);
 }
 
+// Behind each buffer: whoever writes past the end of one changes these.
+constexpr std::uint64_t kGuardBytes = 256;
+constexpr std::byte kGuard{0xa5};
+
 class CpuKernel final : public ReadyKernel {
  public:
   CpuKernel(std::shared_ptr<const HostPart> part, const Case& wanted, int threads, std::string how)
       : part_(std::move(part)), case_(*part_, wanted, threads), how_(std::move(how)), emptier_(last_cache_bytes()) {
     for (std::size_t i = 0; i < case_.buffer_count(); ++i) {
-      buffers_.push_back(
-          allocate_host(case_.bytes(i), fmt::format("{}: buffer '{}'", part_->name(), case_.buffer(i).name)));
+      buffers_.push_back(allocate_host(case_.bytes(i) + kGuardBytes,
+                                       fmt::format("{}: buffer '{}'", part_->name(), case_.buffer(i).name)));
+      std::memset(buffers_.back().get() + case_.bytes(i), static_cast<int>(kGuard), kGuardBytes);
       pointers_.push_back(buffers_.back().get());
       extents_.emplace_back(buffers_.back().get(), case_.bytes(i));
     }
@@ -111,6 +116,11 @@ class CpuKernel final : public ReadyKernel {
         if (case_.buffer(i).role != WEIR_SCRATCH)
           after[i].assign(buffers_[i].get(), buffers_[i].get() + case_.bytes(i));
       checked = case_.compare(after);
+    }
+    for (std::size_t i = 0; i < buffers_.size(); ++i) {
+      const std::byte* const guard = buffers_[i].get() + case_.bytes(i);
+      if (!std::all_of(guard, guard + kGuardBytes, [](std::byte byte) { return byte == kGuard; }))
+        checked.faults.push_back(fmt::format("wrote past the end of '{}'", case_.buffer(i).name));
     }
     peak_.resume();
     return checked;

@@ -122,6 +122,11 @@ TEST(CpuKernel, a_changed_input_is_a_fault) {
   EXPECT_EQ(checked.faults, std::vector<std::string>{"wrote to its input 'x'"});
 }
 
+TEST(CpuKernel, a_write_past_the_end_is_a_fault) {
+  const PackageFolder folder;
+  EXPECT_EQ(check(folder, {"-DPASSES"}).faults, std::vector<std::string>{"wrote past the end of 'y'"});
+}
+
 TEST(CpuKernel, without_a_reference_there_is_a_reason_and_poison_still_shows) {
   const PackageFolder folder;
   const Checked checked = check(folder, {"-DNO_REFERENCE", "-DSKIPPED=1"});
