@@ -26,6 +26,10 @@ sources_of() {
     channel_baseline)
       echo src/base/*.cpp src/measure/{statistics,bootstrap,modes}.cpp src/run/channel_{results,baseline,compare,contests}.cpp
       ;;
+    bench_summary)
+      echo src/base/*.cpp src/bench/{regression,regression_entries,latency_change}.cpp \
+        src/measure/{student,statistics,bootstrap}.cpp src/report/{bench_regressions,fields,sections,trace_comparison,wrap}.cpp
+      ;;
     amd_join)
       echo src/base/*.cpp src/kfd/*.cpp src/amd_log/*.cpp src/ftrace/*.cpp src/measure/{statistics,bootstrap}.cpp \
         src/trace/{byte_source,text_file}.cpp src/amd_join/*.cpp src/amd_capture/manifest.cpp
@@ -41,6 +45,7 @@ libraries_of() {
     amd_manifest) echo -lfmt -lyaml-cpp ;;
     amd_log) echo -lfmt -lyaml-cpp -lz ;;
     yaml | profile) echo -lfmt -lyaml-cpp -lopenblas ;;
+    bench_summary) echo -lfmt -lyaml-cpp ;;
     amd_join) echo -lfmt -lyaml-cpp -lz ;;
     amd_ftrace) echo -lfmt -lyaml-cpp -lz ;;
     *) echo -lfmt -lz -lsqlite3 ;;

@@ -17,25 +17,28 @@ struct RunTimes {
   std::vector<std::vector<double>> yardstick;  // a fixed calculation timed between the samples; empty: none
 };
 
-// Processes are supposed to differ by this much (a standard deviation of logarithms) as far as the rounds say nothing
-// else: three that happen to agree do not prove that the next one will. It counts like kSupposedDegrees more rounds.
+// Processes are supposed to differ by this much (a standard deviation of logarithms) where rounds differ by less: three
+// that happen to agree do not prove that the next one will. It counts like kSupposedDegrees more rounds.
 inline constexpr double kSupposedLuck = 0.03;
 inline constexpr double kSupposedDegrees = 4;
 // The same where neither side has two processes: nothing at all was seen of what they differ by.
 inline constexpr double kUnseenLuck = 0.10;
 
 struct LatencyChange {
-  double log_ratio = 0;  // after / before
-  double error = 0;      // standard error of that
+  double log_ratio = 0;  // after / before: the median of all ratios between a round of each side (Hodges and Lehmann)
+  double log_means = 0;  // the same of the means, which bad luck of one process does move
+  double error = 0;      // standard error of the means
   double degrees = 0;    // of freedom that the error rests on
   double luck = 0;       // by how much processes differ, as a standard deviation of logarithms; supposed part included
   std::optional<double> seen_luck;    // from rounds alone; nothing where no side has two
   std::optional<double> log_machine;  // of the yardstick, after / before; nothing where a side has none
 
-  // P(as large or larger | no change), one side.
+  // P(as large or larger | no change), one side. Of the smaller of both ratios: where they disagree, nothing is
+  // certain.
   double p_slower() const;
   double p_faster() const;
-  // Both bounds hold with `certainty` each.
+  // From the smaller to the larger of both ratios, and beyond them as far as chance goes: each bound holds with
+  // `certainty`.
   Interval ratio_interval(double certainty) const;
 };
 

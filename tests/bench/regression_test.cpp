@@ -281,5 +281,63 @@ TEST(Regressions, many_cases_share_the_doubt) {
   EXPECT_GE(found["cases"][0]["adjusted_p"].get<double>(), 39 * found["cases"][0]["p"].get<double>());
 }
 
+// A run of 3 or 5 processes whose level differs by `luck` (standard deviation), 6 samples each, some of them held up.
+bench::RunTimes noisy(SplitMix& random, double level, int rounds, double luck) {
+  bench::RunTimes times;
+  for (int round = 0; round < rounds; ++round) {
+    const double mine = level * std::exp(luck * gauss(random));
+    std::vector<double>& samples = times.rounds.emplace_back();
+    for (int i = 0; i < 6; ++i)
+      samples.push_back(mine * (1 + 0.003 * random.fraction() + (random.fraction() < 0.2 ? random.fraction() : 0)));
+  }
+  return times;
+}
+
+// Verdicts of `wanted` among 1,000 comparisons with 12 cases each.
+int count_verdicts(double factor, int rounds, double luck, bench::LatencyVerdict wanted) {
+  SplitMix random(7);
+  int count = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const bench::RunTimes before = noisy(random, 100, rounds, luck), after = noisy(random, 100 * factor, rounds, luck);
+    count += bench::judge_latency(*bench::latency_change(before, after), 0.1, 0.99, 12).verdict == wanted ? 1 : 0;
+  }
+  return count;
+}
+
+TEST(LatencyChange, equal_runs_are_not_told_apart_however_much_processes_differ) {
+  for (const int rounds : {3, 5})
+    for (const double luck : {0.0, 0.01, 0.03, 0.05, 0.10, 0.20})
+      EXPECT_LE(count_verdicts(1, rounds, luck, bench::LatencyVerdict::slower) +
+                    count_verdicts(1, rounds, luck, bench::LatencyVerdict::faster),
+                10)
+          << rounds << " rounds, " << luck;
+}
+
+TEST(LatencyChange, twelve_percent_are_found_where_processes_differ_by_one) {
+  EXPECT_GE(count_verdicts(1.12, 3, 0.005, bench::LatencyVerdict::slower), 950);
+  EXPECT_GE(count_verdicts(1.12, 5, 0.01, bench::LatencyVerdict::slower), 950);
+}
+
+TEST(LatencyChange, one_process_with_bad_luck_moves_no_ratio) {
+  const std::vector<double> good(6, 100), bad(6, 150), slower(6, 112);
+  const auto change =
+      bench::latency_change({{good, good, good, good, bad}, {}}, {{slower, slower, slower, slower, slower}, {}});
+  EXPECT_NEAR(std::exp(change->log_ratio), 1.12, 1e-9);
+  EXPECT_LT(change->log_means, change->log_ratio);
+  const Interval likely = change->ratio_interval(0.99);
+  EXPECT_LT(likely.low, std::exp(change->log_means));
+  EXPECT_GT(likely.high, 1.12);
+}
+
+TEST(LatencyChange, many_rounds_take_no_square_of_time) {
+  const std::vector<std::vector<double>> rounds(10'000, std::vector<double>{100});
+  EXPECT_NEAR(bench::latency_change({rounds, {}}, {rounds, {}})->log_ratio, 0, 1e-12);
+}
+
+TEST(LatencyChange, nothing_comes_of_no_samples) {
+  EXPECT_FALSE(bench::latency_change({}, {{{1.0}}, {}}));
+  EXPECT_FALSE(bench::latency_change({{{}, {}}, {}}, {{{1.0}}, {}}));
+}
+
 }  // namespace
 }  // namespace weir::testing

@@ -1,0 +1,196 @@
+#include "cli/bench_baseline.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/children.h"
+#include "cli/descriptor.h"
+
+namespace weir::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFile = "summary.json";
+constexpr std::size_t kMostOutput = std::size_t{256} << 20;
+constexpr std::size_t kMostComplaint = 4096;
+constexpr std::int64_t kLimitNs = 60'000'000'000;  // a partial clone may have to fetch the file
+constexpr std::size_t kLongestRef = 250;
+
+struct GitAnswer {
+  int code = -1;
+  std::string out, complaint;
+
+  // fatal: not a git repository (or any of the parent directories): .git
+  std::string first_complaint() const {
+    std::string line = complaint.substr(0, complaint.find('\n'));
+    if (line.starts_with("fatal: ")) line.erase(0, 7);
+    return line.empty() ? fmt::format("git ended with status {}", code) : line;
+  }
+};
+
+// Reads what there is; false once the other end is closed.
+bool drain(Descriptor& from, std::string& into, std::size_t most, bool keeps_rest) {
+  std::array<char, 65536> part;
+  for (;;) {
+    const ssize_t count = ::read(from.get(), part.data(), part.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) return true;
+    if (count <= 0) return false;
+    const std::size_t room = most - std::min(most, into.size());
+    into.append(part.data(), std::min(room, static_cast<std::size_t>(count)));
+    if (static_cast<std::size_t>(count) > room && !keeps_rest) return false;
+  }
+}
+
+// Ended with all that it has started, whichever way this is left.
+class GitProcess {
+ public:
+  explicit GitProcess(pid_t id) : id_(id) {}
+  ~GitProcess() {
+    if (id_ > 0) end();
+  }
+  GitProcess(const GitProcess&) = delete;
+  GitProcess& operator=(const GitProcess&) = delete;
+  int wait() {
+    int status = 0;
+    while (::waitpid(id_, &status, 0) < 0 && errno == EINTR) {
+    }
+    id_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  void end() {
+    ::kill(-id_, SIGKILL);
+    wait();
+  }
+
+ private:
+  pid_t id_;
+};
+
+GitAnswer ask_git(const std::string& what, const fs::path& folder, const std::vector<std::string>& arguments) {
+  std::vector<std::string> command = {"git", "--no-pager", "-C", folder.string()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  int out[2], err[2];
+  if (::pipe2(out, O_CLOEXEC) != 0) fail("cannot make a pipe", "Look at the limits of this user: ulimit -n.");
+  Descriptor from_out(out[0]), to_out(out[1]);
+  if (::pipe2(err, O_CLOEXEC) != 0) fail("cannot make a pipe", "Look at the limits of this user: ulimit -n.");
+  Descriptor from_err(err[0]), to_err(err[1]);
+  int exec_error = 0;
+  StartOptions options;
+  options.variables = {{"LC_ALL", "C"}, {"GIT_TERMINAL_PROMPT", "0"}, {"GIT_OPTIONAL_LOCKS", "0"}};
+  options.death_signal = SIGKILL;
+  options.out = to_out.get();
+  options.err = to_err.get();
+  options.exec_error = &exec_error;
+  GitProcess git(start_program(command, options));
+  to_out.close();
+  to_err.close();
+  if (exec_error != 0)
+    reject(
+        fmt::format("--compare-to {}: there is no such file, and git, which could look for a ref of that name, cannot "
+                    "be started",
+                    what),
+        "Name the summary.json of the baseline, or install git.");
+  ::fcntl(from_out.get(), F_SETFL, O_NONBLOCK);
+  ::fcntl(from_err.get(), F_SETFL, O_NONBLOCK);
+  GitAnswer answer;
+  const std::int64_t begun = now_ns();
+  while (from_out.get() >= 0 || from_err.get() >= 0) {
+    pollfd wanted[2] = {{from_out.get(), POLLIN, 0}, {from_err.get(), POLLIN, 0}};
+    ::poll(wanted, 2, 100);
+    if (wanted[0].revents != 0 && !drain(from_out, answer.out, kMostOutput + 1, false)) from_out.close();
+    if (wanted[1].revents != 0 && !drain(from_err, answer.complaint, kMostComplaint, true)) from_err.close();
+    if (answer.out.size() > kMostOutput)
+      reject(fmt::format("--compare-to {}: the file has more than {} MiB: that is no summary of weir bench", what,
+                         kMostOutput >> 20));
+    if (now_ns() - begun > kLimitNs)
+      reject(fmt::format("--compare-to {}: git did not answer within {} s", what, kLimitNs / 1'000'000'000),
+             "Name the summary.json of the baseline instead.");
+  }
+  answer.code = git.wait();
+  return answer;
+}
+
+// What git's own rules allow, less what could be an option, a path or a range: no ':', no '..', no blanks.
+void check_ref(const std::string& what) {
+  constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/@{}~^+-#=%";
+  const bool is_plain = !what.empty() && what.size() <= kLongestRef && what.front() != '-' &&
+                        what.find_first_not_of(kAllowed) == std::string::npos && what.find("..") == std::string::npos;
+  if (!is_plain)
+    reject(fmt::format("--compare-to '{}': there is no such file, and it is no name of a git ref",
+                       what.substr(0, kLongestRef)),
+           "Name a summary.json, a folder of reports, or a branch, tag or commit.");
+}
+
+fs::path nearest_existing(const fs::path& path) {
+  std::error_code status;
+  fs::path folder = fs::weakly_canonical(path, status);
+  if (status) folder = fs::absolute(path, status).lexically_normal();
+  while (!fs::is_directory(folder, status) && folder.has_parent_path() && folder != folder.parent_path())
+    folder = folder.parent_path();
+  return folder;
+}
+
+std::string without_newline(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  return text;
+}
+
+Json from_ref(const std::string& ref, const fs::path& output_dir) {
+  check_ref(ref);
+  const fs::path folder = nearest_existing(output_dir);
+  const GitAnswer root = ask_git(ref, folder, {"rev-parse", "--show-toplevel"});
+  if (root.code != 0 || without_newline(root.out).empty())
+    reject(
+        fmt::format("--compare-to {}: there is no such file, and {} is in no git repository that could have a ref of "
+                    "that name: {}",
+                    ref, folder.string(), root.first_complaint()),
+        "Name the summary.json of the baseline, or an --output-dir inside of the repository.");
+  std::error_code status;
+  const fs::path top = fs::weakly_canonical(without_newline(root.out), status);
+  const fs::path file = fs::weakly_canonical(output_dir, status).lexically_relative(top) / kFile;
+  if (status || file.empty() || *file.begin() == "..")
+    reject(fmt::format("--compare-to {}: {} is outside of the repository {}", ref, output_dir.string(), top.string()),
+           "Name the summary.json of the baseline, or an --output-dir inside of the repository.");
+  const GitAnswer commit = ask_git(ref, folder, {"rev-parse", "--verify", "--quiet", ref + "^{commit}"});
+  const std::string id = without_newline(commit.out);
+  if (commit.code != 0 || id.empty() || id.find_first_not_of("0123456789abcdef") != std::string::npos)
+    reject(fmt::format("--compare-to {}: neither a file nor a folder, nor a branch, tag or commit of {}", ref,
+                       top.string()),
+           "Fetch the ref first (git fetch origin NAME, then origin/NAME), or name a summary.json.");
+  const std::string path = file.lexically_normal().generic_string();
+  // Not `git show`: that may run converters of the repository's own.
+  const GitAnswer content = ask_git(ref, folder, {"cat-file", "blob", fmt::format("{}:{}", id, path)});
+  if (content.code != 0)
+    reject(fmt::format("--compare-to {}: {} has no {}: {}", ref, id.substr(0, 12), path, content.first_complaint()),
+           "Commit the reports there first (is the folder in .gitignore?), or name a file that was kept elsewhere.");
+  return parse_json(content.out, fmt::format("{}:{}", ref, path));
+}
+
+}  // namespace
+
+Json load_baseline(const std::string& what, const fs::path& output_dir) {
+  std::error_code status;
+  if (fs::is_directory(what, status)) {
+    const fs::path file = fs::path(what) / kFile;
+    if (!fs::exists(file, status))
+      reject(fmt::format("--compare-to {}: the folder has no {}", what, kFile),
+             fmt::format("Name a folder that 'weir bench' wrote. A git ref of that name is refs/heads/{}.", what));
+    return read_json(file);
+  }
+  if (!what.empty() && fs::exists(what, status)) return read_json(what);
+  return from_ref(what, output_dir);
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,20 @@
+// What a comparison of bench runs found, for people: regressions.md, and the part of it that summary.md and the
+// terminal show. Reads the block "regressions" of weir.bench/1 only.
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+#include "report/sections.h"
+
+namespace weir {
+
+// One section: the verdict in a sentence, and the cases that deserve a look. A null block says that nothing was
+// compared.
+ReportSection regressions_section(const Json& regressions);
+// regressions.md: every case, and how to read it.
+std::string regressions_markdown(const Json& regressions);
+// For the terminal, 80 columns at most.
+std::string describe_regressions(const Json& regressions);
+
+}  // namespace weir
