@@ -2,7 +2,7 @@
 #include "package/process.h"
 
 #include <gtest/gtest.h>
-#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -112,6 +112,7 @@ TEST(Process, dies_with_whoever_started_it) {
   char text[32] = {};
   ASSERT_GT(::read(ends_of[0], text, sizeof text - 1), 0);
   ::close(ends_of[0]);
+  ::waitpid(middle, nullptr, 0);
   EXPECT_TRUE(ends(std::stoi(text)));
 }
 
