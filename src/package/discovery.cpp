@@ -306,8 +306,8 @@ Discovery discover(std::span<const fs::path> roots) {
   std::sort(found.packages.begin(), found.packages.end(),
             [](const Package& a, const Package& b) { return a.folder.native() < b.folder.native(); });
   give_names(found.packages);
-  std::stable_sort(found.packages.begin(), found.packages.end(),
-                   [](const Package& a, const Package& b) { return a.name < b.name; });
+  std::sort(found.packages.begin(), found.packages.end(),
+            [](const Package& a, const Package& b) { return a.name < b.name; });
   return found;
 }
 
