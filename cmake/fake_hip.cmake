@@ -60,6 +60,7 @@ weir_add_fake_hip(rocm5 50221153 5)
 weir_add_fake_hip(broken 60443483 6)
 weir_add_fake_rocm(rocblas rocblas 4 fake_hip_rocm6)
 weir_add_fake_rocm(rocm_smi rocm_smi64 7)
+weir_add_fake_rocm(hiprtc hiprtc 6)
 # Something that has every name of the library and is none at all.
 foreach(suffix so.7 so.6 so.5 so)
   file(WRITE ${WEIR_FAKE_HIP_DIR}/text/libamdhip64.${suffix} "This is not a library.\n")

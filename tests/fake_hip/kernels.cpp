@@ -1,6 +1,14 @@
-// Modules and launches of the fake HIP runtime: device functions are the catalogue's bodies on the host.
+// Modules and launches of the fake HIP runtime: device functions are the catalogue's bodies on the host, or those of a
+// library that the fake hipRTC made.
+#include <dlfcn.h>
+#include <elf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstring>
+#include <map>
+#include <memory>
 #include <string_view>
 #include <thread>
 
@@ -11,7 +19,11 @@
 
 using namespace weir::fake_hip;
 
-struct ihipModule_t {};
+struct ihipModule_t {
+  void* library = nullptr;  // null: the catalogue
+  int file = -1;            // that the library was opened from
+  std::map<std::string, std::unique_ptr<ihipModuleSymbol_t>> functions;
+};
 
 namespace weir::fake_hip {
 namespace {
@@ -40,6 +52,41 @@ hipError_t launch(hipStream_t stream, const Kernel& kernel, const KernelCall& ca
   });
 }
 
+// What the fake hipRTC makes: a library for this machine, where others have code for a GPU.
+bool is_library(const void* image) {
+  constexpr unsigned kAmdGpu = 224;
+  if (std::memcmp(image, ELFMAG, SELFMAG) != 0) return false;
+  Elf64_Ehdr header;
+  std::memcpy(&header, image, sizeof header);
+  return header.e_type == ET_DYN && header.e_machine != kAmdGpu;
+}
+
+// Images come without their size; the table of sections is the last thing in a library. The file stays open as long as
+// the library: the loader knows libraries by name, and the next file would get the same number.
+bool open_library(const void* image, ihipModule_t& module) {
+  Elf64_Ehdr header;
+  std::memcpy(&header, image, sizeof header);
+  const std::size_t bytes = header.e_shoff + std::size_t{header.e_shnum} * header.e_shentsize;
+  module.file = memfd_create("weir_fake_hip", MFD_CLOEXEC);
+  if (module.file < 0) return false;
+  if (write(module.file, image, bytes) == static_cast<ssize_t>(bytes))
+    module.library = dlopen(("/proc/self/fd/" + std::to_string(module.file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (module.library == nullptr) close(module.file);
+  return module.library != nullptr;
+}
+
+// Functions of such a library, under the names that hiprtc.cpp gives them.
+std::unique_ptr<ihipModuleSymbol_t> library_function(void* library, const std::string& name) {
+  auto made = std::make_unique<ihipModuleSymbol_t>();
+  const auto find = [&](auto& entry, const char* prefix) {
+    entry = reinterpret_cast<std::remove_reference_t<decltype(entry)>>(dlsym(library, (prefix + name).c_str()));
+  };
+  find(made->pack, "weir_pack_");
+  find(made->drop, "weir_drop_");
+  find(made->run, "weir_run_");
+  return made->run == nullptr ? nullptr : std::move(made);
+}
+
 bool is_code_object(const void* image) {
   if (image == nullptr) return false;
   constexpr std::string_view kBundle = "__CLANG_OFFLOAD_BUNDLE__", kElf = "\177ELF";
@@ -54,12 +101,18 @@ WEIR_FAKE_EXPORT hipError_t hipModuleLoadData(hipModule_t* module, const void* i
   const Lock lock(state().mutex);
   if (state().lost != 0) return static_cast<hipError_t>(state().lost);
   if (!is_code_object(image)) return hipErrorInvalidImage;
-  *module = new ihipModule_t;
+  auto made = std::make_unique<ihipModule_t>();
+  if (is_library(image) && !open_library(image, *made)) return hipErrorInvalidImage;
+  *module = made.release();
   return hipSuccess;
 }
 
 WEIR_FAKE_EXPORT hipError_t hipModuleUnload(hipModule_t module) {
   const Lock lock(state().mutex);
+  if (module != nullptr && module->library != nullptr) {
+    dlclose(module->library);
+    close(module->file);
+  }
   delete module;
   return static_cast<hipError_t>(state().lost);
 }
@@ -68,11 +121,14 @@ WEIR_FAKE_EXPORT hipError_t hipModuleGetFunction(hipFunction_t* function, hipMod
   const Lock lock(state().mutex);
   if (state().lost != 0) return static_cast<hipError_t>(state().lost);
   if (module == nullptr || name == nullptr) return hipErrorInvalidValue;
-  auto& known = state().functions[name];
-  if (known == nullptr) {
+  auto& known = module->library == nullptr ? state().functions[name] : module->functions[name];
+  if (known == nullptr && module->library != nullptr) {
+    known = library_function(module->library, name);
+    if (known == nullptr) return hipErrorNotFound;
+  } else if (known == nullptr) {
     const auto found = weir::testing::device_function(name);
     if (!found) return hipErrorNotFound;
-    known.reset(new ihipModuleSymbol_t{*found});
+    known.reset(new ihipModuleSymbol_t{.function = *found});
   }
   *function = known.get();
   return hipSuccess;
@@ -85,6 +141,13 @@ WEIR_FAKE_EXPORT hipError_t hipModuleLaunchKernel(hipFunction_t function, unsign
   const std::uint64_t threads = std::uint64_t{block_x} * block_y * block_z;
   if (std::uint64_t{grid_x} * grid_y * grid_z == 0 || threads == 0 || threads > 1024)
     return hipErrorInvalidConfiguration;
+  if (function->run != nullptr) {
+    const std::shared_ptr<void> packed(function->pack(parameters), function->drop);
+    return submit(stream, [run = function->run, packed, grid = std::array{grid_x, grid_y, grid_z},
+                           block = std::array{block_x, block_y, block_z}](int) {
+      if (may_run_kernel()) run(packed.get(), grid.data(), block.data());
+    });
+  }
   return launch(stream, *function->function.kernel, weir::testing::kernel_call(function->function, parameters[0]));
 }
 

@@ -156,7 +156,11 @@ struct ihipEvent_t {
   std::shared_ptr<weir::fake_hip::EventState> state;
 };
 struct ihipModuleSymbol_t {
-  weir::testing::DeviceFunction function;
+  weir::testing::DeviceFunction function{};
+  // Of a library instead: copies parameters, runs all threads, forgets the copy.
+  void* (*pack)(void** parameters) = nullptr;
+  void (*run)(void* packed, const unsigned* grid, const unsigned* block) = nullptr;
+  void (*drop)(void* packed) = nullptr;
 };
 struct ihipGraph {
   std::shared_ptr<weir::fake_hip::Capture> capture;

@@ -24,7 +24,7 @@ class HipTest : public ::testing::Test {
     runtime_ = ::dlopen(kFakeHip, RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(runtime_, nullptr) << ::dlerror();
     const std::string folder = std::string(kFakeHip).substr(0, std::string(kFakeHip).rfind('/'));
-    for (const char* name : {"/librocblas.so.4", "/librocm_smi64.so.7"})
+    for (const char* name : {"/librocblas.so.4", "/librocm_smi64.so.7", "/libhiprtc.so.6"})
       ASSERT_NE(::dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL), nullptr) << ::dlerror();
     configure("");
   }
