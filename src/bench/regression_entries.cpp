@@ -18,10 +18,9 @@ constexpr std::size_t kLongestFact = 200;
 constexpr double kShortest = 1e-9, kLongest = 1e12;  // of a sample in its unit; beyond it is no measurement
 
 // Keys of "environment". The first ones are the machine: with another one nothing can be compared.
-constexpr const char* kMachineFacts[] = {"fingerprint", "architecture", "cpus", "cpu_model"};
-constexpr const char* kSoftwareFacts[] = {"system",       "kernel",      "governor", "compiler",
-                                          "build_type",   "cuda_driver", "driver",   "hip_runtime",
-                                          "memory_bytes", "variables",   "libraries"};
+constexpr const char* kMachineFacts[] = {"architecture", "cpu_model", "cpus"};
+constexpr const char* kSoftwareFacts[] = {"system",     "kernel",    "governor",     "compiler", "compilers",
+                                          "build_type", "variables", "memory_bytes", "weir"};
 
 const Json& member(const Json& json, const char* name) {
   static const Json kNothing;
