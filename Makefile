@@ -6,7 +6,7 @@ export JOBS
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build hip run test test-gpu test-long bench bench-gpu fuzz install format lint clean
+.PHONY: help setup build hip run test test-gpu test-long bench bench-quick bench-gpu fuzz install format lint clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2> /dev/null || grep '##' Makefile
@@ -39,8 +39,13 @@ test-long: ## Everything under ASan+UBSan; 10^9 commands through each channel, n
 	WEIR_LONG_TESTS=1 build/release/tests_queue --gtest_filter='ProbeCpuLong.*'
 	WEIR_LONG_TESTS=1 build/release/tests_channel --gtest_filter='ChannelLong*'
 
-bench: setup ## Run the benchmarks that need no GPU
+bench: setup ## Run the benchmarks that need no GPU, then all kernel packages, 30 samples each; writes reports/
+	@$(BUILD) weir
 	@$(BUILD) run_bench
+	build/release/weir bench --iters 30 $(BENCH_ARGS)
+
+bench-quick: build ## All kernel packages, 10 samples each; writes reports/
+	build/release/weir bench --iters 10 $(BENCH_ARGS)
 
 bench-gpu: setup ## Compare Weir with a hand-written CUDA loop (needs a GPU)
 	@$(BUILD) run_bench_gpu
@@ -54,7 +59,7 @@ install: build ## Install the binary (PREFIX, default /usr/local)
 
 format: ## Format all sources in place (clang-format 19)
 	@scripts/setup.sh lint
-	find src tests bench fuzz -regex '.*\.\(h\|cpp\|cu\|cuh\)' 2> /dev/null | xargs clang-format-19 -i
+	find include src tests bench fuzz kernels -regex '.*\.\(h\|cpp\|cu\|cuh\|cl\)' 2> /dev/null | xargs clang-format-19 -i
 
 lint: ## Check formatting and run clang-tidy 19; CHANGED=1 looks only at files that differ from HEAD
 	@scripts/setup.sh lint

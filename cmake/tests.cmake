@@ -173,11 +173,13 @@ if(TARGET tests_cli AND WEIR_HAVE_CUDA)
                               WEIR_FAKE_CUDA_DIR="${PROJECT_BINARY_DIR}/fake_cuda")
 endif()
 
-# The fake GPU is a device like any other to those who examine devices.
-if(TARGET tests_conformance)
-  file(GLOB fake_gpu_sources CONFIGURE_DEPENDS tests/device/fake_gpu*.cpp)
-  target_sources(tests_conformance PRIVATE ${fake_gpu_sources})
-endif()
+# The fake GPU is a device like any other to those who examine devices, and packages launch on it.
+file(GLOB fake_gpu_sources CONFIGURE_DEPENDS tests/device/fake_gpu*.cpp)
+foreach(tests tests_conformance tests_package)
+  if(TARGET ${tests})
+    target_sources(${tests} PRIVATE ${fake_gpu_sources})
+  endif()
+endforeach()
 
 # How children are started is tested without the program around it.
 if(TARGET tests_cli)

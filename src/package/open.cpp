@@ -56,7 +56,7 @@ std::unique_ptr<OpenPackage> open_source(const Package& package, const Part& par
   const Part* const beside = package.find(Form::host_source);
   auto host = open_host(package, build_host_part(package, beside != nullptr ? *beside : part, options), backend);
   DeviceSource source;
-  source.name = part.file.filename().string();
+  source.name = part.file.string();
   source.text = read_source(package, part);
   source.flags = flags_for(part.form, false, package.config.compile_flags, package.folder);
   return backend == Backend::opencl ? open_opencl(std::move(host), std::move(source), options)
