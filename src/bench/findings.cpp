@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 
@@ -165,28 +166,74 @@ std::map<std::string, Entries> by_problem(std::span<const Json> entries) {
   return groups;
 }
 
+double fastest_ms(const Entries& group) {
+  double least = HUGE_VAL;
+  for (const Json* entry : group) least = std::min(least, *p50_of(*entry));
+  return least;
+}
+
+// Of each kernel the problem that takes longest: small ones measure the launch as well.
 void add_best(std::span<const Json> entries, std::vector<std::string>& found) {
+  std::map<std::string, Entries> largest;
   for (const auto& [name, group] : by_problem(entries)) {
-    if (group.size() < 2) continue;
+    Entries& kept = largest[text_at(*group.front(), {"kernel_name"})];
+    if (group.size() >= 2 && (kept.empty() || fastest_ms(group) > fastest_ms(kept))) kept = group;
+  }
+  for (const auto& [kernel, group] : largest) {
+    if (group.empty()) continue;
     const auto by_time = std::minmax_element(
         group.begin(), group.end(), [](const Json* one, const Json* two) { return *p50_of(*one) < *p50_of(*two); });
     const Json &fastest = **by_time.first, &slowest = **by_time.second;
-    found.push_back(fmt::format(
-        "Fastest of {}: {} at {}, {:.1f} times as fast as {}.", text_at(fastest, {"kernel_name"}), key_of(fastest),
-        format_duration(*p50_of(fastest) * 1e6), *p50_of(slowest) / *p50_of(fastest), key_of(slowest)));
+    found.push_back(fmt::format("Fastest of {}: {} at {}, {:.1f} times as fast as {}.", kernel, key_of(fastest),
+                                format_duration(*p50_of(fastest) * 1e6), *p50_of(slowest) / *p50_of(fastest),
+                                key_of(slowest)));
     Entries with_energy;
     for (const Json* entry : group)
       if (number_at(*entry, {"energy", "energy_j"})) with_energy.push_back(entry);
     if (with_energy.size() < 2) continue;
     sort_by(with_energy, [](const Json& entry) { return -*number_at(entry, {"energy", "energy_j"}); });
-    found.push_back(fmt::format("Least energy of {}: {} with {:.3g} J a run; {} takes {:.3g} J.",
-                                text_at(fastest, {"kernel_name"}), key_of(*with_energy.front()),
-                                *number_at(*with_energy.front(), {"energy", "energy_j"}), key_of(*with_energy.back()),
-                                *number_at(*with_energy.back(), {"energy", "energy_j"})));
+    found.push_back(fmt::format("Least energy of {}: {} with {:.3g} J a run; {} takes {:.3g} J.", kernel,
+                                key_of(*with_energy.front()), *number_at(*with_energy.front(), {"energy", "energy_j"}),
+                                key_of(*with_energy.back()), *number_at(*with_energy.back(), {"energy", "energy_j"})));
   }
 }
 
+// Cases of one kernel on one backend have one cause mostly: the worst of them stands for all.
+struct FarBelow {
+  const Json* worst;
+  std::size_t others = 0;
+};
+std::vector<FarBelow> far_below_by_kernel(std::span<const Json> entries, const char* bound) {
+  std::vector<FarBelow> found;
+  for (const Json* entry : far_below(entries, bound)) {
+    const auto same = std::find_if(found.begin(), found.end(), [&](const FarBelow& one) {
+      return (*one.worst)["kernel_name"] == (*entry)["kernel_name"] && (*one.worst)["backend"] == (*entry)["backend"];
+    });
+    if (same == found.end()) {
+      found.push_back({entry});
+    } else {
+      ++same->others;
+    }
+  }
+  return found;
+}
+std::string others_text(const FarBelow& one) {
+  return one.others == 0 ? "" : fmt::format(" (and {} more of its cases below {})", one.others, percent(kFarBelow));
+}
+
 std::string share_of_ceiling(const Json& entry) { return percent(of_ceiling(entry)); }
+// "12 for 30 samples, mostly: another process had the core"
+std::string disturbance_text(const Json& entry) {
+  std::string most;
+  double times = 0;
+  for (const auto& [reason, count] : value_at(entry, {"timing", "disturbed", "reasons"}).items()) {
+    if (!count.is_number() || count.get<double>() <= times) continue;
+    times = count.get<double>();
+    most = reason;
+  }
+  return fmt::format("{:.0f} for {:.0f} samples{}{}", number_at(entry, {"timing", "disturbed", "count"}).value_or(0),
+                     number_at(entry, {"timing", "iterations"}).value_or(0), most.empty() ? "" : ", mostly: ", most);
+}
 std::string noise_text(const Json& entry) { return fmt::format("{:.1f}x", noise_of(entry)); }
 
 }  // namespace
@@ -202,9 +249,9 @@ std::vector<std::string> findings(std::span<const Json> entries) {
   add_best(entries, found);
   for (const char* bound : {"memory", "compute"}) {
     const char* const what = bound == std::string_view("memory") ? "bandwidth" : "arithmetic rate";
-    for (const Json* entry : far_below(entries, bound))
-      found.push_back(fmt::format("{} is {}-bound at {} of the {} measured on this device.", key_of(*entry), bound,
-                                  percent(of_ceiling(*entry)), what));
+    for (const FarBelow& one : far_below_by_kernel(entries, bound))
+      found.push_back(fmt::format("{} is {}-bound at {} of the {} measured on this device{}.", key_of(*one.worst),
+                                  bound, percent(of_ceiling(*one.worst)), what, others_text(one)));
   }
   Entries near = measured(
       entries, [](const Json& entry) { return of_ceiling(entry) >= kNearCeiling && of_ceiling(entry) <= 1.05; });
@@ -219,9 +266,13 @@ std::vector<std::string> findings(std::span<const Json> entries) {
                     named(above, share_of_ceiling)));
   if (const Entries these = launch_bound(entries); !these.empty())
     found.push_back(fmt::format("The launch takes longer than the kernel: {}.", named(these, {})));
-  for (const NotFaster& one : not_faster(entries))
-    found.push_back(
-        fmt::format("{} takes {} of fp32's time: half the bytes gain nothing.", key_of(*one.half), percent(one.ratio)));
+  if (const std::vector<NotFaster> these = not_faster(entries); !these.empty()) {
+    std::string text;
+    for (std::size_t i = 0; i < std::min(these.size(), kMostNamed); ++i)
+      text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", key_of(*these[i].half), percent(these[i].ratio));
+    if (these.size() > kMostNamed) text += fmt::format(" and {} more", these.size() - kMostNamed);
+    found.push_back(fmt::format("Half the bytes gain nothing; of fp32's time: {}.", text));
+  }
   if (const Entries these = noisy(entries); !these.empty())
     found.push_back(fmt::format("Noisy, p99 over p50: {}.", named(these, noise_text)));
   if (const Entries these = differing(entries); !these.empty())
@@ -230,8 +281,7 @@ std::vector<std::string> findings(std::span<const Json> entries) {
   if (const Entries these = unsteady(entries); !these.empty())
     found.push_back(fmt::format("Still drifting when warm-up ended: {}.", named(these, {})));
   if (const Entries these = disturbed(entries); !these.empty())
-    found.push_back(fmt::format("Samples redone because the device was throttled or disturbed: {}.",
-                                named(these, [](const Json& entry) { return percent(disturbed_share(entry)); })));
+    found.push_back(fmt::format("Disturbed: {}.", named(these, disturbance_text)));
   if (const Entries these = measured(entries, is_unchecked); !these.empty())
     found.push_back(fmt::format(
         "Not checked: {}.", named(these, [](const Json& entry) { return text_at(entry, {"accuracy", "reason"}); })));
@@ -240,18 +290,18 @@ std::vector<std::string> findings(std::span<const Json> entries) {
 
 std::vector<std::string> recommendations(std::span<const Json> entries) {
   std::vector<std::string> advice;
-  for (const Json* entry : far_below(entries, "memory"))
+  for (const FarBelow& one : far_below_by_kernel(entries, "memory"))
     advice.push_back(fmt::format(
-        "{}: memory-bound at {} of bandwidth: {}", key_of(*entry), percent(of_ceiling(*entry)),
-        is_gpu(*entry) ? "uncoalesced? Neighbouring threads should read neighbouring addresses, in wide loads, with "
-                         "enough blocks to fill the device."
-                       : "does it use all threads and walk memory in order? Strides and random accesses fetch lines "
-                         "that are used in part."));
-  for (const Json* entry : far_below(entries, "compute"))
-    advice.push_back(fmt::format("{}: compute-bound at {} of the arithmetic rate: {}", key_of(*entry),
-                                 percent(of_ceiling(*entry)),
-                                 is_gpu(*entry) ? "look at occupancy, divergence and the precision of its arithmetic."
-                                                : "is its inner loop vectorised (-O3, -march=native)?"));
+        "{}: memory-bound at {} of bandwidth: {}", key_of(*one.worst), percent(of_ceiling(*one.worst)),
+        is_gpu(*one.worst) ? "uncoalesced? Neighbouring threads should read neighbouring addresses, in wide loads, "
+                             "with enough blocks to fill the device."
+                           : "does it use all threads and walk memory in order? Strides and random accesses fetch "
+                             "lines that are used in part."));
+  for (const FarBelow& one : far_below_by_kernel(entries, "compute"))
+    advice.push_back(fmt::format(
+        "{}: compute-bound at {} of the arithmetic rate: {}", key_of(*one.worst), percent(of_ceiling(*one.worst)),
+        is_gpu(*one.worst) ? "look at occupancy, divergence and the precision of its arithmetic."
+                           : "is its inner loop vectorised (-O3, -march=native)?"));
   if (const Entries these = launch_bound(entries); !these.empty())
     advice.push_back(
         fmt::format("Give each launch more work, or fuse launches: {}.", named(these, [](const Json& entry) {
@@ -265,15 +315,18 @@ std::vector<std::string> recommendations(std::span<const Json> entries) {
     advice.push_back(fmt::format(
         "Keep fp32 unless memory is short, or use packed arithmetic (half2, vector types): {}.", named(halves, {})));
   Entries uncertain = noisy(entries);
-  for (const Json* entry : differing(entries))
+  Entries shaken = differing(entries), throttled;
+  for (const Json* entry : disturbed(entries)) (is_gpu(*entry) ? throttled : shaken).push_back(entry);
+  for (const Json* entry : shaken)
     if (std::find(uncertain.begin(), uncertain.end(), entry) == uncertain.end()) uncertain.push_back(entry);
   if (!uncertain.empty())
     advice.push_back(fmt::format("Measure again on a quieter machine, or with more --rounds and --iters: {}.",
                                  named(uncertain, {})));
   if (const Entries these = unsteady(entries); !these.empty())
     advice.push_back(fmt::format("Use a larger --warmup: {}.", named(these, {})));
-  if (const Entries these = disturbed(entries); !these.empty())
-    advice.push_back(fmt::format("Lock clocks or cool the device before numbers are compared: {}.", named(these, {})));
+  if (!throttled.empty())
+    advice.push_back(
+        fmt::format("Lock clocks or cool the device before numbers are compared: {}.", named(throttled, {})));
   if (const Entries these = measured(entries, is_unchecked); !these.empty())
     advice.push_back(fmt::format("Add reference(), so that results are checked: {}.", named(these, {})));
   for (const Json& entry : entries) {

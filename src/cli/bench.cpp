@@ -62,6 +62,22 @@ fs::path cache_folder(const PrivateFolder& otherwise) {
   return otherwise.path() / "cache";
 }
 
+// Nothing: interrupted. A driver that crashes or hangs costs its own backend.
+std::optional<Json> find_facts(const BenchOptions& options) {
+  Json backends = Json::object();
+  for (const package::Backend backend : package::kBackends) {
+    const std::string name(name_of(backend));
+    try {
+      backends[name] =
+          ask_bench_child({{"task", "facts"}, {"backend", name}, {"device", options.device}}, kFactsLimitS);
+      if (backends[name].is_null()) return std::nullopt;
+    } catch (const Error& error) {
+      backends[name] = absent_backend(fmt::format("looking for it failed: {}", error.what()));
+    }
+  }
+  return put_together(backends);
+}
+
 // Backends that the plan needs, each measured once. False: interrupted.
 bool find_ceilings(const BenchPlan& plan, BenchSettings& settings, ProgressLine& progress) {
   for (const BenchUnit& unit : plan.units) {
@@ -104,8 +120,9 @@ class BenchRun {
   int run() {
     const package::Discovery discovery = find_packages(options_);
     catch_interrupts();
-    settings_.facts = ask_bench_child({{"task", "facts"}, {"device", options_.device}}, kFactsLimitS);
-    if (settings_.facts.is_null()) return kExitInterrupted;
+    const std::optional<Json> facts = find_facts(options_);
+    if (!facts) return kExitInterrupted;
+    settings_.facts = *facts;
     const BenchPlan plan = plan_bench(discovery, options_, settings_.facts);
     if (flags_.is_list) return list(plan);
     flags_.telling.check_output();

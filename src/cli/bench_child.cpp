@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <exception>
 #include <fstream>
 
@@ -42,7 +41,6 @@ void lower_limit(decltype(RLIMIT_CORE) what, rlim_t most) {
 void confine() {
   lower_limit(RLIMIT_CORE, 0);
   lower_limit(RLIMIT_FSIZE, kLargestFile);
-  std::signal(SIGXFSZ, SIG_DFL);  // our parent ignores it
   // Where memory runs out, this process is to go and no other. No limit of addresses: GPU drivers reserve far more than
   // they use.
   std::ofstream("/proc/self/oom_score_adj") << "1000";
@@ -261,7 +259,9 @@ void measure_package(const Json& request, const std::string& file, const ToParen
 void answer(const Json& request, const std::string& file, const ToParent& parent) {
   const std::string task = request.at("task");
   if (task == "facts") {
-    parent.tell({{"event", "result"}, {"value", find_bench_facts(request.at("device"))}});
+    parent.tell({{"event", "result"},
+                 {"value", find_backend_facts(word_of(request.at("backend"), package::parse_backend, file),
+                                              request.at("device"))}});
   } else if (task == "ceilings") {
     const bench::Ceilings found = bench::measure_ceilings(word_of(request.at("backend"), package::parse_backend, file),
                                                           request.at("device"), request.at("threads"));

@@ -7,7 +7,7 @@
 namespace weir::cli {
 
 // Requests and what is told:
-//   {"task": "facts", "device"}                        {"event": "result", "value": facts}
+//   {"task": "facts", "backend", "device"}             {"event": "result", "value": facts}
 //   {"task": "ceilings", "backend", "device", ...}     {"event": "result", "value": ceilings}
 //   {"task": "measure", "folder", "name", "backend", ...}
 //     {"event": "building"}, {"event": "opening"}      compilers may take long, all else has the time of a case

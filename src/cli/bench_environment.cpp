@@ -40,7 +40,8 @@ Json version_of(const std::string& compiler) {
   std::istringstream lines(*said);
   for (std::string line; std::getline(lines, line);)
     if (line.find("release ") != std::string::npos) return line;
-  return first_line(*said);
+  // A wrapper without what it wraps says something else, and ends well.
+  return said->find("Traceback") == std::string::npos ? Json(first_line(*said)) : Json();
 }
 
 // Of the working folder. Hooks of its configuration are not run.

@@ -9,7 +9,7 @@
 namespace weir::cli {
 
 // weir.bench_environment/1: what every result carries (measure/environment.h), and "cpu_model", "devices", "compilers",
-// "git". `facts` as of find_bench_facts().
+// "git". `facts` as of cli/bench_facts.h.
 Json bench_environment(const Json& facts, const std::string& compiler);
 
 }  // namespace weir::cli

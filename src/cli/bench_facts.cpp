@@ -44,8 +44,6 @@ Json machine_facts(const std::string& model) {
           {"memory_bytes", number_or_null(memory > 0 ? std::optional(memory) : std::nullopt)}};
 }
 
-Json absent(const std::string& reason) { return {{"is_present", false}, {"reason", reason}}; }
-
 Json describe(const DeviceInfo& info, Backend backend) {
   Json precisions = Json::array();
   for (const Precision precision : info.precisions) precisions.push_back(name_of(precision));
@@ -62,25 +60,25 @@ Json describe(const DeviceInfo& info, Backend backend) {
           {"precisions", precisions}};
 }
 
-Json backend_facts(Backend backend, int number) {
+}  // namespace
+
+Json find_backend_facts(Backend backend, int device) {
   const std::string name(name_of(backend));
   const auto types = device_types();
   const auto type = std::find_if(types.begin(), types.end(), [&](const DeviceType& one) { return one.name == name; });
-  if (type == types.end()) return absent("this program was built without it");
+  if (type == types.end()) return absent_backend("this program was built without it");
   try {
     const DeviceType::Found found = type->find();
-    if (found.names.empty()) return absent(found.reason);
-    return describe(type->open(backend == Backend::cpu ? "" : std::to_string(number), {})->info(), backend);
+    if (found.names.empty()) return absent_backend(found.reason);
+    return describe(type->open(backend == Backend::cpu ? "" : std::to_string(device), {})->info(), backend);
   } catch (const Error& error) {
-    return absent(error.what());
+    return absent_backend(error.what());
   }
 }
 
-}  // namespace
+Json absent_backend(const std::string& reason) { return {{"is_present", false}, {"reason", reason}}; }
 
-Json find_bench_facts(int device) {
-  Json backends = Json::object();
-  for (const Backend backend : package::kBackends) backends[name_of(backend)] = backend_facts(backend, device);
+Json put_together(const Json& backends) {
   const Json& model = value_at(backends, {"cpu", "model"});
   std::string cpu = cpu_model();
   if (cpu.empty() && model.is_string()) cpu = model.get<std::string>();

@@ -1,5 +1,5 @@
 // What this machine offers to kernel packages: which backends are here and why others are not, and the facts that
-// skip conditions may ask for. The search opens drivers, so it belongs into a child process.
+// skip conditions may ask for. The search opens drivers, so it belongs into a child process for each backend.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,14 @@
 
 namespace weir::cli {
 
-// {"machine": {"architecture", "cores", "cpu_model", "memory_bytes"}, "backends": {"cuda": {"is_present", "reason",
-// "name", "model", "driver", "memory_bytes", "multiprocessors", "precisions"}, ...}}
-Json find_bench_facts(int device);
+// {"is_present", "reason", "name", "model", "driver", "memory_bytes", "multiprocessors", "precisions"}
+Json find_backend_facts(package::Backend backend, int device);
+// The same for one that could not even be looked for.
+Json absent_backend(const std::string& reason);
+
+// "Facts" in what follows: {"machine": {"architecture", "cores", "cpu_model", "memory_bytes"}, "backends": {"cuda":
+// as above, ...}}
+Json put_together(const Json& backends);
 
 // Why a backend cannot be used here; nothing where it can.
 std::optional<std::string> absence_of(const Json& facts, package::Backend backend);

@@ -25,7 +25,7 @@ struct BenchPlan {
   const package::Package& package_of(const BenchUnit& unit) const { return packages[unit.package]; }
 };
 
-// `facts` as of find_bench_facts().
+// `facts` as of cli/bench_facts.h.
 BenchPlan plan_bench(const package::Discovery& discovery, const BenchOptions& options, const Json& facts);
 
 // What --list shows: {"units": [{"package", "backend", "precisions", "problems", "iterations", "rounds", "folder"}],

@@ -17,7 +17,7 @@ namespace weir::cli {
 // What children need to know besides their unit.
 struct BenchSettings {
   const BenchOptions& options;
-  Json facts;                            // of find_bench_facts()
+  Json facts;                            // of cli/bench_facts.h
   std::map<std::string, Json> ceilings;  // by backend; none: no roofline
   std::filesystem::path cache, include;  // of package::OpenOptions
   std::string compiler = "c++";

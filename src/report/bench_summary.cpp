@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "base/units.h"
 #include "report/bench_regressions.h"
@@ -19,6 +18,7 @@ using fields::number;
 using fields::text;
 
 constexpr std::size_t kShownInTerminal = 25;
+constexpr std::size_t kLongestReason = 600, kMostNamed = 4;
 constexpr const char* kNone = "None.";
 
 std::string word(const Json& json, const char* key) {
@@ -83,61 +83,108 @@ ReportSection environment_section(const Json& summary) {
   return section;
 }
 
-ReportSection leaderboard(const Json& cases, std::size_t most) {
+// A terminal has room for few columns, so the parts of a key give way one by one; a file has room for all of it.
+void add_columns(ReportTable& table, bool is_full) {
+  if (is_full) {
+    table.columns.push_back({"case", true});
+  } else {
+    for (const char* heading : {"kernel", "on", "in", "problem"}) table.columns.push_back({heading, true});
+  }
+}
+void add_cells(std::vector<std::string>& row, const Json& entry, bool is_full) {
+  const std::string key = word(entry, "key"), kernel = word(entry, "kernel_name");
+  if (is_full) {
+    row.push_back(key);
+    return;
+  }
+  const std::string backend = text(entry, {"backend"}), precision = text(entry, {"precision"});
+  const std::string before = fmt::format("{}/{}/{}/", kernel, backend, precision);
+  row.insert(row.end(), {kernel, backend, precision, key.starts_with(before) ? key.substr(before.size()) : "-"});
+}
+
+ReportSection leaderboard(const Json& cases, std::size_t most, bool is_full) {
   ReportSection section;
   section.title = "Performance Leaderboard";
   ReportTable table;
-  table.columns = {{"#"}, {"case", true}, {"p50"}, {"p90"}, {"p99"}, {"rate"}, {"of best"}};
+  table.columns = {{"#"}};
+  add_columns(table, is_full);
+  table.columns.push_back({"p50"});
+  if (is_full) table.columns.push_back({"p90"});
+  table.columns.push_back({"p99"});
+  if (is_full) table.columns.push_back({"rate"});
+  table.columns.push_back({"of best"});
   std::size_t rank = 0;
   for (const Json& entry : cases) {
     if (!is_good(entry) || !has_samples(entry)) continue;
     if (++rank > most) continue;
-    table.rows.push_back({std::to_string(rank), word(entry, "key"), milliseconds(entry, "latency_ms_p50"),
-                          milliseconds(entry, "latency_ms_p90"), milliseconds(entry, "latency_ms_p99"), rate(entry),
-                          percent(number(entry, {"roofline", "of_ceiling"}))});
+    std::vector<std::string> row = {std::to_string(rank)};
+    add_cells(row, entry, is_full);
+    row.push_back(milliseconds(entry, "latency_ms_p50"));
+    if (is_full) row.push_back(milliseconds(entry, "latency_ms_p90"));
+    row.push_back(milliseconds(entry, "latency_ms_p99"));
+    if (is_full) row.push_back(rate(entry));
+    row.push_back(percent(number(entry, {"roofline", "of_ceiling"})));
+    table.rows.push_back(std::move(row));
   }
   if (rank > most) table.after = fmt::format("{} more are in summary.md.", rank - most);
-  if (rank == 0)
+  if (rank == 0) {
     section.remarks.emplace_back("None: no case was measured.");
-  else
+  } else {
     section.tables.push_back(std::move(table));
+  }
   return section;
 }
 
-// What is not on the leaderboard, and why.
-void add_missing(const Json& cases, std::size_t most, ReportSection& section) {
+std::string why_not(const Json& entry) {
+  std::string why = text(entry, {"error", "what"});
+  if (const std::string signal = text(entry, {"error", "signal"}); signal != "-") why = signal + ", " + why;
+  if (has_samples(entry) && word(entry, "status") != "inaccurate")
+    why += fmt::format("; {} samples before that, p50 {}", text(entry, {"timing", "iterations"}),
+                       milliseconds(entry, "latency_ms_p50"));
+  return why.substr(0, kLongestReason);
+}
+
+// "a, b, c and 4 more"
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kMostNamed); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > kMostNamed) text += fmt::format(" and {} more", names.size() - kMostNamed);
+  return text;
+}
+
+// What is not on the leaderboard, and why: in a file case by case, on a terminal by reason.
+void add_missing(const Json& cases, bool is_full, ReportSection& section) {
   ReportTable table;
-  table.columns = {{"case", true}, {"status"}, {"why", true}};
-  std::size_t count = 0;
+  table.columns = {{"case", true}, {"status", true}, {"why", true}};
+  std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
   for (const Json& entry : cases) {
     if (is_good(entry)) continue;
-    if (++count > most) continue;
-    std::string why = text(entry, {"error", "what"});
-    if (const std::string signal = text(entry, {"error", "signal"}); signal != "-") why = signal + ", " + why;
-    if (has_samples(entry) && word(entry, "status") != "inaccurate")
-      why += fmt::format("; {} samples before that, p50 {}", text(entry, {"timing", "iterations"}),
-                         milliseconds(entry, "latency_ms_p50"));
-    table.rows.push_back({word(entry, "key"), word(entry, "status"), why.substr(0, why.find('\n'))});
+    const std::string status = word(entry, "status") == "timed_out" ? "timed out" : word(entry, "status");
+    table.rows.push_back({word(entry, "key"), status, why_not(entry)});
+    const std::string reason = fmt::format("{}: {}", status, why_not(entry));
+    const auto found =
+        std::find_if(by_reason.begin(), by_reason.end(), [&](const auto& one) { return one.first == reason; });
+    if (found == by_reason.end()) {
+      by_reason.push_back({reason, {word(entry, "key")}});
+    } else {
+      found->second.push_back(word(entry, "key"));
+    }
   }
-  if (count > most) table.after = fmt::format("{} more are in summary.md.", count - most);
-  if (count > 0) section.tables.push_back(std::move(table));
+  if (is_full && !table.rows.empty()) section.tables.push_back(std::move(table));
+  if (is_full) return;
+  for (const auto& [reason, keys] : by_reason) section.remarks.push_back(fmt::format("{} ({})", reason, joined(keys)));
 }
 
-// Longer than a table has room for: what compilers say, and why.
-void add_reasons(const Json& cases, ReportSection& section) {
-  std::set<std::string> told;
-  for (const Json& entry : cases) {
-    const std::string what = text(entry, {"error", "what"}), status = word(entry, "status");
-    if (is_good(entry) || status == "skipped" || what.size() < 30 || !told.insert(what).second) continue;
-    section.remarks.push_back(fmt::format("{}: {}", word(entry, "key"), what.substr(0, 600)));
-  }
-}
-
-ReportSection resources(const Json& cases, std::size_t most) {
+ReportSection resources(const Json& cases, std::size_t most, bool is_full) {
   ReportSection section;
   section.title = "Resource Usage";
   ReportTable table;
-  table.columns = {{"case", true}, {"peak"}, {"allocated"}, {"energy a run"}, {"power"}, {"rmse"}};
+  add_columns(table, is_full);
+  table.columns.push_back({"peak"});
+  if (is_full) table.columns.push_back({"allocated"});
+  table.columns.push_back({"a run"});
+  if (is_full) table.columns.push_back({"power"});
+  table.columns.push_back({"rmse"});
   std::map<std::string, std::size_t> reasons;
   std::size_t count = 0;
   for (const Json& entry : cases) {
@@ -146,11 +193,14 @@ ReportSection resources(const Json& cases, std::size_t most) {
       if (const std::string reason = text(entry, {block, "reason"}); reason != "-" && is_good(entry))
         ++reasons[fmt::format("{}: {}", block, reason)];
     if (++count > most) continue;
-    table.rows.push_back({word(entry, "key"), with_digits(number(entry, {"memory", "peak_mb"}), " MB"),
-                          with_digits(number(entry, {"memory", "allocated_mb"}), " MB"),
-                          with_digits(number(entry, {"energy", "energy_j"}), " J"),
-                          with_digits(number(entry, {"energy", "power_w"}), " W"),
-                          with_digits(number(entry, {"accuracy", "rmse"}))});
+    std::vector<std::string> row;
+    add_cells(row, entry, is_full);
+    row.push_back(with_digits(number(entry, {"memory", "peak_mb"}), " MB"));
+    if (is_full) row.push_back(with_digits(number(entry, {"memory", "allocated_mb"}), " MB"));
+    row.push_back(with_digits(number(entry, {"energy", "energy_j"}), " J"));
+    if (is_full) row.push_back(with_digits(number(entry, {"energy", "power_w"}), " W"));
+    row.push_back(with_digits(number(entry, {"accuracy", "rmse"})));
+    table.rows.push_back(std::move(row));
   }
   if (count > most) table.after = fmt::format("{} more are in summary.md.", count - most);
   if (count == 0) {
@@ -172,7 +222,8 @@ ReportSection list_section(const char* title, const Json& lines) {
   return section;
 }
 
-Report make_report(const Json& summary, std::size_t most) {
+Report make_report(const Json& summary, bool is_full) {
+  const std::size_t most = is_full ? SIZE_MAX : kShownInTerminal;
   Report report;
   report.title = "weir bench";
   const Json &cases = at(summary, {"cases"}), &counts = at(summary, {"counts"});
@@ -186,10 +237,9 @@ Report make_report(const Json& summary, std::size_t most) {
   if (at(summary, {"options", "is_cold"}) == true)
     report.opening.emplace_back("Caches were emptied before every run (--cold).");
   report.sections.push_back(environment_section(summary));
-  report.sections.push_back(leaderboard(cases, most));
-  add_missing(cases, most, report.sections.back());
-  add_reasons(cases, report.sections.back());
-  report.sections.push_back(resources(cases, most));
+  report.sections.push_back(leaderboard(cases, most, is_full));
+  add_missing(cases, is_full, report.sections.back());
+  report.sections.push_back(resources(cases, most, is_full));
   report.sections.push_back(list_section("Key Findings", at(summary, {"findings"})));
   report.sections.push_back(list_section("Recommendations", at(summary, {"recommendations"})));
   report.sections.push_back(regressions_section(at(summary, {"regressions"})));
@@ -218,23 +268,20 @@ Report plan_report(const Json& plan) {
   report.sections.push_back(std::move(units));
   ReportSection others;
   others.title = "Would not run";
-  ReportTable reasons;
-  reasons.columns = {{"package", true}, {"backend", true}, {"why", true}};
+  std::map<std::string, std::vector<std::string>> by_reason;
   for (const Json& one : at(plan, {"skipped"}))
-    reasons.rows.push_back(
-        {word(one, "package"), word(one, "backend").empty() ? "all" : word(one, "backend"), word(one, "reason")});
-  if (reasons.rows.empty())
-    others.remarks.emplace_back("Nothing.");
-  else
-    others.tables.push_back(std::move(reasons));
+    by_reason[word(one, "reason")].push_back(
+        word(one, "backend").empty() ? word(one, "package") : word(one, "package") + "/" + word(one, "backend"));
+  for (const auto& [reason, names] : by_reason) others.remarks.push_back(fmt::format("{} ({})", reason, joined(names)));
+  if (others.remarks.empty()) others.remarks.emplace_back("Nothing.");
   report.sections.push_back(std::move(others));
   return report;
 }
 
 }  // namespace
 
-std::string bench_text(const Json& summary) { return report_text(make_report(summary, kShownInTerminal)); }
-std::string bench_markdown(const Json& summary) { return report_markdown(make_report(summary, SIZE_MAX)); }
+std::string bench_text(const Json& summary) { return report_text(make_report(summary, false)); }
+std::string bench_markdown(const Json& summary) { return report_markdown(make_report(summary, true)); }
 
 std::string bench_line(const Json& entry) {
   std::string line = fmt::format("{}: {}", word(entry, "key"), word(entry, "status"));

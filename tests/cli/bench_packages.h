@@ -15,7 +15,8 @@ struct KernelSource {
   std::string abi = "WEIR_KERNEL_ABI";
   std::string symbol = "weir_kernel";
   std::string precisions = "WEIR_FP64 | WEIR_FP32 | WEIR_FP16 | WEIR_BF16";
-  std::string result = "2 * x";  // of one element
+  std::string result = "2 * x";    // of one element x
+  std::string expected = "2 * x";  // the same in the reference
 };
 
 // Makes folder/kernels/NAME with kernel.cpp and, where it is not empty, bench.yaml.
