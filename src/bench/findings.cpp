@@ -323,7 +323,8 @@ std::vector<std::string> recommendations(std::span<const Json> entries) {
     advice.push_back(fmt::format("Measure again on a quieter machine, or with more --rounds and --iters: {}.",
                                  named(uncertain, {})));
   if (const Entries these = unsteady(entries); !these.empty())
-    advice.push_back(fmt::format("Use a larger --warmup: {}.", named(these, {})));
+    advice.push_back(
+        fmt::format("Use a larger --warmup, or a larger --budget, of which a fifth is for it: {}.", named(these, {})));
   if (!throttled.empty())
     advice.push_back(
         fmt::format("Lock clocks or cool the device before numbers are compared: {}.", named(throttled, {})));
