@@ -183,7 +183,7 @@ endforeach()
 
 # How children are started is tested without the program around it.
 if(TARGET tests_cli)
-  foreach(stem children process channel_processes channel_selection)
+  foreach(stem bench_baseline children process channel_processes channel_selection)
     target_sources(tests_cli PRIVATE ${PROJECT_SOURCE_DIR}/src/cli/${stem}.cpp)
   endforeach()
 endif()

@@ -122,6 +122,7 @@ Accuracy judge_accuracy(const package::Checked& checked, package::Precision prec
   std::vector<std::string> troubles = checked.faults;
   Judged worst;
   for (const package::CheckedOutput& output : checked.outputs) {
+    if (output.expected.empty() && !checked.reason.empty()) continue;
     Judged judged = compare(output);
     if (judged.trouble.empty() && !output.is_whole) {
       if (relative_limit && !(judged.relative_error <= *relative_limit))

@@ -27,10 +27,11 @@ constexpr int kMostChunks = 100'000;  // for a clock that stands still
 // Runs back to back, with a reading after each chunk.
 class Load {
  public:
-  Load(package::ReadyKernel& kernel, const Surroundings& surroundings, const EnergyOptions& options)
+  Load(package::ReadyKernel& kernel, const Surroundings& surroundings, const EnergyOptions& options, bool has_counter)
       : kernel_(kernel),
         surroundings_(surroundings),
         options_(options),
+        has_counter_(has_counter),
         chunk_(static_cast<std::uint64_t>(std::clamp(kChunkNs / std::max(options.run_ns, 1.0), 1.0, 1e7))),
         begun_ns_(surroundings.now_ns()) {}
 
@@ -40,7 +41,7 @@ class Load {
     if (static_cast<double>(surroundings_.now_ns() - begun_ns_) > 1e9 * options_.limit_s) return false;
     busy_ns_ += kernel_.run(chunk_).device_ns;
     runs_ += chunk_;
-    reading_ = kernel_.telemetry();
+    reading_ = has_counter_ ? kernel_.energy_j() : kernel_.telemetry().power_w;
     now_ns_ = surroundings_.now_ns();
     return true;
   }
@@ -50,7 +51,8 @@ class Load {
     busy_ns_ = 0;
     opened_ns_ = now_ns_;
   }
-  const Telemetry& reading() const { return reading_; }
+  // The counter in joules where there is one, else the power in watts.
+  std::optional<double> reading() const { return reading_; }
   std::uint64_t runs() const { return runs_; }
   double window_ns() const { return static_cast<double>(now_ns_ - opened_ns_); }
 
@@ -70,11 +72,12 @@ class Load {
   package::ReadyKernel& kernel_;
   const Surroundings& surroundings_;
   const EnergyOptions& options_;
+  bool has_counter_;
   std::uint64_t chunk_, runs_ = 0;
   std::int64_t begun_ns_, opened_ns_ = 0, now_ns_ = 0;
   double busy_ns_ = 0;
   int chunks_ = 0;
-  Telemetry reading_;
+  std::optional<double> reading_;
 };
 
 Json by_counter(Load& load, double last, const std::string& source) {
@@ -83,7 +86,7 @@ Json by_counter(Load& load, double last, const std::string& source) {
   double first = last;
   Json block = nullptr;
   while (load.step()) {
-    const std::optional<double>& now = load.reading().energy_j;
+    const std::optional<double> now = load.reading();
     if (!now) return no_energy("the energy counter stopped answering");
     if (*now == last) continue;
     const bool has_wrapped = *now < last;
@@ -107,12 +110,12 @@ Json by_counter(Load& load, double last, const std::string& source) {
 }
 
 Json by_power(Load& load, const std::string& device) {
-  if (!load.step() || !load.reading().power_w) return no_energy("the power reading stopped answering");
+  if (!load.step() || !load.reading()) return no_energy("the power reading stopped answering");
   load.restart();
-  double joules = 0, before_w = *load.reading().power_w, before_ns = 0;
+  double joules = 0, before_w = *load.reading(), before_ns = 0;
   int readings = 1;
   while (load.step()) {
-    const std::optional<double>& watts = load.reading().power_w;
+    const std::optional<double> watts = load.reading();
     if (!watts) return no_energy("the power reading stopped answering");
     joules += (before_w + *watts) / 2 * (load.window_ns() - before_ns) / 1e9;
     before_w = *watts;
@@ -135,7 +138,7 @@ Json measure_energy(package::ReadyKernel& kernel, const Surroundings& surroundin
   if (!first.energy_j && !first.power_w)
     return no_energy(options.is_host ? "no energy counter that this user may read (RAPL), and no power reading"
                                      : fmt::format("{} tells neither energy nor power", device));
-  Load load(kernel, surroundings, options);
+  Load load(kernel, surroundings, options, first.energy_j.has_value());
   if (!first.energy_j) return by_power(load, device);
   return by_counter(load, *first.energy_j,
                     options.is_host

@@ -15,7 +15,7 @@
 namespace weir::cli {
 namespace {
 
-constexpr int kIterations = 30, kWarmup = 3, kRounds = 3;
+constexpr int kIterations = 30, kWarmup = 3, kRounds = 5;
 constexpr int kFewForRounds = 15;  // samples below which one process takes them all
 constexpr std::uint64_t kSeed = 1337;
 constexpr double kTimeLimitS = 120;
@@ -116,7 +116,7 @@ void BenchFlags::add_to(CLI::App& app) {
   app.add_option("--iters", iterations, "samples of each case (default: bench.yaml, or 30)");
   app.add_option("--warmup", warmup, "runs before the first sample, at least (default: bench.yaml, or 3)");
   app.add_option("--rounds", rounds,
-                 "processes that samples are divided over (default 3; 1 for fewer than 15 samples)");
+                 "processes that samples are divided over (default 5; 1 for fewer than 15 samples)");
   app.add_option("--stop", stop, "what ends a case: so many iterations, a narrow interval, or entropy")
       ->capture_default_str()
       ->check(CLI::IsMember({"iterations", "interval", "entropy"}));

@@ -81,13 +81,17 @@ std::optional<int> other_processes(void* board) {
   return static_cast<int>(count) - 1;
 }
 
+std::optional<double> read_energy_j(void* board) {
+  return value_of<unsigned long long>(1e-3, g_entries.energy, board);
+}
+
 Telemetry read(void* board) {
   Telemetry telemetry;
   telemetry.clock_mhz = value_of<unsigned>(1, g_entries.clock, board, kSmClock);
   telemetry.max_clock_mhz = value_of<unsigned>(1, g_entries.max_clock, board, kSmClock);
   telemetry.temperature_c = value_of<unsigned>(1, g_entries.temperature, board, kGpuTemperature);
   telemetry.power_w = value_of<unsigned>(1e-3, g_entries.power, board);
-  telemetry.energy_j = value_of<unsigned long long>(1e-3, g_entries.energy, board);
+  telemetry.energy_j = read_energy_j(board);
   Utilisation utilisation{};
   if (g_entries.utilisation != nullptr && g_entries.utilisation(board, &utilisation) == 0)
     telemetry.utilisation = utilisation.gpu / 100.0;
@@ -129,6 +133,7 @@ struct Opened {
     }
     management.find = find;
     management.read = read;
+    management.read_energy_j = read_energy_j;
     char version[96] = {};
     if (g_entries.driver_version != nullptr && g_entries.driver_version(version, sizeof version) == 0)
       management.driver_version = version;

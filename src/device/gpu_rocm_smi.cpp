@@ -76,8 +76,20 @@ void* find(const char* bus_id) {
   return nullptr;
 }
 
+std::uint32_t index_of(void* board) {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(board) - 1);
+}
+
+std::optional<double> read_energy_j(void* board) {
+  std::uint64_t ticks = 0, when = 0;
+  float per_tick = 0;
+  if (g_entries.energy == nullptr || g_entries.energy(index_of(board), &ticks, &per_tick, &when) != 0)
+    return std::nullopt;
+  return static_cast<double>(ticks) * static_cast<double>(per_tick) * 1e-6;
+}
+
 Telemetry read(void* board) {
-  const auto index = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(board) - 1);
+  const std::uint32_t index = index_of(board);
   Telemetry telemetry;
   // Not every board has both: MI300 has no edge.
   for (const std::uint32_t sensor : {kJunctionSensor, kEdgeSensor}) {
@@ -86,7 +98,7 @@ Telemetry read(void* board) {
     if (g_entries.temperature(index, sensor, kCurrentTemperature, &temperature) == 0)
       telemetry.temperature_c = static_cast<double>(temperature) * 1e-3;
   }
-  std::uint64_t power = 0, ticks = 0, when = 0;
+  std::uint64_t power = 0;
   int kind = 0;
   if ((g_entries.power_now != nullptr && g_entries.power_now(index, &power, &kind) == 0) ||
       (g_entries.power != nullptr && g_entries.power(index, 0, &power) == 0))
@@ -99,9 +111,7 @@ Telemetry read(void* board) {
       telemetry.max_clock_mhz = static_cast<double>(*std::max_element(view.values, view.values + view.count)) * 1e-6;
     }
   }
-  float per_tick = 0;
-  if (g_entries.energy != nullptr && g_entries.energy(index, &ticks, &per_tick, &when) == 0)
-    telemetry.energy_j = static_cast<double>(ticks) * static_cast<double>(per_tick) * 1e-6;
+  telemetry.energy_j = read_energy_j(board);
   std::uint32_t busy = 0;
   if (g_entries.busy != nullptr && g_entries.busy(index, &busy) == 0) telemetry.utilisation = busy / 100.0;
   return telemetry;
@@ -139,6 +149,7 @@ struct Opened {
     }
     management.find = find;
     management.read = read;
+    management.read_energy_j = read_energy_j;
     char version[128] = {};
     if (g_entries.version != nullptr && g_entries.version(kDriver, version, sizeof version) == 0)
       management.driver_version = fmt::format("amdgpu {}", version);

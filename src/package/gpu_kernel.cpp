@@ -128,6 +128,11 @@ class GpuKernel final : public DeviceKernel {
     return memory;
   }
 
+  std::optional<double> energy_j() override {
+    if (gpu_->board == nullptr) return std::nullopt;
+    const auto read = gpu_->management->read_energy_j;
+    return read == nullptr ? telemetry().energy_j : read(gpu_->board);
+  }
   Telemetry telemetry() override { return gpu_->board == nullptr ? Telemetry{} : gpu_->management->read(gpu_->board); }
 
  private:

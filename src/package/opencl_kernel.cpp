@@ -127,6 +127,9 @@ class OpenclKernel final : public DeviceKernel {
             .reason = "OpenCL does not tell how much memory is in use"};
   }
 
+  std::optional<double> energy_j() override {
+    return opened_->board == nullptr ? std::nullopt : opened_->management->read_energy_j(opened_->board);
+  }
   Telemetry telemetry() override {
     return opened_->board == nullptr ? Telemetry{} : opened_->management->read(opened_->board);
   }

@@ -71,8 +71,10 @@ class ReadyKernel {
   // Poisons outputs and scratch, runs once, reads outputs and computes the reference.
   virtual Checked check() = 0;
   virtual KernelMemory memory() = 0;
-  // Of the device; energy counters among it. Cheap enough to ask between batches (NVML: some 10 us to 1 ms).
+  // Of the device; energy counters among it. Not for free: some 5 ms by NVML on an H200.
   virtual Telemetry telemetry() = 0;
+  // The energy counter alone, which is quicker to read; nothing where there is none.
+  virtual std::optional<double> energy_j() { return telemetry().energy_j; }
   // Launches of one run that the harness saw; nothing where the package launches by itself.
   virtual std::optional<std::uint64_t> launches_per_run() const = 0;
 };

@@ -33,10 +33,10 @@ compiler: ahead
   tree.put("lonely/bench.yaml", "seed: 1");
   return discover(std::array{tree.path()});
 }
-const Json& kernel(const Json& manifest, const std::string& name) {
+const Json& kernel(const Json& manifest, std::string_view name) {
   for (const Json& each : manifest.at("kernels"))
     if (each.at("name") == name) return each;
-  throw std::runtime_error("no kernel " + name);
+  throw std::runtime_error("no kernel " + std::string(name));
 }
 
 TEST(Manifest, says_what_was_found_and_what_it_needs) {

@@ -173,7 +173,9 @@ TEST(Process, large_questions_and_much_talk_do_not_block_each_other) {
   options.is_conversation = true;
   Process process(std::move(options));
   std::string line;
-  EXPECT_EQ(process.ask(std::string(200'000, 'x') + "\n", 60, 100, line), Process::Answer::line);
+  std::string question(200'000, 'x');
+  question.push_back('\n');
+  EXPECT_EQ(process.ask(question, 60, 100, line), Process::Answer::line);
   EXPECT_EQ(line, "done");
 }
 
