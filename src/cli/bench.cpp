@@ -2,11 +2,13 @@
 // baseline.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "base/error.h"
 #include "base/options.h"
 #include "bench/document.h"
+#include "bench/regression_entries.h"
 #include "cli/bench_baseline.h"
 #include "cli/bench_child.h"
 #include "cli/bench_environment.h"
@@ -27,6 +29,15 @@ namespace fs = std::filesystem;
 
 constexpr double kFactsLimitS = 60, kCeilingsLimitS = 120;
 
+// A word that takes nothing is a mistake, also beside others that do.
+void check_filters(const BenchOptions& options, const package::Discovery& found) {
+  std::vector<std::string> names;
+  for (const package::Package& package : found.packages) names.push_back(package.name);
+  for (const std::string& word : options.filters)
+    if (std::none_of(names.begin(), names.end(), [&](const std::string& name) { return filter_takes(word, name); }))
+      reject(fmt::format("--filter {}: takes none of {} packages", word, names.size()), suggestion(word, names));
+}
+
 package::Discovery find_packages(const BenchOptions& options) {
   std::vector<fs::path> roots = options.paths;
   if (roots.empty())
@@ -41,15 +52,7 @@ package::Discovery find_packages(const BenchOptions& options) {
     reject(fmt::format("no kernel package was found in {}", where),
            "A package is a folder with kernel.cpp, kernel.cu or kernel.cl in it; name one with --path DIR. "
            "docs/bench.md shows one step by step.");
-  std::vector<std::string> names;
-  bool is_any_taken = false;
-  for (const package::Package& package : found.packages) {
-    names.push_back(package.name);
-    is_any_taken |= options.takes(package);
-  }
-  if (!is_any_taken)
-    reject(fmt::format("--filter {}: takes none of {} packages", options.filters.front(), names.size()),
-           suggestion(options.filters.front(), names));
+  check_filters(options, found);
   return found;
 }
 
@@ -78,8 +81,8 @@ std::optional<Json> find_facts(const BenchOptions& options) {
   return put_together(backends);
 }
 
-// Backends that the plan needs, each measured once. False: interrupted.
-bool find_ceilings(const BenchPlan& plan, BenchSettings& settings, ProgressLine& progress) {
+// Backends that the plan needs, each measured once, unless we are interrupted.
+void find_ceilings(const BenchPlan& plan, BenchSettings& settings, ProgressLine& progress) {
   for (const BenchUnit& unit : plan.units) {
     const std::string backend(name_of(unit.backend));
     if (settings.ceilings.contains(backend)) continue;
@@ -90,13 +93,12 @@ bool find_ceilings(const BenchPlan& plan, BenchSettings& settings, ProgressLine&
                                     {"device", settings.options.device},
                                     {"threads", settings.options.threads}},
                                    kCeilingsLimitS);
-      if (found.is_null()) return false;
+      if (found.is_null()) return;
       settings.ceilings[backend] = std::move(found);
     } catch (const Error&) {
       settings.ceilings[backend] = nullptr;  // a roofline is a bonus: entries say that there is none
     }
   }
-  return true;
 }
 
 int exit_code_of(const Json& summary, const BenchFlags& flags) {
@@ -126,8 +128,10 @@ class BenchRun {
     const BenchPlan plan = plan_bench(discovery, options_, settings_.facts);
     if (flags_.is_list) return list(plan);
     flags_.telling.check_output();
-    // Before anything of the folder is replaced: the baseline may be the very report that is there.
+    // Before anything is measured or replaced: one that cannot be compared with must not cost a run, and it may be the
+    // very report that is there.
     const Json baseline = flags_.compare_to.empty() ? Json() : load_baseline(flags_.compare_to, flags_.output_dir);
+    if (!flags_.compare_to.empty()) bench::compared_summary(baseline, flags_.compare_to);
     BenchFolder folder(flags_.output_dir, flags_.telling.is_forced);
     settings_.cache = cache_folder(scratch_);
     settings_.include = scratch_.path() / "include";
@@ -137,7 +141,7 @@ class BenchRun {
     folder.write("kernel_manifest.json", package::manifest_document(discovery, plan.skipped));
     const bool is_complete = measure(plan, folder);
     Json summary = summarise(plan, environment, is_complete);
-    if (!baseline.is_null() && is_complete)
+    if (!flags_.compare_to.empty() && is_complete)
       summary["regressions"] = bench::compare_summaries(baseline, summary, flags_.compare_to, regression_);
     deliver(summary, folder);
     folder.check();
@@ -158,7 +162,8 @@ class BenchRun {
     results_.emplace(plan);
     for (std::size_t i = 0; i < plan.packages.size(); ++i) save(plan, i, folder);
     ProgressLine progress(flags_.telling.is_quiet);
-    if (options_.has_roofline && !find_ceilings(plan, settings_, progress)) return false;
+    // Where this is interrupted the rounds are too, at once, and tell what was not measured.
+    if (options_.has_roofline) find_ceilings(plan, settings_, progress);
     BenchEvents events;
     events.began = [&](const std::string& what, std::size_t done, std::size_t total) {
       progress.show(what.substr(0, 44), static_cast<int>(done), static_cast<int>(total));

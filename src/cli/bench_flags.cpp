@@ -78,11 +78,14 @@ int BenchOptions::iterations_of(const package::Package& package, int round) cons
   return samples / all + (round < samples % all ? 1 : 0);
 }
 
+bool filter_takes(const std::string& word, const std::string& name) {
+  if (word.find_first_of("*?[") == std::string::npos) return name.find(word) != std::string::npos;
+  return ::fnmatch(word.c_str(), name.c_str(), 0) == 0;
+}
+
 bool BenchOptions::takes(const package::Package& package) const {
-  return filters.empty() || std::any_of(filters.begin(), filters.end(), [&](const std::string& word) {
-           if (word.find_first_of("*?[") == std::string::npos) return package.name.find(word) != std::string::npos;
-           return ::fnmatch(word.c_str(), package.name.c_str(), 0) == 0;
-         });
+  return filters.empty() || std::any_of(filters.begin(), filters.end(),
+                                        [&](const std::string& word) { return filter_takes(word, package.name); });
 }
 
 Json BenchOptions::to_json() const {

@@ -37,12 +37,14 @@ struct BenchOptions {
   int rounds_of(const package::Package& package) const;
   // Of each round; they add up to iterations_of(), and none has fewer than kLeastPerRound unless there is but one.
   int iterations_of(const package::Package& package, int round) const;
-  // A word is part of the name; with * ? or [ it is a pattern for the whole of it.
   bool takes(const package::Package& package) const;
   Json to_json() const;
 };
 
 inline constexpr int kLeastPerRound = 5;
+
+// A word of --filter is part of a name; with * ? or [ it is a pattern for the whole of it.
+bool filter_takes(const std::string& word, const std::string& name);
 
 // As typed. Numbers are kept as text, so that messages can name the flag and show the word.
 struct BenchFlags {

@@ -116,6 +116,9 @@ TEST(Bench, filters_by_word_and_pattern) {
   const Outcome none = weir(quick({"--filter", "alpa"}), folder.path());
   EXPECT_EQ(none.code, 2);
   EXPECT_TRUE(has(none.err, "alpha")) << none.err;
+  const Outcome half = weir(quick({"--filter", "alpha,betta"}), folder.path());
+  EXPECT_EQ(half.code, 2) << "a word that takes nothing is not noticed beside one that does";
+  EXPECT_TRUE(has(half.err, "--filter betta")) << half.err;
 }
 
 // Known flaw of the original: keys of bench.yaml that are read and ignored.
@@ -399,6 +402,56 @@ TEST(Bench, an_interrupted_run_writes_what_it_has) {
   bool has_last = false;
   for (const Json& entry : summary["cases"]) has_last |= entry["kernel_name"] == "c_last";
   EXPECT_TRUE(has_last) << "cases that were not reached vanish";
+}
+
+TEST(Bench, nothing_vanishes_where_it_is_interrupted_before_the_first_case) {
+  const Folder folder;
+  make_package(folder.path(), "doubles", kOne);
+  const pid_t process =
+      start_weir({"bench", "--backends", "cpu", "--iters", "10000", "--budget", "60s"}, folder.path());
+  // What the CPU can do at best is measured behind this, for seconds.
+  const fs::path manifest = folder.path() / "reports/kernel_manifest.json";
+  for (int i = 0; i < 600 && !fs::exists(manifest); ++i) ::usleep(100'000);
+  ::kill(process, SIGINT);
+  EXPECT_EQ(wait_for(process), 130);
+  ASSERT_EQ(summary_of(folder)["cases"].size(), 1U);
+  EXPECT_EQ(summary_of(folder)["cases"][0]["kernel_name"], "doubles");
+}
+
+TEST(Bench, a_slowdown_against_a_git_ref_exits_3) {
+  const Folder folder;
+  make_package(folder.path(), "doubles", kOne);
+  const auto git = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"git", "-c", "user.name=Nobody", "-c", "user.email=nobody@example.com"});
+    return run_program(words, folder.path()).code;
+  };
+  if (git({"init", "-q", "-b", "main"}) != 0) GTEST_SKIP() << "git is not installed";
+  ASSERT_EQ(weir(quick({"--iters", "15", "--rounds", "3"}), folder.path()).code, 0);
+  // As if it had taken a tenth of the time then.
+  Json before = summary_of(folder);
+  for (Json& sample : before["cases"][0]["timing"]["samples_ms"]) sample = sample.get<double>() / 10;
+  put_file(folder.path() / "reports/summary.json", before.dump(1));
+  ASSERT_EQ(git({"add", "-A"}), 0);
+  ASSERT_EQ(git({"commit", "-q", "-m", "reports"}), 0);
+  const Outcome outcome = weir(quick({"--iters", "15", "--rounds", "3", "--compare-to", "main"}), folder.path());
+  EXPECT_EQ(outcome.code, 3) << outcome.out << outcome.err;
+  expect_narrow(outcome.out);
+  EXPECT_EQ(summary_of(folder)["regressions"]["cases"][0]["verdict"], "slower");
+  expect_valid_as(folder / "reports/summary.json", "weir.bench.1.json");
+  EXPECT_TRUE(has(content_of(folder.path() / "reports/regressions.md"), "Something regressed."));
+  EXPECT_TRUE(has(content_of(folder.path() / "reports/summary.md"), "Something regressed."));
+}
+
+TEST(Bench, a_baseline_of_another_kind_costs_no_run) {
+  const Folder folder;
+  make_package(folder.path(), "doubles", kOne);
+  for (const char* text : {"{\"schema\": \"weir.result/1\"}", "null", "{\"schema\": \"weir.bench/1\"}"}) {
+    put_file(folder.path() / "other.json", text);
+    const Outcome outcome = weir(quick({"--compare-to", "other.json"}), folder.path());
+    EXPECT_EQ(outcome.code, 2) << text;
+    EXPECT_TRUE(has(outcome.err, "other.json")) << outcome.err;
+    EXPECT_FALSE(fs::exists(folder / "reports")) << "measured before the baseline was looked at: " << text;
+  }
 }
 
 TEST(Bench, tells_json_and_markdown) {
