@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "base/options.h"
+#include "base/plain_text.h"
 
 namespace weir {
 namespace {
@@ -71,9 +72,7 @@ class Reader {
 }  // namespace
 
 std::string shown(std::string_view text) {
-  std::string line(text.substr(0, 40));
-  for (char& c : line)
-    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = '?';
+  const std::string line = without_controls(whole_characters(text, 40), '?');
   return text.size() > 40 ? line + "..." : line;
 }
 

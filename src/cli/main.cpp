@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/plain_text.h"
 #include "cli/command.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
@@ -26,11 +27,9 @@ int report(const weir::Error& error) {
   weir::cli::end_ranks(error);
   std::fflush(stdout);  // what was printed before belongs above
   // Messages quote what files hold, and terminals obey escapes.
-  std::string what = error.what();
-  for (char& c : what)
-    if ((static_cast<unsigned char>(c) < 32 && c != '\n') || c == 127) c = ' ';
-  fmt::print(stderr, "weir: {}\n", what);
-  if (!error.hint.empty()) fmt::print(stderr, "      {}\n", weir::wrapped(error.hint, 6));
+  fmt::print(stderr, "weir: {}\n", weir::without_controls(error.what(), ' ', "\n"));
+  if (!error.hint.empty())
+    fmt::print(stderr, "      {}\n", weir::wrapped(weir::without_controls(error.hint, ' ', "\n\t"), 6));
   return static_cast<int>(error.fault);
 }
 

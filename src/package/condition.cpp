@@ -291,9 +291,9 @@ Fact Condition::Node::value(const Facts& facts, const std::string& text) const {
       return literal;
     case Op::word: {
       const auto found = facts.find(word);
-      if (found == facts.end()) reject(fmt::format("\"{}\": {} is not known here", text, word));
+      if (found == facts.end()) reject(fmt::format("\"{}\": {} is not known here", shown(text), word));
       if (found->second.index() != static_cast<std::size_t>(kind))
-        reject(fmt::format("\"{}\": {} must be {}", text, word, name_of(kind)));
+        reject(fmt::format("\"{}\": {} must be {}", shown(text), word, name_of(kind)));
       return found->second;
     }
     case Op::negate:

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <exception>
 
+#include "package/text.h"
+
 namespace weir::package {
 namespace {
 
@@ -72,8 +74,7 @@ int LaunchSite::launch_entry(WeirStream* stream, const WeirLaunch* launch) noexc
 }
 
 int LaunchSite::refuse(const char* function, const std::string& what, int result) {
-  if (trouble_.empty())
-    trouble_ = fmt::format("{}: function '{}' {}", where_, function == nullptr ? "" : function, what);
+  if (trouble_.empty()) trouble_ = fmt::format("{}: function '{}' {}", where_, printable(function, 200), what);
   return result;
 }
 

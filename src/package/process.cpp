@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/plain_text.h"
 
 namespace weir::package {
 namespace {
@@ -101,10 +102,7 @@ std::string KeptOutput::text() const {
   std::string text = first_;
   if (dropped > 0) text += fmt::format("\n[{} bytes left out]\n", dropped);
   text += std::string_view(last_).substr(left_out);
-  for (char& c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if ((code < 0x20 && c != '\n' && c != '\t') || code == 0x7f) c = '?';
-  }
+  text = without_controls(text, '?', "\n\t");
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
 }

@@ -5,16 +5,14 @@
 #include <string>
 #include <string_view>
 
+#include "base/plain_text.h"
+
 namespace weir::package {
 
 // Control characters become '?', and what is beyond `most` bytes is cut, with "..." in its place.
 inline std::string printable(std::string_view text, std::size_t most) {
-  const bool is_long = text.size() > most;
-  std::string result(text.substr(0, most));
-  for (char& c : result)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  if (is_long) result += "...";
-  return result;
+  const std::string result = without_controls(whole_characters(text, most), '?');
+  return text.size() > most ? result + "..." : result;
 }
 // Of a C string, which may be null.
 inline std::string printable(const char* text, std::size_t most) {
@@ -26,9 +24,8 @@ inline bool is_name(const char* text) {
   if (text == nullptr) return false;
   const std::size_t length = ::strnlen(text, 101);
   if (length == 0 || length > 100) return false;
-  for (std::size_t i = 0; i < length; ++i)
-    if (static_cast<unsigned char>(text[i]) <= 0x20 || text[i] == 0x7f) return false;
-  return true;
+  const std::string_view name(text, length);
+  return name.find(' ') == std::string_view::npos && without_controls(name, ' ') == name;
 }
 
 }  // namespace weir::package

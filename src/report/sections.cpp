@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/plain_text.h"
 #include "report/trace_comparison.h"
 #include "report/wrap.h"
 
@@ -16,11 +17,7 @@ constexpr std::size_t kBetween = 2;  // blanks between columns
 constexpr std::size_t kLeastText = 12;
 
 // Control characters of a file's names would move the cursor of whoever looks.
-std::string plain(std::string_view text) {
-  std::string out;
-  for (const char c : text) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
-  return out;
-}
+std::string plain(std::string_view text) { return without_controls(text, ' '); }
 
 std::string markdown_cell(std::string_view text) {
   std::string out;

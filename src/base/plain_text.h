@@ -1,0 +1,37 @@
+// Text that files and programs brought, made fit for a terminal, which obeys what it is sent. Knows no file.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace weir {
+
+// Each control character becomes `instead`: those below a blank, DEL, and the second set (U+0080 to U+009F), whose
+// U+009B begins an escape just as ESC [ does, as UTF-8 and as bytes that belong to no character. `kept` stay.
+inline std::string without_controls(std::string_view text, char instead, std::string_view kept = {}) {
+  std::string plain;
+  plain.reserve(text.size());
+  int following = 0;  // bytes that the character begun last still has
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
+    const bool is_second_set = byte == 0xc2 && next >= 0x80 && next < 0xa0;
+    if (is_second_set) ++i;
+    const bool is_following = following > 0 && (byte & 0xc0U) == 0x80;
+    following = is_following ? following - 1 : is_second_set || byte < 0xc0 ? 0 : byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
+    const bool is_control =
+        is_second_set || byte < 0x20 || byte == 0x7f || (!is_following && byte >= 0x80 && byte < 0xa0);
+    plain += is_control && kept.find(text[i]) == std::string_view::npos ? instead : text[i];
+  }
+  return plain;
+}
+
+// The first `most` bytes at most, and no part of a character.
+inline std::string_view whole_characters(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  std::size_t end = most;
+  while (end > 0 && most - end < 3 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80) --end;
+  return text.substr(0, end);
+}
+
+}  // namespace weir

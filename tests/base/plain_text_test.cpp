@@ -1,0 +1,43 @@
+#include "base/plain_text.h"
+
+#include <gtest/gtest.h>
+
+namespace weir::testing {
+namespace {
+
+TEST(PlainText, control_characters_of_both_sets_are_replaced) {
+  EXPECT_EQ(without_controls("a\033[31mb\x7f\n", '?'), "a?[31mb??");
+  // U+009B is ESC [ in one character, and U+0085 a new line.
+  EXPECT_EQ(without_controls("a\xc2\x9b"
+                             "31mb\xc2\x85",
+                             '?'),
+            "a?31mb?");
+  EXPECT_EQ(without_controls("a\x9b"
+                             "31m",
+                             '?'),
+            "a?31m");
+  EXPECT_EQ(without_controls("\xc3\xa9\x9b", '?'), "\xc3\xa9?");
+  EXPECT_EQ(without_controls("a\nb\tc\r", ' ', "\n\t"), "a\nb\tc ");
+}
+
+TEST(PlainText, other_characters_stay_although_their_bytes_look_alike) {
+  // e acute, an arrow (e2 86 92), an emoji (f0 9f 9a 80), a no-break space (c2 a0).
+  const char* const text = "\xc3\xa9 \xe2\x86\x92 \xf0\x9f\x9a\x80 \xc2\xa0.";
+  EXPECT_EQ(without_controls(text, '?'), text);
+}
+
+TEST(PlainText, a_cut_leaves_no_part_of_a_character) {
+  EXPECT_EQ(whole_characters("abc", 3), "abc");
+  EXPECT_EQ(whole_characters("abcd", 3), "abc");
+  EXPECT_EQ(whole_characters("a\xe2\x86\x92"
+                             "b",
+                             3),
+            "a");
+  EXPECT_EQ(whole_characters("a\xe2\x86\x92"
+                             "b",
+                             4),
+            "a\xe2\x86\x92");
+}
+
+}  // namespace
+}  // namespace weir::testing
