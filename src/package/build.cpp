@@ -133,9 +133,15 @@ fs::path build(const Package& package, const Part& part, const Recipe& recipe, c
   }
   if (is_native) hash.add(machine_of());
   for (const EmbeddedHeader& header : embedded_headers()) hash.add(header.name).add(header.text);
-  add_sources(hash, folder);
+  const std::string facts = hash.text();
+  const auto key_now = [&] {
+    ContentHash sources;
+    add_sources(sources.add(facts), folder);
+    return sources.text();
+  };
+  const std::string key = key_now();
 
-  const CacheEntry entry(fs::absolute(options.cache), package.name, hash.text());
+  const CacheEntry entry(fs::absolute(options.cache), package.name, key);
   if (entry.is_fresh()) return entry.library();
 
   std::vector<std::string> command = {recipe.compiler};
@@ -156,7 +162,12 @@ fs::path build(const Package& package, const Part& part, const Recipe& recipe, c
   const ProcessEnd end = process.finish(options.compile_limit_s);
   const std::string output = process.output().text();
   if (end.is_success()) {
-    entry.take({folder, include});
+    // Else the library of a later text would answer to the key of an earlier one, for ever.
+    if (key_now() != key) {
+      entry.discard();
+      fail(fmt::format("{}: its sources changed while they were built", package.name), "Run it again.");
+    }
+    entry.take(include);
     return entry.library();
   }
   entry.discard();

@@ -161,24 +161,26 @@ bool CacheEntry::is_fresh() const {
 fs::path CacheEntry::unfinished() const { return library_.string() + fmt::format(".{}.tmp", ::getpid()); }
 fs::path CacheEntry::unfinished_deps() const { return deps_.string() + fmt::format(".{}.tmp", ::getpid()); }
 
-void CacheEntry::take(const std::vector<fs::path>& own) const {
+void CacheEntry::take(const fs::path& own) const {
   std::string list;
   for (const std::string& path : prerequisites(content_of(unfinished_deps()).value_or(""))) {
     const fs::path file = fs::absolute(path).lexically_normal();
-    if (std::any_of(own.begin(), own.end(), [&](const fs::path& folder) { return is_below(file, folder); })) continue;
+    if (is_below(file, own)) continue;
     // A name with a line break cannot be listed: then the entry never counts as fresh.
     const auto content = content_of(file);
     list += file.string().find('\n') != std::string::npos || !content
                 ? "?\n"
                 : fmt::format("{} {}\n", ContentHash().add(*content).text(), file.string());
   }
-  write_file(deps_, list, true);
+  // The library first: whoever is stopped in between leaves a new library with an old list, and it is built again. An
+  // old library with a new list would pass for fresh.
   if (std::rename(unfinished().c_str(), library_.c_str()) != 0) {
     const std::string words = std::strerror(errno);
     discard();
     fail(fmt::format("{}: cannot be written: {}", library_.string(), words), "Is the disk full?");
   }
   discard();
+  write_file(deps_, list, true);
 }
 
 void CacheEntry::discard() const {

@@ -33,19 +33,21 @@ void write_headers(const std::filesystem::path& folder);
 // more than 4096 such files or 64 MiB of them.
 void add_sources(ContentHash& hash, const std::filesystem::path& folder);
 
-// One entry: KEY.so, and KEY.deps, which lists files outside of the package that went into it with their hashes.
+// One entry: KEY.so, and KEY.deps, which lists the files that went into it with their hashes.
 class CacheEntry {
  public:
   CacheEntry(std::filesystem::path cache, const std::string& name, const std::string& key);
-  // Built before, and of the same files outside of the package.
+  // Built before, and of the same files.
   bool is_fresh() const;
   const std::filesystem::path& library() const { return library_; }
   const std::filesystem::path& log() const { return log_; }  // what the compiler said at last
   // Names to build under.
   std::filesystem::path unfinished() const;
   std::filesystem::path unfinished_deps() const;
-  // Puts what was built in place. `own` are folders whose files the key covers already. Clears up on failure too.
-  void take(const std::vector<std::filesystem::path>& own) const;
+  // Puts what was built in place. `own` is the folder of our headers, which the key covers. Those of the package are
+  // listed although their contents are in the key too: a source may include what add_sources() does not see, behind
+  // a link to a folder or by another ending. Clears up on failure too.
+  void take(const std::filesystem::path& own) const;
   void discard() const;
 
  private:

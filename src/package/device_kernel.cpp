@@ -40,19 +40,19 @@ Checked DeviceKernel::check() {
 void DeviceKernel::report(int failed) {
   if (const std::string trouble = launches().take_trouble(); !trouble.empty()) fail(trouble);
   if (failed != 0) part_->fail_with("run", failed);
+  const std::uint64_t launched = launches().count() - launched_before_;
+  if (launches_itself_ || launched >= runs_) return;
+  const std::string what = runs_ == 1 ? "run() launched no function of the device source"
+                                      : fmt::format("{} calls of run() launched {} functions", runs_, launched);
+  fail(fmt::format("{} ran nothing on {}: {}", part_->name(), device_name_, what),
+       "run() must call stream->launch() each time where stream->backend is not WEIR_CPU.");
 }
 
 void DeviceKernel::run_first() {
   if (has_run_) return;
   report(call_runs(1));
   wait();
-  if (!launches_itself_) {
-    launches_per_run_ = launches().count();
-    if (*launches_per_run_ == 0)
-      fail(fmt::format("{} ran nothing on {}: run() launched no function of the device source", part_->name(),
-                       device_name_),
-           "run() must call stream->launch() where stream->backend is not WEIR_CPU.");
-  }
+  if (!launches_itself_) launches_per_run_ = launches().count();
   has_run_ = true;
   after_first_run();
 }

@@ -11,6 +11,7 @@
 #include "package/host_part.h"
 #include "package/launch_site.h"
 #include "package/ready_kernel.h"
+#include "package/text.h"
 
 namespace weir::package {
 
@@ -44,6 +45,8 @@ class DeviceKernel : public ReadyKernel {
     const auto run = part_->table().run;
     void* const state = host_case_.state();
     WeirStream* const stream = launches().stream();
+    launched_before_ = launches().count();
+    runs_ = count;
     int failed = 0;
     try {
       for (std::uint64_t i = 0; i < count && failed == 0; ++i) failed = run(state, stream);
@@ -52,9 +55,10 @@ class DeviceKernel : public ReadyKernel {
     }
     return failed;
   }
-  // Throws what went wrong: the driver's words before the kernel's, because they are the cause.
+  // Throws what went wrong in call_runs(): the driver's words before the kernel's, because they are the cause. Runs
+  // that launched nothing are wrong too: their time would be that of nothing.
   void report(int failed);
-  // The first run of all, outside of any measurement; does nothing later on. Fails where it launched nothing.
+  // The first run of all, outside of any measurement; does nothing later on.
   void run_first();
 
  private:
@@ -63,6 +67,7 @@ class DeviceKernel : public ReadyKernel {
   bool launches_itself_;
   HostCase host_case_;
   bool has_run_ = false;
+  std::uint64_t launched_before_ = 0, runs_ = 0;  // of call_runs()
   std::optional<std::uint64_t> launches_per_run_;
 };
 
@@ -76,7 +81,7 @@ class DevicePackage : public OpenPackage {
 
  protected:
   explicit DevicePackage(std::shared_ptr<const HostPart> part)
-      : part_(std::move(part)), summary_(part_->table().summary == nullptr ? "" : part_->table().summary) {}
+      : part_(std::move(part)), summary_(printable(part_->table().summary, 500)) {}
   const std::shared_ptr<const HostPart>& part() const { return part_; }
 
  private:

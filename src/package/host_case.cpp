@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -18,6 +19,7 @@ namespace weir::package {
 namespace {
 
 constexpr std::uint32_t kMostBuffers = 1024;
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 56;  // more than any address, and far from overflow
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 std::string precisions_in(std::uint32_t bits) {
@@ -112,7 +114,8 @@ void HostCase::check_declared(const WeirSetup& setup, Backend backend) {
     if (buffer.count == 0) reject(fmt::format("{} has no elements", place(i)));
     const Number number = number_of(buffer.type, precision_);
     std::uint64_t bytes = 0;
-    if (__builtin_mul_overflow(buffer.count, size_of(number), &bytes) || __builtin_add_overflow(total, bytes, &total))
+    if (__builtin_mul_overflow(buffer.count, size_of(number), &bytes) || __builtin_add_overflow(total, bytes, &total) ||
+        total > kMostBytes)
       reject(fmt::format("{} has {} elements: more than any memory", place(i), buffer.count));
     largest = std::max(largest, bytes);
     if (buffer.role != WEIR_INPUT) continue;
@@ -121,6 +124,7 @@ void HostCase::check_declared(const WeirSetup& setup, Backend backend) {
     if (buffer.fill == WEIR_OWN && part_.table().fill == nullptr)
       reject(fmt::format("{} is to be filled by the kernel, which has no fill()", place(i)));
   }
+  check_precision();
   // Elsewhere than on the CPU one buffer at a time passes through this memory.
   const std::uint64_t needed = backend == Backend::cpu ? total : largest;
   if (const auto available = cpu::available_memory_bytes({}); available && needed > *available)
@@ -131,6 +135,23 @@ void HostCase::check_declared(const WeirSetup& setup, Backend backend) {
   work_.bytes = told(part_, "bytes", setup.bytes);
   work_.items = told(part_, "items", setup.items);
   work_.item_name = printable(setup.item_name, 100);
+}
+
+// Without a buffer of WEIR_REAL the precision changes nothing, and would be a mere label. One is fine where the kernel
+// has no other, and its reals are of that type.
+void HostCase::check_precision() const {
+  if (buffers_.empty()) return;
+  const Number real = number_of(WEIR_REAL, precision_);
+  bool is_label = !std::has_single_bit(part_.table().precisions & 0xfU);
+  for (const WeirBuffer& buffer : buffers_) {
+    if (buffer.type == WEIR_REAL) return;
+    const Number number = number_of(buffer.type, precision_);
+    is_label |= !is_whole(number) && number != real;
+  }
+  if (is_label)
+    reject(fmt::format("{}: no buffer is of type WEIR_REAL, so {} would be a mere label", part_.name(),
+                       name_of(precision_)),
+           "Declare the buffers whose type is the precision as WEIR_REAL, or name one precision in the table.");
 }
 
 std::uint64_t HostCase::bytes(std::size_t index) const {

@@ -79,6 +79,7 @@ class HostCase {
   Checked compare(const std::vector<std::vector<std::byte>>& after) const;
 
  private:
+  void check_precision() const;
   void check_declared(const WeirSetup& setup, Backend backend);
   std::string place(std::size_t index) const;
 

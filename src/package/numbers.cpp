@@ -21,6 +21,9 @@ std::uint64_t mixed(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
+// What Box and Muller make of the smallest 1 - fraction, 2^-53: sqrt(106 ln 2) deviations.
+constexpr double kLargestNormal = 8.6;
+
 constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15U;
 
 // In [0, 1), 53 bits of it.
@@ -159,10 +162,16 @@ std::string trouble_with_fill(const WeirBuffer& buffer, Number number) {
   if (buffer.fill > WEIR_OWN) return fmt::format("has fill {}, which this version does not know", buffer.fill);
   if (buffer.fill == WEIR_OWN) return {};
   if (!std::isfinite(buffer.low) || !std::isfinite(buffer.high)) return "is filled within limits that are not numbers";
+  const auto holds = [number](double value) {
+    return with_type(number, [value](auto zero) { return std::isfinite(static_cast<double>(decltype(zero)(value))); });
+  };
   if (buffer.fill == WEIR_NORMAL) {
     if (buffer.high < 0) return fmt::format("has the deviation {:g}, which is negative", buffer.high);
     if (is_whole(number)) return "is of whole numbers and cannot be filled as WEIR_NORMAL";
-    return {};
+    const double farthest = kLargestNormal * buffer.high;
+    if (holds(buffer.low - farthest) && holds(buffer.low + farthest)) return {};
+    return fmt::format("is drawn with mean {:g} and deviation {:g}, which its type cannot hold", buffer.low,
+                       buffer.high);
   }
   if (buffer.low > buffer.high || (buffer.fill == WEIR_WHOLE && buffer.low == buffer.high))
     return fmt::format("is filled from {:g} up to {:g}: there is nothing between", buffer.low, buffer.high);
@@ -174,11 +183,11 @@ std::string trouble_with_fill(const WeirBuffer& buffer, Number number) {
   const bool does_fit = with_type(number, [&](auto zero) {
     using Type = decltype(zero);
     if constexpr (std::is_integral_v<Type>) {
-      const double highest = buffer.fill == WEIR_WHOLE ? buffer.high - 1 : std::floor(buffer.high);
-      return fits<Type>(std::floor(buffer.low)) && fits<Type>(highest);
+      // The end is not drawn: 0 up to 256 are all bytes.
+      return fits<Type>(std::floor(buffer.low)) &&
+             fits<Type>(std::max(std::floor(buffer.low), std::ceil(buffer.high) - 1));
     } else {
-      return std::isfinite(static_cast<double>(Type(buffer.low))) &&
-             std::isfinite(static_cast<double>(Type(buffer.high)));
+      return holds(buffer.low) && holds(buffer.high) && std::isfinite(buffer.high - buffer.low);
     }
   });
   return does_fit ? std::string()

@@ -102,6 +102,46 @@ TEST(Build, a_header_outside_of_the_folder_counts_too) {
   EXPECT_EQ(builds(folder), 2);
 }
 
+// A folder behind a link, and an ending that no list has.
+TEST(Build, whatever_a_source_includes_counts) {
+  const PackageFolder folder;
+  const fs::path shared = folder.path() / ".." / "shared";
+  fs::create_directory(shared);
+  fs::create_directory_symlink(shared, folder.path() / "linked");
+  std::ofstream(shared / "part.h") << "// one\n";
+  folder.write("table.values", "// one\n");
+  folder.write("kernel.cpp", std::string("#include \"linked/part.h\"\n#include \"table.values\"\n") + kTiny);
+  const package::Package package = folder.package("kernel.cpp");
+  package::OpenOptions options = folder.options();
+  options.compiler = counting_compiler(folder);
+  const auto build_twice = [&] {
+    for (int i = 0; i < 2; ++i) build_host_part(package, package.parts[0], options);
+  };
+  build_twice();
+  EXPECT_EQ(builds(folder), 1);
+  std::ofstream(shared / "part.h") << "// two\n";
+  build_twice();
+  EXPECT_EQ(builds(folder), 2);
+  folder.write("table.values", "// two\n");
+  build_twice();
+  EXPECT_EQ(builds(folder), 3);
+}
+
+TEST(Build, sources_that_change_meanwhile_are_not_kept_under_their_old_text) {
+  const PackageFolder folder;
+  folder.write("kernel.cpp", kTiny);
+  const package::Package package = folder.package("kernel.cpp");
+  const fs::path script = folder.write(
+      "edits", "#!/bin/sh\n[ \"$1\" = --version ] || echo '// edited' >> kernel.cpp\nexec c++ \"$@\"\n", true);
+  package::OpenOptions options = folder.options();
+  options.compiler = script.string();
+  EXPECT_NE(
+      words_of([&] { build_host_part(package, package.parts[0], options); }).find("changed while they were built"),
+      std::string::npos);
+  EXPECT_TRUE(folder.cached(".so").empty());
+  EXPECT_TRUE(folder.cached(".tmp").empty());
+}
+
 TEST(Build, sources_for_gpus_are_their_own_host_part) {
   const PackageFolder folder;
   for (const char* name : {"kernel.cu", "kernel.hip", "kernel.cl"}) {

@@ -164,6 +164,7 @@ TEST_F(GpuKernel, what_run_does_wrong_is_said) {
        "scale on cuda:0: function 'no_such_function' is not in the device source (fake error 500)"},
       {Mode::hides_error, "function 'no_such_function' is not in the device source"},
       {Mode::launches_nothing, "scale ran nothing on cuda:0"},
+      {Mode::launches_once, "scale ran nothing on cuda:0"},
       {Mode::undeclared_buffer, "names a buffer which setup() did not declare"},
       {Mode::too_many_arguments, "has more than 64 arguments"},
       {Mode::huge_block, "block 1048576x1x1 and 0 bytes of shared memory: fake error 1"},

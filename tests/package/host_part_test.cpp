@@ -68,6 +68,22 @@ TEST(HostPart, a_function_without_a_body_is_named) {
             std::string::npos);
 }
 
+TEST(HostCase, a_precision_that_changes_no_buffer_is_refused_as_a_label) {
+  const PackageFolder folder;
+  const auto words = [&](std::vector<std::string> flags, Precision precision) {
+    return words_of([&] {
+      const package::Package package = folder.scale(std::move(flags));
+      const HostPart part(build_host_part(package, package.parts[0], folder.options()), "scale");
+      HostCase(part, {Backend::cpu, precision, {}, 1}, 1);
+    });
+  };
+  const std::string in = "-DIN={\"x\",0,2,state.n,0,0,1}", out = "-DOUT={\"y\",1,2,state.n,0,0,0}";
+  EXPECT_NE(words({in, out}, Precision::fp16).find("fp16 would be a mere label"), std::string::npos);
+  EXPECT_EQ(words({in}, Precision::fp16), "");
+  EXPECT_EQ(words({in, out, "-DPRECISIONS=2"}, Precision::fp32), "");
+  EXPECT_NE(words({in, out, "-DPRECISIONS=4"}, Precision::fp16).find("fp16 would be a mere label"), std::string::npos);
+}
+
 // What setup() declares, each time wrong in one way that the parameter chooses.
 TEST(HostCase, declarations_that_cannot_be_used_are_refused_in_words) {
   struct Bad {
@@ -82,6 +98,7 @@ TEST(HostCase, declarations_that_cannot_be_used_are_refused_in_words) {
       {"{\"x\",0,9,4,0,0,1}", "'x' has type 9"},
       {"{\"x\",0,0,0,0,0,1}", "'x' has no elements"},
       {"{\"x\",0,0,1ull<<63,0,0,1}", "more than any memory"},
+      {"{\"x\",0,0,1ull<<62,0,0,1}", "more than any memory"},
       {"{\"x\",0,0,4,8,0,1}", "'x' has fill 8"},
       {"{\"x\",0,0,4,0,2,1}", "there is nothing between"},
   };
@@ -207,6 +224,12 @@ TEST(Numbers, ranges_that_a_type_cannot_hold_are_refused) {
   EXPECT_NE(trouble_with_fill(input(WEIR_WHOLE, 3, 3), Number::i32), "");
   EXPECT_NE(trouble_with_fill(input(WEIR_NORMAL, 0, -1), Number::f32), "");
   EXPECT_NE(trouble_with_fill(input(WEIR_UNIFORM, 0, std::nan("")), Number::f32), "");
+  EXPECT_NE(trouble_with_fill(input(WEIR_UNIFORM, -1e308, 1e308), Number::f64), "");  // the range has no size
+  EXPECT_EQ(trouble_with_fill(input(WEIR_UNIFORM, 0, 256), Number::u8), "");
+  EXPECT_NE(trouble_with_fill(input(WEIR_UNIFORM, 0, 256.5), Number::u8), "");
+  EXPECT_NE(trouble_with_fill(input(WEIR_NORMAL, 1e6, 1), Number::f16), "");
+  EXPECT_NE(trouble_with_fill(input(WEIR_NORMAL, 0, 1e4), Number::f16), "");
+  EXPECT_EQ(trouble_with_fill(input(WEIR_NORMAL, 0, 1e3), Number::f16), "");
   EXPECT_NE(trouble_with_fill(input(WEIR_WHOLE, -1, 5), Number::u32), "");
 }
 

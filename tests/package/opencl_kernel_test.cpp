@@ -100,6 +100,7 @@ TEST_F(OpenclKernel, what_run_does_wrong_is_said) {
       {Mode::unknown_function, "scale on opencl:0: function 'no_such_function' is not in the device source"},
       {Mode::hides_error, "function 'no_such_function' is not in the device source"},
       {Mode::launches_nothing, "scale ran nothing on opencl:0"},
+      {Mode::launches_once, "scale ran nothing on opencl:0"},
       {Mode::undeclared_buffer, "names a buffer which setup() did not declare"},
       {Mode::too_many_arguments, "has more than 64 arguments"},
       {Mode::huge_block, "CL_INVALID_WORK_GROUP_SIZE"},
@@ -147,8 +148,7 @@ TEST_F(OpenclKernel, a_source_that_does_not_compile_shows_the_drivers_log) {
   EXPECT_NE(text.find("cannot compile kernel.cl"), std::string::npos) << text;
   EXPECT_NE(text.find("undeclared"), std::string::npos) << text;
   // The line as in the file; NVIDIA's compiler counts from the first line of the headers and heeds no #line.
-  if (text.find("(NVIDIA CUDA)") == std::string::npos)
-    EXPECT_NE(text.find("kernel.cl:3"), std::string::npos) << text;
+  if (text.find("(NVIDIA CUDA)") == std::string::npos) EXPECT_NE(text.find("kernel.cl:3"), std::string::npos) << text;
   EXPECT_NE(text.find("WEIR_PRECISION=4"), std::string::npos) << text;
 }
 

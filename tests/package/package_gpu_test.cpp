@@ -76,6 +76,7 @@ TEST_F(PackageOnGpu, what_run_does_wrong_is_said_with_the_drivers_words) {
       {Mode::unknown_function, "function 'no_such_function' is not in the device source (CUDA error 500"},
       {Mode::hides_error, "function 'no_such_function' is not in the device source"},
       {Mode::launches_nothing, "scale ran nothing on cuda:0"},
+      {Mode::launches_once, "scale ran nothing on cuda:0"},
       {Mode::huge_block, "CUDA error 1 "},
       {Mode::throws, "thrown by run"},
   };

@@ -99,9 +99,13 @@ const char* error(void) { return words; }
 const double kDefault[] = {1024};
 const WeirParameter kParameters[] = {{"n", 1, kDefault}};
 const WeirKernel kKernel = {ABI, sizeof(WeirKernel), "y = 2 x + 1", BACKENDS,
+#ifdef PRECISIONS
+  PRECISIONS
+#else
   WEIR_FP64 | WEIR_FP32 | WEIR_FP16
 #ifndef NO_BF16
   | WEIR_BF16
+#endif
 #endif
   , 1, kParameters, setup, fill,
 #ifdef NO_RUN
