@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "measure/statistics.h"
 
 namespace weir::bench {
 namespace {
@@ -92,12 +93,31 @@ Json merged_disturbance(std::span<const Json> rounds) {
       if (const Json& more = value_at(mine, {key}); more.is_number_integer() && value_at(merged, {key}).is_number())
         merged[key] = merged[key].get<std::int64_t>() + more.get<std::int64_t>();
     for (const auto& [reason, count] : value_at(mine, {"reasons"}).items())
-      merged["reasons"][reason] = static_cast<std::int64_t>(
-          number_at(merged["reasons"], {reason.c_str()}).value_or(0) + (count.is_number() ? count.get<double>() : 0));
+      merged["reasons"][reason] = static_cast<std::int64_t>(number_at(merged["reasons"], {reason.c_str()}).value_or(0) +
+                                                            (count.is_number() ? count.get<double>() : 0));
     for (const Json& sample : value_at(mine, {"samples_ms"})) merged["samples_ms"].push_back(sample);
     if (value_at(merged, {"note"}).is_null()) merged["note"] = value_at(mine, {"note"});
   }
   return merged;
+}
+
+// {"median", "low", "high", "readings"}; null where no round has clocks. Readings themselves are not kept, so the
+// middle is that of the rounds' medians.
+Json merged_clocks(std::span<const Json> rounds) {
+  std::vector<double> medians, lows, highs;
+  for (const Json& round : rounds) {
+    const Json& mine = value_at(round, {"timing", "clocks_mhz"});
+    const auto middle = number_at(mine, {"median"}), low = number_at(mine, {"low"}), high = number_at(mine, {"high"});
+    if (!middle || !low || !high) continue;
+    medians.push_back(*middle);
+    lows.push_back(*low);
+    highs.push_back(*high);
+  }
+  if (medians.empty()) return nullptr;
+  return {{"median", median(medians)},
+          {"low", *std::min_element(lows.begin(), lows.end())},
+          {"high", *std::max_element(highs.begin(), highs.end())},
+          {"readings", static_cast<std::int64_t>(sum_of(rounds, {"timing", "clocks_mhz", "readings"}))}};
 }
 
 // What is not of samples is told as the worst round had it.
@@ -109,6 +129,9 @@ void put_worst(std::span<const Json> rounds, Json& timing) {
       timing["unsteady_reason"] = value_at(round, {"timing", "unsteady_reason"});
     }
     if (is_set(round, {"timing", "is_launch_bound"})) timing["is_launch_bound"] = true;
+    if (const auto mine = number_at(round, {"timing", "resolution"});
+        mine && *mine > number_at(timing, {"resolution"}).value_or(HUGE_VAL))
+      timing["resolution"] = *mine;
     if (is_set(round, {"timing", "drift", "is_clear"}) && !is_set(timing, {"drift", "is_clear"}))
       timing["drift"] = value_at(round, {"timing", "drift"});
   }
@@ -142,6 +165,7 @@ Json merged_timing(std::span<const Json> rounds) {
   if (timing.contains("warmup_runs"))
     timing["warmup_runs"] = static_cast<std::int64_t>(sum_of(rounds, {"timing", "warmup_runs"}));
   if (Json disturbed = merged_disturbance(rounds); !disturbed.is_null()) timing["disturbed"] = std::move(disturbed);
+  if (Json clocks = merged_clocks(rounds); !clocks.is_null()) timing["clocks_mhz"] = std::move(clocks);
   put_worst(rounds, timing);
   if (const auto after = number_at(timing, {"latency_ms_mean"}); items && before && after && *after > 0)
     timing["items_per_sec"] = *items * *before / *after;
@@ -161,7 +185,8 @@ Json merged_memory(std::span<const Json> rounds) {
 Json merged_energy(std::span<const Json> rounds) {
   const Json* first = first_with(rounds, "energy");
   if (first == nullptr) return nullptr;
-  double joules = 0, runs = 0, seconds = 0, readings = 0;
+  double joules = 0, runs = 0, seconds = 0, readings = 0, busy_seconds = 0;
+  bool is_busy_known = true;
   for (const Json& round : rounds) {
     const auto each = number_at(round, {"energy", "energy_j"}), window = number_at(round, {"energy", "window_s"}),
                count = number_at(round, {"energy", "runs"});
@@ -170,6 +195,9 @@ Json merged_energy(std::span<const Json> rounds) {
     joules += *each * *count;
     runs += *count;
     seconds += *window;
+    const auto busy = number_at(round, {"energy", "busy"});
+    is_busy_known = is_busy_known && busy.has_value();
+    busy_seconds += busy.value_or(0) * *window;
     readings += number_at(round, {"energy", "readings"}).value_or(0);
   }
   Json energy = (*first)["energy"];
@@ -177,6 +205,7 @@ Json merged_energy(std::span<const Json> rounds) {
   energy["energy_j"] = joules / runs;
   energy["power_w"] = joules / seconds;
   energy["window_s"] = seconds;
+  energy["busy"] = is_busy_known ? Json(busy_seconds / seconds) : Json();
   energy["runs"] = static_cast<std::int64_t>(runs);
   energy["readings"] = static_cast<std::int64_t>(readings);
   return energy;
@@ -187,8 +216,8 @@ Json merged_accuracy(std::span<const Json> rounds) {
   const Json* worst = nullptr;
   const auto error_of = [](const Json& round) {
     const Json& within = value_at(round, {"accuracy", "is_within"});
-    const double error = number_at(round, {"accuracy", "rmse"}).value_or(0);
-    return within.is_boolean() && !within.get<bool>() ? std::pair(1, error) : std::pair(0, error);
+    const bool is_wrong = within.is_boolean() && !within.get<bool>();
+    return std::pair(is_wrong, number_at(round, {"accuracy", "rmse"}).value_or(is_wrong ? HUGE_VAL : 0));
   };
   for (const Json& round : rounds)
     if (value_at(round, {"accuracy"}).is_object() && (worst == nullptr || error_of(round) > error_of(*worst)))
@@ -196,15 +225,24 @@ Json merged_accuracy(std::span<const Json> rounds) {
   return worst == nullptr ? Json() : (*worst)["accuracy"];
 }
 
-// Rates follow the median of all samples; the work and the ceilings are the same in every round.
+// Rates follow the median of all samples; the work and the ceilings are the same in every round. The words are those of
+// the round that was nearest to that median: whether it is beyond a ceiling may differ between rounds.
 Json merged_roofline(std::span<const Json> rounds, const Json& timing) {
-  const Json* const first = first_with(rounds, "roofline");
-  if (first == nullptr) return nullptr;
-  Json roofline = (*first)["roofline"];
-  const auto before = number_at(*first, {"timing", "latency_ms_p50"}), after = number_at(timing, {"latency_ms_p50"});
-  if (!before || !after || *before <= 0 || *after <= 0) return roofline;
+  const Json* nearest = first_with(rounds, "roofline");
+  if (nearest == nullptr) return nullptr;
+  const double after = number_at(timing, {"latency_ms_p50"}).value_or(0);
+  const auto distance = [&](const Json& round) {
+    const double own = number_at(round, {"timing", "latency_ms_p50"}).value_or(0);
+    return own > 0 && after > 0 ? std::fabs(std::log(own / after)) : HUGE_VAL;
+  };
+  for (const Json& round : rounds)
+    if (value_at(round, {"roofline"}).is_object() && distance(round) < distance(*nearest)) nearest = &round;
+  Json roofline = (*nearest)["roofline"];
+  if (!std::isfinite(distance(*nearest))) return roofline;
+  const double before = *number_at(*nearest, {"timing", "latency_ms_p50"});
   for (const char* key : {"of_ceiling", "bandwidth", "compute"})
-    if (const auto value = number_at(roofline, {key})) roofline[key] = *value * *before / *after;
+    if (const auto value = number_at(roofline, {key})) roofline[key] = *value * before / after;
+  if (const auto share = number_at(roofline, {"of_ceiling"})) roofline["is_beyond"] = *share > 1;
   return roofline;
 }
 

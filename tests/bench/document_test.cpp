@@ -93,6 +93,43 @@ TEST(BenchDocument, rates_of_the_roofline_follow_the_median_of_all) {
   EXPECT_TRUE(merged["roofline"]["compute"].is_null());
 }
 
+TEST(BenchDocument, being_beyond_a_ceiling_follows_the_median_of_all_too) {
+  const auto with = [](double p50_ms, double share) {
+    Json entry = measured("k", {p50_ms, p50_ms, p50_ms});
+    entry["roofline"] = {{"of_ceiling", share}, {"is_beyond", share > 1}, {"reason", share > 1 ? "beyond" : "below"}};
+    return entry;
+  };
+  const Json merged = merge_rounds(std::vector{with(1, 1.2), with(1.5, 0.8), with(1.6, 0.75)});
+  EXPECT_NEAR(merged["roofline"]["of_ceiling"].get<double>(), 0.8, 1e-12);
+  EXPECT_EQ(merged["roofline"]["is_beyond"], false);
+  EXPECT_EQ(merged["roofline"]["reason"], "below");
+}
+
+TEST(BenchDocument, a_round_with_nan_is_worse_than_one_with_a_large_error) {
+  Json large = measured("k", {1}), nan = measured("k", {1});
+  large["accuracy"] = {{"rmse", 7.0}, {"is_within", false}, {"reason", "far off"}};
+  nan["accuracy"] = {{"rmse", nullptr}, {"is_within", false}, {"reason", "NaN"}};
+  EXPECT_EQ(merge_rounds(std::vector{large, nan})["accuracy"]["reason"], "NaN");
+  EXPECT_EQ(merge_rounds(std::vector{nan, large})["accuracy"]["reason"], "NaN");
+}
+
+TEST(BenchDocument, clocks_and_resolution_are_those_of_all_rounds) {
+  Json one = measured("k", {1}), two = measured("k", {1});
+  one["timing"]["clocks_mhz"] = {{"median", 1980}, {"low", 1980}, {"high", 1980}, {"readings", 3}};
+  two["timing"]["clocks_mhz"] = {{"median", 1500}, {"low", 1200}, {"high", 1600}, {"readings", 4}};
+  one["timing"]["resolution"] = 1e-4;
+  two["timing"]["resolution"] = 5e-4;
+  one["energy"] = {{"energy_j", 2.0}, {"window_s", 1.0}, {"runs", 5}, {"readings", 20}, {"busy", 1.0}};
+  two["energy"] = {{"energy_j", 2.0}, {"window_s", 3.0}, {"runs", 5}, {"readings", 20}, {"busy", 0.6}};
+  const Json merged = merge_rounds(std::vector{one, two});
+  EXPECT_EQ(merged["timing"]["clocks_mhz"]["low"], 1200);
+  EXPECT_EQ(merged["timing"]["clocks_mhz"]["high"], 1980);
+  EXPECT_EQ(merged["timing"]["clocks_mhz"]["median"], 1740);
+  EXPECT_EQ(merged["timing"]["clocks_mhz"]["readings"], 7);
+  EXPECT_EQ(merged["timing"]["resolution"], 5e-4);
+  EXPECT_NEAR(merged["energy"]["busy"].get<double>(), 0.7, 1e-12);
+}
+
 TEST(BenchDocument, a_kernel_document_shows_the_first_that_succeeded) {
   Json failed = entry_of(named("k"), Backend::cuda);
   put_failure(failed, "failed", "no", "", "", "");
