@@ -156,7 +156,7 @@ TEST(Regressions, a_slowdown_that_the_yardstick_shares_is_the_machine_s) {
 TEST(Regressions, accuracy_may_drift_by_a_thousandth) {
   const auto with_rmse = [](double value) {
     Json json = entry("a", 1, 2);
-    json["accuracy"]["rmse"] = value;
+    json["accuracy"] = {{"rmse", value}};  // without the others: nothing tells the size of the data
     return json;
   };
   EXPECT_EQ(verdict(entry("a", 1), with_rmse(0.9e-3)), "same");
@@ -169,6 +169,25 @@ TEST(Regressions, accuracy_may_drift_by_a_thousandth) {
   unchecked["accuracy"] = {{"rmse", nullptr}, {"reason", "no reference"}};
   EXPECT_NE(only_case(compared(entry("a", 1), unchecked))["reason"].get<std::string>().find("is not now"),
             std::string::npos);
+}
+
+// A sum of 2^25 numbers by atomic additions: right to eight digits, and another order each time.
+TEST(Regressions, errors_of_large_data_are_judged_by_their_size) {
+  const auto with_error = [](double error, double scale) {
+    Json json = entry("a", 1, 2);
+    json["accuracy"] = {{"rmse", error}, {"max_error", error}, {"relative_error", error / scale}};
+    return json;
+  };
+  EXPECT_EQ(verdict(with_error(0.36, 1.7e7), with_error(0.64, 1.7e7)), "same");
+  EXPECT_EQ(verdict(with_error(0.36, 1.7e7), with_error(0.64, 1)), "less_accurate");
+  // The rmse may grow though the worst element does not.
+  Json narrow = with_error(0.5, 10), spread = narrow;
+  narrow["accuracy"]["rmse"] = 0.001;
+  spread["accuracy"]["rmse"] = 0.03;
+  EXPECT_EQ(verdict(narrow, spread), "less_accurate");
+  // Of small data the relative error tells.
+  EXPECT_EQ(verdict(with_error(1e-9, 1e-6), with_error(1.5e-9, 1e-6)), "same");
+  EXPECT_EQ(verdict(with_error(1e-12, 1e-6), with_error(2e-9, 1e-6)), "less_accurate");
 }
 
 TEST(Regressions, a_kernel_that_worked_and_fails_now_is_one) {
