@@ -19,7 +19,7 @@ namespace {
 // Counters step every 20 to 100 ms (NVML), every millisecond (RAPL). The window begins and ends with a step, as seen
 // after a chunk of runs; so a chunk is what the window's length is uncertain by.
 constexpr double kWindowNs = 1e9;
-constexpr int kSteps = 20;
+constexpr int kSteps = 10;
 constexpr double kChunkNs = 10e6;
 constexpr int kFewestPowers = 10;
 constexpr int kMostChunks = 100'000;  // for a clock that stands still

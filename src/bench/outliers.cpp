@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "bench/batch.h"
 #include "measure/statistics.h"
 
 namespace weir::bench {
@@ -12,7 +13,7 @@ std::optional<Outliers> classify_outliers(std::span<const double> samples) {
   std::vector<double> sorted(samples.begin(), samples.end());
   std::sort(sorted.begin(), sorted.end());
   const double low = quantile_sorted(sorted, 0.25), high = quantile_sorted(sorted, 0.75);
-  const double range = high - low;
+  const double range = std::max(high - low, kResolution * quantile_sorted(sorted, 0.5));
   Outliers outliers;
   for (const double sample : sorted) {
     if (sample < low - 3 * range) {

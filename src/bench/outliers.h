@@ -9,7 +9,8 @@
 
 namespace weir::bench {
 
-// Mild: more than 1.5 interquartile ranges outside the quartiles; severe: more than 3.
+// Mild: more than 1.5 interquartile ranges outside the quartiles; severe: more than 3. The range is taken as what
+// clocks resolve (bench/batch.h) at the least: where most samples are equal, one step of the clock is no outlier.
 struct Outliers {
   std::size_t low_severe = 0, low_mild = 0, high_mild = 0, high_severe = 0;
   std::size_t count() const { return low_severe + low_mild + high_mild + high_severe; }

@@ -96,6 +96,9 @@ TEST(BenchOutliers, are_classified_by_tukeys_fences) {
   EXPECT_EQ(outliers->high_mild, 2u);
   EXPECT_EQ(outliers->high_severe, 3u);
   EXPECT_FALSE(bench::classify_outliers(std::vector<double>{1, 2, 3, 4}));
+  // Most samples are equal, and one is a step of the clock away.
+  EXPECT_EQ(bench::classify_outliers(std::vector<double>{1, 1, 1, 1, 1, 1, 1, 1.001})->count(), 0u);
+  EXPECT_EQ(bench::classify_outliers(std::vector<double>{1, 1, 1, 1, 1, 1, 1, 1.01})->high_severe, 1u);
 }
 
 }  // namespace
