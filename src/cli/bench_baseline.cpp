@@ -133,10 +133,16 @@ void check_ref(const std::string& what) {
            "Name a summary.json, a folder of reports, or a branch, tag or commit.");
 }
 
-fs::path nearest_existing(const fs::path& path) {
+// Of what need not be there yet. Absolute first: what does not exist stays relative otherwise, and has no parent.
+fs::path real_path(const fs::path& path) {
   std::error_code status;
-  fs::path folder = fs::weakly_canonical(path, status);
-  if (status) folder = fs::absolute(path, status).lexically_normal();
+  const fs::path whole = fs::absolute(path, status);
+  fs::path real = fs::weakly_canonical(whole, status);
+  return status ? whole.lexically_normal() : real;
+}
+
+fs::path nearest_existing(fs::path folder) {
+  std::error_code status;
   while (!fs::is_directory(folder, status) && folder.has_parent_path() && folder != folder.parent_path())
     folder = folder.parent_path();
   return folder;
@@ -149,7 +155,7 @@ std::string without_newline(std::string text) {
 
 Json from_ref(const std::string& ref, const fs::path& output_dir) {
   check_ref(ref);
-  const fs::path folder = nearest_existing(output_dir);
+  const fs::path reports = real_path(output_dir), folder = nearest_existing(reports);
   const GitAnswer root = ask_git(ref, folder, {"rev-parse", "--show-toplevel"});
   if (root.code != 0 || without_newline(root.out).empty())
     reject(
@@ -157,10 +163,9 @@ Json from_ref(const std::string& ref, const fs::path& output_dir) {
                     "that name: {}",
                     ref, folder.string(), root.first_complaint()),
         "Name the summary.json of the baseline, or an --output-dir inside of the repository.");
-  std::error_code status;
-  const fs::path top = fs::weakly_canonical(without_newline(root.out), status);
-  const fs::path file = fs::weakly_canonical(output_dir, status).lexically_relative(top) / kFile;
-  if (status || file.empty() || *file.begin() == "..")
+  const fs::path top = real_path(without_newline(root.out));
+  const fs::path file = reports.lexically_relative(top) / kFile;
+  if (*file.begin() == "..")
     reject(fmt::format("--compare-to {}: {} is outside of the repository {}", ref, output_dir.string(), top.string()),
            "Name the summary.json of the baseline, or an --output-dir inside of the repository.");
   const GitAnswer commit = ask_git(ref, folder, {"rev-parse", "--verify", "--quiet", ref + "^{commit}"});

@@ -70,6 +70,17 @@ TEST_F(BenchBaseline, a_ref_gives_what_was_committed_there) {
   EXPECT_EQ(cli::load_baseline("main", reports())["mark"], "committed");
 }
 
+// As --output-dir is typed: below the current folder, and not there yet.
+TEST_F(BenchBaseline, the_folder_may_be_relative_and_yet_to_be_made) {
+  fs::remove_all(reports());
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_.path());
+  const std::string found = words("main", "reports"), deeper = words("main", "not/yet");
+  fs::current_path(before);
+  EXPECT_EQ(found, "accepted");
+  says(deeper, "has no not/yet/summary.json");
+}
+
 TEST_F(BenchBaseline, a_file_or_folder_comes_before_a_ref) {
   EXPECT_EQ(cli::load_baseline(reports().string(), reports())["mark"], "newer");
   EXPECT_EQ(cli::load_baseline((reports() / "summary.json").string(), reports())["mark"], "newer");
