@@ -153,7 +153,7 @@ Json plan_document(const BenchPlan& plan, const BenchOptions& options) {
   }
   for (const package::Skipped& one : plan.skipped)
     skipped.push_back({{"package", one.package}, {"backend", one.backend}, {"reason", one.reason}});
-  return {{"units", units}, {"settled", plan.settled}, {"skipped", skipped}};
+  return {{"schema", "weir.bench_plan/1"}, {"units", units}, {"settled", plan.settled}, {"skipped", skipped}};
 }
 
 }  // namespace weir::cli

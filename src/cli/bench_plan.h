@@ -28,8 +28,8 @@ struct BenchPlan {
 // `facts` as of cli/bench_facts.h.
 BenchPlan plan_bench(const package::Discovery& discovery, const BenchOptions& options, const Json& facts);
 
-// What --list shows: {"units": [{"package", "backend", "precisions", "problems", "iterations", "rounds", "folder"}],
-// "settled": [...], "skipped": [...]}
+// What --list shows (weir.bench_plan/1): {"units": [{"package", "backend", "precisions", "problems", "iterations",
+// "rounds", "folder"}], "settled": [...], "skipped": [...]}
 Json plan_document(const BenchPlan& plan, const BenchOptions& options);
 
 }  // namespace weir::cli

@@ -1,8 +1,10 @@
 #include "report/bench_regressions.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <cmath>
+#include <algorithm>
+#include <map>
 
 #include "base/units.h"
 #include "report/fields.h"
@@ -14,7 +16,7 @@ using fields::at;
 using fields::number;
 using fields::text;
 
-constexpr std::size_t kMostReasons = 8;  // in a summary; regressions.md has them all
+constexpr std::size_t kMostReasons = 8, kMostNamed = 4;  // in a summary; regressions.md has them all
 
 // "+12.3 %"
 std::string percent(std::optional<double> ratio) {
@@ -78,12 +80,18 @@ std::vector<std::string> notes_of(const Json& regressions) {
   return notes;
 }
 
+// Only one side has times. With --filter that is most of a baseline.
+bool is_one_sided(const Json& entry) {
+  const std::string verdict = text(entry, {"verdict"});
+  return verdict == "gone" || verdict == "new";
+}
+
 ReportTable table_of(const Json& cases, bool has_all) {
   ReportTable table;
   table.columns = {{"case", true}, {"verdict", true}, {"before"}, {"now"}, {"change"}, {"likely range"}};
   for (const Json& entry : cases) {
     const std::string verdict = verdict_words(entry);
-    if (!has_all && verdict == "same") continue;
+    if (!has_all && (verdict == "same" || is_one_sided(entry))) continue;
     table.rows.push_back({text(entry, {"key"}), verdict, duration(number(entry, {"p50_ms_before"})),
                           duration(number(entry, {"p50_ms_after"})), percent(number(entry, {"ratio"})), range(entry)});
   }
@@ -99,16 +107,31 @@ std::string thresholds(const Json& regressions) {
                      100 * *latency, 100 * *certainty, *accuracy);
 }
 
-std::vector<std::string> reasons(const Json& cases, std::size_t most) {
+// "gone: this run does not have it: a, b, c, d and 8 more"
+std::vector<std::string> gone(const Json& cases) {
+  std::map<std::string, std::vector<std::string>> by_reason;
+  for (const Json& entry : cases)
+    if (text(entry, {"verdict"}) == "gone") by_reason[text(entry, {"reason"})].push_back(text(entry, {"key"}));
+  std::vector<std::string> lines;
+  for (const auto& [reason, keys] : by_reason) {
+    const std::size_t named = std::min(keys.size(), kMostNamed);
+    lines.push_back(fmt::format("gone: {}: {}", reason, fmt::join(keys.begin(), keys.begin() + named, ", ")));
+    if (keys.size() > named) lines.back() += fmt::format(" and {} more", keys.size() - named);
+  }
+  return lines;
+}
+
+std::vector<std::string> reasons(const Json& cases, std::size_t most, bool has_gone) {
   std::vector<std::string> lines;
   std::size_t left_out = 0;
   for (const Json& entry : cases) {
-    if (verdict_words(entry) == "same" || verdict_words(entry) == "faster" || verdict_words(entry) == "new") continue;
+    const std::string verdict = verdict_words(entry);
+    if (verdict == "same" || verdict == "faster" || verdict == "new" || (verdict == "gone" && !has_gone)) continue;
     if (lines.size() >= most && !is_regression(entry)) {
       ++left_out;
       continue;
     }
-    lines.push_back(fmt::format("{}: {}: {}", text(entry, {"key"}), verdict_words(entry), text(entry, {"reason"})));
+    lines.push_back(fmt::format("{}: {}: {}", text(entry, {"key"}), verdict, text(entry, {"reason"})));
   }
   if (left_out > 0) lines.push_back(fmt::format("and {} more in regressions.md", left_out));
   return lines;
@@ -128,7 +151,8 @@ ReportSection regressions_section(const Json& regressions) {
                    {"counts as one", thresholds(regressions)}};
   ReportTable table = table_of(cases_of(regressions), false);
   if (!table.rows.empty()) section.tables.push_back(std::move(table));
-  section.remarks = reasons(cases_of(regressions), kMostReasons);
+  section.remarks = reasons(cases_of(regressions), kMostReasons, false);
+  for (std::string& line : gone(cases_of(regressions))) section.remarks.push_back(std::move(line));
   for (std::string& note : notes_of(regressions)) section.remarks.push_back(std::move(note));
   return section;
 }
@@ -154,14 +178,14 @@ std::string regressions_markdown(const Json& regressions) {
     all.tables.push_back(table_of(cases, true));
   ReportSection why;
   why.title = "Why";
-  why.remarks = reasons(cases, cases.size());
+  why.remarks = reasons(cases, cases.size(), true);
   if (why.remarks.empty()) why.remarks.push_back("All cases are the same, faster or new.");
   ReportSection reading;
   reading.title = "How to read this";
   reading.remarks = {
       "before, now: medians of all samples. change: what the verdict rests on, the median of all ratios between a "
-      "process "
-      "of each side, each by the lower quartile of its samples; it may differ from the ratio of the medians. likely "
+      "process of each side, each by the lower quartile of its samples; it may differ from the ratio of the medians. "
+      "likely "
       "range: where the true change is, each end with the certainty asked for.",
       "ambiguous is neither good nor bad: measure again with more rounds, on a quieter machine."};
   report.sections = {basis, all, why, reading};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/plain_text.h"
 #include "base/units.h"
 #include "report/bench_regressions.h"
 #include "report/fields.h"
@@ -58,7 +59,7 @@ ReportSection environment_section(const Json& summary) {
   const Json& git = at(environment, {"git"});
   fact("commit", git.is_object() ? fmt::format("{}{}", word(git, "commit").substr(0, 12),
                                                at(git, {"is_changed"}) == true ? ", with changes" : "")
-                                 : "the working folder is in no git repository");
+                                 : "none: the working folder is in no git repository, or that has no commit");
   fact("system", fmt::format("{}, {}", text(environment, {"system"}), text(environment, {"kernel"})));
   fact("processor", fmt::format("{}, {} logical cores", text(environment, {"cpu_model"}), text(environment, {"cpus"})));
   for (const auto& [name, compiler] : at(environment, {"compilers"}).items())
@@ -232,8 +233,8 @@ Report make_report(const Json& summary, bool is_full) {
     if (count.is_number_integer() && count.get<std::int64_t>() > 0)
       told += fmt::format(", {} {}", count.get<std::int64_t>(), status == "timed_out" ? "timed out" : status);
   report.opening.push_back(fmt::format("{}; {}", told, text(summary, {"created"})));
-  if (word(summary, "status") == "interrupted")
-    report.opening.emplace_back("Interrupted: this is what had been measured by then.");
+  const bool is_interrupted = word(summary, "status") == "interrupted";
+  if (is_interrupted) report.opening.emplace_back("Interrupted: this is what had been measured by then.");
   if (at(summary, {"options", "is_cold"}) == true)
     report.opening.emplace_back("Caches were emptied before every run (--cold).");
   report.sections.push_back(environment_section(summary));
@@ -243,6 +244,8 @@ Report make_report(const Json& summary, bool is_full) {
   report.sections.push_back(list_section("Key Findings", at(summary, {"findings"})));
   report.sections.push_back(list_section("Recommendations", at(summary, {"recommendations"})));
   report.sections.push_back(regressions_section(at(summary, {"regressions"})));
+  if (is_interrupted)
+    report.sections.back().remarks = {"Nothing was compared: the run was interrupted before all was measured."};
   return report;
 }
 
@@ -289,9 +292,7 @@ std::string bench_line(const Json& entry) {
   if (const std::string what = text(entry, {"error", "what"}); what != "-")
     line += ": " + what.substr(0, std::min<std::size_t>(what.find('\n'), 200));
   // Names and messages are a package's own, and terminals obey escapes.
-  for (char& c : line)
-    if (static_cast<unsigned char>(c) < 32 || c == 127) c = ' ';
-  return line;
+  return without_controls(line, ' ');
 }
 
 std::string bench_plan_text(const Json& plan) { return report_text(plan_report(plan)); }

@@ -92,6 +92,8 @@ TEST(Bench, list_writes_nothing) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "doubles")) << outcome.out;
   expect_narrow(outcome.out);
+  const Outcome json = weir({"bench", "--list", "--report", "json"}, folder.path());
+  EXPECT_EQ(parse_json(json.out, "plan")["schema"], "weir.bench_plan/1");
   EXPECT_FALSE(fs::exists(folder / "reports"));
 }
 
@@ -126,7 +128,7 @@ TEST(Bench, every_key_of_the_config_has_an_effect) {
   const Folder folder;
   make_package(folder.path(), "doubles",
                "problem_size:\n  count: 64\nprecisions: [fp64]\nbackends: [cpu]\niterations: 7\nwarmup: 4\nseed: 99\n"
-               "tolerances:\n  rmse: 0.25\n  relative_error: 0.5\ntime_limit: 60\ncompile_flags: [-DOFFSET=1]\n"
+               "tolerances:\n  rmse: 0.25\n  fp64: {relative_error: 0.5}\ntime_limit: 60\ncompile_flags: [-DOFFSET=1]\n"
                "skip_conditions:\n  - reason: no room\n    check: memory_gib < 0.001\n",
                {.globals = "#ifndef OFFSET\n#error \"compile_flags were ignored\"\n#endif"});
   const Outcome outcome = weir({"bench", "--no-roofline", "--budget", "1s"}, folder.path());
@@ -137,6 +139,7 @@ TEST(Bench, every_key_of_the_config_has_an_effect) {
   EXPECT_GE(entry["timing"]["warmup_runs"], 4);
   EXPECT_EQ(entry["seed"], 99);
   EXPECT_EQ(entry["accuracy"]["tolerance"]["rmse"], 0.25);
+  EXPECT_EQ(entry["accuracy"]["tolerance"]["relative_error"], 0.5);
   EXPECT_EQ(summary_of(folder)["cases"].size(), 1U);
   // Flags win.
   ASSERT_EQ(weir({"bench", "--no-roofline", "--iters", "5", "--seed", "3"}, folder.path()).code, 0);

@@ -81,6 +81,22 @@ TEST(BenchRegressions, a_long_list_of_reasons_is_cut_but_never_a_regression) {
   EXPECT_FALSE(has(all, "k40")) << all;
 }
 
+// With --filter most of a baseline is gone: that must not bury what was measured.
+TEST(BenchRegressions, what_is_gone_takes_one_line_of_a_summary) {
+  Json many = sample();
+  Json one = many["cases"][2];
+  one["verdict"] = "gone";
+  one["reason"] = "this run does not have it";
+  for (int i = 0; i < 50; ++i) {
+    one["key"] = "old" + std::to_string(i);
+    many["cases"].push_back(one);
+  }
+  const std::string text = describe_regressions(many);
+  EXPECT_TRUE(has(text, "gone: this run does not have it: old0, old1, old2, old3 and 46 more")) << text;
+  EXPECT_FALSE(has(text, "old7")) << text;
+  EXPECT_TRUE(has(regressions_markdown(many), "old49"));
+}
+
 TEST(BenchRegressions, blocks_of_any_shape_are_told) {
   for (const Json& odd : {Json::object(), Json{{"cases", 3}, {"counts", "x"}, {"notes", 1}},
                           Json{{"cases", {1, nullptr, {{"interval", {"a", "b"}}}}}}}) {

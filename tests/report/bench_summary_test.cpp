@@ -86,6 +86,13 @@ TEST(BenchSummary, a_terminal_gets_the_quickest_and_markdown_all) {
   EXPECT_TRUE(has(bench_markdown(document), "kernel\\_39"));
 }
 
+TEST(BenchSummary, an_interrupted_run_does_not_say_that_there_was_no_baseline) {
+  Json document = summary({entry("quick/cpu/fp32", "ok", 0.5)});
+  document["status"] = "interrupted";
+  EXPECT_TRUE(has(bench_text(document), "Nothing was compared: the run was interrupted")) << bench_text(document);
+  EXPECT_FALSE(has(bench_text(document), "there is no baseline"));
+}
+
 TEST(BenchSummary, escapes_of_a_package_do_not_reach_the_terminal) {
   Json document = summary({entry("evil\x1b[2J", "failed", 0)});
   document["cases"][0]["error"]["what"] = "\x1b[31mred";
