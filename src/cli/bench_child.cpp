@@ -113,7 +113,6 @@ Job job_of(const Json& request, const std::string& file) {
   job.method.budget_s = request.at("budget_s");
   job.method.is_cold = request.at("is_cold");
   job.method.measures_energy = request.at("measures_energy");
-  job.method.tolerance = job.package.config.tolerances;
   if (!request.at("ceilings").is_null()) job.ceilings = bench::ceilings_from(request.at("ceilings"));
   job.facts = request.at("facts");
   job.done = request.at("done");
@@ -206,11 +205,14 @@ std::vector<PlannedCase> plan_cases(const Job& job, package::OpenPackage& open) 
   return cases;
 }
 
-Json measure_case(const Job& job, package::OpenPackage& open, PlannedCase planned) {
+Json measure_case(const Job& job, package::OpenPackage& open, PlannedCase planned,
+                  const bench::Surroundings& surroundings) {
   try {
     const std::unique_ptr<package::ReadyKernel> kernel = open.prepare(planned.wanted);
-    const bench::Measurement found =
-        bench::measure(*kernel, planned.wanted.precision, job.method, job.ceilings ? &*job.ceilings : nullptr);
+    bench::MethodOptions method = job.method;
+    method.tolerance = job.package.config.tolerance_of(planned.wanted.precision);
+    const bench::Measurement found = bench::measure(*kernel, planned.wanted.precision, method,
+                                                    job.ceilings ? &*job.ceilings : nullptr, surroundings);
     bench::put_measurement(planned.entry, found, *kernel);
     planned.entry["threads"] = job.backend == Backend::cpu ? Json(job.open.threads) : Json();
   } catch (const Error& error) {
@@ -247,12 +249,14 @@ void measure_package(const Json& request, const std::string& file, const ToParen
   Json entries = Json::array();
   for (const PlannedCase& one : cases) entries.push_back(one.entry);
   parent.tell({{"event", "cases"}, {"entries", entries}});
+  const bench::Surroundings surroundings = bench::host_surroundings();
+  surroundings.yardstick_ns();  // takes its memory now, so that it does not count as a kernel's
   for (PlannedCase& one : cases) {
     const std::string key = one.entry["key"];
     if (one.is_skipped || std::find(job.done.begin(), job.done.end(), key) != job.done.end()) continue;
     samples.restart();
     parent.tell({{"event", "begins"}, {"key", key}});
-    parent.tell({{"event", "ends"}, {"entry", measure_case(job, *open, std::move(one))}});
+    parent.tell({{"event", "ends"}, {"entry", measure_case(job, *open, std::move(one), surroundings)}});
   }
 }
 

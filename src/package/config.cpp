@@ -172,6 +172,29 @@ double tolerance(const YamlNode& node) {
   return value;
 }
 
+// {rmse: 1.0e-3, relative_error: 1.0e-2}
+Tolerance read_limits(const YamlNode& node) {
+  Tolerance limits;
+  if (const YamlNode* const rmse = node.find("rmse")) limits.rmse = tolerance(*rmse);
+  if (const YamlNode* const relative = node.find("relative_error")) limits.relative_error = tolerance(*relative);
+  return limits;
+}
+
+// {relative_error: 1.0e-5, fp16: {relative_error: 1.0e-2}}
+void read_tolerances(const YamlNode& node, Config& config) {
+  constexpr const char* kWanted = "limits: {rmse: 1.0e-3, relative_error: 1.0e-2}";
+  node.map(kWanted);
+  node.allow({"rmse", "relative_error", "fp64", "fp32", "fp16", "bf16"});
+  config.tolerances = read_limits(node);
+  for (const Precision precision : kPrecisions) {
+    const YamlNode* const own = node.find(name_of(precision));
+    if (own == nullptr) continue;
+    if (own->map(kWanted).empty()) own->place.refuse("no limit", "Write rmse or relative_error.");
+    own->allow({"rmse", "relative_error"});
+    config.precision_tolerances[precision] = read_limits(*own);
+  }
+}
+
 SkipCondition read_skip(const YamlNode& node) {
   node.map("a map with reason, and backend or check");
   node.allow({"backend", "reason", "check"});
@@ -229,11 +252,7 @@ void read_key(const YamlNode& node, Config& config) {
     read_items(node, "a list of backends",
                [&](const YamlNode& item) { add_once(config.backends, backend_of(item), item); });
   } else if (node.key == "tolerances") {
-    node.map("limits: {rmse: 1.0e-3, relative_error: 1.0e-2}");
-    node.allow({"rmse", "relative_error"});
-    if (const YamlNode* const rmse = node.find("rmse")) config.tolerances.rmse = tolerance(*rmse);
-    if (const YamlNode* const relative = node.find("relative_error"))
-      config.tolerances.relative_error = tolerance(*relative);
+    read_tolerances(node, config);
   } else if (node.key == "skip_conditions") {
     const auto items = node.list("a list of conditions");
     if (items.size() > kMostItems) node.place.refuse(fmt::format("more than {} conditions", kMostItems));
@@ -262,6 +281,16 @@ void read_key(const YamlNode& node, Config& config) {
   }
 }
 
+// Limits of a precision that is never measured.
+void refuse_idle_tolerances(const YamlNode& root, const Config& config) {
+  for (const auto& [precision, limits] : config.precision_tolerances)
+    if (!config.precisions.empty() &&
+        std::find(config.precisions.begin(), config.precisions.end(), precision) == config.precisions.end())
+      root.at("tolerances")
+          .at(name_of(precision))
+          .place.refuse("it is not among precisions", "Remove the key: it has no effect here.");
+}
+
 void refuse_without_effect(const YamlNode& root, const Package& package) {
   const auto has = [&](Form form) { return package.find(form) != nullptr; };
   const bool has_gpu_source = has(Form::cuda_source) || has(Form::hip_source);
@@ -285,6 +314,7 @@ Config parse_config(std::string_view text, const std::string& name, const Packag
               "time_limit", "dependencies", "compile_flags", "compiler", "arguments"});
   Config config;
   for (const YamlNode& node : root.items) read_key(node, config);
+  refuse_idle_tolerances(root, config);
   if (package != nullptr && !package->parts.empty()) refuse_without_effect(root, *package);
   return config;
 }

@@ -42,7 +42,14 @@ Json sweeps_of(const std::vector<Sweep>& sweeps) {
   return all;
 }
 
+Json limits_of(const Tolerance& limits) {
+  return {{"rmse", value_or_null(limits.rmse)}, {"relative_error", value_or_null(limits.relative_error)}};
+}
+
 Json config_of(const Config& config) {
+  Json tolerances = limits_of(config.tolerances);
+  for (const auto& [precision, limits] : config.precision_tolerances)
+    tolerances[std::string(name_of(precision))] = limits_of(limits);
   Json skips = Json::array();
   for (const SkipCondition& skip : config.skip_conditions)
     skips.push_back({{"backend", skip.backend ? Json(name_of(*skip.backend)) : Json()},
@@ -52,9 +59,7 @@ Json config_of(const Config& config) {
   return {{"problem_size", sweeps_of(config.problem_size)},
           {"precisions", config.precisions.empty() ? Json() : names_of(config.precisions)},
           {"backends", config.backends.empty() ? Json() : names_of(config.backends)},
-          {"tolerances",
-           {{"rmse", value_or_null(config.tolerances.rmse)},
-            {"relative_error", value_or_null(config.tolerances.relative_error)}}},
+          {"tolerances", std::move(tolerances)},
           {"skip_conditions", std::move(skips)},
           {"iterations", value_or_null(config.iterations)},
           {"warmup", value_or_null(config.warmup)},

@@ -67,6 +67,15 @@ std::vector<Backend> Package::backends() const {
   return found;
 }
 
+Tolerance Config::tolerance_of(Precision precision) const {
+  Tolerance result = tolerances;
+  const auto own = precision_tolerances.find(precision);
+  if (own == precision_tolerances.end()) return result;
+  if (own->second.rmse) result.rmse = own->second.rmse;
+  if (own->second.relative_error) result.relative_error = own->second.relative_error;
+  return result;
+}
+
 std::string Case::key(std::string_view package) const {
   std::string key = fmt::format("{}/{}/{}", package, name_of(backend), name_of(precision));
   if (!problem.empty()) key += "/" + text_of(problem);

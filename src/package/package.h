@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -86,7 +87,8 @@ struct Config {
   std::vector<Sweep> problem_size;    // empty: the kernel's own defaults
   std::vector<Precision> precisions;  // empty: all that the kernel has
   std::vector<Backend> backends;      // empty: all that the package has
-  Tolerance tolerances;
+  Tolerance tolerances;               // of all precisions
+  std::map<Precision, Tolerance> precision_tolerances;
   std::vector<SkipCondition> skip_conditions;
   std::optional<int> iterations;  // a flag of the command line wins
   std::optional<int> warmup;
@@ -96,6 +98,9 @@ struct Config {
   std::vector<std::string> compile_flags;  // -O3, -DNAME=VALUE, -march=...; others are refused
   Compiler compiler = Compiler::automatic;
   std::vector<std::string> arguments;  // of an executable
+
+  // The precision's own limits; those of all precisions for what it has none of.
+  Tolerance tolerance_of(Precision precision) const;
 };
 
 // Something that has to be on the machine: nvcc, libfoo.so.1, OpenMP.

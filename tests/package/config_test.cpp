@@ -158,6 +158,20 @@ TEST(Config, too_many_combinations_are_refused) {
   expect_refused(text, "1: problem_size", "more than 10000 combinations");
 }
 
+TEST(Config, a_precision_may_have_limits_of_its_own) {
+  const Config config = parse("tolerances: {rmse: 1.0e-3, relative_error: 1.0e-5, fp16: {relative_error: 0.01}}");
+  EXPECT_EQ(config.tolerance_of(Precision::fp32).relative_error, 1e-5);
+  EXPECT_EQ(config.tolerance_of(Precision::fp16).relative_error, 0.01);
+  EXPECT_EQ(config.tolerance_of(Precision::fp16).rmse, 1e-3);
+  const Config alone = parse("tolerances: {fp16: {rmse: 0.5}}");
+  EXPECT_FALSE(alone.tolerance_of(Precision::fp32).rmse);  // so that its default applies
+  EXPECT_EQ(alone.tolerance_of(Precision::fp16).rmse, 0.5);
+  expect_refused("tolerances: {fp16: {rsme: 1}}", "1: tolerances.fp16.rsme", "Did you mean 'rmse'?");
+  expect_refused("tolerances: {fp16: 1}", "1: tolerances.fp16", "limits: {rmse");
+  expect_refused("tolerances: {fp16: {}}", "1: tolerances.fp16", "no limit");
+  expect_refused("tolerances:\n  fp16: {rmse: 1}\nprecisions: fp32", "2: tolerances.fp16", "not among precisions");
+}
+
 TEST(Config, counts_and_limits_are_checked) {
   expect_refused("iterations: 0", "1: iterations", "Use 1 to 1000000.");
   expect_refused("iterations: 2.5", "1: iterations", "Use 1 to");

@@ -108,7 +108,7 @@ bench::Accuracy judge(package::OpenPackage& opened, const package::Package& pack
   kernel->run(2);  // a result must not depend on how often it was computed
   const package::Checked checked = kernel->check();
   EXPECT_EQ(checked.reason, "");
-  return bench::judge_accuracy(checked, wanted.precision, package.config.tolerances);
+  return bench::judge_accuracy(checked, wanted.precision, package.config.tolerance_of(wanted.precision));
 }
 
 std::string text_of_file(const fs::path& file) {
