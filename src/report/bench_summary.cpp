@@ -34,6 +34,10 @@ std::string milliseconds(const Json& entry, const char* key) {
 std::string with_digits(std::optional<double> value, const char* unit = "") {
   return value ? fmt::format("{:.3g}{}", *value, unit) : "-";
 }
+// 1.34 GB, not 1.34e+03 MB.
+std::string megabytes(std::optional<double> value) {
+  return value && *value >= 999.5 ? with_digits(*value / 1000, " GB") : with_digits(value, " MB");
+}
 std::string percent(std::optional<double> share) { return share ? fmt::format("{:.0f} %", *share * 100) : "-"; }
 
 bool has_samples(const Json& entry) { return number(entry, {"timing", "latency_ms_p50"}).has_value(); }
@@ -183,7 +187,7 @@ ReportSection resources(const Json& cases, std::size_t most, bool is_full) {
   add_columns(table, is_full);
   table.columns.push_back({"peak"});
   if (is_full) table.columns.push_back({"allocated"});
-  table.columns.push_back({"a run"});
+  table.columns.push_back({"energy/run"});
   if (is_full) table.columns.push_back({"power"});
   table.columns.push_back({"rmse"});
   std::map<std::string, std::size_t> reasons;
@@ -196,8 +200,8 @@ ReportSection resources(const Json& cases, std::size_t most, bool is_full) {
     if (++count > most) continue;
     std::vector<std::string> row;
     add_cells(row, entry, is_full);
-    row.push_back(with_digits(number(entry, {"memory", "peak_mb"}), " MB"));
-    if (is_full) row.push_back(with_digits(number(entry, {"memory", "allocated_mb"}), " MB"));
+    row.push_back(megabytes(number(entry, {"memory", "peak_mb"})));
+    if (is_full) row.push_back(megabytes(number(entry, {"memory", "allocated_mb"})));
     row.push_back(with_digits(number(entry, {"energy", "energy_j"}), " J"));
     if (is_full) row.push_back(with_digits(number(entry, {"energy", "power_w"}), " W"));
     row.push_back(with_digits(number(entry, {"accuracy", "rmse"})));

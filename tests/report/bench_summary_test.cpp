@@ -75,6 +75,13 @@ TEST(BenchSummary, ranks_what_succeeded_and_tells_what_did_not) {
   EXPECT_TRUE(has(text, "25 GB/s")) << text;
   EXPECT_TRUE(has(text, "- Do this.")) << text;
   EXPECT_TRUE(has(text, "energy: no energy counter (1 of 2 cases)")) << text;
+  EXPECT_TRUE(has(text, "12.5 MB")) << text;
+}
+
+TEST(BenchSummary, large_memory_is_told_in_a_unit_that_fits) {
+  Json document = summary({entry("large/cpu/fp32", "ok", 0.5)});
+  document["cases"][0]["memory"]["peak_mb"] = 1340.0;
+  EXPECT_TRUE(has(bench_text(document), "1.34 GB")) << bench_text(document);
 }
 
 TEST(BenchSummary, a_terminal_gets_the_quickest_and_markdown_all) {
