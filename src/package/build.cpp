@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 // One way to build: who, with what, and what to say where there is no such compiler.
 struct Recipe {
   std::string compiler;
-  std::vector<std::string> flags;  // the package's own win: nvcc refuses a second -O or -std
+  std::vector<std::string> flags;  // the package's own win: nvcc refuses a second -O, -std or -arch
   std::string missing_hint;
   bool is_plain = false;  // a C++ compiler, which does not know the endings of sources for GPUs
 };
@@ -36,7 +36,8 @@ std::vector<std::string> all_flags(const Recipe& recipe, const Package& package,
   for (const std::string& flag : recipe.flags) {
     const bool is_replaced = std::any_of(own.begin(), own.end(), [&](const std::string& other) {
       return (flag.starts_with("-std=") && other.starts_with("-std=")) ||
-             (flag.starts_with("-O") && other.starts_with("-O"));
+             (flag.starts_with("-O") && other.starts_with("-O")) ||
+             (flag.starts_with("-arch=") && other.starts_with("--gpu-architecture="));
     });
     if (!is_replaced) flags.push_back(flag);
   }

@@ -14,8 +14,8 @@ constexpr std::size_t kMostCharacters = 200;
 constexpr const char* kAllowed =
     "Allowed are -O*, -D*, -U*, -std=*, -march=, -mcpu=, -mtune=, -m*, -l*, -I* below the package's folder, -g, "
     "-pthread "
-    "and -f* that change code (-ffast-math, -funroll-loops, ...); for CUDA --use_fast_math, --fmad=, --maxrregcount=; "
-    "for OpenCL -cl-*.";
+    "and -f* that change code (-ffast-math, -funroll-loops, ...); for CUDA --use_fast_math, --fmad=, --maxrregcount=, "
+    "--gpu-architecture=sm_*; for OpenCL -cl-*.";
 
 // Flags of -f that change the code that is made, and nothing else; what takes a value has its =. Not among them:
 // -fplugin and -fpass-plugin (run code in the compiler), -fprofile-use (reads files), -fdump (writes them), -fuse-ld,
@@ -150,9 +150,10 @@ bool is_library(std::string_view flag) {
   return rest && is_plain(*rest);
 }
 
-// --use_fast_math, --fmad=false, --maxrregcount=64
+// --use_fast_math, --fmad=false, --maxrregcount=64, --gpu-architecture=sm_90a
 bool is_nvidia(std::string_view flag) {
-  const auto registers = after(flag, "--maxrregcount=");
+  const auto registers = after(flag, "--maxrregcount="), target = after(flag, "--gpu-architecture=");
+  if (target) return target->starts_with("sm_") && is_plain(*target);
   return flag == "--use_fast_math" || flag == "--fmad=true" || flag == "--fmad=false" ||
          (registers && is_whole(*registers));
 }

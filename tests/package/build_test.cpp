@@ -197,6 +197,8 @@ TEST(Build, nvcc_builds_both_halves_at_once) {
   const fs::path library = build_ahead(package, package.parts[0], folder.options());
   EXPECT_TRUE(fs::exists(library));
   EXPECT_EQ(build_ahead(package, package.parts[0], folder.options()), library);
+  package.config.compile_flags.push_back("--gpu-architecture=sm_90a");  // nvcc refuses it beside -arch=native
+  EXPECT_NE(build_ahead(package, package.parts[0], folder.options()), library);
   folder.write("kernel.cu", "\n\nint a = nothing_like_it;\n");
   EXPECT_TRUE(words_of([&] {
                 build_ahead(package, package.parts[0], folder.options());

@@ -47,6 +47,7 @@ TEST(CompileFlags, flags_that_change_code_are_allowed) {
                                  "--use_fast_math",
                                  "--fmad=false",
                                  "--maxrregcount=64",
+                                 "--gpu-architecture=sm_90a",
                                  "-cl-fast-relaxed-math",
                                  "-cl-std=CL2.0"})
     EXPECT_NO_THROW(check_compile_flag(flag)) << flag;
@@ -110,6 +111,8 @@ TEST(CompileFlags, flags_that_load_code_or_touch_files_are_refused) {
                                  "-DNAME=a b",
                                  "-DNAME=\x1b[2J",
                                  "--maxrregcount=x",
+                                 "--gpu-architecture=sm_90,compute_90",
+                                 "--gpu-architecture=",
                                  "--compiler-bindir=/x",
                                  "-ccbin=/x",
                                  "-fopenmp -fplugin=x",
