@@ -232,7 +232,7 @@ Report make_report(const Json& summary, bool is_full) {
   Report report;
   report.title = "weir bench";
   const Json &cases = at(summary, {"cases"}), &counts = at(summary, {"counts"});
-  std::string told = fmt::format("{} cases", cases.size());
+  std::string told = fmt::format("{} case{}", cases.size(), cases.size() == 1 ? "" : "s");
   for (const auto& [status, count] : counts.items())
     if (count.is_number_integer() && count.get<std::int64_t>() > 0)
       told += fmt::format(", {} {}", count.get<std::int64_t>(), status == "timed_out" ? "timed out" : status);
