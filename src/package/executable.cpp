@@ -17,6 +17,9 @@ namespace {
 
 // For clocks that the program does not tell: no clock in use is coarser, save where it was chosen so.
 constexpr double kAssumedResolution_ns = 1000;
+constexpr double kCoarsest_ns = 1e9;
+// Far below a cycle of any processor: a program that tells less did not run, or does not count in nanoseconds.
+constexpr double kShortestRun_ns = 0.01;
 constexpr std::size_t kMostParameters = 256, kMostValues = 1024, kMostOutputs = 1024;
 
 struct Description {
@@ -80,6 +83,9 @@ Description describe(Conversation& talk) {
   result.backends = bits_in(talk, fields, "backends", parse_backend);
   result.precisions = bits_in(talk, fields, "precisions", parse_precision);
   result.resolution_ns = number_in(talk, "describe", fields, "resolution_ns");
+  if (result.resolution_ns && !(*result.resolution_ns > 0 && *result.resolution_ns <= kCoarsest_ns))
+    talk.refuse("describe", fmt::format("\"resolution_ns\" is {:g}", *result.resolution_ns),
+                "It is the smallest step of the clock in nanoseconds; leave it out where it is not known.");
   if (const auto parameters = fields.find("parameters"); parameters != fields.end() && !parameters->is_null()) {
     if (!parameters->is_object() || parameters->size() > kMostParameters)
       talk.refuse("describe", "\"parameters\" is no object of defaults");
@@ -177,6 +183,10 @@ class ExecutableKernel final : public ReadyKernel {
           fmt::format("{} runs took {:.0f} ns by its clock, and {:.0f} ns from question to answer: impossible", count,
                       elapsed_ns, wall_ns),
           "elapsed_ns is the time of all runs of this question together, in nanoseconds.");
+    // One step of a coarse clock may be missing.
+    if (elapsed_ns + resolution_ns() < kShortestRun_ns * static_cast<double>(count))
+      talk_->refuse("run", fmt::format("{} runs took {:g} ns by its clock: impossible", count, elapsed_ns),
+                    "elapsed_ns is the time of all runs of this question together, in nanoseconds.");
     return {elapsed_ns, 0, wall_ns};
   }
   BatchTime run_cold() override { fail(fmt::format("{}: no cold runs: {}", talk_->name(), cold_reason())); }

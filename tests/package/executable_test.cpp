@@ -24,7 +24,8 @@ for line in sys.stdin:
     op = question["op"]
     if op == "describe":
         answer(summary="y = 2 x + 1", backends=["cpu", "cuda"], precisions=["fp64", "fp32"],
-               parameters={"n": 16, "grid": [2, 3]})
+               parameters={"n": 16, "grid": [2, 3]},
+               resolution_ns=0 if "no_step" in lies else 1e300 if "no_clock" in lies else None)
     elif op == "setup":
         state = question
         generator = random.Random(question["seed"])
@@ -41,6 +42,7 @@ for line in sys.stdin:
         elapsed = time.perf_counter_ns() - start
         if "too_long" in lies: elapsed = 10**15
         if "negative" in lies: elapsed = -1
+        if "nothing" in lies: elapsed = 0
         if "dies" in lies: print("oh no", file=sys.stderr, flush=True); sys.exit(5)
         if "chatty" in lies: print("run is done")
         answer(elapsed_ns=elapsed)
@@ -147,6 +149,12 @@ TEST_F(Executable, a_precision_is_more_than_a_label) {
 TEST_F(Executable, times_that_cannot_be_are_refused) {
   EXPECT_NE(trouble("too_long").find("impossible"), std::string::npos);
   EXPECT_NE(trouble("negative").find("impossible"), std::string::npos);
+  for (const char* lie : {"no_step", "no_clock"})
+    EXPECT_NE(trouble(lie).find("\"resolution_ns\" is"), std::string::npos) << lie;
+  // A clock of 1 us shows nothing of one run, and would of a million.
+  const auto kernel = open({"nothing"})->prepare({Backend::cpu, Precision::fp64, {{"n", {1}}}, 1});
+  EXPECT_EQ(kernel->run(1).device_ns, 0);
+  EXPECT_NE(words_of([&] { kernel->run(1'000'000); }).find("impossible"), std::string::npos);
   EXPECT_EQ(trouble("truth"), "");
 }
 
