@@ -109,6 +109,7 @@ class CpuKernel final : public ReadyKernel {
       if (case_.buffer(i).role != WEIR_INPUT) case_.write_initial(i, buffers_[i].get());
     run(1);
     peak_.pause();
+    const std::uint64_t kept_before = case_.kept_bytes();
     Checked checked;
     {
       std::vector<std::vector<std::byte>> after(buffers_.size());
@@ -122,7 +123,11 @@ class CpuKernel final : public ReadyKernel {
       if (!std::all_of(guard, guard + kGuardBytes, [](std::byte byte) { return byte == kGuard; }))
         checked.faults.push_back(fmt::format("wrote past the end of '{}'", case_.buffer(i).name));
     }
-    peak_.resume();
+    // Whoever asked still holds the numbers, and the case its reference: none of it is the kernel's.
+    std::uint64_t kept = case_.kept_bytes() - kept_before;
+    for (const CheckedOutput& output : checked.outputs)
+      kept += (output.actual.size() + output.expected.size()) * sizeof(double);
+    peak_.resume(kept);
     return checked;
   }
 

@@ -63,6 +63,8 @@ HostMemory allocate_host(std::uint64_t bytes, const std::string& name) {
 }
 
 PeakMemory::PeakMemory(std::string proc) : proc_(std::move(proc)) {
+  // What an earlier kernel freed would be held already, and the next one's memory would not show.
+  ::malloc_trim(0);
   if (!reset()) {
     reason_ =
         fmt::format("{}/self/clear_refs cannot be written, so the process's earlier peak cannot be told apart", proc_);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -71,17 +72,22 @@ class HostCase {
   void write_initial(std::size_t index, std::byte* to) const;
   // Bytes of a buffer as doubles.
   std::vector<double> decode(std::size_t index, const std::byte* bytes) const;
-  // What must be in each output, from the inputs as given. Empty vectors for others. `reason` where there is no
-  // reference.
-  std::vector<std::vector<double>> expected(std::string& reason) const;
   // Compares: outputs as read from the backend, inputs as they are after the run (a changed input is a fault). One
   // entry per buffer; scratch may be empty.
   Checked compare(const std::vector<std::vector<std::byte>>& after) const;
+  // That it holds for later comparisons.
+  std::uint64_t kept_bytes() const;
 
  private:
   void check_precision() const;
   void check_declared(const WeirSetup& setup, Backend backend);
   std::string place(std::size_t index) const;
+  // Whether an input is as it was filled.
+  bool is_initial(std::size_t index, const std::vector<std::byte>& now) const;
+  // What must be in each output, from the inputs as filled. Empty vectors for others. `reason` where there is no
+  // reference.
+  std::vector<std::vector<double>> expected(const std::vector<std::vector<std::byte>>& after,
+                                            std::string& reason) const;
 
   const HostPart& part_;
   Precision precision_;
@@ -91,6 +97,9 @@ class HostCase {
   std::vector<WeirBuffer> buffers_;
   Work work_;
   void* state_ = nullptr;
+  // Of inputs, by index, once they were filled. Drawing them again takes longer than most measurements, and keeping
+  // them as much memory again.
+  mutable std::map<std::size_t, std::uint64_t> digests_;
   // Made once: a reference may take longer than the whole measurement.
   mutable std::optional<std::vector<std::vector<double>>> expected_;
 };

@@ -92,8 +92,14 @@ std::size_t size_of(Number number) {
 
 bool is_whole(Number number) { return number >= Number::i32; }
 
-double draw(const WeirBuffer& buffer, std::uint32_t buffer_index, std::uint64_t seed, std::uint64_t index) {
-  const std::uint64_t key = mixed(mixed(seed + kGolden) ^ (kGolden * (std::uint64_t{buffer_index} + 1)));
+namespace {
+
+// The stream of numbers that a buffer is drawn from.
+std::uint64_t key_of(std::uint32_t buffer_index, std::uint64_t seed) {
+  return mixed(mixed(seed + kGolden) ^ (kGolden * (std::uint64_t{buffer_index} + 1)));
+}
+
+double draw_from(std::uint64_t key, const WeirBuffer& buffer, std::uint64_t index) {
   const auto random = [&](std::uint64_t counter) { return mixed(key + kGolden * (counter + 1)); };
   switch (buffer.fill) {
     case WEIR_NORMAL: {
@@ -112,6 +118,12 @@ double draw(const WeirBuffer& buffer, std::uint32_t buffer_index, std::uint64_t 
       return value < buffer.high ? value : buffer.low;
     }
   }
+}
+
+}  // namespace
+
+double draw(const WeirBuffer& buffer, std::uint32_t buffer_index, std::uint64_t seed, std::uint64_t index) {
+  return draw_from(key_of(buffer_index, seed), buffer, index);
 }
 
 std::size_t encode(Number number, std::span<const double> values, std::byte* to) {
@@ -145,9 +157,10 @@ void decode(Number number, const std::byte* from, std::span<double> values) {
 void draw_all(const WeirBuffer& buffer, std::uint32_t buffer_index, std::uint64_t seed, Number number, std::byte* to) {
   with_type(number, [&](auto zero) {
     using Type = decltype(zero);
+    const std::uint64_t key = key_of(buffer_index, seed);
     const bool is_open = buffer.fill != WEIR_NORMAL && buffer.low < buffer.high;
     for (std::uint64_t i = 0; i < buffer.count; ++i) {
-      const double drawn = draw(buffer, buffer_index, seed, i);
+      const double drawn = draw_from(key, buffer, i);
       // Whole numbers from a range of reals: rounded down, or the ends would be half as likely as the rest.
       auto value = static_cast<Type>(is_whole(number) && buffer.fill == WEIR_UNIFORM ? std::floor(drawn)
                                      : is_whole(number)                              ? std::nearbyint(drawn)
