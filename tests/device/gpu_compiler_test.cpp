@@ -12,7 +12,7 @@ namespace weir::testing {
 namespace {
 
 std::string read_header(const std::string& name) {
-  std::ifstream file(std::string(WEIR_SOURCE_DIR) + "/include/weir/" + name);
+  std::ifstream file(WEIR_SOURCE_DIR "/include/weir/" + name);
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
