@@ -279,7 +279,7 @@ std::vector<std::string> findings(std::span<const Json> entries) {
     found.push_back(fmt::format("Medians differ from process to process: {}.",
                                 named(these, [](const Json& entry) { return "by " + percent(round_spread(entry)); })));
   if (const Entries these = unsteady(entries); !these.empty())
-    found.push_back(fmt::format("Still drifting when warm-up ended: {}.", named(these, {})));
+    found.push_back(fmt::format("Not seen to be steady when warm-up ended: {}.", named(these, {})));
   if (const Entries these = disturbed(entries); !these.empty())
     found.push_back(fmt::format("Disturbed: {}.", named(these, disturbance_text)));
   if (const Entries these = measured(entries, is_unchecked); !these.empty())

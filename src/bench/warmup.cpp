@@ -60,13 +60,16 @@ WarmUp warm_up(package::ReadyKernel& kernel, bool is_host, const MethodOptions& 
     result.run_ns = run(1);
   }
 
+  // Windows of long runs have fewer entries, so that three of them fit: else they could never be found steady.
+  const auto fewest = static_cast<std::size_t>(
+      std::clamp(limit_ns / (static_cast<double>(kWindows + 1) * result.run_ns), 1.0, double{kFewestEntries}));
   std::vector<std::vector<double>> windows;
   const double window_ns = is_host ? kHostWindowNs : kDeviceWindowNs;
   const double entry_ns = is_host ? kHostEntryNs : kDeviceEntryNs;
   for (int w = 0; w < kMostWindows; ++w) {
     std::vector<double>& window = windows.emplace_back();
     const std::int64_t opened = surroundings.now_ns();
-    while (window.size() < kFewestEntries ||
+    while (window.size() < fewest ||
            (static_cast<double>(surroundings.now_ns() - opened) < window_ns && window.size() < kMostEntries)) {
       if (is_stopped()) {
         result.reason = "stopped";
@@ -74,7 +77,10 @@ WarmUp warm_up(package::ReadyKernel& kernel, bool is_host, const MethodOptions& 
       }
       const double taken_ns = static_cast<double>(surroundings.now_ns() - begun);
       if (taken_ns >= limit_ns) {
-        result.reason = fmt::format("run times had not settled after {:.2g} s of warm-up", taken_ns / 1e9);
+        result.reason =
+            windows.size() > kWindows
+                ? fmt::format("run times had not settled after {:.2g} s of warm-up", taken_ns / 1e9)
+                : fmt::format("{} runs in {:.2g} s of warm-up are too few to tell", result.runs, taken_ns / 1e9);
         return result;
       }
       const double fit = options.is_cold ? 1 : std::clamp(std::ceil(entry_ns / result.run_ns), 1.0, 1e6);

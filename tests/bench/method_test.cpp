@@ -81,6 +81,21 @@ TEST(BenchMethod, says_that_it_never_became_steady) {
   EXPECT_FALSE(result.samples_ns.empty());
 }
 
+TEST(BenchMethod, long_runs_that_do_not_change_are_steady) {
+  for (const double run_ns : {60e6, 140e6, 250e6}) {
+    ScriptedKernel kernel;
+    kernel.run_ns = run_ns;
+    kernel.shape = [](std::uint64_t n) { return noise(n, 0.005); };
+    EXPECT_TRUE(measure(kernel, {.iterations = 5, .budget_s = 10}).timing["is_steady"].get<bool>()) << run_ns;
+  }
+  // So long that nothing can be said is not the same as unsteady.
+  ScriptedKernel longest;
+  longest.run_ns = 900e6;
+  const Measurement result = measure(longest, {.iterations = 5, .budget_s = 10});
+  EXPECT_FALSE(result.timing["is_steady"].get<bool>());
+  EXPECT_NE(result.timing["unsteady_reason"].get<std::string>().find("too few to tell"), std::string::npos);
+}
+
 TEST(BenchMethod, ends_with_the_budget) {
   ScriptedKernel kernel;
   kernel.run_ns = 0.2e9;
