@@ -223,7 +223,8 @@ std::string others_text(const FarBelow& one) {
 
 std::string share_of_ceiling(const Json& entry) { return percent(of_ceiling(entry)); }
 // "12 for 30 samples, mostly: another process had the core"
-std::string disturbance_text(const Json& entry) {
+// The reason that samples were most often redone for.
+std::string disturber_of(const Json& entry) {
   std::string most;
   double times = 0;
   for (const auto& [reason, count] : value_at(entry, {"timing", "disturbed", "reasons"}).items()) {
@@ -231,6 +232,14 @@ std::string disturbance_text(const Json& entry) {
     times = count.get<double>();
     most = reason;
   }
+  return most;
+}
+bool is_throttled(const Json& entry) {
+  const std::string reason = disturber_of(entry);
+  return reason.starts_with("throttled") || reason.find("clock") != std::string::npos;
+}
+std::string disturbance_text(const Json& entry) {
+  const std::string most = disturber_of(entry);
   return fmt::format("{:.0f} for {:.0f} samples{}{}", number_at(entry, {"timing", "disturbed", "count"}).value_or(0),
                      number_at(entry, {"timing", "iterations"}).value_or(0), most.empty() ? "" : ", mostly: ", most);
 }
@@ -303,11 +312,12 @@ std::vector<std::string> recommendations(std::span<const Json> entries) {
         is_gpu(*one.worst) ? "look at occupancy, divergence and the precision of its arithmetic."
                            : "is its inner loop vectorised (-O3, -march=native)?"));
   if (const Entries these = launch_bound(entries); !these.empty())
-    advice.push_back(
-        fmt::format("Give each launch more work, or fuse launches: {}.", named(these, [](const Json& entry) {
-                      const auto launches = number_at(entry, {"launches_per_run"});
-                      return launches ? fmt::format("{:.0f} launches a run", *launches) : std::string();
-                    })));
+    advice.push_back(fmt::format(
+        "Give each launch more work, or fuse launches: {}.", named(these, [](const Json& entry) {
+          const auto launches = number_at(entry, {"launches_per_run"});
+          return launches ? fmt::format("{:.0f} {} a run", *launches, *launches == 1 ? "launch" : "launches")
+                          : std::string();
+        })));
   const std::vector<NotFaster> slow_halves = not_faster(entries);
   Entries halves;
   for (const NotFaster& one : slow_halves) halves.push_back(one.half);
@@ -316,7 +326,7 @@ std::vector<std::string> recommendations(std::span<const Json> entries) {
         "Keep fp32 unless memory is short, or use packed arithmetic (half2, vector types): {}.", named(halves, {})));
   Entries uncertain = noisy(entries);
   Entries shaken = differing(entries), throttled;
-  for (const Json* entry : disturbed(entries)) (is_gpu(*entry) ? throttled : shaken).push_back(entry);
+  for (const Json* entry : disturbed(entries)) (is_throttled(*entry) ? throttled : shaken).push_back(entry);
   for (const Json* entry : shaken)
     if (std::find(uncertain.begin(), uncertain.end(), entry) == uncertain.end()) uncertain.push_back(entry);
   if (!uncertain.empty())

@@ -256,7 +256,12 @@ void measure_package(const Json& request, const std::string& file, const ToParen
     if (one.is_skipped || std::find(job.done.begin(), job.done.end(), key) != job.done.end()) continue;
     samples.restart();
     parent.tell({{"event", "begins"}, {"key", key}});
-    parent.tell({{"event", "ends"}, {"entry", measure_case(job, *open, std::move(one), surroundings)}});
+    Json entry = measure_case(job, *open, std::move(one), surroundings);
+    const bool has_failed = entry["status"] == "failed";
+    parent.tell({{"event", "ends"}, {"entry", std::move(entry)}});
+    // After a wrong address a GPU refuses this process everything, and a kernel may have left anything behind: the rest
+    // is for a new one.
+    if (has_failed) return;
   }
 }
 

@@ -60,13 +60,17 @@ class UnitRun {
     for (;;) {
       const std::size_t before = done_.size();
       running_.clear();
+      has_failed_ = false;
       TalkingProcess child(child_command(), request(), ns_of(limit_s_));
       const TalkEnd end = child.follow([&](const Json& line) { hear(line, child); });
       if (end.how == TalkEnd::How::interrupted) {
         leave_rest("skipped", "the run was interrupted before it was measured");
         return false;
       }
-      if (end.how == TalkEnd::How::done && running_.empty() && has_cases_) return true;
+      if (end.how == TalkEnd::How::done && running_.empty() && has_cases_) {
+        if (has_failed_) continue;  // it left the rest to a new process, if there is one
+        return true;
+      }
       if (!given_up_.contains(own_key())) give_up(end, child);
       // Only a case can be stepped over. Where the process ended before there was one, the next would end there too.
       if (given_up_.contains(own_key()) || done_.size() == before) {
@@ -124,7 +128,8 @@ class UnitRun {
       running_.clear();
       const Json& entry = value_at(line, {"entry"});
       done_.push_back(text_at(entry, "key"));
-      if (text_at(entry, "status") == "failed") given_up_.insert(done_.back());
+      has_failed_ = text_at(entry, "status") == "failed";
+      if (has_failed_) given_up_.insert(done_.back());
       add(entry);
     } else if (event == "refused") {
       Json entry = bench::entry_of(package_, unit_.backend);
@@ -186,6 +191,7 @@ class UnitRun {
   const fs::path samples_;
   const double limit_s_;
   bool has_cases_ = false;
+  bool has_failed_ = false;  // the last case that ended
   std::string running_;
   std::vector<std::string> done_;
   std::map<std::string, Json> blank_;  // entries without results, by key

@@ -177,6 +177,16 @@ TEST(BenchFindings, half_precision_that_gains_nothing_is_named) {
   EXPECT_FALSE(is_among(findings(faster), "of fp32's time"));
 }
 
+TEST(BenchFindings, advice_about_disturbed_samples_follows_what_disturbed_them) {
+  Json entry = measured("k", {1, 1, 1, 1});
+  entry["backend"] = "cuda";
+  entry["timing"]["disturbed"] = {{"count", 3}, {"reasons", {{"throttled: power cap", 2}, {"others had the core", 1}}}};
+  EXPECT_TRUE(is_among(recommendations(std::vector{entry}), "Lock clocks or cool the device"));
+  entry["timing"]["disturbed"]["reasons"] = {{"the hypervisor took time", 3}};
+  EXPECT_FALSE(is_among(recommendations(std::vector{entry}), "Lock clocks"));
+  EXPECT_TRUE(is_among(recommendations(std::vector{entry}), "quieter machine"));
+}
+
 TEST(BenchFindings, noise_drift_and_rounds_that_differ_are_named) {
   std::vector<double> noisy(50, 1);
   noisy.back() = 9;

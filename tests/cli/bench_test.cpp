@@ -317,6 +317,21 @@ TEST(Bench, a_crash_costs_one_case_and_keeps_its_samples) {
     EXPECT_EQ(entry_of(summary, key)["status"], "ok") << key;
 }
 
+// As a GPU does after a wrong address: everything that follows in the process fails as well.
+TEST(Bench, a_case_that_fails_leaves_the_next_a_process_of_its_own) {
+  const Folder folder;
+  make_package(folder.path(), "spoils", "precisions: [fp32]\nproblem_size:\n  count: [10, 20, 30]\n",
+               {.run = "if (count == 20) is_spoilt = true;\n  if (is_spoilt) return 7;",
+                .setup = "  if (is_spoilt) return 8;",
+                .globals = "static bool is_spoilt = false;"});
+  const Outcome outcome = weir(quick({"--rounds", "1"}), folder.path());
+  EXPECT_EQ(outcome.code, 1) << outcome.out;
+  const Json summary = summary_of(folder);
+  EXPECT_EQ(entry_of(summary, "spoils/cpu/fp32/count=10")["status"], "ok");
+  EXPECT_EQ(entry_of(summary, "spoils/cpu/fp32/count=20")["status"], "failed");
+  EXPECT_EQ(entry_of(summary, "spoils/cpu/fp32/count=30")["status"], "ok");
+}
+
 TEST(Bench, a_hang_ends_with_its_time_limit) {
   const Folder folder;
   make_package(folder.path(), "hangs", "precisions: [fp32]\nproblem_size:\n  count: [10, 20]\n",
