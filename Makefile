@@ -59,7 +59,7 @@ install: build ## Install the binary (PREFIX, default /usr/local)
 
 format: ## Format all sources in place (clang-format 19)
 	@scripts/setup.sh lint
-	find include src tests bench fuzz kernels -regex '.*\.\(h\|cpp\|cu\|cuh\|cl\)' 2> /dev/null | xargs clang-format-19 -i
+	find include src tests bench fuzz kernels -regex '.*\.\(h\|cpp\|cu\|cuh\)' -o -path 'kernels/*.cl' 2> /dev/null | xargs clang-format-19 -i
 
 lint: ## Check formatting and run clang-tidy 19; CHANGED=1 looks only at files that differ from HEAD
 	@scripts/setup.sh lint

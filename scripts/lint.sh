@@ -9,7 +9,7 @@ if [ "${1:-}" = --changed ]; then
   mapfile -t files < <({ git diff --name-only --diff-filter=d HEAD; git ls-files --others --exclude-standard; } |
     grep -E '^(src|tests|bench)/.*\.(h|cpp|cu|cuh)$' | sort -u)
 else
-  mapfile -t files < <(find include src tests bench fuzz kernels -regex '.*\.\(h\|cpp\|cu\|cuh\|cl\)' 2>/dev/null | sort)
+  mapfile -t files < <(find include src tests bench fuzz kernels -regex '.*\.\(h\|cpp\|cu\|cuh\)' -o -path 'kernels/*.cl' 2>/dev/null | sort)
 fi
 [ ${#files[@]} -gt 0 ] || { echo "lint: nothing to check"; exit 0; }
 

@@ -81,9 +81,7 @@ std::optional<int> other_processes(void* board) {
   return static_cast<int>(count) - 1;
 }
 
-std::optional<double> read_energy_j(void* board) {
-  return value_of<unsigned long long>(1e-3, g_entries.energy, board);
-}
+std::optional<double> read_energy_j(void* board) { return value_of<unsigned long long>(1e-3, g_entries.energy, board); }
 
 Telemetry read(void* board) {
   Telemetry telemetry;

@@ -76,9 +76,7 @@ void* find(const char* bus_id) {
   return nullptr;
 }
 
-std::uint32_t index_of(void* board) {
-  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(board) - 1);
-}
+std::uint32_t index_of(void* board) { return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(board) - 1); }
 
 std::optional<double> read_energy_j(void* board) {
   std::uint64_t ticks = 0, when = 0;

@@ -44,7 +44,8 @@ TEST(Waterfall, FollowsTheStagesThatAreKnown) {
   EXPECT_EQ(kernels.hops[*kernels.dominating].to, Stage::seen);
   EXPECT_EQ(*kernels.dominating_to_end, 1u);
   EXPECT_EQ(kernels.words_to_end,
-            "accepted -> started: 60 % of the way to their end; commands wait for those before them on their stream and queue");
+            "accepted -> started: 60 % of the way to their end; commands wait for those before them on their stream "
+            "and queue");
   ASSERT_EQ(kernels.missing.size(), 2u);
   EXPECT_EQ(kernels.missing[0].stage, Stage::enqueued);
   EXPECT_EQ(kernels.missing[1].stage, Stage::launched);
