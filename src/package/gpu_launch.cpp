@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "device/gpu_error.h"
+
 namespace weir::package {
 
 GpuLaunches::GpuLaunches(const GpuApi& api, GpuModule module, GpuStream stream, Backend backend, Precision precision,
@@ -41,10 +43,13 @@ int GpuLaunches::launch(const WeirLaunch& launch) {
     result = api_.launch(function.handle, grid(0), grid(1), grid(2), block(0), block(1), block(2), launch.shared_bytes,
                          stream_, parameters_, nullptr);
   if (result == 0) return 0;
+  // An earlier launch may have cost the device: that is not about this one's sizes.
+  const std::string lost = lost_hint(api_, result);
   return refuse(
       launch.function,
-      fmt::format("cannot be launched with grid {}x{}x{}, block {}x{}x{} and {} bytes of shared memory: {}", grid(0),
-                  grid(1), grid(2), block(0), block(1), block(2), launch.shared_bytes, api_.describe(result)),
+      fmt::format("cannot be launched with grid {}x{}x{}, block {}x{}x{} and {} bytes of shared memory: {}{}{}",
+                  grid(0), grid(1), grid(2), block(0), block(1), block(2), launch.shared_bytes, api_.describe(result),
+                  lost.empty() ? "" : ". ", lost),
       result);
 }
 
