@@ -20,7 +20,10 @@ namespace {
 // after a chunk of runs; so a chunk is what the window's length is uncertain by.
 constexpr double kWindowNs = 1e9;
 constexpr int kSteps = 10;
-constexpr double kChunkNs = 10e6;
+constexpr double kChunkNs = 10e6, kMostChunkNs = 100e6;
+// The device pauses while it is asked. NVML takes some 4 ms even for the counter alone (H200, driver 580, November
+// 2026), which would leave chunks of 10 ms with three quarters of the window.
+constexpr double kChunkPerReading = 20;
 constexpr int kFewestPowers = 10;
 constexpr int kMostChunks = 100'000;  // for a clock that stands still
 
@@ -32,8 +35,12 @@ class Load {
         surroundings_(surroundings),
         options_(options),
         has_counter_(has_counter),
-        chunk_(static_cast<std::uint64_t>(std::clamp(kChunkNs / std::max(options.run_ns, 1.0), 1.0, 1e7))),
-        begun_ns_(surroundings.now_ns()) {}
+        begun_ns_(surroundings.now_ns()) {
+    read();
+    const double chunk_ns =
+        std::clamp(kChunkPerReading * static_cast<double>(now_ns_ - begun_ns_), kChunkNs, kMostChunkNs);
+    chunk_ = static_cast<std::uint64_t>(std::clamp(chunk_ns / std::max(options.run_ns, 1.0), 1.0, 1e7));
+  }
 
   // False where there is no more time.
   bool step() {
@@ -41,8 +48,7 @@ class Load {
     if (static_cast<double>(surroundings_.now_ns() - begun_ns_) > 1e9 * options_.limit_s) return false;
     busy_ns_ += kernel_.run(chunk_).device_ns;
     runs_ += chunk_;
-    reading_ = has_counter_ ? kernel_.energy_j() : kernel_.telemetry().power_w;
-    now_ns_ = surroundings_.now_ns();
+    read();
     return true;
   }
   // Counts from here on.
@@ -69,11 +75,16 @@ class Load {
   }
 
  private:
+  void read() {
+    reading_ = has_counter_ ? kernel_.energy_j() : kernel_.telemetry().power_w;
+    now_ns_ = surroundings_.now_ns();
+  }
+
   package::ReadyKernel& kernel_;
   const Surroundings& surroundings_;
   const EnergyOptions& options_;
   bool has_counter_;
-  std::uint64_t chunk_, runs_ = 0;
+  std::uint64_t chunk_ = 1, runs_ = 0;
   std::int64_t begun_ns_, opened_ns_ = 0, now_ns_ = 0;
   double busy_ns_ = 0;
   int chunks_ = 0;
