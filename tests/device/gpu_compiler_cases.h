@@ -1,0 +1,60 @@
+// What a compiler of GPU code in this process has to do, whoever made it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+#include "device/gpu_compiler.h"
+
+namespace weir::testing {
+inline std::string read_header(const std::string& name) {
+  std::ifstream file(WEIR_SOURCE_DIR "/include/weir/" + name);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+inline GpuSource source_of(std::string text, int precision) {
+  return {.name = "kernel.cu",
+          .text = std::move(text),
+          .headers = {{"weir/kernel.h", read_header("kernel.h")}, {"weir/device.h", read_header("device.h")}},
+          .options = {"-DWEIR_PRECISION=" + std::to_string(precision)}};
+}
+
+inline constexpr const char* kCopy = R"(#include <weir/device.h>
+static_assert(sizeof(weir_real) == SIZE, "");
+extern "C" __global__ void copy(const weir_real* from, weir_real* to, long long count) {
+  const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  if (i < count) weir_store(to, i, weir_widen(weir_narrow(weir_load(from, i))));
+}
+)";
+
+inline void compiles_each_precision(const GpuCompiler& compiler, const std::string& target) {
+  constexpr std::pair<int, int> kSizes[] = {{1, 8}, {2, 4}, {4, 2}, {8, 2}};
+  for (const auto& [precision, size] : kSizes) {
+    GpuSource source = source_of(kCopy, precision);
+    source.options.push_back("-DSIZE=" + std::to_string(size));
+    const std::string code = compiler.compile(source, target);
+    EXPECT_EQ(code.substr(1, 3), "ELF") << precision;
+    EXPECT_NE(code.find("copy"), std::string::npos);
+  }
+}
+
+inline void shows_what_is_wrong(const GpuCompiler& compiler, const std::string& target) {
+  try {
+    compiler.compile(source_of("\n#include \"weir/device.h\"\nint a = undeclared;\n", 2), target);
+    FAIL() << "compiled";
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    EXPECT_EQ(error.fault, Fault::input);
+    EXPECT_NE(what.find("kernel.cu"), std::string::npos) << what;
+    EXPECT_NE(what.find("undeclared"), std::string::npos) << what;
+    EXPECT_NE(what.find("3"), std::string::npos) << what;
+    EXPECT_NE(error.hint.find("-DWEIR_PRECISION=2"), std::string::npos) << error.hint;
+  }
+}
+
+}  // namespace weir::testing
