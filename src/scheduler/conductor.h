@@ -1,0 +1,55 @@
+// Decides for all clients of one device: keeps what policies need to know and asks one when something happens. A state
+// machine without threads, clocks or processes: the daemon drives it with sockets, the submitter of `--schedule` with
+// streams, the tests with every order of events there is.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "scheduler/policy.h"
+
+namespace weir::scheduler {
+
+class Conductor {
+ public:
+  Conductor(const Policy& policy, const Settings& settings);
+
+  // Takes a seat; -1 where all are taken.
+  int join(const Terms& terms, std::int64_t now_ns);
+  void leave(int seat, std::int64_t now_ns);
+  // Which clients are active from now on, one bit per seat; bits of empty seats are ignored. `arrived_ns`: when those
+  // that were not active before became so, by seat; null: now.
+  void set_active(std::uint64_t mask, std::int64_t now_ns, const std::int64_t* arrived_ns = nullptr);
+  // Time has passed: turns end, clients age.
+  void advance(std::int64_t now_ns);
+
+  // Whose activity keeps that client waiting: one bit per seat, active or not. Acyclic: of two clients at most one
+  // yields to the other, and never to itself.
+  std::uint64_t yields_to(int seat) const { return yields_to_[static_cast<std::size_t>(seat)]; }
+  // Active clients that wait for nobody. Never empty while a client is active.
+  std::uint64_t running() const;
+  std::uint64_t active() const { return active_; }
+  std::uint64_t seated() const { return seated_; }
+  int clients() const { return std::popcount(seated_); }
+  const Client& client(int seat) const { return clients_[static_cast<std::size_t>(seat)]; }
+  // When advance() has to be called at the latest; kNever where nothing changes by itself.
+  std::int64_t next_change_ns() const { return next_change_ns_; }
+  const Policy& policy() const { return *policy_; }
+
+ private:
+  void charge(std::int64_t now_ns);
+  void rank(std::int64_t now_ns);
+
+  const Policy* policy_;
+  Settings settings_;
+  std::array<Client, kMostClients> clients_{};
+  std::array<std::uint64_t, kMostClients> yields_to_{};
+  std::uint64_t seated_ = 0, active_ = 0;
+  std::int64_t charged_ns_ = 0;  // up to when the device's time was given to clients
+  int holder_ = -1;
+  std::int64_t holder_since_ns_ = 0;
+  std::int64_t next_change_ns_ = kNever;
+};
+
+}  // namespace weir::scheduler

@@ -1,0 +1,47 @@
+// The scheduler's daemon: a unix socket of one user, a board in shared memory, and a conductor. One thread, one loop.
+// Clients are gone when their socket is, however they ended.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/json.h"
+#include "scheduler/policy.h"
+
+namespace weir::scheduler {
+
+struct ServerOptions {
+  std::filesystem::path socket;  // made with mode 0600 in a folder of mode 0700
+  const Policy* policy = nullptr;
+  Settings settings;
+  std::uint32_t in_flight = 2;  // commands that a client may have on the device while others have seats
+};
+
+class Server {
+ public:
+  // Rejects where another daemon answers at that socket; replaces a stale one. Refuses what is not this user's.
+  explicit Server(const ServerOptions& options);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Serves until stop(), or a client asked for it. Board, seats and accounts stay right whatever clients send.
+  void serve();
+  // From a signal handler or any thread.
+  void stop() noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Where this user's daemon listens: $XDG_RUNTIME_DIR/weir/sched.sock, or /tmp/weir-UID/sched.sock.
+std::filesystem::path default_socket(const char* runtime_folder, unsigned user);
+
+// For people: asks a running daemon. Throw where none answers, with what to do.
+Json ask_status(const std::filesystem::path& socket);  // "schema": "weir.sched_status/1"
+void ask_stop(const std::filesystem::path& socket);
+
+}  // namespace weir::scheduler
