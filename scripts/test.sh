@@ -28,6 +28,17 @@ attribute() { # name file: <testsuite name="..." tests="12" failures="0" disable
   grep -o -m1 "\b$1=\"[0-9]*\"" "$2" | head -n1 | tr -dc 0-9
 }
 
+# The names of failed tests and the end of what each printed: logs are often cut to their last lines.
+failed_of() { # file
+  python3 - "$1" <<'PYTHON' 2>/dev/null || grep -B1 '<failure' "$1" | grep -o 'testcase name="[^"]*"'
+import sys, xml.etree.ElementTree as tree
+for case in tree.parse(sys.argv[1]).iter("testcase"):
+    if case.find("failure") is not None:
+        output = (case.findtext("system-out") or "").strip().splitlines()
+        print("  failed: " + case.get("name"), *("    | " + line[:200] for line in output[-12:]), sep="\n")
+PYTHON
+}
+
 run_part() {
   local part=$1 preset=$1 target=all report launcher= started=$SECONDS built tests failures skips disabled
   case $part in
@@ -72,6 +83,7 @@ run_part() {
   failed=$((failed + failures))
   skipped=$((skipped + skips))
   summary+=("$part: $((tests - failures - skips)) passed, $failures failed, $skips skipped (build $built s, tests $((SECONDS - started - built)) s)")
+  [ "$failures" -eq 0 ] || summary+=("$(failed_of "$report")")
 }
 
 # Each target counts as a test. Makes no report of its own, and is left out where there is no clang to build it with.
