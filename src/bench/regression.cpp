@@ -259,14 +259,6 @@ Json compare_summaries(const Json& baseline, const Json& current, const std::str
           {"notes", notes}};
 }
 
-std::vector<std::string> cases_to_repeat(const Json& regressions) {
-  std::vector<std::string> keys;
-  for (const Json& entry : regressions.at("cases"))
-    if (!entry.at("ratio").is_null() && (entry.at("verdict") == "slower" || entry.at("verdict") == "ambiguous"))
-      keys.push_back(entry.at("key").get<std::string>());
-  return keys;
-}
-
 int exit_code(const Json& regressions) {
   return regressions.is_object() && regressions.value("verdict", "") == "regressed" ? 3 : 0;
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "base/json.h"
 
@@ -23,10 +22,6 @@ struct RegressionOptions {
 // Rejects a baseline that is no weir.bench/1.
 Json compare_summaries(const Json& baseline, const Json& current, const std::string& baseline_name,
                        const RegressionOptions& options = {});
-
-// Keys of cases for which more rounds of the current run may change the verdict: slower, or too uncertain to say.
-// Measure those again before anybody is woken up.
-std::vector<std::string> cases_to_repeat(const Json& regressions);
 
 // 3 where something regressed, else 0. A run in which a kernel failed exits 1 before anybody asks this.
 int exit_code(const Json& regressions);

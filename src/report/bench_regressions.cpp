@@ -192,11 +192,4 @@ std::string regressions_markdown(const Json& regressions) {
   return report_markdown(report);
 }
 
-std::string describe_regressions(const Json& regressions) {
-  Report report;
-  report.sections = {regressions_section(regressions)};
-  const std::string whole = report_text(report);
-  return whole.substr(whole.find_first_not_of('\n'));  // there is no title above the section's
-}
-
 }  // namespace weir

@@ -14,7 +14,5 @@ namespace weir {
 ReportSection regressions_section(const Json& regressions);
 // regressions.md: every case, and how to read it.
 std::string regressions_markdown(const Json& regressions);
-// For the terminal, 80 columns at most.
-std::string describe_regressions(const Json& regressions);
 
 }  // namespace weir

@@ -7,6 +7,14 @@
 namespace weir {
 namespace {
 
+// As the terminal shows it.
+std::string section_text(const Json& regressions) {
+  Report report;
+  report.sections = {regressions_section(regressions)};
+  const std::string whole = report_text(report);
+  return whole.substr(whole.find_first_not_of('\n'));  // there is no title above the section's
+}
+
 Json sample() {
   const auto entry = [](const char* key, const char* verdict, bool is_regression, const Json& ratio,
                         const char* reason) {
@@ -35,7 +43,7 @@ Json sample() {
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(BenchRegressions, the_terminal_gets_what_matters_in_80_columns) {
-  const std::string text = describe_regressions(sample());
+  const std::string text = section_text(sample());
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
   EXPECT_TRUE(text.starts_with("Regressions\n")) << text;
@@ -58,7 +66,7 @@ TEST(BenchRegressions, markdown_has_every_case) {
 }
 
 TEST(BenchRegressions, no_baseline_is_said) {
-  EXPECT_TRUE(has(describe_regressions(nullptr), "there is no baseline")) << describe_regressions(nullptr);
+  EXPECT_TRUE(has(section_text(nullptr), "there is no baseline")) << section_text(nullptr);
   EXPECT_TRUE(has(regressions_markdown(nullptr), "there is no baseline"));
 }
 
@@ -91,7 +99,7 @@ TEST(BenchRegressions, what_is_gone_takes_one_line_of_a_summary) {
     one["key"] = "old" + std::to_string(i);
     many["cases"].push_back(one);
   }
-  const std::string text = describe_regressions(many);
+  const std::string text = section_text(many);
   EXPECT_TRUE(has(text, "gone: this run does not have it: old0, old1, old2, old3 and 46 more")) << text;
   EXPECT_FALSE(has(text, "old7")) << text;
   EXPECT_TRUE(has(regressions_markdown(many), "old49"));
@@ -100,7 +108,7 @@ TEST(BenchRegressions, what_is_gone_takes_one_line_of_a_summary) {
 TEST(BenchRegressions, blocks_of_any_shape_are_told) {
   for (const Json& odd : {Json::object(), Json{{"cases", 3}, {"counts", "x"}, {"notes", 1}},
                           Json{{"cases", {1, nullptr, {{"interval", {"a", "b"}}}}}}}) {
-    EXPECT_FALSE(describe_regressions(odd).empty());
+    EXPECT_FALSE(section_text(odd).empty());
     EXPECT_FALSE(regressions_markdown(odd).empty());
   }
 }
