@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <new>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "base/options.h"
 #include "base/plain_text.h"
 #include "cli/command.h"
+#include "cli/help.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "report/wrap.h"
@@ -49,6 +51,7 @@ int main(int argc, char** argv) {
       "Weir follows a GPU command from the host thread that issues it to the hardware\n"
       "queue that runs it, and says where the time went.",
       "weir");
+  app.formatter(std::make_shared<weir::cli::HelpLayout>());  // commands take it over
   app.set_version_flag("--version", fmt::format("weir {} ({})", WEIR_VERSION, WEIR_COMMIT));
   app.require_subcommand(1);
   app.footer(kExitCodes);

@@ -72,13 +72,31 @@ TEST(Info, NamesDevicesAndWhatIsMissing) {
     EXPECT_TRUE(has(outcome.out, part)) << part;
 }
 
-TEST(Help, EveryCommandHasHelpAndTheProgramAVersion) {
-  EXPECT_EQ(weir({"--help"}).code, 0);
-  for (const char* command : {"list", "info", "run", "sweep", "run-priority", "compare"}) {
-    const Outcome outcome = weir({command, "--help"});
-    EXPECT_EQ(outcome.code, 0) << command;
-    EXPECT_TRUE(has(outcome.out, command)) << command;
+// Looks at the help of a command and of all that are listed there; returns how many.
+int check_help(std::vector<std::string> command) {
+  const std::string name = command.empty() ? "weir" : command.back();
+  command.push_back("--help");
+  const Outcome outcome = weir(command);
+  command.pop_back();
+  EXPECT_EQ(outcome.code, 0) << name;
+  EXPECT_TRUE(has(outcome.out, name)) << outcome.out;
+  EXPECT_LE(widest_line(outcome.out), 80u) << outcome.out;
+  int looked_at = 1;
+  std::istringstream lines(outcome.out);
+  bool lists_commands = false;
+  for (std::string line; std::getline(lines, line);) {
+    lists_commands = line == "Subcommands:" || (lists_commands && !line.empty());
+    //   run                         run a workload
+    if (!lists_commands || line.size() < 3 || !line.starts_with("  ") || line[2] == ' ') continue;
+    command.push_back(line.substr(2, line.find(' ', 2) - 2));
+    looked_at += check_help(command);
+    command.pop_back();
   }
+  return looked_at;
+}
+
+TEST(Help, EveryCommandHasHelpOf80ColumnsAndTheProgramAVersion) {
+  EXPECT_GE(check_help({}), 30);
   EXPECT_TRUE(has(weir({"--version"}).out, "weir 0."));
 }
 
