@@ -62,7 +62,10 @@ struct DeviceInfo {
   Capability host_memory;     // kernels use host memory, also while the host does: what probes need
   Capability kernel_clock;    // kernels can read a clock: spin, stamp, hold
   Capability compute_units = {false, "streams cannot be confined to a part of this device"};  // --compute-units
-  int stream_compute_units = 0;  // that each stream is confined to; 0: none is
+  // That each stream is confined to, as the driver rounds what was asked for; 0: none is. Of one session and stream:
+  // Session::compute_units().
+  Capability command_ends;       // while it runs, each command's end can be seen: --schedule
+  int stream_compute_units = 0;
   std::vector<Precision> precisions;
   int lowest_priority = 0, highest_priority = 0;  // as of Command::priority: higher is more urgent
   Known<int> hardware_queues;
@@ -180,8 +183,17 @@ class Session {
   // By stream: for whoever watches a run that does not go on. From any thread, at any time; empty where the device does
   // not know.
   virtual std::vector<StreamProgress> progress() noexcept { return {}; }
+  // How many of a stream's commands have ended since the session began, for who lets only so many go at a time: without
+  // an allocation, by the thread that submits, in a session that follows progress. Nothing where the device does not
+  // tell. After a failure kAllEnded, so that nobody waits for what will not come.
+  virtual std::optional<std::uint64_t> ended(StreamId) noexcept { return std::nullopt; }
+  static constexpr std::uint64_t kAllEnded = UINT64_MAX;  // whatever was submitted
+  // Lets a moment pass between two looks at ended(): the `spins`-th in a row at which nothing had.
+  virtual void relax(int spins) noexcept;
   // What carries the step's collectives, in words: "MPI on host memory", "NCCL 2.28"; empty where it has none.
   virtual std::string collectives() const { return {}; }
+  // Compute units that a stream is confined to; 0: all of the device's are open to it.
+  virtual int compute_units(StreamId) const { return 0; }
   // What a kernel takes of the device; nothing for other commands and where the device does not tell.
   virtual std::optional<Footprint> footprint(CommandId) const { return std::nullopt; }
 };
@@ -219,6 +231,9 @@ struct DeviceOptions {
   int hardware_queues = 0;  // cpu: 0 = its default
   int workers = 0;          // cpu: 0 = one per core
   int compute_units = 0;    // that each stream is confined to, where the device can do that; 0 = all of them
+  // With compute_units: this stream of a session gets all units that no other stream has; -1: none does. So two streams
+  // share nothing: {.compute_units = 16, .rest_stream = 0} gives stream 1 its 16 and stream 0 the others.
+  int rest_stream = -1;
   // What an environment variable says, for settings that drivers read by themselves; null: nobody asked.
   std::optional<std::string> (*variable)(const char* name) = nullptr;
   std::vector<std::pair<std::string, std::string>> sim;  // sim: settings that replace the profile's
