@@ -136,6 +136,8 @@ class CpuSession final : public Session {
     return streams;
   }
 
+  std::optional<std::uint64_t> ended(StreamId stream) noexcept override { return step_.streams[stream].ended(); }
+
   std::optional<Footprint> footprint(CommandId id) const override {
     const PreparedCommand& command = step_.commands[id];
     if (command.unit != Unit::workers) return std::nullopt;

@@ -42,6 +42,7 @@ class ErrorLatch {
     state_.compare_exchange_strong(expected, static_cast<std::uint64_t>(command) << 32 | static_cast<unsigned>(result),
                                    std::memory_order_relaxed);
   }
+  bool is_set() const noexcept { return state_.load(std::memory_order_relaxed) != 0; }
   // Returns what was latched and clears it.
   Latched take() noexcept {
     const std::uint64_t state = state_.exchange(0, std::memory_order_relaxed);
@@ -61,6 +62,7 @@ struct GpuClose {
 };
 
 using GpuStreamOwner = Handle<GpuStream, GpuClose<GpuStream, &GpuApi::stream_destroy>>;
+using GpuPartOwner = Handle<GpuPart, GpuClose<GpuPart, &GpuApi::part_destroy>>;
 using GpuEventOwner = Handle<GpuEvent, GpuClose<GpuEvent, &GpuApi::event_destroy>>;
 using GpuModuleOwner = Handle<GpuModule, GpuClose<GpuModule, &GpuApi::module_unload>>;
 using GpuGraphOwner = Handle<GpuGraph, GpuClose<GpuGraph, &GpuApi::graph_destroy>>;

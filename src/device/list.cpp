@@ -1,6 +1,7 @@
 #include "device/list.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <time.h>
 
 #include <algorithm>
@@ -56,6 +57,20 @@ int DeviceOptions::number(const char* name) const {
 void Session::pause(std::int64_t ns) noexcept {
   const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
   nanosleep(&time, nullptr);
+}
+
+void Session::relax(int spins) noexcept {
+  constexpr int kYieldFrom = 200;  // some microseconds: after that, who is awaited may need this core
+  if (spins >= kYieldFrom) {
+    sched_yield();
+    return;
+  }
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  // `yield` does nothing on most cores; `isb` waits for the pipeline, some 10 ns.
+  asm volatile("isb" ::: "memory");
+#endif
 }
 
 std::span<std::byte> Session::host_memory(BufferId) { fail("this device has no memory that the host shares"); }

@@ -41,6 +41,7 @@ class NullSession final : public Session {
     walk(plan_, commands, queue);
   }
   void finish() override {}
+  std::optional<std::uint64_t> ended(StreamId) noexcept override { return kAllEnded; }
   std::vector<IterationSpan> take_spans() override { return {}; }
   Timeline timeline() override {
     Timeline timeline;

@@ -39,6 +39,7 @@ class OpenclDevice final : public Device {
     info.kernel_clock = context_->kernel_clock();
     if (std::string reason; context_->sharing(&reason) == OpenclSharing::none)
       info.host_memory = lacking("kernels and the host cannot use memory at once, " + reason);
+    info.command_ends = lacking("its session does not follow single commands");
     info.precisions = {Precision::fp32, Precision::fp16, Precision::bf16};
     info.hardware_queues.reason = "OpenCL does not tell how a driver maps command queues to hardware";
     info.copy_engines.reason = "OpenCL does not tell";

@@ -9,6 +9,11 @@
 #include "device/sim_cost.h"
 
 namespace weir::sim {
+namespace {
+
+constexpr const char* kStuck = "the simulated device is stuck: commands wait for something that does not happen";
+
+}  // namespace
 
 SimSession::SimSession(std::shared_ptr<Shared> shared, const Step& step, const Placement& placement,
                        const SessionOptions& options)
@@ -264,7 +269,7 @@ bool SimSession::drain() {
 
 void SimSession::finish() {
   catch_up();
-  if (!drain()) latch("the simulated device is stuck: commands wait for something that does not happen");
+  if (!drain()) latch(kStuck);
   shared_->host_ns += shared_->profile.host.finish_ns;
   shared_->machine.advance(shared_->host_ns);
   if (const char* const failure = std::exchange(failure_, nullptr)) fail(failure);
@@ -281,6 +286,28 @@ void SimSession::pause(std::int64_t ns) noexcept {
   catch_up();
   shared_->host_ns += std::max<std::int64_t>(0, ns);
   shared_->machine.advance(shared_->host_ns);
+}
+
+std::optional<std::uint64_t> SimSession::ended(StreamId stream) noexcept {
+  if (mode_ == SubmitMode::graph || !threads_.empty()) return std::nullopt;
+  if (failure_ != nullptr) return kAllEnded;
+  catch_up();
+  shared_->machine.advance(shared_->host_ns);
+  return client_.streams[stream].ended;
+}
+
+// A host that looks again and again sees nothing new before the machine's next event, so it skips to the first look
+// behind that.
+void SimSession::relax(int) noexcept {
+  constexpr std::int64_t kLookNs = 100;  // a line that a device has written comes from memory
+  catch_up();
+  Machine& machine = shared_->machine;
+  machine.advance(shared_->host_ns);
+  const std::int64_t next_ns = machine.next_ns();
+  if (next_ns == INT64_MAX) return latch(kStuck);
+  const std::int64_t wait_ns = std::max(kLookNs, next_ns - shared_->host_ns);
+  shared_->host_ns += (wait_ns + kLookNs - 1) / kLookNs * kLookNs;
+  machine.advance(shared_->host_ns);
 }
 
 std::span<std::byte> SimSession::host_memory(BufferId id) {

@@ -20,7 +20,8 @@ struct Shared {
   std::int64_t host_ns = Machine::kStartNs;
 };
 
-// Leaves progress() empty: virtual time does not stand still, and a step that cannot go on is an error there.
+// Leaves progress() empty, which is for who watches from another thread while nothing happens: here a step that cannot
+// go on is an error. Who submits may ask ended(), which is as of the host's time and lets none pass; relax() does.
 class SimSession final : public Session {
  public:
   SimSession(std::shared_ptr<Shared> shared, const Step& step, const Placement& placement,
@@ -39,6 +40,8 @@ class SimSession final : public Session {
   MemoryUse memory() const override;
   std::int64_t now_ns() noexcept override;
   void pause(std::int64_t ns) noexcept override;
+  std::optional<std::uint64_t> ended(StreamId stream) noexcept override;
+  void relax(int spins) noexcept override;
   std::span<std::byte> host_memory(BufferId buffer) override;
   std::optional<Footprint> footprint(CommandId id) const override;
 
