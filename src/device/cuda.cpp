@@ -23,6 +23,7 @@ constexpr int kMostQueues = 32;
 #if WEIR_HAVE_CUDA
 #include <cuda.h>
 
+#include "device/cuda_parts.h"
 #include "device/cuda_recording.h"
 #include "device/gpu_compiler.h"
 #include "device/gpu_cublas.h"
@@ -270,6 +271,7 @@ struct Opened {
     WEIR_CUDA_NEED(api.graph_exec_destroy, cuGraphExecDestroy, "cuGraphExecDestroy");
     WEIR_CUDA_NEED(api.graph_destroy, cuGraphDestroy, "cuGraphDestroy");
     bind_recording(library, api);
+    bind_parts(library, api);
   }
 
   GpuApi api;
@@ -319,6 +321,7 @@ std::unique_ptr<Device> open(const std::string& which, const DeviceOptions& opti
   return open_gpu(cuda_api, "cuda", which,
                   {.hardware_queues = queues_of(options),
                    .compute_units = options.compute_units,
+                   .rest_stream = options.rest_stream,
                    .priorities = {},
                    .communicator = options.communicator,
                    .stages_collectives = options.stages_collectives});

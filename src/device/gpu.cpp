@@ -14,14 +14,7 @@ class GpuDevice final : public Device {
     context_->enter();
     check(api, api.facts(options.index, &facts_), "asking what the device is");
     check(api, api.priority_range(&least_, &greatest_), "asking for priorities");
-    if (options.compute_units == 0) return;
-    if (api.stream_create_masked == nullptr)
-      reject(
-          fmt::format("--compute-units {}: {} cannot confine streams", options.compute_units, context_->device_name()),
-          "Leave it out.");
-    if (options.compute_units > facts_.multiprocessors)
-      reject(fmt::format("--compute-units {}: {} has {}", options.compute_units, context_->device_name(),
-                         facts_.multiprocessors));
+    if (options.compute_units > 0) units_ = confined_units(*context_, facts_, options.compute_units);
   }
 
   DeviceInfo info() const override {
@@ -36,10 +29,12 @@ class GpuDevice final : public Device {
     if (api.launch_host == nullptr) info.host_functions = lacking("the driver cannot call the host from a stream");
     info.priorities = options_.priorities;
     if (info.priorities && least_ == greatest_) info.priorities = lacking("the driver has one level");
-    if (info.priorities && options_.compute_units > 0)
+    if (info.priorities && units_ > 0 && api.divide == nullptr)
       info.priorities = lacking("streams on a part of the device have no priority");
-    if (api.stream_create_masked != nullptr) info.compute_units = {};
-    info.stream_compute_units = options_.compute_units;
+    info.compute_units = can_confine(api);
+    info.stream_compute_units = units_;
+    if (api.stream_write == nullptr)
+      info.command_ends = lacking("the driver has no writes in stream order, which say what has ended");
     info.precisions = {Precision::fp32};
     if (facts_.has_tf32) info.precisions.push_back(Precision::tf32);
     if (facts_.has_fp16) info.precisions.push_back(Precision::fp16);
@@ -69,7 +64,8 @@ class GpuDevice final : public Device {
 
   std::unique_ptr<Session> prepare(const Step& step, const Placement& placement,
                                    const SessionOptions& options) override {
-    return std::make_unique<GpuSession>(context_, facts_, step, placement, options, options_.compute_units,
+    return std::make_unique<GpuSession>(context_, facts_, step, placement, options,
+                                        GpuConfinement{options_.compute_units, options_.rest_stream},
                                         options_.communicator, options_.stages_collectives);
   }
 
@@ -88,6 +84,7 @@ class GpuDevice final : public Device {
   GpuFacts facts_;
   GpuOptions options_;
   int least_ = 0, greatest_ = 0;
+  int units_ = 0;  // that streams are confined to
   void* board_ = nullptr;
 };
 

@@ -18,6 +18,7 @@ struct GpuOptions {
   int index = 0;
   int hardware_queues = 0;  // what the vendor's setting asks for in this process; 0 where that is not known
   int compute_units = 0;    // that each stream is confined to; 0 = all of them
+  int rest_stream = -1;     // as of DeviceOptions
   Capability priorities;    // as far as settings of the process decide
   Communicator* communicator = nullptr;  // where there are other ranks
   bool stages_collectives = false;       // through host memory, whatever the vendor's library can

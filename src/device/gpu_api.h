@@ -15,6 +15,7 @@ namespace weir {
 
 using GpuContext = struct GpuContextHandle*;
 using GpuStream = struct GpuStreamHandle*;
+using GpuPart = struct GpuPartHandle*;
 using GpuEvent = struct GpuEventHandle*;
 using GpuModule = struct GpuModuleHandle*;
 using GpuFunction = struct GpuFunctionHandle*;
@@ -121,6 +122,14 @@ struct GpuHostCall {
   void (*body)(GpuHostCall& call) = nullptr;  // must not call the table
 };
 
+// A device divided into parts that share no multiprocessor.
+struct GpuDivision {
+  std::vector<GpuPart> parts;  // as many as fit, all alike
+  int units = 0;               // multiprocessors of each: what was wanted, or more where the driver rounds up
+  GpuPart rest = nullptr;      // all that is left; null where nothing is, or it was not asked for
+  int rest_units = 0;
+};
+
 // Results are 0 for success, else the vendor's number. Entries marked optional are null where the library lacks them:
 // ask the table, never a version.
 struct GpuApi {
@@ -131,6 +140,7 @@ struct GpuApi {
   int most_hardware_queues = 0;
   const char* code_hint = "";  // where the device code cannot be loaded
   const char* lost_hint = "";  // where a device is lost: what says more
+  std::string parts_reason;    // why streams cannot be confined to a part of a device, where the entries are missing
   CallNames calls;
   // The embedded device code as module_load takes it; lives as long as the program. Null with a reason.
   const void* (*device_code)(std::string* reason) = nullptr;
@@ -166,6 +176,12 @@ struct GpuApi {
   int (*stream_create)(GpuStream* stream, unsigned flags, int priority) = nullptr;
   // Optional: a stream of normal priority that runs on the compute units whose bits are set.
   int (*stream_create_masked)(GpuStream* stream, unsigned words, const unsigned* mask) = nullptr;
+  // Optional, all four or none. How many multiprocessors a part of at least `wanted` gets; 0 where there is no such part.
+  int (*part_units)(int device, int wanted, int* units) = nullptr;
+  // Makes up to `count` such parts, and one of the rest where that is asked for. Nothing is left behind on failure.
+  int (*divide)(int device, int wanted, int count, bool makes_rest, GpuDivision* division) = nullptr;
+  int (*part_destroy)(GpuPart part) = nullptr;  // after its streams
+  int (*part_stream)(GpuStream* stream, GpuPart part, unsigned flags, int priority) = nullptr;
   int (*stream_destroy)(GpuStream stream) = nullptr;
   int (*stream_synchronize)(GpuStream stream) = nullptr;
   int (*stream_query)(GpuStream stream) = nullptr;  // optional; 0 where all has ended

@@ -11,16 +11,6 @@ std::shared_ptr<PrimaryContext> entered(std::shared_ptr<PrimaryContext> context)
   return context;
 }
 
-// Neighbouring streams get neighbouring units, and begin again where all are given away.
-std::vector<unsigned> compute_unit_mask(int all, int wanted, int stream) {
-  std::vector<unsigned> mask(static_cast<std::size_t>((all + 31) / 32), 0);
-  for (int i = 0; i < wanted; ++i) {
-    const auto unit = static_cast<std::size_t>((static_cast<std::int64_t>(stream) * wanted + i) % all);
-    mask[unit / 32] |= 1u << unit % 32;
-  }
-  return mask;
-}
-
 std::string in_words(const Command& command) {
   switch (command.kind) {
     case CommandKind::kernel:
@@ -37,34 +27,6 @@ std::string in_words(const Command& command) {
 
 }  // namespace
 
-GpuSession::Streams::Streams(PrimaryContext& context, const GpuFacts& facts, const Step& step,
-                             const Placement& placement, int compute_units) {
-  const GpuApi& api = context.api();
-  if (compute_units > 0) {
-    for (int stream = 0; stream < placement.stream_count; ++stream) {
-      const std::vector<unsigned> mask = compute_unit_mask(facts.multiprocessors, compute_units, stream);
-      GpuStream handle = nullptr;
-      check(api, api.stream_create_masked(&handle, static_cast<unsigned>(mask.size()), mask.data()),
-            "creating a stream on a part of the device");
-      owners.emplace_back(handle, GpuClose<GpuStream, &GpuApi::stream_destroy>{&api});
-      handles.push_back(handle);
-    }
-    return;
-  }
-  int least = 0, greatest = 0;
-  check(api, api.priority_range(&least, &greatest), "asking for priorities");
-  std::vector<int> urgency(static_cast<std::size_t>(placement.stream_count), INT8_MIN);
-  for (CommandId id = 0; id < step.commands().size(); ++id) {
-    int& highest = urgency[placement.stream_of[id]];
-    highest = std::max<int>(highest, step.commands()[id].priority);
-  }
-  for (const int value : urgency) {
-    // Ours: higher is more urgent. Theirs: smaller is.
-    owners.push_back(make_stream(api, std::clamp(-value, greatest, least)));
-    handles.push_back(owners.back().get());
-  }
-}
-
 GpuSession::Events::Events(const GpuApi& api, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     owners.push_back(make_event(api, kGpuEventNoTiming));
@@ -73,7 +35,7 @@ GpuSession::Events::Events(const GpuApi& api, std::size_t count) {
 }
 
 GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& facts, const Step& step,
-                       const Placement& placement, const SessionOptions& options, int compute_units,
+                       const Placement& placement, const SessionOptions& options, const GpuConfinement& confinement,
                        Communicator* communicator, bool stages_collectives)
     : context_(entered(std::move(context))),
       step_(step),
@@ -82,7 +44,7 @@ GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& 
       plan_(has_graphs() ? make_graph_plan(step, placement) : make_plan(step, placement, options.is_pipelined)),
       free_before_(free_memory()),
       buffers_(*context_, step, StreamBlas::workspace_bytes(facts, step, placement)),
-      streams_(*context_, facts, step, placement, compute_units),
+      streams_(*context_, facts, step, placement, confinement),
       service_(context_->service()),
       events_(context_->api(), plan_.event_count),
       blas_(*context_, facts, step, placement, streams_.handles),
@@ -322,6 +284,24 @@ std::vector<StreamProgress> GpuSession::progress() noexcept {
     stream.ended += (counts.ended + segments - 1 - own) / segments;
   }
   return streams;
+}
+
+std::optional<std::uint64_t> GpuSession::ended(StreamId stream) noexcept {
+  if (!marks_ || !marks_->is_exact() || has_graphs()) return std::nullopt;
+  if (is_lost_ || latch_.is_set()) [[unlikely]]
+    return kAllEnded;
+  return marks_->counts(stream).ended;
+}
+
+void GpuSession::relax(int spins) noexcept {
+  Session::relax(spins);
+  // A kernel that crashed takes the streams' marks with it, and only the driver says so: asked about every millisecond.
+  constexpr int kAskEvery = 4096;
+  constexpr int kNotReady = 600;  // CUDA_ERROR_NOT_READY and hipErrorNotReady alike
+  const auto ask = context_->api().stream_query;
+  if (spins % kAskEvery != kAskEvery - 1 || ask == nullptr) return;
+  for (GpuStream stream : streams_.handles)
+    if (const int result = ask(stream); result != 0 && result != kNotReady) is_lost_ = true;
 }
 
 std::optional<Footprint> GpuSession::footprint(CommandId command) const {

@@ -9,14 +9,15 @@
 
 #include "device/gpu_graph.h"
 #include "device/gpu_queue.h"
+#include "device/gpu_streams.h"
 
 namespace weir {
 
 class GpuSession final : public Session {
  public:
   GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& facts, const Step& step,
-             const Placement& placement, const SessionOptions& options, int compute_units, Communicator* communicator,
-             bool stages_collectives);
+             const Placement& placement, const SessionOptions& options, const GpuConfinement& confinement,
+             Communicator* communicator, bool stages_collectives);
   ~GpuSession() override;
 
   void begin_iteration() noexcept override;
@@ -31,16 +32,12 @@ class GpuSession final : public Session {
   void poll(StreamId stream) noexcept override;
   std::string collectives() const override { return comms_.carrier(); }
   std::vector<StreamProgress> progress() noexcept override;
+  std::optional<std::uint64_t> ended(StreamId stream) noexcept override;
+  void relax(int spins) noexcept override;
   std::optional<Footprint> footprint(CommandId command) const override;
+  int compute_units(StreamId stream) const override { return streams_.compute_units[stream]; }
 
  private:
-  // The streams of a placement: as urgent as the most urgent of their commands, or confined to `compute_units` each.
-  struct Streams {
-    Streams(PrimaryContext& context, const GpuFacts& facts, const Step& step, const Placement& placement,
-            int compute_units);
-    std::vector<GpuStreamOwner> owners;
-    std::vector<GpuStream> handles;
-  };
   struct Events {
     Events(const GpuApi& api, std::size_t count);
     std::vector<GpuEventOwner> owners;
@@ -64,7 +61,7 @@ class GpuSession final : public Session {
   Plan plan_;
   std::size_t free_before_;
   GpuBuffers buffers_;
-  Streams streams_;
+  GpuStreams streams_;
   GpuStream service_;  // the context's
   Events events_;
   StreamBlas blas_;
@@ -86,6 +83,7 @@ class GpuSession final : public Session {
   std::vector<Segment> segments_;  // none in eager mode
   std::optional<std::size_t> reserved_bytes_;
   ErrorLatch latch_;
+  bool is_lost_ = false;  // seen by relax(): nothing more will end
 };
 
 }  // namespace weir

@@ -346,6 +346,7 @@ std::unique_ptr<Device> open(const std::string& which, const DeviceOptions& opti
   return open_gpu(hip_api, "hip", which,
                   {.hardware_queues = queues == 0 ? kDefaultQueues : std::clamp(queues, 1, kMostQueues),
                    .compute_units = options.compute_units,
+                   .rest_stream = options.rest_stream,
                    .priorities = priorities_of(options),
                    .communicator = options.communicator,
                    .stages_collectives = options.stages_collectives});
