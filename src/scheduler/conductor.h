@@ -15,13 +15,14 @@ class Conductor {
  public:
   Conductor(const Policy& policy, const Settings& settings);
 
-  // Takes a seat; -1 where all are taken.
+  // Takes a seat, the lowest that is free; -1 where all are taken. Terms out of range are taken as the nearest in it.
   int join(const Terms& terms, std::int64_t now_ns);
   void leave(int seat, std::int64_t now_ns);
   // Which clients are active from now on, one bit per seat; bits of empty seats are ignored. `arrived_ns`: when those
-  // that were not active before became so, by seat; null: now.
+  // that were not active before became so, by seat; null: now. A later time for one that was active before says that
+  // it was idle in between: its request is a new one. Times of arrival are not believed beyond what is possible.
   void set_active(std::uint64_t mask, std::int64_t now_ns, const std::int64_t* arrived_ns = nullptr);
-  // Time has passed: turns end, clients age.
+  // Time has passed: turns end, clients age. Here and above: a time before the last one counts as the last one.
   void advance(std::int64_t now_ns);
 
   // Whose activity keeps that client waiting: one bit per seat, active or not. Acyclic: of two clients at most one
@@ -36,9 +37,16 @@ class Conductor {
   // When advance() has to be called at the latest; kNever where nothing changes by itself.
   std::int64_t next_change_ns() const { return next_change_ns_; }
   const Policy& policy() const { return *policy_; }
+  const Settings& settings() const { return settings_; }
+  // Whose turn it is: -1 where the policy knows no turns, or nobody has one.
+  int holder() const { return turn_.is_over(charged_ns_) || !is_active(turn_.seat) ? -1 : turn_.seat; }
+  // Who comes first because it was kept waiting for too long; -1: nobody.
+  int aged() const { return aged_.seat; }
 
  private:
-  void charge(std::int64_t now_ns);
+  bool is_active(int seat) const { return seat >= 0 && (active_ >> seat & 1) != 0; }
+  std::int64_t charge(std::int64_t now_ns);
+  void begin_request(int seat, std::int64_t arrived_ns);
   void rank(std::int64_t now_ns);
 
   const Policy* policy_;
@@ -46,9 +54,9 @@ class Conductor {
   std::array<Client, kMostClients> clients_{};
   std::array<std::uint64_t, kMostClients> yields_to_{};
   std::uint64_t seated_ = 0, active_ = 0;
-  std::int64_t charged_ns_ = 0;  // up to when the device's time was given to clients
-  int holder_ = -1;
-  std::int64_t holder_since_ns_ = 0;
+  std::int64_t charged_ns_ = 0;  // up to when the device's time was given to clients: the time of the last event
+  double least_virtual_ns_ = 0;  // of all that are active, or last were: where newcomers begin
+  Turn turn_, aged_;
   std::int64_t next_change_ns_ = kNever;
 };
 

@@ -13,6 +13,9 @@ namespace weir::scheduler {
 inline constexpr int kMostClients = 64;
 inline constexpr int kLowestPriority = -10, kHighestPriority = 10;  // higher is more urgent; 0 is normal
 inline constexpr double kLeastWeight = 0.01, kMostWeight = 100;
+inline constexpr std::int64_t kLongestDeadlineNs = 3'600'000'000'000;
+inline constexpr std::int64_t kShortestSliceNs = 10'000, kLongestSliceNs = 10'000'000'000;
+inline constexpr std::int64_t kLongestAgeingNs = 3'600'000'000'000;
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 // What a client asked for: a stream of ours, or a process.
@@ -26,11 +29,14 @@ struct Terms {
 // that has ended.
 struct Client {
   Terms terms;
-  bool is_active = false;       // in a request
-  std::int64_t arrived_ns = 0;  // of that request
-  std::int64_t first_ns = 0;    // when it last was among the first, or arrived: what ageing counts from
-  double used_ns = 0;           // of the device, so far; shared time counts in parts
-  double virtual_ns = 0;        // used_ns over weight; one that comes back starts no lower than the others are
+  bool is_active = false;         // in a request
+  std::int64_t arrived_ns = 0;    // of that request
+  std::int64_t first_ns = 0;      // ageing counts from here: when it arrived, or last had been first for a slice
+  std::int64_t was_first_ns = 0;  // for how long it was among the first since then
+  double used_ns = 0;             // of the device, so far; shared time counts in parts
+  // What it used in its turns, over its weight; slices given for age are not in it. One that comes back starts no lower
+  // than the others are.
+  double virtual_ns = 0;
 };
 
 struct Settings {
@@ -38,24 +44,35 @@ struct Settings {
   std::int64_t ageing_ns = 100'000'000;  // a client that was kept waiting that long comes first for one slice; 0: never
 };
 
+// Who has the device to itself, and until when. The last one stays here when its turn is over: the next follows it.
+struct Turn {
+  int seat = -1;
+  std::int64_t until_ns = 0;
+
+  bool is_over(std::int64_t now_ns) const { return seat < 0 || now_ns >= until_ns; }
+};
+
 struct Situation {
-  std::span<const Client> clients;  // by seat; those that are idle have ranks too
+  std::span<const Client> clients;  // by seat; those that are idle have ranks too, and so have empty seats
   std::int64_t now_ns = 0;
-  int holder = -1;  // the seat whose turn it is, where turns are taken; -1: nobody's
-  std::int64_t holder_since_ns = 0;
+  Turn turn;  // as the policy left it
+  Turn aged;  // as ranks_with_ageing() left it
   Settings settings;
 };
 
-// An active client waits while another one with a smaller rank is active; equal ranks share the device.
+// An active client waits while another one with a smaller rank is active; equal ranks share the device. A client may
+// become active before anybody decides anew, so ranks have to be right, or at least harmless, for those that are idle.
 struct Ranking {
   std::array<std::uint8_t, kMostClients> ranks{};
-  int holder = -1;                       // whose turn it is from now on; policies without turns leave it at -1
-  std::int64_t holds_until_ns = kNever;  // ask again then, or when something happens
+  Turn turn;                            // from now on; policies without turns leave it alone
+  Turn aged;                            // who comes first because of its age
+  std::int64_t asks_again_ns = kNever;  // then, or when something happens; always in the future
 };
 
 struct Policy {
   std::string_view name;
   std::string_view summary;
+  // Pure, and allocates nothing: it is called at every event.
   Ranking (*rank)(const Situation&);
   // True: ranks change when a request begins, so whoever decides has to hear of it at once.
   bool follows_arrivals = false;
@@ -66,9 +83,6 @@ std::span<const Policy> policies();
 const Policy& policy_named(std::string_view name);
 // Rejects what is out of range, naming the flag.
 void check(const Terms& terms);
-
-// The policy's ranks; but whoever has waited for longer than settings.ageing_ns comes first, the longest waiting of
-// them, for one slice.
-Ranking ranks_with_ageing(const Policy& policy, const Situation& situation);
+void check(const Settings& settings);
 
 }  // namespace weir::scheduler
