@@ -29,6 +29,10 @@ void SubmitFlags::add_to(CLI::App& app, bool takes_several) {
       ->capture_default_str();
   app.add_option("--producers", producers, "with channel: threads that enqueue (default: 4, or the streams if fewer)");
   app.add_option("--submitters", submitters, "with channel: threads that submit what was enqueued (default: 1)");
+  app.add_option("--schedule", schedule,
+                 takes_several ? "one or several policies that decide whose command is next: fifo,priority"
+                               : "policy that decides whose command is next: fifo, priority, ... (docs/scheduling.md)");
+  app.add_option("--in-flight", in_flight, "with --schedule: commands on the device at once (default: 2)");
 }
 
 std::string SubmitFlags::with_counts(const std::string& way) const {
@@ -44,6 +48,24 @@ std::string SubmitFlags::with_counts(const std::string& way) const {
   return submitters.empty() ? counted : fmt::format("{}x{}", counted, submitters);
 }
 
+// One thread decides for all streams, command by command: whatever takes that out of its hands cannot be scheduled.
+std::vector<std::string> SubmitFlags::scheduled(const std::vector<std::string>& ways) const {
+  for (const std::string& way : ways) {
+    if (way == "inline") continue;
+    reject(fmt::format("--schedule {}: --submit {} cannot be scheduled: {}", schedule, way,
+                       way == "graph"                 ? "a graph is one launch, whatever is in it"
+                       : way.starts_with("threads")   ? "its threads submit without asking each other"
+                       : is_channel(way)              ? "a channel has an order of its own"
+                       : way.starts_with("scheduled") ? "it names its policy already"
+                                                      : "only inline can"),
+           "Leave out --submit, or --schedule.");
+  }
+  std::vector<std::string> named;
+  for (const std::string& policy : parse_names("--schedule", schedule))
+    named.push_back(in_flight.empty() ? "scheduled:" + policy : fmt::format("scheduled:{}:{}", policy, in_flight));
+  return named;
+}
+
 std::vector<std::string> SubmitFlags::ways() const {
   std::vector<std::string> ways = parse_names("--submit", submit);
   const bool has_channel = std::any_of(ways.begin(), ways.end(), is_channel);
@@ -57,12 +79,16 @@ std::vector<std::string> SubmitFlags::ways() const {
                  : "Use --submit channel, or leave it out.");
   }
   for (std::string& way : ways) way = with_counts(way);
+  if (!schedule.empty()) return scheduled(ways);
+  if (!in_flight.empty())
+    reject(fmt::format("--in-flight {}: nothing is scheduled", in_flight), "Use --schedule fifo, or leave it out.");
   return ways;
 }
 
 std::string SubmitFlags::way() const {
   // Several are one way that there is not, and the message says so.
   if (submit.find(',') != std::string::npos) return submit;
+  if (schedule.find(',') != std::string::npos) return "scheduled:" + schedule;
   return ways().front();
 }
 

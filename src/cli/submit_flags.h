@@ -1,4 +1,4 @@
-// How commands are to be submitted, as flags: --submit, --producers, --submitters.
+// How commands are to be submitted, as flags: --submit, --producers, --submitters, --schedule, --in-flight.
 #pragma once
 
 #include <string>
@@ -8,20 +8,23 @@
 
 namespace weir::cli {
 
-// As typed. The counts are part of a way's name (channel:mpsc:4x2); the flags put them there.
+// As typed. The counts are part of a way's name (channel:mpsc:4x2, scheduled:priority:2); the flags put them there.
 struct SubmitFlags {
   std::string submit = "inline";
   std::string producers, submitters;
+  std::string schedule, in_flight;
 
   // `takes_several`: a list of ways, for a sweep over them.
   void add_to(CLI::App& app, bool takes_several);
-  // The ways with their counts. Rejects counts where there is no channel, and those that are given twice.
+  // The ways with their counts. Rejects counts where there is no channel, those that are given twice, and a schedule
+  // for commands that nobody could hold back.
   std::vector<std::string> ways() const;
   // Where there is one.
   std::string way() const;
 
  private:
   std::string with_counts(const std::string& way) const;
+  std::vector<std::string> scheduled(const std::vector<std::string>& ways) const;
 };
 
 }  // namespace weir::cli

@@ -105,9 +105,7 @@ Contents read_all(Session& session, const Step& step) {
 }
 
 SessionOptions options_of(const SubmitChoice& submit, bool is_pipelined) {
-  SessionOptions options;
-  options.mode = submit.mode;
-  options.host_threads = submit.host_threads();
+  SessionOptions options = submit.session_options();
   options.is_pipelined = is_pipelined;
   return options;
 }

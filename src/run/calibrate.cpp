@@ -267,14 +267,13 @@ void fit_kernels(Calibration& calibration, const StepRun& run) {
 Simulated simulate(const sim::SimProfile& profile, const StepRun& run, bool is_traced) {
   const auto device = open_sim(profile);
   const SubmitChoice submit = parse_submit(run.submit, run.built.placement.stream_count);
-  SessionOptions options;
-  options.mode = submit.mode;
-  options.host_threads = submit.host_threads();
+  SessionOptions options = submit.session_options();
   options.is_traced = is_traced;
   options.trace_iterations = kSimulated + 1;
   const auto session = device->prepare(run.built.step, run.built.placement, options);
-  // The simulated host has threads of its own.
-  const auto submitter = inline_submitter(run.built.step, *session);
+  // The simulated host has threads of its own, but nobody who decides what is next.
+  const auto submitter = submit.policy.empty() ? inline_submitter(run.built.step, *session)
+                                               : make_submitter(submit, run.built.step, run.built.placement, *session);
   std::vector<double> steps, submits;
   for (int i = 0; i <= kSimulated; ++i) {
     session->begin_iteration();
@@ -297,9 +296,7 @@ MeasuredStep measure(Device& device, const StepRun& run, const RunControl& contr
   RunRequest request;
   request.iterations = run.iterations;
   request.warmup = run.warmup;
-  SessionOptions options;
-  options.mode = submit.mode;
-  options.host_threads = submit.host_threads();
+  SessionOptions options = submit.session_options();
   options.marks_iterations = false;
   const auto session = device.prepare(step, run.built.placement, options);
   const auto submitter = make_submitter(submit, step, run.built.placement, *session);

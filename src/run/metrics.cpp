@@ -195,9 +195,7 @@ void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, 
 
 double floor_ns_per_command(const Step& step, const Placement& placement, const SubmitChoice& submit) {
   const auto device = open_device("null", {});
-  SessionOptions options;
-  options.mode = submit.mode;
-  const auto session = device->prepare(step, placement, options);
+  const auto session = device->prepare(step, placement, submit.session_options());
   const auto submitter = make_submitter(submit, step, placement, *session);
   // Short steps are repeated within a sample, so that the clock's own cost does not count.
   const auto commands = static_cast<double>(step.commands().size());

@@ -80,11 +80,9 @@ class Measurement {
 
   // Trains from the first parameters on. `is_checked`: one more iteration, whose output is compared with the reference.
   Training train(const Variant& variant, bool is_checked) {
-    SessionOptions options;
-    options.mode = submit_.mode;
-    options.host_threads = submit_.host_threads();
+    SessionOptions options = submit_.session_options();
     options.marks_iterations = submit_.mode == SubmitMode::graph;
-    options.follows_progress = control_.wants_progress();
+    options.follows_progress |= control_.wants_progress();
     const auto session = device_.prepare(variant.step, variant.placement, options);
     const auto submitter = make_submitter(submit_, variant.step, variant.placement, *session);
     Training training;

@@ -155,14 +155,12 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
 TracedPass run_traced_pass(Device& device, const Step& step, const Placement& placement, const SubmitChoice& submit,
                            int iterations, const RunControl& control, std::span<const std::string> roles,
                            bool by_events) {
-  SessionOptions options;
-  options.mode = submit.mode;
-  options.host_threads = submit.host_threads();
+  SessionOptions options = submit.session_options();
   options.is_traced = true;
   options.marks_iterations = false;
   options.trace_iterations = iterations + 1;
   options.traces_by_events = by_events;
-  options.follows_progress = control.wants_progress();
+  options.follows_progress |= control.wants_progress();
   const auto session = device.prepare(step, placement, options);
   const auto submitter = make_submitter(submit, step, placement, *session, options.trace_iterations);
   SessionWatch watch(control, device.info(), *session, step, placement, roles);

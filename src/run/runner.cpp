@@ -99,6 +99,10 @@ SubmitChoice checked_submit(const DeviceInfo& info, const RunRequest& request) {
     reject(fmt::format("--submit {}: '{}' lives in virtual time, in which a channel between real threads costs nothing",
                        submit.name, info.name),
            "Use inline or threads there; channels are measured on null, cpu and GPUs.");
+  if (!submit.policy.empty() && !info.command_ends)
+    reject(fmt::format("--schedule {}: device '{}' does not tell which commands have ended: {}", submit.policy,
+                       info.name, info.command_ends.reason),
+           "Leave it out there; it works on null, cpu, sim, CUDA and HIP.");
   return submit;
 }
 
@@ -228,14 +232,12 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
   try {
     const TimedPass timed = [&] {
       const bool is_pipelined = request.sync != SyncMode::per_iteration;
-      SessionOptions options;
-      options.mode = submit.mode;
-      options.host_threads = submit.host_threads();
+      SessionOptions options = submit.session_options();
       options.is_pipelined = is_pipelined;
       // The host's clock is enough where it waits, and nothing of ours shall stand in the streams' way. A graph is
       // marked outside of itself.
       options.marks_iterations = is_pipelined || submit.mode == SubmitMode::graph;
-      options.follows_progress = control.wants_progress();
+      options.follows_progress |= control.wants_progress();
       const auto session = device.prepare(step, placement, options);
       const auto submitter = make_submitter(submit, step, placement, *session);
       SessionWatch watch(control, info, *session, step, placement, workload.roles);

@@ -10,7 +10,9 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "scheduler/policy.h"
 #include "stream/channel.h"
+#include "stream/scheduled.h"
 
 namespace weir {
 
@@ -73,6 +75,34 @@ SubmitChoice parse_channel(std::string_view text, std::string_view rest, int str
   return choice;
 }
 
+// "priority", "priority:4"
+SubmitChoice parse_scheduled(std::string_view text, std::string_view rest, int streams) {
+  const std::size_t colon = rest.find(':');
+  const std::string_view name = rest.substr(0, colon);
+  std::vector<std::string> names;
+  for (const scheduler::Policy& policy : scheduler::policies()) names.emplace_back(policy.name);
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    reject(name.empty() ? fmt::format("--submit {}: a policy is needed", text)
+                        : fmt::format("--schedule {}: there is no such policy", name),
+           suggestion(name, names));
+  SubmitChoice choice;
+  choice.policy = name;
+  choice.in_flight = kDefaultInFlight;
+  if (colon != std::string_view::npos) {
+    const auto asked = parse_integer(rest.substr(colon + 1));
+    if (!asked || *asked < 1 || *asked > kMostInFlight)
+      reject(fmt::format("--in-flight {}: not a number of commands", rest.substr(colon + 1)),
+             fmt::format("Use 1 to {}: with none on the device nothing would run.", kMostInFlight));
+    choice.in_flight = static_cast<int>(*asked);
+  }
+  if (streams > scheduler::kMostClients)
+    reject(
+        fmt::format("--schedule {}: a policy ranks {} streams at most, not {}", name, scheduler::kMostClients, streams),
+        fmt::format("Use --streams {} or fewer.", scheduler::kMostClients));
+  choice.name = fmt::format("scheduled:{}:{}", name, choice.in_flight);
+  return choice;
+}
+
 }  // namespace
 
 SubmitChoice parse_submit(std::string_view text, int streams) {
@@ -89,11 +119,14 @@ SubmitChoice parse_submit(std::string_view text, int streams) {
   }
   if (kind == "threads") return parse_threads(text, rest, has_more, streams);
   if (kind == "channel") return parse_channel(text, has_more ? rest : "mpsc", streams);
-  const std::array<std::string, 4> names = {"inline", "threads", "graph", "channel"};
+  if (kind == "scheduled") return parse_scheduled(text, rest, streams);
+  const std::array<std::string, 5> names = {"inline", "threads", "graph", "channel", "scheduled"};
   reject(fmt::format("--submit {}: there is no such way to submit", text), suggestion(kind, names));
 }
 
 std::string submit_family(std::string_view name) {
+  // How many commands may be on the device does not follow the streams: each number is a curve of its own.
+  if (name.starts_with("scheduled:")) return std::string(name);
   const std::size_t first = name.find(':');
   if (name.substr(0, first) != "channel" || first == std::string_view::npos) return std::string(name.substr(0, first));
   return std::string(name.substr(0, name.find(':', first + 1)));
@@ -108,6 +141,10 @@ std::unique_ptr<Submitter> make_submitter(const SubmitChoice& choice, const Step
                                           Session& session, int traced_iterations) {
   if (!choice.channel.empty())
     return channel_named(choice.channel)->make(choice, step, placement, session, traced_iterations);
+  if (!choice.policy.empty())
+    return scheduled_submitter(
+        {&scheduler::policy_named(choice.policy), choice.in_flight, {}, stream_terms(step, placement)}, step, placement,
+        session, traced_iterations);
   if (choice.threads == 0) return inline_submitter(step, session);
   return threads_submitter(choice.threads, step, placement, session);
 }

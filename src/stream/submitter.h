@@ -22,7 +22,11 @@ class Submitter {
 };
 
 // What the user asked for: "inline", "threads", "threads:4", "graph", "channel", "channel:mpsc", "channel:mpsc:4" (four
-// producers), "channel:mpsc:4x2" (and two submitters).
+// producers), "channel:mpsc:4x2" (and two submitters), "scheduled:priority", "scheduled:priority:4" (four commands on
+// the device at once).
+inline constexpr int kDefaultInFlight =
+    2;  // one runs and one waits behind it: no gap, and no more than one to wait for
+inline constexpr int kMostInFlight = 1024;
 struct SubmitChoice {
   std::string name;  // canonical, with all counts: threads becomes threads:k, channel becomes channel:mpsc:k
   SubmitMode mode = SubmitMode::eager;
@@ -30,9 +34,19 @@ struct SubmitChoice {
   std::string channel;  // empty: none
   int producers = 0;    // that enqueue into the channel
   int submitters = 0;   // that drain it, the caller's thread being one of them
+  std::string policy;   // that decides whose command is next; empty: none
+  int in_flight = 0;    // then: commands on the device at once
 
   // Threads that call the session.
   int host_threads() const { return std::max({1, threads, submitters}); }
+  // What a session must be prepared for.
+  SessionOptions session_options() const {
+    SessionOptions options;
+    options.mode = mode;
+    options.host_threads = host_threads();
+    options.follows_progress = !policy.empty();
+    return options;
+  }
 };
 
 // Rejects what there is not. `streams` bounds the threads: more threads than streams would have nothing to do.

@@ -39,9 +39,7 @@ class Loop {
 
  private:
   void run_session() {
-    SessionOptions options;
-    options.mode = load_.submit.mode;
-    options.host_threads = load_.submit.host_threads();
+    SessionOptions options = load_.submit.session_options();
     options.is_traced = true;
     options.marks_iterations = false;
     options.trace_iterations = static_cast<int>(kept_) + 1;
