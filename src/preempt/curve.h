@@ -1,54 +1,81 @@
-// What observations say: latencies per mechanism and victim length against the intruder alone, what the victim lost,
-// and a sentence that is true. Knows no device.
+// What observations say: latencies per mechanism and victim against the intruder alone, what the victim lost, and
+// sentences that are true. Knows no device.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "measure/bootstrap.h"
 #include "preempt/experiment.h"
+#include "preempt/fit.h"
 
 namespace weir::preempt {
 
-struct Quantiles {  // of one latency, in ns; empty where too few requests carry it
-  std::optional<double> p50, p90, p99, p999, most, mean;
+// Of one latency, in ns. A quantile is empty where fewer than one request is expected beyond it.
+struct Quantiles {
   std::size_t count = 0;
+  std::optional<double> mean, p50, p90, p99, p999, most;
+  std::optional<Interval> p50_interval, p99_interval;  // 95 %, widened where waits follow each other
 };
+Quantiles quantiles_of(std::span<const double> latencies_ns, std::uint64_t seed);
+// Requests from which on a quantile is given: p90 10, p99 100, p99.9 1,000.
+constexpr std::size_t fewest_requests(double level) { return static_cast<std::size_t>(1.000001 / (1 - level)); }
 
 struct Point {
   Victim victim;
-  Quantiles to_start, to_end;         // from when it was due
-  double against_alone = 0;           // p99 to end over that of the intruder alone
-  std::optional<double> victim_loss;  // of its throughput without an intruder, 0 to 1
-  Observation observation;            // with all its samples
+  Observation observation;              // with all its samples
+  Quantiles late;                       // how long after it was due the host had submitted it
+  Quantiles to_start, to_end;           // from when it was due
+  std::optional<double> against_alone;  // p99 to end over that of the intruder alone
+  std::optional<double> victim_loss;    // of its throughput without an intruder; below 0: noise
+  std::string failure;                  // why there is no observation
 };
+Point point_of(const Victim& victim, Observation observation, std::uint64_t seed);
 
 struct Curve {
   const Mechanism* mechanism = nullptr;
   Capability offered;
   std::vector<Point> points;  // by victim
-  std::string verdict;        // one sentence
+  std::optional<Fit> fit;     // of latency over block time; none where too few lengths were observed
+  Follows follows = Follows::unknown;
+  std::string verdict;  // one sentence
+};
+
+// The victim with nobody in its way.
+struct Undisturbed {
+  Victim victim;
+  Observation observation;
+  std::string failure;
 };
 
 struct Alone {
   std::vector<Observation> repeats;
-  Quantiles to_start, to_end;
-  double drift = 0;          // the largest difference of medians between repeats, relative
-  bool has_drifted = false;  // more than its own noise and 20 %: numbers against it are doubtful
+  std::vector<double> medians_ns;  // to end, by repeat
+  Quantiles to_start, to_end;      // of all repeats
+  std::optional<double> drift;     // the largest difference of medians between repeats, relative to the smallest
+  bool has_drifted = false;        // more than its own noise and 20 %: numbers against it are doubtful
 };
+Alone alone_of(std::vector<Observation> repeats, std::uint64_t seed);
 
 struct Findings {
   Plan plan;
-  DeviceInfo device;
+  bool is_complete = true;  // false: ended early, what was seen so far counts
   Alone alone;
+  std::vector<Undisturbed> undisturbed;
   std::vector<Curve> curves;
-  std::string verdict;  // of the whole: what to use here
+  std::string verdict;                // of the whole: what to use here
+  std::vector<std::string> failures;  // lost or repeated work, observations that failed: said first
   std::vector<std::string> warnings;
 };
 
-Findings conclude(const Plan& plan, const DeviceInfo& device, std::vector<Observation> alone,
-                  std::vector<Curve> curves);
-Json preempt_document(const Findings& findings);  // "schema": "weir.preempt/1"
+// Curves come with mechanism, offer and points; the rest of them, and everything above, follows.
+Findings conclude(const Plan& plan, Alone alone, std::vector<Undisturbed> undisturbed, std::vector<Curve> curves);
+
+// How a victim is called: "4 waves of 100 us", "persistent, 1 ms", "memory, 4 waves of 100 us".
+std::string words_for(const Victim& victim);
+bool is_same(const Victim& a, const Victim& b);
 
 }  // namespace weir::preempt
