@@ -3,10 +3,12 @@
 
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "conformance/checks.h"
 #include "conformance/list.h"
 #include "kernel/moment.h"
+#include "kernel/toil.h"
 
 namespace weir::conformance {
 namespace {
@@ -123,6 +125,62 @@ Outcome spins_last(Subject& subject) {
   return passed();
 }
 
+// A job that is told to end at once, and launched again, does every unit once: counted by launch, by unit and by the
+// kernel itself.
+Outcome units_are_done_once(Subject& subject) {
+  constexpr std::int64_t kUnits = 50, kBlocks = 4, kUnitNs = 10'000;
+  StepBuilder builder(1);
+  const bool is_virtual = subject.info.is_virtual;  // keeps nothing but what the host has
+  const auto buffer = [&](std::uint64_t count) {
+    return is_virtual ? builder.host(ElementType::i32, count, Init::constant, 1, 0)
+                      : builder.constant(ElementType::i32, count, 0);
+  };
+  const BufferId flag = builder.host(ElementType::i32, 1, Init::constant, 1, 0);
+  const BufferId records = builder.host(ElementType::i32, kToilRecordElements, Init::constant, 1, 0);
+  const BufferId state = buffer(kToilStateElements), done = buffer(kUnits), memory = buffer(4);
+  builder.launch("toil", {}, {.type = ElementType::i32, .dims = {kUnitNs, kUnits, kBlocks, kToilObeys}},
+                 {{flag}, {records}, {state}, {done}, {memory}});
+  const Step step = std::move(builder).seal(1);
+  const Placement placement = natural(step);
+  const auto session = subject.device.prepare(step, placement, {.marks_iterations = false});
+  auto* const record = reinterpret_cast<std::int64_t*>(session->host_memory(records).data());
+  std::atomic_ref told(*elements(*session, flag));
+  const auto launch = [&](std::int64_t job, std::int64_t epoch) {
+    record[kToilJob] = job;
+    record[kToilEpoch] = epoch;
+    session->begin_iteration();
+    inline_submitter(step, *session)->submit_step();
+    session->finish();
+    return record[kToilTaken];
+  };
+  told.store(1, std::memory_order_release);  // pairs with the loads in toil's bodies
+  if (const std::int64_t taken = launch(0, 0); taken != 0)
+    return failed(fmt::format("told to end before it began, it takes {} units", taken));
+  for (std::int64_t job = 0; job < 3; ++job)
+    if (const std::int64_t taken = launch(job, 1); taken != kUnits)
+      return failed(fmt::format("job {} ends with {} units of {}", job, taken, kUnits));
+  if (record[kToilLaunches] != 4) return failed(fmt::format("it counts {} launches of 4", record[kToilLaunches]));
+  // In the last launch each of so many blocks had units one after the other.
+  const std::int64_t least_ns = (kUnits + kBlocks - 1) / kBlocks * kUnitNs;
+  const std::int64_t took_ns = record[kToilEnded] - record[kToilStarted];
+  if (!is_virtual && took_ns < least_ns) return failed(fmt::format("{} ns of work took {} ns", least_ns, took_ns));
+  const auto words = [&](BufferId from, std::size_t count) {
+    std::vector<std::int32_t> read(count);
+    if (is_virtual) {
+      std::copy_n(elements(*session, from), count, read.begin());
+    } else {
+      session->read(from, std::as_writable_bytes(std::span(read)));
+    }
+    return read;
+  };
+  const std::vector<std::int32_t> jobs = words(done, kUnits), own = words(state, kToilStateElements);
+  for (std::size_t unit = 0; unit < jobs.size(); ++unit)
+    if (jobs[unit] != 3) return failed(fmt::format("unit {} was done in {} jobs of 3", unit, jobs[unit]));
+  if (own[kToilLost] != 0 || own[kToilRepeated] != 0)
+    return failed(fmt::format("{} units lost, {} repeated", own[kToilLost], own[kToilRepeated]));
+  return passed();
+}
+
 }  // namespace
 
 Cases probes() {
@@ -130,6 +188,7 @@ Cases probes() {
   constexpr auto kType = ElementType::i32;
   cases.push_back({"probes", "a flag while it runs", kProbeNeeds, flag_while_it_runs, "hold", kType});
   cases.push_back({"probes", "stamps last as long as they should", kProbeNeeds, stamps_last, "stamp", kType});
+  cases.push_back({"probes", "units are done once", kProbeNeeds, units_are_done_once, "toil", kType});
   cases.push_back({"probes",
                    "spins last as long as they should",
                    {.runs = true, .kernel_clock = true},

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernel/moment.h"
+#include "kernel/toil.h"
 
 namespace weir::sim {
 
@@ -49,6 +50,7 @@ bool Blocks::is_before(const Flight& a, const Flight& b) const noexcept {
 
 void Blocks::note_started(Flight& flight, std::int64_t now_ns) noexcept {
   flight.is_started = true;
+  if (flight.work->record != nullptr) flight.work->record[kToilStarted] = now_ns / timer_ns_ * timer_ns_;
   Client& client = *flight.client;
   IterationSpan& iteration = client.iterations[flight.iteration - client.first_iteration];
   if (iteration.started_ns == kNoTime || now_ns < iteration.started_ns) iteration.started_ns = now_ns;
@@ -65,6 +67,13 @@ void Blocks::write(const Flight& flight, std::uint32_t first, std::uint32_t coun
     std::int32_t* const at = flight.work->moments + static_cast<std::size_t>(block) * kMomentElements;
     is_start ? write_started(at, read_ns) : write_ended(at, read_ns);
   }
+}
+
+// As the kernel counts: a unit that was done says of how many jobs.
+void Blocks::count(const Flight& flight, std::uint32_t first, std::uint32_t count) noexcept {
+  const Work& work = *flight.work;
+  if (work.done == nullptr || flight.is_idle) return;
+  for (std::uint32_t unit = first; unit < first + count; ++unit) ++work.done[unit];
 }
 
 void Blocks::enter(std::uint32_t id, std::uint32_t count, std::uint32_t first_block, std::int64_t now_ns,
@@ -211,6 +220,7 @@ std::uint32_t Blocks::end(const Due& due, std::int64_t now_ns) {
     return kNone;
   }
   if (flight.work->moments != nullptr) write(flight, group.first_block, group.count, now_ns, false);
+  count(flight, group.first_block, group.count);
   flight.running -= group.count;
   // More of it may fit only because it has less running.
   return has_ended(flight) ? id : kNone;
@@ -228,6 +238,23 @@ void Blocks::distribute(std::int64_t now_ns) {
     }
   }
   starved_.resize(kept);
+}
+
+void Blocks::curtail(const Client& client, CommandId command) {
+  // Who wants no slots has started all of its blocks already.
+  std::erase_if(starved_, [&](std::uint32_t id) {
+    Flight& flight = flights_[id];
+    if (flight.client != &client || flight.command != command || flight.is_idle) return false;
+    flight.taken = flight.next_block;
+    flight.waiting = 0;
+    if (flight.saved != kNone) return false;  // has to come back for what was set aside
+    if (flight.running + flight.saving == 0) {
+      go_idle(flight);
+      return false;
+    }
+    flight.is_starved = false;
+    return true;
+  });
 }
 
 void Blocks::release(const Client& client, CommandId command, std::int64_t ns) {

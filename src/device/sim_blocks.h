@@ -21,12 +21,14 @@ struct Flight {
   StreamId stream = 0;
   bool is_started = false;
   bool is_starved = false;  // in the list of those that want slots
+  bool is_idle = false;     // toil that was told to end while nothing of it ran: comes and goes
   std::int64_t block_ns = 0;
   std::uint32_t waiting = 0;  // blocks that have not been started
   std::uint32_t running = 0;
   std::uint32_t saving = 0;     // being set aside
   std::uint32_t saved = kNone;  // parts that were set aside, linked
   std::uint32_t next_block = 0;
+  std::uint32_t taken = kNone;  // toil that was told to end: blocks that it had started by then
   std::uint32_t age = 0;
 };
 
@@ -38,6 +40,13 @@ class Blocks {
   Flight& operator[](std::uint32_t id) noexcept { return flights_[id]; }
   void remove(std::uint32_t flight) noexcept { free_flights_.push_back(flight); }
 
+  // It has nothing to do any more, but takes a slot for a moment to find that out.
+  static void go_idle(Flight& flight) noexcept {
+    flight.is_idle = true;
+    flight.waiting = 1;
+    flight.block_ns = 0;
+  }
+
   // A kernel begins to ask for slots.
   void start(std::uint32_t flight, std::int64_t now_ns);
   // Something else, from one moment to another: one group without slots. It may have to wait for its start.
@@ -46,6 +55,8 @@ class Blocks {
   std::uint32_t end(const Due& due, std::int64_t now_ns);
   void distribute(std::int64_t now_ns);
 
+  // Starts no more blocks of a toil; what runs of it ends as it would.
+  void curtail(const Client& client, CommandId command);
   // Ends what runs of a hold at that time.
   void release(const Client& client, CommandId command, std::int64_t ns);
   // Nothing runs from now on, as if the clock of all blocks stood still.
@@ -81,6 +92,7 @@ class Blocks {
   bool is_before(const Flight& a, const Flight& b) const noexcept;
   void note_started(Flight& flight, std::int64_t now_ns) noexcept;
   void write(const Flight& flight, std::uint32_t first, std::uint32_t count, std::int64_t ns, bool is_start) noexcept;
+  void count(const Flight& flight, std::uint32_t first, std::uint32_t count) noexcept;
   bool has_ended(const Flight& flight) const noexcept {
     return flight.running == 0 && flight.waiting == 0 && flight.saving == 0 && flight.saved == kNone;
   }

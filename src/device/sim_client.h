@@ -29,10 +29,16 @@ struct Work {
   std::uint8_t level = 0;  // priority
   bool is_timed = false;   // by a clock: neither scaled nor jittered
   bool is_hold = false;
-  bool is_released = false;  // hold: the flag was seen
+  bool is_released = false;  // hold: the flag was seen; toil: it was told to end
+  bool obeys = false;        // toil: told to end, it starts no more blocks, and goes on with the rest next time
   std::uint32_t blocks_per_multiprocessor = 1;
   std::int32_t* flag = nullptr;     // hold
   std::int32_t* moments = nullptr;  // probes: one record per block
+  // toil:
+  std::int64_t* record = nullptr;  // of the launch, as toil.h has it
+  std::int32_t* done = nullptr;    // per unit: how many jobs; none where a block is more than one
+  std::int64_t units = 0;
+  std::uint32_t taken = 0;  // of one that obeys: units of the job that were started by earlier launches
 };
 
 struct Stream {

@@ -5,6 +5,7 @@
 
 #include "kernel/body.h"
 #include "kernel/gemm.h"
+#include "kernel/toil.h"
 
 namespace weir::sim {
 namespace {
@@ -52,7 +53,7 @@ double flop_rate(const Command& command, const SimProfile& profile) {
 bool is_timed(const Command& command) {
   if (command.kind != CommandKind::kernel) return false;
   const std::string_view name = kernel(command.kernel).name;
-  return name == "spin" || name == "stamp" || name == "hold";
+  return name == "spin" || name == "stamp" || name == "hold" || name == "toil";
 }
 
 Signature signature_of(const Step& step, CommandId id) {
@@ -112,6 +113,14 @@ Work CostModel::kernel(const Command& command, const Duration* known) const {
   const std::int64_t fit = std::min<std::int64_t>(footprint.blocks_per_multiprocessor, slots);
 
   Work work;
+  const bool is_toil = weir::kernel(command.kernel).name == "toil";
+  // As many blocks as it has units, one after the other: that is how those that take unit after unit and look at a flag
+  // in between behave, and each of them can be dropped.
+  if (is_toil && (command.shape.dims[kToilStyle] & kToilObeys) != 0) {
+    work.obeys = true;
+    footprint.blocks =
+        static_cast<std::uint32_t>(std::clamp<std::int64_t>(command.shape.dims[kToilUnits], 1, INT32_MAX));
+  }
   const bool is_empty_in_part = profile_.room < 1 && !is_timed(command);
   work.blocks = is_empty_in_part ? std::max(1u, static_cast<std::uint32_t>(std::ceil(footprint.blocks * profile_.room)))
                                  : footprint.blocks;
@@ -124,6 +133,10 @@ Work CostModel::kernel(const Command& command, const Duration* known) const {
     work.is_timed = true;
     work.ns = std::clamp<std::int64_t>(command.shape.dims[0], 0, 3'600'000'000'000);
     work.is_hold = weir::kernel(command.kernel).name == "hold";
+    if (is_toil) {
+      work.ns = toil_ns(command, work);
+      work.units = command.shape.dims[kToilUnits];
+    }
     return work;
   }
   if (known != nullptr) {
@@ -141,6 +154,15 @@ Work CostModel::kernel(const Command& command, const Duration* known) const {
   work.ns = std::max<std::int64_t>(
       1, rounded(std::max(block_ns * waves, static_cast<double>(profile_.kernel_ns)) * profile_.scale / waves));
   return work;
+}
+
+std::int64_t CostModel::toil_ns(const Command& command, const Work& work) const {
+  const auto& dims = command.shape.dims;
+  double unit_ns = static_cast<double>(dims[kToilAmount]);
+  if ((dims[kToilStyle] & kToilStreams) != 0)
+    unit_ns *= 16.0 * work.most_at_once * 1e9 / (profile_.rates.memory_bytes * profile_.efficiency.memory);
+  const double units = static_cast<double>(std::max<std::int64_t>(1, dims[kToilUnits]));
+  return rounded(unit_ns * std::ceil(units / work.blocks));
 }
 
 Work CostModel::work_of(const Step& step, CommandId id) const {

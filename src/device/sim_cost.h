@@ -12,7 +12,7 @@ namespace weir::sim {
 
 // What a profile's table of durations goes by. Copies: by where they go from and to; host memory to itself is to_host.
 Signature signature_of(const Step& step, CommandId id);
-// True for kernels that end by the clock: spin, stamp, hold. Their durations are in the step, not in the profile.
+// True for kernels that end by the clock: spin, stamp, hold, toil. Their durations are in the step, not in the profile.
 bool is_timed(const Command& command);
 // How a kernel of the step occupies the device where no table says better.
 Footprint footprint_of(const Command& command, const SimProfile& profile);
@@ -26,6 +26,8 @@ class CostModel {
 
  private:
   Work kernel(const Command& command, const Duration* known) const;
+  // One block of it, which may be several units.
+  std::int64_t toil_ns(const Command& command, const Work& work) const;
 
   const SimProfile& profile_;
   std::map<Signature, const Duration*> known_;

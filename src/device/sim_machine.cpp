@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "kernel/toil.h"
+
 namespace weir::sim {
 namespace {
 
@@ -315,7 +317,12 @@ void Machine::start(Client& client, CommandId command, std::uint32_t iteration, 
   if (Span* const span = client.span(command, iteration)) span->launched_ns = now_ns_;
   if (work.unit == Unit::kernel) {
     ++resident_;
-    flight.waiting = work.blocks;
+    flight.waiting = work.blocks - work.taken;
+    flight.next_block = work.taken;
+    if (work.obeys && work.is_released) {
+      flight.taken = work.taken;
+      Blocks::go_idle(flight);
+    }
     blocks_.start(blocks_.add(flight), now_ns_);
     return;
   }
@@ -327,6 +334,15 @@ void Machine::start(Client& client, CommandId command, std::uint32_t iteration, 
   blocks_.run(blocks_.add(flight), start_ns, server);
 }
 
+// What a toil says at its end, and where the next launch of its job goes on.
+void Machine::report(Work& work, std::uint32_t told_at) {
+  const std::uint32_t taken = told_at == kNone ? work.blocks : told_at;
+  work.taken = taken == work.blocks ? 0 : taken;
+  work.record[kToilTaken] = work.obeys ? taken : work.units;
+  work.record[kToilEnded] = now_ns_ / profile_.timer_ns * profile_.timer_ns;
+  ++work.record[kToilLaunches];
+}
+
 void Machine::end(std::uint32_t id) {
   const Flight flight = blocks_[id];
   blocks_.remove(id);
@@ -334,6 +350,7 @@ void Machine::end(std::uint32_t id) {
   IterationSpan& iteration = client.iterations[flight.iteration - client.first_iteration];
   iteration.ended_ns = std::max(iteration.ended_ns, now_ns_);
   if (Span* const span = client.span(flight.command, flight.iteration)) span->ended_ns = now_ns_;
+  if (flight.work->record != nullptr) report(client.works[flight.command], flight.taken);
   if (flight.work->unit == Unit::kernel) {
     --resident_;
     if (!waiting_.empty()) {
@@ -432,11 +449,17 @@ void Machine::look_at_flags(std::int64_t host_ns) {
     if (client == nullptr) continue;
     for (const CommandId id : client->holds) {
       Work& hold = client->works[id];
-      const bool is_set =
-          std::atomic_ref(*hold.flag).load(std::memory_order_acquire) != 0;  // pairs with the host's store
+      // Acquire: pairs with the host's store.
+      const std::int32_t flag = std::atomic_ref(*hold.flag).load(std::memory_order_acquire);
+      const bool is_set = hold.obeys ? flag > hold.record[kToilEpoch] : flag != 0;
       if (is_set == hold.is_released) continue;
       hold.is_released = is_set;
-      if (is_set) blocks_.release(*client, id, host_ns);
+      if (!is_set) continue;
+      if (hold.obeys) {
+        blocks_.curtail(*client, id);
+      } else {
+        blocks_.release(*client, id, host_ns);
+      }
     }
   }
 }

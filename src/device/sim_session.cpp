@@ -71,6 +71,14 @@ void SimSession::allocate() {
     const auto at = [&](const Access& access) {
       return reinterpret_cast<std::int32_t*>(host_memory(access.buffer).data() + access.offset_bytes);
     };
+    if (kernel(command.kernel).name == "toil") {
+      work.flag = at(accesses[0]);
+      work.record = reinterpret_cast<std::int64_t*>(at(accesses[1]));
+      const bool is_counted = step_.buffers()[accesses[3].buffer].place == Place::host && work.blocks == work.units;
+      if (is_counted) work.done = at(accesses[3]);
+      if (work.obeys) client_.holds.push_back(id);
+      continue;
+    }
     work.moments = at(accesses.back());
     if (!work.is_hold) continue;
     work.flag = at(accesses.front());

@@ -36,6 +36,7 @@
 #include "kernel/square_sum.cuh"
 #include "kernel/stamp.cuh"
 #include "kernel/sum_rows.cuh"
+#include "kernel/toil.cuh"
 #include "kernel/top_k.cuh"
 #include "kernel/transpose.cuh"
 #include "kernel/weighted_bce.cuh"
@@ -110,3 +111,6 @@ extern "C" __global__ void __launch_bounds__(32) weir_stamp_i32(const weir::Kern
   weir::device::stamp(a);
 }
 extern "C" __global__ void __launch_bounds__(32) weir_hold_i32(const weir::KernelArguments a) { weir::device::hold(a); }
+extern "C" __global__ void __launch_bounds__(256) weir_toil_i32(const weir::KernelArguments a) {
+  weir::device::toil(a);
+}

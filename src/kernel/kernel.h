@@ -70,6 +70,8 @@ struct Kernel {
   // Measures and computes nothing: its operands are host memory that both sides use while it runs, and what it writes
   // has no reference (null).
   bool is_probe = false;
+  // Of probes, one letter per operand: h host memory, a any. Empty: all are the host's.
+  std::string_view places = {};
 
   ElementType type_of(const KernelShape& shape, std::size_t operand) const {
     const char letter = operand < types.size() ? types[operand] : 't';

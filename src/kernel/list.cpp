@@ -14,8 +14,8 @@ namespace catalogue {
 Kernel accept(), adam(), adamw(), add(), admit(), advance(), arg_max(), attention(), augment(), cache_write(), chain(),
     clip(), combine(), copy(), dispatch(), embedding_grad(), fill(), gather(), gelu(), gelu_backward(), gemm(),
     graph_break(), hold(), im2col(), increase(), layer_norm(), layer_norm_backward(), layer_norm_grad(), ragged_gemm(),
-    reduce(), route(), scatter(), softmax(), softmax_backward(), spin(), square_sum(), stamp(), sum_rows(), top_k(),
-    transpose(), weighted_bce();
+    reduce(), route(), scatter(), softmax(), softmax_backward(), spin(), square_sum(), stamp(), sum_rows(), toil(),
+    top_k(), transpose(), weighted_bce();
 
 }  // namespace catalogue
 
@@ -62,6 +62,7 @@ std::span<const Kernel> kernels() {
       catalogue::square_sum(),           //
       catalogue::weighted_bce(),         //
       catalogue::embedding_grad(),       //
+      catalogue::toil(),                 //
   };
   return kKernels;
 }

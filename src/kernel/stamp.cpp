@@ -1,8 +1,7 @@
 // Busy-waits for a given time and says when: the marker of every experiment on queues. Needs no profiler.
-#include <time.h>
-
 #include "base/clock.h"
 #include "kernel/body.h"
+#include "kernel/busy_wait.h"
 #include "kernel/moment.h"
 
 namespace weir::catalogue {
@@ -13,19 +12,7 @@ void run_block(const KernelCall& call, std::uint32_t block) {
   std::int32_t* const at = operand<std::int32_t>(call, 0) + kMomentElements * static_cast<std::ptrdiff_t>(block);
   const std::int64_t started_ns = now_ns();
   write_started(at, started_ns);
-  // A worker stands for a part of a GPU, of which there may be a hundred on two cores: one that has long to wait leaves
-  // its core to the others. Short waits are too short for the scheduler to keep.
-  constexpr std::int64_t kWorthSleep = 200'000;
-  if (call.shape.dims[0] >= kWorthSleep) {
-    const std::int64_t until_ns = started_ns + call.shape.dims[0];
-    const timespec until{until_ns / 1'000'000'000, until_ns % 1'000'000'000};
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
-  }
-  std::int64_t ended_ns = started_ns;
-  do {
-    ended_ns = now_ns();
-  } while (ended_ns - started_ns < call.shape.dims[0]);
-  write_ended(at, ended_ns);
+  write_ended(at, busy_wait(started_ns, call.shape.dims[0]));
 }
 
 }  // namespace

@@ -210,6 +210,7 @@ CommandId StepBuilder::add_kernel(CommandKind kind, std::string_view name, Lane 
     if (range.size_bytes / size_of(buffer.type) < static_cast<std::uint64_t>(extents[i]))
       fail(fmt::format("kernel '{}': operand {} has {} elements, {} are needed", name, i,
                        range.size_bytes / size_of(buffer.type), extents[i]));
+    if (i < entry.places.size() && entry.places[i] == 'a') continue;
     const bool is_on_host = kind == CommandKind::host || entry.is_probe;
     if (const Place wanted = is_on_host ? Place::host : Place::device; buffer.place != wanted)
       fail(fmt::format("kernel '{}': operand {} is in {} memory", name, i,

@@ -103,7 +103,7 @@ TEST(ConformancePlanted, no_case_about_results_passes_where_nothing_is_done) {
   std::vector<std::string> passing;
   for (const auto& [which, outcome, seconds] :
        examined(device, {"kernels/*", "gemm/*", "copies/*", "streams/*", "events/*", "graphs/*", "host_functions/*",
-                         "priorities/*", "timelines/*", "probes/spin*", "probes/stamp*"})
+                         "priorities/*", "timelines/*", "probes/spin*", "probes/stamp*", "probes/units*"})
            .results)
     if (outcome.is_passed() && which->name.find("nowhere") == std::string::npos) passing.push_back(which->full_name());
   // A declaration alone.

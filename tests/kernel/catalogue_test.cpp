@@ -344,7 +344,7 @@ TEST(Catalogue, Names) {
     EXPECT_FALSE(each.summary.empty()) << each.name;
     EXPECT_EQ(kernel(kernel_named(each.name)).name, each.name);
   }
-  EXPECT_EQ(names.size(), 41u);
+  EXPECT_EQ(names.size(), 42u);
   try {
     kernel_named("sofmax");
     FAIL();

@@ -95,7 +95,7 @@ std::string options_for(ElementType type) {
 }
 // The element types that a kernel is launched with; those of the device code of other GPUs.
 std::vector<ElementType> types_of(const Kernel& kernel) {
-  for (const std::string_view name : {"increase", "accept", "advance", "admit", "route", "stamp", "hold"})
+  for (const std::string_view name : {"increase", "accept", "advance", "admit", "route", "stamp", "hold", "toil"})
     if (kernel.name == name) return {ElementType::i32};
   if (kernel.name == "spin" || kernel.name == "clip") return {ElementType::f32};
   std::vector<ElementType> types = {ElementType::f32, ElementType::f16, ElementType::bf16};

@@ -1,0 +1,109 @@
+// Device body of toil. Blocks poll a word in the device's memory between units; block 0 looks at the host's flag all
+// the time and passes it on, because thousands of blocks that read the host's memory would be slower than their units.
+#pragma once
+
+#include "kernel/moment.cuh"
+#include "kernel/toil.h"
+
+namespace weir::device {
+
+// Whether this launch was told to end. One thread per block asks.
+__device__ inline bool is_told(const KernelArguments& a, long long epoch) {
+  volatile int* const told = operand<int>(a, 2) + kToilTold;
+  if (blockIdx.x != 0) return *told > epoch;
+  const int flag = *const_cast<const volatile int*>(operand<int>(a, 0));
+  if (flag <= epoch) return false;
+  *told = flag;
+  return true;
+}
+
+__device__ inline void do_unit(const KernelArguments& a, long long unit, bool watches, long long epoch) {
+  const long long amount = a.dims[kToilAmount];
+  if ((a.dims[kToilStyle] & kToilStreams) == 0) {
+    if (threadIdx.x != 0) return;
+    const long long started_ns = probe_time_ns();
+    while (probe_time_ns() - started_ns < amount)
+      if (watches) is_told(a, epoch);
+    return;
+  }
+  const long long size = a.dims[kToilStyle] >> kToilSizeShift;
+  if (size <= 0) return;
+  const long long begin = unit * amount % size;
+  const uint4* const memory = operand<const uint4>(a, 4);
+  unsigned sum = 0;
+#pragma unroll 4
+  for (long long i = threadIdx.x; i < amount; i += blockDim.x) {
+    const long long at = begin + i < size ? begin + i : (begin + i) % size;
+    const uint4 word = memory[at];
+    sum |= word.x | word.y | word.z | word.w;
+    if (watches && threadIdx.x == 0 && i % (64 * static_cast<long long>(blockDim.x)) == 0) is_told(a, epoch);
+  }
+  if (sum != 0) atomicAdd(operand<int>(a, 2) + kToilOdd, 1);
+}
+
+// By one thread: the unit has been done in this job.
+__device__ inline void count_unit(const KernelArguments& a, long long unit, long long job) {
+  int* const state = operand<int>(a, 2);
+  const int after = static_cast<int>(job + 1);
+  const int before = atomicExch(operand<int>(a, 3) + unit, after);
+  if (before < after - 1) atomicAdd(state + kToilLost, after - 1 - before);
+  if (before >= after) atomicAdd(state + kToilRepeated, 1);
+}
+
+__device__ inline void take_units(const KernelArguments& a, long long job, long long epoch) {
+  __shared__ long long next;
+  int* const state = operand<int>(a, 2);
+  const long long units = a.dims[kToilUnits];
+  const bool obeys = (a.dims[kToilStyle] & kToilObeys) != 0;
+  // The job after this one starts when this one is over, and the one before is.
+  if (blockIdx.x == 0 && threadIdx.x == 0) atomicExch(state + kToilCursor + (job + 1) % 2, 0);
+  for (;;) {
+    if (threadIdx.x == 0)
+      next = obeys && is_told(a, epoch) ? units : static_cast<long long>(atomicAdd(state + kToilCursor + job % 2, 1));
+    __syncthreads();
+    const long long unit = next;
+    if (unit >= units) return;
+    do_unit(a, unit, obeys && blockIdx.x == 0, epoch);
+    __syncthreads();  // all have read `next`, and the unit is done
+    if (threadIdx.x == 0) count_unit(a, unit, job);
+  }
+}
+
+__device__ inline void toil(const KernelArguments& a) {
+  volatile long long* const record = operand<long long>(a, 1);
+  int* const state = operand<int>(a, 2);
+  long long job = 0;
+  if (blockIdx.x == 0 && threadIdx.x == 0) record[kToilStarted] = probe_time_ns();
+  if (a.dims[kToilBlocks] > 0) {
+    // Each block once: the host's memory is far away.
+    __shared__ long long orders[2];
+    if (threadIdx.x < 2) orders[threadIdx.x] = record[kToilJob + threadIdx.x];
+    __syncthreads();
+    job = orders[0];
+    take_units(a, job, orders[1]);
+  } else {
+    do_unit(a, blockIdx.x, false, 0);
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(operand<int>(a, 3) + blockIdx.x, 1);
+  }
+  if (threadIdx.x != 0) return;
+  // What this block did comes before its leaving, for the last one to leave.
+  if (blockIdx.x == 0) {
+    __threadfence_system();
+  } else {
+    __threadfence();
+  }
+  const unsigned last = gridDim.x - 1;
+  if (atomicInc(reinterpret_cast<unsigned*>(state + kToilGone), last) != last) return;
+  __threadfence();
+  const long long units = a.dims[kToilUnits];
+  const long long taken =
+      a.dims[kToilBlocks] > 0 ? static_cast<long long>(atomicAdd(state + kToilCursor + job % 2, 0)) : units;
+  record[kToilTaken] = taken < units ? taken : units;
+  record[kToilEnded] = probe_time_ns();
+  const long long launches = record[kToilLaunches];
+  __threadfence_system();
+  record[kToilLaunches] = launches + 1;
+}
+
+}  // namespace weir::device
