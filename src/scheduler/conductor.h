@@ -38,13 +38,12 @@ class Conductor {
   std::int64_t next_change_ns() const { return next_change_ns_; }
   const Policy& policy() const { return *policy_; }
   const Settings& settings() const { return settings_; }
-  // Whose turn it is: -1 where the policy knows no turns, or nobody has one.
-  int holder() const { return turn_.is_over(charged_ns_) || !is_active(turn_.seat) ? -1 : turn_.seat; }
-  // Who comes first because it was kept waiting for too long; -1: nobody.
-  int aged() const { return aged_.seat; }
+  // Whose turn it is; over, or of a client that is idle: nobody's. Means nothing where the policy knows no turns.
+  const Turn& turn() const { return turn_; }
+  // Who comes first because it was kept waiting for too long; seat -1: nobody.
+  const Turn& aged() const { return aged_; }
 
  private:
-  bool is_active(int seat) const { return seat >= 0 && (active_ >> seat & 1) != 0; }
   std::int64_t charge(std::int64_t now_ns);
   void begin_request(int seat, std::int64_t arrived_ns);
   void rank(std::int64_t now_ns);
