@@ -187,6 +187,11 @@ foreach(tests tests_conformance tests_package)
   endif()
 endforeach()
 
+# What lives in other people's programs is no part of this one.
+if(TARGET tests_inject)
+  target_sources(tests_inject PRIVATE ${PROJECT_SOURCE_DIR}/src/inject/launch_gate.cpp)
+endif()
+
 # How children are started is tested without the program around it.
 if(TARGET tests_cli)
   foreach(stem bench_baseline children process channel_processes channel_selection)

@@ -1,6 +1,7 @@
-// libweir_cupti.so: lives in other people's CUDA programs, which the driver loads it into (CUDA_INJECTION64_PATH), and
-// writes what CUPTI says about their commands to $WEIR_CAPTURE_FOLDER/PID.weircap. Never makes such a program fail:
-// where CUPTI refuses, the file says why. Knows the capture format and CUPTI; nothing else of weir.
+// Writes what CUPTI says about a program's commands to $WEIR_CAPTURE_FOLDER/PID.weircap. Never makes such a program
+// fail: where CUPTI refuses, the file says why. Knows the capture format and CUPTI; nothing else of weir.
+#include "inject/cupti_capture.h"
+
 #include <cupti_activity.h>
 #include <cupti_callbacks.h>
 #include <cupti_result.h>
@@ -29,9 +30,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "inject/cupti_library.h"
 #include "trace/capture_writer.h"
 
-namespace weir {
+namespace weir::inject {
 namespace {
 
 using capture::kNone;
@@ -372,25 +374,6 @@ void in_child() {
   s.mutex.unlock();
 }
 
-void* open_cupti(std::string& reason) {
-  if (const char* const path = std::getenv("WEIR_CUPTI_LIBRARY"); path != nullptr && *path != '\0') {
-    void* const library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) reason = ::dlerror();
-    return library;
-  }
-  // The copy that the program has loaded (PyTorch brings one) is the one that fits it.
-  constexpr const char* kNames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
-  for (const char* name : kNames)
-    if (void* const library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD); library != nullptr) return library;
-  for (const char* folder : {"", "/usr/local/cuda/extras/CUPTI/lib64/", "/usr/local/cuda/lib64/"})
-    for (const char* name : kNames) {
-      if (void* const library = ::dlopen((std::string(folder) + name).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-      const char* const message = ::dlerror();
-      if (reason.empty() && message != nullptr) reason = message;
-    }
-  return nullptr;
-}
-
 // Fills the table; what is missing, or empty.
 std::string bind(void* library, Entries& to) {
   std::string missing;
@@ -505,7 +488,9 @@ int create_file(const std::string& folder) {
   return -1;
 }
 
-void initialize() {
+}  // namespace
+
+void start_capture() {
   State& s = state();
   const char* const folder = std::getenv("WEIR_CAPTURE_FOLDER");
   if (folder == nullptr || s.writer) return;
@@ -542,15 +527,4 @@ void initialize() {
   if (s.is_on) start_flushing();
 }
 
-}  // namespace
-}  // namespace weir
-
-// What the driver calls when it starts. Anything but 1 would be an error of the program's.
-extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
-  try {
-    weir::initialize();
-  } catch (...) {
-    std::fputs("weir: the program is not profiled: out of memory\n", stderr);
-  }
-  return 1;
-}
+}  // namespace weir::inject
