@@ -17,14 +17,15 @@ namespace weir::preempt {
 
 enum class VictimKind : std::uint8_t {
   waves,       // kernels of so many blocks as fit at once, times `waves`; the next one follows at once
-  persistent,  // one kernel that fills the device and goes on, block after block, until it is told to end
+  persistent,  // a kernel that fills the device and takes block after block of a quarter second's work; then another
   memory,      // as waves, but its blocks stream through memory
 };
 std::string_view name_of(VictimKind kind);
+std::optional<VictimKind> victim_kind_named(std::string_view name);
 
 struct Victim {
   VictimKind kind = VictimKind::waves;
-  int waves = 4;                    // 1 to 256: a kernel lasts about waves * block_ns
+  int waves = 4;                    // 1 to 256: a kernel lasts about waves * block_ns; not of persistent ones
   std::int64_t block_ns = 100'000;  // 10 us to 10 ms
 };
 
@@ -35,6 +36,8 @@ struct Plan {
   std::int64_t intruder_ns = 0;          // its own length; 0: as short as a kernel can be
   int alone_repeats = 3;                 // how often the intruder is timed alone, spread over the experiment
   std::uint32_t in_flight = 2;           // of the launch gate
+  std::uint32_t queued_ahead = 8;   // kernels that the victim keeps queued where nothing bounds them; persistent: 2
+  std::int64_t undisturbed_ns = 0;  // how long the victim is observed without requests; 0: 200 intervals
   std::uint64_t seed = 1;
 };
 
@@ -42,6 +45,7 @@ struct Plan {
 struct Request {
   std::int64_t due_ns = 0;
   std::int64_t submitted_ns = 0;
+  // By the kernel's clock, brought to the host's: the host would see both later.
   std::int64_t started_ns = kNoTime;  // its first block
   std::int64_t ended_ns = kNoTime;
 };
@@ -49,12 +53,13 @@ struct Request {
 // What was seen with one mechanism and one victim, or of the intruder alone.
 struct Observation {
   std::vector<Request> requests;
-  std::int64_t clock_error_ns = 0;  // that started_ns may be wrong by, where it comes from another clock
-  std::int64_t victim_wall_ns = 0;  // for which the victim was observed; 0: there was none
+  std::int64_t clock_error_ns = 0;  // that both may be wrong by, where the kernel's clock is another one
+  std::int64_t victim_wall_ns = 0;  // from its first start to the end of a launch when all was over; 0: there was none
   std::uint64_t victim_blocks = 0;  // that ended in it
   std::optional<std::uint64_t> lost_blocks, repeated_blocks;  // of its work; none where they cannot be counted
-  std::uint64_t preemptions = 0;                              // in which the victim gave way and came back
-  std::int64_t block_ns = 0;                                  // as measured, median; 0: not measured
+  std::uint64_t preemptions = 0;     // in which a launch gave way before its work was done, and came back
+  std::int64_t block_ns = 0;         // a kernel's time by its waves, alone, median of up to three; 0: not measured
+  std::uint32_t blocks_at_once = 0;  // that fit on the device
 };
 
 // Shows what goes on; may be empty. Returns false to end early: what was seen so far counts.
@@ -73,12 +78,18 @@ struct Mechanism {
   std::string_view summary;
   // Whether this device can, and why not.
   Capability (*offered)(Device& device);
-  // Also without an intruder (plan.requests == 0: the victim's full throughput, observed as long as requests would
-  // take) and without a victim (null: the intruder alone, through the same path).
+  // Also without an intruder (plan.requests == 0: the victim's full throughput) and without a victim (null: the
+  // intruder alone, through the same path).
   Observation (*observe)(const Experiment& experiment, const Victim* victim);
-  // True: needs device settings or a process of its own, which the command has to give it (see device_options).
+  // Not null: the device has to be opened with these settings; where a driver reads them once, in a process of its own.
   DeviceOptions (*device_options)(const DeviceOptions& usual) = nullptr;
+  // The victim is another process: run_victim() there, and observe() with null here, while that one runs.
+  bool is_between_processes = false;
 };
+
+// The victim by itself, until `is_over` says so: for a process that is nothing else. What it says is asked often, and
+// must not wait.
+Observation run_victim(const Experiment& experiment, const Victim& victim, const std::function<bool()>& is_over);
 
 std::span<const Mechanism> mechanisms();
 // Rejects an unknown name with a suggestion.
