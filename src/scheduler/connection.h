@@ -8,31 +8,27 @@
 
 #include "scheduler/gate.h"
 #include "scheduler/policy.h"
+#include "scheduler/socket.h"
+#include "scheduler/wire.h"
 
 namespace weir::scheduler {
 
-// What `weir sched run` hands to the program in the environment.
-inline constexpr const char* kSocketVariable = "WEIR_SCHED_SOCKET";
-inline constexpr const char* kTermsVariable = "WEIR_SCHED_TERMS";  // "priority=10;weight=1;deadline_ns=0"
-
-std::string write_terms(const Terms& terms);
-// False where the text is none; `terms` is unchanged then.
-bool read_terms(std::string_view text, Terms* terms) noexcept;
-
 class Connection {
  public:
-  // Null with a reason where there is no daemon, it is another user's, or it has no seat left: then run unscheduled.
+  // Null with a reason where there is no daemon, it is another user's, it does not answer within 200 ms, or has no seat
+  // left: then run unscheduled. `peer`: for tests.
   static std::unique_ptr<Connection> open(const std::string& socket, const Terms& terms, std::string_view program,
-                                          std::string* reason) noexcept;
-  // Gives the seat back.
+                                          std::string* reason, PeerOf peer = peer_of) noexcept;
+  // Gives the seat back. No thread may be at the gate any more.
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
   Gate& gate() noexcept;
+  // False once the daemon is gone, and in a forked child: nothing is scheduled any more.
   bool is_alive() const noexcept;
-  // Called by the attending thread again and again while commands are pending, at least every 50 us then: has to find
-  // out what has ended, and call leave(). Set before the first enter(); a forked child calls nothing.
+  // Called by the attending thread again and again while commands are on the device, every 25 us or so: has to find out
+  // what has ended, and call leave(). Set before the first enter(); a forked child calls nothing.
   void attend(void (*look)(void* context), void* context) noexcept;
 
  private:

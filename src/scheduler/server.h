@@ -7,8 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "base/json.h"
+#include "scheduler/ask.h"
 #include "scheduler/policy.h"
+#include "scheduler/socket.h"
 
 namespace weir::scheduler {
 
@@ -16,7 +17,9 @@ struct ServerOptions {
   std::filesystem::path socket;  // made with mode 0600 in a folder of mode 0700
   const Policy* policy = nullptr;
   Settings settings;
-  std::uint32_t in_flight = 2;  // commands that a client may have on the device while others have seats
+  // Commands that a client may have on the device while it may have to make way for somebody.
+  std::uint32_t in_flight = 2;
+  PeerOf peer = peer_of;  // for tests
 };
 
 class Server {
@@ -27,7 +30,7 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Serves until stop(), or a client asked for it. Board, seats and accounts stay right whatever clients send.
+  // Serves until stop(), or a client asked for it; once. Board, seats and accounts stay right whatever clients send.
   void serve();
   // From a signal handler or any thread.
   void stop() noexcept;
@@ -39,9 +42,5 @@ class Server {
 
 // Where this user's daemon listens: $XDG_RUNTIME_DIR/weir/sched.sock, or /tmp/weir-UID/sched.sock.
 std::filesystem::path default_socket(const char* runtime_folder, unsigned user);
-
-// For people: asks a running daemon. Throw where none answers, with what to do.
-Json ask_status(const std::filesystem::path& socket);  // "schema": "weir.sched_status/1"
-void ask_stop(const std::filesystem::path& socket);
 
 }  // namespace weir::scheduler
