@@ -301,17 +301,18 @@ std::optional<std::uint64_t> SimSession::ended(StreamId stream) noexcept {
   if (failure_ != nullptr) return kAllEnded;
   catch_up();
   shared_->machine.advance(shared_->host_ns);
+  looked_ns_ = shared_->host_ns;
   return client_.streams[stream].ended;
 }
 
-// A host that looks again and again sees nothing new before the machine's next event, so it skips to the first look
-// behind that.
+// A host that has just looked sees nothing new before the machine's next event, so it skips to the first look behind
+// that.
 void SimSession::relax(int) noexcept {
   constexpr std::int64_t kLookNs = 100;  // a line that a device has written comes from memory
   catch_up();
   Machine& machine = shared_->machine;
   machine.advance(shared_->host_ns);
-  const std::int64_t next_ns = machine.next_ns();
+  const std::int64_t next_ns = looked_ns_ == shared_->host_ns ? machine.next_ns() : shared_->host_ns;
   if (next_ns == INT64_MAX) return latch(kStuck);
   const std::int64_t wait_ns = std::max(kLookNs, next_ns - shared_->host_ns);
   shared_->host_ns += (wait_ns + kLookNs - 1) / kLookNs * kLookNs;

@@ -79,6 +79,7 @@ class SimSession final : public Session {
   Client client_;
   std::vector<std::unique_ptr<std::byte, Free>> memory_;  // by buffer; none for those on the device
   std::uint32_t begun_ = 0;
+  std::int64_t looked_ns_ = 0;     // at what has ended
   const char* failure_ = nullptr;  // text that lives as long as the program
 
   std::vector<HostThread> threads_;      // none: the caller's thread alone

@@ -41,20 +41,21 @@ class ScheduledSubmitter final : public Submitter {
   }
 
   void submit_step() noexcept override {
-    const std::int64_t now = session_.now_ns();
-    if (iteration_ < begun_ns_.size()) begun_ns_[iteration_] = now;
+    const std::int64_t begun = session_.now_ns();
+    if (iteration_ < begun_ns_.size()) begun_ns_[iteration_] = begun;
     ++iteration_;
     // What has ended since the last step is another request's: streams that come again arrive anew.
     look();
-    conduct(now);
+    conduct(begun);
     for (std::size_t stream = 0; stream < lanes_.size(); ++stream) {
       lanes_[stream].next = lanes_[stream].begin;
       note_head(stream);
     }
     for (std::size_t left = nodes_.size(); left != 0; --left) {
       for (int spins = 0;; spins = (spins + 1) % kMostSpins) {
+        const std::int64_t now = session_.now_ns();
         look();
-        conduct(session_.now_ns());
+        conduct(now);
         if (in_flight_ < most_in_flight_) break;
         session_.relax(spins);
       }

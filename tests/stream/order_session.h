@@ -32,6 +32,7 @@ class OrderSession final : public Session {
     }
   }
   void finish() override {}
+  std::optional<std::uint64_t> ended(StreamId) noexcept override { return kAllEnded; }
   std::vector<IterationSpan> take_spans() override { return {}; }
   Timeline timeline() override { return {}; }
   void reset() override {}
