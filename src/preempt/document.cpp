@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -10,8 +10,6 @@
 
 namespace weir::preempt {
 namespace {
-
-constexpr std::array kKinds = {VictimKind::waves, VictimKind::persistent, VictimKind::memory};
 
 Json interval_json(const std::optional<Interval>& interval) {
   if (!interval) return nullptr;
@@ -202,13 +200,9 @@ Victim victim_from(const Json& json, const std::string& file) {
   return read_as("victim", file, [&] {
     Victim victim;
     const auto name = json.at("kind").get<std::string>();
-    bool is_known = false;
-    for (const VictimKind kind : kKinds)
-      if (name_of(kind) == name) {
-        victim.kind = kind;
-        is_known = true;
-      }
-    if (!is_known) reject(fmt::format("{}: there is no victim '{}'", file, name));
+    const auto kind = victim_kind_named(name);
+    if (!kind) reject(fmt::format("{}: there is no victim '{}'", file, name));
+    victim.kind = *kind;
     if (!json.at("waves").is_null()) victim.waves = json.at("waves").get<int>();
     victim.block_ns = json.at("block_ns").get<std::int64_t>();
     return victim;
@@ -222,6 +216,8 @@ Json to_json(const Plan& plan) {
   json["intruder_ns"] = plan.intruder_ns;
   json["alone_repeats"] = plan.alone_repeats;
   json["in_flight"] = plan.in_flight;
+  json["queued_ahead"] = plan.queued_ahead;
+  json["undisturbed_ns"] = plan.undisturbed_ns;
   json["seed"] = plan.seed;
   json["victims"] = Json::array();
   for (const Victim& victim : plan.victims) json["victims"].push_back(to_json(victim));
@@ -236,6 +232,8 @@ Plan plan_from(const Json& json, const std::string& file) {
     json.at("intruder_ns").get_to(plan.intruder_ns);
     json.at("alone_repeats").get_to(plan.alone_repeats);
     json.at("in_flight").get_to(plan.in_flight);
+    json.at("queued_ahead").get_to(plan.queued_ahead);
+    json.at("undisturbed_ns").get_to(plan.undisturbed_ns);
     json.at("seed").get_to(plan.seed);
     for (const Json& victim : json.at("victims")) plan.victims.push_back(victim_from(victim, file));
     return plan;
@@ -251,6 +249,7 @@ Json to_json(const Observation& seen) {
   json["repeated_blocks"] = count_or_null(seen.repeated_blocks);
   json["preemptions"] = seen.preemptions;
   json["block_ns"] = seen.block_ns > 0 ? Json(seen.block_ns) : Json(nullptr);
+  json["blocks_at_once"] = seen.blocks_at_once > 0 ? Json(seen.blocks_at_once) : Json(nullptr);
   json["requests"] = requests_json(seen.requests);
   return json;
 }
@@ -263,6 +262,7 @@ Observation observation_from(const Json& json, const std::string& file) {
     json.at("victim_blocks").get_to(seen.victim_blocks);
     json.at("preemptions").get_to(seen.preemptions);
     if (!json.at("block_ns").is_null()) json.at("block_ns").get_to(seen.block_ns);
+    if (!json.at("blocks_at_once").is_null()) json.at("blocks_at_once").get_to(seen.blocks_at_once);
     if (!json.at("lost_blocks").is_null()) seen.lost_blocks = json.at("lost_blocks").get<std::uint64_t>();
     if (!json.at("repeated_blocks").is_null()) seen.repeated_blocks = json.at("repeated_blocks").get<std::uint64_t>();
     const Json& requests = json.at("requests");

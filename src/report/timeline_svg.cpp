@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "report/svg_text.h"
 #include "trace/timeline_builder.h"
 
 namespace weir {
@@ -41,28 +42,6 @@ const char* class_of(SpanKind kind) {
 }
 
 const char* word_of(SpanKind kind) { return kind == SpanKind::kernel ? "compute" : to_string(kind); }
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '"') {
-      out += "&quot;";
-    } else if (byte < 0x20 || byte >= 0x7f) {
-      // Names come from files: control characters are no XML, and bytes may be no UTF-8.
-      out += '?';
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
 
 std::string shortened(std::string_view text, std::size_t most) {
   if (text.size() <= most) return std::string(text);
@@ -128,7 +107,7 @@ class Lane {
       }
       bars_ += fmt::format(
           "<rect class=\"{}\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\"><title>{}</title></rect>\n",
-          class_of(kind), run.from, y_, run.to - run.from, height_, escaped(title));
+          class_of(kind), run.from, y_, run.to - run.from, height_, svg_escaped(title));
     } else {
       paths_[static_cast<std::size_t>(kind)] += fmt::format("M{:.2f} {:.1f}h{:.2f}v{:.1f}h-{:.2f}z", run.from, y_,
                                                             run.to - run.from, height_, run.to - run.from);
@@ -217,7 +196,7 @@ class Picture {
  private:
   void text(double x, double y, const char* style, const std::string& words, const char* anchor = "start") {
     body_ += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", style, x, y,
-                         anchor, escaped(words));
+                         anchor, svg_escaped(words));
   }
 
   void legend() {

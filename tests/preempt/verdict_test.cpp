@@ -1,0 +1,100 @@
+#include "preempt/verdict.h"
+
+#include <gtest/gtest.h>
+
+#include "preempt/synthetic.h"
+
+namespace weir::preempt {
+namespace {
+
+using namespace testing;
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::string verdict_on(const Mechanism& mechanism, double blocks, double least_ns, int waves = 4,
+                       std::uint64_t victim_blocks = 1000) {
+  std::vector<Curve> curves = {curve_of(kNone, 8, 10'000, 900, waves),
+                               curve_of(mechanism, blocks, least_ns, victim_blocks, waves)};
+  return conclude(plan_of(lengths(waves)), quiet_alone(), undisturbed(lengths(waves)), curves).curves[1].verdict;
+}
+
+TEST(PreemptVerdict, none_waits_for_whole_kernels) {
+  const Findings findings = usual_findings();
+  EXPECT_EQ(findings.curves[0].follows, Follows::kernels);
+  EXPECT_TRUE(has(findings.curves[0].verdict, "none: it waits for whole kernels, about 2.0 of 4 waves"))
+      << findings.curves[0].verdict;
+}
+
+TEST(PreemptVerdict, what_passes_queued_work_but_no_running_block) {
+  const std::string verdict = verdict_on(kPriority, 1, 10'000);
+  EXPECT_TRUE(has(verdict, "priority lets urgent work pass what is queued")) << verdict;
+  EXPECT_TRUE(has(verdict, "does not preempt a running block, latency follows block time")) << verdict;
+  EXPECT_TRUE(has(verdict, "over blocks of 10.0 us to 10.0 ms")) << verdict;
+  EXPECT_TRUE(has(verdict, "it costs the victim nothing that can be seen")) << verdict;
+}
+
+TEST(PreemptVerdict, what_does_not_follow_block_time) {
+  const std::string verdict = verdict_on(kFlag, 0, 12'000, 4, 850);
+  EXPECT_TRUE(has(verdict, "latency does not follow block time: p99 is about 12.0 us")) << verdict;
+  EXPECT_TRUE(has(verdict, "the victim loses 15 % of its throughput")) << verdict;
+}
+
+TEST(PreemptVerdict, what_has_no_effect) {
+  const std::string verdict = verdict_on(kPriority, 8, 10'000);
+  EXPECT_TRUE(has(verdict, "priority has no effect here")) << verdict;
+}
+
+TEST(PreemptVerdict, what_makes_it_worse) {
+  const std::string verdict = verdict_on(kGate, 20, 10'000);
+  EXPECT_TRUE(has(verdict, "launch_gate makes it worse")) << verdict;
+}
+
+TEST(PreemptVerdict, a_gate_that_still_waits_for_a_kernel) {
+  const std::string verdict = verdict_on(kGate, 4, 10'000);
+  EXPECT_TRUE(has(verdict, "launch_gate helps")) << verdict;
+  EXPECT_TRUE(has(verdict, "it waits for whole kernels, about 1.0 of 4 waves")) << verdict;
+}
+
+TEST(PreemptVerdict, waves_tell_kernels_from_blocks) {
+  // Kernels of one wave: the slope could mean either, but more waves make it longer.
+  std::vector<Victim> victims = lengths(1);
+  victims.push_back({VictimKind::waves, 64, 100'000});
+  Curve curve = curve_of(kNone, 1, 10'000, 900, 1);
+  curve.points.push_back(waiting(victims.back(), 64, 10'000));
+  EXPECT_EQ(conclude(plan_of(victims), quiet_alone(), {}, {curve}).curves[0].follows, Follows::kernels);
+  curve.points.back() = waiting(victims.back(), 1, 10'000);
+  EXPECT_EQ(conclude(plan_of(victims), quiet_alone(), {}, {curve}).curves[0].follows, Follows::block);
+}
+
+TEST(PreemptVerdict, what_cannot_be_had_says_why) {
+  const Findings findings = usual_findings();
+  EXPECT_EQ(findings.curves[3].verdict, "launch_gate cannot be had here: nothing can be held back here");
+}
+
+TEST(PreemptVerdict, overall_names_the_fastest_and_one_for_kernels_as_they_are) {
+  const std::string verdict = usual_findings().verdict;
+  EXPECT_TRUE(verdict.starts_with("Use cooperative_flag here")) << verdict;
+  EXPECT_TRUE(has(verdict, "for kernels as they are use priority")) << verdict;
+  EXPECT_TRUE(has(verdict, "the victim loses 15 %")) << verdict;
+}
+
+TEST(PreemptVerdict, of_two_that_are_as_fast_the_cheaper_one) {
+  const std::vector<Curve> curves = {curve_of(kNone, 8, 10'000), curve_of(kPriority, 1, 10'000, 600),
+                                     curve_of(kGate, 1, 10'100, 990)};
+  const std::string verdict = conclude(plan_of(lengths()), quiet_alone(), undisturbed(lengths()), curves).verdict;
+  EXPECT_TRUE(verdict.starts_with("Use launch_gate here")) << verdict;
+}
+
+TEST(PreemptVerdict, nothing_helps_where_nothing_does) {
+  const std::vector<Curve> curves = {curve_of(kNone, 8, 10'000), curve_of(kPriority, 8, 10'000)};
+  const std::string verdict = conclude(plan_of(lengths()), quiet_alone(), undisturbed(lengths()), curves).verdict;
+  EXPECT_TRUE(has(verdict, "Nothing that was observed lets urgent work pass here")) << verdict;
+}
+
+TEST(PreemptVerdict, there_is_none_without_anything_to_compare_with) {
+  EXPECT_TRUE(has(conclude(plan_of({}), quiet_alone(), {}, {curve_of(kGate, 1, 10'000)}).verdict, "No verdict"));
+  EXPECT_TRUE(has(conclude(plan_of({}), quiet_alone(), {}, {}).verdict, "No verdict"));
+}
+
+}  // namespace
+}  // namespace weir::preempt
