@@ -14,7 +14,9 @@ namespace {
 // The tests' fake GPU. Its kernels run while the host waits, so nothing that the host sees happens meanwhile.
 class FakeGpu final : public ForwardingDevice {
  public:
-  FakeGpu() : ForwardingDevice(open_gpu(fake_gpu::api(), {})) {}
+  explicit FakeGpu(const DeviceOptions& options)
+      : ForwardingDevice(open_gpu(fake_gpu::api(), {.compute_units = options.compute_units,  //
+                                                    .rest_stream = options.rest_stream})) {}
   DeviceInfo info() const override {
     DeviceInfo info = ForwardingDevice::info();
     info.host_memory = lacking("the fake GPU's kernels run while the host waits for them");
@@ -24,7 +26,7 @@ class FakeGpu final : public ForwardingDevice {
 };
 
 std::unique_ptr<Device> open(const std::string& name, const DeviceOptions& options) {
-  if (name == "fake") return std::make_unique<FakeGpu>();
+  if (name == "fake") return std::make_unique<FakeGpu>(options);
   return open_device(name, options);
 }
 
@@ -61,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, Conformance,
 TEST(ConformanceOfFakeGpu, in_any_order) {
   for (std::uint64_t seed = 2; seed <= 5; ++seed) {
     fake_gpu::reset({.seed = seed});
-    FakeGpu device;
+    FakeGpu device({});
     expect_conforming(device, {"streams/*", "events/*", "graphs/*"});
   }
   fake_gpu::reset({});
@@ -70,7 +72,7 @@ TEST(ConformanceOfFakeGpu, in_any_order) {
 TEST(ConformanceOfFakeGpu, without_graphs_and_host_functions) {
   fake_gpu::reset({.has_graphs = false, .has_host_functions = false});
   {
-    FakeGpu device;
+    FakeGpu device({});
     const Report report = examined(device, {"graphs/*", "host_functions/*", "streams/hazards/inline/*"});
     EXPECT_EQ(report.count(Outcome::Status::failed), 0u);
     for (const auto& [which, outcome, seconds] : report.results) {

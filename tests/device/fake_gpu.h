@@ -20,6 +20,10 @@ struct Settings {
   bool has_host_functions = true;
   bool has_writes = true;  // by streams into host memory
   bool has_waits = true;   // of streams for words in host memory
+  int multiprocessors = 4;
+  int part_step = 2;       // parts have a multiple of so many multiprocessors; 0: there are none
+  bool has_masks = false;  // streams take masks of compute units
+  int fail_part = -1;      // making this part (counted from 0) fails for lack of memory
   bool has_collectives = true;
   bool has_activity = false;
   bool has_recording = false;  // products can be read back from captures: two kernels each
@@ -49,7 +53,9 @@ int activity_starts();
 int activity_stops();
 // Graphs launched so far.
 int graph_launches();
-// Priorities of the streams made since reset(), in order.
+// Priorities of the streams made since reset(), in order; masked ones have none.
 const std::vector<int>& priorities();
+// Multiprocessors of the confined streams made since reset(), one bit each, in order.
+const std::vector<std::uint64_t>& confined_to();
 
 }  // namespace weir::fake_gpu

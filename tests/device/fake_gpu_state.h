@@ -30,6 +30,9 @@ struct GpuContextHandle {
   int number = 0;
 };
 struct GpuModuleHandle {};
+struct GpuPartHandle {
+  std::uint64_t units = 0;
+};
 struct GpuBlasHandleHandle {
   GpuStream stream = nullptr;
 };
@@ -59,6 +62,7 @@ struct Capture {
 struct GpuStreamHandle {
   int number = 0;
   int context = 0;
+  GpuPart part = nullptr;
   std::deque<fake_gpu::Operation> pending;
   fake_gpu::Capture* capture = nullptr;
 };
@@ -93,6 +97,9 @@ struct State {
   int broken = 0;  // an error that sticks
   int launches = 0, runs = 0;
   std::vector<int> priorities;
+  std::set<GpuPart> parts;
+  int parts_made = 0, parts_orphaned = 0;  // destroyed before their streams
+  std::vector<std::uint64_t> confined_to;
   std::uint64_t used_bytes = 0;
   std::map<void*, std::size_t> memory, host_memory;
   std::set<GpuStream> streams;
@@ -124,6 +131,8 @@ const GpuActivity* activity(std::string* reason);
 // What a capture of a product holds, and how to launch it again.
 int graph_kernels(GpuGraph graph, std::vector<GpuRecordedKernel>* kernels);
 int launch_recorded(const GpuRecordedKernel& kernel, GpuStream stream);
+// Entries for streams on a part of the device; fake_gpu_parts.cpp.
+void offer_parts(GpuApi& table, const Settings& settings);
 // Runs a captured graph to its end.
 int run_graph(const Capture& capture);
 

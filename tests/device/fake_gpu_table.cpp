@@ -195,7 +195,7 @@ GpuApi make_api() {
   api.facts = [](int, GpuFacts* facts) {
     *facts = {.model = "fake",
               .bus_id = "",
-              .multiprocessors = 4,
+              .multiprocessors = state().settings.multiprocessors,
               .copy_engines = 1,
               .memory_bytes = state().settings.memory_bytes,
               .has_fp16 = true,
@@ -327,6 +327,8 @@ void reset(const Settings& settings) {
   s.broken = s.launches = s.runs = s.graph_launches = s.streams_made = s.comms_made = 0;
   s.collective_calls.clear();
   s.priorities.clear();
+  s.parts_made = s.parts_orphaned = 0;
+  s.confined_to.clear();
   s.activity = {};
   table().graph_kernels = settings.has_recording ? graph_kernels : nullptr;
   table().launch_recorded = settings.has_recording ? launch_recorded : nullptr;
@@ -334,6 +336,7 @@ void reset(const Settings& settings) {
   table().stream_write = settings.has_writes ? stream_write : nullptr;
   table().stream_wait_value = settings.has_waits ? stream_wait_value : nullptr;
   table().capture_begin = settings.has_graphs ? capture_begin : nullptr;
+  offer_parts(table(), settings);
 }
 
 const GpuApi& api() { return table(); }
@@ -343,6 +346,8 @@ std::string leaks() {
   const std::pair<const char*, std::size_t> counts[] = {{"buffers", s.memory.size()},
                                                         {"host buffers", s.host_memory.size()},
                                                         {"streams", s.streams.size()},
+                                                        {"parts", s.parts.size()},
+                                                        {"orphaned parts", static_cast<std::size_t>(s.parts_orphaned)},
                                                         {"events", s.events.size()},
                                                         {"contexts", static_cast<std::size_t>(s.contexts)},
                                                         {"modules", static_cast<std::size_t>(s.modules)},
@@ -362,5 +367,6 @@ int activity_starts() { return state().activity.starts; }
 int activity_stops() { return state().activity.stops; }
 int graph_launches() { return state().graph_launches; }
 const std::vector<int>& priorities() { return state().priorities; }
+const std::vector<std::uint64_t>& confined_to() { return state().confined_to; }
 
 }  // namespace weir::fake_gpu
