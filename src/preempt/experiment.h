@@ -60,6 +60,7 @@ struct Observation {
   std::uint64_t preemptions = 0;     // in which a launch gave way before its work was done, and came back
   std::int64_t block_ns = 0;         // a kernel's time by its waves, alone, median of up to three; 0: not measured
   std::uint32_t blocks_at_once = 0;  // that fit on the device
+  std::vector<std::int64_t> suspend_ns, resume_ns;  // what the calls took where preemption is a call: kfd_suspend
 };
 
 // Shows what goes on; may be empty. Returns false to end early: what was seen so far counts.
