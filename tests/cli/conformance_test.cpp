@@ -20,7 +20,7 @@ TEST(Conformance, shows_a_table_and_writes_a_document) {
   expect_narrow(outcome.out);
   EXPECT_TRUE(has(outcome.out, "weir conformance on cpu\n")) << outcome.out;
   EXPECT_TRUE(has(outcome.out, "  group             cases   passed   skipped   failed")) << outcome.out;
-  EXPECT_TRUE(has(outcome.out, "       3  no streams on a part of the compute units: ")) << outcome.out;
+  EXPECT_TRUE(has(outcome.out, "       4  no streams on a part of the compute units: ")) << outcome.out;
   EXPECT_TRUE(has(outcome.out, "cpu passed: nothing failed in 8 cases, 4 of them skipped")) << outcome.out;
   expect_valid_as(file, "weir.conformance.1.json");
   const Json document = read_json(file);
