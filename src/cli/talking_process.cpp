@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/units.h"
-#include "cli/children.h"
 #include "cli/process.h"
 
 namespace weir::cli {
@@ -46,7 +45,8 @@ void ToParent::tell(const Json& line) const {
   }
 }
 
-TalkingProcess::TalkingProcess(std::vector<std::string> command, const Json& request, std::int64_t limit_ns)
+TalkingProcess::TalkingProcess(std::vector<std::string> command, const Json& request, std::int64_t limit_ns,
+                               Variables variables)
     : said_(folder_.path() / "stderr"), limit_ns_(limit_ns) {
   const fs::path file = folder_.path() / "request.json";
   write_file(file, to_text(request), false);
@@ -57,6 +57,7 @@ TalkingProcess::TalkingProcess(std::vector<std::string> command, const Json& req
   const Descriptor to_us(ends[1]), to_file(::open(said_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   command.push_back(file.string());
   StartOptions options;
+  options.variables = std::move(variables);
   options.death_signal = SIGKILL;
   options.out = to_us.get();
   options.err = to_file.get();
@@ -133,6 +134,10 @@ TalkEnd TalkingProcess::judge(int status) const {
 TalkEnd TalkingProcess::ended(TalkEnd::How how, std::string words) {
   end();
   return {how, "", std::move(words)};
+}
+
+void TalkingProcess::ask_to_end() const {
+  if (process_ > 0) ::kill(process_, SIGTERM);
 }
 
 void TalkingProcess::end() {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "cli/children.h"
 #include "cli/descriptor.h"
 #include "cli/private_folder.h"
 
@@ -35,7 +36,9 @@ struct TalkEnd {
 class TalkingProcess {
  public:
   // Starts `command` with the name of a file that holds `request` behind it. It may be silent for `limit_ns`.
-  TalkingProcess(std::vector<std::string> command, const Json& request, std::int64_t limit_ns);
+  // `variables` are set on top of our own environment.
+  TalkingProcess(std::vector<std::string> command, const Json& request, std::int64_t limit_ns,
+                 Variables variables = {});
   ~TalkingProcess();
   TalkingProcess(const TalkingProcess&) = delete;
   TalkingProcess& operator=(const TalkingProcess&) = delete;
@@ -45,6 +48,8 @@ class TalkingProcess {
   TalkEnd follow(const std::function<void(const Json&)>& heard);
   // From the line that is being heard to the next.
   void limit(std::int64_t limit_ns) { limit_ns_ = limit_ns; }
+  // By SIGTERM: it may still say what it has. While a line is being heard.
+  void ask_to_end() const;
 
   // Of our errors the message, else the last line that it said.
   std::string last_words() const;

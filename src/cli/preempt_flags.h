@@ -1,0 +1,39 @@
+// The flags of `weir preempt`, and the plan that they make.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/telling.h"
+#include "preempt/experiment.h"
+
+namespace weir::cli {
+
+// As typed. Numbers are kept as text, so that messages can name the flag and show the word.
+struct PreemptFlags {
+  std::string device = "auto";
+  std::string mechanisms = "all";
+  std::string victims, waves, block_times;
+  std::string requests, interval, intruder;
+  std::string in_flight = "2", queued_ahead = "8", alone = "3", seed = "1";
+  std::string hardware_queues;
+  std::vector<std::string> sim;
+  bool is_quick = false;
+  std::string svg;
+  Telling telling;
+  std::string child;  // this process is a child: the file with its request
+
+  void add_to(CLI::App& app);
+  // Rejects by the name of the flag.
+  preempt::Plan plan() const;
+  std::vector<const preempt::Mechanism*> chosen() const;
+};
+
+// "10us", "1.5ms", "2s", and lists of them: "10us,1ms", "10us..10ms" (every decade), "10us..1ms:x2". Sorted, without
+// repeats; rejects what is below `lowest_ns` or above `highest_ns`.
+std::vector<std::int64_t> parse_times(const std::string& flag, const std::string& text, std::int64_t lowest_ns,
+                                      std::int64_t highest_ns);
+
+}  // namespace weir::cli

@@ -1,0 +1,47 @@
+// Gives each mechanism of `weir preempt` the device or the process that it needs, and observes it. Knows no order and
+// no document.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/preempt_flags.h"
+#include "device/device.h"
+#include "preempt/experiment.h"
+
+namespace weir::cli {
+
+class PreemptStage {
+ public:
+  // Opens the device as usual. Rejects one that runs nothing.
+  explicit PreemptStage(const PreemptFlags& flags);
+
+  const DeviceInfo& info() const { return info_; }
+  Capability offered(const preempt::Mechanism& mechanism) { return mechanism.offered(usual()); }
+
+  // Fails where the observation did, in words.
+  preempt::Observation observe(const preempt::Mechanism& mechanism, const preempt::Plan& plan,
+                               const preempt::Victim& victim, const preempt::Progress& progress);
+  preempt::Observation alone(const preempt::Plan& plan, const preempt::Progress& progress);
+  preempt::Observation undisturbed(preempt::Plan plan, const preempt::Victim& victim,
+                                   const preempt::Progress& progress);
+
+ private:
+  Device& usual();
+  Device& opened_for(const preempt::Mechanism& mechanism);
+  preempt::Observation observe_in_child(const preempt::Mechanism& mechanism, const preempt::Plan& plan,
+                                        const preempt::Victim& victim, const preempt::Progress& progress);
+  preempt::Observation observe_between(const preempt::Mechanism& mechanism, const preempt::Plan& plan,
+                                       const preempt::Victim& victim, const preempt::Progress& progress);
+  Json request(const char* task, const preempt::Mechanism& mechanism, const preempt::Plan& plan,
+               const preempt::Victim& victim) const;
+
+  const PreemptFlags& flags_;
+  DeviceOptions options_;
+  std::unique_ptr<Device> device_;                 // one at a time: another one would hold memory and threads
+  const preempt::Mechanism* opened_as_ = nullptr;  // whose settings it has; null: the usual ones
+  DeviceInfo info_;                                // last: it asks the device
+};
+
+}  // namespace weir::cli
