@@ -26,8 +26,8 @@ Descriptor connect(const std::filesystem::path& path, pid_t* pid) {
 
 Reply ask(int socket, pid_t pid, Ask what, std::int64_t deadline_ns) {
   std::vector<std::byte> buffer(kMostReplyBytes);
-  std::ptrdiff_t size = 0;
-  if (send_packet(socket, write_request({what, {}, "weir sched"}))) size = receive_packet(socket, buffer, deadline_ns);
+  send_packet(socket, write_request({what, {}, "weir sched"}));  // where it does not take this it may have said why
+  const std::ptrdiff_t size = receive_packet(socket, buffer, deadline_ns);
   if (size < 0)
     fail(fmt::format("the scheduler (pid {}) does not answer", pid),
          fmt::format("Its clients run on unscheduled. See what became of it, and end it with `kill {}`.", pid));

@@ -27,8 +27,9 @@ struct alignas(128) Seat {
   alignas(128) std::atomic<std::int64_t> arrived_ns{0};  // when it last became active, on CLOCK_MONOTONIC
   std::atomic<std::int64_t> alive_ns{0};                 // when it last showed itself, kept up while it is active
   std::atomic<std::uint64_t> launches{0};                // that came through its gate, so while the device was shared
-  std::atomic<std::uint64_t> held{0};                    // of these: had to wait
+  std::atomic<std::uint64_t> held{0};                    // of these: had to wait for others
   std::atomic<std::uint64_t> held_ns{0};                 // for so long, all together
+  std::atomic<std::uint64_t> paced_ns{0};                // waited for its own commands: the bound
 };
 
 struct Board {

@@ -162,10 +162,8 @@ bool Connection::State::join(const std::string& path, const Request& request, Pe
   Descriptor made = connect_to_daemon(path, peer, &daemon, reason);
   if (!made) return false;
   socket.store(made.release());
-  if (!send_packet(socket.load(), write_request(request))) {
-    *reason = "the daemon takes no message";
-    return false;
-  }
+  // Where it does not take this it may have said why.
+  send_packet(socket.load(), write_request(request));
   std::array<std::byte, 1024> buffer;
   std::array<Descriptor, 2> descriptors;
   const std::ptrdiff_t size = receive_packet(socket.load(), buffer, deadline, descriptors);

@@ -11,14 +11,11 @@ namespace {
 constexpr auto kOrdered = std::memory_order_seq_cst;
 constexpr auto kCount = std::memory_order_relaxed;  // for people only
 
-constexpr std::int64_t kSpin_ns = 20'000;        // a wake-up by futex takes longer than most hand-overs do
-constexpr std::int64_t kSleep_ns = 10'000'000;   // whatever went wrong is looked at again then
-constexpr std::int64_t kStuck_ns = 100'000'000;  // none of its commands ended for so long: see wait_behind()
-
 }  // namespace
 
-Gate::Gate(Board& board, int seat, void (*ring)(void*), void* ring_context)
-    : board_(&board),
+Gate::Gate(Board& board, int seat, void (*ring)(void*), void* ring_context, const GateLimits& limits)
+    : limits_(limits),
+      board_(&board),
       seat_(&board.seats[seat]),
       bit_(std::uint64_t{1} << seat),
       ring_(ring),
@@ -107,29 +104,32 @@ void Gate::admit_anyway() noexcept {
 void Gate::wait_behind(Hold hold) noexcept {
   const std::int64_t begun = now_ns();
   std::int64_t now = begun;
-  seat_->held.fetch_add(1, kCount);
+  bool is_held = false;
   while (hold != Hold::none) {
-    const std::int64_t silence = std::max<std::int64_t>(0, now - board_->beat_ns.load(std::memory_order_relaxed));
-    if (silence > kSilentNs) {
-      admit_anyway();
-      break;
-    }
+    const std::int64_t beat = board_->beat_ns.load(std::memory_order_relaxed);
+    const std::int64_t silent_ns = beat == kNever ? kNever : beat + kSilentNs;
     // A command on the device may itself wait for the one that is held here: for a flag that the program sets after
     // its next launch, or a kernel on another stream. A bound must not make a deadlock of that.
-    if (hold == Hold::own && now - std::max(begun, idle_since_ns_.load(std::memory_order_relaxed)) > kStuck_ns) {
+    const bool is_stuck =
+        hold == Hold::own && now - std::max(begun, idle_since_ns_.load(std::memory_order_relaxed)) > limits_.stuck_ns;
+    if (now > silent_ns || is_stuck) {
       admit_anyway();
       break;
     }
     seat_->alive_ns.store(now, std::memory_order_relaxed);
-    if (now - begun < kSpin_ns) {
+    if (now - begun < limits_.spin_ns) {
       System::pause();
     } else {
-      sleep(hold, std::min(kSleep_ns, kSilentNs - silence + 1));
+      sleep(hold, std::min(limits_.sleep_ns, silent_ns - now));
     }
+    const std::int64_t before = now;
     now = now_ns();
+    if (hold == Hold::others && !is_held) seat_->held.fetch_add(1, kCount);
+    is_held |= hold == Hold::others;
+    (hold == Hold::others ? seat_->held_ns : seat_->paced_ns)
+        .fetch_add(static_cast<std::uint64_t>(now - before), kCount);
     hold = admit();
   }
-  seat_->held_ns.fetch_add(static_cast<std::uint64_t>(std::max<std::int64_t>(0, now_ns() - begun)), kCount);
 }
 
 // A command may be held by both; it waits for the others first, and looks again then.

@@ -10,11 +10,19 @@
 
 namespace weir::scheduler {
 
+// How a gate waits. Tests and measurements choose others.
+struct GateLimits {
+  std::int64_t spin_ns = 20'000;        // a wake-up by the kernel takes longer than most hand-overs do
+  std::int64_t sleep_ns = 10'000'000;   // whatever went wrong is looked at again then
+  std::int64_t stuck_ns = 100'000'000;  // none of its own commands ended for so long: the bound is not kept any more
+};
+
 class Gate {
  public:
   // The board must stay mapped. `ring`: called where the daemon wants to hear that this client became active; any
   // thread.
-  Gate(Board& board, int seat, void (*ring)(void*) = nullptr, void* ring_context = nullptr);
+  Gate(Board& board, int seat, void (*ring)(void*) = nullptr, void* ring_context = nullptr,
+       const GateLimits& limits = {});
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
@@ -69,6 +77,7 @@ class Gate {
     if (wake_ != nullptr) wake_(wake_context_);
   }
 
+  const GateLimits limits_;
   Board* board_;
   Seat* seat_;
   std::uint64_t bit_;

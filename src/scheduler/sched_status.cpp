@@ -11,7 +11,7 @@ Json pid_or_null(int pid) { return pid > 0 ? Json(pid) : Json(nullptr); }
 // Counters come from memory that clients write.
 Json counted(std::uint64_t value) { return std::min<std::uint64_t>(value, std::uint64_t{1} << 62); }
 
-Json seat_document(const Standing& standing, int seat) {
+Json client_document(const Standing& standing, int seat) {
   const Conductor& conductor = *standing.conductor;
   const Client& client = conductor.client(seat);
   const auto index = static_cast<std::size_t>(seat);
@@ -47,6 +47,7 @@ Json seat_document(const Standing& standing, int seat) {
       {"launches", counted(place.launches.load(kCount))},
       {"held", counted(place.held.load(kCount))},
       {"held_ns", counted(place.held_ns.load(kCount))},
+      {"paced_ns", counted(place.paced_ns.load(kCount))},
   };
 }
 
@@ -54,9 +55,9 @@ Json seat_document(const Standing& standing, int seat) {
 
 Json status_document(const Standing& standing) {
   const Conductor& conductor = *standing.conductor;
-  Json seats = Json::array();
+  Json clients = Json::array();
   for (std::uint64_t left = conductor.seated(); left != 0; left &= left - 1)
-    seats.push_back(seat_document(standing, std::countr_zero(left)));
+    clients.push_back(client_document(standing, std::countr_zero(left)));
   return {
       {"schema", "weir.sched_status/1"},
       {"pid", standing.pid},
@@ -67,7 +68,7 @@ Json status_document(const Standing& standing) {
       {"in_flight", standing.in_flight},
       {"is_shared", conductor.clients() > 1},  // else nothing is counted, and is_active is null
       {"most_clients", kMostClients},
-      {"seats", std::move(seats)},
+      {"clients", std::move(clients)},
   };
 }
 

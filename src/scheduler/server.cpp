@@ -207,6 +207,7 @@ void Server::State::seat(Guest& guest, const Request& request, std::int64_t now)
   place.launches.store(0);
   place.held.store(0);
   place.held_ns.store(0);
+  place.paced_ns.store(0);
   place.yields_to.store(0);
   place.in_flight.store(0);
   board->active.fetch_and(~(std::uint64_t{1} << number));  // set by one who sat here and did not know that it is gone

@@ -140,6 +140,7 @@ std::ptrdiff_t receive_packet(int socket, std::span<std::byte> buffer, std::int6
   alignas(cmsghdr) std::array<char, kControlBytes> control{};
   msghdr message{};
   ssize_t size = -1;
+  bool was_reset = false;
   for (;;) {
     if (!is_readable(socket, deadline_ns)) return -1;
     message = {};
@@ -152,7 +153,10 @@ std::ptrdiff_t receive_packet(int socket, std::span<std::byte> buffer, std::int6
     }
     size = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
     if (size >= 0) break;
-    if (errno != EINTR && errno != EAGAIN) return 0;  // reset: it died with unread packets
+    if (errno == EINTR || errno == EAGAIN) continue;
+    // That the other end went without reading what we said is told first, then what it had said before.
+    if (errno != ECONNRESET || was_reset) return 0;
+    was_reset = true;
   }
   std::size_t taken = 0;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
