@@ -61,10 +61,9 @@ std::int64_t interval_ns(const std::string& text) {
 
 // What stands behind "--"; without it, what stands behind the flags.
 std::vector<std::string> program_words(const Flags& flags) {
-  const auto& words = own_arguments();
-  const auto sign = std::find(words.begin(), words.end(), "--");
-  if (sign == words.end()) return flags.program;
-  std::vector<std::string> program(sign + 1, words.end());
+  const auto behind = words_behind_mark();
+  if (!behind) return flags.program;
+  const std::vector<std::string>& program = *behind;
   if (flags.program.size() > program.size())
     reject(fmt::format("{}: stands before the program", flags.program[0]),
            "weir amd capture [flags] -- ./program arguments");

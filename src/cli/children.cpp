@@ -151,6 +151,14 @@ fs::path own_binary() {
   return path;
 }
 
+std::optional<fs::path> own_library(const char* file) {
+  const fs::path folder = own_binary().parent_path();
+  std::error_code ignored;
+  for (const fs::path& candidate : {folder / file, folder.parent_path() / "lib" / "weir" / file})
+    if (fs::exists(candidate, ignored)) return candidate;
+  return std::nullopt;
+}
+
 pid_t start_program(const std::vector<std::string>& command, const StartOptions& options) {
   // All that allocates comes before the fork: another thread may hold the allocator's lock.
   std::vector<std::string> words = command, lines = environment_with(options.variables);

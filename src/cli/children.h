@@ -21,6 +21,8 @@ inline constexpr std::int64_t kChildLimitNs = 600'000'000'000;  // what one chil
 
 // The file that this process runs.
 std::filesystem::path own_binary();
+// A library of ours that lives in other programs: beside this one, or in ../lib/weir; nothing where it was not built.
+std::optional<std::filesystem::path> own_library(const char* file);
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 

@@ -8,7 +8,8 @@ namespace weir::cli {
 std::span<const CliCommand> commands() {
   static const std::array kCommands = {
       list_workloads(), info(),    run(),     sweep(),       run_priority(), compare(), profile(), analyze(),
-      queues(),         overlap(), channel(), conformance(), amd(),          watch(),   bench(),
+      queues(),         overlap(), channel(), conformance(), amd(),          watch(),   bench(),   sched(),
+      preempt(),
   };
   return kCommands;
 }
@@ -22,6 +23,13 @@ std::span<const CliCommand> queues_commands() {
 
 std::span<const CliCommand> overlap_commands() {
   static const std::array kCommands = {overlap_compare(), overlap_tune()};
+  return kCommands;
+}
+
+std::span<const CliCommand> sched_commands() {
+  static const std::vector<CliCommand> kCommands = {
+      sched_start(), sched_run(), sched_status(), sched_top(), sched_stop(),
+  };
   return kCommands;
 }
 

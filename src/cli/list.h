@@ -20,6 +20,16 @@ CliCommand overlap();
 CliCommand amd();
 CliCommand watch();
 CliCommand bench();
+CliCommand sched();
+CliCommand preempt();
+
+// Of `weir sched`.
+CliCommand sched_start();
+CliCommand sched_run();
+CliCommand sched_status();
+CliCommand sched_top();
+CliCommand sched_stop();
+std::span<const CliCommand> sched_commands();
 
 // Of `weir queues`.
 CliCommand queues_map();

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "cli/scheduled.h"
 #include "measure/environment.h"
 
 extern char** environ;
@@ -35,7 +36,9 @@ const std::vector<std::string>& own_arguments() { return arguments; }
 RunContext run_context() {
   std::vector<std::string> variables;
   for (char** line = environ; *line != nullptr; ++line) variables.emplace_back(*line);
-  return {arguments, describe_environment(variables)};
+  Json environment = describe_environment(variables);
+  if (Json facts = scheduling_facts(); !facts.is_null()) environment["scheduler"] = std::move(facts);
+  return {arguments, std::move(environment)};
 }
 
 std::optional<std::string> environment_variable(const char* name) {

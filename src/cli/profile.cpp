@@ -17,6 +17,7 @@
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
 #include "cli/submit_flags.h"
+#include "cli/user_program.h"
 #include "device/gpu_cupti.h"
 #include "run/profile.h"
 
@@ -36,13 +37,6 @@ struct Flags {
   bool has_latency = false;
   bool is_json = false;
 };
-
-// What stands behind "--", where there is one: the user's program with its own flags.
-std::vector<std::string> program_words() {
-  const auto& words = own_arguments();
-  const auto mark = std::find(words.begin(), words.end(), "--");
-  return mark == words.end() ? std::vector<std::string>() : std::vector<std::string>(mark + 1, words.end());
-}
 
 // `to`: standard output belongs to the user's program where there is one.
 void print(const Flags& flags, const Json& document, std::FILE* to) {
@@ -83,8 +77,7 @@ int profile_any_program(const Flags& flags, const std::vector<std::string>& comm
 }
 
 int execute(const Flags& flags) {
-  const auto& words = own_arguments();
-  if (std::find(words.begin(), words.end(), "--") != words.end()) return profile_any_program(flags, program_words());
+  if (const auto program = words_behind_mark()) return profile_any_program(flags, *program);
   if (!flags.rest.empty())
     reject(fmt::format("{}: one workload is profiled at a time", flags.rest[0]),
            "A program of yours goes behind --: weir profile -- ./program arguments");

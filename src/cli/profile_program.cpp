@@ -28,10 +28,7 @@ constexpr const char* kRocprof = "rocprofv3";
 constexpr std::uint64_t kImportGrowth = 4;  // of a capture: memory that its timeline takes at most
 
 fs::path injection_library() {
-  const fs::path folder = own_binary().parent_path();
-  std::error_code ignored;
-  for (const fs::path& candidate : {folder / kInjection, folder.parent_path() / "lib" / "weir" / kInjection})
-    if (fs::exists(candidate, ignored)) return candidate;
+  if (const auto library = own_library(kInjection)) return *library;
   fail(fmt::format("{} is not beside the program, nor in ../lib/weir", kInjection),
        "It is built where CUPTI's headers are: `weir info` says whether they were.");
 }

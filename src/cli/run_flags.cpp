@@ -9,6 +9,8 @@
 #include "base/options.h"
 #include "cli/hang.h"
 #include "cli/process.h"
+#include "cli/ranks.h"
+#include "cli/scheduled.h"
 #include "workload/yaml.h"
 
 namespace weir::cli {
@@ -92,7 +94,9 @@ std::unique_ptr<Device> RunFlags::open(Communicator* communicator) const {
 std::unique_ptr<Device> RunFlags::open_confined(int units, Communicator* communicator) const {
   DeviceOptions options = device_options(hardware_queues, sim, communicator);
   options.compute_units = units;
-  return open_able(device, options);
+  const auto open = [&] { return open_able(device, options); };
+  // Who only starts ranks runs nothing itself.
+  return must_start_ranks(ranks) ? open() : open_scheduled(open, communicator, is_quiet);
 }
 
 int one_unit_count(const std::string& text) {

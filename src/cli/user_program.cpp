@@ -63,6 +63,13 @@ std::optional<fs::path> find_program(const std::string& name) {
   return std::nullopt;
 }
 
+std::optional<std::vector<std::string>> words_behind_mark() {
+  const auto& words = own_arguments();
+  const auto mark = std::find(words.begin(), words.end(), "--");
+  if (mark == words.end()) return std::nullopt;
+  return std::vector<std::string>(mark + 1, words.end());
+}
+
 Forwarding::Forwarding() {
   static_assert(std::size(kSignals) == std::size(decltype(before_){}));
   g_signal.store(0, std::memory_order_relaxed);

@@ -1,0 +1,90 @@
+#include "cli/sched_flags.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "base/units.h"
+#include "cli/process.h"
+#include "scheduler/connection.h"
+#include "scheduler/server.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr std::int64_t kLeastDeadlineNs = 10'000, kMostDeadlineNs = 3600'000'000'000;
+
+// "high", "low", "-3"
+int priority_of(const std::string& text) {
+  constexpr std::pair<std::string_view, int> kWords[] = {
+      {"high", scheduler::kHighestPriority}, {"normal", 0}, {"low", scheduler::kLowestPriority}};
+  for (const auto& [word, priority] : kWords)
+    if (text == word) return priority;
+  const std::string hint = fmt::format("Use high, normal or low, or {} to {}: a higher one comes first, normal is 0.",
+                                       scheduler::kLowestPriority, scheduler::kHighestPriority);
+  const bool is_negative = text.starts_with('-');
+  const auto number = parse_integer(std::string_view(text).substr(is_negative ? 1 : 0));
+  if (!number) reject(fmt::format("--priority {}: not a priority", text), hint);
+  // Compared before the sign: the most negative number has no counterpart.
+  if (*number > (is_negative ? -scheduler::kLowestPriority : scheduler::kHighestPriority))
+    reject(fmt::format("--priority {}: out of range", text), hint);
+  return static_cast<int>(is_negative ? -*number : *number);
+}
+
+}  // namespace
+
+void SocketFlag::add_to(CLI::App& app) {
+  app.add_option("--socket", socket, "where the daemon listens (default: one per user)")->type_name("PATH");
+}
+
+std::filesystem::path SocketFlag::path() const {
+  if (!socket.empty()) return std::filesystem::absolute(socket);
+  if (const auto own = environment_variable(scheduler::kSocketVariable); own && !own->empty()) return *own;
+  const auto folder = environment_variable("XDG_RUNTIME_DIR");
+  return scheduler::default_socket(folder ? folder->c_str() : nullptr, ::getuid());
+}
+
+void TermsFlags::add_to(CLI::App& app) {
+  app.add_option("--priority", priority, "high, normal, low, or -10 to 10 (policy priority)")->capture_default_str();
+  app.add_option("--weight", weight, "share of the device, relative to the others' (policy weighted fair)")
+      ->capture_default_str();
+  app.add_option("--deadline", deadline, "of each request, from its begin: 10ms (policy earliest deadline)");
+}
+
+scheduler::Terms TermsFlags::terms() const {
+  scheduler::Terms terms;
+  terms.priority = priority_of(priority);
+  const auto share = parse_number(weight);
+  if (!share || !(*share >= scheduler::kLeastWeight && *share <= scheduler::kMostWeight))
+    reject(fmt::format("--weight {}: {}", weight, share ? "out of range" : "not a number"),
+           fmt::format("Use {} to {}.", scheduler::kLeastWeight, scheduler::kMostWeight));
+  terms.weight = *share;
+  if (!deadline.empty()) terms.deadline_ns = duration_of("--deadline", deadline, kLeastDeadlineNs, kMostDeadlineNs);
+  scheduler::check(terms);
+  return terms;
+}
+
+std::int64_t duration_of(const std::string& flag, const std::string& text, std::int64_t least_ns,
+                         std::int64_t most_ns) {
+  // The longer endings first: "ms" ends in "s".
+  constexpr std::pair<std::string_view, double> kUnits[] = {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+  for (const auto& [ending, ns] : kUnits) {
+    if (!text.ends_with(ending)) continue;
+    const auto number = parse_number(std::string_view(text).substr(0, text.size() - ending.size()));
+    if (!number) break;
+    const double asked = *number * ns;
+    if (!(asked >= static_cast<double>(least_ns) && asked <= static_cast<double>(most_ns)))
+      reject(fmt::format("{} {}: out of range", flag, text),
+             fmt::format("Use {} to {}.", format_duration(static_cast<double>(least_ns)),
+                         format_duration(static_cast<double>(most_ns))));
+    return static_cast<std::int64_t>(asked);
+  }
+  reject(fmt::format("{} {}: not a time", flag, text), "For example 500us, 2ms or 1.5s.");
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,34 @@
+// The flags that the commands of `weir sched` share: where the daemon listens, and what people type for terms and
+// times.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "cli/command.h"
+#include "scheduler/policy.h"
+
+namespace weir::cli {
+
+struct SocketFlag {
+  std::string socket;
+
+  void add_to(CLI::App& app);
+  // What the flag says; else the daemon that this process runs under, else this user's. Always absolute.
+  std::filesystem::path path() const;
+};
+
+// As typed. Numbers are kept as text, so that messages can name the flag and show the word.
+struct TermsFlags {
+  std::string priority = "normal", weight = "1", deadline;
+
+  void add_to(CLI::App& app);
+  // Rejects by the name of the flag.
+  scheduler::Terms terms() const;
+};
+
+// "500us", "2ms", "1.5s", in nanoseconds. Rejects what is no time, and what is out of range, in the name of `flag`.
+std::int64_t duration_of(const std::string& flag, const std::string& text, std::int64_t least_ns, std::int64_t most_ns);
+
+}  // namespace weir::cli

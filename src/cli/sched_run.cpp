@@ -1,0 +1,103 @@
+// weir sched run: a program as a client of the daemon. It is executed in place of this process, so that exit code,
+// signals and terminal are its own; what holds its launches is loaded into it by the driver, or by the loader.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "cli/children.h"
+#include "cli/list.h"
+#include "cli/process.h"
+#include "cli/sched_flags.h"
+#include "cli/user_program.h"
+#include "scheduler/ask.h"
+#include "scheduler/connection.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr const char* kCudaGate = "libweir_cupti.so";    // loaded by the CUDA driver
+constexpr const char* kHipGate = "libweir_hip_gate.so";  // loaded before HIP's runtime
+constexpr const char* kUsage = "For example: weir sched run --priority high -- ./program arguments";
+
+struct Flags {
+  SocketFlag socket;
+  TermsFlags terms;
+  std::vector<std::string> program;
+  bool is_quiet = false;
+};
+
+std::vector<std::string> program_of(const Flags& flags) {
+  const std::vector<std::string> program = words_behind_mark().value_or(flags.program);
+  if (program.empty()) reject("a program is required behind --", kUsage);
+  if (flags.program.size() > program.size())
+    reject(fmt::format("{}: stands before the program", flags.program[0]), kUsage);
+  if (!find_program(program[0]))
+    reject(fmt::format("{}: there is no such program", program[0]), "Give a path, or a name that PATH has.");
+  return program;
+}
+
+// A list of libraries, whose separators no path in it may hold.
+bool fits_preload(const std::string& path) { return path.find_first_of(": ") == std::string::npos; }
+
+Variables variables_of(const std::filesystem::path& socket, const scheduler::Terms& terms,
+                       std::vector<std::string>& notes) {
+  Variables variables = {{scheduler::kSocketVariable, socket.string()},
+                         {scheduler::kTermsVariable, scheduler::write_terms(terms)}};
+  const auto cuda = own_library(kCudaGate);
+  const auto hip = own_library(kHipGate);
+  if (!cuda && !hip)
+    notes.push_back(
+        fmt::format("neither {} nor {} was built: only runs of weir itself are scheduled", kCudaGate, kHipGate));
+  if (cuda) {
+    const auto other = environment_variable("CUDA_INJECTION64_PATH");
+    if (other && *other != cuda->string())
+      notes.push_back(fmt::format("CUDA_INJECTION64_PATH was {}: that library is left out", *other));
+    variables.emplace_back("CUDA_INJECTION64_PATH", cuda->string());
+  }
+  if (hip && !fits_preload(hip->string())) {
+    notes.push_back(fmt::format("{}: LD_PRELOAD takes no path with a blank or a colon, so HIP programs are not held",
+                                hip->string()));
+  } else if (hip) {
+    const std::string before = environment_variable("LD_PRELOAD").value_or("");
+    const bool is_there = before.find(hip->string()) != std::string::npos;
+    if (!is_there) variables.emplace_back("LD_PRELOAD", hip->string() + (before.empty() ? "" : ":" + before));
+  }
+  return variables;
+}
+
+int execute(const Flags& flags) {
+  const scheduler::Terms terms = flags.terms.terms();
+  std::vector<std::string> program = program_of(flags);
+  const std::filesystem::path socket = flags.socket.path();
+  scheduler::ask_status(socket);  // throws where none answers
+  std::vector<std::string> notes;
+  for (const auto& [name, value] : variables_of(socket, terms, notes)) ::setenv(name.c_str(), value.c_str(), 1);
+  if (!flags.is_quiet)
+    for (const std::string& note : notes) fmt::print(stderr, "weir: {}\n", note);
+  std::vector<char*> words;
+  for (std::string& word : program) words.push_back(word.data());
+  words.push_back(nullptr);
+  ::execvp(words[0], words.data());
+  reject(fmt::format("{}: cannot be executed: {}", program[0], std::strerror(errno)),
+         errno == ENOENT ? "Is the interpreter that its first line names there?" : "");
+}
+
+}  // namespace
+
+CliCommand sched_run() {
+  return {"run", "run a program as a client of the daemon", [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            app.add_option("program", flags->program, "behind --: the program and its arguments");
+            flags->terms.add_to(app);
+            flags->socket.add_to(app);
+            app.add_flag("--quiet,-q", flags->is_quiet, "no notes");
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli

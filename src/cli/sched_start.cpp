@@ -1,0 +1,234 @@
+// weir sched start: this user's daemon. Returns when the daemon answers, and shows why where it does not come up.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "base/units.h"
+#include "cli/descriptor.h"
+#include "cli/list.h"
+#include "cli/sched_flags.h"
+#include "scheduler/server.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr std::int64_t kLeastSliceNs = 100'000, kMostSliceNs = 10'000'000'000;
+constexpr std::int64_t kLeastAgeingNs = 1'000'000, kMostAgeingNs = 3600'000'000'000;
+constexpr int kMostInFlight = 1024;
+
+struct Flags {
+  SocketFlag socket;
+  std::string policy = "priority", slice = "2ms", ageing = "100ms", in_flight = "2", log;
+  bool is_foreground = false, is_quiet = false;
+};
+
+scheduler::ServerOptions options_of(const Flags& flags) {
+  scheduler::ServerOptions options;
+  options.socket = flags.socket.path();
+  options.policy = &scheduler::policy_named(flags.policy);
+  options.settings.slice_ns = duration_of("--slice", flags.slice, kLeastSliceNs, kMostSliceNs);
+  options.settings.ageing_ns =
+      flags.ageing == "0" ? 0 : duration_of("--ageing", flags.ageing, kLeastAgeingNs, kMostAgeingNs);
+  const auto in_flight = parse_integer(flags.in_flight);
+  if (!in_flight || *in_flight < 1 || *in_flight > kMostInFlight)
+    reject(fmt::format("--in-flight {}: not a number of commands", flags.in_flight),
+           fmt::format("Use 1 to {}.", kMostInFlight));
+  options.in_flight = static_cast<std::uint32_t>(*in_flight);
+  return options;
+}
+
+std::atomic<scheduler::Server*> g_server{nullptr};
+static_assert(std::atomic<scheduler::Server*>::is_always_lock_free,
+              "a signal handler may only touch lock-free atomics");
+
+void stop_server(int) {
+  const int kept = errno;
+  if (scheduler::Server* const server = g_server.load()) server->stop();
+  errno = kept;
+}
+
+void serve(scheduler::Server& server) {
+  g_server.store(&server);
+  struct sigaction action{};
+  action.sa_handler = stop_server;
+  sigemptyset(&action.sa_mask);
+  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+  server.serve();
+  // A signal from here on ends the process as it would have ended anyway.
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+  g_server.store(nullptr);
+}
+
+std::string words_of(const Flags& flags, const scheduler::ServerOptions& options) {
+  return fmt::format("policy {}, slice {}, ageing {}, {} in flight", options.policy->name, flags.slice,
+                     options.settings.ageing_ns == 0 ? "never" : flags.ageing, options.in_flight);
+}
+
+// What the daemon tells the one who started it: "+" when it listens, or the error in three lines' worth of text that
+// no message holds: fault, what, hint, separated by zero bytes.
+constexpr char kListens = '+';
+
+void tell(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;  // nobody listens any more
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+std::string message_of(const Error& error) {
+  std::string text(1, error.fault == Fault::input ? '2' : '1');
+  text += '\0';
+  text += error.what();
+  text += '\0';
+  text += error.hint;
+  return text;
+}
+
+// Nothing of the one who started us stays open, and nothing of the terminal.
+void cut_ties(int keep, int log) {
+  constexpr int kKept = 3;
+  // Out of the way first: where the starter had closed its standard descriptors, these may be among them.
+  keep = ::fcntl(keep, F_DUPFD, kKept + 1);
+  if (log >= 0) log = ::fcntl(log, F_DUPFD, kKept + 1);
+  const int null = ::open("/dev/null", O_RDWR);
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, standard);
+  if (log >= 0) ::dup2(log, STDERR_FILENO);
+  ::dup2(keep, kKept);
+  if (::close_range(kKept + 1, ~0U, 0) != 0)  // kernels before 5.9
+    for (int other = kKept + 1; other < 1024; ++other) ::close(other);
+  [[maybe_unused]] const int moved = ::chdir("/");
+  ::umask(077);
+  std::signal(SIGHUP, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+[[noreturn]] void live_as_daemon(const scheduler::ServerOptions& options, int starter, int log) {
+  cut_ties(starter, log);
+  Descriptor voice(3);
+  int code = 0;
+  try {
+    scheduler::Server server(options);
+    tell(voice.get(), std::string(1, kListens));
+    voice.close();
+    serve(server);
+  } catch (const Error& error) {
+    tell(voice.get(), message_of(error));
+    fmt::print(stderr, "weir: {}\n", error.what());
+    code = static_cast<int>(error.fault);
+  } catch (const std::exception& error) {
+    tell(voice.get(), message_of(Error(Fault::run, error.what())));
+    fmt::print(stderr, "weir: {}\n", error.what());
+    code = 1;
+  }
+  // Not exit(): what this process inherited of the starter's (buffers of standard output) is the starter's to end.
+  std::fflush(stderr);
+  ::_exit(code);
+}
+
+int open_log(const std::string& path) {
+  if (path.empty()) return -1;
+  const int log = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (log < 0) reject(fmt::format("--log {}: {}", path, std::strerror(errno)), "Choose another name.");
+  return log;
+}
+
+std::string hear(int descriptor) {
+  std::string text;
+  char bytes[4096];
+  for (;;) {
+    const ssize_t count = ::read(descriptor, bytes, sizeof bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return text;
+    text.append(bytes, static_cast<std::size_t>(count));
+  }
+}
+
+// Forks twice, so that the daemon belongs to no session and nobody has to wait for it.
+void start_daemon(const scheduler::ServerOptions& options, const std::string& log_path) {
+  const Descriptor log(open_log(log_path));
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) fail(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  const Descriptor ear(ends[0]);
+  Descriptor mouth(ends[1]);
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child < 0) fail(fmt::format("cannot start a process: {}", std::strerror(errno)));
+  if (child == 0) {
+    ::setsid();
+    const pid_t daemon = ::fork();
+    if (daemon == 0) live_as_daemon(options, mouth.get(), log.get());
+    ::_exit(daemon < 0 ? 1 : 0);
+  }
+  mouth.close();
+  const std::string heard = hear(ear.get());
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (heard == std::string_view(&kListens, 1)) return;
+  if (heard.empty()) fail("the daemon ended before it listened", "Use --foreground to see what it says.");
+  const std::size_t what = heard.find('\0') + 1;
+  const std::size_t hint = heard.find('\0', what) + 1;
+  throw Error(heard[0] == '2' ? Fault::input : Fault::run, heard.substr(what, hint - 1 - what), heard.substr(hint));
+}
+
+int execute(const Flags& flags) {
+  const scheduler::ServerOptions options = options_of(flags);
+  const auto say = [&](const char* how) {
+    if (!flags.is_quiet) fmt::print("{} at {}\n  {}\n", how, options.socket.string(), words_of(flags, options));
+    std::fflush(stdout);
+  };
+  if (flags.is_foreground) {
+    if (!flags.log.empty()) reject("--log: is for a daemon in the background", "Redirect standard error instead.");
+    scheduler::Server server(options);
+    say("Listening");
+    serve(server);
+    return 0;
+  }
+  start_daemon(options, flags.log);
+  scheduler::ask_status(options.socket);
+  say("Started: a scheduler");
+  if (!flags.is_quiet) fmt::print("  Run programs under it: weir sched run --priority high -- ./program\n");
+  return 0;
+}
+
+}  // namespace
+
+CliCommand sched_start() {
+  return {
+      "start", "start this user's daemon", [](CLI::App& app) -> std::function<int()> {
+        const auto flags = std::make_shared<Flags>();
+        std::string names;
+        for (const scheduler::Policy& policy : scheduler::policies())
+          names += (names.empty() ? "" : ", ") + std::string(policy.name);
+        app.add_option("--policy", flags->policy, "who comes first: " + names)->capture_default_str();
+        app.add_option("--slice", flags->slice, "how long a turn lasts, where turns are taken")->capture_default_str();
+        app.add_option("--ageing", flags->ageing,
+                       "who waited that long comes first for one slice; 0: however long somebody waits")
+            ->capture_default_str();
+        app.add_option("--in-flight", flags->in_flight,
+                       "commands that a program may have on the device while others are there")
+            ->capture_default_str();
+        flags->socket.add_to(app);
+        app.add_option("--log", flags->log, "append what goes wrong later to this file")->type_name("FILE");
+        app.add_flag("--foreground", flags->is_foreground, "stay in this terminal until Ctrl-C");
+        app.add_flag("--quiet,-q", flags->is_quiet, "print nothing but errors");
+        return [flags] { return execute(*flags); };
+      }};
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,38 @@
+// weir sched status: who has a seat at the daemon, who waits for whom, and what each has used.
+#include "report/sched_status.h"
+
+#include "cli/list.h"
+#include "cli/sched_flags.h"
+#include "cli/telling.h"
+#include "scheduler/ask.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  SocketFlag socket;
+  Telling telling;
+};
+
+int execute(const Flags& flags) {
+  flags.telling.check_output();
+  const Json status = scheduler::ask_status(flags.socket.path());
+  flags.telling.tell(
+      status, [&] { return report_text(sched_status_report(status)); },
+      [&] { return report_markdown(sched_status_report(status)); });
+  return 0;
+}
+
+}  // namespace
+
+CliCommand sched_status() {
+  return {"status", "who has a seat, who waits for whom, what each has used",
+          [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            flags->socket.add_to(app);
+            flags->telling.add_to(app);
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,39 @@
+// weir sched stop: ends the daemon; its clients run on unscheduled.
+#include <fmt/format.h>
+
+#include "cli/list.h"
+#include "cli/sched_flags.h"
+#include "scheduler/ask.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  SocketFlag socket;
+  bool is_quiet = false;
+};
+
+int execute(const Flags& flags) {
+  const std::filesystem::path socket = flags.socket.path();
+  const Json status = scheduler::ask_status(socket);
+  scheduler::ask_stop(socket);
+  const std::size_t clients = status.contains("clients") ? status["clients"].size() : 0;
+  if (!flags.is_quiet)
+    fmt::print("Stopped.{}\n", clients == 0   ? ""
+                               : clients == 1 ? " One client runs on unscheduled."
+                                              : fmt::format(" {} clients run on unscheduled.", clients));
+  return 0;
+}
+
+}  // namespace
+
+CliCommand sched_stop() {
+  return {"stop", "end the daemon; its clients run on unscheduled", [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            flags->socket.add_to(app);
+            app.add_flag("--quiet,-q", flags->is_quiet, "print nothing but errors");
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,131 @@
+// weir sched top: the daemon's clients again and again: on a terminal as a screen, elsewhere as one table after
+// another.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/options.h"
+#include "cli/list.h"
+#include "cli/process.h"
+#include "cli/sched_flags.h"
+#include "cli/watch_screen.h"
+#include "report/sched_status.h"
+#include "scheduler/ask.h"
+#include "weir_build.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr std::int64_t kLeastIntervalNs = 50'000'000, kMostIntervalNs = 3600'000'000'000;
+constexpr std::int64_t kFirstLookNs = 200'000'000;  // the first rates shall not take a long interval
+constexpr std::int64_t kStepNs = 20'000'000;        // how long a Ctrl-C may go unseen
+
+struct Flags {
+  SocketFlag socket;
+  std::string interval = "1s", iterations;
+  bool is_once = false, is_plain = false;
+};
+
+std::uint64_t iterations_of(const Flags& flags) {
+  if (flags.is_once && !flags.iterations.empty())
+    reject(fmt::format("--iterations {}: --once is one table", flags.iterations), "Leave one of them out.");
+  if (flags.iterations.empty()) return flags.is_once ? 1 : UINT64_MAX;
+  const auto count = parse_integer(flags.iterations);
+  if (!count || *count < 1) reject(fmt::format("--iterations {}: not a count", flags.iterations), "Use 1 or more.");
+  return static_cast<std::uint64_t>(*count);
+}
+
+// False: somebody asked to end meanwhile.
+bool pause_until(std::int64_t end_ns, const std::atomic<bool>& stop) {
+  while (!stop.load(std::memory_order_relaxed)) {
+    const std::int64_t left = end_ns - now_ns();
+    if (left <= 0) return true;
+    std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(left, kStepNs)));
+  }
+  return false;
+}
+
+int print_tables(const Flags& flags, std::int64_t interval_ns, std::uint64_t count) {
+  const std::atomic<bool>& stop = catch_interrupts();
+  const std::filesystem::path socket = flags.socket.path();
+  Json before = scheduler::ask_status(socket);
+  std::int64_t next = now_ns() + std::min(interval_ns, kFirstLookNs);
+  for (std::uint64_t i = 0; i < count; ++i, next += interval_ns) {
+    if (!pause_until(next, stop)) return kExitInterrupted;
+    Json status = scheduler::ask_status(socket);
+    fmt::print("{}{}", i == 0 ? "" : "\n", report_text(sched_status_report(status, before)));
+    if (std::fflush(stdout) != 0) fail("cannot write to standard output");
+    before = std::move(status);
+  }
+  return 0;
+}
+
+watch::Grid picture(const std::string& text, int width, int height) {
+  watch::Grid grid(width, height);
+  std::size_t begin = 0;
+  for (int y = 0; y < height - 1 && begin < text.size(); ++y) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    grid.put(0, y, std::string_view(text).substr(begin, end - begin),
+             y == 0 ? watch::Style::bold : watch::Style::plain);
+    begin = end + 1;
+  }
+  if (height > 0) grid.put(0, height - 1, "q quits", watch::Style::dim);
+  return grid;
+}
+
+int show_live(const Flags& flags, std::int64_t interval_ns, std::uint64_t count) {
+  const std::filesystem::path socket = flags.socket.path();
+  Json before = scheduler::ask_status(socket);
+  keep_screen_signals();
+  Screen screen;
+  std::string text = report_text(sched_status_report(before));
+  std::int64_t next = now_ns() + std::min(interval_ns, kFirstLookNs);
+  for (std::uint64_t shown = 0;;) {
+    if (now_ns() >= next) {
+      Json status = scheduler::ask_status(socket);
+      text = report_text(sched_status_report(status, before));
+      before = std::move(status);
+      next = now_ns() + interval_ns;
+      ++shown;
+    }
+    screen.draw(picture(text, screen.width(), screen.height()));
+    if (shown >= count) break;
+    for (const watch::Key key : screen.await(-1)) {
+      if (key == watch::Key::quit) return 0;
+      if (key == watch::Key::redraw) screen.redraw();
+    }
+    if (screen.is_ended()) break;
+  }
+  return screen.signal() != 0 ? kExitInterrupted : 0;
+}
+
+int execute(const Flags& flags) {
+  const std::int64_t interval_ns = duration_of("--interval", flags.interval, kLeastIntervalNs, kMostIntervalNs);
+  const std::uint64_t count = iterations_of(flags);
+  const bool is_terminal = ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDIN_FILENO) == 1;
+  if (is_terminal && WEIR_HAVE_NCURSES != 0 && !flags.is_once && !flags.is_plain)
+    return show_live(flags, interval_ns, count);
+  return print_tables(flags, interval_ns, count);
+}
+
+}  // namespace
+
+CliCommand sched_top() {
+  return {"top", "the clients again and again: share of the device, launches, waiting",
+          [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            flags->socket.add_to(app);
+            app.add_option("--interval", flags->interval, "from table to table: 500ms, 1s")->capture_default_str();
+            app.add_option("--iterations", flags->iterations, "end after so many tables (default: until stopped)");
+            app.add_flag("--once", flags->is_once, "one table, of what happened in a moment, and end");
+            app.add_flag("--plain", flags->is_plain, "one table after another, also on a terminal");
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli
