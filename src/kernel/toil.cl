@@ -21,7 +21,7 @@ static void do_unit(__global const uint4* memory, __global volatile int* state, 
     const uint4 word = memory[begin + i < size ? begin + i : (begin + i) % size];
     sum |= word.x | word.y | word.z | word.w;
   }
-  if (sum != 0) atomic_add(state + 6, 1);
+  if (sum != 0) atomic_add(state + 20, 1);
 }
 
 WEIR_KERNEL(toil) {
@@ -35,11 +35,11 @@ WEIR_KERNEL(toil) {
   const long job = record[0], epoch = record[1];
   if (is_first && group() == 0) record[2] = (long)weir_time_ns();
   if (a.dims[2] > 0) {
-    __global volatile int* const cursor = state + job % 2;
-    // The job after this one starts when this one is over, and the one before is.
-    if (is_first && group() == 0) atomic_xchg(state + (job + 1) % 2, 0);
     for (;;) {
-      if (is_first) next = TOIL_OBEYS && *flag > epoch ? TOIL_UNITS : (long)atomic_add(cursor, 1);
+      if (is_first) {
+        next = TOIL_OBEYS && *flag > epoch ? TOIL_UNITS : (long)atomic_add(state + job % 16, 1);
+        if (next == 0) atomic_xchg(state + (job + 15) % 16, 0);
+      }
       barrier(CLK_LOCAL_MEM_FENCE);
       const long unit = next;
       if (unit >= TOIL_UNITS) break;
@@ -48,8 +48,8 @@ WEIR_KERNEL(toil) {
       if (is_first) {
         const int after = (int)(job + 1);
         const int before = atomic_xchg(done + unit, after);
-        if (before < after - 1) atomic_add(state + 4, after - 1 - before);
-        if (before >= after) atomic_add(state + 5, 1);
+        if (before < after - 1) atomic_add(state + 18, after - 1 - before);
+        if (before >= after) atomic_add(state + 19, 1);
       }
     }
   } else {
@@ -59,9 +59,9 @@ WEIR_KERNEL(toil) {
   }
   if (!is_first) return;
   order_for_host();  // what this group did comes before its leaving
-  if (atomic_add(state + 3, 1) + 1 != (int)groups()) return;
-  atomic_xchg(state + 3, 0);
-  const long taken = a.dims[2] > 0 ? (long)atomic_add(state + job % 2, 0) : TOIL_UNITS;
+  if (atomic_add(state + 17, 1) + 1 != (int)groups()) return;
+  atomic_xchg(state + 17, 0);
+  const long taken = a.dims[2] > 0 ? (long)atomic_add(state + job % 16, 0) : TOIL_UNITS;
   record[4] = WEIR_LEAST(taken, TOIL_UNITS);
   record[3] = (long)weir_time_ns();
   const long launches = record[5];

@@ -48,17 +48,19 @@ struct Toil {
     if (before < after - 1) word(kToilLost).fetch_add(after - 1 - before, std::memory_order_relaxed);
     if (before >= after) word(kToilRepeated).fetch_add(1, std::memory_order_relaxed);
   }
-  void take_units(std::uint32_t block) const {
+  std::atomic_ref<std::int32_t> cursor_of(std::int64_t job) const {
+    return word(static_cast<int>((job + kToilCursors) % kToilCursors));
+  }
+  void take_units() const {
     const std::int64_t job = entry(kToilJob).load(std::memory_order_relaxed);
     const std::int64_t epoch = entry(kToilEpoch).load(std::memory_order_relaxed);
-    // The job after this one starts when this one is over, and the one before is.
-    if (block == 0) word(static_cast<int>(kToilCursor + (job + 1) % 2)).store(0, std::memory_order_relaxed);
-    const auto cursor = word(static_cast<int>(kToilCursor + job % 2));
+    const auto cursor = cursor_of(job);
     for (;;) {
       // Acquire: pairs with the release of who sets the flag.
       if ((style & kToilObeys) != 0 && std::atomic_ref(*flag).load(std::memory_order_acquire) > epoch) return;
       const std::int64_t unit = cursor.fetch_add(1, std::memory_order_relaxed);
       if (unit >= units) return;
+      if (unit == 0) cursor_of(job - 1).store(0, std::memory_order_relaxed);
       do_unit(unit);
       count(unit, job);
     }
@@ -71,7 +73,7 @@ struct Toil {
     std::int64_t taken = units;
     if (blocks > 0) {
       const std::int64_t job = entry(kToilJob).load(std::memory_order_relaxed);
-      taken = std::min<std::int64_t>(units, word(static_cast<int>(kToilCursor + job % 2)).load());
+      taken = std::min<std::int64_t>(units, cursor_of(job).load(std::memory_order_relaxed));
     }
     entry(kToilTaken).store(taken, std::memory_order_relaxed);
     entry(kToilEnded).store(now_ns(), std::memory_order_relaxed);
@@ -89,7 +91,7 @@ void run_block(const KernelCall& call, std::uint32_t block) {
   const Toil toil(call);
   if (block == 0) toil.entry(kToilStarted).store(now_ns(), std::memory_order_release);  // pairs with who watches it
   if (toil.blocks > 0) {
-    toil.take_units(block);
+    toil.take_units();
   } else {
     toil.do_unit(block);
     std::atomic_ref(toil.done[block]).fetch_add(1, std::memory_order_relaxed);

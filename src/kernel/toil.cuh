@@ -50,16 +50,19 @@ __device__ inline void count_unit(const KernelArguments& a, long long unit, long
   if (before >= after) atomicAdd(state + kToilRepeated, 1);
 }
 
+__device__ inline int* cursor_of(const KernelArguments& a, long long job) {
+  return operand<int>(a, 2) + (job + kToilCursors) % kToilCursors;
+}
+
 __device__ inline void take_units(const KernelArguments& a, long long job, long long epoch) {
   __shared__ long long next;
-  int* const state = operand<int>(a, 2);
   const long long units = a.dims[kToilUnits];
   const bool obeys = (a.dims[kToilStyle] & kToilObeys) != 0;
-  // The job after this one starts when this one is over, and the one before is.
-  if (blockIdx.x == 0 && threadIdx.x == 0) atomicExch(state + kToilCursor + (job + 1) % 2, 0);
   for (;;) {
-    if (threadIdx.x == 0)
-      next = obeys && is_told(a, epoch) ? units : static_cast<long long>(atomicAdd(state + kToilCursor + job % 2, 1));
+    if (threadIdx.x == 0) {
+      next = obeys && is_told(a, epoch) ? units : static_cast<long long>(atomicAdd(cursor_of(a, job), 1));
+      if (next == 0) atomicExch(cursor_of(a, job - 1), 0);
+    }
     __syncthreads();
     const long long unit = next;
     if (unit >= units) return;
@@ -97,8 +100,7 @@ __device__ inline void toil(const KernelArguments& a) {
   if (atomicInc(reinterpret_cast<unsigned*>(state + kToilGone), last) != last) return;
   __threadfence();
   const long long units = a.dims[kToilUnits];
-  const long long taken =
-      a.dims[kToilBlocks] > 0 ? static_cast<long long>(atomicAdd(state + kToilCursor + job % 2, 0)) : units;
+  const long long taken = a.dims[kToilBlocks] > 0 ? static_cast<long long>(atomicAdd(cursor_of(a, job), 0)) : units;
   record[kToilTaken] = taken < units ? taken : units;
   record[kToilEnded] = probe_time_ns();
   const long long launches = record[kToilLaunches];

@@ -24,13 +24,14 @@ inline constexpr int kToilLaunches = 5;  // that ended with this record; written
 inline constexpr int kToilRecordWords = 8;
 inline constexpr int kToilRecordElements = 2 * kToilRecordWords;
 
-// The kernel's own words, 32 bits each. Cursors take turns, so that each job finds its own at 0.
-inline constexpr int kToilCursor = 0;    // and 1
-inline constexpr int kToilTold = 2;      // the largest flag that was seen
-inline constexpr int kToilGone = 3;      // blocks of this launch that have left
-inline constexpr int kToilLost = 4;      // units that a job had not done when a later one came to them
-inline constexpr int kToilRepeated = 5;  // units that were done again in one job
-inline constexpr int kToilOdd = 6;       // memory that was not 0: it is, which the compiler must not know
-inline constexpr int kToilStateElements = 16;
+// The kernel's own words, 32 bits each. Every job finds its cursor at 0: who takes the first unit of one clears that of
+// the job before, which is over then. So less than kToilCursors jobs may have been launched at a time.
+inline constexpr int kToilCursors = 16;
+inline constexpr int kToilTold = 16;      // the largest flag that was seen
+inline constexpr int kToilGone = 17;      // blocks of this launch that have left
+inline constexpr int kToilLost = 18;      // units that a job had not done when a later one came to them
+inline constexpr int kToilRepeated = 19;  // units that were done again in one job
+inline constexpr int kToilOdd = 20;       // memory that was not 0: it is, which the compiler must not know
+inline constexpr int kToilStateElements = 32;
 
 }  // namespace weir
