@@ -47,7 +47,6 @@ void Conductor::leave(int seat, std::int64_t now_ns) {
   // The turn stays where it is, but over: who comes next around the table is not to depend on who leaves, and the next
   // one on this seat is not to inherit it.
   if (turn_.seat == seat) turn_.until_ns = now_ns;
-  if (aged_.seat == seat) aged_ = {};
   rank(now_ns);
 }
 
@@ -94,7 +93,7 @@ std::int64_t Conductor::charge(std::int64_t now_ns) {
     client.used_ns += part_ns;
     // A slice for age is a gift: it would make the client pay for ever for a share that ageing_ns keeps above the one
     // that its weight gives it.
-    if (seat != aged_.seat) client.virtual_ns += part_ns / client.terms.weight;
+    if (seat != aged_) client.virtual_ns += part_ns / client.terms.weight;
     client.was_first_ns += passed_ns;
     // Moments shorter than that in which it happened to be first do not count: they may be too short to launch
     // anything.
@@ -103,7 +102,7 @@ std::int64_t Conductor::charge(std::int64_t now_ns) {
   double least = std::numeric_limits<double>::infinity();
   for_each_seat(active_,
                 [&](int seat) { least = std::min(least, clients_[static_cast<std::size_t>(seat)].virtual_ns); });
-  least_virtual_ns_ = std::max(least_virtual_ns_, least);
+  least_virtual_ns_ = least;
   return now_ns;
 }
 
@@ -117,11 +116,9 @@ void Conductor::begin_request(int seat, std::int64_t arrived_ns) {
 
 void Conductor::rank(std::int64_t now_ns) {
   const auto used_seats = static_cast<std::size_t>(std::bit_width(seated_));
-  const Ranking ranking = ranks_with_ageing(*policy_, {.clients = std::span(clients_).first(used_seats),
-                                                       .now_ns = now_ns,
-                                                       .turn = turn_,
-                                                       .aged = aged_,
-                                                       .settings = settings_});
+  const Ranking ranking = ranks_with_ageing(
+      *policy_,
+      {.clients = std::span(clients_).first(used_seats), .now_ns = now_ns, .turn = turn_, .settings = settings_});
   turn_ = ranking.turn;
   aged_ = ranking.aged;
   next_change_ns_ = active_ == 0 ? kNever : ranking.asks_again_ns;

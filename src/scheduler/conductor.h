@@ -40,8 +40,8 @@ class Conductor {
   const Settings& settings() const { return settings_; }
   // Whose turn it is; over, or of a client that is idle: nobody's. Means nothing where the policy knows no turns.
   const Turn& turn() const { return turn_; }
-  // Who comes first because it was kept waiting for too long; seat -1: nobody.
-  const Turn& aged() const { return aged_; }
+  // The seat that comes first because it was kept waiting for too long; -1: none.
+  int aged() const { return aged_; }
 
  private:
   std::int64_t charge(std::int64_t now_ns);
@@ -54,8 +54,9 @@ class Conductor {
   std::array<std::uint64_t, kMostClients> yields_to_{};
   std::uint64_t seated_ = 0, active_ = 0;
   std::int64_t charged_ns_ = 0;  // up to when the device's time was given to clients: the time of the last event
-  double least_virtual_ns_ = 0;  // of all that are active, or last were: where newcomers begin
-  Turn turn_, aged_;
+  double least_virtual_ns_ = 0;  // the least of all that are active, or last were: newcomers begin there
+  Turn turn_;
+  int aged_ = -1;
   std::int64_t next_change_ns_ = kNever;
 };
 

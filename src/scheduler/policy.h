@@ -56,7 +56,6 @@ struct Situation {
   std::span<const Client> clients;  // by seat; those that are idle have ranks too, and so have empty seats
   std::int64_t now_ns = 0;
   Turn turn;  // as the policy left it
-  Turn aged;  // as ranks_with_ageing() left it
   Settings settings;
 };
 
@@ -65,7 +64,7 @@ struct Situation {
 struct Ranking {
   std::array<std::uint8_t, kMostClients> ranks{};
   Turn turn;                            // from now on; policies without turns leave it alone
-  Turn aged;                            // who comes first because of its age
+  int aged = -1;                        // the seat that comes first because of its age; -1: none
   std::int64_t asks_again_ns = kNever;  // then, or when something happens; always in the future
 };
 

@@ -144,6 +144,33 @@ TEST(Conductor, a_new_client_does_not_inherit_the_turn_of_its_seat) {
   EXPECT_EQ(conductor.next_change_ns(), 2 * kSlice + 10);
 }
 
+TEST(Conductor, a_turn_ends_when_its_client_leaves_though_nobody_takes_it) {
+  Conductor conductor(policy_named("time_slice"), kNoAgeing);
+  conductor.join({}, 0);
+  conductor.join({}, 0);
+  conductor.set_active(0b01, 0);
+  conductor.leave(0, 10);
+  EXPECT_EQ(conductor.join({}, 20), 0);
+  conductor.set_active(0b11, 30);
+  EXPECT_EQ(conductor.running(), 0b10U);
+}
+
+TEST(Conductor, one_that_idled_does_not_lose_what_it_owes) {
+  Conductor conductor(policy_named("weighted_fair"), kNoAgeing);
+  conductor.join({.weight = 0.1}, 0);
+  conductor.join({}, 0);
+  conductor.set_active(0b11, 0);
+  conductor.advance(kSlice);
+  EXPECT_EQ(conductor.running(), 0b10U);
+  conductor.set_active(0b10, kSlice + 10);
+  conductor.set_active(0b11, kSlice + 20);
+  // Its slice was worth ten of the other's, whatever it does in between.
+  for (int i = 0; i < 9; ++i) {
+    conductor.advance(conductor.next_change_ns());
+    EXPECT_EQ(conductor.running(), 0b10U) << i;
+  }
+}
+
 TEST(Conductor, one_that_idled_gets_no_credit_for_it) {
   Conductor conductor(policy_named("weighted_fair"), kNoAgeing);
   conductor.join({}, 0);
@@ -165,13 +192,13 @@ TEST(Ageing, who_waited_too_long_comes_first_for_one_slice) {
   EXPECT_EQ(conductor.next_change_ns(), kAgeing);
   conductor.advance(kAgeing);
   EXPECT_EQ(conductor.running(), 0b10U);
-  EXPECT_EQ(conductor.aged().seat, 1);
+  EXPECT_EQ(conductor.aged(), 1);
   EXPECT_EQ(conductor.next_change_ns(), kAgeing + kSlice);
   conductor.advance(kAgeing + kSlice - 1);
   EXPECT_EQ(conductor.running(), 0b10U) << "other events do not end it";
   conductor.advance(kAgeing + kSlice);
   EXPECT_EQ(conductor.running(), 0b01U);
-  EXPECT_EQ(conductor.aged().seat, -1);
+  EXPECT_EQ(conductor.aged(), -1);
   EXPECT_EQ(conductor.next_change_ns(), 2 * kAgeing + kSlice);
 }
 
@@ -192,11 +219,11 @@ TEST(Ageing, the_longest_waiting_comes_first) {
   conductor.set_active(0b101, 0);
   conductor.set_active(0b111, 1);
   conductor.advance(kAgeing + 50);
-  EXPECT_EQ(conductor.aged().seat, 2);
+  EXPECT_EQ(conductor.aged(), 2);
   conductor.advance(conductor.next_change_ns());
-  EXPECT_EQ(conductor.aged().seat, 1);
+  EXPECT_EQ(conductor.aged(), 1);
   conductor.advance(conductor.next_change_ns());
-  EXPECT_EQ(conductor.aged().seat, -1);
+  EXPECT_EQ(conductor.aged(), -1);
 }
 
 TEST(Ageing, moments_of_being_first_do_not_stop_it) {
@@ -212,6 +239,31 @@ TEST(Ageing, moments_of_being_first_do_not_stop_it) {
   }
   conductor.set_active(0b11, now_ns);
   EXPECT_EQ(conductor.running(), 0b10U);
+}
+
+TEST(Ageing, times_of_being_first_add_up) {
+  Conductor conductor(policy_named("priority"), kSettings);
+  conductor.join({.priority = 5}, 0);
+  conductor.join({.priority = 0}, 0);
+  std::int64_t now_ns = 0;
+  while (now_ns < 20 * kAgeing) {
+    conductor.set_active(0b11, now_ns);
+    now_ns += 400;
+    conductor.set_active(0b10, now_ns);
+    now_ns += 60;
+    EXPECT_EQ(conductor.aged(), -1) << now_ns;
+  }
+}
+
+TEST(Ageing, what_it_had_of_its_slice_is_not_given_again) {
+  Conductor conductor(policy_named("priority"), kSettings);
+  conductor.join({.priority = 5}, 0);
+  conductor.join({.priority = 0}, 0);
+  conductor.set_active(0b10, 0);
+  conductor.set_active(0b11, 60);
+  conductor.advance(conductor.next_change_ns());
+  EXPECT_EQ(conductor.aged(), 1);
+  EXPECT_EQ(conductor.next_change_ns(), kAgeing + kSlice - 60);
 }
 
 TEST(Ageing, can_be_switched_off) {

@@ -177,10 +177,9 @@ class Explorer {
         if (world.is_active(other)) add(state.arrived_ns < machine.client(other).arrived_ns ? 1 : 0);
       }
     }
-    for (const scheduler::Turn& turn : {machine.turn(), machine.aged()}) {
-      add(turn.seat);
-      add(std::max<std::int64_t>(turn.until_ns - now_ns, 0));
-    }
+    add(machine.turn().seat);
+    add(std::max<std::int64_t>(machine.turn().until_ns - now_ns, 0));
+    add(machine.aged());
     return key;
   }
 

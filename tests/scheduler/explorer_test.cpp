@@ -68,7 +68,7 @@ std::string violation_in(const World<Machine>& world, std::int64_t longest_wait_
 // What a policy promises beyond that, where nobody is first for its age.
 std::string broken_promise(const World<Conductor>& world) {
   const Conductor& machine = world.machine;
-  if (machine.aged().seat >= 0) return std::popcount(machine.running()) == 1 ? "" : "an aged client is not alone";
+  if (machine.aged() >= 0) return std::popcount(machine.running()) == 1 ? "" : "an aged client is not alone";
   const std::string_view policy = machine.policy().name;
   if ((policy == "weighted_fair" || policy == "time_slice") && std::popcount(machine.running()) > 1) {
     return "two have the turn";

@@ -148,6 +148,11 @@ TEST(WeightedFair, one_that_is_alone_past_its_turn_lets_a_newcomer_pass_at_once)
   EXPECT_EQ(ranks_of(ranking, 3), (std::vector{1, 0, 2})) << "the third has used more than it";
 }
 
+TEST(WeightedFair, who_is_idle_does_not_pass_those_that_wait) {
+  const std::array clients = {active(0, {}, 900), active(0, {}, 500), idle({}, 100)};
+  EXPECT_EQ(ranks_of(ranking_of("weighted_fair", clients, 1000, {0, 2000}), 3), (std::vector{0, 1, 2}));
+}
+
 TEST(TimeSlice, turns_go_around_and_weights_make_them_longer) {
   const std::array clients = {active(0), active(0), idle(), active(0, {.weight = 2.5})};
   Turn turn;

@@ -175,7 +175,7 @@ TEST(PriorityProperties, with_ageing_only_the_aged_pass_somebody_more_urgent) {
       for (int other = 0; other < device.clients(); ++other) {
         if (!device.is_active(other)) continue;
         if (device.demand(other).terms.priority <= device.demand(client).terms.priority) continue;
-        EXPECT_EQ(device.conductor().aged().seat, client) << "seed " << seed << " at " << device.now_ns();
+        EXPECT_EQ(device.conductor().aged(), client) << "seed " << seed << " at " << device.now_ns();
         ++passed;
       }
     };
