@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "base/error.h"
@@ -110,11 +111,12 @@ class ScheduledSubmitter final : public Submitter {
     }
   }
 
-  bool has_head(std::size_t stream) const noexcept { return lanes_[stream].next != lanes_[stream].end; }
-  CommandId head(std::size_t stream) const noexcept { return order_[lanes_[stream].next]; }
   void note_head(std::size_t stream) noexcept {
-    const bool is_ready = has_head(stream) && nodes_[head(stream)].pending == 0;
-    ready_ = is_ready ? ready_ | bit(stream) : ready_ & ~bit(stream);
+    const Lane& lane = lanes_[stream];
+    ready_ &= ~bit(stream);
+    if (lane.next == lane.end) return;
+    heads_[stream] = order_[lane.next];
+    if (nodes_[heads_[stream]].pending == 0) ready_ |= bit(stream);
   }
 
   // Which commands have ended.
@@ -142,16 +144,21 @@ class ScheduledSubmitter final : public Submitter {
   }
 
   // Something is ready while anything is left: of what was not submitted, the first command of the step waits for
-  // nothing.
-  void submit_next() noexcept {
-    auto first = static_cast<std::size_t>(std::countr_zero(ready_));
-    bool is_found = false;
+  // nothing. Of streams that no other ready one precedes, the one whose command comes first in the step; without
+  // branches, because which one that is cannot be predicted.
+  std::size_t first_stream() const noexcept {
+    std::uint64_t least = UINT64_MAX;
     for (std::uint64_t streams = ready_; streams != 0; streams &= streams - 1) {
-      const auto stream = static_cast<std::size_t>(std::countr_zero(streams));
-      if ((conductor_.yields_to(static_cast<int>(stream)) & ready_) != 0) continue;
-      if (!is_found || head(stream) < head(first)) first = stream;
-      is_found = true;
+      const int stream = std::countr_zero(streams);
+      const bool is_kept = (conductor_.yields_to(stream) & ready_) != 0;
+      const std::uint64_t key = heads_[static_cast<std::size_t>(stream)] << 6 | static_cast<std::uint64_t>(stream);
+      least = std::min(least, key | (std::uint64_t{is_kept} << 63));
     }
+    return least & 63;
+  }
+
+  void submit_next() noexcept {
+    const std::size_t first = first_stream();
     Lane& lane = lanes_[first];
     const CommandId id = order_[lane.next];
     session_.submit(std::span(order_).subspan(lane.next, 1));
@@ -173,12 +180,13 @@ class ScheduledSubmitter final : public Submitter {
   std::uint64_t most_in_flight_;
   std::vector<Node> nodes_;  // by command
   std::vector<CommandId> successors_;
-  std::vector<StreamId> stream_of_;  // by command
-  std::vector<CommandId> order_;     // stream after stream
-  std::vector<Lane> lanes_;          // by stream
-  std::uint64_t ready_ = 0;          // streams whose next command may be submitted
-  std::uint64_t flying_ = 0;         // streams that have commands on the device
-  std::uint64_t in_flight_ = 0;      // these commands
+  std::vector<StreamId> stream_of_;                             // by command
+  std::vector<CommandId> order_;                                // stream after stream
+  std::vector<Lane> lanes_;                                     // by stream
+  std::array<std::uint64_t, scheduler::kMostClients> heads_{};  // by stream: its next command
+  std::uint64_t ready_ = 0;                                     // streams whose next command may be submitted
+  std::uint64_t flying_ = 0;                                    // streams that have commands on the device
+  std::uint64_t in_flight_ = 0;                                 // these commands
   std::uint64_t iteration_ = 0;
   std::vector<std::int64_t> begun_ns_;  // by traced iteration
 };

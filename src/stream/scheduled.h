@@ -11,10 +11,13 @@
 
 namespace weir {
 
+// Shorter than among processes: from one stream to the other nothing has to be handed over.
+inline constexpr std::int64_t kStreamSliceNs = 100'000;
+
 struct ScheduleRequest {
   const scheduler::Policy* policy = nullptr;
   int in_flight = kDefaultInFlight;  // commands on the device at once, of all streams together
-  scheduler::Settings settings;
+  scheduler::Settings settings{.slice_ns = kStreamSliceNs};
   std::vector<scheduler::Terms> terms;  // by stream
 };
 

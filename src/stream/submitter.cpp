@@ -142,9 +142,10 @@ std::unique_ptr<Submitter> make_submitter(const SubmitChoice& choice, const Step
   if (!choice.channel.empty())
     return channel_named(choice.channel)->make(choice, step, placement, session, traced_iterations);
   if (!choice.policy.empty())
-    return scheduled_submitter(
-        {&scheduler::policy_named(choice.policy), choice.in_flight, {}, stream_terms(step, placement)}, step, placement,
-        session, traced_iterations);
+    return scheduled_submitter({.policy = &scheduler::policy_named(choice.policy),
+                                .in_flight = choice.in_flight,
+                                .terms = stream_terms(step, placement)},
+                               step, placement, session, traced_iterations);
   if (choice.threads == 0) return inline_submitter(step, session);
   return threads_submitter(choice.threads, step, placement, session);
 }

@@ -1,4 +1,5 @@
-// How long commands of one role took from being submitted to their end. Reads timelines only.
+// How long commands of one role took to their end, from when the program wanted them: enqueued, where something stood
+// between it and the device, else submitted. Reads timelines only.
 #pragma once
 
 #include <vector>

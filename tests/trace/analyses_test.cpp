@@ -160,5 +160,12 @@ TEST(RoleLatency, RunsFromSubmitToEnd) {
   EXPECT_TRUE(role_latencies(timeline, 1).empty());
 }
 
+TEST(RoleLatency, counts_what_a_command_waited_before_it_was_submitted) {
+  Timeline timeline;
+  timeline.spans = {span(0, 100, 150, 400)};
+  timeline.spans[0].enqueued_ns = 20;
+  EXPECT_EQ(role_latencies(timeline, 0), std::vector<double>({380}));
+}
+
 }  // namespace
 }  // namespace weir
