@@ -16,6 +16,7 @@ sources_of() {
     results | options) echo src/base/*.cpp src/run/load.cpp ;;
     overlap_config) echo src/base/*.cpp src/run/overlap_{config,aorta}.cpp ;;
     kfd) echo src/base/*.cpp src/kfd/*.cpp ;;
+    kfd_smi) echo src/base/*.cpp src/kfd/{text,smi_events}.cpp ;;
     amd_manifest) echo src/base/*.cpp src/amd_capture/manifest.cpp ;;
     amd_log) echo src/base/*.cpp src/amd_log/*.cpp src/trace/byte_source.cpp ;;
     bench_yaml)
@@ -41,7 +42,7 @@ sources_of() {
 libraries_of() {
   case $1 in
     results | options | channel_baseline | overlap_config | bench_yaml) echo -lfmt -lyaml-cpp ;;
-    kfd) echo -lfmt -lyaml-cpp ;;
+    kfd | kfd_smi) echo -lfmt -lyaml-cpp ;;
     amd_manifest) echo -lfmt -lyaml-cpp ;;
     amd_log) echo -lfmt -lyaml-cpp -lz ;;
     yaml | profile) echo -lfmt -lyaml-cpp -lopenblas ;;

@@ -76,8 +76,9 @@ class DebugTrap {
   virtual std::int64_t now_ns() noexcept = 0;
 };
 
-// Whether this program ever issues that number on /dev/kfd. Forks of the driver gave 0x86 to 0x88 meanings that differ
-// and destroy state (reset of waves, preemption of a queue, a profiler's lock), so nothing is tried that is not listed.
+// Whether what open_debug_trap() gives ever issues that number on /dev/kfd. Forks of the driver gave 0x86 to 0x88
+// meanings that differ and destroy state (reset of waves, preemption of a queue, a profiler's lock), so nothing is
+// tried that is not listed.
 bool may_issue(unsigned long request) noexcept;
 
 // Opens /dev/kfd. Null with a reason where there is none, or it is not ours to use.
