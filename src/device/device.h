@@ -66,6 +66,7 @@ struct DeviceInfo {
   // Session::compute_units().
   Capability command_ends;       // while it runs, each command's end can be seen: --schedule
   int stream_compute_units = 0;
+  int asked_compute_units = 0;  // before rounding
   std::vector<Precision> precisions;
   int lowest_priority = 0, highest_priority = 0;  // as of Command::priority: higher is more urgent
   Known<int> hardware_queues;

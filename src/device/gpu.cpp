@@ -33,6 +33,7 @@ class GpuDevice final : public Device {
       info.priorities = lacking("streams on a part of the device have no priority");
     info.compute_units = can_confine(api);
     info.stream_compute_units = units_;
+    info.asked_compute_units = options_.compute_units;
     if (api.stream_write == nullptr)
       info.command_ends = lacking("the driver has no writes in stream order, which say what has ended");
     info.precisions = {Precision::fp32};

@@ -62,12 +62,16 @@ void GpuStreams::add(GpuStreamOwner stream, int units) {
 void GpuStreams::make_masked(const GpuApi& api, int all, int count, const GpuConfinement& confinement) {
   std::vector<std::vector<unsigned>> masks(static_cast<std::size_t>(count));
   std::vector<unsigned> rest = compute_unit_mask(all, all, 0);
-  for (int stream = 0, part = 0; stream < count; ++stream) {
-    if (stream == confinement.rest_stream) continue;
-    std::vector<unsigned>& mask = masks[static_cast<std::size_t>(stream)];
-    mask = compute_unit_mask(all, confinement.units, part++);
+  int parts = 0;
+  const auto take_part = [&] {
+    const std::vector<unsigned> mask = compute_unit_mask(all, confinement.units, parts++);
     for (std::size_t word = 0; word < rest.size(); ++word) rest[word] &= ~mask[word];
-  }
+    return mask;
+  };
+  for (int stream = 0; stream < count; ++stream)
+    if (stream != confinement.rest_stream) masks[static_cast<std::size_t>(stream)] = take_part();
+  // A rest alone is still what one part leaves: the same device for the stream, whether its rival is there or not.
+  if (parts == 0) take_part();
   if (confinement.rest_stream >= 0 && confinement.rest_stream < count) {
     if (units_in(rest) == 0) reject_rest(confinement.units, confinement.rest_stream);
     masks[static_cast<std::size_t>(confinement.rest_stream)] = rest;
@@ -85,7 +89,7 @@ void GpuStreams::make_in_parts(const GpuApi& api, int device, const std::vector<
   const auto count = static_cast<int>(priorities.size());
   const bool has_rest = confinement.rest_stream >= 0 && confinement.rest_stream < count;
   GpuDivision division;
-  // A rest alone is still what one part leaves: the same device for the stream, whether its rival is there or not.
+  // A rest alone: as with masks.
   check(api, api.divide(device, confinement.units, std::max(1, count - (has_rest ? 1 : 0)), has_rest, &division),
         "dividing the device");
   for (GpuPart part : division.parts) parts.emplace_back(part, GpuClose<GpuPart, &GpuApi::part_destroy>{&api});

@@ -192,7 +192,9 @@ ResultPoint weir_point(const Place& result, const std::string& origin) {
   // Files from before there were ranks have one.
   const Place ranks = result["ranks"]["count"];
   point.key["ranks"] = ranks ? value_text(ranks) : "1";
-  if (const Place units = result["device"]["compute_units"]) point.key["compute_units"] = value_text(units);
+  // As asked for, where the driver rounded: two points that were given the same are still two.
+  for (const char* name : {"compute_units", "compute_units_asked"})
+    if (const Place units = result["device"][name]) point.key["compute_units"] = value_text(units);
   if (const Place parameters = result["parameters"])
     for (const auto& [name, value] : object_at(parameters).json->items())
       point.key["param." + name] = value_text({&value, fmt::format("{}.{}", parameters.path, name)});
@@ -203,6 +205,7 @@ ResultPoint weir_point(const Place& result, const std::string& origin) {
     flatten(*object_at(environment).json, "environment", 0, point.settings);
   point.settings.erase("device.name");
   point.settings.erase("device.compute_units");
+  point.settings.erase("device.compute_units_asked");
   point.settings["weir.version"] = text_or(result["weir"]["version"], "unknown");
 
   point.failure = weir_failure(result, status);

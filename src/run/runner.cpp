@@ -170,6 +170,7 @@ Json to_json(const DeviceInfo& info) {
   json["hardware_queues"] = known(info.hardware_queues);
   json["multiprocessors"] = known(info.multiprocessors);
   if (info.stream_compute_units > 0) json["compute_units"] = info.stream_compute_units;
+  if (info.asked_compute_units != info.stream_compute_units) json["compute_units_asked"] = info.asked_compute_units;
   json["copy_engines"] = known(info.copy_engines);
   json["memory_bytes"] = known(info.memory_bytes);
   return json;

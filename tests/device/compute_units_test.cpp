@@ -63,6 +63,7 @@ TEST_F(ComputeUnits, parts_are_disjoint_and_rounded_up) {
   const auto device = open({.multiprocessors = 20, .part_step = 8}, 5);
   EXPECT_TRUE(device->info().compute_units);
   EXPECT_EQ(device->info().stream_compute_units, 8);
+  EXPECT_EQ(device->info().asked_compute_units, 5);
   EXPECT_EQ(given(*device, 2), (Units{0xff, 0xff00}));
 }
 
@@ -79,6 +80,7 @@ TEST_F(ComputeUnits, one_stream_has_what_the_others_leave) {
 // So that a victim alone is measured on the same part as with its rival.
 TEST_F(ComputeUnits, a_rest_alone_is_what_one_part_leaves) {
   EXPECT_EQ(given(*open({.multiprocessors = 20, .part_step = 8}, 8, 0), 1), (Units{0xfff00}));
+  EXPECT_EQ(given(*open({.multiprocessors = 20, .has_masks = true}, 8, 0), 1), (Units{0xfff00}));
 }
 
 TEST_F(ComputeUnits, masks_give_one_stream_the_rest_too) {
