@@ -167,10 +167,13 @@ std::string describe_result(const Json& result) {
   }
   if (const auto device = number(result, {"metrics", "device_ns", "p50"}))
     line(out, "on device", fmt::format("p50 {} from the first start to the last end", format_duration(*device)));
+  // A scheduled host waits until a command may go: that is no cost of submitting.
+  const bool waits = text(result, {"submit"}).starts_with("scheduled:");
   line(out, "host cost",
-       fmt::format(
-           "{} per command, {} commands (floor {})", duration(number(result, {"metrics", "host_ns_per_command"})),
-           text(result, {"commands_per_iteration"}), duration(number(result, {"metrics", "floor_ns_per_command"}))));
+       fmt::format("{} per command{}, {} commands (floor {})",
+                   duration(number(result, {"metrics", "host_ns_per_command"})), waits ? " with waiting" : "",
+                   text(result, {"commands_per_iteration"}),
+                   duration(number(result, {"metrics", "floor_ns_per_command"}))));
   add_traced(out, result);
   if (const auto bytes = number(result, {"metrics", "memory", "allocated_bytes"}))
     line(out, "memory", format_bytes(static_cast<std::uint64_t>(*bytes)));

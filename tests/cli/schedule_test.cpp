@@ -27,6 +27,7 @@ TEST(Schedule, flags_name_the_way_in_full) {
     const Outcome outcome = weir(tiny("run", flags));
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_TRUE(has(outcome.out, "submit scheduled:")) << outcome.out;
+    EXPECT_TRUE(has(outcome.out, "per command with waiting")) << outcome.out;
     return outcome.code == 0 ? read_json(file)["submit"].get<std::string>() : "";
   };
   EXPECT_EQ(submit_of({"--schedule", "priority"}), "scheduled:priority:2");
