@@ -124,12 +124,17 @@ void Conductor::rank(std::int64_t now_ns) {
   next_change_ns_ = active_ == 0 ? kNever : ranking.asks_again_ns;
 
   std::array<std::uint64_t, 256> of_rank{};  // who has it
-  for_each_seat(seated_, [&](int seat) { of_rank[ranking.ranks[static_cast<std::size_t>(seat)]] |= bit(seat); });
+  std::size_t last = 0;
+  for_each_seat(seated_, [&](int seat) {
+    const std::size_t rank = ranking.ranks[static_cast<std::size_t>(seat)];
+    of_rank[rank] |= bit(seat);
+    last = std::max(last, rank);
+  });
   yields_to_ = {};
   std::uint64_t before = 0;
-  for (const std::uint64_t seats : of_rank) {
-    for_each_seat(seats, [&](int seat) { yields_to_[static_cast<std::size_t>(seat)] = before; });
-    before |= seats;
+  for (std::size_t rank = 0; rank <= last; ++rank) {
+    for_each_seat(of_rank[rank], [&](int seat) { yields_to_[static_cast<std::size_t>(seat)] = before; });
+    before |= of_rank[rank];
   }
 
   // Who has had its slice and has to wait from now on counts from now.

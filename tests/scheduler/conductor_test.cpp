@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <type_traits>
 
 namespace weir::scheduler {
 namespace {
@@ -10,6 +11,9 @@ namespace {
 constexpr std::int64_t kSlice = 100, kAgeing = 1000;
 constexpr Settings kSettings{.slice_ns = kSlice, .ageing_ns = kAgeing};
 constexpr Settings kNoAgeing{.slice_ns = kSlice, .ageing_ns = 0};
+
+// It is asked at every event: it can own nothing that would have to be allocated then.
+static_assert(std::is_trivially_copyable_v<Conductor>);
 
 TEST(Conductor, seats_are_given_and_given_back) {
   Conductor conductor(policy_named("priority"), kSettings);

@@ -18,7 +18,7 @@ using scheduler::Settings;
 
 constexpr std::int64_t kUs = 1'000, kMs = 1'000'000;
 constexpr Settings kNoAgeing{.slice_ns = 2 * kMs, .ageing_ns = 0};
-constexpr int kSeeds = 40;
+constexpr int kSeeds = 25;
 
 std::int64_t random_between(std::mt19937_64& random, std::int64_t least, std::int64_t most) {
   return std::uniform_int_distribution<std::int64_t>(least, most)(random);
