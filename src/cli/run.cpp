@@ -8,6 +8,7 @@
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
+#include "cli/scheduled.h"
 #include "cli/submit_flags.h"
 #include "report/console.h"
 #include "report/dot.h"
@@ -79,9 +80,11 @@ int execute(const Flags& flags) {
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
   if (ranks != nullptr) check_request(device->info(), request, ranks->ranks());
   watch_ranks();
-  const Result result = run_workload(*device, request, run_context(), control);
+  Result result = run_workload(*device, request, run_context(), control);
   line.clear();
   device.reset();
+  // What was held is known behind the run.
+  if (Json facts = scheduling_facts(); !facts.is_null()) result.environment["scheduler"] = std::move(facts);
   leave_ranks();
   if (!speaks()) return 0;
   // What the user can mend by other flags (sizes that do not fit) is a message, not a result.

@@ -1,0 +1,286 @@
+// Daemon and clients are killed at any instant, again and again: everybody else has to go on, compute what it should,
+// and end as it would have. 25 rounds here; with WEIR_LONG_TESTS=1 (make test-long) 500, about 30 s on two busy cores.
+// How long anybody stood still is printed and not judged: it is the machine's business as well, which a bystander who
+// is never scheduled shows; and where a client was killed, others that live may come first.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <iostream>
+#include <optional>
+#include <random>
+#include <set>
+
+#include "base/units.h"
+#include "scheduler/daemon.h"
+#include "stream/gated.h"
+#include "stream/order_session.h"
+#include "stream/placement.h"
+#include "stream/submitter.h"
+
+namespace weir::testing {
+namespace {
+
+using namespace weir::scheduler;
+
+constexpr std::int64_t kLimitNs = 20'000'000'000;  // longer than any machine needs: only for what would never come
+constexpr int kRounds = 25, kLongRounds = 500;
+constexpr int kWrongOutput = 3;
+
+bool soon(const std::function<bool()>& is_so) {
+  for (const std::int64_t end = now_ns() + kLimitNs; !is_so();) {
+    if (now_ns() > end) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  return true;
+}
+
+enum class Joined : std::uint8_t { not_yet, scheduled, unscheduled };
+
+// What a client tells the test while it lives, in memory of both.
+struct Note {
+  std::atomic<Joined> joined{Joined::not_yet};
+  std::atomic<bool> should_end{false};
+  std::atomic<std::uint64_t> iterations{0};
+  std::atomic<std::int64_t> ended_ns{0};    // the last of them
+  std::atomic<std::int64_t> longest_ns{0};  // from one's end to the next one's
+};
+
+constexpr std::size_t kClients = 3;
+
+class Notes {
+ public:
+  Notes() : memory_(new(::mmap(nullptr, sizeof(All), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) All) {}
+  ~Notes() { ::munmap(memory_, sizeof(All)); }
+  Notes(const Notes&) = delete;
+  Notes& operator=(const Notes&) = delete;
+  Note& operator[](std::size_t i) const { return (*memory_)[i]; }
+
+ private:
+  using All = std::array<Note, kClients + 1>;
+  All* memory_;
+};
+
+using Outputs = std::vector<std::vector<std::byte>>;
+
+Outputs iterate(const Step& step, Session& session, Submitter& submitter) {
+  session.reset();
+  session.begin_iteration();
+  submitter.submit_step();
+  session.finish();
+  Outputs outputs;
+  for (BufferId id = 0; id < step.buffers().size(); ++id) {
+    outputs.emplace_back(step.buffers()[id].size_bytes());
+    session.read(id, outputs.back());
+  }
+  return outputs;
+}
+
+// A program under the scheduler: iterations on the cpu device, each checked against one that no gate has seen, with
+// pauses between them as between requests.
+int live_as_client(const std::string& socket, const Terms& terms, std::uint64_t seed, Note& note) {
+  const Step step = random_step(1, 2, 12);
+  const Placement placement = place(step, "natural");
+  DeviceOptions small;
+  small.workers = 1;
+  small.hardware_queues = 2;
+  const auto plain = open_device("cpu", small);
+  const auto expected = [&] {
+    const auto session = plain->prepare(step, placement, {});
+    return iterate(step, *session, *inline_submitter(step, *session));
+  }();
+  std::string reason;
+  const auto connection = socket.empty() ? nullptr : Connection::open(socket, terms, "faults", &reason);
+  std::shared_ptr<GatedWork> work;
+  auto device = open_device("cpu", small);
+  if (connection != nullptr) {
+    work = std::make_shared<GatedWork>(connection->gate());
+    connection->attend([](void* looking) { static_cast<GatedWork*>(looking)->look(); }, work.get());
+    device = gated_device(std::move(device), work);
+  }
+  note.joined = connection != nullptr ? Joined::scheduled : Joined::unscheduled;
+  const auto session = device->prepare(step, placement, {});
+  const auto submitter = inline_submitter(step, *session);
+  std::mt19937_64 random(seed);
+  while (!note.should_end) {
+    if (iterate(step, *session, *submitter) != expected) return kWrongOutput;
+    const std::int64_t ended = now_ns();
+    if (note.iterations != 0) note.longest_ns = std::max(note.longest_ns.load(), ended - note.ended_ns);
+    note.ended_ns = ended;
+    ++note.iterations;
+    std::this_thread::sleep_for(std::chrono::microseconds(100 + random() % 600));
+  }
+  return 0;
+}
+
+// One daemon and its clients, all of them children of the test.
+class Faults {
+ public:
+  explicit Faults(std::uint64_t seed)
+      : random_(seed), bystander_([&] { return live_as_client("", {}, seed, notes_[kClients]); }) {}
+
+  // False: something went wrong, and the test knows.
+  bool round(int number) {
+    if (!daemon_ && !start_daemon(number)) return false;
+    for (std::size_t i = 0; i < kClients; ++i)
+      if (!clients_[i]) start_client(i);
+    // Some are killed while they join, most while they wait or run.
+    const auto all_run = [&] {
+      return std::all_of(std::begin(clients_), std::end(clients_), [&](const auto& client) {
+        return notes_[static_cast<std::size_t>(&client - clients_.data())].iterations > 0;
+      });
+    };
+    if (random_() % 4 != 0 && !soon(all_run)) {
+      ADD_FAILURE() << "a client does not come to its first iteration";
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(random_() % 4000));
+    const std::size_t victim = random_() % (kClients + 2);
+    return victim < kClients ? kill_client(victim) : kill_daemon();
+  }
+
+  bool end() {
+    for (std::size_t i = 0; i < kClients; ++i)
+      if (clients_[i] && !end_client(i)) return false;
+    if (daemon_) {
+      if (!shows_seats()) return false;
+      ask_stop(folder_.socket());
+      EXPECT_EQ(daemon_->wait(), 0);
+      daemon_.reset();
+    }
+    notes_[kClients].should_end = true;
+    EXPECT_EQ(bystander_.wait(), 0);
+    return true;
+  }
+
+  int daemons_killed() const { return daemons_killed_; }
+  int clients_killed() const { return clients_killed_; }
+  std::string words() const {
+    const auto duration = [](std::int64_t ns) { return format_duration(static_cast<double>(ns)); };
+    return fmt::format(
+        "{} daemons and {} clients killed; longest that others stood still then: {} and {}, a bystander: {}; "
+        "{} clients found no daemon",
+        daemons_killed_, clients_killed_, duration(daemon_stall_ns_), duration(client_stall_ns_),
+        duration(notes_[kClients].longest_ns), unscheduled_);
+  }
+
+ private:
+  bool start_daemon(int number) {
+    const auto all = policies();
+    ServerOptions options = folder_.options();
+    options.policy = &all[static_cast<std::size_t>(number) % all.size()];
+    daemon_.emplace(daemon_process(options));
+    const bool answers = soon([&] {
+      try {
+        ask_status(folder_.socket());
+        return true;
+      } catch (const Error&) {
+        return false;
+      }
+    });
+    EXPECT_TRUE(answers) << "a daemon does not come up, over the socket of one that was killed";
+    return answers;
+  }
+
+  void start_client(std::size_t i) {
+    const Terms terms{.priority = static_cast<int>(random_() % 3) * 10 - 10,
+                      .weight = i == 0 ? 4.0 : 1.0,
+                      .deadline_ns = i == 1 ? 5'000'000 : 0};
+    const std::uint64_t seed = random_();
+    new (&notes_[i]) Note;
+    clients_[i].emplace([&] { return live_as_client(folder_.socket(), terms, seed, notes_[i]); });
+  }
+
+  bool end_client(std::size_t i) {
+    notes_[i].should_end = true;
+    const int code = clients_[i]->wait();
+    clients_[i].reset();
+    EXPECT_EQ(code, 0) << (code == kWrongOutput ? "wrong output" : "");
+    return code == 0;
+  }
+
+  bool kill_client(std::size_t victim) {
+    ++clients_killed_;
+    clients_[victim]->send(SIGKILL);
+    const std::int64_t killed_ns = now_ns();
+    clients_[victim]->wait();
+    clients_[victim].reset();
+    if (!others_go_on(killed_ns, client_stall_ns_) || !shows_seats()) return false;
+    // Now and then one ends by itself, and another comes.
+    const std::size_t leaver = random_() % (4 * kClients);
+    return leaver >= kClients || !clients_[leaver] || end_client(leaver);
+  }
+
+  bool kill_daemon() {
+    ++daemons_killed_;
+    daemon_->send(SIGKILL);
+    const std::int64_t killed_ns = now_ns();
+    daemon_->wait();
+    daemon_.reset();
+    if (!others_go_on(killed_ns, daemon_stall_ns_)) return false;
+    for (std::size_t i = 0; i < kClients; ++i)
+      if (!end_client(i)) return false;
+    return true;
+  }
+
+  bool others_go_on(std::int64_t killed_ns, std::int64_t& longest_ns) {
+    for (std::size_t i = 0; i < kClients; ++i) {
+      if (!clients_[i]) continue;
+      const Note& note = notes_[i];
+      // One that had not begun does not count: it stood still because it was starting.
+      const std::uint64_t before = note.iterations;
+      const bool goes_on = soon([&] { return note.iterations > before; });
+      if (before != 0) longest_ns = std::max(longest_ns, note.ended_ns - killed_ns);
+      EXPECT_TRUE(goes_on) << "client " << i << " waits for ever";
+      if (!goes_on || !soon([&] { return note.iterations > before + 1; })) return false;
+      unscheduled_ += note.joined == Joined::unscheduled ? 1 : 0;
+    }
+    return true;
+  }
+
+  // All who live and came to a seat, and nobody else.
+  bool shows_seats() {
+    std::set<int> expected, shown;
+    for (std::size_t i = 0; i < kClients; ++i)
+      if (clients_[i] && notes_[i].joined == Joined::scheduled) expected.insert(clients_[i]->pid());
+    const bool is_right = soon([&] {
+      shown.clear();
+      const Json status = ask_status(folder_.socket());
+      for (const Json& client : status["clients"]) shown.insert(client["pid"].get<int>());
+      return shown == expected;
+    });
+    EXPECT_EQ(shown, expected);
+    return is_right;
+  }
+
+  SocketFolder folder_;
+  Notes notes_;
+  std::mt19937_64 random_;
+  Child bystander_;
+  std::optional<Child> daemon_;
+  std::array<std::optional<Child>, kClients> clients_;
+  int daemons_killed_ = 0, clients_killed_ = 0, unscheduled_ = 0;
+  std::int64_t daemon_stall_ns_ = 0, client_stall_ns_ = 0;
+};
+
+TEST(SchedFaults, whoever_is_killed_the_others_go_on) {
+  const char* const asked = std::getenv("WEIR_LONG_TESTS");
+  const bool is_long = asked != nullptr && std::string_view(asked) != "0";
+  const char* const chosen = std::getenv("WEIR_FAULT_SEED");
+  const std::uint64_t seed = chosen != nullptr ? std::strtoull(chosen, nullptr, 10) : 11;
+  Faults faults(seed);
+  for (int i = 0; i < (is_long ? kLongRounds : kRounds); ++i)
+    ASSERT_TRUE(faults.round(i)) << "round " << i << ", WEIR_FAULT_SEED=" << seed;
+  ASSERT_TRUE(faults.end());
+  EXPECT_GT(faults.daemons_killed(), 0);
+  EXPECT_GT(faults.clients_killed(), 0);
+  std::cout << "  " << faults.words() << "\n";
+  RecordProperty("faults", faults.words());
+}
+
+}  // namespace
+}  // namespace weir::testing
