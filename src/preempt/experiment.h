@@ -17,7 +17,7 @@ namespace weir::preempt {
 
 enum class VictimKind : std::uint8_t {
   waves,       // kernels of so many blocks as fit at once, times `waves`; the next one follows at once
-  persistent,  // a kernel that fills the device and takes block after block of a quarter second's work; then another
+  persistent,  // kernels that fill the device and take block after block: 20 ms of work, 8 blocks each at least
   memory,      // as waves, but its blocks stream through memory
 };
 std::string_view name_of(VictimKind kind);

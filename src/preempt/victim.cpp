@@ -10,8 +10,10 @@
 namespace weir::preempt {
 namespace {
 
-constexpr std::int64_t kPersistentNs = 250'000'000;  // work of one persistent kernel
-constexpr std::int64_t kMostUnits = 1 << 24;         // of one kernel: each has a counter
+// Of one persistent kernel. Where only its end lets somebody in, requests come through one by one: a thousand take 20
+// s.
+constexpr std::int64_t kPersistentNs = 20'000'000, kPersistentWaves = 8;
+constexpr std::int64_t kMostUnits = 1 << 24;  // of one kernel: each has a counter
 // More than any cache: the H200's L2 has 50 MB, and servers' L3 less than that per core.
 constexpr std::int64_t kGpuWords = std::int64_t{256} << 20 >> 4, kHostWords = std::int64_t{64} << 20 >> 4;
 
@@ -91,8 +93,9 @@ VictimSize size_victim(Device& device, const Victim& victim) {
                           static_cast<std::uint32_t>(std::max(1, info.multiprocessors.value.value_or(1)));
   }
   if (victim.kind == VictimKind::memory) size.amount = words_for(device, size, victim.block_ns);
-  size.waves = victim.kind == VictimKind::persistent ? kPersistentNs / std::max<std::int64_t>(1, victim.block_ns)
-                                                     : std::int64_t{victim.waves};
+  size.waves = victim.waves;
+  if (victim.kind == VictimKind::persistent)
+    size.waves = std::max(kPersistentWaves, kPersistentNs / std::max<std::int64_t>(1, victim.block_ns));
   size.waves = std::clamp<std::int64_t>(size.waves, 1, std::max<std::int64_t>(1, kMostUnits / size.blocks_at_once));
   return size;
 }
