@@ -210,6 +210,21 @@ if(TARGET weir_cupti AND TARGET tests_cli)
                                                WEIR_FAKE_PROGRAM="$<TARGET_FILE:fake_cuda_program>")
   add_dependencies(tests_cli fake_cupti fake_cuda_program)
 endif()
+# And `weir sched run`: a driver whose GPU is made of threads, for the launch gate in a program of its own.
+if(TARGET fake_cupti AND TARGET tests_inject)
+  add_library(fake_cuda_driver SHARED tests/inject/fake_driver.cpp)
+  set_target_properties(fake_cuda_driver PROPERTIES PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1 NO_SONAME ON
+                                                    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fake_cuda/driver)
+  target_link_options(fake_cuda_driver PRIVATE -Wl,-soname,libcuda.so.1)
+  target_include_directories(fake_cuda_driver SYSTEM PUBLIC ${WEIR_CUDA_INCLUDE_DIR})
+  target_link_libraries(fake_cuda_driver PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+  add_executable(fake_gate_program tests/inject/fake_gate_program.cpp)
+  target_link_libraries(fake_gate_program PRIVATE fake_cuda_driver Threads::Threads)
+  target_compile_definitions(tests_inject PRIVATE WEIR_FAKE_GATE_PROGRAM="$<TARGET_FILE:fake_gate_program>"
+                                                  WEIR_FAKE_CUPTI="$<TARGET_FILE:fake_cupti>"
+                                                  WEIR_CUPTI_MODULE="$<TARGET_FILE:weir_cupti>")
+  add_dependencies(tests_inject weir_cupti fake_cupti fake_gate_program)
+endif()
 
 include(fake_hip)
 

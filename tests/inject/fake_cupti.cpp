@@ -1,10 +1,12 @@
 // A CUPTI without a GPU: a library with the entry points that libweir_cupti.so uses, which hands out records of
-// commands that never ran. fake_cuda_program.cpp says how many. FAKE_CUPTI_REFUSES=N makes every enable fail with error
-// N.
+// commands that never ran, as many as fake_cuda_program.cpp says, and tells a subscriber about calls of the fake
+// driver. FAKE_CUPTI_REFUSES=N makes every enable fail with error N; with FAKE_CUPTI_TAKEN there is a subscriber
+// already.
 #include <cupti_activity.h>
 #include <cupti_callbacks.h>
 #include <cupti_result.h>
 #include <cupti_version.h>
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +17,8 @@
 #include <mutex>
 #include <set>
 #include <string>
+
+#include "fake_driver.h"
 
 namespace {
 
@@ -41,6 +45,8 @@ struct Fake {
   std::size_t dropped = 0;
   std::uint32_t correlation = 0;
   bool has_latency = false;
+  CUpti_CallbackFunc subscriber = nullptr;
+  std::set<std::uint32_t> followed;  // functions of the driver
 };
 
 Fake& fake() {
@@ -121,6 +127,18 @@ void emit_call(std::uint32_t runtime, std::uint32_t driver, std::uint64_t from, 
     emit(call, CUPTI_ACTIVITY_KIND_RUNTIME);
 }
 
+void on_driver_call(std::uint32_t function, bool is_entry, const void* arguments, CUresult* result,
+                    std::uint64_t* correlation) {
+  Fake& f = fake();
+  if (f.subscriber == nullptr || !f.followed.contains(function)) return;
+  CUpti_CallbackData data{};
+  data.callbackSite = is_entry ? CUPTI_API_ENTER : CUPTI_API_EXIT;
+  data.functionParams = arguments;
+  data.functionReturnValue = result;
+  data.correlationData = correlation;
+  f.subscriber(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, function, &data);
+}
+
 CUptiResult refusal() {
   const char* const text = std::getenv("FAKE_CUPTI_REFUSES");
   return text == nullptr ? CUPTI_SUCCESS : static_cast<CUptiResult>(std::atoi(text));
@@ -190,6 +208,28 @@ CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, std::uint32_t id, 
   const bool is_runtime = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
   if (id >= (is_runtime ? std::size(kRuntime) : std::size(kDriver))) return CUPTI_ERROR_INVALID_PARAMETER;
   *name = is_runtime ? kRuntime[id] : kDriver[id];
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void*) {
+  if (std::getenv("FAKE_CUPTI_TAKEN") != nullptr) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  const auto set_hook =
+      driver == nullptr ? nullptr
+                        : reinterpret_cast<decltype(&fake_driver_set_hook)>(::dlsym(driver, "fake_driver_set_hook"));
+  if (set_hook == nullptr) return CUPTI_ERROR_NOT_INITIALIZED;
+  fake().subscriber = callback;
+  set_hook(on_driver_call);
+  *subscriber = reinterpret_cast<CUpti_SubscriberHandle>(&fake());
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
+  fake().subscriber = nullptr;
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiEnableCallback(std::uint32_t enable, CUpti_SubscriberHandle, CUpti_CallbackDomain domain,
+                                CUpti_CallbackId id) {
+  if (refusal() != CUPTI_SUCCESS) return refusal();
+  if (domain == CUPTI_CB_DOMAIN_DRIVER_API && enable != 0) fake().followed.insert(id);
   return CUPTI_SUCCESS;
 }
 

@@ -1,0 +1,393 @@
+// A CUDA driver without a GPU: streams are threads that let time pass, in order. Loads CUDA_INJECTION64_PATH as the
+// real one does. As strict as that one where a guest in somebody else's program can do harm: captures that are spoiled,
+// events of other contexts, contexts that are gone. FAKE_DRIVER_FAILS=make|record|query makes our own calls fail.
+#include "fake_driver.h"
+
+#include <cupti.h>
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+struct CUctx_st {
+  int device = 0;
+  bool is_alive = true;
+};
+struct CUgraph_st {
+  std::vector<int> kernels_us;
+  int records = 0;
+};
+struct CUgraphExec_st {
+  std::vector<int> kernels_us;
+};
+struct CUevent_st {
+  CUcontext context = nullptr;
+  bool is_captured = false, is_recorded = false;
+  std::uint64_t version = 0, reached = 0;
+};
+struct Operation {
+  std::vector<int> kernels_us;  // empty: a record
+  CUevent event = nullptr;
+  std::uint64_t version = 0;
+};
+struct CUstream_st {
+  CUcontext context = nullptr;
+  CUgraph capture = nullptr;  // null: none
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  bool is_spoiled = false;
+  std::deque<Operation> pending;
+  std::uint64_t submitted = 0, ended = 0;
+};
+
+namespace {
+
+using Lock = std::unique_lock<std::mutex>;
+
+struct Fake {
+  std::mutex mutex;
+  std::condition_variable changed;
+  FakeDriverHook hook = nullptr;
+  CUcontext primary[2] = {nullptr, nullptr};
+  std::set<CUstream> streams;
+  std::map<CUcontext, CUstream> legacy;
+  std::map<std::pair<CUcontext, std::thread::id>, CUstream> per_thread;
+  std::set<CUevent> events;
+  std::uint64_t ended = 0, on_device = 0, most = 0;
+  std::string misuse;
+};
+// Never destroyed: the threads of streams outlive main().
+Fake& fake() {
+  static Fake& kFake = *new Fake;
+  return kFake;
+}
+thread_local std::vector<CUcontext> t_contexts;
+thread_local CUstreamCaptureMode t_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+CUcontext current() { return t_contexts.empty() ? nullptr : t_contexts.back(); }
+
+CUresult misused(const char* how, CUresult result) {
+  if (fake().misuse.empty()) fake().misuse = how;
+  return result;
+}
+
+bool is_asked_to_fail(const char* what) {
+  const char* const text = std::getenv("FAKE_DRIVER_FAILS");
+  return text != nullptr && std::strcmp(text, what) == 0;
+}
+
+void serve(CUstream stream) {
+  Fake& f = fake();
+  Lock lock(f.mutex);
+  for (;;) {
+    f.changed.wait(lock, [&] { return !stream->pending.empty(); });
+    const Operation operation = stream->pending.front();
+    for (const int us : operation.kernels_us) {
+      lock.unlock();
+      std::this_thread::sleep_for(std::chrono::microseconds(us));
+      lock.lock();
+    }
+    if (operation.event != nullptr && f.events.contains(operation.event))
+      operation.event->reached = std::max(operation.event->reached, operation.version);
+    if (operation.event == nullptr) {
+      ++f.ended;
+      --f.on_device;
+    }
+    stream->pending.pop_front();
+    ++stream->ended;
+    f.changed.notify_all();
+  }
+}
+
+CUstream make_stream(CUcontext context) {
+  auto* const stream = new CUstream_st;
+  stream->context = context;
+  fake().streams.insert(stream);
+  std::thread(serve, stream).detach();
+  return stream;
+}
+
+// The lock is held. Null: there is no such stream.
+CUstream resolve(CUstream handle, bool is_per_thread) {
+  Fake& f = fake();
+  if (handle == nullptr) handle = is_per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+  if (handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD)
+    return f.streams.contains(handle) ? handle : nullptr;
+  if (current() == nullptr) return nullptr;
+  CUstream& known =
+      handle == CU_STREAM_LEGACY ? f.legacy[current()] : f.per_thread[{current(), std::this_thread::get_id()}];
+  if (known == nullptr) known = make_stream(current());
+  return known;
+}
+
+CUresult submit(CUstream handle, bool is_per_thread, std::vector<int> kernels_us) {
+  Fake& f = fake();
+  const Lock lock(f.mutex);
+  const CUstream stream = resolve(handle, is_per_thread);
+  if (stream == nullptr || !stream->context->is_alive) return CUDA_ERROR_INVALID_HANDLE;
+  if (stream->capture != nullptr) {
+    stream->capture->kernels_us.insert(stream->capture->kernels_us.end(), kernels_us.begin(), kernels_us.end());
+    return CUDA_SUCCESS;
+  }
+  ++stream->submitted;
+  f.most = std::max(f.most, ++f.on_device);
+  stream->pending.push_back({std::move(kernels_us), nullptr, 0});
+  f.changed.notify_all();
+  return CUDA_SUCCESS;
+}
+
+// A capture in global mode forbids every thread what could disturb it, unless that thread says that it knows better.
+bool spoils_a_capture() {
+  if (t_mode == CU_STREAM_CAPTURE_MODE_RELAXED) return false;
+  bool is_one = false;
+  for (const CUstream stream : fake().streams)
+    if (stream->capture != nullptr) is_one = stream->is_spoiled = true;
+  return is_one;
+}
+
+template <class Arguments, class Body>
+CUresult around(std::uint32_t function, const Arguments& arguments, Body body) {
+  std::uint64_t correlation = 0xdead;  // nobody promises a zero
+  CUresult result = CUDA_SUCCESS;
+  const FakeDriverHook hook = fake().hook;
+  if (hook != nullptr) hook(function, true, &arguments, &result, &correlation);
+  result = body();
+  if (hook != nullptr) hook(function, false, &arguments, &result, &correlation);
+  return result;
+}
+
+std::vector<int> duration_of(void** parameters) {
+  return {parameters == nullptr ? 0 : *static_cast<int*>(parameters[0])};
+}
+
+}  // namespace
+
+extern "C" {
+
+void fake_driver_set_hook(FakeDriverHook hook) { fake().hook = hook; }
+CUfunction fake_driver_kernel() { return reinterpret_cast<CUfunction>(&fake()); }
+std::uint64_t fake_driver_ended() {
+  const Lock lock(fake().mutex);
+  return fake().ended;
+}
+std::uint64_t fake_driver_most_on_device() {
+  const Lock lock(fake().mutex);
+  return fake().most;
+}
+std::uint64_t fake_driver_events() {
+  const Lock lock(fake().mutex);
+  return fake().events.size();
+}
+const char* fake_driver_misuse() {
+  const Lock lock(fake().mutex);
+  return fake().misuse.c_str();
+}
+
+CUresult cuInit(unsigned) {
+  ::pthread_atfork([] { fake().mutex.lock(); }, [] { fake().mutex.unlock(); }, [] { fake().mutex.unlock(); });
+  const char* const path = std::getenv("CUDA_INJECTION64_PATH");
+  if (path == nullptr) return CUDA_SUCCESS;
+  void* const library = ::dlopen(path, RTLD_NOW);
+  const auto start =
+      library == nullptr ? nullptr : reinterpret_cast<int (*)()>(::dlsym(library, "InitializeInjection"));
+  return start == nullptr || start() != 1 ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  const Lock lock(fake().mutex);
+  CUcontext& own = fake().primary[device];
+  if (own == nullptr || !own->is_alive) own = new CUctx_st{device, true};  // the old one stays, to be recognised
+  *context = own;
+  return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxReset(CUdevice device) {
+  const cuDevicePrimaryCtxReset_v2_params arguments{device};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2, arguments, [&] {
+    const Lock lock(fake().mutex);
+    fake().primary[device]->is_alive = false;
+    return CUDA_SUCCESS;
+  });
+}
+CUresult cuCtxGetCurrent(CUcontext* context) { return *context = current(), CUDA_SUCCESS; }
+CUresult cuCtxSetCurrent(CUcontext context) {
+  t_contexts.assign(context == nullptr ? 0 : 1, context);
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxPushCurrent(CUcontext context) {
+  const Lock lock(fake().mutex);
+  if (!context->is_alive) return misused("a context is made current that is gone", CUDA_ERROR_INVALID_CONTEXT);
+  t_contexts.push_back(context);
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxPopCurrent(CUcontext* context) {
+  if (t_contexts.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  *context = t_contexts.back();
+  t_contexts.pop_back();
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxGetDevice(CUdevice* device) {
+  if (current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  return *device = current()->device, CUDA_SUCCESS;
+}
+CUresult cuCtxSynchronize() {
+  Fake& f = fake();
+  Lock lock(f.mutex);
+  f.changed.wait(lock, [&] { return f.on_device == 0; });
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamCreate(CUstream* stream, unsigned) {
+  const Lock lock(fake().mutex);
+  return *stream = make_stream(current()), CUDA_SUCCESS;
+}
+CUresult cuStreamDestroy(CUstream stream) {
+  const Lock lock(fake().mutex);
+  fake().streams.erase(stream);  // what is in it still runs
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamGetCtx(CUstream handle, CUcontext* context) {
+  const Lock lock(fake().mutex);
+  const CUstream stream = resolve(handle, false);
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return *context = stream->context, CUDA_SUCCESS;
+}
+CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* status) {
+  const Lock lock(fake().mutex);
+  const CUstream stream = resolve(handle, false);
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *status = stream->capture != nullptr ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) {
+  const Lock lock(fake().mutex);
+  stream->capture = new CUgraph_st;
+  stream->mode = mode;
+  stream->is_spoiled = false;
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+  const Lock lock(fake().mutex);
+  *graph = stream->capture;
+  stream->capture = nullptr;
+  return stream->is_spoiled ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
+}
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  std::swap(*mode, t_mode);
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode*, size_t* count) {
+  *count = graph->kernels_us.size() + static_cast<std::size_t>(graph->records);
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long) {
+  return *exec = new CUgraphExec_st{graph->kernels_us}, CUDA_SUCCESS;
+}
+
+CUresult cuEventCreate(CUevent* event, unsigned flags) {
+  const Lock lock(fake().mutex);
+  if (is_asked_to_fail("make")) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (current() == nullptr) return misused("an event is made without a context", CUDA_ERROR_INVALID_CONTEXT);
+  if ((flags & CU_EVENT_DISABLE_TIMING) == 0) return misused("an event has a clock that nobody reads", CUDA_SUCCESS);
+  *event = new CUevent_st;
+  (*event)->context = current();
+  fake().events.insert(*event);
+  return CUDA_SUCCESS;
+}
+CUresult cuEventRecord(CUevent event, CUstream handle) {
+  Fake& f = fake();
+  const Lock lock(f.mutex);
+  if (is_asked_to_fail("record")) return CUDA_ERROR_UNKNOWN;
+  const CUstream stream = resolve(handle, false);
+  if (stream == nullptr || !f.events.contains(event))
+    return misused("no such event or stream", CUDA_ERROR_INVALID_HANDLE);
+  if (event->context != stream->context) return misused("an event of another context", CUDA_ERROR_INVALID_HANDLE);
+  event->is_recorded = true;
+  if (stream->capture != nullptr) {
+    ++stream->capture->records;
+    event->is_captured = true;
+    return misused("an event is recorded into a graph", CUDA_SUCCESS);
+  }
+  ++stream->submitted;
+  stream->pending.push_back({{}, event, ++event->version});
+  f.changed.notify_all();
+  return CUDA_SUCCESS;
+}
+CUresult cuEventQuery(CUevent event) {
+  const Lock lock(fake().mutex);
+  if (is_asked_to_fail("query")) return CUDA_ERROR_ILLEGAL_ADDRESS;
+  if (current() == nullptr) return misused("an event is asked without a context", CUDA_ERROR_INVALID_CONTEXT);
+  if (spoils_a_capture()) return misused("a capture is spoiled", CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  if (!fake().events.contains(event)) return misused("an event is asked that is gone", CUDA_ERROR_INVALID_HANDLE);
+  if (!event->context->is_alive) return misused("a context is asked that is gone", CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  return event->reached >= event->version ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+CUresult cuEventDestroy(CUevent event) {
+  const Lock lock(fake().mutex);
+  if (fake().events.erase(event) == 0) return misused("an event is destroyed twice", CUDA_ERROR_INVALID_HANDLE);
+  return CUDA_SUCCESS;  // its memory stays, to be recognised
+}
+
+CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                        unsigned shared, CUstream stream, void** parameters, void** extra) {
+  const cuLaunchKernel_params arguments{f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, arguments, [&] {
+    return f == nullptr ? CUDA_ERROR_INVALID_HANDLE : submit(stream, false, duration_of(parameters));
+  });
+}
+CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                             unsigned shared, CUstream stream, void** parameters, void** extra) {
+  const cuLaunchKernel_ptsz_params arguments{f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz, arguments,
+                [&] { return submit(stream, true, duration_of(parameters)); });
+}
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** parameters, void** extra) {
+  const cuLaunchKernelEx_params arguments{config, f, parameters, extra};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, arguments,
+                [&] { return submit(config->hStream, false, duration_of(parameters)); });
+}
+CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                   unsigned bz, unsigned shared, CUstream stream, void** parameters) {
+  const cuLaunchCooperativeKernel_params arguments{f, gx, gy, gz, bx, by, bz, shared, stream, parameters};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel, arguments,
+                [&] { return submit(stream, false, duration_of(parameters)); });
+}
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
+  const cuGraphLaunch_params arguments{exec, stream};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, arguments,
+                [&] { return submit(stream, false, exec->kernels_us); });
+}
+CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream) {
+  const cuGraphLaunch_ptsz_params arguments{exec, stream};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz, arguments,
+                [&] { return submit(stream, true, exec->kernels_us); });
+}
+CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
+  const cuMemcpyHtoDAsync_v2_params arguments{to, from, bytes, stream};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2, arguments, [&] { return submit(stream, false, {10}); });
+}
+CUresult cuMemcpyHtoDAsync_v2_ptsz(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
+  const cuMemcpyHtoDAsync_v2_ptsz_params arguments{to, from, bytes, stream};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2_ptsz, arguments,
+                [&] { return submit(stream, true, {10}); });
+}
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
+  const cuMemsetD8Async_params arguments{to, value, count, stream};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async, arguments, [&] { return submit(stream, false, {10}); });
+}
+CUresult cuMemsetD8Async_ptsz(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
+  const cuMemsetD8Async_ptsz_params arguments{to, value, count, stream};
+  return around(CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async_ptsz, arguments, [&] { return submit(stream, true, {10}); });
+}
+
+}  // extern "C"

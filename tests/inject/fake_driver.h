@@ -1,0 +1,29 @@
+// What the fake CUDA driver exports besides CUDA: for its CUPTI, and for the programs of tests.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+extern "C" {
+// Called around launches and what takes contexts away: with the function's CUPTI number, its arguments, and its result
+// when it returns.
+using FakeDriverHook = void (*)(std::uint32_t function, bool is_entry, const void* arguments, CUresult* result,
+                                std::uint64_t* correlation);
+void fake_driver_set_hook(FakeDriverHook hook);
+
+// A kernel: its one argument is how many microseconds it takes.
+CUfunction fake_driver_kernel();
+// The default stream of each thread: CUDA's headers declare these for themselves alone.
+CUresult cuLaunchKernel_ptsz(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+                             void**, void**);
+CUresult cuGraphLaunch_ptsz(CUgraphExec, CUstream);
+CUresult cuMemcpyHtoDAsync_v2_ptsz(CUdeviceptr, const void*, size_t, CUstream);
+CUresult cuMemsetD8Async_ptsz(CUdeviceptr, unsigned char, size_t, CUstream);
+
+std::uint64_t fake_driver_ended();           // commands of the program
+std::uint64_t fake_driver_most_on_device();  // at once
+std::uint64_t fake_driver_events();          // that exist
+// What no caller of a driver may do, the first of it; empty: nothing.
+const char* fake_driver_misuse();
+}

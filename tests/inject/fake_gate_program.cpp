@@ -1,0 +1,183 @@
+// "Any CUDA program", on the fake driver: each word is something that such programs do. At the end it says what came of
+// it. Words: run N US (kernels on a stream), streams N US (on four), threads N US (of four threads, each on its default
+// stream), kinds (every kind of launch on the default stream), capture N (a graph, while others launch), fails, destroy
+// (streams with work in them), reset (the device with work on it), second N US (on the other device), fork, exits
+// (while a thread launches), wait FILE (until it exists).
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fake_driver.h"
+
+namespace {
+
+void check(CUresult result, const char* what) {
+  if (result == CUDA_SUCCESS) return;
+  std::printf("%s: error %d\n", what, static_cast<int>(result));
+  std::fflush(stdout);
+  std::_Exit(9);
+}
+
+CUcontext context_on(int device) {
+  CUcontext context = nullptr;
+  check(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
+  check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+  return context;
+}
+
+CUstream new_stream() {
+  CUstream stream = nullptr;
+  check(cuStreamCreate(&stream, 0), "cuStreamCreate");
+  return stream;
+}
+
+void launch(CUstream stream, int us) {
+  void* parameters[] = {&us};
+  check(cuLaunchKernel(fake_driver_kernel(), 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr), "cuLaunchKernel");
+}
+
+void kinds() {
+  int us = 10;
+  void* parameters[] = {&us};
+  const CUfunction f = fake_driver_kernel();
+  for (CUstream stream : {CUstream{nullptr}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, new_stream()}) {
+    launch(stream, us);
+    check(cuLaunchKernel_ptsz(f, 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr), "cuLaunchKernel_ptsz");
+    CUlaunchConfig config{};
+    config.hStream = stream;
+    check(cuLaunchKernelEx(&config, f, parameters, nullptr), "cuLaunchKernelEx");
+    check(cuLaunchCooperativeKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, parameters), "cuLaunchCooperativeKernel");
+    check(cuMemcpyHtoDAsync(0, nullptr, 1, stream), "cuMemcpyHtoDAsync");
+    check(cuMemcpyHtoDAsync_v2_ptsz(0, nullptr, 1, stream), "cuMemcpyHtoDAsync_ptsz");
+    check(cuMemsetD8Async(0, 0, 1, stream), "cuMemsetD8Async");
+    check(cuMemsetD8Async_ptsz(0, 0, 1, stream), "cuMemsetD8Async_ptsz");
+  }
+}
+
+// Another thread launches meanwhile, so that its marks are asked for during the capture.
+void capture(CUcontext context, int count) {
+  const CUstream stream = new_stream();
+  std::atomic<bool> is_over{false};
+  std::thread other([&] {
+    check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+    const CUstream own = new_stream();
+    while (!is_over.load()) {
+      launch(own, 50);
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  });
+  check(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL), "cuStreamBeginCapture");
+  for (int i = 0; i < count; ++i) {
+    launch(stream, 10);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  CUgraph graph = nullptr;
+  check(cuStreamEndCapture(stream, &graph), "cuStreamEndCapture");
+  is_over.store(true);
+  other.join();
+  std::size_t nodes = 0;
+  check(cuGraphGetNodes(graph, nullptr, &nodes), "cuGraphGetNodes");
+  std::printf("graph of %zu\n", nodes);
+  CUgraphExec exec = nullptr;
+  check(cuGraphInstantiateWithFlags(&exec, graph, 0), "cuGraphInstantiate");
+  for (int i = 0; i < 5; ++i) check(cuGraphLaunch(exec, stream), "cuGraphLaunch");
+  for (int i = 0; i < 5; ++i) check(cuGraphLaunch_ptsz(exec, nullptr), "cuGraphLaunch_ptsz");
+}
+
+void on_threads(CUcontext context, int count, int us) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([=] {
+      check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+      void* parameters[] = {const_cast<int*>(&us)};
+      for (int n = 0; n < count; ++n)
+        check(cuLaunchKernel_ptsz(fake_driver_kernel(), 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr),
+              "cuLaunchKernel_ptsz");
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+void report() {
+  check(cuCtxSynchronize(), "cuCtxSynchronize");
+  std::printf("ended %llu\nmost %llu\nevents %s\nmisuse %s\n", static_cast<unsigned long long>(fake_driver_ended()),
+              static_cast<unsigned long long>(fake_driver_most_on_device()), fake_driver_events() > 0 ? "some" : "none",
+              *fake_driver_misuse() == '\0' ? "none" : fake_driver_misuse());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  check(cuInit(0), "cuInit");
+  CUcontext context = context_on(0);
+  const auto number = [&](int i) { return i < argc ? std::atoi(argv[i]) : 0; };
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "run") {
+      const CUstream stream = new_stream();
+      for (int n = 0; n < number(i + 1); ++n) launch(stream, number(i + 2));
+      i += 2;
+    } else if (word == "streams") {
+      CUstream streams[4];
+      for (CUstream& stream : streams) stream = new_stream();
+      for (int n = 0; n < number(i + 1); ++n) launch(streams[n % 4], number(i + 2));
+      i += 2;
+    } else if (word == "threads") {
+      on_threads(context, number(i + 1), number(i + 2));
+      i += 2;
+    } else if (word == "kinds") {
+      kinds();
+    } else if (word == "capture") {
+      capture(context, number(++i));
+    } else if (word == "fails") {
+      for (int n = 0; n < 20; ++n)
+        if (cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr) != CUDA_ERROR_INVALID_HANDLE)
+          return 8;
+      std::puts("failed as they should");
+    } else if (word == "destroy") {
+      for (int n = 0; n < 10; ++n) {
+        const CUstream stream = new_stream();
+        launch(stream, 500);
+        check(cuStreamDestroy(stream), "cuStreamDestroy");
+      }
+    } else if (word == "reset") {
+      const CUstream stream = new_stream();
+      launch(stream, 2000);
+      check(cuDevicePrimaryCtxReset(0), "cuDevicePrimaryCtxReset");
+      context = context_on(0);
+    } else if (word == "second") {
+      context_on(1);
+      const CUstream stream = new_stream();
+      for (int n = 0; n < number(i + 1); ++n) launch(stream, number(i + 2));
+      check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+      i += 2;
+    } else if (word == "fork") {
+      std::fflush(stdout);
+      const pid_t child = ::fork();
+      if (child == 0) {
+        for (int n = 0; n < 20; ++n) launch(nullptr, 10);
+        std::exit(0);
+      }
+      int status = 0;
+      ::waitpid(child, &status, 0);
+      std::printf("child %d\n", status);
+    } else if (word == "exits") {
+      std::thread([context] {
+        check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+        const CUstream stream = new_stream();
+        for (;;) launch(stream, 100);
+      }).detach();
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      std::puts("leaves");
+      return 0;
+    }
+  }
+  report();
+  return 0;
+}
