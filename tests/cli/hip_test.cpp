@@ -83,7 +83,7 @@ TEST_F(HipCli, ADeviceThatIsNotThereIsBadUsage) {
 TEST_F(HipCli, RunsAndChecksWorkloads) {
   const Folder folder;
   for (const char* workload : {"tiny_kernel_stress", "moe", "zero_offload"}) {
-    for (const char* submit : {"inline", "graph"}) {
+    for (const char* submit : {"inline", "graph", "scheduled:priority:2"}) {
       const Outcome outcome =
           run("rocm6", {},
               tiny("run", {"--iterations", "3", "--submit", submit, "--force", "-o", folder / "r.json"}, workload));
@@ -252,20 +252,23 @@ int commands_of_a_step() {
 }
 
 TEST_F(HipCli, ARunOnAGpuThatVanishesKeepsItsSamples) {
-  const Folder folder;
   const std::string lost = "WEIR_FAKE_HIP=lost_after=" + std::to_string(20 * commands_of_a_step());
-  const Outcome outcome =
-      run("rocm6", {lost},
-          tiny("run", {"--streams", "1", "--warmup", "2", "--iterations", "1000", "-o", folder / "r.json"}));
-  EXPECT_EQ(outcome.code, 1) << outcome.err;
-  EXPECT_TRUE(has(outcome.err, "HIP error 719 (hipErrorLaunchFailure)")) << outcome.err;
-  EXPECT_TRUE(has(outcome.err, "The GPU is lost")) << outcome.err;
-  expect_valid_as(folder / "r.json", "weir.result.1.json");
-  const Json result = read_json(folder / "r.json");
-  EXPECT_EQ(result["status"], "failed");
-  EXPECT_GE(result["samples"]["latency_ns"].size(), 5u);
-  EXPECT_LE(result["samples"]["latency_ns"].size(), 20u);
-  EXPECT_TRUE(result["metrics"]["latency_ns"]["p50"].is_number());
+  // A scheduled host waits for ends: it must not for those that a lost GPU owes.
+  for (const char* submit : {"inline", "scheduled:fifo:2"}) {
+    const Folder folder;
+    const Outcome outcome = run("rocm6", {lost},
+                                tiny("run", {"--streams", "1", "--warmup", "2", "--iterations", "1000", "--submit",
+                                             submit, "-o", folder / "r.json"}));
+    EXPECT_EQ(outcome.code, 1) << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "HIP error 719 (hipErrorLaunchFailure)")) << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "The GPU is lost")) << outcome.err;
+    expect_valid_as(folder / "r.json", "weir.result.1.json");
+    const Json result = read_json(folder / "r.json");
+    EXPECT_EQ(result["status"], "failed");
+    EXPECT_GE(result["samples"]["latency_ns"].size(), 5u);
+    EXPECT_LE(result["samples"]["latency_ns"].size(), 20u);
+    EXPECT_TRUE(result["metrics"]["latency_ns"]["p50"].is_number());
+  }
 }
 
 TEST_F(HipCli, ASweepOnAGpuThatVanishesKeepsItsPoints) {

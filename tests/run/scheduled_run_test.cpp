@@ -47,6 +47,7 @@ TEST(ScheduledRun, every_placement_and_every_bound_works) {
       for (const int in_flight : {1, 3, 1000}) {
         RunRequest request = tiny(workload, fmt::format("scheduled:priority:{}", in_flight));
         request.placement = placement;
+        request.traces = false;
         const Result result = run_workload(*device, request, {}, {});
         EXPECT_EQ(result.check["status"], "passed") << workload << " " << placement << " " << in_flight;
       }
