@@ -26,12 +26,30 @@ std::string count(const Json& json, std::initializer_list<const char*> keys) {
   return value ? format_quantity(*value) : "-";
 }
 
+// Only the term that the policy looks at: all three would not leave room for the rest.
+struct Term {
+  const char* heading;
+  std::string (*text)(const Json& client);
+};
+
+std::optional<Term> term_of(const std::string& policy) {
+  if (policy == "fifo") return std::nullopt;
+  if (policy == "weighted_fair" || policy == "time_slice")
+    return Term{"weight", [](const Json& client) { return text(client, {"weight"}); }};
+  if (policy == "earliest_deadline")
+    return Term{"deadline", [](const Json& client) { return duration(client, {"deadline_ns"}, "-"); }};
+  return Term{"priority", [](const Json& client) { return text(client, {"priority"}); }};
+}
+
 std::string state_of(const Json& client) {
   const Json& waits_for = fields::at(client, {"waits_for"});
   if (waits_for.is_array() && !waits_for.empty()) {
-    std::string seats;
-    for (const Json& other : waits_for) seats += (seats.empty() ? "" : ",") + text(other, {"seat"});
-    return "waits for " + seats;
+    std::string others;
+    for (const Json& other : waits_for) {
+      const std::string pid = text(other, {"pid"});
+      others += (others.empty() ? "" : ",") + (pid == "-" ? "seat " + text(other, {"seat"}) : pid);
+    }
+    return "waits for " + others;
   }
   const Json& is_active = fields::at(client, {"is_active"});
   if (!is_active.is_boolean()) return "alone";
@@ -63,30 +81,29 @@ ReportTable clients_table(const Json& status, const Json& before) {
   const auto now_ns = number(status, {"uptime_ns"}), then_ns = number(before, {"uptime_ns"});
   const bool is_same_daemon = text(status, {"pid"}) == text(before, {"pid"}) && now_ns && then_ns && *now_ns > *then_ns;
   const double since_ns = is_same_daemon ? *now_ns - *then_ns : 0;
+  const auto term = term_of(text(status, {"policy"}));
   ReportTable table;
-  table.columns = {{"seat"}, {"pid"}, {"program", true}, {"prio"}, {"weight"}, {"deadline"}, {"state", true}};
-  for (const char* heading :
-       {since_ns > 0 ? "device" : "used", since_ns > 0 ? "launch/s" : "launches", "held", "waited"})
+  table.columns = {{"pid"}, {"program", true}};
+  if (term) table.columns.push_back({term->heading});
+  table.columns.push_back({"state", true});
+  for (const char* heading : {since_ns > 0 ? "device" : "used", since_ns > 0 ? "launch/s" : "launches", "waited"})
     table.columns.push_back({heading});
   const Json& clients = fields::at(status, {"clients"});
   if (!clients.is_array()) return table;
   for (const Json& client : clients) {
-    std::vector<std::string> row = {text(client, {"seat"}),    text(client, {"pid"}),
-                                    text(client, {"program"}), text(client, {"priority"}),
-                                    text(client, {"weight"}),  duration(client, {"deadline_ns"}, "-"),
-                                    state_of(client)};
+    std::vector<std::string> row = {text(client, {"pid"}), text(client, {"program"})};
+    if (term) row.push_back(term->text(client));
+    row.push_back(state_of(client));
     if (since_ns > 0) {
       const Json* const old = same_client(before, client);
       const auto of = [&](const char* key) { return old != nullptr ? growth(client, *old, key) : std::nullopt; };
-      const auto launches = of("launches"), held = of("held");
+      const auto launches = of("launches");
       row.push_back(share(of("used_ns"), since_ns));
       row.push_back(launches ? format_quantity(*launches / since_ns * kSecond) : "-");
-      row.push_back(launches && held && *launches > 0 ? share(held, *launches) : "-");
       row.push_back(share(of("held_ns"), since_ns));
     } else {
       row.push_back(duration(client, {"used_ns"}, "-"));
       row.push_back(count(client, {"launches"}));
-      row.push_back(count(client, {"held"}));
       row.push_back(duration(client, {"held_ns"}, "-"));
     }
     table.rows.push_back(std::move(row));

@@ -1,0 +1,133 @@
+#include "report/sched_status.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace weir {
+namespace {
+
+Json client(int seat, const std::string& program) {
+  return {{"seat", seat},
+          {"pid", 4'000'000 + seat},
+          {"program", program},
+          {"priority", -10},
+          {"weight", 99.25},
+          {"deadline_ns", 12'300'000},
+          {"joined_ns_ago", 5'000'000'000},
+          {"is_active", true},
+          {"active_ns", 1'000},
+          {"waits_for", Json::array()},
+          {"in_flight", 2},
+          {"used_ns", 1.5e9},
+          {"launches", 1000},
+          {"held", 100},
+          {"held_ns", 250'000'000},
+          {"paced_ns", 0}};
+}
+
+Json status(Json clients, std::int64_t uptime_ns = 10'000'000'000) {
+  return {{"schema", "weir.sched_status/1"},
+          {"pid", 4711},
+          {"policy", "earliest_deadline"},
+          {"uptime_ns", uptime_ns},
+          {"slice_ns", 2'000'000},
+          {"ageing_ns", nullptr},
+          {"in_flight", 2},
+          {"is_shared", clients.size() > 1},
+          {"most_clients", 64},
+          {"clients", std::move(clients)}};
+}
+
+std::string text(const Json& now, const Json& before = nullptr) {
+  return report_text(sched_status_report(now, before));
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(SchedStatusText, says_who_waits_for_whom) {
+  Json waits = client(7, "training"), idle = client(9, "served");
+  waits["waits_for"] = {{{"seat", 3}, {"pid", 12}}, {{"seat", 9}, {"pid", nullptr}}};
+  idle["is_active"] = false;
+  const std::string told = text(status({client(3, "batch"), waits, idle}));
+  EXPECT_TRUE(has(told, "Scheduler, process 4711, up for 10.0 s")) << told;
+  EXPECT_TRUE(has(told, "policy earliest_deadline, slice 2.00 ms, ageing never, 2 in flight")) << told;
+  EXPECT_TRUE(has(told, "3 clients"));
+  EXPECT_TRUE(has(told, "waits for 12,seat 9"));
+  EXPECT_TRUE(has(told, "idle"));
+  EXPECT_TRUE(has(told, "active"));
+  EXPECT_FALSE(has(told, "counted"));
+}
+
+TEST(SchedStatusText, shows_the_term_that_the_policy_looks_at) {
+  const std::vector<std::pair<const char*, const char*>> kTerms = {
+      {"priority", "-10"}, {"weighted_fair", "99.25"}, {"time_slice", "99.25"}, {"earliest_deadline", "12.3 ms"}};
+  for (const auto& [policy, shown] : kTerms) {
+    Json document = status({client(0, "a")});
+    document["policy"] = policy;
+    const std::string told = text(document);
+    for (const auto& [other, value] : kTerms)
+      EXPECT_EQ(has(told, value), std::string(value) == shown) << policy << told;
+  }
+}
+
+TEST(SchedStatusText, one_that_is_alone_is_not_told_as_idle) {
+  Json alone = client(0, "only");
+  alone["is_active"] = nullptr;
+  const std::string told = text(status({alone}));
+  EXPECT_TRUE(has(told, "1 client\n"));
+  EXPECT_TRUE(has(told, "alone"));
+  EXPECT_TRUE(has(told, "nothing is counted"));
+  EXPECT_FALSE(has(told, "idle"));
+}
+
+TEST(SchedStatusText, without_clients_says_how_to_become_one) {
+  EXPECT_TRUE(has(text(status(Json::array())), "weir sched run"));
+}
+
+TEST(SchedStatusText, fits_80_columns_and_no_name_moves_the_cursor) {
+  Json clients = Json::array();
+  for (int seat = 0; seat < 64; ++seat) {
+    clients.push_back(client(seat, std::string(64, 'x') + "\x1b[2J"));
+    for (int other = 0; other < seat; ++other) clients.back()["waits_for"].push_back({{"seat", other}, {"pid", 1}});
+  }
+  for (const std::string& told : {text(status(clients)), text(status(clients), status(clients, 1))}) {
+    EXPECT_EQ(told.find('\x1b'), std::string::npos);
+    std::istringstream lines(told);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
+  }
+}
+
+TEST(SchedStatusText, with_an_earlier_one_columns_say_what_happened_since) {
+  const Json before = status({client(0, "a"), client(1, "b"), client(2, "c")});
+  Json a = client(0, "a"), b = client(1, "b"), c = client(2, "c");
+  for (Json* one : {&a, &b, &c}) (*one)["joined_ns_ago"] = 7'000'000'000;
+  a["used_ns"] = 2.5e9;            // half of two seconds
+  a["launches"] = 5000;            // 2000 each second
+  a["held_ns"] = 750'000'000;      // a quarter of the time
+  b["pid"] = 5;                    // another one on that seat
+  c["joined_ns_ago"] = 1'000'000;  // the same number, but it came later
+  const std::string told = text(status({a, b, c}, 12'000'000'000), before);
+  std::istringstream lines(told);
+  std::vector<std::string> rows;
+  for (std::string line; std::getline(lines, line);)
+    if (has(line, "12.3 ms")) rows.push_back(line);
+  ASSERT_EQ(rows.size(), 3U) << told;
+  EXPECT_TRUE(has(rows[0], "50.0 %")) << told;
+  EXPECT_TRUE(has(rows[0], "2.00 k")) << told;
+  EXPECT_TRUE(has(rows[0], "25.0 %")) << told;
+  EXPECT_FALSE(has(rows[1], "%")) << told;
+  EXPECT_FALSE(has(rows[2], "%")) << told;
+  // Of another daemon: nothing since.
+  Json other = before;
+  other["pid"] = 1;
+  EXPECT_FALSE(has(text(status({a}, 12'000'000'000), other), "%"));
+}
+
+TEST(SchedStatusText, a_document_of_anything_is_told_without_harm) {
+  for (const char* odd : {"null", "[]", "{}", R"({"clients":7})", R"({"clients":[1,null,{"waits_for":{}}]})"})
+    EXPECT_FALSE(text(Json::parse(odd)).empty()) << odd;
+}
+
+}  // namespace
+}  // namespace weir
