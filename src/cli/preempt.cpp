@@ -80,11 +80,14 @@ class Run {
  private:
   void say_what_comes() const {
     if (flags_.telling.is_quiet) return;
-    const double one = static_cast<double>(plan_.requests) * static_cast<double>(plan_.interval_ns);
-    const double all = one * (plan_.alone_repeats + static_cast<double>(plan_.victims.size()) * offered_) +
-                       200.0 * static_cast<double>(plan_.interval_ns) * static_cast<double>(plan_.victims.size());
-    fmt::print(stderr, "{} mechanisms, {} victims, {} requests each: about {}{}\n", offered_, plan_.victims.size(),
-               plan_.requests, format_duration(all), stage_.info().is_virtual ? " of simulated time" : "");
+    const auto length = [](const Plan& plan) {
+      return static_cast<double>(plan.requests) * static_cast<double>(plan.interval_ns);
+    };
+    double all = length(plan_) * plan_.alone_repeats;
+    for (const Victim& victim : plan_.victims)
+      all += length(flags_.paced(plan_, victim)) * offered_ + static_cast<double>(plan_.undisturbed_ns);
+    fmt::print(stderr, "{} mechanisms, {} victims: about {}{}\n", offered_, plan_.victims.size(), format_duration(all),
+               stage_.info().is_virtual ? " of simulated time" : "");
   }
 
   preempt::Progress progress(const std::string& what) {
@@ -139,18 +142,21 @@ class Run {
 
   void add_point(Curve& curve, const Victim& victim) {
     std::string failure;
+    const Plan paced = flags_.paced(plan_, victim);
     Observation seen =
         attempt(fmt::format("{}, {}", curve.mechanism->name, words_for(victim)), failure,
-                [&](const auto& shown) { return stage_.observe(*curve.mechanism, plan_, victim, shown); });
+                [&](const auto& shown) { return stage_.observe(*curve.mechanism, paced, victim, shown); });
     // Interrupted before anything came.
     if (failure.empty() && is_stopped_ && seen.requests.empty()) return;
-    Point point = point_of(victim, std::move(seen), plan_.seed);
+    Point point = point_of(victim, std::move(seen), paced);
     point.failure = failure;
     curve.points.push_back(std::move(point));
   }
 
   Json document(bool is_complete) {
-    Findings findings = conclude(plan_, preempt::alone_of(alone_, plan_.seed), undisturbed_, curves_);
+    // Quantiles with their intervals take a while; they change with a repeat only.
+    if (summary_.repeats.size() != alone_.size()) summary_ = preempt::alone_of(alone_, plan_.seed);
+    Findings findings = conclude(plan_, summary_, undisturbed_, curves_);
     findings.is_complete = is_complete;
     findings.warnings.insert(findings.warnings.end(), warnings_.begin(), warnings_.end());
     failures_ = findings.failures;
@@ -201,6 +207,7 @@ class Run {
   preempt::Circumstances circumstances_;
   std::vector<Curve> curves_;
   std::vector<Observation> alone_;
+  preempt::Alone summary_;  // of the repeats
   std::vector<Undisturbed> undisturbed_;
   std::vector<std::string> warnings_, failures_;
   std::int64_t begun_ns_;

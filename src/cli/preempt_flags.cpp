@@ -65,12 +65,10 @@ std::vector<VictimKind> kinds_of(const std::string& text) {
 
 // A cross instead of a grid: block times at four waves, waves at one block time, and one of each other kind.
 std::vector<Victim> usual_victims(const std::vector<VictimKind>& kinds, bool is_quick) {
-  std::vector<Victim> all = {{VictimKind::waves, 4, 10'000},
-                             {VictimKind::waves, 4, 100'000},
-                             {VictimKind::waves, 4, 1'000'000},
-                             {VictimKind::waves, 4, 10'000'000}};
+  std::vector<Victim> all = {
+      {VictimKind::waves, 4, 10'000}, {VictimKind::waves, 4, 100'000}, {VictimKind::waves, 4, 1'000'000}};
   if (!is_quick) {
-    all.push_back({VictimKind::waves, 1, 100'000});
+    all.push_back({VictimKind::waves, 4, 10'000'000});
     all.push_back({VictimKind::waves, kMostWaves, 100'000});
   }
   all.push_back({VictimKind::persistent, 4, 100'000});
@@ -148,8 +146,9 @@ void PreemptFlags::add_to(CLI::App& app) {
   add("--victims", victims, "kinds of long kernels: waves, persistent, memory (default: all)");
   add("--waves,--blocks", waves, "how often a kernel's blocks fill the device, 1 to 256: 4 or 1..256:x4");
   add("--block-times", block_times, "how long a block runs, 10us to 10ms: 100us,1ms or 10us..10ms");
-  add("--requests,--iterations", requests, "of the urgent command, per mechanism and victim (default: 1000)");
-  add("--interval", interval, "between them on average (default: 2ms)");
+  add("--requests,--iterations", requests,
+      "of the urgent command, per mechanism and victim (default: 1000, fewer for long ones)");
+  add("--interval", interval, "between them on average (default: 2ms, or 1.25 kernels of the victim)");
   add("--intruder-time", intruder, "how long the urgent command runs (default: as short as can be)");
   add("--in-flight", in_flight, "commands in flight that the launch gate allows");
   add("--queued-ahead", queued_ahead, "kernels that the victim keeps queued where nothing bounds them");
@@ -178,10 +177,28 @@ Plan PreemptFlags::plan() const {
   if (!number || *number < 0)
     reject(fmt::format("--seed {}: not a whole number from 0 on", without_controls(seed, ' ')));
   plan.seed = static_cast<std::uint64_t>(*number);
+  plan.undisturbed_ns = is_quick ? 200'000'000 : 500'000'000;
   if (plan.intruder_ns >= plan.interval_ns)
     reject(fmt::format("--intruder-time {}: the urgent command would run all the time", intruder),
            "It has to be shorter than --interval.");
   return plan;
+}
+
+// Behind a kernel one request may pass at a time: those that come faster queue without end. So they come at a kernel's
+// pace or slower, and where that would take long there are fewer of them, but enough for a p99.
+Plan PreemptFlags::paced(const Plan& plan, const Victim& victim) const {
+  constexpr double kKernels = 1.25;
+  Plan paced = plan;
+  if (interval.empty()) {
+    const std::int64_t waves = victim.kind == VictimKind::persistent ? 2 : victim.waves;
+    const double kernel_ns = static_cast<double>(waves) * static_cast<double>(victim.block_ns);
+    paced.interval_ns = std::max(plan.interval_ns, std::llround(kKernels * kernel_ns));
+  }
+  if (requests.empty()) {
+    const std::int64_t most_ns = is_quick ? 1'000'000'000 : 3'000'000'000;
+    paced.requests = static_cast<int>(std::clamp<std::int64_t>(most_ns / paced.interval_ns, 100, plan.requests));
+  }
+  return paced;
 }
 
 std::vector<const Mechanism*> PreemptFlags::chosen() const {

@@ -29,6 +29,8 @@ struct PreemptFlags {
   // Rejects by the name of the flag.
   preempt::Plan plan() const;
   std::vector<const preempt::Mechanism*> chosen() const;
+  // The plan for one victim: what was not given follows from how long its kernels are.
+  preempt::Plan paced(const preempt::Plan& plan, const preempt::Victim& victim) const;
 };
 
 // "10us", "1.5ms", "2s", and lists of them: "10us,1ms", "10us..10ms" (every decade), "10us..1ms:x2". Sorted, without

@@ -33,6 +33,19 @@ std::vector<double> to_end_of(const Observation& seen) {
   return differences(seen.requests, &Request::due_ns, &Request::ended_ns);
 }
 
+// Medians of the last three quarters, each clearly above the one before: a queue that only gets longer. The first
+// quarter does not count, because every queue fills at first.
+bool grows_until_the_end(std::span<const double> latencies) {
+  constexpr std::size_t kFewest = 40;
+  constexpr double kStep = 1.15, kWhole = 1.5;  // a queue that grows steadily has 1.67, 1.40 and 2.33
+  if (latencies.size() < kFewest) return false;
+  const std::size_t quarter = latencies.size() / 4;
+  const double second = median(latencies.subspan(quarter, quarter));
+  const double third = median(latencies.subspan(2 * quarter, quarter));
+  const double last = median(latencies.subspan(3 * quarter));
+  return third > kStep * second && last > kStep * third && last > kWhole * second;
+}
+
 std::optional<double> throughput(const Observation& seen) {
   if (seen.victim_wall_ns <= 0 || seen.victim_blocks == 0) return std::nullopt;
   return static_cast<double>(seen.victim_blocks) / static_cast<double>(seen.victim_wall_ns);
@@ -68,6 +81,10 @@ void note_trust(const Curve& curve, const Point& point, Findings& findings) {
   if (unended > 0)
     findings.warnings.push_back(fmt::format("{}: {} of {} requests did not end and are in no figure",
                                             place(curve, point), unended, seen.requests.size()));
+  if (point.is_overloaded)
+    findings.warnings.push_back(
+        fmt::format("{}: requests came faster than they passed, latency grew until the end and says how long that was",
+                    place(curve, point)));
   const auto error = static_cast<double>(seen.clock_error_ns);
   if (point.to_start.p50 && error > kClockShare * *point.to_start.p50)
     findings.warnings.push_back(fmt::format("{}: first blocks are known to {} only, their median is {}",
@@ -128,12 +145,17 @@ Quantiles quantiles_of(std::span<const double> latencies_ns, std::uint64_t seed)
   return found;
 }
 
-Point point_of(const Victim& victim, Observation observation, std::uint64_t seed) {
+Point point_of(const Victim& victim, Observation observation, const Plan& plan) {
+  const std::uint64_t seed = plan.seed;
   Point point;
   point.victim = victim;
+  point.requests = plan.requests;
+  point.interval_ns = plan.interval_ns;
   point.late = quantiles_of(differences(observation.requests, &Request::due_ns, &Request::submitted_ns), seed);
   point.to_start = quantiles_of(to_start_of(observation), seed);
-  point.to_end = quantiles_of(to_end_of(observation), seed);
+  const std::vector<double> ends = to_end_of(observation);
+  point.to_end = quantiles_of(ends, seed);
+  point.is_overloaded = grows_until_the_end(ends);
   point.observation = std::move(observation);
   return point;
 }

@@ -26,14 +26,18 @@ constexpr std::size_t fewest_requests(double level) { return static_cast<std::si
 
 struct Point {
   Victim victim;
+  int requests = 0;                     // asked for
+  std::int64_t interval_ns = 0;         // between them on average
   Observation observation;              // with all its samples
   Quantiles late;                       // how long after it was due the host had submitted it
   Quantiles to_start, to_end;           // from when it was due
   std::optional<double> against_alone;  // p99 to end over that of the intruder alone
   std::optional<double> victim_loss;    // of its throughput without an intruder; below 0: noise
+  bool is_overloaded = false;           // requests came faster than they passed: latency grew until the end
   std::string failure;                  // why there is no observation
 };
-Point point_of(const Victim& victim, Observation observation, std::uint64_t seed);
+// `plan`: as of this observation.
+Point point_of(const Victim& victim, Observation observation, const Plan& plan);
 
 struct Curve {
   const Mechanism* mechanism = nullptr;

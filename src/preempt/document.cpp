@@ -87,6 +87,9 @@ Json point_json(const Point& point, const Alone& alone) {
   Json why = Json::object();  // something is null
   json["victim"] = to_json(point.victim);
   json["failure"] = point.failure.empty() ? Json(nullptr) : Json(point.failure);
+  json["requests"] = point.requests;
+  json["interval_ns"] = point.interval_ns;
+  json["is_overloaded"] = point.is_overloaded;
   json["late"] = quantiles_json(point.late);
   json["to_start"] = quantiles_json(point.to_start);
   json["to_end"] = quantiles_json(point.to_end);

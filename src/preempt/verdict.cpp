@@ -17,6 +17,13 @@ constexpr double kPartOfBlock = 0.5;
 constexpr double kSame = 0.2;         // relative difference of two p99 that is none
 constexpr double kUnseenLoss = 0.02;  // of a victim's throughput
 
+// Two significant digits, without an exponent: 0.031, 1.5, 1900.
+std::string short_number(double value) {
+  if (!(std::fabs(value) >= 100)) return fmt::format("{:.2g}", value);
+  const double unit = std::pow(10, std::floor(std::log10(std::fabs(value))) - 1);
+  return fmt::format("{:.0f}", std::round(value / unit) * unit);
+}
+
 std::string blocks_words(const Fit& fit) {
   return fmt::format("blocks of {} to {}", format_duration(fit.shortest_ns), format_duration(fit.longest_ns));
 }
@@ -24,8 +31,9 @@ std::string blocks_words(const Fit& fit) {
 std::string quantile_words(double level) { return level == 0.5 ? "the median" : "p99"; }
 
 std::string slope_words(const Fit& fit) {
-  return fmt::format("{} grows by {:.2g} of a block time, 95 % {:.2g} to {:.2g}, over {}", quantile_words(fit.level),
-                     fit.per_block, fit.per_block_interval.low, fit.per_block_interval.high, blocks_words(fit));
+  return fmt::format("{} grows by {} of a block time, 95 % {} to {}, over {}", quantile_words(fit.level),
+                     short_number(fit.per_block), short_number(fit.per_block_interval.low),
+                     short_number(fit.per_block_interval.high), blocks_words(fit));
 }
 
 // What the urgent command waits for, as the end of a sentence.
@@ -73,7 +81,8 @@ double block_of(const Point& point) {
 Axis longest_axis(const Curve& curve) {
   std::map<std::pair<VictimKind, int>, std::vector<const Point*>> groups;
   for (const Point& point : curve.points) {
-    if (!point.failure.empty() || point.to_end.count == 0) continue;
+    // What an overloaded point shows is how long it was observed.
+    if (!point.failure.empty() || point.to_end.count == 0 || point.is_overloaded) continue;
     const int waves = point.victim.kind == VictimKind::persistent ? 0 : point.victim.waves;
     groups[{point.victim.kind, waves}].push_back(&point);
   }
@@ -100,7 +109,8 @@ Axis longest_axis(const Curve& curve) {
 std::optional<double> growth_with_waves(const Curve& curve) {
   std::map<std::int64_t, std::pair<const Point*, const Point*>> ends;  // fewest and most waves, by block time
   for (const Point& point : curve.points) {
-    if (point.victim.kind != VictimKind::waves || !point.failure.empty() || !point.to_end.p50) continue;
+    if (point.victim.kind != VictimKind::waves || !point.failure.empty() || !point.to_end.p50 || point.is_overloaded)
+      continue;
     auto& [fewest, most] = ends.try_emplace(point.victim.block_ns, &point, &point).first->second;
     if (point.victim.waves < fewest->victim.waves) fewest = &point;
     if (point.victim.waves > most->victim.waves) most = &point;
@@ -120,6 +130,8 @@ std::optional<double> growth_with_waves(const Curve& curve) {
 
 struct Compared {
   std::size_t victims = 0, better = 0, worse = 0;
+  std::size_t overloaded = 0;              // of the worse ones: they have no ratio
+  double level = 0.99;                     // of the quantiles that were compared
   double least = 0, most = 0, middle = 0;  // ratios of this over the other; the middle one is the geometric mean
 };
 
@@ -127,53 +139,65 @@ bool is_apart(const std::optional<Interval>& a, const std::optional<Interval>& b
   return !a || !b || a->high < b->low || b->high < a->low;
 }
 
-// p99 to end, or medians where requests were too few, victim by victim.
+// To end, victim by victim: p99, or medians where requests were too few of any.
 Compared compare(const Curve& curve, const Curve& other) {
-  Compared found;
-  double logs = 0;
+  std::vector<std::pair<const Point*, const Point*>> pairs;
   for (const Point& mine : curve.points) {
     const auto theirs = std::find_if(other.points.begin(), other.points.end(),
                                      [&](const Point& point) { return is_same(point.victim, mine.victim); });
-    if (theirs == other.points.end()) continue;
-    const double level = mine.to_end.p99 && theirs->to_end.p99 ? 0.99 : 0.5;
-    const auto above = quantile_at(mine.to_end, level), below = quantile_at(theirs->to_end, level);
-    if (!above || !below || *above <= 0 || *below <= 0) continue;
-    const double ratio = *above / *below;
-    const bool is_clear = level == 0.5 ? is_apart(mine.to_end.p50_interval, theirs->to_end.p50_interval)
-                                       : is_apart(mine.to_end.p99_interval, theirs->to_end.p99_interval);
+    if (theirs != other.points.end() && mine.to_end.p50.value_or(0) > 0 && theirs->to_end.p50.value_or(0) > 0)
+      pairs.emplace_back(&mine, &*theirs);
+  }
+  Compared found;
+  for (const auto& [mine, theirs] : pairs)
+    if (!mine->to_end.p99 || !theirs->to_end.p99) found.level = 0.5;
+  double logs = 0;
+  std::size_t ratios = 0;
+  for (const auto& [mine, theirs] : pairs) {
+    ++found.victims;
+    if (mine->is_overloaded || theirs->is_overloaded) {
+      found.overloaded += mine->is_overloaded ? 1 : 0;
+      if (mine->is_overloaded != theirs->is_overloaded) ++(mine->is_overloaded ? found.worse : found.better);
+      continue;
+    }
+    const double ratio = *quantile_at(mine->to_end, found.level) / *quantile_at(theirs->to_end, found.level);
+    const bool is_clear = found.level == 0.5 ? is_apart(mine->to_end.p50_interval, theirs->to_end.p50_interval)
+                                             : is_apart(mine->to_end.p99_interval, theirs->to_end.p99_interval);
     if (is_clear && ratio < 1 - kSame) ++found.better;
     if (is_clear && ratio > 1 / (1 - kSame)) ++found.worse;
-    found.least = found.victims == 0 ? ratio : std::min(found.least, ratio);
-    found.most = found.victims == 0 ? ratio : std::max(found.most, ratio);
+    found.least = ratios == 0 ? ratio : std::min(found.least, ratio);
+    found.most = ratios == 0 ? ratio : std::max(found.most, ratio);
     logs += std::log(ratio);
-    ++found.victims;
+    ++ratios;
   }
-  if (found.victims > 0) found.middle = std::exp(logs / static_cast<double>(found.victims));
+  if (ratios > 0) found.middle = std::exp(logs / static_cast<double>(ratios));
   return found;
 }
 
 std::string range_words(double least, double most, std::string_view unit) {
-  const std::string low = fmt::format("{:.2g}", least), high = fmt::format("{:.2g}", most);
+  const std::string low = short_number(least), high = short_number(most);
   return low == high ? low + std::string(unit) : fmt::format("{} to {}{}", low, high, unit);
 }
 
 std::string effect_words(const Curve& curve, const Compared& compared) {
-  const std::string ratios = range_words(compared.least, compared.most, "x");
-  if (compared.better == 0 && compared.worse == 0)
-    return fmt::format("has no effect here: p99 is {} that of none, which is noise", ratios);
+  std::string what = fmt::format("{} is {} that of none", quantile_words(compared.level),
+                                 range_words(compared.least, compared.most, "x"));
+  if (compared.middle == 0) what = "there is nothing to compare";
+  if (compared.overloaded > 0)
+    what += fmt::format(", but for {} victim{} requests come faster than they pass", compared.overloaded,
+                        compared.overloaded == 1 ? "" : "s");
+  if (compared.better == 0 && compared.worse == 0) return fmt::format("has no effect here: {}, which is noise", what);
   if (compared.worse == 0) {
     const bool passes = curve.follows == Follows::block || curve.follows == Follows::constant;
-    return fmt::format("{}: p99 is {} that of none{}", passes ? "lets urgent work pass what is queued" : "helps",
-                       ratios,
+    return fmt::format("{}: {}{}", passes ? "lets urgent work pass what is queued" : "helps", what,
                        compared.better == compared.victims
                            ? ""
                            : fmt::format(", clearly better for {} of {} victims", compared.better, compared.victims));
   }
   if (compared.better == 0)
-    return fmt::format("makes it worse: p99 is {} that of none, clearly so for {} of {} victims", ratios,
-                       compared.worse, compared.victims);
-  return fmt::format("is better for {} and worse for {} of {} victims: p99 is {} that of none", compared.better,
-                     compared.worse, compared.victims, ratios);
+    return fmt::format("makes it worse for {} of {} victims: {}", compared.worse, compared.victims, what);
+  return fmt::format("is better for {} and worse for {} of {} victims: {}", compared.better, compared.worse,
+                     compared.victims, what);
 }
 
 struct Loss {
@@ -266,13 +290,14 @@ std::string overall_verdict(std::span<const Curve> curves, const Alone& alone) {
   if (none == curves.end()) return "No verdict: none, which the others are compared with, was not observed";
   struct Choice {
     const Curve* curve;
-    double ratio, loss;
+    double ratio, loss, level;
   };
   std::vector<Choice> choices;
   for (const Curve& curve : curves) {
     if (&curve == &*none || !curve.offered || !is_sound(curve) || !has_figures(curve)) continue;
     const Compared compared = compare(curve, *none);
-    if (compared.better > compared.worse) choices.push_back({&curve, compared.middle, losses(curve).middle});
+    if (compared.better > compared.worse && compared.middle > 0)
+      choices.push_back({&curve, compared.middle, losses(curve).middle, compared.level});
   }
   if (choices.empty()) return "Nothing that was observed lets urgent work pass here: every p99 is as without, or worse";
   // Of those that are about as fast as the fastest, the one that costs the victim least.
@@ -293,8 +318,8 @@ std::string overall_verdict(std::span<const Curve> curves, const Alone& alone) {
     text += ". It needs kernels that look for it";
     if (!choices.empty()) {
       const Choice other = best_of(choices);
-      text += fmt::format("; for kernels as they are use {}: {:.2g}x that of none, {}", other.curve->mechanism->name,
-                          other.ratio, cost_words(*other.curve));
+      text += fmt::format("; for kernels as they are use {}: {}x that of none, {}", other.curve->mechanism->name,
+                          short_number(other.ratio), cost_words(*other.curve));
     }
   }
   return text;

@@ -58,13 +58,9 @@ std::vector<std::string> opening(const Json& document) {
 ReportSection method(const Json& document) {
   ReportSection section;
   section.title = "How";
-  const Json& plan = at(document, {"plan"});
   section.facts.emplace_back(
       "device", fmt::format("{} ({})", text(document, {"device", "name"}), text(document, {"device", "model"})));
-  section.facts.emplace_back("urgent command",
-                             fmt::format("{} requests per mechanism and victim, open loop, one every {} on average; "
-                                         "timed from when each was due",
-                                         text(plan, {"requests"}), duration(plan, {"interval_ns"})));
+  section.facts.emplace_back("urgent command", "open loop: comes when it is due, and is timed from then");
   const Json& alone = at(document, {"alone"});
   section.facts.emplace_back(
       "alone", fmt::format("p50 {}, p99 {}, p99.9 {} to its end; {} requests in {} repeats, medians differ by {}",
@@ -129,7 +125,9 @@ std::vector<ReportSection> victims(const Json& document) {
         if (at(point, {"victim"}) == victim && at(point, {"failure"}).is_null()) rows.push_back({&mechanism, &point});
     if (rows.empty()) continue;
     ReportSection section;
-    section.title = "Behind " + victim_words(victim);
+    section.title =
+        fmt::format("Behind {}: {} requests, one every {}", victim_words(victim),
+                    text(*rows.front().point, {"requests"}), duration(*rows.front().point, {"interval_ns"}));
     const bool has_starts = std::any_of(rows.begin(), rows.end(), [](const Row& row) {
       return number(*row.point, {"to_start", "count"}).value_or(0) > 0;
     });
@@ -171,16 +169,10 @@ ReportSection work(const Json& document) {
   return section;
 }
 
-std::string meaning(const Json& document) {
-  std::string text_ = "\"-\": too few requests or not observed; p99.9 rests on one request in a thousand";
-  const auto requests = number(document, {"plan", "requests"});
-  if (requests && *requests < 1000)
-    text_ += fmt::format(" and needs 1000 of them, here are {:.0f}", *requests);
-  else if (requests)
-    text_ += fmt::format(", so here on {:.0f} or fewer", std::max(1.0, *requests / 1000));
-  return text_ +
-         ". p99/alone: against the same command alone. victim -: throughput that the victim lost against nobody in its "
-         "way; below 0 is noise.";
+std::string meaning() {
+  return "\"-\": not observed, or too few requests: p99 needs 100, p99.9 needs 1000 and then rests on one or few of "
+         "them. p99/alone: against the same command alone. victim -: throughput that the victim lost against nobody in "
+         "its way; below 0 is noise.";
 }
 
 Report report_of(const Json& document) {
@@ -193,7 +185,7 @@ Report report_of(const Json& document) {
   if (ReportSection section = work(document); !section.facts.empty()) report.sections.push_back(std::move(section));
   ReportSection last;
   last.title = "Reading it";
-  last.remarks.push_back(meaning(document));
+  last.remarks.push_back(meaning());
   report.sections.push_back(std::move(last));
   return report;
 }

@@ -63,12 +63,24 @@ TEST(PreemptQuantiles, intervals_hold_the_value_and_are_wider_where_waits_follow
 TEST(PreemptPoint, is_timed_from_when_the_request_was_due) {
   Observation seen;
   seen.requests = {{1000, 1500, 4000, 9000}, {2000, 2600, kNoTime, 3000}, {3000, 3100, 3200, kNoTime}};
-  const Point point = point_of({}, seen, 1);
+  const Point point = point_of({}, seen, Plan{});
   EXPECT_EQ(point.to_start.count, 2U);
   EXPECT_DOUBLE_EQ(*point.to_start.most, 3000);
   EXPECT_EQ(point.to_end.count, 2U);
   EXPECT_DOUBLE_EQ(*point.to_end.most, 8000);
   EXPECT_DOUBLE_EQ(*point.late.most, 600);
+}
+
+TEST(PreemptPoint, knows_a_queue_that_only_gets_longer) {
+  const auto overloaded = [](int requests, const std::function<double(int, SplitMix&)>& latency) {
+    return point_of({}, observed(requests, latency), Plan{}).is_overloaded;
+  };
+  EXPECT_TRUE(overloaded(200, [](int i, SplitMix&) { return 1e6 * i; }));
+  EXPECT_TRUE(overloaded(200, [](int i, SplitMix& random) { return 1e6 * i + 2e7 * random.fraction(); }));
+  // Fills at first and stays then, waits at random, or has too few to tell.
+  EXPECT_FALSE(overloaded(200, [](int i, SplitMix&) { return 1e6 * std::min(i, 30); }));
+  EXPECT_FALSE(overloaded(200, [](int, SplitMix& random) { return 1e6 * random.fraction(); }));
+  EXPECT_FALSE(overloaded(30, [](int i, SplitMix&) { return 1e6 * i; }));
 }
 
 TEST(PreemptAlone, that_holds_still_is_not_flagged) {
@@ -141,7 +153,7 @@ TEST(PreemptConclude, warns_of_clocks_and_blocks_that_are_off) {
   curves[0].points[0].observation.clock_error_ns = 1'000'000;
   curves[0].points[1].observation.block_ns = 250'000;
   curves[0].points[2].observation.requests[7].ended_ns = kNoTime;
-  curves[0].points[2] = point_of(curves[0].points[2].victim, curves[0].points[2].observation, 1);
+  curves[0].points[2] = point_of(curves[0].points[2].victim, curves[0].points[2].observation, Plan{});
   const Findings findings = conclude(plan_of(lengths()), quiet_alone(), undisturbed(lengths()), curves);
   ASSERT_EQ(findings.warnings.size(), 3U);
   EXPECT_NE(findings.warnings[0].find("known to 1.00 ms only"), std::string::npos) << findings.warnings[0];

@@ -42,7 +42,9 @@ inline Point waiting(const Victim& victim, double blocks, double least_ns, int r
   seen.lost_blocks = 0;
   seen.repeated_blocks = 0;
   seen.block_ns = victim.block_ns;
-  return point_of(victim, std::move(seen), 1);
+  Plan plan;
+  plan.requests = requests;
+  return point_of(victim, std::move(seen), plan);
 }
 
 inline std::vector<Victim> lengths(int waves = 4) {

@@ -49,6 +49,28 @@ TEST(PreemptVerdict, what_makes_it_worse) {
   EXPECT_TRUE(has(verdict, "launch_gate makes it worse")) << verdict;
 }
 
+TEST(PreemptVerdict, an_overloaded_point_is_worse_and_no_part_of_the_line) {
+  std::vector<Curve> curves = {curve_of(kNone, 8, 10'000), curve_of(kPriority, 1, 10'000)};
+  Victim longer{VictimKind::waves, 4, 5'000'000};
+  curves[0].points.push_back(waiting(longer, 8, 10'000));
+  curves[1].points.push_back(point_of(longer, observed(400, [](int i, SplitMix&) { return 1e6 * (i + 1); }), Plan{}));
+  const Findings findings = conclude(plan_of(lengths()), quiet_alone(), {}, curves);
+  EXPECT_EQ(findings.curves[1].follows, Follows::block) << findings.curves[1].verdict;
+  EXPECT_EQ(findings.curves[1].fit->lengths, 4U);
+  EXPECT_TRUE(has(findings.curves[1].verdict, "for 1 victim requests come faster than they pass"))
+      << findings.curves[1].verdict;
+  EXPECT_FALSE(findings.warnings.empty());
+}
+
+TEST(PreemptVerdict, few_requests_are_compared_by_their_medians) {
+  std::vector<Curve> curves = {curve_of(kNone, 8, 10'000), curve_of(kPriority, 1, 10'000)};
+  for (Curve& curve : curves)
+    for (Point& point : curve.points) point = waiting(point.victim, &curve == &curves[0] ? 8 : 1, 10'000, 50);
+  const std::string verdict = conclude(plan_of(lengths()), quiet_alone(), {}, curves).curves[1].verdict;
+  EXPECT_TRUE(has(verdict, "the median is")) << verdict;
+  EXPECT_FALSE(has(verdict, "p99")) << verdict;
+}
+
 TEST(PreemptVerdict, a_gate_that_still_waits_for_a_kernel) {
   const std::string verdict = verdict_on(kGate, 4, 10'000);
   EXPECT_TRUE(has(verdict, "launch_gate helps")) << verdict;

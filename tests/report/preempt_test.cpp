@@ -47,7 +47,7 @@ TEST(PreemptReport, begins_with_what_went_wrong) {
 }
 
 TEST(PreemptReport, says_why_a_quantile_is_missing) {
-  EXPECT_TRUE(has(preempt_text(document_of(preempt::testing::usual_findings())), "here are 400"));
+  EXPECT_TRUE(has(preempt_text(document_of(preempt::testing::usual_findings())), "p99.9 needs 1000"));
 }
 
 TEST(PreemptReport, markdown_has_the_published_figures) {
