@@ -46,7 +46,7 @@ void add_flags(CLI::App& app, Flags& flags) {
   add_list("--param", flags.params, "name=value or name=v1,v2,v3, repeatable; `weir list -v` shows the names");
   add("--device", flags.device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200 (auto: the first GPU, else cpu)");
   add_list("--sim", flags.sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
-  add("--compute-units", flags.compute_units, "compute units that each stream is confined to (AMD GPUs)");
+  add("--compute-units", flags.compute_units, "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
   add("--iterations", flags.iterations, "measured iterations of each point");
   add("--repeats", flags.repeats, "processes for each point");
   add("--warmup", flags.warmup, "iterations before measuring");

@@ -42,7 +42,7 @@ void RunFlags::add_to(CLI::App& app) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--seed", seed, "seed of all data")->capture_default_str();
   app.add_option("--hw-queues", hardware_queues, "hardware queues of the devices cpu (default 8) and sim");
-  app.add_option("--compute-units", compute_units, "compute units that each stream is confined to (AMD GPUs)");
+  app.add_option("--compute-units", compute_units, "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
   app.add_option("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -113,7 +113,7 @@ std::unique_ptr<Device> open_able(const std::string& name, const DeviceOptions& 
   if (const DeviceInfo info = device->info(); !info.compute_units)
     reject(
         fmt::format("--compute-units {}: device '{}': {}", options.compute_units, info.name, info.compute_units.reason),
-        "Leave it out, or use an AMD GPU.");
+        "Leave it out.");
   return device;
 }
 

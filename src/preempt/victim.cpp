@@ -89,8 +89,9 @@ VictimSize size_victim(Device& device, const Victim& victim) {
     one.amount = 1;
     one.memory_words = std::min<std::int64_t>(1, size.memory_words);
     const Trial trial(device, std::span(&one, 1));
-    size.blocks_at_once = trial.blocks_per_multiprocessor() *
-                          static_cast<std::uint32_t>(std::max(1, info.multiprocessors.value.value_or(1)));
+    // On a device that is divided the victim has what the intruder's part leaves.
+    const int units = info.multiprocessors.value.value_or(1) - info.stream_compute_units;
+    size.blocks_at_once = trial.blocks_per_multiprocessor() * static_cast<std::uint32_t>(std::max(1, units));
   }
   if (victim.kind == VictimKind::memory) size.amount = words_for(device, size, victim.block_ns);
   size.waves = victim.waves;
