@@ -18,6 +18,7 @@ sources_of() {
     kfd) echo src/base/*.cpp src/kfd/*.cpp ;;
     kfd_smi) echo src/base/*.cpp src/kfd/{text,smi_events}.cpp ;;
     amd_manifest) echo src/base/*.cpp src/amd_capture/manifest.cpp ;;
+    sched_wire) echo src/scheduler/wire.cpp ;;
     amd_log) echo src/base/*.cpp src/amd_log/*.cpp src/trace/byte_source.cpp ;;
     bench_yaml)
       echo src/base/*.cpp src/package/{condition,package,compile_flags,config,dependency,discovery,manifest}.cpp
@@ -44,6 +45,7 @@ libraries_of() {
     results | options | channel_baseline | overlap_config | bench_yaml) echo -lfmt -lyaml-cpp ;;
     kfd | kfd_smi) echo -lfmt -lyaml-cpp ;;
     amd_manifest) echo -lfmt -lyaml-cpp ;;
+    sched_wire) ;;
     amd_log) echo -lfmt -lyaml-cpp -lz ;;
     yaml | profile) echo -lfmt -lyaml-cpp -lopenblas ;;
     bench_summary) echo -lfmt -lyaml-cpp ;;
