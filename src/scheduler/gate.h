@@ -12,7 +12,7 @@ namespace weir::scheduler {
 
 // How a gate waits. Tests and measurements choose others.
 struct GateLimits {
-  // One that sleeps comes through 6.2 us after it may, one that spins 3.1 us (bench_sched_gate, Neoverse-V1, November
+  // One that sleeps comes through 6.2 us after it may, one that spins 3.1 us (bench_sched_gate, Neoverse-N1, November
   // 2026), and cores that have nothing else to do sleep deeper: short waits are worth a core.
   std::int64_t spin_ns = 20'000;
   std::int64_t sleep_ns = 10'000'000;   // whatever went wrong is looked at again then
