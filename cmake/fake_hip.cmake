@@ -73,3 +73,14 @@ foreach(tests tests_hip tests_cli)
     add_dependencies(${tests} fake_hip)
   endif()
 endforeach()
+
+# A HIP program of somebody else, for the launch gate. Not instrumented, as what is preloaded is not.
+if(TARGET weir_hip_gate AND TARGET tests_inject AND NOT WEIR_SANITIZE)
+  add_executable(fake_hip_program tests/inject/fake_hip_program.cpp)
+  target_include_directories(fake_hip_program PRIVATE src)
+  target_include_directories(fake_hip_program SYSTEM PRIVATE ${WEIR_HIP_INCLUDE_DIR})
+  target_link_libraries(fake_hip_program PRIVATE fake_hip_rocm6 Threads::Threads)
+  target_compile_definitions(tests_inject PRIVATE WEIR_FAKE_HIP_PROGRAM="$<TARGET_FILE:fake_hip_program>"
+                                                  WEIR_HIP_GATE="$<TARGET_FILE:weir_hip_gate>")
+  add_dependencies(tests_inject weir_hip_gate fake_hip_program)
+endif()

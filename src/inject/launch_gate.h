@@ -28,7 +28,7 @@ struct GateDriver {
   struct Visit {
     Context previous = nullptr;
     int mode = 0;
-    bool has_context = false, has_mode = false;
+    bool has_context = false, has_mode = false, was_clean = false;
   };
 
   // Whose events can be recorded in that stream. Null: commands in it are to be left alone, because they become part of

@@ -151,6 +151,14 @@ WEIR_FAKE_EXPORT hipError_t hipModuleLaunchKernel(hipFunction_t function, unsign
   return launch(stream, *function->function.kernel, weir::testing::kernel_call(function->function, parameters[0]));
 }
 
+// Kernels that a compiler put into the program: here a function of a module, as no compiler did. Calls what it exports
+// itself, as ROCm does in places: whoever stands before both sees one launch twice.
+WEIR_FAKE_EXPORT hipError_t hipLaunchKernel(const void* function, dim3 grid, dim3 block, void** parameters,
+                                            size_t shared, hipStream_t stream) {
+  return hipModuleLaunchKernel(static_cast<hipFunction_t>(const_cast<void*>(function)), grid.x, grid.y, grid.z, block.x,
+                               block.y, block.z, static_cast<unsigned>(shared), stream, parameters, nullptr);
+}
+
 WEIR_FAKE_EXPORT hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, hipFunction_t function,
                                                                                int threads, size_t) {
   if (function == nullptr || threads <= 0 || threads > 1024) return hipErrorInvalidValue;

@@ -206,6 +206,14 @@ WEIR_FAKE_EXPORT hipError_t hipEventSynchronize(hipEvent_t event) {
   return lost();
 }
 
+WEIR_FAKE_EXPORT hipError_t hipEventQuery(hipEvent_t event) {
+  const Lock lock(state().mutex);
+  if (!state().events.contains(event)) return hipErrorInvalidHandle;
+  if (event->state->capture != nullptr) return hipErrorCapturedEvent;
+  if (state().lost != 0) return lost();
+  return event->state->done >= event->state->recorded ? hipSuccess : hipErrorNotReady;
+}
+
 WEIR_FAKE_EXPORT hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t from, hipEvent_t to) {
   const Lock lock(state().mutex);
   if (state().lost != 0) return lost();
@@ -244,6 +252,16 @@ WEIR_FAKE_EXPORT hipError_t hipStreamEndCapture(hipStream_t handle, hipGraph_t* 
   if (capture->is_invalid) return hipErrorStreamCaptureInvalidated;
   if (!is_joined(*capture)) return hipErrorStreamCaptureUnjoined;
   *graph = new ihipGraph{capture};
+  return hipSuccess;
+}
+
+WEIR_FAKE_EXPORT hipError_t hipStreamIsCapturing(hipStream_t handle, hipStreamCaptureStatus* status) {
+  const Lock lock(state().mutex);
+  const auto stream = find_stream(handle);
+  if (stream == nullptr) return hipErrorInvalidHandle;
+  *status = stream->capture == nullptr    ? hipStreamCaptureStatusNone
+            : stream->capture->is_invalid ? hipStreamCaptureStatusInvalidated
+                                          : hipStreamCaptureStatusActive;
   return hipSuccess;
 }
 
