@@ -132,6 +132,9 @@ Observation PreemptStage::observe_between(const Mechanism& mechanism, const Plan
   if (!ours || !theirs) fail("the victim's process ended without a result");
   theirs->requests = std::move(ours->requests);
   theirs->clock_error_ns = ours->clock_error_ns;
+  theirs->preemptions += ours->preemptions;  // by calls of the intruder's process, where there are such
+  theirs->suspend_ns = std::move(ours->suspend_ns);
+  theirs->resume_ns = std::move(ours->resume_ns);
   return std::move(*theirs);
 }
 

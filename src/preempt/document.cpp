@@ -253,6 +253,8 @@ Json to_json(const Observation& seen) {
   json["preemptions"] = seen.preemptions;
   json["block_ns"] = seen.block_ns > 0 ? Json(seen.block_ns) : Json(nullptr);
   json["blocks_at_once"] = seen.blocks_at_once > 0 ? Json(seen.blocks_at_once) : Json(nullptr);
+  json["suspend_ns"] = seen.suspend_ns;
+  json["resume_ns"] = seen.resume_ns;
   json["requests"] = requests_json(seen.requests);
   return json;
 }
@@ -266,6 +268,8 @@ Observation observation_from(const Json& json, const std::string& file) {
     json.at("preemptions").get_to(seen.preemptions);
     if (!json.at("block_ns").is_null()) json.at("block_ns").get_to(seen.block_ns);
     if (!json.at("blocks_at_once").is_null()) json.at("blocks_at_once").get_to(seen.blocks_at_once);
+    json.at("suspend_ns").get_to(seen.suspend_ns);
+    json.at("resume_ns").get_to(seen.resume_ns);
     if (!json.at("lost_blocks").is_null()) seen.lost_blocks = json.at("lost_blocks").get<std::uint64_t>();
     if (!json.at("repeated_blocks").is_null()) seen.repeated_blocks = json.at("repeated_blocks").get<std::uint64_t>();
     const Json& requests = json.at("requests");
