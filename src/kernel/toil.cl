@@ -24,6 +24,15 @@ static void do_unit(__global const uint4* memory, __global volatile int* state, 
   if (sum != 0) atomic_add(state + 20, 1);
 }
 
+// By one work-item: what its group does next. As many as there are where it was told to end.
+static long next_unit(__global const volatile int* flag, __global volatile int* state, const weir_arguments a, long job,
+                      long epoch) {
+  if (TOIL_OBEYS && *flag > epoch) return TOIL_UNITS;
+  const long unit = (long)atomic_add(state + job % 16, 1);
+  if (unit == 0) atomic_xchg(state + (job + 15) % 16, 0);
+  return unit;
+}
+
 WEIR_KERNEL(toil) {
   __local long next;
   __global const volatile int* const flag = WEIR_OPERAND(const volatile int, 0);
@@ -31,33 +40,31 @@ WEIR_KERNEL(toil) {
   __global volatile int* const state = WEIR_OPERAND(volatile int, 2);
   __global volatile int* const done = WEIR_OPERAND(volatile int, 3);
   __global const uint4* const memory = WEIR_OPERAND(const uint4, 4);
-  const bool is_first = local_thread() == 0;
   const long job = record[0], epoch = record[1];
-  if (is_first && group() == 0) record[2] = (long)weir_time_ns();
+  if (local_thread() == 0 && group() == 0) record[2] = (long)weir_time_ns();
   if (a.dims[2] > 0) {
-    for (;;) {
-      if (is_first) {
-        next = TOIL_OBEYS && *flag > epoch ? TOIL_UNITS : (long)atomic_add(state + job % 16, 1);
-        if (next == 0) atomic_xchg(state + (job + 15) % 16, 0);
-      }
+    // One way out, at the top: PoCL 3.1 lets every work-item be the first one in a loop that is left between barriers.
+    if (local_thread() == 0) next = next_unit(flag, state, a, job, epoch);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    while (next < TOIL_UNITS) {
+      do_unit(memory, state, a, next);
       barrier(CLK_LOCAL_MEM_FENCE);
-      const long unit = next;
-      if (unit >= TOIL_UNITS) break;
-      do_unit(memory, state, a, unit);
-      barrier(CLK_LOCAL_MEM_FENCE);  // all have read `next`, and the unit is done
-      if (is_first) {
+      if (local_thread() == 0) {
         const int after = (int)(job + 1);
-        const int before = atomic_xchg(done + unit, after);
+        const int before = atomic_xchg(done + next, after);
         if (before < after - 1) atomic_add(state + 18, after - 1 - before);
         if (before >= after) atomic_add(state + 19, 1);
+        next = next_unit(flag, state, a, job, epoch);
       }
+      barrier(CLK_LOCAL_MEM_FENCE);
     }
   } else {
     do_unit(memory, state, a, group());
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (is_first) atomic_add(done + group(), 1);
+    if (local_thread() == 0) atomic_add(done + group(), 1);
   }
-  if (!is_first) return;
+  barrier(CLK_LOCAL_MEM_FENCE);  // as above: after a loop that only some launches have
+  if (local_thread() != 0) return;
   order_for_host();  // what this group did comes before its leaving
   if (atomic_add(state + 17, 1) + 1 != (int)groups()) return;
   atomic_xchg(state + 17, 0);
