@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -65,6 +66,15 @@ Json policy_of(const std::string& socket) {
   }
 }
 
+// For those who look at the daemon's clients: "weir run large_gemm_only".
+std::string own_name() {
+  std::string name = "weir";
+  const auto& words = own_arguments();
+  for (std::size_t i = 1; i < std::min<std::size_t>(3, words.size()) && !words[i].starts_with('-'); ++i)
+    name += " " + words[i];
+  return name;
+}
+
 void note_unscheduled(const std::string& reason, bool is_quiet) {
   g_facts["is_scheduled"] = false;
   g_facts["reason"] = reason;
@@ -113,7 +123,7 @@ std::unique_ptr<Device> open_scheduled(const std::function<std::unique_ptr<Devic
     return device;
   }
   std::string reason;
-  auto connection = scheduler::Connection::open(asked->socket, asked->terms, "weir", &reason);
+  auto connection = scheduler::Connection::open(asked->socket, asked->terms, own_name(), &reason);
   if (connection == nullptr) {
     note_unscheduled(reason, is_quiet);
     return device;
