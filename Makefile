@@ -32,12 +32,14 @@ test-gpu: ## The tests that need a GPU
 	@scripts/setup.sh test
 	@scripts/test.sh gpu
 
-test-long: ## Everything under ASan+UBSan; 10^9 commands through each channel, none lost; the queue probe 200 times
+test-long: ## Everything under ASan+UBSan; 10^9 commands through each channel, none lost; the queue probe 200 times; 500 kills, 10,000 preemptions
 	@scripts/setup.sh test
 	@scripts/test.sh asan-all
-	@$(BUILD) tests_queue tests_channel
+	@$(BUILD) tests_queue tests_channel tests_preempt tests_cli
 	WEIR_LONG_TESTS=1 build/release/tests_queue --gtest_filter='ProbeCpuLong.*'
 	WEIR_LONG_TESTS=1 build/release/tests_channel --gtest_filter='ChannelLong*'
+	WEIR_LONG_TESTS=1 build/release/tests_cli --gtest_filter='SchedFaults.*'
+	WEIR_LONG_TESTS=1 build/release/tests_preempt
 
 bench: setup ## Run the benchmarks that need no GPU, then all kernel packages, 30 samples each; writes reports/
 	@$(BUILD) weir

@@ -22,8 +22,8 @@
 namespace weir::cli {
 namespace {
 
-constexpr std::int64_t kLeastSliceNs = 100'000, kMostSliceNs = 10'000'000'000;
-constexpr std::int64_t kLeastAgeingNs = 1'000'000, kMostAgeingNs = 3600'000'000'000;
+// A daemon cannot take turns as short as policies can: it has to be woken up for each.
+constexpr std::int64_t kLeastSliceNs = 100'000, kLeastAgeingNs = 1'000'000;
 constexpr int kMostInFlight = 1024;
 
 struct Flags {
@@ -36,9 +36,9 @@ scheduler::ServerOptions options_of(const Flags& flags) {
   scheduler::ServerOptions options;
   options.socket = flags.socket.path();
   options.policy = &scheduler::policy_named(flags.policy);
-  options.settings.slice_ns = duration_of("--slice", flags.slice, kLeastSliceNs, kMostSliceNs);
+  options.settings.slice_ns = duration_of("--slice", flags.slice, kLeastSliceNs, scheduler::kLongestSliceNs);
   options.settings.ageing_ns =
-      flags.ageing == "0" ? 0 : duration_of("--ageing", flags.ageing, kLeastAgeingNs, kMostAgeingNs);
+      flags.ageing == "0" ? 0 : duration_of("--ageing", flags.ageing, kLeastAgeingNs, scheduler::kLongestAgeingNs);
   const auto in_flight = parse_integer(flags.in_flight);
   if (!in_flight || *in_flight < 1 || *in_flight > kMostInFlight)
     reject(fmt::format("--in-flight {}: not a number of commands", flags.in_flight),

@@ -296,7 +296,7 @@ std::span<const Setting> settings() {
       WEIR_REAL(efficiency.flop, 0.001, 1, "share of the FLOP/s that kernels reach"),
       WEIR_REAL(efficiency.memory, 0.001, 1, "share of the memory's bytes/s that kernels reach"),
       WEIR_WHOLE(kernel_ns, 0, kSecond, "the least that a kernel lasts"),
-      WEIR_REAL(scale, 0.001, 1000, "factor of all kernels but spin, stamp and hold"),
+      WEIR_REAL(scale, 0.001, 1000, "factor of all kernels but spin, stamp, hold and toil"),
       WEIR_REAL(contention, 0, 100, "how much longer a block lasts beside others that fill the rest of the device"),
       WEIR_REAL(room, 0.0001, 1, "share of a kernel's blocks that take room; the others leave at once"),
       WEIR_REAL(jitter, 0, 2, "relative standard deviation of durations"),
