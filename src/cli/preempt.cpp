@@ -49,8 +49,8 @@ class Run {
       offered_ += curve.offered ? 1 : 0;
       curves_.push_back(std::move(curve));
     }
-    // Alone, undisturbed and with every mechanism.
-    steps_ = plan.alone_repeats + static_cast<int>(plan.victims.size()) * (offered_ + 1);
+    // The intruder alone; each victim with every mechanism, and undisturbed before and after.
+    steps_ = plan.alone_repeats + static_cast<int>(plan.victims.size()) * (offered_ + 2);
   }
 
   int execute() {
@@ -72,6 +72,7 @@ class Run {
         if (!is_stopped_) time_alone(done, points);
         save(false);
       }
+      if (!is_stopped_) leave_alone(victim);
     }
     line_.clear();
     return finish();
@@ -85,7 +86,7 @@ class Run {
     };
     double all = length(plan_) * plan_.alone_repeats;
     for (const Victim& victim : plan_.victims)
-      all += length(flags_.paced(plan_, victim)) * offered_ + static_cast<double>(plan_.undisturbed_ns);
+      all += length(flags_.paced(plan_, victim)) * offered_ + 2 * static_cast<double>(plan_.undisturbed_ns);
     fmt::print(stderr, "{} mechanisms, {} victims: about {}{}\n", offered_, plan_.victims.size(), format_duration(all),
                stage_.info().is_virtual ? " of simulated time" : "");
   }

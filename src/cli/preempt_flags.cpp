@@ -177,7 +177,7 @@ Plan PreemptFlags::plan() const {
   if (!number || *number < 0)
     reject(fmt::format("--seed {}: not a whole number from 0 on", without_controls(seed, ' ')));
   plan.seed = static_cast<std::uint64_t>(*number);
-  plan.undisturbed_ns = is_quick ? 200'000'000 : 500'000'000;
+  plan.undisturbed_ns = is_quick ? 200'000'000 : 300'000'000;
   if (plan.intruder_ns >= plan.interval_ns)
     reject(fmt::format("--intruder-time {}: the urgent command would run all the time", intruder),
            "It has to be shorter than --interval.");

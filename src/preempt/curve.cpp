@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/units.h"
 #include "measure/statistics.h"
@@ -15,6 +16,7 @@ namespace {
 constexpr double kMostDrift = 0.2;
 constexpr double kBlockOff = 0.25;   // a victim's blocks may be that far from what was asked for
 constexpr double kClockShare = 0.2;  // of a latency that its clock's error may be
+constexpr double kMostSpread = 0.1;  // of a victim's throughput with nobody in its way
 constexpr int kResamples = 1000;
 
 template <class From, class To>
@@ -33,22 +35,34 @@ std::vector<double> to_end_of(const Observation& seen) {
   return differences(seen.requests, &Request::due_ns, &Request::ended_ns);
 }
 
-// Medians of the last three quarters, each clearly above the one before: a queue that only gets longer. The first
-// quarter does not count, because every queue fills at first.
-bool grows_until_the_end(std::span<const double> latencies) {
+// A queue that only gets longer: medians of the last three quarters, each above the one before by a part of the time
+// that lies between them. The first quarter does not count, because every queue fills at first.
+bool grows_until_the_end(std::span<const Request> requests) {
   constexpr std::size_t kFewest = 40;
-  constexpr double kStep = 1.15, kWhole = 1.5;  // a queue that grows steadily has 1.67, 1.40 and 2.33
-  if (latencies.size() < kFewest) return false;
-  const std::size_t quarter = latencies.size() / 4;
-  const double second = median(latencies.subspan(quarter, quarter));
-  const double third = median(latencies.subspan(2 * quarter, quarter));
-  const double last = median(latencies.subspan(3 * quarter));
-  return third > kStep * second && last > kStep * third && last > kWhole * second;
+  constexpr double kPart = 0.05;  // 5 % more came than passed
+  std::vector<double> due, latency;
+  for (const Request& request : requests) {
+    if (request.ended_ns == kNoTime) continue;
+    due.push_back(static_cast<double>(request.due_ns));
+    latency.push_back(static_cast<double>(request.ended_ns - request.due_ns));
+  }
+  if (due.size() < kFewest) return false;
+  const std::size_t quarter = due.size() / 4;
+  const auto middle = [&](const std::vector<double>& values, std::size_t which) {
+    return median(std::span(values).subspan(which * quarter, quarter));
+  };
+  for (const std::size_t which : {2U, 3U})
+    if (middle(latency, which) - middle(latency, which - 1) < kPart * (middle(due, which) - middle(due, which - 1)))
+      return false;
+  return true;
 }
 
-std::optional<double> throughput(const Observation& seen) {
-  if (seen.victim_wall_ns <= 0 || seen.victim_blocks == 0) return std::nullopt;
-  return static_cast<double>(seen.victim_blocks) / static_cast<double>(seen.victim_wall_ns);
+// Blocks that were done, per ns. Those of memory are as large as a trial made them, so their time counts instead.
+std::optional<double> throughput(const Victim& victim, const Observation& seen) {
+  const bool is_sized = victim.kind == VictimKind::memory;
+  if (seen.victim_wall_ns <= 0 || seen.victim_blocks == 0 || (is_sized && seen.block_ns <= 0)) return std::nullopt;
+  return static_cast<double>(seen.victim_blocks) / static_cast<double>(seen.victim_wall_ns) *
+         (is_sized ? static_cast<double>(seen.block_ns) : 1);
 }
 
 std::optional<double> ratio(std::optional<double> above, std::optional<double> below) {
@@ -56,10 +70,19 @@ std::optional<double> ratio(std::optional<double> above, std::optional<double> b
   return *above / *below;
 }
 
-const Undisturbed* without_intruder(std::span<const Undisturbed> all, const Victim& victim) {
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const Undisturbed& one) { return is_same(one.victim, victim); });
-  return found == all.end() ? nullptr : &*found;
+// A victim with nobody in its way, as often as that was observed.
+struct FullSpeed {
+  std::optional<double> mean;
+  double spread = 0;  // of the fastest over the slowest, less 1
+};
+FullSpeed full_speed(std::span<const Undisturbed> all, const Victim& victim) {
+  std::vector<double> found;
+  for (const Undisturbed& one : all)
+    if (is_same(one.victim, victim))
+      if (const auto speed = throughput(victim, one.observation)) found.push_back(*speed);
+  if (found.empty()) return {};
+  const auto [slowest, fastest] = std::minmax_element(found.begin(), found.end());
+  return {mean(found), *fastest / *slowest - 1};
 }
 
 std::string place(const Curve& curve, const Point& point) {
@@ -75,34 +98,53 @@ std::string wrong_work(const Curve& curve, const Point& point) {
                      lost, repeated, point.observation.preemptions);
 }
 
-void note_trust(const Curve& curve, const Point& point, Findings& findings) {
+// What is doubtful, each kind once: the observation where it is worst, and how many more there are.
+class Doubts {
+ public:
+  void add(const char* kind, double how_much, const std::string& words) {
+    Doubt& doubt = doubts_[kind];
+    if (doubt.count++ > 0 && how_much <= doubt.most) return;
+    doubt.most = how_much;
+    doubt.words = words;
+  }
+  void add_to(std::vector<std::string>& warnings) const {
+    for (const auto& [kind, doubt] : doubts_)
+      warnings.push_back(doubt.count == 1 ? doubt.words
+                                          : fmt::format("{} (and {} more like this)", doubt.words, doubt.count - 1));
+  }
+
+ private:
+  struct Doubt {
+    std::size_t count = 0;
+    double most = 0;
+    std::string words;
+  };
+  std::map<std::string, Doubt> doubts_;
+};
+
+void note_doubts(const Curve& curve, const Point& point, Doubts& doubts) {
   const Observation& seen = point.observation;
   const auto unended = seen.requests.size() - point.to_end.count;
   if (unended > 0)
-    findings.warnings.push_back(fmt::format("{}: {} of {} requests did not end and are in no figure",
-                                            place(curve, point), unended, seen.requests.size()));
+    doubts.add("unended", static_cast<double>(unended),
+               fmt::format("{}: {} of {} requests did not end and are in no figure", place(curve, point), unended,
+                           seen.requests.size()));
   if (point.is_overloaded)
-    findings.warnings.push_back(
-        fmt::format("{}: requests came faster than they passed, latency grew until the end and says how long that was",
-                    place(curve, point)));
+    doubts.add("overloaded", *point.to_end.p50,
+               fmt::format("{}: requests came faster than they passed, latency grew until the end and says how long "
+                           "that was",
+                           place(curve, point)));
   const auto error = static_cast<double>(seen.clock_error_ns);
   if (point.to_start.p50 && error > kClockShare * *point.to_start.p50)
-    findings.warnings.push_back(fmt::format("{}: first blocks are known to {} only, their median is {}",
-                                            place(curve, point), format_duration(error),
-                                            format_duration(*point.to_start.p50)));
+    doubts.add("clock", error / std::max(1.0, *point.to_start.p50),
+               fmt::format("{}: moments of the device are known to {} only, the median latency is {}",
+                           place(curve, point), format_duration(error), format_duration(*point.to_start.p50)));
   const auto asked = static_cast<double>(point.victim.block_ns);
-  if (seen.block_ns > 0 && std::fabs(static_cast<double>(seen.block_ns) / asked - 1) > kBlockOff)
-    findings.warnings.push_back(fmt::format("{}: its blocks took {} instead of {}", place(curve, point),
-                                            format_duration(static_cast<double>(seen.block_ns)),
-                                            format_duration(asked)));
-}
-
-// "12 observations: ..." where many say the same: the report must stay readable.
-void fold_warnings(std::vector<std::string>& warnings, std::size_t most) {
-  if (warnings.size() <= most) return;
-  const std::size_t more = warnings.size() - most;
-  warnings.resize(most);
-  warnings.push_back(fmt::format("{} more of this kind; the figures of each point say which", more));
+  const double off = seen.block_ns > 0 ? std::fabs(static_cast<double>(seen.block_ns) / asked - 1) : 0;
+  if (off > kBlockOff)
+    doubts.add("blocks", off,
+               fmt::format("{}: its blocks took {} instead of {}", place(curve, point),
+                           format_duration(static_cast<double>(seen.block_ns)), format_duration(asked)));
 }
 
 }  // namespace
@@ -153,9 +195,8 @@ Point point_of(const Victim& victim, Observation observation, const Plan& plan) 
   point.interval_ns = plan.interval_ns;
   point.late = quantiles_of(differences(observation.requests, &Request::due_ns, &Request::submitted_ns), seed);
   point.to_start = quantiles_of(to_start_of(observation), seed);
-  const std::vector<double> ends = to_end_of(observation);
-  point.to_end = quantiles_of(ends, seed);
-  point.is_overloaded = grows_until_the_end(ends);
+  point.to_end = quantiles_of(to_end_of(observation), seed);
+  point.is_overloaded = grows_until_the_end(observation.requests);
   point.observation = std::move(observation);
   return point;
 }
@@ -203,20 +244,26 @@ Findings conclude(const Plan& plan, Alone alone, std::vector<Undisturbed> undist
         continue;
       }
       point.against_alone = ratio(point.to_end.p99, findings.alone.to_end.p99);
-      const Undisturbed* const full = without_intruder(findings.undisturbed, point.victim);
-      if (full != nullptr)
-        if (const auto left = ratio(throughput(point.observation), throughput(full->observation)))
-          point.victim_loss = 1 - *left;
+      const FullSpeed full = full_speed(findings.undisturbed, point.victim);
+      if (const auto left = ratio(throughput(point.victim, point.observation), full.mean))
+        point.victim_loss = 1 - *left;
       if (std::string wrong = wrong_work(curve, point); !wrong.empty()) findings.failures.push_back(std::move(wrong));
     }
   for (const Undisturbed& one : findings.undisturbed)
     if (!one.failure.empty())
       unobserved.push_back(fmt::format("{} without an intruder: {}", words_for(one.victim), one.failure));
   findings.failures.insert(findings.failures.end(), unobserved.begin(), unobserved.end());
+  Doubts doubts;
   for (const Curve& curve : findings.curves)
     for (const Point& point : curve.points)
-      if (point.failure.empty()) note_trust(curve, point, findings);
-  fold_warnings(findings.warnings, 8);
+      if (point.failure.empty()) note_doubts(curve, point, doubts);
+  for (const Victim& victim : plan.victims)
+    if (const FullSpeed full = full_speed(findings.undisturbed, victim); full.spread > kMostSpread)
+      doubts.add("speed", full.spread,
+                 fmt::format("{}: its own throughput differed by {:.0f} % from one time to the next, losses are "
+                             "doubtful",
+                             words_for(victim), 100 * full.spread));
+  doubts.add_to(findings.warnings);
   if (findings.alone.has_drifted)
     findings.warnings.insert(
         findings.warnings.begin(),

@@ -68,7 +68,7 @@ struct Findings {
   Plan plan;
   bool is_complete = true;  // false: ended early, what was seen so far counts
   Alone alone;
-  std::vector<Undisturbed> undisturbed;
+  std::vector<Undisturbed> undisturbed;  // a victim may come more than once
   std::vector<Curve> curves;
   std::string verdict;                // of the whole: what to use here
   std::vector<std::string> failures;  // lost or repeated work, observations that failed: said first

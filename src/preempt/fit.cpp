@@ -12,7 +12,8 @@ namespace {
 
 constexpr double kConstantShare = 0.5;  // of the constant part: below it blocks do not matter
 constexpr double kMaybeShare = 2;       // what blocks may cost of it at most, where the line is uncertain
-constexpr double kAboutOneBlock = 1.5;
+// p99 has requests in it that came while another one waited: a slope of two may still be one block each.
+constexpr double kAboutOneBlock = 1.5, kTwoInARow = 2.5;
 
 double square(double value) { return value * value; }
 
@@ -109,8 +110,9 @@ Follows what_follows(const Fit& fit, std::optional<double> growth) {
   if (fit.per_block_interval.low <= 0) return Follows::unknown;
   const bool grows = growth.has_value() && *growth >= 0.5, stays = growth.has_value() && *growth < 0.3;
   // Kernels of one or two waves are too much like a block to tell them apart by the slope alone.
-  if (fit.waves > 0 && !stays && (grows || fit.waves > 2) && fit.per_block >= 0.5 * fit.waves) return Follows::kernels;
-  return fit.per_block <= kAboutOneBlock ? Follows::block : Follows::blocks;
+  if (fit.waves > 0 && !stays && (grows || fit.waves > 2) && reach_of(fit) >= 0.5 * fit.waves) return Follows::kernels;
+  const bool may_be_one = fit.per_block_interval.low <= kAboutOneBlock && reach_of(fit) <= kTwoInARow;
+  return may_be_one ? Follows::block : Follows::blocks;
 }
 
 }  // namespace weir::preempt

@@ -32,6 +32,8 @@ std::optional<Fit> fit_latency(std::span<const Length> lengths);
 // What a latency grows with; `unknown` where the line's slope may as well be 0.
 enum class Follows : std::uint8_t { unknown, constant, block, blocks, kernels };
 std::string_view name_of(Follows follows);
+// How far a latency reaches per block: waits that are anything up to that have half of it as their median.
+inline double reach_of(const Fit& fit) { return fit.per_block * (fit.level == 0.5 ? 2 : 1); }
 inline double value_at(const Fit& fit, double block_ns) { return fit.constant_ns + fit.per_block * block_ns; }
 // `growth`: exponent by which latency grows with the number of waves, where that was observed.
 Follows what_follows(const Fit& fit, std::optional<double> growth);

@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kPartOfBlock = 0.5;
 constexpr double kSame = 0.2;         // relative difference of two p99 that is none
+constexpr double kNoisyGain = 0.1;    // nobody gets faster by being interrupted
 constexpr double kUnseenLoss = 0.02;  // of a victim's throughput
 
 // Two significant digits, without an exponent: 0.031, 1.5, 1900.
@@ -47,14 +48,14 @@ std::string wait_words(const Curve& curve) {
                          blocks_words(fit));
     case Follows::block:
       return fmt::format("{}: {}",
-                         fit.per_block < kPartOfBlock
+                         reach_of(fit) < kPartOfBlock
                              ? "latency follows block time, though by less than a block"
                              : "it does not preempt a running block, latency follows block time",
                          slope_words(fit));
     case Follows::blocks:
       return fmt::format("it waits for several blocks: {}", slope_words(fit));
     case Follows::kernels:
-      return fmt::format("it waits for whole kernels, about {:.1f} of {} waves: {}", fit.per_block / fit.waves,
+      return fmt::format("it waits for whole kernels, about {:.1f} of {} waves: {}", reach_of(fit) / fit.waves,
                          fit.waves, slope_words(fit));
     case Follows::unknown:
       break;
@@ -78,7 +79,7 @@ double block_of(const Point& point) {
   return static_cast<double>(point.observation.block_ns > 0 ? point.observation.block_ns : point.victim.block_ns);
 }
 
-Axis longest_axis(const Curve& curve) {
+Axis longest_axis(const Curve& curve, double level) {
   std::map<std::pair<VictimKind, int>, std::vector<const Point*>> groups;
   for (const Point& point : curve.points) {
     // What an overloaded point shows is how long it was observed.
@@ -99,7 +100,7 @@ Axis longest_axis(const Curve& curve) {
   const auto of = [&](const Point* point) -> const Quantiles& {
     return axis.is_to_start ? point->to_start : point->to_end;
   };
-  axis.level = all([&](const Point* point) { return of(point).p99.has_value(); }) ? 0.99 : 0.5;
+  axis.level = all([&](const Point* point) { return of(point).p99.has_value(); }) ? level : 0.5;
   for (const Point* point : *most)
     axis.lengths.push_back({block_of(*point), quantile_at(of(point), axis.level).value_or(0)});
   return axis;
@@ -220,6 +221,7 @@ Loss losses(const Curve& curve) {
 std::string cost_words(const Curve& curve) {
   const Loss loss = losses(curve);
   if (loss.count == 0) return "what it costs the victim was not observed";
+  if (loss.least < -kNoisyGain) return "what it costs the victim is lost in noise";
   if (loss.most < kUnseenLoss) return "it costs the victim nothing that can be seen";
   return fmt::format("the victim loses {} of its throughput",
                      range_words(100 * std::max(0.0, loss.least), 100 * loss.most, " %"));
@@ -263,12 +265,20 @@ void judge(Curve& curve, const Curve* none) {
     curve.verdict = fmt::format("{} was not observed", name);
     return;
   }
-  const Axis axis = longest_axis(curve);
-  if ((curve.fit = fit_latency(axis.lengths))) {
-    curve.fit->waves = axis.waves;
-    curve.fit->level = axis.level;
-    curve.fit->is_to_start = axis.is_to_start;
-    curve.follows = what_follows(*curve.fit, growth_with_waves(curve));
+  // A tail that is noise is as long for every block, or says nothing; the median may.
+  for (const double level : {0.99, 0.5}) {
+    const Axis axis = longest_axis(curve, level);
+    std::optional<Fit> fit = fit_latency(axis.lengths);
+    if (!fit) continue;
+    fit->waves = axis.waves;
+    fit->level = axis.level;
+    fit->is_to_start = axis.is_to_start;
+    const Follows follows = what_follows(*fit, growth_with_waves(curve));
+    const bool says_more = follows != Follows::unknown && follows != Follows::constant &&
+                           (curve.follows == Follows::unknown || curve.follows == Follows::constant);
+    if (curve.fit && !says_more) continue;
+    curve.fit = fit;
+    curve.follows = follows;
   }
   const std::string waits = wait_words(curve);
   if (none == &curve) {

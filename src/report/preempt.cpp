@@ -126,8 +126,8 @@ std::vector<ReportSection> victims(const Json& document) {
     if (rows.empty()) continue;
     ReportSection section;
     section.title =
-        fmt::format("Behind {}: {} requests, one every {}", victim_words(victim),
-                    text(*rows.front().point, {"requests"}), duration(*rows.front().point, {"interval_ns"}));
+        fmt::format("Behind {}: {} requests, every {}", victim_words(victim), text(*rows.front().point, {"requests"}),
+                    duration(*rows.front().point, {"interval_ns"}));
     const bool has_starts = std::any_of(rows.begin(), rows.end(), [](const Row& row) {
       return number(*row.point, {"to_start", "count"}).value_or(0) > 0;
     });

@@ -75,12 +75,14 @@ TEST(PreemptPoint, knows_a_queue_that_only_gets_longer) {
   const auto overloaded = [](int requests, const std::function<double(int, SplitMix&)>& latency) {
     return point_of({}, observed(requests, latency), Plan{}).is_overloaded;
   };
+  // One every 3 ms.
   EXPECT_TRUE(overloaded(200, [](int i, SplitMix&) { return 1e6 * i; }));
   EXPECT_TRUE(overloaded(200, [](int i, SplitMix& random) { return 1e6 * i + 2e7 * random.fraction(); }));
-  // Fills at first and stays then, waits at random, or has too few to tell.
+  // Fills at first and stays then, waits at random, has too few to tell, or gets slower without a queue.
   EXPECT_FALSE(overloaded(200, [](int i, SplitMix&) { return 1e6 * std::min(i, 30); }));
   EXPECT_FALSE(overloaded(200, [](int, SplitMix& random) { return 1e6 * random.fraction(); }));
   EXPECT_FALSE(overloaded(30, [](int i, SplitMix&) { return 1e6 * i; }));
+  EXPECT_FALSE(overloaded(200, [](int i, SplitMix&) { return 1e4 + 1e3 * i; }));
 }
 
 TEST(PreemptAlone, that_holds_still_is_not_flagged) {
@@ -137,6 +139,39 @@ TEST(PreemptConclude, gives_nothing_where_there_is_nothing_to_compare_with) {
   EXPECT_FALSE(findings.curves[0].points[1].against_alone);
 }
 
+TEST(PreemptConclude, says_each_doubt_once_and_where_it_is_worst) {
+  std::vector<Curve> curves = {curve_of(kNone, 8, 10'000)};
+  for (Point& point : curves[0].points) point.observation.block_ns *= 2;
+  curves[0].points[2].observation.block_ns *= 2;
+  const Findings findings = conclude(plan_of(lengths()), quiet_alone(), undisturbed(lengths()), curves);
+  ASSERT_EQ(findings.warnings.size(), 1U);
+  EXPECT_NE(findings.warnings[0].find("took 4.00 ms instead of 1.00 ms (and 3 more like this)"), std::string::npos)
+      << findings.warnings[0];
+}
+
+TEST(PreemptConclude, a_victim_whose_own_speed_differs_makes_losses_doubtful) {
+  std::vector<Undisturbed> twice = undisturbed(lengths()), later = undisturbed(lengths());
+  later[1].observation.victim_blocks = 1500;
+  twice.insert(twice.end(), later.begin(), later.end());
+  const Findings findings = conclude(plan_of(lengths()), quiet_alone(), twice, {curve_of(kNone, 8, 10'000)});
+  ASSERT_EQ(findings.warnings.size(), 1U);
+  EXPECT_NE(findings.warnings[0].find("4 waves of 100 us blocks: its own throughput differed by 50 %"),
+            std::string::npos)
+      << findings.warnings[0];
+  EXPECT_NEAR(*findings.curves[0].points[1].victim_loss, 1 - 900.0 / 1250, 1e-9);
+}
+
+TEST(PreemptConclude, blocks_of_memory_count_by_their_time) {
+  // One trial made blocks of 100 us, another one of 50 us: twice as many of those are the same work.
+  const Victim victim{VictimKind::memory, 4, 100'000};
+  Curve curve;
+  curve.mechanism = &kNone;
+  curve.points = {waiting(victim, 8, 10'000, 400, 2000)};
+  curve.points[0].observation.block_ns = 50'000;
+  const Findings findings = conclude(plan_of({victim}), quiet_alone(), undisturbed({victim}), {curve});
+  EXPECT_NEAR(findings.curves[0].points[0].victim_loss.value_or(9), 0, 1e-9);
+}
+
 TEST(PreemptConclude, says_lost_work_first) {
   std::vector<Curve> curves = {curve_of(kNone, 8, 10'000), curve_of(kFlag, 0, 12'000)};
   curves[0].points[0].failure = "the device is gone";
@@ -156,8 +191,8 @@ TEST(PreemptConclude, warns_of_clocks_and_blocks_that_are_off) {
   curves[0].points[2] = point_of(curves[0].points[2].victim, curves[0].points[2].observation, Plan{});
   const Findings findings = conclude(plan_of(lengths()), quiet_alone(), undisturbed(lengths()), curves);
   ASSERT_EQ(findings.warnings.size(), 3U);
-  EXPECT_NE(findings.warnings[0].find("known to 1.00 ms only"), std::string::npos) << findings.warnings[0];
-  EXPECT_NE(findings.warnings[1].find("took 250 us instead of 100 us"), std::string::npos) << findings.warnings[1];
+  EXPECT_NE(findings.warnings[0].find("took 250 us instead of 100 us"), std::string::npos) << findings.warnings[0];
+  EXPECT_NE(findings.warnings[1].find("known to 1.00 ms only"), std::string::npos) << findings.warnings[1];
   EXPECT_NE(findings.warnings[2].find("1 of 400 requests did not end"), std::string::npos) << findings.warnings[2];
 }
 

@@ -78,6 +78,7 @@ TEST(PreemptFollows, tells_blocks_from_kernels) {
   };
   EXPECT_EQ(follows(0.98, 4), Follows::block);
   EXPECT_EQ(follows(0.3, 4), Follows::block);
+  EXPECT_EQ(follows(2, 64), Follows::blocks);
   EXPECT_EQ(follows(4, 4), Follows::kernels);
   EXPECT_EQ(follows(8, 4), Follows::kernels);
   EXPECT_EQ(follows(4, 64), Follows::blocks);
@@ -87,6 +88,13 @@ TEST(PreemptFollows, tells_blocks_from_kernels) {
   EXPECT_EQ(follows(4, 4, 0.02), Follows::blocks);
   EXPECT_EQ(follows(1, 1, 0.95), Follows::kernels);
   EXPECT_EQ(follows(0, 4), Follows::constant);
+}
+
+TEST(PreemptFollows, one_block_is_meant_where_the_line_allows_it) {
+  Fit fit = *fit_latency(line(12e3, 1.7, {1.3, 0.75}));
+  fit.waves = 64;
+  ASSERT_LT(fit.per_block_interval.low, 1.5);
+  EXPECT_EQ(what_follows(fit, std::nullopt), Follows::block);
 }
 
 TEST(PreemptFollows, does_not_guess_from_a_slope_that_may_be_nothing) {

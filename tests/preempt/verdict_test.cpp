@@ -62,6 +62,20 @@ TEST(PreemptVerdict, an_overloaded_point_is_worse_and_no_part_of_the_line) {
   EXPECT_FALSE(findings.warnings.empty());
 }
 
+TEST(PreemptVerdict, a_tail_that_is_noise_leaves_the_word_to_the_median) {
+  std::vector<Curve> curves = {curve_of(kNone, 8, 10'000)};
+  SplitMix random(5);
+  for (Point& point : curves[0].points) {
+    Observation seen = point.observation;
+    for (std::size_t i = 0; i < seen.requests.size(); i += 25)  // 4 % of them, up to 300 ms late
+      seen.requests[i].started_ns = seen.requests[i].due_ns + static_cast<std::int64_t>(3e8 * random.fraction());
+    point = point_of(point.victim, seen, Plan{});
+  }
+  const Findings findings = conclude(plan_of(lengths()), quiet_alone(), {}, curves);
+  EXPECT_EQ(findings.curves[0].follows, Follows::kernels) << findings.curves[0].verdict;
+  EXPECT_TRUE(has(findings.curves[0].verdict, "the median grows by")) << findings.curves[0].verdict;
+}
+
 TEST(PreemptVerdict, few_requests_are_compared_by_their_medians) {
   std::vector<Curve> curves = {curve_of(kNone, 8, 10'000), curve_of(kPriority, 1, 10'000)};
   for (Curve& curve : curves)
