@@ -239,7 +239,7 @@ bool is_sound(const Curve& curve) {
   });
 }
 
-std::string alone_words(const Curve& curve) {
+std::string alone_words(const Curve& curve, bool has_drifted) {
   double least = 0, most = 0;
   std::size_t count = 0;
   for (const Point& point : curve.points) {
@@ -248,7 +248,9 @@ std::string alone_words(const Curve& curve) {
     most = count == 0 ? *point.against_alone : std::max(most, *point.against_alone);
     ++count;
   }
-  return count == 0 ? "" : fmt::format("p99 is {} that of the command alone, and ", range_words(least, most, "x"));
+  return count == 0 ? ""
+                    : fmt::format("p99 is {} that of the command alone{}, and ", range_words(least, most, "x"),
+                                  has_drifted ? ", which drifted" : "");
 }
 
 }  // namespace
@@ -309,7 +311,8 @@ std::string overall_verdict(std::span<const Curve> curves, const Alone& alone) {
     if (compared.better > compared.worse && compared.middle > 0)
       choices.push_back({&curve, compared.middle, losses(curve).middle, compared.level});
   }
-  if (choices.empty()) return "Nothing that was observed lets urgent work pass here: every p99 is as without, or worse";
+  if (choices.empty())
+    return "Nothing that was observed lets urgent work pass here: it waits as long as without, or longer";
   // Of those that are about as fast as the fastest, the one that costs the victim least.
   const auto best_of = [](std::vector<Choice> among) {
     const double fastest = std::min_element(among.begin(), among.end(), [](const auto& a, const auto& b) {
@@ -319,10 +322,9 @@ std::string overall_verdict(std::span<const Curve> curves, const Alone& alone) {
     return *std::min_element(among.begin(), among.end(), [](const auto& a, const auto& b) { return a.loss < b.loss; });
   };
   const Choice best = best_of(choices);
-  std::string text =
-      fmt::format("Use {} here: p99 is {:.2g}x that of none on average; {}{}", best.curve->mechanism->name, best.ratio,
-                  alone_words(*best.curve), cost_words(*best.curve));
-  if (alone.has_drifted) text += " (alone drifted)";
+  std::string text = fmt::format("Use {} here: {} is {}x that of none on average; {}{}", best.curve->mechanism->name,
+                                 quantile_words(best.level), short_number(best.ratio),
+                                 alone_words(*best.curve, alone.has_drifted), cost_words(*best.curve));
   if (best.curve->mechanism->level == "Lv2") {
     std::erase_if(choices, [](const Choice& one) { return one.curve->mechanism->level == "Lv2"; });
     text += ". It needs kernels that look for it";

@@ -169,12 +169,12 @@ constexpr const char* kStyle =
     ".h{font-size:12px;font-weight:600}.q{fill:#57606a}.g{stroke:#d0d7de;stroke-width:.6}"
     ".f{stroke:#d0d7de;stroke-width:.3}.b{fill:#ffffff}.p{fill:#f6f8fa}.a{fill:#8c959f;opacity:.28}"
     ".m0{color:#24292f}.m1{color:#0072b2}.m2{color:#d55e00}.m3{color:#009e73}.m4{color:#a6449a}"
-    ".m5{color:#b07d00}.m6{color:#3f8fcf}.m7{color:#8a4b2b}.m8{color:#6f7b1e}"
+    ".m5{color:#b07d00}.m6{color:#c2185b}.m7{color:#8a4b2b}.m8{color:#6f7b1e}"
     ".l{fill:currentColor;font-weight:600}"
     "@media(prefers-color-scheme:dark){text{fill:#e6edf3}.q{fill:#9aa4af}.g{stroke:#3d444d}.f{stroke:#3d444d}"
     ".b{fill:#0d1117}.p{fill:#161b22}.a{fill:#9aa4af;opacity:.25}"
     ".m0{color:#e6edf3}.m1{color:#58a6e0}.m2{color:#ff8a4c}.m3{color:#3ddba5}.m4{color:#e08ad6}"
-    ".m5{color:#f0c04a}.m6{color:#8ccbff}.m7{color:#d39a7a}.m8{color:#c3cf5e}.l{fill:currentColor}}</style>\n";
+    ".m5{color:#f0c04a}.m6{color:#ff6fa8}.m7{color:#d39a7a}.m8{color:#c3cf5e}.l{fill:currentColor}}</style>\n";
 
 class Picture {
  public:

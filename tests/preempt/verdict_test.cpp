@@ -83,6 +83,8 @@ TEST(PreemptVerdict, few_requests_are_compared_by_their_medians) {
   const std::string verdict = conclude(plan_of(lengths()), quiet_alone(), {}, curves).curves[1].verdict;
   EXPECT_TRUE(has(verdict, "the median is")) << verdict;
   EXPECT_FALSE(has(verdict, "p99")) << verdict;
+  const std::string overall = conclude(plan_of(lengths()), quiet_alone(), {}, curves).verdict;
+  EXPECT_TRUE(overall.starts_with("Use priority here: the median is")) << overall;
 }
 
 TEST(PreemptVerdict, a_gate_that_still_waits_for_a_kernel) {
