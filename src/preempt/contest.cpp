@@ -79,7 +79,8 @@ class Contest {
       next_due_ns_ = arena_.is_virtual() ? intruder_.send(now_ns) : kNoTime;
       if (tick() || intruder_.ended() != seen) moved_ns = now_ns;
       seen = intruder_.ended();
-      if (now_ns - moved_ns > kStuckNs && intruder_.arrived() > seen) break;  // finish() says what is wrong
+      const bool is_awaited = is_ending || intruder_.arrived() > seen;
+      if (is_awaited && now_ns - moved_ns > kStuckNs) break;  // finish() says what is wrong
       if (!is_ending && now_ns - told_ns > kProgressNs) {
         told_ns = now_ns;
         if (!tell_progress(now_ns)) stop();

@@ -131,7 +131,8 @@ std::optional<double> growth_with_waves(const Curve& curve) {
 
 struct Compared {
   std::size_t victims = 0, better = 0, worse = 0;
-  std::size_t overloaded = 0;              // of the worse ones: they have no ratio
+  std::size_t overloaded = 0;              // with this: they have no ratio
+  std::size_t relieved = 0;                // of the better ones: overloaded with the other only, no ratio either
   double level = 0.99;                     // of the quantiles that were compared
   double least = 0, most = 0, middle = 0;  // ratios of this over the other; the middle one is the geometric mean
 };
@@ -157,7 +158,7 @@ Compared compare(const Curve& curve, const Curve& other) {
   for (const auto& [mine, theirs] : pairs) {
     ++found.victims;
     if (mine->is_overloaded || theirs->is_overloaded) {
-      found.overloaded += mine->is_overloaded ? 1 : 0;
+      ++(mine->is_overloaded ? found.overloaded : found.relieved);
       if (mine->is_overloaded != theirs->is_overloaded) ++(mine->is_overloaded ? found.worse : found.better);
       continue;
     }
@@ -181,13 +182,21 @@ std::string range_words(double least, double most, std::string_view unit) {
 }
 
 std::string effect_words(const Curve& curve, const Compared& compared) {
-  std::string what = fmt::format("{} is {} that of none", quantile_words(compared.level),
-                                 range_words(compared.least, compared.most, "x"));
-  if (compared.middle == 0) what = "there is nothing to compare";
+  const bool is_even = compared.better == 0 && compared.worse == 0, has_ratio = compared.middle > 0;
+  if (is_even && !has_ratio) return "cannot be compared with none: requests come faster than they pass with both";
+  // Unclear is not the same as equal: intervals overlap as well where there were few requests.
+  const bool is_close = compared.least >= 1 - kSame && compared.most <= 1 / (1 - kSame);
+  std::string what = has_ratio ? fmt::format("{} is {} that of none", quantile_words(compared.level),
+                                             range_words(compared.least, compared.most, "x"))
+                               : "there is no ratio";
+  if (is_even) what += is_close ? ", which is noise" : ", which may be noise";
+  if (compared.relieved > 0)
+    what += fmt::format(", and for {} victim{} requests come faster than they pass with none only", compared.relieved,
+                        compared.relieved == 1 ? "" : "s");
   if (compared.overloaded > 0)
     what += fmt::format(", but for {} victim{} requests come faster than they pass", compared.overloaded,
                         compared.overloaded == 1 ? "" : "s");
-  if (compared.better == 0 && compared.worse == 0) return fmt::format("has no effect here: {}, which is noise", what);
+  if (is_even) return fmt::format("has no {}effect here: {}", is_close ? "" : "clear ", what);
   if (compared.worse == 0) {
     const bool passes = curve.follows == Follows::block || curve.follows == Follows::constant;
     return fmt::format("{}: {}{}", passes ? "lets urgent work pass what is queued" : "helps", what,
@@ -243,7 +252,7 @@ std::string alone_words(const Curve& curve, bool has_drifted) {
   double least = 0, most = 0;
   std::size_t count = 0;
   for (const Point& point : curve.points) {
-    if (!point.against_alone) continue;
+    if (!point.against_alone || point.is_overloaded) continue;
     least = count == 0 ? *point.against_alone : std::min(least, *point.against_alone);
     most = count == 0 ? *point.against_alone : std::max(most, *point.against_alone);
     ++count;
@@ -251,6 +260,18 @@ std::string alone_words(const Curve& curve, bool has_drifted) {
   return count == 0 ? ""
                     : fmt::format("p99 is {} that of the command alone{}, and ", range_words(least, most, "x"),
                                   has_drifted ? ", which drifted" : "");
+}
+
+// Ranks what has no ratio to none, because that was overloaded: the geometric mean of its medians.
+double own_latency_ns(const Curve& curve) {
+  double logs = 0;
+  std::size_t count = 0;
+  for (const Point& point : curve.points) {
+    if (point.is_overloaded || point.to_end.p50.value_or(0) <= 0) continue;
+    logs += std::log(*point.to_end.p50);
+    ++count;
+  }
+  return count == 0 ? 0 : std::exp(logs / static_cast<double>(count));
 }
 
 }  // namespace
@@ -304,13 +325,17 @@ std::string overall_verdict(std::span<const Curve> curves, const Alone& alone) {
     const Curve* curve;
     double ratio, loss, level;
   };
-  std::vector<Choice> choices;
+  std::vector<Choice> choices, passing;  // by ratios to none; where there is none of these, by their own latency
   for (const Curve& curve : curves) {
     if (&curve == &*none || !curve.offered || !is_sound(curve) || !has_figures(curve)) continue;
     const Compared compared = compare(curve, *none);
-    if (compared.better > compared.worse && compared.middle > 0)
-      choices.push_back({&curve, compared.middle, losses(curve).middle, compared.level});
+    if (compared.better <= compared.worse) continue;
+    const double loss = losses(curve).middle;
+    if (compared.middle > 0) choices.push_back({&curve, compared.middle, loss, compared.level});
+    if (compared.middle == 0) passing.push_back({&curve, own_latency_ns(curve), loss, compared.level});
   }
+  const bool has_ratios = !choices.empty();
+  if (!has_ratios) choices = std::move(passing);
   if (choices.empty())
     return "Nothing that was observed lets urgent work pass here: it waits as long as without, or longer";
   // Of those that are about as fast as the fastest, the one that costs the victim least.
@@ -322,16 +347,18 @@ std::string overall_verdict(std::span<const Curve> curves, const Alone& alone) {
     return *std::min_element(among.begin(), among.end(), [](const auto& a, const auto& b) { return a.loss < b.loss; });
   };
   const Choice best = best_of(choices);
-  std::string text = fmt::format("Use {} here: {} is {}x that of none on average; {}{}", best.curve->mechanism->name,
-                                 quantile_words(best.level), short_number(best.ratio),
+  const std::string gain = has_ratios ? fmt::format("{} is {}x that of none on average", quantile_words(best.level),
+                                                    short_number(best.ratio))
+                                      : "with none requests come faster than they pass";
+  std::string text = fmt::format("Use {} here: {}; {}{}", best.curve->mechanism->name, gain,
                                  alone_words(*best.curve, alone.has_drifted), cost_words(*best.curve));
   if (best.curve->mechanism->level == "Lv2") {
     std::erase_if(choices, [](const Choice& one) { return one.curve->mechanism->level == "Lv2"; });
     text += ". It needs kernels that look for it";
     if (!choices.empty()) {
       const Choice other = best_of(choices);
-      text += fmt::format("; for kernels as they are use {}: {}x that of none, {}", other.curve->mechanism->name,
-                          short_number(other.ratio), cost_words(*other.curve));
+      text += fmt::format("; for kernels as they are use {}: {}{}", other.curve->mechanism->name,
+                          has_ratios ? short_number(other.ratio) + "x that of none, " : "", cost_words(*other.curve));
     }
   }
   return text;

@@ -151,7 +151,7 @@ TEST(ContestCpu, who_watches_can_end_it_and_what_was_seen_counts) {
       return ++calls < 2;
     };
     const Observation seen = mechanism_named(name).observe({device.get(), &plan, progress}, &victim);
-    EXPECT_EQ(calls, 2);
+    EXPECT_GE(calls, 2);  // more where what was sent takes long to end
     EXPECT_GE(seen.requests.size(), static_cast<std::size_t>(last));
     EXPECT_LT(seen.requests.size(), 100'000u);
     expect_in_order(seen.requests, static_cast<int>(seen.requests.size()));

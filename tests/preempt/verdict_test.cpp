@@ -62,6 +62,27 @@ TEST(PreemptVerdict, an_overloaded_point_is_worse_and_no_part_of_the_line) {
   EXPECT_FALSE(findings.warnings.empty());
 }
 
+// A queue that only gets longer has no ratio to anything; what keeps it short helps all the same.
+TEST(PreemptVerdict, what_passes_where_none_is_overloaded_is_of_use) {
+  const Victim victim{VictimKind::persistent, 4, 100'000};
+  const auto growing = [&] {
+    return point_of(victim, observed(400, [](int i, SplitMix&) { return 1e6 * (i + 1); }), Plan{});
+  };
+  std::vector<Curve> curves(3);
+  curves[0].mechanism = &kNone;
+  curves[0].points = {growing()};
+  curves[1].mechanism = &kPriority;
+  curves[1].points = {growing()};
+  curves[2].mechanism = &kFlag;
+  curves[2].points = {waiting(victim, 1, 10'000)};
+  const Findings findings = conclude(plan_of({victim}), quiet_alone(), undisturbed({victim}), curves);
+  EXPECT_TRUE(findings.verdict.starts_with("Use cooperative_flag here: with none requests come faster than they pass"))
+      << findings.verdict;
+  EXPECT_TRUE(has(findings.curves[1].verdict, "priority cannot be compared with none")) << findings.curves[1].verdict;
+  EXPECT_TRUE(has(findings.curves[2].verdict, "for 1 victim requests come faster than they pass with none only"))
+      << findings.curves[2].verdict;
+}
+
 TEST(PreemptVerdict, a_tail_that_is_noise_leaves_the_word_to_the_median) {
   std::vector<Curve> curves = {curve_of(kNone, 8, 10'000)};
   SplitMix random(5);
