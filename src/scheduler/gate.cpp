@@ -136,10 +136,11 @@ void Gate::wait_behind(Hold hold) noexcept {
 void Gate::sleep(Hold hold, std::int64_t most_ns) noexcept {
   std::atomic<std::uint32_t>& turn = hold == Hold::own ? own_turn_ : board_->turn;
   std::atomic<std::uint32_t>& waiting = hold == Hold::own ? own_waiting_ : board_->waiting;
-  // Pairs with wake_waiting() and leave(). Whoever takes the flag down moves `turn` behind it, so between our raising
-  // it and the kernel's comparison nothing is missed: either the key is old, or holds() sees the change.
-  waiting.store(1, kOrdered);
+  // Pairs with wake_waiting() and leave(). The key comes before the flag: whoever takes that down moves `turn` behind
+  // it, so either the key is old then, or the flag stands for as long as we sleep. The other way round one could take
+  // it down and move `turn` in between, and we would sleep behind somebody else with nobody knowing.
   const std::uint32_t key = turn.load(kOrdered);
+  waiting.store(1, kOrdered);
   if (holds(on_device_.load(kOrdered)) == hold) sleep_on(turn, key, most_ns);
 }
 
