@@ -2,6 +2,7 @@
 #pragma once
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,6 +72,7 @@ class Child {
  public:
   explicit Child(const std::function<int()>& body) : pid_(::fork()) {
     if (pid_ != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that is killed for its time leaves nobody behind
     int code = 99;
     try {
       code = body();
