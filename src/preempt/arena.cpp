@@ -43,6 +43,7 @@ void Arena::build(const Options& options) {
     slots_ = takes_units_ ? std::min<std::uint32_t>(options.slots, kToilCursors - 1) : options.slots;
     units_ = size.units();
     waves_ = size.waves;
+    block_words_ = size.memory_words > 0 ? size.amount : 0;
     blocks_at_once_ = size.blocks_at_once;
     first_launch_ = builder.command_count();
     for (std::uint32_t slot = 0; slot < slots_; ++slot)

@@ -48,6 +48,7 @@ class Arena {
   std::int64_t waves() const { return waves_; }
   std::uint32_t blocks_at_once() const { return blocks_at_once_; }
   std::int64_t block_ns() const { return block_ns_; }
+  std::int64_t block_words() const { return block_words_; }
   std::int64_t kernel_ns() const { return kernel_ns_; }  // of the victim alone, median
 
   // One launch, or the rest of one: `epoch` is the flag that it does not heed any more. The slot must be free. One
@@ -84,7 +85,7 @@ class Arena {
   Device& device_;
   DeviceInfo info_;
   std::uint32_t slots_ = 0, blocks_at_once_ = 0;
-  std::int64_t units_ = 0, waves_ = 0, block_ns_ = 0, kernel_ns_ = 0;
+  std::int64_t units_ = 0, waves_ = 0, block_ns_ = 0, block_words_ = 0, kernel_ns_ = 0;
   bool has_own_clock_ = false, takes_units_ = false;
   bool is_counted_ = true;
   std::unique_ptr<const Step> step_;  // stay where the session knows them

@@ -147,6 +147,7 @@ class Contest {
     found.victim_blocks = feeder_.blocks();
     found.preemptions = feeder_.preemptions();
     found.block_ns = arena_.block_ns();
+    found.block_words = arena_.block_words();
     found.blocks_at_once = arena_.blocks_at_once();
     if (const auto count = arena_.count(feeder_.jobs())) {
       found.lost_blocks = count->lost;

@@ -57,12 +57,13 @@ bool grows_until_the_end(std::span<const Request> requests) {
   return true;
 }
 
-// Blocks that were done, per ns. Those of memory are as large as a trial made them, so their time counts instead.
+// Blocks that were done, per ns. Those of memory are as large as a trial made them, so what they read counts instead:
+// by their time, kernels that read more slowly would seem to lose nothing, and fewer compute units always something.
 std::optional<double> throughput(const Victim& victim, const Observation& seen) {
   const bool is_sized = victim.kind == VictimKind::memory;
-  if (seen.victim_wall_ns <= 0 || seen.victim_blocks == 0 || (is_sized && seen.block_ns <= 0)) return std::nullopt;
+  if (seen.victim_wall_ns <= 0 || seen.victim_blocks == 0 || (is_sized && seen.block_words <= 0)) return std::nullopt;
   return static_cast<double>(seen.victim_blocks) / static_cast<double>(seen.victim_wall_ns) *
-         (is_sized ? static_cast<double>(seen.block_ns) : 1);
+         (is_sized ? static_cast<double>(seen.block_words) : 1);
 }
 
 std::optional<double> ratio(std::optional<double> above, std::optional<double> below) {

@@ -149,6 +149,7 @@ Json undisturbed_json(const Undisturbed& one) {
   json["victim_blocks"] = seen.victim_blocks;
   json["victim_wall_ns"] = seen.victim_wall_ns;
   json["block_ns"] = seen.block_ns > 0 ? Json(seen.block_ns) : Json(nullptr);
+  json["block_words"] = seen.block_words > 0 ? Json(seen.block_words) : Json(nullptr);
   return json;
 }
 
@@ -252,6 +253,7 @@ Json to_json(const Observation& seen) {
   json["repeated_blocks"] = count_or_null(seen.repeated_blocks);
   json["preemptions"] = seen.preemptions;
   json["block_ns"] = seen.block_ns > 0 ? Json(seen.block_ns) : Json(nullptr);
+  json["block_words"] = seen.block_words > 0 ? Json(seen.block_words) : Json(nullptr);
   json["blocks_at_once"] = seen.blocks_at_once > 0 ? Json(seen.blocks_at_once) : Json(nullptr);
   json["suspend_ns"] = seen.suspend_ns;
   json["resume_ns"] = seen.resume_ns;
@@ -267,6 +269,7 @@ Observation observation_from(const Json& json, const std::string& file) {
     json.at("victim_blocks").get_to(seen.victim_blocks);
     json.at("preemptions").get_to(seen.preemptions);
     if (!json.at("block_ns").is_null()) json.at("block_ns").get_to(seen.block_ns);
+    if (!json.at("block_words").is_null()) json.at("block_words").get_to(seen.block_words);
     if (!json.at("blocks_at_once").is_null()) json.at("blocks_at_once").get_to(seen.blocks_at_once);
     json.at("suspend_ns").get_to(seen.suspend_ns);
     json.at("resume_ns").get_to(seen.resume_ns);

@@ -59,6 +59,7 @@ struct Observation {
   std::optional<std::uint64_t> lost_blocks, repeated_blocks;  // of its work; none where they cannot be counted
   std::uint64_t preemptions = 0;     // in which a launch gave way before its work was done, and came back
   std::int64_t block_ns = 0;         // a kernel's time by its waves, alone, median of up to three; 0: not measured
+  std::int64_t block_words = 0;      // of 16 bytes that a block reads, by a trial; 0: it reads none
   std::uint32_t blocks_at_once = 0;  // that fit on the device
   std::vector<std::int64_t> suspend_ns, resume_ns;  // what the calls took where preemption is a call: kfd_suspend
 };

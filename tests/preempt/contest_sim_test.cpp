@@ -116,6 +116,7 @@ TEST(ContestSim, memory_is_read_for_as_long_as_a_block_should_last) {
   const Victim victim{VictimKind::memory, kWaves, kBlockNs};
   const Observation seen = observe("cooperative_flag", &victim, plan(100));
   EXPECT_NEAR(static_cast<double>(seen.block_ns), kBlockNs, 0.02 * kBlockNs);
+  EXPECT_GT(seen.block_words, 0);
   EXPECT_EQ(seen.lost_blocks, 0u);
 }
 

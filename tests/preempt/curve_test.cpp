@@ -161,14 +161,16 @@ TEST(PreemptConclude, a_victim_whose_own_speed_differs_makes_losses_doubtful) {
   EXPECT_NEAR(*findings.curves[0].points[1].victim_loss, 1 - 900.0 / 1250, 1e-9);
 }
 
-TEST(PreemptConclude, blocks_of_memory_count_by_their_time) {
-  // One trial made blocks of 100 us, another one of 50 us: twice as many of those are the same work.
+TEST(PreemptConclude, blocks_of_memory_count_by_what_they_read) {
+  // One trial made blocks of 1000 words, another one of 500: twice as many of those are the same work.
   const Victim victim{VictimKind::memory, 4, 100'000};
   Curve curve;
   curve.mechanism = &kNone;
   curve.points = {waiting(victim, 8, 10'000, 400, 2000)};
-  curve.points[0].observation.block_ns = 50'000;
-  const Findings findings = conclude(plan_of({victim}), quiet_alone(), undisturbed({victim}), {curve});
+  curve.points[0].observation.block_words = 500;
+  std::vector<Undisturbed> full = undisturbed({victim});
+  full[0].observation.block_words = 1000;
+  const Findings findings = conclude(plan_of({victim}), quiet_alone(), full, {curve});
   EXPECT_NEAR(findings.curves[0].points[0].victim_loss.value_or(9), 0, 1e-9);
 }
 
