@@ -23,9 +23,10 @@
 namespace weir::scheduler {
 namespace {
 
-constexpr std::int64_t kPatience_ns = 200'000'000;  // of a program that starts, with a daemon that hangs
-constexpr std::int64_t kLook_ns = 25'000;           // shorter than most kernels, longer than a look at events
-constexpr std::int64_t kNap_ns = 20'000'000;        // shows the daemon often enough that this client lives
+constexpr std::int64_t kPatience_ns =
+    1'000'000'000;                            // of a program that starts, with a daemon that hangs or has no core
+constexpr std::int64_t kLook_ns = 25'000;     // shorter than most kernels, longer than a look at events
+constexpr std::int64_t kNap_ns = 20'000'000;  // shows the daemon often enough that this client lives
 
 void close_file(std::atomic<int>& file) noexcept {
   const int open = file.exchange(-1);
@@ -168,7 +169,7 @@ bool Connection::State::join(const std::string& path, const Request& request, Pe
   std::array<Descriptor, 2> descriptors;
   const std::ptrdiff_t size = receive_packet(socket.load(), buffer, deadline, descriptors);
   if (size <= 0) {
-    *reason = size < 0 ? "the daemon did not answer within 200 ms" : "the daemon ended the connection";
+    *reason = size < 0 ? "the daemon did not answer within a second" : "the daemon ended the connection";
     return false;
   }
   Reply reply;

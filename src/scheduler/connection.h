@@ -15,8 +15,8 @@ namespace weir::scheduler {
 
 class Connection {
  public:
-  // Null with a reason where there is no daemon, it is another user's, it does not answer within 200 ms, or has no seat
-  // left: then run unscheduled. `peer`: for tests.
+  // Null with a reason where there is no daemon, it is another user's, it does not answer within a second, or has no
+  // seat left: then run unscheduled. `peer`: for tests.
   static std::unique_ptr<Connection> open(const std::string& socket, const Terms& terms, std::string_view program,
                                           std::string* reason, PeerOf peer = peer_of) noexcept;
   // Gives the seat back. No thread may be at the gate any more.

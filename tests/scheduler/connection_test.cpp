@@ -119,7 +119,7 @@ TEST(Connection, uses_no_board_that_is_not_what_it_should_be) {
   };
   for (const auto& [reply, expected] : cases) {
     std::string reason = "did not answer";
-    // As in join(): it has 200 ms, which a busy machine may not give it.
+    // As in join(): it has a second, which a busy machine may not give it.
     for (int attempt = 0; attempt < 20 && reason.find("did not answer") != std::string::npos; ++attempt) {
       const SocketFolder folder;
       FalseDaemon daemon(folder.socket(), reply);
