@@ -72,7 +72,9 @@ std::int64_t words_for(Device& device, VictimSize size, std::int64_t block_ns) {
   for (VictimSize& each : sizes) each.waves = 4;
   Trial trial(device, sizes);
   const double few_ns = trial.launch_ns(0) / 4, many_ns = trial.launch_ns(1) / 4;
-  const double word_ns = std::max((many_ns - few_ns) / (kMany - kFew), 1e-6);
+  // On a busy machine few words may take as long as many: a word is not taken for more than ten times as fast as it was
+  // seen to be, or blocks would read for hours.
+  const double word_ns = std::max({(many_ns - few_ns) / (kMany - kFew), 0.1 * many_ns / kMany, 1e-6});
   const double fixed_ns = std::max(0.0, few_ns - word_ns * kFew);
   return std::max<std::int64_t>(1, std::llround((static_cast<double>(block_ns) - fixed_ns) / word_ns));
 }
