@@ -70,6 +70,7 @@ std::vector<Request> Intruder::requests(const ClockLine& clock) const {
     const Moment moment = arena_.moment(static_cast<int>(i));
     all[i].due_ns = begin_ns_ + due_ns_[i];
     all[i].submitted_ns = submitted_ns_[i];
+    if (moment.ended_ns == 0) continue;  // it never ran: 0 is no moment of the clock
     // No kernel starts before it is submitted: where the clocks say so, they are off by that much.
     all[i].started_ns = std::max(clock.host_ns(moment.started_ns), submitted_ns_[i]);
     all[i].ended_ns = std::max(clock.host_ns(moment.ended_ns), all[i].started_ns);
