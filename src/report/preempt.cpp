@@ -136,6 +136,13 @@ std::vector<ReportSection> victims(const Json& document) {
     else
       section.remarks.push_back("To first block: - (" + text(*rows.front().point, {"unavailable", "to_start"}) + ").");
     section.tables.push_back(end_table(rows));
+    std::string overloaded;
+    for (const auto& [mechanism, point] : rows)
+      if (at(*point, {"is_overloaded"}) == Json(true))
+        overloaded += (overloaded.empty() ? "" : ", ") + text(*mechanism, {"name"});
+    if (!overloaded.empty())
+      section.remarks.push_back(
+          "Requests came faster than they passed, so these figures say how long it was observed: " + overloaded + ".");
     sections.push_back(std::move(section));
   }
   return sections;

@@ -50,6 +50,13 @@ TEST(PreemptReport, says_why_a_quantile_is_missing) {
   EXPECT_TRUE(has(preempt_text(document_of(preempt::testing::usual_findings())), "p99.9 needs 1000"));
 }
 
+TEST(PreemptReport, names_what_was_overloaded_beside_its_figures) {
+  preempt::Findings findings = preempt::testing::usual_findings();
+  EXPECT_FALSE(has(preempt_text(document_of(findings)), "Requests came faster than they passed"));
+  findings.curves[1].points[0].is_overloaded = true;
+  EXPECT_TRUE(has(preempt_markdown(document_of(findings)), "how long it was observed: priority."));
+}
+
 TEST(PreemptReport, markdown_has_the_published_figures) {
   const std::string text = preempt_markdown(document_of(preempt::testing::usual_findings()));
   EXPECT_TRUE(has(text, "| Lv1 | 100 us | 741 us |")) << text;
