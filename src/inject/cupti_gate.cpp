@@ -78,6 +78,9 @@ constexpr ListedCall kCalls[] = {
     WEIR_TEARDOWN(cuDevicePrimaryCtxRelease_v2),
     WEIR_TEARDOWN(cuDevicePrimaryCtxReset),
     WEIR_TEARDOWN(cuDevicePrimaryCtxReset_v2),
+#if CUDA_VERSION >= 12040
+    WEIR_TEARDOWN(cuGreenCtxDestroy),  // its streams' context is one of their own
+#endif
 };
 #undef WEIR_LAUNCH
 #undef WEIR_LAUNCHES
