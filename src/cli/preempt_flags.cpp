@@ -190,9 +190,11 @@ Plan PreemptFlags::paced(const Plan& plan, const Victim& victim) const {
   constexpr double kKernels = 1.25;
   Plan paced = plan;
   if (interval.empty()) {
-    const std::int64_t waves = victim.kind == VictimKind::persistent ? 2 : victim.waves;
-    const double kernel_ns = static_cast<double>(waves) * static_cast<double>(victim.block_ns);
-    paced.interval_ns = std::max<std::int64_t>(plan.interval_ns, std::llround(kKernels * kernel_ns));
+    const std::int64_t kernel_ns = victim.kind == VictimKind::persistent
+                                       ? std::max(preempt::kPersistentNs, preempt::kPersistentBlocks * victim.block_ns)
+                                       : victim.waves * victim.block_ns;
+    paced.interval_ns =
+        std::max<std::int64_t>(plan.interval_ns, std::llround(kKernels * static_cast<double>(kernel_ns)));
   }
   if (requests.empty()) {
     const std::int64_t most_ns = is_quick ? 1'000'000'000 : 3'000'000'000;

@@ -20,6 +20,7 @@ enum class VictimKind : std::uint8_t {
   persistent,  // kernels that fill the device and take block after block: 20 ms of work, 8 blocks each at least
   memory,      // as waves, but its blocks stream through memory
 };
+inline constexpr std::int64_t kPersistentNs = 20'000'000, kPersistentBlocks = 8;
 std::string_view name_of(VictimKind kind);
 std::optional<VictimKind> victim_kind_named(std::string_view name);
 

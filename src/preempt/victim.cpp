@@ -12,7 +12,6 @@ namespace {
 
 // Of one persistent kernel. Where only its end lets somebody in, requests come through one by one: a thousand take 20
 // s.
-constexpr std::int64_t kPersistentNs = 20'000'000, kPersistentWaves = 8;
 constexpr std::int64_t kMostUnits = 1 << 24;  // of one kernel: each has a counter
 // More than any cache: the H200's L2 has 50 MB, and servers' L3 less than that per core.
 constexpr std::int64_t kGpuWords = std::int64_t{256} << 20 >> 4, kHostWords = std::int64_t{64} << 20 >> 4;
@@ -98,7 +97,7 @@ VictimSize size_victim(Device& device, const Victim& victim) {
   if (victim.kind == VictimKind::memory) size.amount = words_for(device, size, victim.block_ns);
   size.waves = victim.waves;
   if (victim.kind == VictimKind::persistent)
-    size.waves = std::max(kPersistentWaves, kPersistentNs / std::max<std::int64_t>(1, victim.block_ns));
+    size.waves = std::max(kPersistentBlocks, kPersistentNs / std::max<std::int64_t>(1, victim.block_ns));
   size.waves = std::clamp<std::int64_t>(size.waves, 1, std::max<std::int64_t>(1, kMostUnits / size.blocks_at_once));
   return size;
 }
