@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "base/clock.h"
+#include "channel/system.h"
 
 namespace weir::inject {
 namespace {
@@ -73,7 +74,12 @@ void LaunchGate::after(Stream stream, Context context, bool was_launched) noexce
 }
 
 bool LaunchGate::mark(Stream stream, Context context) noexcept {
-  const std::lock_guard lock(mutex_);
+  // The attending thread holds it for about a microsecond, again and again: a launch shall not sleep for that.
+  constexpr int kLockSpins = 1000;
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  for (int spins = 0; !lock && spins < kLockSpins; ++spins)
+    if (!lock.try_lock()) System::pause();
+  if (!lock) lock.lock();
   if (is_off_.load(std::memory_order_relaxed)) return false;
   const void* const thread = stream.is_of_thread ? this_thread() : nullptr;
   auto lane = std::find_if(lanes_.begin(), lanes_.end(), [&](const Lane& known) {

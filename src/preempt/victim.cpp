@@ -10,8 +10,6 @@
 namespace weir::preempt {
 namespace {
 
-// Of one persistent kernel. Where only its end lets somebody in, requests come through one by one: a thousand take 20
-// s.
 constexpr std::int64_t kMostUnits = 1 << 24;  // of one kernel: each has a counter
 // More than any cache: the H200's L2 has 50 MB, and servers' L3 less than that per core.
 constexpr std::int64_t kGpuWords = std::int64_t{256} << 20 >> 4, kHostWords = std::int64_t{64} << 20 >> 4;

@@ -119,7 +119,8 @@ class LaunchGateTest : public ::testing::Test {
     g_device = &device_;
     board_->beat_ns.store(scheduler::kNever);
     share(2);
-    gate_ = std::make_unique<Gate>(*board_, 0);
+    // A bound that is given up after a while would hide what waits for ever.
+    gate_ = std::make_unique<Gate>(*board_, 0, nullptr, nullptr, scheduler::GateLimits{.stuck_ns = scheduler::kNever});
     launches_ = std::make_unique<LaunchGate>(*gate_, kDriver);
   }
   void TearDown() override { EXPECT_EQ(device_.wrong, 0) << "a driver would have been misused"; }
