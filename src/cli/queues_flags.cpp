@@ -15,7 +15,8 @@ void QueuesFlags::add_to(CLI::App& app) {
   app.add_option("--device", device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200 (auto: the first GPU, else cpu)")
       ->capture_default_str();
   app.add_option("--hw-queues", hardware_queues, "hardware queues of the devices cpu (default 8) and sim");
-  app.add_option("--compute-units", compute_units, "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
+  app.add_option("--compute-units", compute_units,
+                 "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
   app.add_option("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

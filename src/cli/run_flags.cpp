@@ -42,7 +42,8 @@ void RunFlags::add_to(CLI::App& app) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--seed", seed, "seed of all data")->capture_default_str();
   app.add_option("--hw-queues", hardware_queues, "hardware queues of the devices cpu (default 8) and sim");
-  app.add_option("--compute-units", compute_units, "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
+  app.add_option("--compute-units", compute_units,
+                 "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
   app.add_option("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

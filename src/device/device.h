@@ -64,7 +64,7 @@ struct DeviceInfo {
   Capability compute_units = {false, "streams cannot be confined to a part of this device"};  // --compute-units
   // That each stream is confined to, as the driver rounds what was asked for; 0: none is. Of one session and stream:
   // Session::compute_units().
-  Capability command_ends;       // while it runs, each command's end can be seen: --schedule
+  Capability command_ends;  // while it runs, each command's end can be seen: --schedule
   int stream_compute_units = 0;
   int asked_compute_units = 0;  // before rounding
   std::vector<Precision> precisions;

@@ -176,7 +176,8 @@ struct GpuApi {
   int (*stream_create)(GpuStream* stream, unsigned flags, int priority) = nullptr;
   // Optional: a stream of normal priority that runs on the compute units whose bits are set.
   int (*stream_create_masked)(GpuStream* stream, unsigned words, const unsigned* mask) = nullptr;
-  // Optional, all four or none. How many multiprocessors a part of at least `wanted` gets; 0 where there is no such part.
+  // Optional, all four or none. How many multiprocessors a part of at least `wanted` gets; 0 where there is no such
+  // part.
   int (*part_units)(int device, int wanted, int* units) = nullptr;
   // Makes up to `count` such parts, and one of the rest where that is asked for. Nothing is left behind on failure.
   int (*divide)(int device, int wanted, int count, bool makes_rest, GpuDivision* division) = nullptr;
