@@ -33,6 +33,11 @@ std::string HelpLayout::make_subcommand(const CLI::App* command) const {
   return out.str();
 }
 
+std::string HelpLayout::make_description(const CLI::App* app) const {
+  const std::string description = CLI::Formatter::make_description(app);
+  return description.empty() ? description : broken_lines(description, 0) + "\n";
+}
+
 std::string HelpLayout::make_footer(const CLI::App* app) const {
   const std::string footer = CLI::Formatter::make_footer(app);
   return footer.empty() ? footer : broken_lines(footer, 0) + "\n";

@@ -12,6 +12,7 @@
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "report/console.h"
+#include "report/wrap.h"
 #include "stream/submitter.h"
 
 namespace weir::cli {
@@ -94,7 +95,8 @@ int print_sweep(Device& device, const SweepRequest& request, const RunFlags& fla
   line.clear();
   const bool is_stopped = sweep["status"] != "complete";
   if (!is_quiet && speaks()) {
-    if (!floors.empty()) floors = fmt::format("Floor, at most, per command on the null device: {}.\n", floors);
+    if (!floors.empty())
+      floors = wrapped(fmt::format("Floor, at most, per command on the null device: {}.", floors), 0) + "\n";
     fmt::print("\n{}{}Written to {}\n", floors, sweep_summary(sweep), request.output.string());
     if (is_stopped)
       fmt::print("Interrupted: {} of {} points were begun. The same command with --resume runs the rest.\n", ended,

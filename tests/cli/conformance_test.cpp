@@ -30,7 +30,7 @@ TEST(Conformance, shows_a_table_and_writes_a_document) {
   EXPECT_EQ(document["devices"][0]["device"]["name"], "cpu");
   EXPECT_EQ(document["devices"][0]["counts"]["passed"], 4);
   EXPECT_EQ(document["devices"][0]["groups"].size(), 2u);
-  EXPECT_EQ(document["devices"][0]["cases"].size(), 7u);
+  EXPECT_EQ(document["devices"][0]["cases"].size(), 8u);
   EXPECT_EQ(document["devices"][0]["capabilities"]["compute_units"]["is_offered"], false);
   EXPECT_EQ(document["devices"][1]["cases"][0]["outcome"], "skipped");
   EXPECT_EQ(document["devices"][1]["cases"][0]["text"], "it computes nothing that could be compared");

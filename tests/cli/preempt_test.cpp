@@ -158,7 +158,7 @@ TEST(Preempt, rejects_bad_input_by_the_name_of_the_flag) {
       {{"--alone", "0"}, "--alone"},
       {{"--seed", "-4"}, "--seed"},
       {{"--intruder-time", "3ms", "--interval", "1ms"}, "shorter than --interval"},
-      {{"--device", "cup"}, "cpu"},
+      {{"--device", "cup"}, "Did you mean"},
       {{"--device", "null"}, "runs nothing"},
       {{"--report", "html"}, "--report"},
       {{"--child", "/nonexistent.json"}, "/nonexistent.json"},

@@ -79,7 +79,8 @@ TEST(Schedule, sweeps_keep_policies_apart_and_resume) {
   const Outcome outcome = weir(words);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   std::set<std::string> curves;
-  for (const auto& [name, curve] : read_json(file)["scaling"].items()) curves.insert(name);
+  const Json sweep = read_json(file);
+  for (const auto& [name, curve] : sweep["scaling"].items()) curves.insert(name);
   EXPECT_EQ(curves, (std::set<std::string>{"scheduled:fifo:2", "scheduled:priority:2"}));
   words.push_back("--resume");
   EXPECT_TRUE(has(weir(words).out, "kept"));

@@ -63,6 +63,8 @@ TEST(Console, SweepRowsFitAndNameFailures) {
   expect_narrow(
       sweep_head({{"workload", "w"}, {"device", "cpu"}, {"model", "m"}, {"scale", "small"}, {"precision", "fp32"}}));
   expect_narrow(sweep_row(result));
+  result["submit"] = "scheduled:earliest_deadline:2";
+  expect_narrow(sweep_row(result, false, 29));
   result["status"] = "failed";
   result["failure"] = "the output is wrong";
   EXPECT_NE(sweep_row(result).find("FAILED: the output is wrong"), std::string::npos);
