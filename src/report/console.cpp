@@ -190,7 +190,7 @@ std::string describe_result(const Json& result) {
   return out;
 }
 
-constexpr std::size_t kMostSubmitWidth = 14;
+constexpr std::size_t kMostSubmitWidth = 12;  // then a row with a mark has 80 columns
 
 std::string sweep_head(const Json& settings, std::size_t submit_width) {
   submit_width = std::min(submit_width, kMostSubmitWidth);
