@@ -131,7 +131,7 @@ TEST(Children, AreEndedWhenWeAreInterrupted) {
     const ChildOutcome outcome = run_child(script("echo $$ > " + folder / "child" + "; exec sleep 1000"));
     ::_exit(outcome.end == ChildEnd::interrupted ? 42 : 1);
   }
-  testing::await_handler(parent, SIGINT);
+  testing::await_handler(parent, SIGINT, true);
   while (content(folder / "child").empty()) ::usleep(1000);
   ::kill(parent, SIGINT);
   EXPECT_EQ(testing::wait_for(parent), 42);

@@ -56,7 +56,7 @@ int wait_for(pid_t process) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-void await_handler(pid_t process, int signal) {
+void await_handler(pid_t process, int signal, bool is_fork) {
   // Between fork and exec the child still has our own handlers, which other tests may have set.
   const auto program_of = [](const std::string& id) {
     std::error_code ignored;
@@ -64,7 +64,7 @@ void await_handler(pid_t process, int signal) {
   };
   const std::filesystem::path own = program_of("self");
   for (int i = 0; i < 60'000; ++i) {
-    if (program_of(std::to_string(process)) == own) {
+    if (!is_fork && program_of(std::to_string(process)) == own) {
       ::usleep(1000);
       continue;
     }

@@ -25,7 +25,8 @@ pid_t start_program(const std::vector<std::string>& command, const std::filesyst
 pid_t start_weir(const std::vector<std::string>& arguments, const std::filesystem::path& folder);
 int wait_for(pid_t process);
 // Returns once the process has a handler for the signal: earlier it would only die of it. Gives up after a minute.
-void await_handler(pid_t process, int signal);
+// `is_fork`: of this very program, which runs on without another one.
+void await_handler(pid_t process, int signal, bool is_fork = false);
 
 // An empty folder that goes away with the object.
 class Folder {
