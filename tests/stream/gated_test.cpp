@@ -231,7 +231,8 @@ TEST_F(Gated, a_session_that_is_gone_leaves_nothing_pending) {
 std::vector<std::vector<std::byte>> outputs_of(Device& device, const char* way, const Step& step,
                                                const Placement& placement) {
   const SubmitChoice choice = parse_submit(way, placement.stream_count);
-  const auto session = device.prepare(step, placement, {.mode = choice.mode, .host_threads = choice.host_threads()});
+  const auto session = device.prepare(
+      step, placement, {.mode = choice.mode, .host_threads = choice.host_threads(), .is_pipelined = true});
   const auto submitter = make_submitter(choice, step, placement, *session);
   for (int i = 0; i < 5; ++i) {
     session->begin_iteration();
