@@ -152,12 +152,16 @@ TEST(Overlap, four_ranks_train_as_one_does_and_their_trace_says_the_same) {
   ASSERT_EQ(analysis["devices"].size(), 4u);
   EXPECT_EQ(analysis["clocks"]["is_aligned"], true);
   for (const Json& device : analysis["devices"]) {
-    double efficiency = 0;
+    // Of both together, as the summary has it: on a busy machine a mean of ratios is something else.
+    double hidden_ns = 0, communication_ns = 0;
     const Json& steps = device["iterations"]["list"];
     ASSERT_EQ(steps.size(), 2u);
-    for (const Json& step : steps) efficiency += step["overlap_efficiency"].get<double>() / 2;
+    for (const Json& step : steps) {
+      hidden_ns += step["times"]["hidden_communication_ns"].get<double>();
+      communication_ns += step["times"]["communication_ns"].get<double>();
+    }
     const Json& own = summary["per_rank"][device["rank"].get<std::size_t>()];
-    EXPECT_NEAR(efficiency, own["overlapped"]["efficiency"].get<double>(), 0.02) << device["rank"];
+    EXPECT_NEAR(hidden_ns / communication_ns, own["overlapped"]["efficiency"].get<double>(), 0.02) << device["rank"];
   }
 }
 
