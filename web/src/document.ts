@@ -1,0 +1,355 @@
+// The report's document, weir.report/1, as the page receives it: `weir report` fills it (src/page), the page only draws it.
+// Every number is in the unit of its name (ns, bytes, share of 1); null where there is none, with a reason beside it.
+// docs/schema/weir.report.1.json says the same to a validator; a test keeps the two alike.
+
+export interface ReportDocument {
+  schema: "weir.report/1";
+  title: string;
+  created: string; // ISO 8601, UTC
+  weir: { version: string; commit: string };
+  command_line: string[];
+  sources: Source[];
+  refused: Refused[];
+  verdict: Verdict;
+  comparisons: Comparison[];
+  scaling: Scaling[];
+  distributions: Distribution[];
+  queue_maps: QueueMap[];
+  waterfalls: Waterfall[];
+  timelines: Timeline[];
+  overlaps: Overlap[];
+  preemptions: Preemption[];
+  benches: Bench[];
+  histories: History[];
+  texts: DocumentText[];
+  environments: Environment[];
+}
+
+// What was read, in order. `subjects` index ReportDocument.environments.
+export interface Source {
+  path: string;
+  schema: string; // "weir.sweep/1", or the importer's format of a trace
+  created: string | null;
+  status: string; // "complete", "failed", "interrupted", ...
+  command_line: string[]; // as it was run; empty where the file does not say
+  environment: number | null;
+}
+
+export interface Refused {
+  path: string;
+  reason: string; // what it is, and what to do
+}
+
+// One machine, device and set of variables. Nothing from two environments is ever drawn as one curve.
+export interface Environment {
+  id: string; // fingerprint: same id, same machine, device, driver and variables
+  label: string; // "NVIDIA H200 · cuda:0", unique in the document
+  facts: [string, string][]; // what the result files say of it, in their order
+  variables: [string, string][];
+}
+
+export type Tone = "bad" | "warning" | "good" | "neutral";
+
+// Verdict first: what is slow, what changed, what to do. Sorted, the worst first.
+export interface Verdict {
+  tone: Tone;
+  headline: string;
+  findings: Finding[];
+}
+
+export interface Finding {
+  tone: Tone;
+  text: string;
+  advice: string | null;
+  anchor: string | null; // id of an item below
+}
+
+// What every item below begins with.
+export interface Item {
+  id: string; // unique in the document; the element's id on the page
+  title: string;
+  environment: number | null; // index into environments
+  source: number | null; // index into sources
+  notes: string[];
+}
+
+export type Interval = [number, number];
+
+export interface Comparison extends Item {
+  baseline: string;
+  test: string;
+  threshold: number;
+  verdicts: Record<string, number>; // slower, faster, same, ambiguous
+  pairs: ComparedPair[];
+  only: { label: string; side: "baseline" | "test" }[]; // points without a partner
+}
+
+export interface ComparedPair {
+  label: string;
+  verdict: "slower" | "faster" | "same" | "ambiguous";
+  failure: string | null;
+  metrics: ComparedMetric[];
+}
+
+export interface ComparedMetric {
+  metric: string; // latency, throughput
+  unit: string;
+  verdict: "slower" | "faster" | "same" | "ambiguous";
+  reason: string | null;
+  baseline_median: number | null;
+  test_median: number | null;
+  ratio: number | null;
+  interval: Interval | null;
+  adjusted_p: number | null;
+}
+
+// Throughput and latency of one workload over streams: one curve for each way of submitting.
+export interface Scaling extends Item {
+  workload: string;
+  unit: string; // of throughput
+  meaning: string; // weak or strong scaling, in words
+  curves: ScalingCurve[];
+}
+
+export interface ScalingCurve {
+  name: string; // "inline", "graph", "inline, 16 compute units"
+  points: ScalingPoint[];
+  floor: { streams: number; ns_per_command: number | null }[]; // the null device's
+  usl: Usl | null;
+  usl_reason: string | null;
+  knee: number | null;
+  best_streams: number | null;
+}
+
+// A failed point keeps its place: numbers null, `failure` says why.
+export interface ScalingPoint {
+  streams: number;
+  status: string;
+  failure: string | null;
+  throughput: number | null;
+  throughput_interval: Interval | null;
+  p50_ns: number | null;
+  p50_interval_ns: Interval | null;
+  p99_ns: number | null;
+  host_ns_per_command: number | null;
+  efficiency: number | null;
+  count: number;
+}
+
+// throughput(N) = gamma N / (1 + alpha (N - 1) + beta N (N - 1))
+export interface Usl {
+  gamma: number;
+  alpha: number;
+  beta: number;
+  r_squared: number | null;
+  peak_streams: number | null;
+}
+
+// Latencies as an ECDF: `values` are all samples in order where count <= 512, else 512 quantiles at (i + 0.5) / 512.
+export interface Distribution extends Item {
+  unit: string; // "ns"
+  series: DistributionSeries[];
+}
+
+export interface DistributionSeries {
+  name: string;
+  count: number;
+  values: number[];
+  p50: number | null;
+  p95: number | null;
+  p99: number | null;
+  reason: string | null; // why there are no values
+}
+
+// Which stream ran on which hardware queue.
+export interface QueueMap extends Item {
+  basis: string; // "probe", "runtime", "timeline": what it rests on
+  mapping: string; // in words: fixed, dynamic, ...
+  queues: string[];
+  streams: string[];
+  cells: QueueCell[];
+}
+
+export interface QueueCell {
+  stream: number; // index
+  queue: number; // index
+  commands: number | null;
+}
+
+// Where a command's time goes, hop by hop.
+export interface Waterfall extends Item {
+  kind: string; // kernel, copy, ...
+  commands: number;
+  way_ns: number | null;
+  hops: Hop[];
+  missing: { hop: string; reason: string }[];
+}
+
+export interface Hop {
+  from: string;
+  to: string;
+  count: number;
+  mean_ns: number | null;
+  p50_ns: number | null;
+  p95_ns: number | null;
+  p99_ns: number | null;
+  share: number | null;
+}
+
+// A lane per stream and per hardware queue. `spans` is base64 of LEB128 (unsigned) triples, one for each span, in order of
+// start: start minus the start before (ns; of the first: minus zero), duration (ns), index into `names`.
+// Times count from `origin_ns`. Names' kinds decide the colour.
+export interface Timeline extends Item {
+  origin_ns: number;
+  end_ns: number; // of the last span, from origin
+  source_of_times: string;
+  names: { text: string; kind: SpanKind }[];
+  groups: LaneGroup[];
+  left_out: number; // spans beyond the limit
+  left_out_reason: string | null;
+}
+
+export type SpanKind = "kernel" | "collective" | "copy" | "memset" | "host" | "step";
+
+export interface LaneGroup {
+  label: string; // "GPU 0 streams", "GPU 0 hardware queues", "host threads"
+  lanes: Lane[];
+}
+
+export interface Lane {
+  label: string;
+  count: number;
+  busy_ns: number;
+  spans: string;
+}
+
+export interface Overlap extends Item {
+  step_p50_ns: number | null;
+  serial_step_p50_ns: number | null;
+  efficiency: number | null;
+  best_efficiency: number | null;
+  inflation: number | null;
+  bars: OverlapBar[]; // one for each rank
+  causes: OverlapCause[];
+}
+
+// The parts of one step: add up to span_ns.
+export interface OverlapBar {
+  label: string;
+  span_ns: number;
+  compute_only_ns: number;
+  hidden_ns: number;
+  exposed_ns: number;
+  idle_ns: number;
+  other_ns: number;
+}
+
+export interface OverlapCause {
+  cause: string;
+  ns_per_step: number;
+  share: number;
+  meaning: string;
+  advice: string;
+}
+
+export interface Preemption extends Item {
+  verdict: string;
+  alone_p99_ns: number | null;
+  curves: PreemptionCurve[];
+  published: PublishedCurve[];
+}
+
+export interface PreemptionCurve {
+  name: string;
+  level: string | null;
+  verdict: string | null;
+  reason: string | null; // why it was not measured
+  points: PreemptionPoint[];
+}
+
+export interface PreemptionPoint {
+  victim: string;
+  kernel_ns: number | null; // the victim's kernel: x
+  block_ns: number | null;
+  p50_ns: number | null;
+  p99_ns: number | null;
+  p99_interval_ns: Interval | null;
+  victim_loss: number | null;
+  is_overloaded: boolean;
+  failure: string | null;
+}
+
+export interface PublishedCurve {
+  name: string; // "XSched Lv1, NVIDIA GV100"
+  url: string;
+  points: { kernel_ns: number; p50_ns: number | null; p99_ns: number | null }[];
+}
+
+// Leaderboard and roofline of a bench folder.
+export interface Bench extends Item {
+  cases: BenchCase[];
+  rooflines: Roofline[];
+}
+
+export interface BenchCase {
+  kernel: string;
+  backend: string;
+  precision: string;
+  status: string; // ok, failed, ...
+  failure: string | null;
+  p50_ns: number | null;
+  p50_interval_ns: Interval | null;
+  throughput: number | null;
+  throughput_unit: string | null;
+  gflops: number | null;
+  intensity: number | null; // flop per byte
+  share_of_roof: number | null;
+  energy_j: number | null;
+  error: number | null; // against the reference
+  change: { verdict: string; ratio: number | null } | null; // against the baseline
+}
+
+export interface Roofline {
+  backend: string;
+  precision: string;
+  peak_gflops: number | null;
+  bandwidth_gbs: number | null;
+  reason: string | null;
+}
+
+// A series from the history, all of one environment.
+export interface History extends Item {
+  workload: string;
+  metric: string;
+  unit: string;
+  is_less_better: boolean;
+  points: HistoryPoint[];
+  changes: HistoryChange[];
+}
+
+export interface HistoryPoint {
+  at: string; // ISO 8601
+  commit: string;
+  tag: string | null;
+  median: number;
+  interval: Interval | null;
+  count: number;
+}
+
+export interface HistoryChange {
+  index: number; // first point after the change
+  ratio: number; // median after / median before
+  p: number | null;
+  verdict: "slower" | "faster";
+}
+
+// Documents without a picture of their own, as `weir` tells them in the terminal.
+export interface DocumentText extends Item {
+  opening: string[];
+  sections: {
+    title: string;
+    facts: [string, string][];
+    tables: { columns: { heading: string; is_text: boolean }[]; rows: string[][]; after: string }[];
+    remarks: string[];
+  }[];
+}
