@@ -79,14 +79,8 @@ if(WEIR_HAVE_CUDA)
     set(compression -Xfatbin -compress-all)
   endif()
   set(device_binary ${WEIR_DEVICE_DIR}/cuda_code.fatbin)
-  add_custom_command(
-    OUTPUT ${device_binary}
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${WEIR_DEVICE_DIR}
-    COMMAND ${WEIR_NVCC} -fatbin -O3 -std=c++17 --threads 2 ${compression} -Werror all-warnings -I ${PROJECT_SOURCE_DIR}/src ${gencode}
-            -o ${device_binary} ${device_source}
-    DEPENDS ${device_source} ${device_parts}
-    COMMENT "Compiling device code with nvcc ${WEIR_NVCC_VERSION}"
-    VERBATIM)
+  weir_compile_device_code(${device_binary} "nvcc ${WEIR_NVCC_VERSION}" ${WEIR_NVCC} -fatbin -O3 -std=c++17 --threads 2 ${compression}
+                           -Werror all-warnings -I ${PROJECT_SOURCE_DIR}/src ${gencode} -o ${device_binary} ${device_source})
   weir_embed(weir_cuda_code ${device_binary})
 else()
   set(WEIR_CUDA_SUMMARY "none (${WEIR_CUDA_REASON})")

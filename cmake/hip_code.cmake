@@ -61,14 +61,8 @@ if(WEIR_HAVE_HIP)
     list(APPEND targets --offload-arch=${architecture})
   endforeach()
   set(hip_binary ${WEIR_DEVICE_DIR}/hip_code.hsaco)
-  add_custom_command(
-    OUTPUT ${hip_binary}
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${WEIR_DEVICE_DIR}
-    COMMAND ${CMAKE_COMMAND} -P ${PROJECT_SOURCE_DIR}/cmake/run_hipcc.cmake -- ${WEIR_HIPCC} --genco ${targets} -O3
-            -std=c++17 -Wall -Werror -I ${PROJECT_SOURCE_DIR}/src -x hip ${device_source} -o ${hip_binary}
-    DEPENDS ${device_source} ${device_parts}
-    COMMENT "Compiling device code with hipcc ${WEIR_HIPCC_VERSION}"
-    VERBATIM)
+  weir_compile_device_code(${hip_binary} "hipcc ${WEIR_HIPCC_VERSION}" ${WEIR_HIPCC} --genco ${targets} -O3 -std=c++17 -Wall -Werror
+                           -I ${PROJECT_SOURCE_DIR}/src -x hip ${device_source} -o ${hip_binary})
   find_program(WEIR_GZIP gzip)
   mark_as_advanced(WEIR_GZIP)
   if(WEIR_HAVE_ZLIB AND WEIR_GZIP)

@@ -43,4 +43,4 @@ std::span<const EmbeddedSource> embedded_opencl_sources() {
 }  // namespace weir
 ]])
 set_source_files_properties(${opencl_source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
-list(APPEND WEIR_DEVICE_CODE_SOURCES ${opencl_source})
+list(APPEND WEIR_EMBEDDED_SOURCES ${opencl_source})

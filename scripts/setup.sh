@@ -46,13 +46,18 @@ opencl='opencl-c-headers|header:CL/cl.h
 ocl-icd-libopencl1|file:/usr/lib/'$(uname -m)'-linux-gnu/libOpenCL.so.1
 pocl-opencl-icd|file:/etc/OpenCL/vendors/pocl.icd
 libclblast1|file:/usr/lib/'$(uname -m)'-linux-gnu/libclblast.so.1'
+# The page of `weir report` is built with npm, and tested in a browser.
+web='nodejs|command:node
+npm|command:npm'
+browser='chromium|command:chromium'
+grep -qs '^ID=ubuntu' /etc/os-release && browser=  # a snap there: the browser's tests skip without it
 # One version everywhere: formatting differs from release to release. Debian 12 and Ubuntu 24.04 both have 19.
 fuzzer='clang-19|command:clang++-19
 libclang-rt-19-dev|file:/usr/lib/llvm-19/lib/clang/19/lib/linux'
 case $purpose in
   test)
     # The importers' fuzz targets run in CI too.
-    required+=$'\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\nlibncurses-dev|header:ncurses.h\n'$mpi$'\n'$fuzzer$'\n'$queues$'\n'$hip$'\n'$opencl$'\n'$slurm
+    required+=$'\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\nlibncurses-dev|header:ncurses.h\n'$mpi$'\n'$fuzzer$'\n'$queues$'\n'$hip$'\n'$opencl$'\n'$slurm$'\n'$web${browser:+$'\n'$browser}
     optional+=$'\npython3|command:python3\npython3-jsonschema|python:jsonschema'
     ;;
   lint)
@@ -60,7 +65,7 @@ case $purpose in
     ;;
   hip) required+=$'\n'$hip ;;
   fuzz) required+=$'\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\n'$fuzzer ;;
-  *) optional+=$'\nlibgtest-dev|header:gtest/gtest.h\n'$mpi$'\n'$queues ;;
+  *) optional+=$'\nlibgtest-dev|header:gtest/gtest.h\n'$mpi$'\n'$queues$'\n'$web ;;
 esac
 
 has_header() {
