@@ -1,6 +1,6 @@
 // A report's document, weir.report/1, while it is put together: what was read, from which environment, what there is to
-// see of it and what stands out. Sections add items (list.cpp); this file owns ids, environments and the verdict's order,
-// and knows no document but its own.
+// see of it and what stands out. Sections add items (list.cpp); this file owns ids, environments and the verdict's
+// order, and knows no document but its own.
 #pragma once
 
 #include <cstddef>
@@ -48,11 +48,20 @@ class Page {
 
   void find(Finding finding);
 
+  // Files that were read; 0: there is nothing to report on.
+  std::size_t source_count() const { return sources_.size(); }
+  const std::vector<Json>& refused() const { return refused_; }
+
   // The whole document, findings in order, the headline chosen.
   Json document() &&;
 
  private:
+  Json verdict() const;
+
   std::map<std::string, std::vector<Json>, std::less<>> lists_;
+  std::map<std::string, std::size_t, std::less<>> numbers_;       // of the last item of each list
+  std::map<std::string, std::size_t, std::less<>> fingerprints_;  // environments by all that makes them differ
+  std::size_t refused_beyond_ = 0;                                // that kMostRefused left out
   std::vector<Json> sources_, refused_, environments_;
   std::vector<Finding> findings_;
   std::string title_, created_;

@@ -1,0 +1,12 @@
+// The sections by name, for list.cpp and for the files that define them: one file each.
+#pragma once
+
+#include "page/page.h"
+
+namespace weir::page::section_list {
+
+void comparison(Page& page, std::size_t source, const Json& document);
+void sweep(Page& page, std::size_t source, const Json& document);
+void text(Page& page, std::size_t source, const Json& document);
+
+}  // namespace weir::page::section_list
