@@ -226,6 +226,14 @@ if(TARGET fake_cupti AND TARGET tests_inject)
   add_dependencies(tests_inject weir_cupti fake_cupti fake_gate_program)
 endif()
 
+# The page of `weir report`: its functions in node, the whole of it in a browser.
+if(WEIR_HAVE_HTML AND TARGET weir)
+  add_test(NAME web.units COMMAND ${WEIR_NPM} run --silent test WORKING_DIRECTORY ${WEIR_WEB_DIR})
+  add_test(NAME web.browser COMMAND ${WEIR_NPM} run --silent test:browser WORKING_DIRECTORY ${WEIR_WEB_DIR})
+  set_tests_properties(web.units web.browser PROPERTIES TIMEOUT 300 LABELS web SKIP_RETURN_CODE 77
+                       ENVIRONMENT WEIR_BINARY=$<TARGET_FILE:weir>)
+endif()
+
 include(fake_hip)
 
 # Every header compiles alone. Where x.cpp includes x.h before anything else, and without a precompiled header (so not

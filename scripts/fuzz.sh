@@ -103,6 +103,8 @@ if [ "$seconds" = list ]; then
 fi
 
 # Each source once, however many targets need it; again where it or a header changed.
+# Paths count relative to the checkout, so that another clone finds what this one compiled.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 compiler="$(command -v ccache || true) clang++-19"
 flags="-std=c++20 -g1 -O1 -Isrc -I$out/include $(pkg-config --cflags openblas 2> /dev/null || true)"
 flags+=" -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
