@@ -1,0 +1,95 @@
+// Starts the page: reads the document, makes a section for everything that it has, in this order, and draws each when it
+// comes near the view. A new section is one file in sections/ and one line in `sections()`.
+import "uplot/dist/uPlot.min.css";
+import "./styles.css";
+import type { Item, ReportDocument } from "./document";
+import { el } from "./dom";
+import * as commands from "./sections/commands";
+import * as comparisons from "./sections/comparisons";
+import * as distributions from "./sections/distributions";
+import * as environments from "./sections/environments";
+import * as histories from "./sections/histories";
+import * as refused from "./sections/refused";
+import * as scaling from "./sections/scaling";
+import * as sources from "./sections/sources";
+import * as texts from "./sections/texts";
+import * as verdict from "./sections/verdict";
+import { build_shell, type ShellSection } from "./shell";
+import { draw_all, error_box, make_slot } from "./slots";
+import { start_theme } from "./theme";
+
+type Lists = { [K in keyof ReportDocument as ReportDocument[K] extends readonly object[] ? K : never]: ReportDocument[K] };
+type Render<T> = (container: HTMLElement, items: readonly T[], document: ReportDocument) => void;
+
+// `height` is about what one item takes on a wide screen, in px: kept free until it is drawn.
+function each<K extends keyof Lists>(list: K, title: string, hint: string, height: number, render: Render<Lists[K][number]>): (report: ReportDocument) => ShellSection | null {
+  return (report) => {
+    const items: readonly Lists[K][number][] = report[list];
+    if (!Array.isArray(items) || items.length === 0) return null;
+    const slots = items.map((item) => {
+      const { id, title: item_title = "" } = item as Partial<Item>;
+      return make_slot(`${title}: ${item_title}`, id === undefined ? [] : [id], words_of(item, title, report), height, (container) =>
+        render(container, [item], report),
+      );
+    });
+    return { id: list.replace(/_/g, "-"), title, hint, count: items.length, slots };
+  };
+}
+
+// One slot for the whole list: where the items make one table.
+function whole<T extends object>(id: string, title: string, hint: string, height: number, list: (report: ReportDocument) => readonly T[], render: Render<T>): (report: ReportDocument) => ShellSection | null {
+  return (report) => {
+    const items = list(report);
+    if (!Array.isArray(items) || items.length === 0) return null;
+    const slot = make_slot(title, [], title, height, (container) => render(container, items, report));
+    return { id, title, hint, count: null, slots: [slot] };
+  };
+}
+
+function words_of(item: object, section: string, report: ReportDocument): string {
+  const { title = "", environment = null, source = null, notes = [] } = item as Partial<Item>;
+  const own = Object.values(item).filter((value) => typeof value === "string" && value.length < 1000);
+  return [
+    section,
+    title,
+    ...own,
+    environment === null ? "" : (report.environments[environment]?.label ?? ""),
+    source === null ? "" : (report.sources[source]?.path ?? ""),
+    ...notes,
+  ].join(" ");
+}
+
+const kSections = [
+  each("comparisons", "What changed", "Test over baseline, with the interval of the ratio.", 520, comparisons.render),
+  each("scaling", "Scaling", "Throughput and latency over streams.", 1180, scaling.render),
+  each("distributions", "Latency distributions", "Share of samples at or below a latency.", 640, distributions.render),
+  each("histories", "History", "Medians over time, one machine and device each.", 620, histories.render),
+  each("texts", "Other documents", "As the terminal tells them.", 360, texts.render),
+  each("environments", "Environments", "Machine, device, driver and variables. Nothing here is drawn together across two of them.", 320, environments.render),
+  whole("reproduce", "Reproduce", "The exact commands, with the variables that were set.", 240, commands.from, commands.render),
+  whole("refused", "Refused files", "Given, but not in this report.", 160, (report) => report.refused, refused.render),
+  whole("sources", "Sources", "Every file that this report was made of.", 240, (report) => report.sources, sources.render),
+];
+
+function read_document(): ReportDocument {
+  const text = document.getElementById("weir-document")?.textContent ?? "";
+  const report = JSON.parse(text) as ReportDocument;
+  if (report.schema !== "weir.report/1") throw new Error(`This page draws weir.report/1; its data is ${String(report.schema)}.`);
+  return report;
+}
+
+function start(): void {
+  const page = document.getElementById("page") ?? document.body;
+  start_theme(draw_all);
+  let report: ReportDocument;
+  try {
+    report = read_document();
+  } catch (problem) {
+    page.replaceChildren(el("main", { class: "alone" }, el("h1", {}, "Weir report"), error_box("The document", problem)));
+    return;
+  }
+  const sections = kSections.map((make) => make(report)).filter((section) => section !== null);
+  build_shell(page, report, sections, (container) => verdict.render(container, [report.verdict], report));
+}
+
+start();

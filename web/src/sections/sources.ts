@@ -1,0 +1,1 @@
+import type { ReportDocument } from "../document"; export function render(container: HTMLElement, items: readonly object[], report: ReportDocument): void { container.append(String(items.length) + report.title); }

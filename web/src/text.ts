@@ -1,0 +1,45 @@
+// Names from files, made fit to show: of any length, with any character. Everything that comes from a document and is not
+// a number goes through here.
+import { el } from "./dom";
+
+export const kNameLimit = 96; // letters that a name keeps in a heading, a legend or a cell
+export const kProseLimit = 600;
+
+// Control and direction characters would act on the text around them; shown as their code, they only stand in it.
+// eslint-disable-next-line no-control-regex
+const kUnseen = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+/** The text with characters that cannot be seen written as their code: U+202E. */
+export function visible(text: string): string {
+  return text.replace(kUnseen, (letter) => `\u27e8U+${letter.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}\u27e9`);
+}
+
+/** The text, cut to `limit` letters with an ellipsis. */
+export function cut(text: string, limit = kNameLimit): string {
+  // Surrogates are cut between, not within: Array.from walks whole characters, over no more than it may need.
+  if (text.length <= limit) return visible(text);
+  const letters = Array.from(text.slice(0, limit * 2)).slice(0, limit - 1);
+  return `${visible(letters.join(""))}\u2026`;
+}
+
+/** An inline element: the text set apart from its surroundings' direction, cut where too long, whole in its title. */
+export function name(text: string, limit = kNameLimit): HTMLElement {
+  const shown = cut(text, limit);
+  return el("bdi", { title: text.length > limit ? visible(text) : null }, shown);
+}
+
+/** Prose of any length: what is too long folds away, whole, behind "all of it". */
+export function prose(text: string, limit = kProseLimit): HTMLElement {
+  if (text.length <= limit) return el("span", {}, el("bdi", {}, visible(text)));
+  return el(
+    "span",
+    {},
+    el("bdi", {}, cut(text, limit)),
+    el("details", { class: "whole" }, el("summary", {}, `All ${text.length} characters`), el("pre", {}, visible(text))),
+  );
+}
+
+/** As a POSIX shell takes it: quoted only where it must be. */
+export function shell_word(word: string): string {
+  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`;
+}
