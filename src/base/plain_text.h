@@ -34,4 +34,35 @@ inline std::string_view whole_characters(std::string_view text, std::size_t most
   return text.substr(0, end);
 }
 
+// Length of the UTF-8 character that begins at `at`; 0 where there is none (overlong, surrogate, cut).
+inline std::size_t character_bytes(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[at + i]); };
+  const unsigned char lead = byte(0);
+  const std::size_t length = lead < 0x80                   ? 1
+                             : lead >= 0xc2 && lead < 0xe0 ? 2
+                             : lead >= 0xe0 && lead < 0xf0 ? 3
+                             : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                           : 0;
+  if (length == 0 || at + length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  if (lead == 0xe0 && byte(1) < 0xa0) return 0;
+  if (lead == 0xed && byte(1) >= 0xa0) return 0;
+  if (lead == 0xf0 && byte(1) < 0x90) return 0;
+  if (lead == 0xf4 && byte(1) >= 0x90) return 0;
+  return length;
+}
+
+// Each byte that belongs to no character becomes U+FFFD: names and paths may hold any, formats want UTF-8.
+inline std::string as_utf8(std::string_view text) {
+  std::string clean;
+  clean.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = character_bytes(text, i);
+    clean += length == 0 ? std::string_view("\xef\xbf\xbd") : text.substr(i, length);
+    i += length == 0 ? 1 : length;
+  }
+  return clean;
+}
+
 }  // namespace weir

@@ -2,89 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <functional>
-#include <iterator>
-#include <utility>
 #include <vector>
+
+#include "measure/openmetrics_text.h"
 
 namespace weir::watch {
 namespace {
-
-// Length of the UTF-8 character that begins at `at`; 0 where there is none (overlong, surrogate, cut).
-std::size_t character_bytes(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[at + i]); };
-  const unsigned char lead = byte(0);
-  const std::size_t length = lead < 0x80                   ? 1
-                             : lead >= 0xc2 && lead < 0xe0 ? 2
-                             : lead >= 0xe0 && lead < 0xf0 ? 3
-                             : lead >= 0xf0 && lead < 0xf5 ? 4
-                                                           : 0;
-  if (length == 0 || at + length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  if (lead == 0xe0 && byte(1) < 0xa0) return 0;
-  if (lead == 0xed && byte(1) >= 0xa0) return 0;
-  if (lead == 0xf0 && byte(1) < 0x90) return 0;
-  if (lead == 0xf4 && byte(1) >= 0x90) return 0;
-  return length;
-}
-
-// key="value" with \, " and line breaks escaped. The format wants UTF-8; other control characters are no use to
-// anybody.
-std::string escaped(std::string_view text) {
-  std::string clean;
-  for (std::size_t i = 0; i < text.size();) {
-    const std::size_t length = character_bytes(text, i);
-    const char c = text[i];
-    if (length == 0) {
-      clean += "\xef\xbf\xbd";
-    } else if (c == '\\') {
-      clean += "\\\\";
-    } else if (c == '"') {
-      clean += "\\\"";
-    } else if (c == '\n') {
-      clean += "\\n";
-    } else if (length == 1 && (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)) {
-      clean += '?';
-    } else {
-      clean += text.substr(i, length);
-    }
-    i += length == 0 ? 1 : length;
-  }
-  return clean;
-}
-
-using Labels = std::vector<std::pair<std::string_view, std::string>>;
-
-class Text {
- public:
-  // # TYPE weir_watch_queue_busy_ratio gauge
-  // # UNIT weir_watch_queue_busy_ratio ratio
-  // # HELP weir_watch_queue_busy_ratio Part of the window ...
-  void family(std::string_view name, std::string_view type, std::string_view unit, std::string_view help) {
-    name_ = fmt::format("weir_watch_{}", name);
-    suffix_ = type == "counter" ? "_total" : type == "info" ? "_info" : "";
-    opening_ = fmt::format("# TYPE {} {}\n", name_, type);
-    if (!unit.empty()) opening_ += fmt::format("# UNIT {} {}\n", name_, unit);
-    opening_ += fmt::format("# HELP {} {}\n", name_, help);
-  }
-  // A family without any sample is left out.
-  void add(const Labels& labels, double value) {
-    if (!std::isfinite(value)) return;
-    text_ += std::exchange(opening_, {});
-    text_ += fmt::format("{}{}", name_, suffix_);
-    for (std::size_t i = 0; i < labels.size(); ++i)
-      fmt::format_to(std::back_inserter(text_), "{}{}=\"{}\"", i == 0 ? "{" : ",", labels[i].first,
-                     escaped(labels[i].second));
-    text_ += labels.empty() ? " " : "} ";
-    text_ += fmt::format("{}\n", value);
-  }
-  std::string end() { return std::move(text_) + "# EOF\n"; }
-
- private:
-  std::string text_, name_, suffix_, opening_;
-};
 
 struct Family {
   std::string_view name, type, unit, help;
@@ -128,8 +52,8 @@ const std::vector<Family>& queue_families() {
   return kFamilies;
 }
 
-Labels labels_of(const Row& row) {
-  Labels labels = {{"queue", row.key}, {"device", row.device}, {"kind", row.kind}};
+MetricLabels labels_of(const Row& row) {
+  MetricLabels labels = {{"queue", row.key}, {"device", row.device}, {"kind", row.kind}};
   if (row.pid) labels.emplace_back("pid", fmt::format("{}", *row.pid));
   return labels;
 }
@@ -137,8 +61,8 @@ Labels labels_of(const Row& row) {
 }  // namespace
 
 std::string metrics_text(const Sample& sample) {
-  Text text;
-  text.family("source", "info", "", "What is watched.");
+  OpenMetricsText text("weir_watch_");
+  text.family("source_info", "gauge", "", "What is watched; always 1.");
   text.add({{"source", sample.source}, {"device", sample.device}, {"workload", sample.workload}}, 1);
   text.family("samples", "counter", "", "Samples since the watch began.");
   text.add({}, static_cast<double>(sample.number));
