@@ -6,7 +6,6 @@ std::vector<Section> sections() {
   using namespace section_list;
   return {
       {"weir.comparison/1", comparison},
-      {"weir.sweep/1", sweep},
   };
 }
 

@@ -6,7 +6,6 @@
 namespace weir::page::section_list {
 
 void comparison(Page& page, std::size_t source, const Json& document);
-void sweep(Page& page, std::size_t source, const Json& document);
 void text(Page& page, std::size_t source, const Json& document);
 
 }  // namespace weir::page::section_list

@@ -39,6 +39,8 @@ class Page {
   std::optional<std::size_t> environment_of(std::size_t source) const;
   std::string label_of(std::optional<std::size_t> environment) const;
 
+  static constexpr std::size_t kNoSource = static_cast<std::size_t>(-1);  // an item that is not of one file
+
   // An item with the fields that all items begin with (web/src/document.ts). `list` is the document's field:
   // "scaling", "timelines", ... Its id is made of the list and a number.
   Json item(std::string_view list, const std::string& title, std::size_t source,

@@ -222,36 +222,42 @@ std::string sweep_row(const Json& result, bool was_kept, std::size_t submit_widt
                      at(result, {"warnings"}).empty() ? "" : " !");
 }
 
+std::string rate_words(double value, const std::string& unit) { return rate(value, unit); }
+
+std::string scaling_words(const std::string& name, const Json& analysis, const std::string& unit) {
+  const Json& rows = at(analysis, {"rows"});
+  if (rows.size() < 2) return {};  // one point scales to nothing
+  std::string words = fmt::format("{}: best at {} streams", name, text(analysis, {"best_streams"}));
+  for (const Json& row : rows)
+    if (at(row, {"streams"}) == at(analysis, {"best_streams"}))
+      words += fmt::format(" ({}, {:.2f}x of {}, efficiency {:.0f}%)", rate(number(row, {"throughput"}), unit),
+                           number(row, {"speedup"}).value_or(NAN), text(rows[0], {"streams"}),
+                           100 * number(row, {"efficiency"}).value_or(NAN));
+  if (at(analysis, {"knee"}).is_number())
+    words += fmt::format("; {} are enough for 95% of it", text(analysis, {"knee"}));
+  words += '.';
+  // A law that does not describe the points predicts nothing.
+  const double fit = number(analysis, {"usl", "r_squared"}).value_or(0);
+  if (fit >= kGoodFit) {
+    words += fmt::format(" Scalability law: contention {:.3f}, coherency {:.5f} (R2 {:.3f})",
+                         number(analysis, {"usl", "alpha"}).value_or(NAN),
+                         number(analysis, {"usl", "beta"}).value_or(NAN), fit);
+    if (const auto peak = number(analysis, {"usl", "peak_streams"}))
+      words += fmt::format(", peak near {:.0f} streams", *peak);
+    words += '.';
+  } else if (!at(analysis, {"usl"}).is_null()) {
+    words += fmt::format(" The scalability law does not fit (R2 {:.2f}).", fit);
+  }
+  return words;
+}
+
 std::string sweep_summary(const Json& sweep) {
   std::string out;
   const Json& results = at(sweep, {"results"});
   const std::string unit = results.empty() ? "" : text(results[0], {"workload", "unit"});
-  for (const auto& [submit, analysis] : at(sweep, {"scaling"}).items()) {
-    const Json& rows = at(analysis, {"rows"});
-    if (rows.size() < 2) continue;  // one point scales to nothing
-    std::string words = fmt::format("{}: best at {} streams", submit, text(analysis, {"best_streams"}));
-    for (const Json& row : rows)
-      if (at(row, {"streams"}) == at(analysis, {"best_streams"}))
-        words += fmt::format(" ({}, {:.2f}x of {}, efficiency {:.0f}%)", rate(number(row, {"throughput"}), unit),
-                             number(row, {"speedup"}).value_or(NAN), text(rows[0], {"streams"}),
-                             100 * number(row, {"efficiency"}).value_or(NAN));
-    if (at(analysis, {"knee"}).is_number())
-      words += fmt::format("; {} are enough for 95% of it", text(analysis, {"knee"}));
-    words += '.';
-    // A law that does not describe the points predicts nothing.
-    const double fit = number(analysis, {"usl", "r_squared"}).value_or(0);
-    if (fit >= kGoodFit) {
-      words += fmt::format(" Scalability law: contention {:.3f}, coherency {:.5f} (R2 {:.3f})",
-                           number(analysis, {"usl", "alpha"}).value_or(NAN),
-                           number(analysis, {"usl", "beta"}).value_or(NAN), fit);
-      if (const auto peak = number(analysis, {"usl", "peak_streams"}))
-        words += fmt::format(", peak near {:.0f} streams", *peak);
-      words += '.';
-    } else if (!at(analysis, {"usl"}).is_null()) {
-      words += fmt::format(" The scalability law does not fit (R2 {:.2f}).", fit);
-    }
-    out += wrapped(words, 2) + "\n";
-  }
+  for (const auto& [submit, analysis] : at(sweep, {"scaling"}).items())
+    if (const std::string words = scaling_words(submit, analysis, unit); !words.empty())
+      out += wrapped(words, 2) + "\n";
   // One line per kind of warning: where it was seen, and what it said the first time.
   std::map<std::string, std::pair<std::string, std::string>> seen;
   for (const Json& result : results) {

@@ -7,6 +7,9 @@
 
 namespace weir {
 
+// A throughput with its unit: "812 GFLOP/s", "3.90 M requests/s".
+std::string rate_words(double value, const std::string& unit);
+
 // One `weir.result/1` document: what was run, what came out, what to be careful about.
 std::string describe_result(const Json& result);
 
@@ -16,6 +19,9 @@ inline constexpr std::size_t kSubmitWidth = 11;  // of the column of ways to sub
 std::string sweep_head(const Json& settings, std::size_t submit_width = kSubmitWidth);
 // `was_kept`: the point was in the file before.
 std::string sweep_row(const Json& result, bool was_kept = false, std::size_t submit_width = kSubmitWidth);
+// "inline: best at 8 streams (...); 4 are enough for 95% of it. Scalability law: ...": one curve's analysis, as
+// `weir.sweep/1` has it, with the throughput's unit. Empty where there is one point.
+std::string scaling_words(const std::string& name, const Json& analysis, const std::string& unit);
 // What a sweep shows as a whole: best point, knee, efficiency, scalability law.
 std::string sweep_summary(const Json& sweep);
 

@@ -151,6 +151,10 @@ std::string way_of(const std::string& submit, int compute_units) {
   return compute_units == 0 ? submit : fmt::format("{} on {} units", submit, compute_units);
 }
 
+std::string curve_of(const std::string& submit, int compute_units) {
+  return way_of(submit_family(submit), compute_units);
+}
+
 void check_sweep(const DeviceInfo& info, const SweepRequest& request, Ranks ranks) {
   for (const Point& point : points_of(request)) {
     RunRequest run = request.run;
@@ -168,7 +172,7 @@ Json scaling_of(const Json& results, const std::string& scaling) {
     // threads:1, threads:2, ... are one curve: counts follow the stream count up to their limit.
     const std::string submit = result["submit"].get<std::string>();
     if (throughput.is_object() && throughput.contains("value") && throughput["value"].is_number())
-      by_way[way_of(submit_family(submit), units_in(result))].push_back(
+      by_way[curve_of(submit, units_in(result))].push_back(
           {result["streams"].get<int>(), throughput["value"].get<double>()});
   }
   Json analyses = Json::object();

@@ -38,6 +38,8 @@ struct SweepControl {
 
 // How a point is run, in words: "inline", "threads:4 on 16 units".
 std::string way_of(const std::string& submit, int compute_units);
+// Points of one curve have this in common: the number of threads follows the streams, so it is left out.
+std::string curve_of(const std::string& submit, int compute_units);
 
 // `device` as the first of the compute units wants it. Returns the `weir.sweep/1` document, which is also in `output`.
 // Failed points are in it with status "failed". With several ranks all call it; rank 0 alone reads and writes the file.

@@ -1,7 +1,0 @@
-#include "page/list.h"
-
-namespace weir::page::section_list {
-
-void sweep(Page&, std::size_t, const Json&) {}
-
-}  // namespace weir::page::section_list
