@@ -1,0 +1,237 @@
+#include "measure/change_points.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace weir {
+namespace {
+
+// Of the significance, what goes to one step; the rest to two steps at once, which no single step explains: up and
+// back.
+constexpr double kShareOfOne = 0.8;
+constexpr double kLeastErrors = 2.75;  // standard errors that a step has to be, at least
+constexpr int kSettlings = 3;          // one moves the next
+constexpr std::size_t kFewestForDrift = 16;
+constexpr std::size_t kWindow = 2;  // neighbours on either side that a value is held against
+constexpr double kOutlier = 5;      // median distances from them
+
+// Sums of squares about the mean of any part, in constant time.
+class Sums {
+ public:
+  explicit Sums(std::span<const double> values) : sum_(values.size() + 1), square_(values.size() + 1) {
+    // About the middle, so that squares do not drown what they differ by.
+    const double middle = values.empty() ? 0 : values[values.size() / 2];
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double value = values[i] - middle;
+      sum_[i + 1] = sum_[i] + value;
+      square_[i + 1] = square_[i] + value * value;
+    }
+  }
+  double about_mean(std::size_t begin, std::size_t end) const {
+    const double sum = sum_[end] - sum_[begin];
+    return std::max(0.0, square_[end] - square_[begin] - sum * sum / static_cast<double>(end - begin));
+  }
+
+ private:
+  std::vector<double> sum_, square_;
+};
+
+struct Fit {
+  double rest = std::numeric_limits<double>::infinity();  // sum of squares that the steps leave
+  std::size_t first = 0, second = 0;
+};
+
+Fit best_one(const Sums& sums, std::size_t count) {
+  Fit best;
+  for (std::size_t k = kFewestPerLevel; k + kFewestPerLevel <= count; ++k)
+    if (const double rest = sums.about_mean(0, k) + sums.about_mean(k, count); rest < best.rest) best = {rest, k, 0};
+  return best;
+}
+
+Fit best_two(const Sums& sums, std::size_t count) {
+  Fit best;
+  for (std::size_t j = kFewestPerLevel; j + 2 * kFewestPerLevel <= count; ++j) {
+    const double left = sums.about_mean(0, j);
+    for (std::size_t k = j + kFewestPerLevel; k + kFewestPerLevel <= count; ++k)
+      if (const double rest = left + sums.about_mean(j, k) + sums.about_mean(k, count); rest < best.rest)
+        best = {rest, j, k};
+  }
+  return best;
+}
+
+// F of the best fit: what it explains for each step, against what it leaves for each degree of freedom.
+double clearness(double all, const Fit& fit, std::size_t count, int steps) {
+  const double freedom = static_cast<double>(count) - steps - 1;
+  if (freedom <= 0 || !std::isfinite(fit.rest)) return 0;
+  // Ranks are multiples of one half, so what is this small is rounding.
+  return std::max(0.0, all - fit.rest) / steps / std::max(fit.rest / freedom, 1e-6);
+}
+
+double share_as_clear(const std::vector<double>& ascending, double value) {
+  const auto from = std::lower_bound(ascending.begin(), ascending.end(), value);
+  return (static_cast<double>(ascending.end() - from) + 1) / (static_cast<double>(ascending.size()) + 1);
+}
+
+// Values far from their neighbours are drawn back to the edge of the noise. A median of five keeps steps where they
+// are.
+std::vector<double> without_outliers(std::span<const double> values) {
+  std::vector<double> centres(values.size()), distances(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t begin = i < kWindow ? 0 : i - kWindow, end = std::min(values.size(), i + kWindow + 1);
+    centres[i] = median(values.subspan(begin, end - begin));
+    distances[i] = std::fabs(values[i] - centres[i]);
+  }
+  const double limit = kOutlier * median(distances);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    centres[i] = std::clamp(values[i], centres[i] - limit, centres[i] + limit);
+  return centres;
+}
+
+// Whether a straight line through both levels leaves less than the step between them does. Of few values nobody can
+// tell; then it is the step.
+bool is_rather_drift(std::span<const double> kept, const Sums& sums, double rest_of_step) {
+  if (kept.size() < kFewestForDrift) return false;
+  const auto count = static_cast<double>(kept.size());
+  double along = 0;
+  for (std::size_t i = 0; i < kept.size(); ++i)
+    along += (static_cast<double>(i) - (count - 1) / 2) * (kept[i] - kept[0]);
+  const double spread = count * (count * count - 1) / 12;
+  return sums.about_mean(0, kept.size()) - along * along / spread < rest_of_step;
+}
+
+// A split that was found among several steps, and by ranks, which know no distances, lies best where it is best between
+// its neighbours alone and by value.
+void settle(std::span<const double> values, std::vector<ChangePoint>& changes) {
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const std::size_t begin = i == 0 ? 0 : changes[i - 1].index;
+    const std::size_t end = i + 1 == changes.size() ? values.size() : changes[i + 1].index;
+    changes[i].index = begin + best_one(Sums(values.subspan(begin, end - begin)), end - begin).first;
+  }
+}
+
+}  // namespace
+
+ChangeDetector::Chance ChangeDetector::shuffled(std::vector<double> ranks) const {
+  const std::size_t count = ranks.size();
+  Chance chance;
+  SplitMix random(options_.seed * 0x9e3779b97f4a7c15U + count);
+  for (int i = 0; i < options_.permutations; ++i) {
+    for (std::size_t k = count - 1; k > 0; --k)
+      std::swap(ranks[k], ranks[random.below(static_cast<std::uint32_t>(k + 1))]);
+    const Sums sums(ranks);
+    const double all = sums.about_mean(0, count);
+    chance.one.push_back(clearness(all, best_one(sums, count), count, 1));
+    chance.two.push_back(clearness(all, best_two(sums, count), count, 2));
+  }
+  std::sort(chance.one.begin(), chance.one.end());
+  std::sort(chance.two.begin(), chance.two.end());
+  return chance;
+}
+
+ChangeDetector::Judged ChangeDetector::judge_part(std::span<const double> part) {
+  const std::size_t count = part.size();
+  if (count < 2 * kFewestPerLevel) return {};
+  const std::vector<double> ranks = midranks(part);
+  const Sums sums(ranks);
+  const double all = sums.about_mean(0, count);
+  if (all <= 0) return {};
+  std::vector<double> sorted = ranks;
+  std::sort(sorted.begin(), sorted.end());
+  const bool has_ties = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
+  Chance own;
+  if (has_ties) {
+    own = shuffled(sorted);
+  } else if (!chances_.contains(count)) {
+    chances_[count] = shuffled(sorted);
+  }
+  const Chance& chance = has_ties ? own : chances_[count];
+  const Fit one = best_one(sums, count);
+  const double p_one = share_as_clear(chance.one, clearness(all, one, count, 1));
+  if (p_one <= options_.significance * kShareOfOne) return {{one.first}, p_one};
+  if (count < 3 * kFewestPerLevel) return {};
+  const Fit two = best_two(sums, count);
+  const double p_two = share_as_clear(chance.two, clearness(all, two, count, 2));
+  if (p_two <= options_.significance * (1 - kShareOfOne)) return {{two.first, two.second}, p_two};
+  return {};
+}
+
+void ChangeDetector::split(std::span<const double> part, std::size_t offset, std::vector<ChangePoint>& found) {
+  // Each split leaves parts of kFewestPerLevel at least, so this goes no deeper than kLongestSeries / kFewestPerLevel.
+  const Judged judged = judge_part(part);
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i <= judged.splits.size() && !judged.splits.empty(); ++i) {
+    const std::size_t end = i < judged.splits.size() ? judged.splits[i] : part.size();
+    split(part.subspan(begin, end - begin), offset + begin, found);
+    if (i < judged.splits.size()) found.push_back({offset + end, 0, 0, 1, judged.p});
+    begin = end;
+  }
+}
+
+ChangeReport ChangeDetector::judge(std::span<const double> values, std::span<const double> noise) {
+  ChangeReport report;
+  const std::size_t skipped = values.size() > kLongestSeries ? values.size() - kLongestSeries : 0;
+  values = values.subspan(skipped);
+  if (noise.size() == values.size() + skipped) noise = noise.subspan(skipped);
+  if (values.size() < 2 * kFewestPerLevel) {
+    report.reason = fmt::format("{} value{}: a change needs {} on either side", values.size(),
+                                values.size() == 1 ? "" : "s", kFewestPerLevel);
+    return report;
+  }
+  // Changes are relative, and a median twice as long is as far away as one half as long.
+  std::vector<double> logs;
+  for (const double value : values) {
+    if (!(value > 0) || !std::isfinite(value)) {
+      report.reason = "there are values that are not above 0";
+      return report;
+    }
+    logs.push_back(std::log(value));
+  }
+  std::vector<double> known;
+  for (const double error : noise)
+    if (std::isfinite(error) && error >= 0) known.push_back(error * error);
+  const double known_variance = known.empty() ? 0 : median(known);
+  std::vector<ChangePoint> found;
+  split(logs, 0, found);
+  const std::vector<double> calm = without_outliers(logs);
+
+  // The least convincing step goes first: its levels become one, by which its neighbours are judged again.
+  for (;;) {
+    for (int i = 0; i < kSettlings; ++i) settle(calm, found);
+    std::optional<std::size_t> worst;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const std::size_t begin = i == 0 ? 0 : found[i - 1].index, step = found[i].index;
+      const std::size_t end = i + 1 == found.size() ? logs.size() : found[i + 1].index;
+      ChangePoint& change = found[i];
+      change.before = median(values.subspan(begin, step - begin));
+      change.after = median(values.subspan(step, end - step));
+      change.ratio = change.after / change.before;
+      const double size = std::fabs(std::log(change.ratio));
+      const auto kept = std::span<const double>(calm).subspan(begin, end - begin);
+      const Sums sums(kept);
+      const double rest = sums.about_mean(0, step - begin) + sums.about_mean(step - begin, kept.size());
+      const double each = std::max(known_variance, rest / static_cast<double>(kept.size() - 2));
+      const double error = std::sqrt(each / static_cast<double>(step - begin) + each / static_cast<double>(end - step));
+      // Chance makes small steps look larger where it shows them at all: they have to be beyond the threshold clearly.
+      const bool is_small = size < std::max(std::log1p(options_.threshold) + error, kLeastErrors * error);
+      const bool is_drift = is_rather_drift(kept, sums, rest);
+      if ((is_small || is_drift) && size < least) {
+        least = size;
+        worst = i;
+      }
+    }
+    if (!worst) break;
+    found.erase(found.begin() + static_cast<std::ptrdiff_t>(*worst));
+  }
+  for (ChangePoint& change : found) change.index += skipped;
+  report.changes = std::move(found);
+  if (report.changes.empty())
+    if (const auto slow = trend(values); slow && slow->is_clear && std::fabs(slow->change) >= options_.threshold)
+      report.drift = slow;
+  return report;
+}
+
+}  // namespace weir

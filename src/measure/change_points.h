@@ -1,0 +1,70 @@
+// Where a series of medians, one for each run, changed its level: steps, told from noise, outliers and slow drift.
+// Knows numbers only; commits and machines stay outside. docs/history.md has the method, its references and its power.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "measure/statistics.h"
+
+namespace weir {
+
+struct ChangeOptions {
+  double threshold = 0.02;     // a smaller step does not matter
+  double significance = 0.06;  // of the ranks alone: how often values without order show a step, whatever its size
+  int permutations = 1'000;    // of the series, by which a step is judged
+  std::uint64_t seed = 1;
+};
+
+// Runs on either side of a step: two in a row may be bad luck, and are no change.
+inline constexpr std::size_t kFewestPerLevel = 3;
+// Longer series are judged by their last values.
+inline constexpr std::size_t kLongestSeries = 256;
+
+struct ChangePoint {
+  std::size_t index = 0;  // the first value of the new level
+  double before = 0;      // medians of the levels on either side
+  double after = 0;
+  double ratio = 1;  // after / before
+  double p = 1;      // how often the same values in any order show as clear a step; at least 1 / (permutations + 1)
+};
+
+struct ChangeReport {
+  std::vector<ChangePoint> changes;  // in order
+  std::optional<Trend> drift;        // a clear slow trend, where there is no step
+  std::string reason;                // why nothing could be judged; empty where it was
+};
+
+// Judges series; keeps what it learnt about chance, so that many series cost little more than one. One thread at a
+// time.
+class ChangeDetector {
+ public:
+  explicit ChangeDetector(const ChangeOptions& options = {}) : options_(options) {}
+
+  // `values` in the order of time, all above 0. `noise` is the standard error of each value where that is known
+  // (relative: 0.01 is 1 %), or empty: a step has to be larger than what that explains.
+  ChangeReport judge(std::span<const double> values, std::span<const double> noise = {});
+
+ private:
+  // How clear a step, and two at once, look in values that have no order; ascending.
+  struct Chance {
+    std::vector<double> one, two;
+  };
+  struct Judged {
+    std::vector<std::size_t> splits;
+    double p = 1;
+  };
+  Chance shuffled(std::vector<double> ranks) const;
+  Judged judge_part(std::span<const double> part);
+  void split(std::span<const double> part, std::size_t offset, std::vector<ChangePoint>& found);
+
+  ChangeOptions options_;
+  std::map<std::size_t, Chance> chances_;  // by length, where no two values are equal
+};
+
+}  // namespace weir
