@@ -310,6 +310,8 @@ Report report_of(const Json& document) {
 
 }  // namespace
 
+Report amd_compare_report(const Json& document) { return report_of(document); }
+
 std::string amd_compare_text(const Json& document) { return report_text(report_of(document)); }
 std::string amd_compare_markdown(const Json& document) { return report_markdown(report_of(document)); }
 

@@ -4,10 +4,12 @@
 #include <string>
 
 #include "base/json.h"
+#include "report/sections.h"
 
 namespace weir {
 
 // At most 80 columns.
+Report amd_compare_report(const Json& document);
 std::string amd_compare_text(const Json& document);
 std::string amd_compare_markdown(const Json& document);
 

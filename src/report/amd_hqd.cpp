@@ -237,6 +237,8 @@ Report make_report(const Json& document, bool is_full) {
 
 }  // namespace
 
+Report amd_hqd_report(const Json& document, bool is_full) { return make_report(document, is_full); }
+
 std::string amd_hqd_text(const Json& document, bool is_full) { return report_text(make_report(document, is_full)); }
 
 std::string amd_hqd_markdown(const Json& document, bool is_full) {

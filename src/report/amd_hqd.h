@@ -4,10 +4,12 @@
 #include <string>
 
 #include "base/json.h"
+#include "report/sections.h"
 
 namespace weir {
 
 // `is_full` lists every queue and every GPU.
+Report amd_hqd_report(const Json& document, bool is_full);
 std::string amd_hqd_text(const Json& document, bool is_full);
 std::string amd_hqd_markdown(const Json& document, bool is_full);
 

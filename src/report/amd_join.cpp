@@ -292,6 +292,8 @@ Report make_report(const Json& document, bool is_full) {
 
 }  // namespace
 
+Report amd_join_report(const Json& document, bool is_full) { return make_report(document, is_full); }
+
 std::string amd_join_text(const Json& document, bool is_full) { return report_text(make_report(document, is_full)); }
 
 std::string amd_join_markdown(const Json& document, bool is_full) {

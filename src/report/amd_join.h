@@ -5,10 +5,12 @@
 #include <string>
 
 #include "base/json.h"
+#include "report/sections.h"
 
 namespace weir {
 
 // `is_full`: also queues of other processes, and handles of streams.
+Report amd_join_report(const Json& document, bool is_full);
 std::string amd_join_text(const Json& document, bool is_full);
 std::string amd_join_markdown(const Json& document, bool is_full);
 

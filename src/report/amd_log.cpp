@@ -237,6 +237,8 @@ Report report_of(const Json& document, bool is_full) {
 
 }  // namespace
 
+Report amd_log_report(const Json& document, bool is_full) { return report_of(document, is_full); }
+
 std::string amd_log_text(const Json& document, bool is_full) { return report_text(report_of(document, is_full)); }
 
 std::string amd_log_markdown(const Json& document, bool is_full) {

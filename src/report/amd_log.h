@@ -4,10 +4,12 @@
 #include <string>
 
 #include "base/json.h"
+#include "report/sections.h"
 
 namespace weir {
 
 // `is_full`: long lists are not cut.
+Report amd_log_report(const Json& document, bool is_full);
 std::string amd_log_text(const Json& document, bool is_full);
 std::string amd_log_markdown(const Json& document, bool is_full);
 

@@ -294,6 +294,8 @@ Report report_of(const Json& document) {
 
 }  // namespace
 
+Report channel_report(const Json& document) { return report_of(document); }
+
 std::string channel_text(const Json& document) { return report_text(report_of(document)); }
 std::string channel_markdown(const Json& document) { return report_markdown(report_of(document)); }
 

@@ -4,10 +4,12 @@
 #include <string>
 
 #include "base/json.h"
+#include "report/sections.h"
 
 namespace weir {
 
 // At most 80 columns.
+Report channel_report(const Json& document);
 std::string channel_text(const Json& document);
 std::string channel_markdown(const Json& document);
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -33,16 +33,13 @@ void add_row(std::string& out, const std::string& name, const Json& counts) {
 // Distinct texts of cases with that outcome, in order of appearance, with how many they are.
 std::vector<std::pair<std::string, int>> texts_of(const Json& device, const char* outcome) {
   std::vector<std::pair<std::string, int>> texts;
+  std::map<std::string, std::size_t> places;
   for (const Json& each : at(device, {"cases"})) {
     if (text(each, {"outcome"}) != outcome) continue;
     const std::string words = text(each, {"text"});
-    const auto known =
-        std::find_if(texts.begin(), texts.end(), [&](const auto& entry) { return entry.first == words; });
-    if (known == texts.end()) {
-      texts.emplace_back(words, 1);
-    } else {
-      ++known->second;
-    }
+    const auto [place, is_new] = places.try_emplace(words, texts.size());
+    if (is_new) texts.emplace_back(words, 0);
+    ++texts[place->second].second;
   }
   return texts;
 }

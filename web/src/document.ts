@@ -145,7 +145,8 @@ export interface Usl {
   peak_streams: number | null;
 }
 
-// Latencies as an ECDF: `values` are all samples in order where count <= 512, else 512 quantiles at (i + 0.5) / 512.
+// Latencies as an ECDF: `values` are all samples in order where there are as many as `count`, else quantiles at
+// (i + 0.5) / values.length: 512, fewer in a report of more than 200 points.
 export interface Distribution extends Item {
   unit: string; // "ns"
   series: DistributionSeries[];
@@ -343,8 +344,10 @@ export interface HistoryChange {
   verdict: "slower" | "faster";
 }
 
-// Documents without a picture of their own, as `weir` tells them in the terminal.
+// Documents without a picture of their own, as `weir` tells them in the terminal: in sections, or (`plain`) as lines
+// whose columns align in a font of fixed width.
 export interface DocumentText extends Item {
+  plain: string[];
   opening: string[];
   sections: {
     title: string;
