@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "page/list.h"
+#include "page/values.h"
 #include "report/fields.h"
 
 namespace weir::page {
@@ -19,8 +20,6 @@ using fields::text;
 constexpr std::size_t kMostPairs = 10'000;
 constexpr std::array kVerdicts = {"slower", "faster", "same", "ambiguous"};
 
-Json string_or_null(const Json& json) { return json.is_string() ? json : Json(nullptr); }
-
 // What is none of the four cannot be drawn as one: "ambiguous" claims nothing.
 std::string verdict_at(const Json& json) {
   const std::string verdict = text(json, {"verdict"});
@@ -32,14 +31,11 @@ Json metric_json(const std::string& name, const Json& metric) {
   json["metric"] = name;
   json["unit"] = text(metric, {"unit"});
   json["verdict"] = verdict_at(metric);
-  json["reason"] = string_or_null(at(metric, {"reason"}));
+  json["reason"] = values::word_or_null(metric, {"reason"});
   json["baseline_median"] = number_or_null(number(metric, {"baseline", "median"}));
   json["test_median"] = number_or_null(number(metric, {"test", "median"}));
   json["ratio"] = number_or_null(number(metric, {"ratio"}));
-  const Json& interval = at(metric, {"interval"});
-  const bool is_interval =
-      interval.is_array() && interval.size() == 2 && interval[0].is_number() && interval[1].is_number();
-  json["interval"] = is_interval ? interval : Json(nullptr);
+  json["interval"] = values::interval(metric, {"interval"});
   json["adjusted_p"] = number_or_null(number(metric, {"adjusted_p"}));
   return json;
 }
@@ -48,7 +44,7 @@ Json pair_json(const Json& pair) {
   Json json = Json::object();
   json["label"] = text(pair, {"label"});
   json["verdict"] = verdict_at(pair);
-  json["failure"] = string_or_null(at(pair, {"failure"}));
+  json["failure"] = values::word_or_null(pair, {"failure"});
   json["metrics"] = Json::array();
   const Json& metrics = at(pair, {"metrics"});
   if (metrics.is_object())

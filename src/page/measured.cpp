@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "measure/statistics.h"
+#include "page/values.h"
 #include "report/fields.h"
 #include "run/sweep.h"
 
@@ -18,15 +19,8 @@ using fields::at;
 
 constexpr std::size_t kMostPoints = 10'000;  // of a file
 
-Json number_at(const Json& json, std::initializer_list<const char*> keys) {
-  return number_or_null(fields::number(json, keys));
-}
-
-Json interval_at(const Json& json, std::initializer_list<const char*> keys) {
-  const Json& interval = at(json, keys);
-  const bool is_one = interval.is_array() && interval.size() == 2 && interval[0].is_number() && interval[1].is_number();
-  return is_one ? interval : Json(nullptr);
-}
+// Times and rates are not below 0; what a file says otherwise is no number.
+Json number_at(const Json& json, values::Keys keys) { return number_or_null(values::amount(json, keys, 1e300)); }
 
 // "environment.rocm_info.version": "6.2" -> {"rocm_info.version": "6.2"}
 Json settings_below(const ResultPoint& point, std::string_view prefix) {
@@ -40,9 +34,9 @@ void take_weir(Page& page, const Json& result, Measured& to) {
   to.environment = page.environment(at(result, {"device"}), at(result, {"environment"}));
   const Json& metrics = at(result, {"metrics"});
   to.throughput = number_at(metrics, {"throughput", "value"});
-  to.throughput_interval = interval_at(metrics, {"throughput", "interval"});
+  to.throughput_interval = values::interval(metrics, {"throughput", "interval"});
   to.p50_ns = number_at(metrics, {"latency_ns", "p50"});
-  to.p50_interval_ns = interval_at(metrics, {"latency_ns", "p50_interval"});
+  to.p50_interval_ns = values::interval(metrics, {"latency_ns", "p50_interval"});
   to.p99_ns = number_at(metrics, {"latency_ns", "p99"});
   to.host_ns_per_command = number_at(metrics, {"host_ns_per_command"});
   to.floor_ns_per_command = number_at(metrics, {"floor_ns_per_command"});

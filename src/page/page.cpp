@@ -248,6 +248,12 @@ std::string Page::add(std::string_view list, Json item) {
   return id;
 }
 
+std::size_t Page::item_count() const {
+  std::size_t count = 0;
+  for (const auto& [list, items] : lists_) count += items.size();
+  return count;
+}
+
 void Page::find(Finding finding) {
   finding.text = bounded(finding.text);
   finding.advice = bounded(finding.advice);

@@ -1,0 +1,175 @@
+// weir report: results, traces and other documents as one HTML page that explains itself, or as its JSON.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/options.h"
+#include "base/plain_text.h"
+#include "base/units.h"
+#include "cli/list.h"
+#include "cli/process.h"
+#include "page/gather.h"
+#include "page/html.h"
+#include "page/results.h"
+#include "page/template.h"
+#include "report/fields.h"
+#include "report/wrap.h"
+
+namespace weir::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostFindings = 5;  // that the terminal shows; the page has all
+constexpr std::size_t kMostRefused = 10;
+
+struct Flags {
+  std::vector<std::string> paths;
+  std::string output, json, title, history, baseline;
+  std::string max_spans = "2000000";
+  bool is_forced = false, is_quiet = false;
+};
+
+// Only the JSON where that alone was asked for.
+std::string html_file(const Flags& flags) {
+  if (!flags.output.empty() || !flags.json.empty()) return flags.output;
+  return "report.html";
+}
+
+std::size_t max_spans_of(const Flags& flags) {
+  const auto value = parse_integer(flags.max_spans);
+  if (!value || *value < 1 || *value > 100'000'000)
+    reject(fmt::format("--max-spans {}: not a number from 1 to 100000000", flags.max_spans));
+  return static_cast<std::size_t>(*value);
+}
+
+// "results and 2 more"
+std::string title_of(const Flags& flags) {
+  if (!flags.title.empty()) return flags.title;
+  if (flags.paths.empty()) return "Weir report";
+  fs::path first = fs::path(flags.paths.front()).lexically_normal();
+  if (!first.has_filename()) first = first.parent_path();
+  const std::string name = first.filename() == "." || first.empty() ? "this folder" : first.filename().string();
+  return flags.paths.size() == 1 ? name : fmt::format("{} and {} more", name, flags.paths.size() - 1);
+}
+
+void check_outputs(const Flags& flags) {
+  const std::string html = html_file(flags);
+  if (!html.empty() && page::page_template().empty())
+    reject("this program was built without the report's page: there was no npm, or no package registry, at build time",
+           "Build it where there is (cmake says so), or write the document alone with --json FILE: a complete program "
+           "makes the page of the same files.");
+  if (!html.empty()) check_writable(html, flags.is_forced);
+  if (!flags.json.empty()) check_writable(flags.json, flags.is_forced);
+  std::error_code status;
+  const bool are_one = !html.empty() && !flags.json.empty() &&
+                       fs::weakly_canonical(html, status) == fs::weakly_canonical(flags.json, status);
+  if (are_one) reject(fmt::format("--output and --json both name {}", html), "Give them two names.");
+}
+
+std::string plain(const std::string& text) { return without_controls(text, '?'); }
+
+std::string refused_text(const std::vector<Json>& refused) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(refused.size(), kMostRefused); ++i)
+    text += fmt::format("! {}\n", wrapped(fmt::format("{}: {}", plain(fields::text(refused[i], {"path"})),
+                                                      plain(fields::text(refused[i], {"reason"}))),
+                                          2));
+  if (refused.size() > kMostRefused)
+    text += fmt::format("! {} more could not be used; the report lists them\n", refused.size() - kMostRefused);
+  return text;
+}
+
+std::string verdict_text(const Json& document) {
+  const Json& verdict = fields::at(document, {"verdict"});
+  std::string text = wrapped(plain(fields::text(verdict, {"headline"})), 0) + "\n";
+  std::size_t shown = 0;
+  const Json& findings = fields::at(verdict, {"findings"});
+  for (const Json& finding : findings) {
+    if (++shown > kMostFindings) break;
+    const std::string tone = fields::text(finding, {"tone"});
+    const char mark = tone == "bad" ? '!' : tone == "warning" ? '*' : tone == "good" ? '+' : '-';
+    text += fmt::format("  {} {}\n", mark, wrapped(plain(fields::text(finding, {"text"})), 4));
+    if (const Json& advice = fields::at(finding, {"advice"}); advice.is_string())
+      text += fmt::format("    {}\n", wrapped(plain(advice.get<std::string>()), 4));
+  }
+  if (findings.size() > kMostFindings)
+    text += fmt::format("    {} more in the report\n", findings.size() - kMostFindings);
+  return text;
+}
+
+void write(const Flags& flags, const std::string& path, const std::string& text) {
+  write_file(path, text, flags.is_forced);
+  if (!flags.is_quiet) fmt::print("Written to {} ({})\n", plain(path), format_bytes(text.size()));
+}
+
+int execute(const Flags& flags) {
+  if (flags.paths.empty() && flags.history.empty())
+    reject("nothing to report on", "Name results, sweeps, traces or folders of them; or --history FILE.");
+  check_outputs(flags);
+  page::GatherOptions options;
+  options.max_spans = max_spans_of(flags);
+  const std::atomic<bool>& stop = catch_interrupts();
+  struct Interrupted {};
+  options.progress = [&](const std::string&) {
+    if (stop.load(std::memory_order_relaxed)) throw Interrupted{};
+  };
+
+  page::Page page(title_of(flags), wall_time(), run_context().command_line);
+  try {
+    const std::vector<page::Measured> measured = page::gather(page, {flags.paths.begin(), flags.paths.end()}, options);
+    if (!flags.baseline.empty()) page::add_baseline(page, flags.baseline, measured);
+    page::add_results(page, measured);
+    if (!flags.history.empty()) page::add_history(page, flags.history);
+  } catch (const Interrupted&) {
+    return kExitInterrupted;
+  }
+  const std::string refused = refused_text(page.refused());
+  if (!refused.empty()) fmt::print(stderr, "{}", refused);
+  if (page.item_count() == 0)
+    reject(
+        "nothing to report on: no file that was given can be shown",
+        "Give what `weir run`, `weir sweep`, `weir compare`, `weir bench`, `weir profile` and others write with -o.");
+
+  const Json document = std::move(page).document();
+  if (!flags.is_quiet) fmt::print("{}\n", verdict_text(document));
+  if (!flags.json.empty()) write(flags, flags.json, to_text(document));
+  if (const std::string html = html_file(flags); !html.empty())
+    write(flags, html, page::html_page(page::page_template(), document));
+  return 0;
+}
+
+}  // namespace
+
+CliCommand report() {
+  return {
+      "report", "put results, traces and other documents into one HTML page, the verdict first",
+      [](CLI::App& app) -> std::function<int()> {
+        const auto flags = std::make_shared<Flags>();
+        app.add_option("paths", flags->paths,
+                       "results, sweeps, comparisons, bench and overlap folders, traces, other documents of weir, "
+                       "or folders of them")
+            ->type_name("PATH");
+        app.add_option("--output,-o", flags->output, "the page (default: report.html; none with --json alone)")
+            ->type_name("FILE");
+        app.add_option("--json", flags->json, "write the report's document (weir.report/1) to this file")
+            ->type_name("FILE");
+        app.add_option("--title", flags->title, "title of the page (default: names of the paths)");
+        app.add_option("--baseline", flags->baseline,
+                       "result, sweep or folder to compare the results with: what changed comes first")
+            ->type_name("PATH");
+        app.add_option("--history", flags->history, "show the series of this history as well")->type_name("FILE");
+        app.add_option("--max-spans", flags->max_spans, "most spans that are drawn of all traces together")
+            ->capture_default_str();
+        app.add_flag("--force,-f", flags->is_forced, "replace files that exist");
+        app.add_flag("--quiet,-q", flags->is_quiet, "no verdict, no names of files written");
+        app.footer("Exit code: 0 written, 2 nothing could be used. `weir compare` turns a verdict into an exit code.");
+        return [flags] { return execute(*flags); };
+      }};
+}
+
+}  // namespace weir::cli

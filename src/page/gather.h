@@ -1,0 +1,31 @@
+// From paths to a report's page: walks folders, finds out what each file is, and gives it to the section for it. What
+// cannot be used is refused with a reason, and the rest stays. Knows no flag and writes nothing.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "page/measured.h"
+#include "page/page.h"
+
+namespace weir::page {
+
+struct GatherOptions {
+  std::size_t max_spans = 2'000'000;                      // of all traces together
+  std::function<void(const std::string& file)> progress;  // may be empty; may throw to stop
+};
+
+// Adds what the files and folders hold, all but measurements: those are returned, for add_results() and
+// add_baseline(), which have to see all of them.
+std::vector<Measured> gather(Page& page, const std::vector<std::filesystem::path>& paths, const GatherOptions& options);
+
+// Compares the measurements with those of a result, a sweep or a folder. Refuses a baseline that has no partner here.
+void add_baseline(Page& page, const std::filesystem::path& baseline, const std::vector<Measured>& measured);
+
+// Series of a history file, and where they changed last.
+void add_history(Page& page, const std::filesystem::path& file);
+
+}  // namespace weir::page
