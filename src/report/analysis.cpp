@@ -20,22 +20,22 @@ void add_ranks(Report& report, const Json& document) {
   section.title = "Ranks";
   // What moved times is among the notes already.
   const Json& notes = at(document, {"notes"});
-  if (std::find(notes.begin(), notes.end(), clocks["summary"]) == notes.end())
+  if (std::find(notes.begin(), notes.end(), at(clocks, {"summary"})) == notes.end())
     section.remarks.push_back(word(clocks, "summary"));
   if (const Json& ranks = at(document, {"ranks"}); ranks.is_object()) {
-    if (const Json& skew = ranks["skew"]; skew.is_object())
+    if (const Json& skew = at(ranks, {"skew"}); skew.is_object())
       section.facts.emplace_back(
           "skew of arrivals", fmt::format("p50 {}, p95 {}, p99 {}, most {} ({} collectives)", duration(skew, "p50_ns"),
                                           duration(skew, "p95_ns"), duration(skew, "p99_ns"), duration(skew, "max_ns"),
                                           count(skew, "instances")));
     ReportTable table;
     table.columns = {{"rank"}, {"collectives"}, {"in them"}, {"waiting"}, {"of its span"}, {"last"}, {"behind"}};
-    for (const Json& rank : ranks["ranks"])
+    for (const Json& rank : at(ranks, {"ranks"}))
       table.rows.push_back({count(rank, "rank"), count(rank, "collectives"), duration(rank, "collective_ns"),
                             duration(rank, "waiting_ns"), percent(number(rank, {"wait_share"})),
                             percent(number(rank, {"last_share"})), duration(rank, "behind_ns")});
     section.tables.push_back(std::move(table));
-    for (const Json& straggler : ranks["stragglers"])
+    for (const Json& straggler : at(ranks, {"stragglers"}))
       section.remarks.push_back(
           fmt::format("Straggler: rank {}, {}", count(straggler, "rank"), word(straggler, "reason")));
   } else {
@@ -54,7 +54,7 @@ void add_devices(Report& report, const Json& document) {
   ReportTable table;
   table.columns = {{"rank"}, {"device", true}, {"commands"}, {"span"}, {"busy"}, {"compute"}, {"comm."}, {"exposed"}};
   for (const Json& device : devices) {
-    const Json& times = device["times"];
+    const Json& times = at(device, {"times"});
     table.rows.push_back({count(device, "rank"), word(device, "label"), count(device, "commands"),
                           duration(times, "span_ns"), duration(times, "busy_ns"), duration(times, "compute_ns"),
                           duration(times, "communication_ns"), duration(times, "exposed_communication_ns")});
@@ -63,7 +63,9 @@ void add_devices(Report& report, const Json& document) {
   report.sections.push_back(std::move(section));
 }
 
-Report make_report(const Json& document, bool is_full) {
+}  // namespace
+
+Report analysis_report(const Json& document, bool is_full) {
   const std::size_t most = is_full ? 1000 : 10;
   Report report;
   const Json& files = at(document, {"files"});
@@ -103,9 +105,10 @@ Report make_report(const Json& document, bool is_full) {
   for (std::size_t i = 0; i < told; ++i) {
     const Json& device = devices[i];
     ReportSection head;
-    head.title = fmt::format("Rank {}, {}: {} on {}{}", count(device, "rank"), word(device, "label"),
-                             counted(device, "commands", "command"), counted(device, "streams", "stream"),
-                             device["queues"].is_null() ? "" : ", " + counted(device, "queues", "hardware queue"));
+    head.title =
+        fmt::format("Rank {}, {}: {} on {}{}", count(device, "rank"), word(device, "label"),
+                    counted(device, "commands", "command"), counted(device, "streams", "stream"),
+                    at(device, {"queues"}).is_null() ? "" : ", " + counted(device, "queues", "hardware queue"));
     report.sections.push_back(std::move(head));
     report.sections.push_back(times_section(device));
     if (at(device, {"iterations"}).is_object()) report.sections.push_back(iterations_section(device, most));
@@ -131,8 +134,6 @@ Report make_report(const Json& document, bool is_full) {
   return report;
 }
 
-}  // namespace
-
 ReportSection waterfall_section(const Json& waterfall) {
   ReportSection section;
   section.title = "Waterfall: from the host to the device and back";
@@ -146,18 +147,18 @@ ReportSection waterfall_section(const Json& waterfall) {
                      {"n"}};
     // Shares are of the way to the end: the host may look long after.
     double way = 0;
-    for (const Json& hop : each["hops"])
-      if (hop["to"] != "seen") way += number(hop, {"mean_ns"}).value_or(0);
-    for (const Json& hop : each["hops"]) {
+    for (const Json& hop : at(each, {"hops"}))
+      if (at(hop, {"to"}) != "seen") way += number(hop, {"mean_ns"}).value_or(0);
+    for (const Json& hop : at(each, {"hops"})) {
       const auto mean = number(hop, {"mean_ns"});
-      const bool is_after = hop["to"] == "seen";
+      const bool is_after = at(hop, {"to"}) == "seen";
       table.rows.push_back({fmt::format("{} -> {}", word(hop, "from"), word(hop, "to")), duration(hop, "p50_ns"),
                             duration(hop, "p95_ns"), duration(hop, "p99_ns"),
                             is_after || way <= 0 ? "-" : percent(mean ? std::optional(*mean / way) : std::nullopt),
                             count(hop, "count")});
     }
     // Start and end alone are no way.
-    if (each["hops"].size() < 2) {
+    if (at(each, {"hops"}).size() < 2) {
       table.after = "when the host submitted them is not in the source";
       section.tables.push_back(std::move(table));
       continue;
@@ -170,10 +171,12 @@ ReportSection waterfall_section(const Json& waterfall) {
   return section;
 }
 
-std::string analysis_text(const Json& document, bool is_full) { return report_text(make_report(document, is_full)); }
+std::string analysis_text(const Json& document, bool is_full) {
+  return report_text(analysis_report(document, is_full));
+}
 
 std::string analysis_markdown(const Json& document, bool is_full) {
-  return report_markdown(make_report(document, is_full));
+  return report_markdown(analysis_report(document, is_full));
 }
 
 }  // namespace weir

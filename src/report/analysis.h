@@ -9,6 +9,7 @@
 namespace weir {
 
 // `is_full`: everything in the document; otherwise what decides, and what it lacks in one line each.
+Report analysis_report(const Json& document, bool is_full);
 std::string analysis_text(const Json& document, bool is_full);
 std::string analysis_markdown(const Json& document, bool is_full);
 

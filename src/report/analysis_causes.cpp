@@ -17,7 +17,8 @@ ReportSection serialisation_section(const Json& device, std::size_t most) {
         fmt::format("Not known: {}.", fields::text(device, {"unavailable", "false_serialisation"})));
     return section;
   }
-  const bool is_known = found["are_dependencies_known"].is_boolean() && found["are_dependencies_known"].get<bool>();
+  const bool is_known =
+      at(found, {"are_dependencies_known"}).is_boolean() && at(found, {"are_dependencies_known"}).get<bool>();
   const double pairs = number(found, {"pairs"}).value_or(0), behind = number(found, {"behind"}).value_or(0);
   if (pairs + behind == 0) {
     section.remarks.push_back(number(device, {"queue_map", "shared_queues"}).value_or(0) > 0
@@ -40,10 +41,10 @@ ReportSection serialisation_section(const Json& device, std::size_t most) {
   {
     ReportTable table;
     table.columns = {{"streams", true}, {"queue", true}, {"commands"}, {"in sum"}};
-    for (const Json& pair : found["by_streams"]) {
+    for (const Json& pair : at(found, {"by_streams"})) {
       if (table.rows.size() == most) break;
       table.rows.push_back(
-          {joined(pair["streams"], 2), word(pair, "queue"), count(pair, "pairs"), duration(pair, "lost_ns")});
+          {joined(at(pair, {"streams"}), 2), word(pair, "queue"), count(pair, "pairs"), duration(pair, "lost_ns")});
     }
     const double all = number(found, {"stream_pairs"}).value_or(0);
     if (all > static_cast<double>(table.rows.size()))
@@ -69,7 +70,7 @@ ReportSection host_section(const Json& device) {
                                            percent(number(bound, {"share_of_idle"}))));
     section.facts.emplace_back("  then",
                                fmt::format("{} more from the call to the start", duration(bound, "launch_ns")));
-    if (!bound["outside_ns"].is_null())
+    if (!at(bound, {"outside_ns"}).is_null())
       section.facts.emplace_back("  meanwhile",
                                  fmt::format("the host waited for the device {}, was in other calls {}, "
                                              "outside of the driver {}",
@@ -87,7 +88,7 @@ ReportSection host_section(const Json& device) {
                                            duration(bound, "calling_launch_ns")));
   if (const Json& blocked = at(device, {"host_blocked"}); blocked.is_object()) {
     const auto calls = [&](const char* label, const char* key, const char* words) {
-      const Json& found = blocked[key];
+      const Json& found = at(blocked, {key});
       if (number(found, {"count"}).value_or(0) > 0)
         section.facts.emplace_back(
             label, fmt::format("{} in {}{}", duration(found, "total_ns"), counted(found, "count", "call"), words));
@@ -124,7 +125,7 @@ ReportSection path_section(const Json& device, std::size_t most) {
     section.remarks.push_back(fmt::format("Not known: {}.", fields::text(device, {"unavailable", "critical_path"})));
     return section;
   }
-  for (const auto& [resource, value] : path["resources"].items())
+  for (const auto& [resource, value] : at(path, {"resources"}).items())
     if (number(value, {"ns"}).value_or(0) > 0)
       section.facts.emplace_back(resource,
                                  fmt::format("{} ({})", duration(value, "ns"), percent(number(value, {"share"}))));
@@ -134,7 +135,7 @@ ReportSection path_section(const Json& device, std::size_t most) {
   }
   ReportTable table;
   table.columns = {{"on the path", true}, {"steps"}, {"time"}};
-  for (const Json& each : path["names"]) {
+  for (const Json& each : at(path, {"names"})) {
     if (table.rows.size() == most) break;
     table.rows.push_back({word(each, "name"), count(each, "steps"), duration(each, "total_ns")});
   }
@@ -151,7 +152,7 @@ ReportSection exposed_section(const Json& device) {
   ReportTable table;
   table.columns = {{"cause", true}, {"time"}, {"share"}, {"stretches"}, {"longest"}, {"what waited", true}};
   for (const Json& cause : causes) {
-    const Json worst = cause["worst"].empty() ? Json() : cause["worst"][0];
+    const Json worst = at(cause, {"worst"}).empty() ? Json() : at(cause, {"worst"})[0];
     table.rows.push_back({word(cause, "cause"), duration(cause, "total_ns"), percent(number(cause, {"share"})),
                           count(cause, "stretches"), duration(worst, "took_ns"), word(worst, "blocked")});
   }
@@ -159,7 +160,7 @@ ReportSection exposed_section(const Json& device) {
   for (const Json& cause : causes) {
     if (number(cause, {"share"}).value_or(0) < 0.05) continue;
     const std::string name = word(cause, "cause");
-    const bool is_unknown = name == "unknown" && found["reason"].is_string();
+    const bool is_unknown = name == "unknown" && at(found, {"reason"}).is_string();
     section.remarks.push_back(fmt::format("{}: {}. {}.", name,
                                           word(is_unknown ? found : cause, is_unknown ? "reason" : "meaning"),
                                           sentence(word(cause, "advice"))));
@@ -203,7 +204,7 @@ ReportSection collectives_section(const Json& device, std::size_t most) {
                     number(slow, {"ratio"}).value_or(1) < 1 ? "; faster: one name may stand for several sizes" : ""));
     ReportTable kernels;
     kernels.columns = {{"kernel", true}, {"alone"}, {"beside"}, {"ratio"}, {"n"}, {"p"}};
-    for (const Json& each : slow["kernels"]) {
+    for (const Json& each : at(slow, {"kernels"})) {
       if (kernels.rows.size() == most) break;
       kernels.rows.push_back({word(each, "name"), duration(each, "alone_p50_ns"), duration(each, "beside_p50_ns"),
                               fmt::format("{:.3f}", number(each, {"ratio"}).value_or(0)),

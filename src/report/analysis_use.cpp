@@ -62,8 +62,8 @@ ReportSection iterations_section(const Json& device, std::size_t most) {
   const Json& list = at(device, {"iterations", "list"});
   for (const Json& each : list) {
     if (table.rows.size() == most) break;
-    const Json& times = each["times"];
-    table.rows.push_back({each["name"].is_string() ? word(each, "name") : count(each, "number"),
+    const Json& times = at(each, {"times"});
+    table.rows.push_back({at(each, {"name"}).is_string() ? word(each, "name") : count(each, "number"),
                           count(each, "commands"), duration(times, "span_ns"), duration(times, "busy_ns"),
                           duration(times, "compute_ns"), duration(times, "communication_ns"),
                           duration(times, "exposed_communication_ns"), percent(number(each, {"overlap_efficiency"}))});
@@ -115,7 +115,7 @@ ReportSection queues_section(const Json& device, std::size_t most) {
         fmt::format("Which queue a stream used: not known, {}.", fields::text(device, {"unavailable", "queue_map"})));
     return section;
   }
-  const bool is_fixed = map["is_fixed"].is_boolean() && map["is_fixed"].get<bool>();
+  const bool is_fixed = at(map, {"is_fixed"}).is_boolean() && at(map, {"is_fixed"}).get<bool>();
   const bool is_shared = number(map, {"shared_queues"}).value_or(0) > 0;
   // A queue per stream: a table of queues would be that of streams again.
   if (is_fixed && !is_shared) {
@@ -125,18 +125,18 @@ ReportSection queues_section(const Json& device, std::size_t most) {
   if (const Json& queues = at(device, {"lanes", "queues"}); queues.is_array() && !queues.empty())
     section.tables.push_back(lanes_table(queues, "queue", most));
   const std::string fixed =
-      !map["is_fixed"].is_boolean() ? ""
-      : is_fixed                    ? "Every stream kept its queue. "
+      !at(map, {"is_fixed"}).is_boolean() ? ""
+      : is_fixed                          ? "Every stream kept its queue. "
                  : fmt::format("Streams moved between queues {}. ", counted(map, "change_count", "time"));
   section.remarks.push_back(is_shared
                                 ? fmt::format("{}{} shared, by {}.", fixed, counted(map, "shared_queues", "queue"),
                                               counted(map, "sharing_streams", "stream"))
                                 : fixed + "No two streams shared a queue.");
   std::size_t shown = 0;
-  for (const Json& queue : map["queues"]) {
-    if (queue["streams"].size() < 2) continue;
+  for (const Json& queue : at(map, {"queues"})) {
+    if (at(queue, {"streams"}).size() < 2) continue;
     if (++shown > 8) break;
-    section.remarks.push_back(fmt::format("{}: {}", word(queue, "queue"), joined(queue["streams"], 8)));
+    section.remarks.push_back(fmt::format("{}: {}", word(queue, "queue"), joined(at(queue, {"streams"}), 8)));
   }
   return section;
 }
@@ -174,7 +174,7 @@ ReportSection gaps_section(const Json& device) {
   constexpr double kShortest = 1'000;
   std::size_t short_gaps = 0;
   double short_ns = 0, most = 1;
-  for (const Json& bin : gaps["histogram"]) {
+  for (const Json& bin : at(gaps, {"histogram"})) {
     const double total = number(bin, {"total_ns"}).value_or(0);
     if (number(bin, {"from_ns"}).value_or(0) < kShortest) {
       short_gaps += static_cast<std::size_t>(number(bin, {"count"}).value_or(0));
@@ -187,7 +187,7 @@ ReportSection gaps_section(const Json& device) {
   table.columns = {{"from"}, {"gaps"}, {"total"}, {"", true}};
   if (short_gaps > 0)
     table.rows.push_back({"below", std::to_string(short_gaps), format_duration(short_ns), bar(short_ns)});
-  for (const Json& bin : gaps["histogram"]) {
+  for (const Json& bin : at(gaps, {"histogram"})) {
     const double total = number(bin, {"total_ns"}).value_or(0);
     if (number(bin, {"from_ns"}).value_or(0) < kShortest || number(bin, {"count"}).value_or(0) == 0) continue;
     table.rows.push_back({duration(bin, "from_ns"), count(bin, "count"), duration(bin, "total_ns"), bar(total)});

@@ -18,10 +18,7 @@ constexpr double kLeastIdle = 0.20;
 constexpr double kLeastRatio = 1.05;
 constexpr double kLeastCause = 0.25;  // of exposed communication
 
-struct Finding {
-  double share = 0;  // of the span
-  std::string text;
-};
+using Finding = Standout;
 
 double value(const Json& json, std::initializer_list<const char*> keys) { return number(json, keys).value_or(0); }
 
@@ -49,8 +46,8 @@ std::optional<Finding> launch_bound(const Json& device, double span_ns) {
       : is_in_driver
           ? "The host was in other calls of the driver: look for allocations and modules that are loaded late."
           : "The host was outside of the driver: use graphs, fewer and larger kernels, or a faster host thread.";
-  return Finding{share, fmt::format("idle {} because the host had not asked for the next command. {}",
-                                    cost(host_ns, share), advice)};
+  return Finding{
+      share, fmt::format("idle {} because the host had not asked for the next command.", cost(host_ns, share)), advice};
 }
 
 std::optional<Finding> launch_limited(const Json& device, double span_ns) {
@@ -58,10 +55,11 @@ std::optional<Finding> launch_limited(const Json& device, double span_ns) {
   const double ns = value(bound, {"calling_ns"}) + value(bound, {"calling_launch_ns"}), share = ns / span_ns;
   if (share < kLeastShare) return std::nullopt;
   const auto each = number(device, {"host_blocked", "launch_p50_ns"});
-  return Finding{share, fmt::format("idle {} because the host was still in the call that launches the next command{}: "
-                                    "kernels end faster than it can launch them. Use graphs, fewer and larger kernels, "
-                                    "or several submitting threads.",
-                                    cost(ns, share), each ? fmt::format(" ({} each)", format_duration(*each)) : "")};
+  return Finding{share,
+                 fmt::format("idle {} because the host was still in the call that launches the next command{}: "
+                             "kernels end faster than it can launch them.",
+                             cost(ns, share), each ? fmt::format(" ({} each)", format_duration(*each)) : ""),
+                 "Use graphs, fewer and larger kernels, or several submitting threads."};
 }
 
 std::optional<Finding> exposed(const Json& device, double span_ns) {
@@ -79,8 +77,9 @@ std::optional<Finding> exposed(const Json& device, double span_ns) {
     break;
   }
   return Finding{share,
-                 fmt::format("communication ran {} while no compute did, {} of all communication. {}", cost(ns, share),
-                             share_of(at(device, {"times"}), "exposed_communication_ns", "communication_ns"), advice)};
+                 fmt::format("communication ran {} while no compute did, {} of all communication.", cost(ns, share),
+                             share_of(at(device, {"times"}), "exposed_communication_ns", "communication_ns")),
+                 std::move(advice)};
 }
 
 std::optional<Finding> serialised(const Json& device, double span_ns) {
@@ -91,35 +90,38 @@ std::optional<Finding> serialised(const Json& device, double span_ns) {
   return Finding{
       share,
       fmt::format("for up to {} commands that were ready waited behind other streams' on a shared hardware "
-                  "queue{}. More queues (CUDA_DEVICE_MAX_CONNECTIONS, GPU_MAX_HW_QUEUES), fewer streams, or "
-                  "another order of submission; `weir queues cost` predicts which.",
-                  cost(ns, share), known.is_boolean() && known.get<bool>() ? "" : " (as far as waits are known)")};
+                  "queue{}.",
+                  cost(ns, share), known.is_boolean() && known.get<bool>() ? "" : " (as far as waits are known)"),
+      "More queues (CUDA_DEVICE_MAX_CONNECTIONS, GPU_MAX_HW_QUEUES), fewer streams, or another order of submission; "
+      "`weir queues cost` predicts which."};
 }
 
 std::optional<Finding> slowed(const Json& device, double span_ns) {
   const Json& slow = at(device, {"overlap_slowdown"});
   const double ns = value(slow, {"cost_ns"}), share = ns / span_ns, ratio = value(slow, {"ratio"});
   if (share < kLeastShare || ratio < kLeastRatio || value(slow, {"clear"}) < 1) return std::nullopt;
-  return Finding{share, fmt::format("kernels took {:.2f}x as long beside collectives as alone, {} in all. Give "
-                                    "collectives fewer channels (NCCL_MAX_NCHANNELS, NCCL_MAX_CTAS).",
-                                    ratio, cost(ns, share))};
+  return Finding{
+      share,
+      fmt::format("kernels took {:.2f}x as long beside collectives as alone, {} in all.", ratio, cost(ns, share)),
+      "Give collectives fewer channels (NCCL_MAX_NCHANNELS, NCCL_MAX_CTAS)."};
 }
 
 std::optional<Finding> copies(const Json& device, double span_ns) {
   const double ns = value(device, {"times", "copy_ns"}) - value(device, {"times", "hidden_copy_ns"});
   const double share = ns / span_ns;
   if (share < kLeastShare) return std::nullopt;
-  return Finding{share, fmt::format("copies and memsets ran {} while no compute did. Run them on a stream of "
-                                    "their own, ahead of use; those of the host need pinned memory.",
-                                    cost(ns, share))};
+  return Finding{share, fmt::format("copies and memsets ran {} while no compute did.", cost(ns, share)),
+                 "Run them on a stream of their own, ahead of use; those of the host need pinned memory."};
 }
 
 std::optional<Finding> queue_full(const Json& device, double span_ns) {
   const double ns = value(device, {"host_blocked", "queue_full", "total_ns"}), share = ns / span_ns;
   if (share < kLeastShare) return std::nullopt;
-  return Finding{share, fmt::format("the host was held {} in launches because a queue was full, which costs only where "
-                                    "it had other work. Submit less far ahead, or in graphs.",
-                                    cost(ns, share))};
+  return Finding{share,
+                 fmt::format("the host was held {} in launches because a queue was full, which costs only where "
+                             "it had other work.",
+                             cost(ns, share)),
+                 "Submit less far ahead, or in graphs."};
 }
 
 std::optional<Finding> idle_unexplained(const Json& device, double span_ns) {
@@ -132,43 +134,44 @@ std::optional<Finding> idle_unexplained(const Json& device, double span_ns) {
     return Finding{(ns - told) / span_ns,
                    fmt::format("idle {} though the driver had the next command: it waited for other streams, for the "
                                "launch itself, or the gaps between short kernels add up (see idle gaps).",
-                               cost(ns - told, (ns - told) / span_ns))};
+                               cost(ns - told, (ns - told) / span_ns)),
+                   ""};
   }
   if (share < kLeastIdle) return std::nullopt;
   return Finding{share,
-                 fmt::format("idle {}, and the trace does not tell why: it has no calls of the host. Trace these "
-                             "too (rocprofv3 --sys-trace, PyTorch's ProfilerActivity.CPU).",
-                             cost(ns, share))};
+                 fmt::format("idle {}, and the trace does not tell why: it has no calls of the host.", cost(ns, share)),
+                 "Trace these too (rocprofv3 --sys-trace, PyTorch's ProfilerActivity.CPU)."};
 }
 
 // Costs that nothing tells come last.
 std::optional<Finding> shared_queues(const Json& device, double) {
   const Json& map = at(device, {"queue_map"});
   if (value(map, {"shared_queues"}) < 1 || at(device, {"false_serialisation"}).is_object()) return std::nullopt;
-  return Finding{
-      0, fmt::format("{} share {}; what that costs is not known: {}.", counted(map, "sharing_streams", "stream"),
-                     counted(map, "shared_queues", "hardware queue"),
-                     fields::text(device, {"unavailable", "false_serialisation"}))};
+  return Finding{0,
+                 fmt::format("{} share {}; what that costs is not known: {}.",
+                             counted(map, "sharing_streams", "stream"), counted(map, "shared_queues", "hardware queue"),
+                             fields::text(device, {"unavailable", "false_serialisation"})),
+                 ""};
 }
 
 std::optional<Finding> straggler(const Json& document) {
   const Json& ranks = at(document, {"ranks"});
-  if (at(ranks, {"stragglers"}).empty()) return std::nullopt;
+  if (!at(ranks, {"stragglers"}).is_array() || at(ranks, {"stragglers"}).empty()) return std::nullopt;
   const Json* most = nullptr;
   for (const Json& rank : at(ranks, {"ranks"}))
     if (most == nullptr || value(rank, {"wait_share"}) > value(*most, {"wait_share"})) most = &rank;
   if (most == nullptr || value(*most, {"wait_share"}) < kLeastShare) return std::nullopt;
   const Json& late = at(ranks, {"stragglers"})[0];
   return Finding{value(*most, {"wait_share"}),
-                 fmt::format("rank {} is a straggler: it {}; rank {} waited {} for others in collectives. Look at what "
-                             "rank {} does before them.",
+                 fmt::format("rank {} is a straggler: it {}; rank {} waited {} for others in collectives.",
                              count(late, "rank"), word(late, "reason"), count(*most, "rank"),
-                             cost(value(*most, {"waiting_ns"}), value(*most, {"wait_share"})), count(late, "rank"))};
+                             cost(value(*most, {"waiting_ns"}), value(*most, {"wait_share"}))),
+                 fmt::format("Look at what rank {} does before them.", count(late, "rank"))};
 }
 
 }  // namespace
 
-std::vector<std::string> findings(const Json& document) {
+std::vector<Standout> standouts(const Json& document) {
   std::vector<Finding> found;
   if (auto late = straggler(document)) found.push_back(std::move(*late));
   const Json* busiest = nullptr;
@@ -187,13 +190,21 @@ std::vector<std::string> findings(const Json& document) {
     if (worst) found.push_back(std::move(*worst));
   }
   if (found.empty() && busiest != nullptr)
-    found.push_back({0, fmt::format("Nothing: the device was busy for {} of the span, with compute for {}.",
-                                    share_of(at(*busiest, {"times"}), "busy_ns", "span_ns"),
-                                    share_of(at(*busiest, {"times"}), "compute_ns", "span_ns"))});
+    found.push_back({0,
+                     fmt::format("Nothing: the device was busy for {} of the span, with compute for {}.",
+                                 share_of(at(*busiest, {"times"}), "busy_ns", "span_ns"),
+                                 share_of(at(*busiest, {"times"}), "compute_ns", "span_ns")),
+                     ""});
   std::stable_sort(found.begin(), found.end(), [](const Finding& a, const Finding& b) { return a.share > b.share; });
   if (found.size() > kMost) found.resize(kMost);
+  for (Finding& each : found) each.text = sentence(std::move(each.text));
+  return found;
+}
+
+std::vector<std::string> findings(const Json& document) {
   std::vector<std::string> sentences;
-  for (Finding& each : found) sentences.push_back(sentence(std::move(each.text)));
+  for (const Standout& each : standouts(document))
+    sentences.push_back(each.advice.empty() ? each.text : each.text + " " + each.advice);
   return sentences;
 }
 

@@ -6,9 +6,12 @@
 #include <cctype>
 
 #include "base/units.h"
+#include "report/fields.h"
 
 namespace weir {
 namespace {
+
+using fields::at;
 
 std::string duration(const Json& ns) { return ns.is_number() ? format_duration(ns.get<double>()) : "-"; }
 std::string percent(const Json& share) {
@@ -26,59 +29,62 @@ std::string as_sentence(std::string text) {
 // The longest cause first: its advice is what the reader came for.
 std::vector<std::string> opening(const Json& summary) {
   std::vector<std::string> lines;
-  const Json& overlap = summary["overlap"];
-  if (summary["failure"].is_string()) lines.push_back("FAILED: " + summary["failure"].get<std::string>());
-  if (!overlap["efficiency"].is_number()) {
+  const Json& overlap = at(summary, {"overlap"});
+  if (at(summary, {"failure"}).is_string()) lines.push_back("FAILED: " + at(summary, {"failure"}).get<std::string>());
+  if (!at(overlap, {"efficiency"}).is_number()) {
     lines.emplace_back("No communication was measured.");
     return lines;
   }
-  std::string first = fmt::format("{} of the communication was hidden", percent(overlap["efficiency"]));
-  if (overlap["best_efficiency"].is_number())
-    first += fmt::format(" ({} could be at best)", percent(overlap["best_efficiency"]));
-  first += fmt::format("; {} of {} a step were exposed.", duration(overlap["exposed_ns"]),
-                       duration(overlap["communication_ns"]));
+  std::string first = fmt::format("{} of the communication was hidden", percent(at(overlap, {"efficiency"})));
+  if (at(overlap, {"best_efficiency"}).is_number())
+    first += fmt::format(" ({} could be at best)", percent(at(overlap, {"best_efficiency"})));
+  first += fmt::format("; {} of {} a step were exposed.", duration(at(overlap, {"exposed_ns"})),
+                       duration(at(overlap, {"communication_ns"})));
   lines.push_back(first);
-  if (overlap["inflation"].is_number())
-    lines.push_back(fmt::format("Compute beside it took {} of what it takes alone.", ratio(overlap["inflation"])));
-  const Json& steps = summary["step_ns"];
-  if (steps["overlapped"].is_object() && steps["serial"].is_object()) {
-    const double serial = number(steps["serial"]["p50"]), overlapped = number(steps["overlapped"]["p50"]);
+  if (at(overlap, {"inflation"}).is_number())
+    lines.push_back(
+        fmt::format("Compute beside it took {} of what it takes alone.", ratio(at(overlap, {"inflation"}))));
+  const Json& steps = at(summary, {"step_ns"});
+  if (at(steps, {"overlapped"}).is_object() && at(steps, {"serial"}).is_object()) {
+    const double serial = number(at(steps, {"serial", "p50"})), overlapped = number(at(steps, {"overlapped", "p50"}));
     if (overlapped > 0)
       lines.push_back(fmt::format("A step takes {}; with everything on one stream {} ({}).",
                                   format_duration(overlapped), format_duration(serial),
                                   format_ratio(serial / overlapped)));
   }
   int told = 0;
-  for (const Json& cause : summary["causes"]) {
-    if (number(cause["share"]) < 0.1 || ++told > 3) break;
-    lines.push_back(fmt::format("{} of what was exposed: {}. {}", percent(cause["share"]),
-                                cause["meaning"].get<std::string>(),
-                                as_sentence(cause["advice"].get<std::string>()) + "."));
+  for (const Json& cause : at(summary, {"causes"})) {
+    if (number(at(cause, {"share"})) < 0.1 || ++told > 3) break;
+    lines.push_back(fmt::format("{} of what was exposed: {}. {}", percent(at(cause, {"share"})),
+                                at(cause, {"meaning"}).get<std::string>(),
+                                as_sentence(at(cause, {"advice"}).get<std::string>()) + "."));
   }
-  for (const Json& straggler : summary["stragglers"])
-    lines.push_back(fmt::format("Rank {} keeps the others waiting: {}.", straggler["rank"].get<int>(),
-                                straggler["reason"].get<std::string>()));
+  for (const Json& straggler : at(summary, {"stragglers"}))
+    lines.push_back(fmt::format("Rank {} keeps the others waiting: {}.", at(straggler, {"rank"}).get<int>(),
+                                at(straggler, {"reason"}).get<std::string>()));
   return lines;
 }
 
 ReportSection step_section(const Json& summary) {
   ReportSection section;
   section.title = "A step, mean over ranks and traced steps";
-  const Json& overlap = summary["overlap"];
-  section.facts = {{"span", duration(overlap["span_ns"]) + ", first start to last end"},
-                   {"busy", duration(overlap["busy_ns"])},
-                   {"idle", duration(overlap["idle_ns"])},
-                   {"compute", duration(overlap["compute_ns"])},
-                   {"communication", duration(overlap["communication_ns"])}};
-  for (const auto& [kind, ns] : overlap["collectives"].items()) section.facts.emplace_back("  " + kind, duration(ns));
-  section.facts.insert(section.facts.end(),
-                       {{"copies", duration(overlap["copy_ns"])},
-                        {"exposed", duration(overlap["exposed_ns"]) + ", communication while nothing else ran"},
-                        {"hidden", duration(overlap["hidden_ns"])},
-                        {"efficiency", percent(overlap["efficiency"]) + ", hidden of all communication"},
-                        {"at best", percent(overlap["best_efficiency"]) + ", if all compute ran beside it"},
-                        {"serial", percent(overlap["serial_efficiency"]) + " with everything on one stream"},
-                        {"inflation", ratio(overlap["inflation"]) + ", compute beside communication over alone"}});
+  const Json& overlap = at(summary, {"overlap"});
+  section.facts = {{"span", duration(at(overlap, {"span_ns"})) + ", first start to last end"},
+                   {"busy", duration(at(overlap, {"busy_ns"}))},
+                   {"idle", duration(at(overlap, {"idle_ns"}))},
+                   {"compute", duration(at(overlap, {"compute_ns"}))},
+                   {"communication", duration(at(overlap, {"communication_ns"}))}};
+  for (const auto& [kind, ns] : at(overlap, {"collectives"}).items())
+    section.facts.emplace_back("  " + kind, duration(ns));
+  section.facts.insert(
+      section.facts.end(),
+      {{"copies", duration(at(overlap, {"copy_ns"}))},
+       {"exposed", duration(at(overlap, {"exposed_ns"})) + ", communication while nothing else ran"},
+       {"hidden", duration(at(overlap, {"hidden_ns"}))},
+       {"efficiency", percent(at(overlap, {"efficiency"})) + ", hidden of all communication"},
+       {"at best", percent(at(overlap, {"best_efficiency"})) + ", if all compute ran beside it"},
+       {"serial", percent(at(overlap, {"serial_efficiency"})) + " with everything on one stream"},
+       {"inflation", ratio(at(overlap, {"inflation"})) + ", compute beside communication over alone"}});
   return section;
 }
 
@@ -87,20 +93,20 @@ ReportSection runs_section(const Json& summary) {
   section.title = "Four ways to run it";
   ReportTable table;
   table.columns = {{"", true}, {"step p50"}, {"compute"}, {"communication"}, {"exposed"}, {"efficiency"}};
-  const Json& ranks = summary["per_rank"];
+  const Json& ranks = at(summary, {"per_rank"});
   const auto mean = [&](const char* way, const char* field) -> Json {
     double sum = 0;
     std::size_t count = 0;
     for (const Json& rank : ranks)
-      if (rank[way].is_object() && rank[way][field].is_number()) {
-        sum += rank[way][field].get<double>();
+      if (at(rank, {way}).is_object() && at(rank, {way, field}).is_number()) {
+        sum += at(rank, {way, field}).get<double>();
         ++count;
       }
     return count == 0 ? Json(nullptr) : Json(sum / static_cast<double>(count));
   };
   const auto step = [&](const char* way) {
-    const Json& found = summary["step_ns"][way];
-    return found.is_object() ? duration(found["p50"]) : std::string("-");
+    const Json& found = at(summary, {"step_ns", way});
+    return found.is_object() ? duration(at(found, {"p50"})) : std::string("-");
   };
   const auto row = [&](const char* name, const char* way, const std::string& p50) {
     table.rows.push_back({name, p50, duration(mean(way, "compute_ns")), duration(mean(way, "communication_ns")),
@@ -118,33 +124,34 @@ ReportSection runs_section(const Json& summary) {
 ReportSection causes_section(const Json& summary) {
   ReportSection section;
   section.title = "Why communication was exposed";
-  if (summary["causes"].empty()) {
-    section.remarks.emplace_back(summary["overlap"]["exposed_ns"].is_number() ? "It was not."
-                                                                              : "Not known: no step was traced.");
+  if (at(summary, {"causes"}).empty()) {
+    section.remarks.emplace_back(at(summary, {"overlap", "exposed_ns"}).is_number() ? "It was not."
+                                                                                    : "Not known: no step was traced.");
     return section;
   }
   ReportTable table;
   table.columns = {{"cause", true}, {"a step"}, {"share"}, {"stretches"}};
-  for (const Json& cause : summary["causes"]) {
-    std::string name = cause["cause"].get<std::string>();
-    if (!cause["queues"].empty()) {
+  for (const Json& cause : at(summary, {"causes"})) {
+    std::string name = at(cause, {"cause"}).get<std::string>();
+    if (!at(cause, {"queues"}).empty()) {
       name += " (queue";
-      for (const Json& queue : cause["queues"]) name += fmt::format(" {}", queue.get<int>());
+      for (const Json& queue : at(cause, {"queues"})) name += fmt::format(" {}", queue.get<int>());
       name += ")";
     }
-    table.rows.push_back({name, duration(cause["ns_per_step"]), percent(cause["share"]),
-                          std::to_string(cause["stretches"].get<std::size_t>())});
+    table.rows.push_back({name, duration(at(cause, {"ns_per_step"})), percent(at(cause, {"share"})),
+                          std::to_string(at(cause, {"stretches"}).get<std::size_t>())});
   }
   section.tables.push_back(std::move(table));
-  for (const Json& cause : summary["causes"]) {
-    if (cause["worst"].empty()) continue;
-    const Json& worst = cause["worst"][0];
-    std::string remark = fmt::format("{}: {}; the longest {} on rank {}, step {}", cause["cause"].get<std::string>(),
-                                     cause["meaning"].get<std::string>(), duration(worst["ns"]),
-                                     worst["rank"].get<int>(), worst["iteration"].get<int>());
-    if (worst["collective"].is_string()) remark += ", during " + worst["collective"].get<std::string>();
-    if (worst["blocked"].is_string()) remark += ", before " + worst["blocked"].get<std::string>();
-    section.remarks.push_back(remark + ". " + as_sentence(cause["advice"].get<std::string>()) + ".");
+  for (const Json& cause : at(summary, {"causes"})) {
+    if (at(cause, {"worst"}).empty()) continue;
+    const Json& worst = at(cause, {"worst"})[0];
+    std::string remark =
+        fmt::format("{}: {}; the longest {} on rank {}, step {}", at(cause, {"cause"}).get<std::string>(),
+                    at(cause, {"meaning"}).get<std::string>(), duration(at(worst, {"ns"})),
+                    at(worst, {"rank"}).get<int>(), at(worst, {"iteration"}).get<int>());
+    if (at(worst, {"collective"}).is_string()) remark += ", during " + at(worst, {"collective"}).get<std::string>();
+    if (at(worst, {"blocked"}).is_string()) remark += ", before " + at(worst, {"blocked"}).get<std::string>();
+    section.remarks.push_back(remark + ". " + as_sentence(at(cause, {"advice"}).get<std::string>()) + ".");
   }
   return section;
 }
@@ -152,32 +159,33 @@ ReportSection causes_section(const Json& summary) {
 ReportSection ranks_section(const Json& summary) {
   ReportSection section;
   section.title = "Ranks";
-  section.facts.emplace_back("ranks", std::to_string(summary["ranks"]["count"].get<std::size_t>()));
-  if (const Json& carried = summary["ranks"]["collectives"]; carried.is_string() && !carried.get<std::string>().empty())
+  section.facts.emplace_back("ranks", std::to_string(at(summary, {"ranks", "count"}).get<std::size_t>()));
+  if (const Json& carried = at(summary, {"ranks", "collectives"});
+      carried.is_string() && !carried.get<std::string>().empty())
     section.facts.emplace_back("collectives", carried.get<std::string>());
-  section.facts.emplace_back("library", summary["ranks"]["library"].get<std::string>());
-  if (summary["skew"].is_object())
+  section.facts.emplace_back("library", at(summary, {"ranks", "library"}).get<std::string>());
+  if (at(summary, {"skew"}).is_object())
     section.facts.emplace_back(
-        "skew", fmt::format("p50 {}, p95 {}, at most {}; clocks agree to {}", duration(summary["skew"]["p50_ns"]),
-                            duration(summary["skew"]["p95_ns"]), duration(summary["skew"]["max_ns"]),
-                            duration(summary["skew"]["clock_error_ns"])));
+        "skew", fmt::format("p50 {}, p95 {}, at most {}; clocks agree to {}", duration(at(summary, {"skew", "p50_ns"})),
+                            duration(at(summary, {"skew", "p95_ns"})), duration(at(summary, {"skew", "max_ns"})),
+                            duration(at(summary, {"skew", "clock_error_ns"}))));
   ReportTable table;
   table.columns = {{"rank"},    {"device", true}, {"compute"},   {"comm."},
                    {"exposed"}, {"efficiency"},   {"inflation"}, {"memory"}};
-  const Json& ranks = summary["per_rank"];
-  const bool is_one_host =
-      std::all_of(ranks.begin(), ranks.end(), [&](const Json& rank) { return rank["host"] == ranks.front()["host"]; });
+  const Json& ranks = at(summary, {"per_rank"});
+  const bool is_one_host = std::all_of(
+      ranks.begin(), ranks.end(), [&](const Json& rank) { return at(rank, {"host"}) == at(ranks.front(), {"host"}); });
   for (const Json& rank : ranks) {
-    const Json& pass = rank["overlapped"];
-    const auto of = [&](const char* field) { return pass.is_object() ? pass[field] : Json(nullptr); };
+    const Json& pass = at(rank, {"overlapped"});
+    const auto of = [&](const char* field) { return pass.is_object() ? at(pass, {field}) : Json(nullptr); };
     // A column of its own would not fit into 80.
-    const std::string device = rank["device"].get<std::string>(), host = rank["host"].get<std::string>();
-    table.rows.push_back({std::to_string(rank["rank"].get<int>()), is_one_host ? device : host + " " + device,
+    const std::string device = at(rank, {"device"}).get<std::string>(), host = at(rank, {"host"}).get<std::string>();
+    table.rows.push_back({std::to_string(at(rank, {"rank"}).get<int>()), is_one_host ? device : host + " " + device,
                           duration(of("compute_ns")), duration(of("communication_ns")), duration(of("exposed_ns")),
-                          percent(of("efficiency")), ratio(rank["inflation"]),
-                          bytes(rank["memory"]["allocated_bytes"])});
+                          percent(of("efficiency")), ratio(at(rank, {"inflation"})),
+                          bytes(at(rank, {"memory", "allocated_bytes"}))});
   }
-  if (is_one_host) section.facts.emplace_back("host", ranks.front()["host"].get<std::string>());
+  if (is_one_host) section.facts.emplace_back("host", at(ranks.front(), {"host"}).get<std::string>());
   section.tables.push_back(std::move(table));
   return section;
 }
@@ -185,22 +193,22 @@ ReportSection ranks_section(const Json& summary) {
 ReportSection training_section(const Json& summary) {
   ReportSection section;
   section.title = "Training";
-  const Json& parameters = summary["parameters"];
+  const Json& parameters = at(summary, {"parameters"});
   std::string text;
   for (const auto& [name, value] : parameters.items())
     text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name,
                         value.is_string() ? value.get<std::string>() : value.dump());
   section.facts.emplace_back("step", text);
-  section.facts.emplace_back("commands", std::to_string(summary["commands_per_step"].get<std::size_t>()));
-  if (summary["losses"].is_array() && !summary["losses"].empty())
+  section.facts.emplace_back("commands", std::to_string(at(summary, {"commands_per_step"}).get<std::size_t>()));
+  if (at(summary, {"losses"}).is_array() && !at(summary, {"losses"}).empty())
     section.facts.emplace_back(
-        "loss", fmt::format("{:.6g} -> {:.6g} in {} steps{}", number(summary["losses"].front()),
-                            number(summary["losses"].back()), summary["losses"].size(),
-                            summary["step_ns"]["serial"].is_object() ? ", serial and overlapped alike" : ""));
+        "loss", fmt::format("{:.6g} -> {:.6g} in {} steps{}", number(at(summary, {"losses"}).front()),
+                            number(at(summary, {"losses"}).back()), at(summary, {"losses"}).size(),
+                            at(summary, {"step_ns", "serial"}).is_object() ? ", serial and overlapped alike" : ""));
   else
     section.facts.emplace_back("loss", "not known: the device computes nothing");
-  section.facts.emplace_back("check", summary["check"]["status"].get<std::string>());
-  for (const Json& note : summary["notes"]) section.remarks.push_back(note.get<std::string>());
+  section.facts.emplace_back("check", at(summary, {"check", "status"}).get<std::string>());
+  for (const Json& note : at(summary, {"notes"})) section.remarks.push_back(note.get<std::string>());
   return section;
 }
 
@@ -208,12 +216,12 @@ ReportSection training_section(const Json& summary) {
 
 Report overlap_report(const Json& summary) {
   Report report;
-  report.title = fmt::format("weir overlap {}: {} rank{} on {}", summary["name"].get<std::string>(),
-                             summary["ranks"]["count"].get<std::size_t>(),
-                             summary["ranks"]["count"].get<std::size_t>() == 1 ? "" : "s",
-                             summary["device"]["model"].get<std::string>());
+  report.title = fmt::format("weir overlap {}: {} rank{} on {}", at(summary, {"name"}).get<std::string>(),
+                             at(summary, {"ranks", "count"}).get<std::size_t>(),
+                             at(summary, {"ranks", "count"}).get<std::size_t>() == 1 ? "" : "s",
+                             at(summary, {"device", "model"}).get<std::string>());
   report.opening = opening(summary);
-  if (summary["status"] == "interrupted") report.opening.emplace_back("Interrupted: what there was is below.");
+  if (at(summary, {"status"}) == "interrupted") report.opening.emplace_back("Interrupted: what there was is below.");
   report.sections = {runs_section(summary), step_section(summary), causes_section(summary), ranks_section(summary),
                      training_section(summary)};
   return report;
@@ -229,18 +237,19 @@ Report overlap_sweep_report(const Json& points) {
                    {"at best"},        {"inflation"}, {"memory"}};
   for (const Json& point : points) {
     std::string settings;
-    for (const Json& each : point["assignments"])
+    for (const Json& each : at(point, {"assignments"}))
       settings += fmt::format("{}{}", settings.empty() ? "" : " ", each.get<std::string>());
-    if (point["failure"].is_string()) {
-      section.remarks.push_back(fmt::format("FAILED: {}: {}", settings, point["failure"].get<std::string>()));
+    if (at(point, {"failure"}).is_string()) {
+      section.remarks.push_back(fmt::format("FAILED: {}: {}", settings, at(point, {"failure"}).get<std::string>()));
       settings += " FAILED";
     }
-    const Json& summary = point["summary"];
-    const Json& step = summary["step_ns"]["overlapped"];
-    table.rows.push_back({settings, step.is_object() ? duration(step["p50"]) : "-",
-                          duration(summary["overlap"]["exposed_ns"]), percent(summary["overlap"]["efficiency"]),
-                          percent(summary["overlap"]["best_efficiency"]), ratio(summary["overlap"]["inflation"]),
-                          bytes(summary["memory_bytes"])});
+    const Json& summary = at(point, {"summary"});
+    const Json& step = at(summary, {"step_ns", "overlapped"});
+    table.rows.push_back({settings, step.is_object() ? duration(at(step, {"p50"})) : "-",
+                          duration(at(summary, {"overlap", "exposed_ns"})),
+                          percent(at(summary, {"overlap", "efficiency"})),
+                          percent(at(summary, {"overlap", "best_efficiency"})),
+                          ratio(at(summary, {"overlap", "inflation"})), bytes(at(summary, {"memory_bytes"}))});
   }
   section.tables.push_back(std::move(table));
   report.sections.push_back(std::move(section));

@@ -4,10 +4,14 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/units.h"
+#include "report/fields.h"
 
 namespace weir {
 namespace {
+
+using fields::at;
 
 constexpr std::size_t kMostRows = 12;
 
@@ -22,8 +26,8 @@ std::string bytes(const Json& value) {
 // "prefetch 2, streams 6": what differs from the first trial, without the sections' names.
 std::string settings_of(const Json& trial, const Json& first) {
   std::string text;
-  for (const auto& [key, value] : trial["settings"].items()) {
-    if (first["settings"][key] == value) continue;
+  for (const auto& [key, value] : at(trial, {"settings"}).items()) {
+    if (at(first, {"settings", key.c_str()}) == value) continue;
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key.substr(key.rfind('.') + 1), value.get<std::string>());
   }
   return text.empty() ? "as given" : text;
@@ -47,36 +51,37 @@ ReportTable table_of(const std::vector<const Json*>& trials, const Json& first, 
 
 Report tune_report(const Json& document) {
   Report report;
-  const Json& trials = document["trials"];
-  report.title = fmt::format("weir overlap tune {}", document["config"].get<std::string>());
+  const Json& trials = at(document, {"trials"});
+  report.title = fmt::format("weir overlap tune {}", at(document, {"config"}).get<std::string>());
   if (trials.empty()) {
     report.opening.emplace_back("No trial ran.");
     return report;
   }
+  if (!trials.is_array()) reject("the document's trials are no list");
   const Json& first = trials[0];
   report.opening.push_back(
-      fmt::format("{} of {} combinations tried{}.", trials.size(), document["combinations"].get<std::size_t>(),
-                  document["is_exhausted"].get<bool>() ? "; no single change helps any more" : ""));
-  if (document["best"].is_number()) {
-    const Json& best = trials[document["best"].get<std::size_t>()];
+      fmt::format("{} of {} combinations tried{}.", trials.size(), at(document, {"combinations"}).get<std::size_t>(),
+                  at(document, {"is_exhausted"}).get<bool>() ? "; no single change helps any more" : ""));
+  if (const Json& number = at(document, {"best"});
+      number.is_number_unsigned() && number.get<std::size_t>() < trials.size()) {
+    const Json& best = trials[number.get<std::size_t>()];
     std::string sets;
-    for (const auto& [key, value] : best["settings"].items())
-      if (first["settings"][key] != value) sets += fmt::format(" --set {}={}", key, value.get<std::string>());
+    for (const auto& [key, value] : at(best, {"settings"}).items())
+      if (at(first, {"settings", key.c_str()}) != value)
+        sets += fmt::format(" --set {}={}", key, value.get<std::string>());
     report.opening.push_back(fmt::format("Least exposed: {} a step ({} as given), a step of {} ({}).",
-                                         duration(best["exposed_ns"]), duration(first["exposed_ns"]),
-                                         duration(best["step_ns"]), duration(first["step_ns"])));
+                                         duration(at(best, {"exposed_ns"})), duration(at(first, {"exposed_ns"})),
+                                         duration(at(best, {"step_ns"})), duration(at(first, {"step_ns"}))));
     report.opening.push_back(sets.empty() ? "That is with the settings as given." : "Use:" + sets);
   }
   std::vector<const Json*> front, usable, failed;
   for (const Json& trial : trials) {
-    if (trial["is_on_front"].get<bool>()) front.push_back(&trial);
-    (trial["failure"].is_string() ? failed : usable).push_back(&trial);
+    if (at(trial, {"is_on_front"}).get<bool>()) front.push_back(&trial);
+    (at(trial, {"failure"}).is_string() ? failed : usable).push_back(&trial);
   }
   const auto by = [](const char* key) {
     return [key](const Json* a, const Json* b) {
-      const auto value = [&](const Json* json) {
-        return (*json)[key].is_number() ? (*json)[key].get<double>() : 1e300;
-      };
+      const auto value = [&](const Json* json) { return fields::number(*json, {key}).value_or(1e300); };
       return value(a) < value(b);
     };
   };
