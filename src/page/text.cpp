@@ -11,9 +11,11 @@
 #include "report/amd_hqd.h"
 #include "report/amd_join.h"
 #include "report/amd_log.h"
+#include "report/analysis.h"
 #include "report/channel.h"
 #include "report/conformance.h"
 #include "report/fields.h"
+#include "report/overlap.h"
 #include "report/overlap_tune.h"
 #include "report/profile.h"
 #include "report/queues_convoy.h"
@@ -66,6 +68,8 @@ constexpr std::array kTellers = {
     Teller{"weir.amd_join/1", [](const Json& document) { return in_sections(amd_join_report(document, false)); }},
     Teller{"weir.amd_log/1", [](const Json& document) { return in_sections(amd_log_report(document, false)); }},
     Teller{"weir.channel/1", [](const Json& document) { return in_sections(channel_report(document)); }},
+    Teller{"weir.analysis/1", [](const Json& document) { return in_sections(analysis_report(document, false)); }},
+    Teller{"weir.overlap/1", [](const Json& document) { return in_sections(overlap_report(document)); }},
     Teller{"weir.overlap_tune/1", [](const Json& document) { return in_sections(tune_report(document)); }},
     Teller{"weir.sched_status/1", [](const Json& document) { return in_sections(sched_status_report(document)); }},
     Teller{"weir.conformance/1",

@@ -1,0 +1,28 @@
+// Spans of one lane of a timeline as text that a page unpacks: base64 of unsigned LEB128 triples (web/src/document.ts).
+// Knows no timeline.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace weir::page {
+
+// Ends no earlier than it starts.
+struct LaneSpan {
+  std::uint64_t start_ns = 0, end_ns = 0;
+  std::uint32_t name = 0;
+};
+
+struct EncodedLane {
+  std::size_t count = 0;
+  std::uint64_t busy_ns = 0;  // of the union: what runs twice at once counts once
+  std::uint64_t end_ns = 0;   // of the last to end
+  std::string spans;
+};
+
+// Sorts `spans` by start, then end, then name.
+EncodedLane encode_lane(std::vector<LaneSpan>& spans);
+
+}  // namespace weir::page

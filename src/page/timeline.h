@@ -1,0 +1,23 @@
+// A timeline as an item of a report: a lane for every stream, hardware queue and host thread. Knows no file and no
+// analysis.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "base/json.h"
+#include "measure/timeline.h"
+
+namespace weir::page {
+
+struct DrawnTimeline {
+  std::size_t spans = 0;  // commands and host calls; one on a stream and a queue counts once
+  Json fields;            // of Timeline in web/src/document.ts, besides those of every item
+  std::vector<std::string> notes;
+};
+
+// Draws at most `most` commands and calls. Of more, those in the middle of the trace: its beginning warms up, and a
+// stretch without holes is what can be read.
+DrawnTimeline draw_timeline(const Timeline& timeline, std::size_t most);
+
+}  // namespace weir::page
