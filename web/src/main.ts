@@ -4,16 +4,23 @@ import "uplot/dist/uPlot.min.css";
 import "./styles.css";
 import type { Item, ReportDocument } from "./document";
 import { el } from "./dom";
+import * as benches from "./sections/benches";
 import * as commands from "./sections/commands";
 import * as comparisons from "./sections/comparisons";
 import * as distributions from "./sections/distributions";
 import * as environments from "./sections/environments";
 import * as histories from "./sections/histories";
+import * as overlaps from "./sections/overlaps";
+import * as preemptions from "./sections/preemptions";
+import * as queue_maps from "./sections/queue_maps";
 import * as refused from "./sections/refused";
 import * as scaling from "./sections/scaling";
 import * as sources from "./sections/sources";
 import * as texts from "./sections/texts";
+import * as timelines from "./sections/timelines";
 import * as verdict from "./sections/verdict";
+import { start_print } from "./print";
+import * as waterfalls from "./sections/waterfalls";
 import { build_shell, type ShellSection } from "./shell";
 import { draw_all, error_box, make_slot } from "./slots";
 import { start_theme } from "./theme";
@@ -26,8 +33,10 @@ function each<K extends keyof Lists>(list: K, title: string, hint: string, heigh
   return (report) => {
     const items: readonly Lists[K][number][] = report[list];
     if (!Array.isArray(items) || items.length === 0) return null;
-    const slots = items.map((item) => {
-      const { id, title: item_title = "" } = item as Partial<Item>;
+    const slots = items.map((item, i) => {
+      // An environment's own id is a fingerprint; on the page it goes by its place, which sources name.
+      const { id: own_id, title: item_title = "" } = item as Partial<Item>;
+      const id = list === "environments" ? `environment-${i}` : own_id;
       return make_slot(`${title}: ${item_title}`, id === undefined ? [] : [id], words_of(item, title, report), height, (container) =>
         render(container, [item], report),
       );
@@ -63,6 +72,12 @@ const kSections = [
   each("comparisons", "What changed", "Test over baseline, with the interval of the ratio.", 520, comparisons.render),
   each("scaling", "Scaling", "Throughput and latency over streams.", 1180, scaling.render),
   each("distributions", "Latency distributions", "Share of samples at or below a latency.", 640, distributions.render),
+  each("queue_maps", "Streams and queues", "Which stream ran on which hardware queue.", 480, queue_maps.render),
+  each("waterfalls", "Hop by hop", "Where a command's time goes on its way to the device.", 420, waterfalls.render),
+  each("timelines", "Timeline", "A lane for each stream and hardware queue.", 860, timelines.render),
+  each("overlaps", "Overlap", "Compute beside communication, and what stands between.", 760, overlaps.render),
+  each("preemptions", "Preemption", "Urgent work behind long work: how long until it starts.", 820, preemptions.render),
+  each("benches", "Kernels", "Leaderboard and roofline.", 1100, benches.render),
   each("histories", "History", "Medians over time, one machine and device each.", 620, histories.render),
   each("texts", "Other documents", "As the terminal tells them.", 360, texts.render),
   each("environments", "Environments", "Machine, device, driver and variables. Nothing here is drawn together across two of them.", 320, environments.render),
@@ -80,7 +95,8 @@ function read_document(): ReportDocument {
 
 function start(): void {
   const page = document.getElementById("page") ?? document.body;
-  start_theme(draw_all);
+  start_theme();
+  start_print(draw_all);
   let report: ReportDocument;
   try {
     report = read_document();

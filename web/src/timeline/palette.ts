@@ -17,6 +17,9 @@ export const kProfiles: readonly (readonly number[])[] = [
   [1, 0, 0, 0, 0, 1],
 ];
 
+/** Which of the page's series colours a kind has. */
+export const kSeries: readonly number[] = [1, 2, 3, 4, 7, 8];
+
 export type Rgb = [number, number, number];
 
 export interface Palette {
@@ -34,17 +37,16 @@ export interface Palette {
 
 const kFallback: Record<string, string> = {
   "--surface": "#ffffff",
-  "--surface-2": "#f6f7f9",
   "--text": "#1b1f24",
-  "--muted": "#59636e",
-  "--border": "#d0d7de",
+  "--text-quiet": "#59636e",
+  "--line": "#d0d7de",
   "--accent": "#0b62c4",
   "--series-1": "#2f6fde",
   "--series-2": "#d9620f",
   "--series-3": "#1a8a5c",
   "--series-4": "#a44bc4",
-  "--series-5": "#6b7684",
-  "--series-6": "#b8860b",
+  "--series-7": "#6b7684",
+  "--series-8": "#b8860b",
 };
 
 let probe: CanvasRenderingContext2D | null = null;
@@ -91,17 +93,11 @@ export function colour_index(is_dim: number, is_stripe: number, kind: number, sh
 
 export function read_palette(element: Element): Palette {
   const style = getComputedStyle(element);
-  const value = (...names: string[]): string => {
-    for (const name of names) {
-      const text = style.getPropertyValue(name).trim();
-      if (text !== "") return text;
-    }
-    return kFallback[names[0]!] ?? "#808080";
-  };
+  const value = (name: string): string => style.getPropertyValue(name).trim() || (kFallback[name] ?? "#808080");
   const background = rgb_of(value("--surface"));
   const text = rgb_of(value("--text"));
   const stripe = mix(background, text, 0.035);
-  const kinds = kKinds.map((_, i) => rgb_of(value(`--series-${i + 1}`)));
+  const kinds = kKinds.map((_, i) => rgb_of(value(`--series-${kSeries[i]!}`)));
   const black: Rgb = [16, 18, 22];
   const white: Rgb = [255, 255, 255];
   const colours = new Uint32Array(4 * kKinds.length * kShades * kLevels);
@@ -127,8 +123,8 @@ export function read_palette(element: Element): Palette {
     background: css(background),
     stripe: css(stripe),
     text: css(text),
-    muted: css(rgb_of(value("--muted"))),
-    border: css(rgb_of(value("--border"))),
+    muted: css(rgb_of(value("--text-quiet"))),
+    border: css(rgb_of(value("--line"))),
     accent: css(rgb_of(value("--accent"))),
     kinds,
     ink,

@@ -6,7 +6,7 @@ import { count, duration, percent, plural } from "../format";
 import { table, type Row } from "../table";
 import { name } from "../text";
 import { totals_of_group, type Model } from "./model";
-import { kBands, kProfiles } from "./palette";
+import { kBands, kProfiles, kSeries } from "./palette";
 import { kKinds } from "./model";
 import { busy_between } from "./rows";
 import { moment_text } from "./ticks";
@@ -24,7 +24,7 @@ export function legend(model: Model): HTMLElement {
       const mark = svg("svg", { width: 18, height: 12, viewBox: "0 0 18 12", "aria-hidden": "true" });
       kProfiles[k]!.forEach((is_filled, band) => {
         if (!is_filled) return;
-        mark.append(svg("rect", { x: 0, y: (band * 12) / kBands, width: 18, height: 12 / kBands + 0.05, style: `fill: var(--series-${k + 1})` }));
+        mark.append(svg("rect", { x: 0, y: (band * 12) / kBands, width: 18, height: 12 / kBands + 0.05, style: `fill: var(--series-${kSeries[k]!})` }));
       });
       return el("li", {}, mark, kind === "host" ? "host call" : kind);
     }),
