@@ -1,46 +1,97 @@
-#include "cli/help.h"
+// weir help: a command's help, a topic, or the whole reference as Markdown or as a man page.
+#include <fmt/format.h>
 
-#include <sstream>
+#include <vector>
 
-#include "report/wrap.h"
+#include "base/error.h"
+#include "base/options.h"
+#include "cli/list.h"
+#include "cli/man_page.h"
+#include "cli/markdown_reference.h"
+#include "cli/topics.h"
+#include "weir_build.h"
 
 namespace weir::cli {
 namespace {
 
-// Lines that fit behind `column`; CLI11 indents them.
-std::string broken_lines(const std::string& text, std::size_t column) {
-  const std::string indent = "\n" + std::string(column, ' ');
-  std::string result;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    if (!result.empty()) result += '\n';
-    const bool fits = column + line.size() <= kReportColumns;  // then its blanks are left as they are
-    result += fits ? line : CLI::detail::find_and_replace(wrapped(line, column), indent, "\n");
+struct Flags {
+  std::vector<std::string> words;
+  bool is_markdown = false, is_man = false;
+};
+
+// Called for a command that was not chosen, CLI11 needs to be told what stands before its name.
+std::string help_of(const CLI::App& command) {
+  const std::string path = path_of(command);
+  const std::string name = path.empty() ? "weir" : "weir " + path;
+  return command.get_formatter()->make_help(&command, name, CLI::AppFormatMode::Normal);
+}
+
+const CLI::App* command_below(const CLI::App& app, const std::string& name) {
+  const auto found = app.get_subcommands([&](const CLI::App* each) { return each->get_name() == name; });
+  return found.empty() ? nullptr : found.front();
+}
+
+void add_names(const CLI::App& app, std::vector<std::string>& names) {
+  for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; }))
+    if (!each->get_group().empty()) names.push_back(each->get_name());
+}
+
+std::string page_of(const CLI::App& root, const std::vector<std::string>& words) {
+  const CLI::App* command = &root;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const CLI::App* const next = command_below(*command, words[i]);
+    if (next != nullptr) {
+      command = next;
+      continue;
+    }
+    if (const Topic* const topic = i == 0 && words.size() == 1 ? topic_named(words[0]) : nullptr)
+      return fmt::format("{}: {}\n\n{}", topic->name, topic->summary, topic->text);
+    std::vector<std::string> names;
+    add_names(*command, names);
+    if (command == &root)
+      for (const Topic& topic : topics()) names.emplace_back(topic.name);
+    if (names.empty())
+      reject(fmt::format("help: `weir {}` has no commands of its own", path_of(*command)),
+             fmt::format("Run `weir help {}`.", path_of(*command)));
+    reject(command == &root ? fmt::format("help: there is no command or topic '{}'", words[i])
+                            : fmt::format("help: `weir {}` has no command '{}'", path_of(*command), words[i]),
+           suggestion(words[i], names));
   }
-  return result;
+  return help_of(*command);
+}
+
+std::string list_of_topics() {
+  std::string text = "\nTopics:\n";
+  for (const Topic& topic : topics()) text += fmt::format("  {:<28}{}\n", topic.name, topic.summary);
+  return text + "\n`weir help TOPIC` and `weir help COMMAND` say more.\n";
+}
+
+int execute(const CLI::App& root, const Flags& flags) {
+  if ((flags.is_markdown || flags.is_man) && !flags.words.empty())
+    reject(fmt::format("help {}: --markdown and --man are of all commands", flags.words[0]), "Leave one of them out.");
+  if (flags.is_markdown) {
+    fmt::print("{}", markdown_reference(facts_of(root)));
+  } else if (flags.is_man) {
+    fmt::print("{}", man_page(facts_of(root), WEIR_VERSION));
+  } else {
+    fmt::print("{}", page_of(root, flags.words));
+    if (flags.words.empty()) fmt::print("{}", list_of_topics());
+  }
+  return 0;
 }
 
 }  // namespace
 
-std::string HelpLayout::make_option_desc(const CLI::Option* option) const {
-  return broken_lines(CLI::Formatter::make_option_desc(option), get_column_width());
-}
-
-std::string HelpLayout::make_subcommand(const CLI::App* command) const {
-  std::ostringstream out;
-  CLI::detail::format_help(out, command->get_display_name(true),
-                           broken_lines(command->get_description(), get_column_width()), get_column_width());
-  return out.str();
-}
-
-std::string HelpLayout::make_description(const CLI::App* app) const {
-  const std::string description = CLI::Formatter::make_description(app);
-  return description.empty() ? description : broken_lines(description, 0) + "\n";
-}
-
-std::string HelpLayout::make_footer(const CLI::App* app) const {
-  const std::string footer = CLI::Formatter::make_footer(app);
-  return footer.empty() ? footer : broken_lines(footer, 0) + "\n";
+CliCommand help() {
+  return {"help", "explain a command or a topic", [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            app.add_option("words", flags->words, "a command (queues map) or a topic (exit-codes); none: a list")
+                ->type_name("COMMAND|TOPIC");
+            app.add_flag("--markdown", flags->is_markdown, "all commands as Markdown: docs/cli.md");
+            app.add_flag("--man", flags->is_man, "all commands as a manual page: weir.1")->excludes("--markdown");
+            const CLI::App* const root = app.get_parent();
+            return [flags, root] { return execute(*root, *flags); };
+          }};
 }
 
 }  // namespace weir::cli

@@ -7,8 +7,9 @@ namespace weir::cli {
 
 std::span<const CliCommand> commands() {
   static const std::array kCommands = {
-      list_workloads(), info(),    run(),         sweep(), run_priority(), compare(), profile(), analyze(), queues(),
-      overlap(),        channel(), conformance(), amd(),   watch(),        bench(),   sched(),   preempt(),
+      list_workloads(), info(),   run(),    sweep(),   run_priority(),   compare(),     profile(),
+      analyze(),        report(), queues(), overlap(), channel(),        conformance(), amd(),
+      watch(),          bench(),  sched(),  preempt(), export_results(), help(),        completion(),
   };
   return kCommands;
 }

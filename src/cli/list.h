@@ -12,6 +12,7 @@ CliCommand sweep();
 CliCommand run_priority();
 CliCommand compare();
 CliCommand analyze();
+CliCommand report();
 CliCommand queues();
 CliCommand profile();
 CliCommand channel();
@@ -22,6 +23,9 @@ CliCommand watch();
 CliCommand bench();
 CliCommand sched();
 CliCommand preempt();
+CliCommand export_results();
+CliCommand help();
+CliCommand completion();
 
 // Of `weir sched`.
 CliCommand sched_start();

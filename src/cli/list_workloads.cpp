@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "cli/list.h"
+#include "cli/ready_files.h"
 #include "report/wrap.h"
 #include "workload/workload.h"
 #include "workload/yaml.h"
@@ -149,7 +150,7 @@ Json to_json(const Workload& workload) {
 
 int execute(const Flags& flags) {
   std::vector<Workload> loaded;
-  if (!flags.file.empty()) loaded.push_back(load_workload(flags.file));
+  if (!flags.file.empty()) loaded.push_back(load_workload(config_file(flags.file)));
   const std::span<const Workload> all = flags.file.empty() ? workloads() : std::span<const Workload>(loaded);
   std::set<std::string> categories;
   for (const Workload& workload : all) categories.insert(workload.category);

@@ -13,7 +13,7 @@
 #include "base/options.h"
 #include "base/plain_text.h"
 #include "cli/command.h"
-#include "cli/help.h"
+#include "cli/help_layout.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "report/wrap.h"
@@ -24,6 +24,19 @@ namespace {
 constexpr const char* kExitCodes =
     "Exit codes: 0 fine, 1 a run failed, 2 bad usage or input, 3 a comparison\n"
     "regressed, 4 ambiguous (with --strict), 130 interrupted.";
+
+// What a bug report needs: which build this is, and what it was built without.
+std::string version_text() {
+  const std::pair<const char*, bool> parts[] = {{"cuda", WEIR_HAVE_CUDA},       {"cupti", WEIR_HAVE_CUPTI},
+                                                {"hip", WEIR_HAVE_HIP},         {"opencl", WEIR_HAVE_OPENCL},
+                                                {"mpi", WEIR_HAVE_MPI},         {"hwloc", WEIR_HAVE_HWLOC},
+                                                {"zlib", WEIR_HAVE_ZLIB},       {"sqlite", WEIR_HAVE_SQLITE},
+                                                {"ncurses", WEIR_HAVE_NCURSES}, {"html", WEIR_HAVE_HTML}};
+  std::string with, without;
+  for (const auto& [name, is_there] : parts) (is_there ? with : without) += std::string(" ") + name;
+  return fmt::format("weir {} ({})\nwith:{}\nwithout:{}", WEIR_VERSION, WEIR_COMMIT, with.empty() ? " nothing" : with,
+                     without.empty() ? " nothing" : without);
+}
 
 int report(const weir::Error& error) {
   weir::cli::end_ranks(error);
@@ -52,7 +65,7 @@ int main(int argc, char** argv) {
       "queue that runs it, and says where the time went.",
       "weir");
   app.formatter(std::make_shared<weir::cli::HelpLayout>());  // commands take it over
-  app.set_version_flag("--version", fmt::format("weir {} ({})", WEIR_VERSION, WEIR_COMMIT));
+  app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
   app.footer(kExitCodes);
   std::function<int()> chosen;

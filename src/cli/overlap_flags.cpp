@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/ranks.h"
+#include "cli/ready_files.h"
 
 namespace weir::cli {
 namespace {
@@ -50,7 +51,8 @@ OverlapConfig OverlapFlags::load() const {
     if (constexpr std::string_view kRanks = "run.ranks="; expected == 1 && assignment.starts_with(kRanks))
       expected = static_cast<int>(std::clamp<std::int64_t>(
           parse_integer(std::string_view(assignment).substr(kRanks.size())).value_or(1), 1, kMostRanks));
-  OverlapConfig config = parse_overlap_config(text_of(file), file, expected);
+  const std::string path = config_file(file);
+  OverlapConfig config = parse_overlap_config(text_of(path), path, expected);
   for (const std::string& assignment : assignments) config.assign(assignment);
   if (!device.empty()) config.set("run.device", device, "--device");
   if (!hang_timeout.empty()) config.set("run.hang_timeout", hang_timeout, "--hang-timeout");

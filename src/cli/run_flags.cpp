@@ -10,6 +10,7 @@
 #include "cli/hang.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
+#include "cli/ready_files.h"
 #include "cli/scheduled.h"
 #include "workload/yaml.h"
 
@@ -84,7 +85,7 @@ void WorkloadFlags::choose(RunRequest& request) const {
     reject(fmt::format("--file {}: the workload '{}' is named as well", file, name), "Give one of them.");
   request.workload = name;
   if (file.empty()) return;
-  request.loaded = std::make_shared<const Workload>(load_workload(file));
+  request.loaded = std::make_shared<const Workload>(load_workload(config_file(file)));
   request.workload = request.loaded->name;
 }
 

@@ -1,4 +1,4 @@
-// How `--help` is laid out: 80 columns, whatever a description's length.
+// How `--help` is laid out: 80 columns, whatever a description's length, and lines to type at the end.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,0 +1,54 @@
+// weir completion: scripts for shells, and what they ask at each TAB.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "cli/completion_scripts.h"
+#include "cli/completion_words.h"
+#include "cli/list.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  std::vector<std::string> words;  // a shell; with --complete what was typed
+  bool is_asked = false;
+};
+
+int execute(const CLI::App& root, const Flags& flags) {
+  if (flags.is_asked) {
+    fmt::print("{}", completion_lines(complete(facts_of(root), flags.words)));
+    return 0;
+  }
+  std::vector<std::string> shells;
+  for (const CompletionScript& script : completion_scripts()) shells.emplace_back(script.shell);
+  if (flags.words.size() != 1)
+    reject("completion: one shell is needed", "Use bash, zsh or fish: source <(weir completion bash)");
+  const auto scripts = completion_scripts();
+  const auto found = std::find_if(scripts.begin(), scripts.end(),
+                                  [&](const CompletionScript& each) { return each.shell == flags.words[0]; });
+  if (found == scripts.end())
+    reject(fmt::format("completion {}: there is no script for that shell", flags.words[0]),
+           suggestion(flags.words[0], shells));
+  fmt::print("{}", found->text);
+  return 0;
+}
+
+}  // namespace
+
+CliCommand completion() {
+  return {
+      "completion", "print a script that completes weir's commands in a shell",
+      [](CLI::App& app) -> std::function<int()> {
+        const auto flags = std::make_shared<Flags>();
+        app.add_option("shell", flags->words, "bash, zsh or fish")->type_name("SHELL");
+        app.add_flag("--complete", flags->is_asked, "what may follow the words behind --; for the scripts")->group("");
+        const CLI::App* const root = app.get_parent();
+        return [flags, root] { return execute(*root, *flags); };
+      }};
+}
+
+}  // namespace weir::cli

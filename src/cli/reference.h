@@ -1,0 +1,52 @@
+// The program's commands and flags as data, read from its own parser: what the manual, docs/cli.md and completions are
+// made of. Knows CLI11; no shell, and no format of text.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weir::cli {
+
+// A flag, or an argument without one (`names` is empty then).
+struct FlagFacts {
+  std::vector<std::string> names;    // "-o", "--output"
+  std::string value;                 // FILE, TEXT ...; of an argument its name; empty where none is taken
+  std::string type;                  // FILE, TEXT ...
+  std::vector<std::string> choices;  // as the parser itself checks them
+  std::string initial;
+  std::string help;
+  bool is_required = false;
+  bool is_repeatable = false;  // comes again
+  bool takes_several = false;  // values one after the other
+
+  bool is_argument() const { return names.empty(); }
+  bool is_named(std::string_view name) const;
+  // "-o,--output FILE", "[workload]", "files..."
+  std::string heading() const;
+};
+
+struct CommandFacts {
+  std::string path;  // "queues map"; empty: the program
+  std::string summary;
+  std::string footer;                  // exit codes; empty where they are the program's
+  std::vector<FlagFacts> arguments;    // in their order
+  std::vector<FlagFacts> flags;        // without those that are hidden or for tests
+  std::vector<CommandFacts> commands;  // likewise
+  bool needs_command = false;
+
+  // "weir queues map"
+  std::string full_name() const { return path.empty() ? "weir" : "weir " + path; }
+  // "weir queues map [OPTIONS] [workload]"
+  std::string usage() const;
+};
+
+// Of this command and all below it.
+CommandFacts facts_of(const CLI::App& app);
+// "queues map"; empty for the program.
+std::string path_of(const CLI::App& app);
+// The command and all below it, in the order of help pages.
+std::vector<const CommandFacts*> all_commands(const CommandFacts& root);
+
+}  // namespace weir::cli
