@@ -4,7 +4,6 @@
 export type Theme = "light" | "dark";
 
 const dark_system = window.matchMedia("(prefers-color-scheme: dark)");
-const print_media = window.matchMedia("print");
 const listeners = new Set<() => void>();
 let colours = new Map<string, string>();
 let chosen: Theme | null = null;
@@ -54,16 +53,7 @@ export function token(variable: string): string {
   return value;
 }
 
-/** `render_all` runs before the page goes to paper. */
-export function start_theme(render_all: () => void): void {
+export function start_theme(): void {
   apply();
   dark_system.addEventListener("change", apply);
-  const begin = (): void => {
-    render_all();
-    set_printing(true);
-  };
-  const end = (): void => set_printing(false);
-  window.addEventListener("beforeprint", begin);
-  window.addEventListener("afterprint", end);
-  print_media.addEventListener("change", (event) => (event.matches ? begin() : end()));
 }

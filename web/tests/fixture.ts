@@ -1,0 +1,276 @@
+// A full report as weir makes it, with every kind of item, from seeded noise; and a hostile one. For tests and for looking.
+import { encode_spans, type Triple } from "./timeline_fixture";
+import type { Bench, ComparedMetric, Comparison, Distribution, DistributionSeries, DocumentText, History, Overlap, Preemption, QueueMap, ReportDocument, Scaling, ScalingCurve, ScalingPoint, Timeline, Waterfall } from "../src/document";
+
+/** Numbers between 0 and 1, the same on every run. */
+export function random(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+function normal(next: () => number): number {
+  return Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next());
+}
+
+function item(id: string, title: string, environment: number | null = 0, source: number | null = 0, notes: string[] = []) {
+  return { id, title, environment, source, notes };
+}
+
+const kStreams = [1, 2, 4, 8, 12, 16, 24, 32];
+
+function curve(next: () => number, name: string, gamma: number, alpha: number, beta: number, host_ns: number, fails_at: number | null): ScalingCurve {
+  const law = (n: number): number => (gamma * n) / (1 + alpha * (n - 1) + beta * n * (n - 1));
+  const points = kStreams.map((streams): ScalingPoint => {
+    if (streams === fails_at) {
+      return { streams, status: "failed", failure: "cuda:0: out of memory while allocating 96 GiB for 32 streams. Use --scale small.", throughput: null, throughput_interval: null, p50_ns: null, p50_interval_ns: null, p99_ns: null, host_ns_per_command: null, efficiency: null, count: 0 };
+    }
+    const throughput = law(streams) * (1 + 0.02 * normal(next));
+    const p50 = (streams / throughput) * 4.1e8;
+    const spread = 0.012 + 0.0012 * streams;
+    return {
+      streams,
+      status: "complete",
+      failure: null,
+      throughput,
+      throughput_interval: [throughput * (1 - spread), throughput * (1 + spread)],
+      p50_ns: p50,
+      p50_interval_ns: [p50 * (1 - spread), p50 * (1 + spread * 1.2)],
+      p99_ns: p50 * (1.15 + 0.02 * streams * next()),
+      host_ns_per_command: host_ns * (1 + 0.03 * streams ** 0.8) * (1 + 0.03 * normal(next)),
+      efficiency: throughput / (points_gamma(gamma) * streams),
+      count: 200,
+    };
+  });
+  const measured = points.filter((point) => point.throughput !== null);
+  const best = measured.reduce((a, b) => ((b.throughput ?? 0) > (a.throughput ?? 0) ? b : a));
+  return {
+    name,
+    points,
+    floor: kStreams.map((streams) => ({ streams, ns_per_command: 38 + 1.4 * streams })),
+    usl: { gamma, alpha, beta, r_squared: 0.994, peak_streams: beta > 0 ? Math.sqrt((1 - alpha) / beta) : null },
+    usl_reason: null,
+    knee: best.streams >= 16 ? 8 : 4,
+    best_streams: best.streams,
+  };
+}
+
+function points_gamma(gamma: number): number {
+  return gamma * 1.01;
+}
+
+function scaling(next: () => number): Scaling[] {
+  const meaning = "Weak scaling: each stream brings its own work, so a perfect curve is a straight line.";
+  return [
+    {
+      ...item("scaling-1", "hetero_kernels · fp32 · full", 0, 0, ["8 hardware queues: from 9 streams on, streams share them."]),
+      workload: "hetero_kernels",
+      unit: "GFLOP/s",
+      meaning,
+      curves: [curve(next, "inline", 1450, 0.06, 0.0022, 2100, 32), curve(next, "graph", 1610, 0.035, 0.0014, 310, null), curve(next, "channel", 1380, 0.09, 0.0009, 980, null)],
+    },
+    {
+      ...item("scaling-2", "all_reduce_overlap · bf16 · full", 1, 2),
+      workload: "all_reduce_overlap",
+      unit: "steps/s",
+      meaning,
+      curves: [{ ...curve(next, "threads", 41000, 0.12, 0.004, 1800, null), usl: null, usl_reason: "The law does not fit: R2 = 0.41 is below 0.8.", knee: null }],
+    },
+  ];
+}
+
+function samples(next: () => number, name: string, count: number, centre: number, spread: number, tail: number): DistributionSeries {
+  const all = Array.from({ length: count }, () => centre * Math.exp(spread * normal(next)) * (next() < tail ? 1.8 + 2 * next() : 1)).sort((a, b) => a - b);
+  const at = (share: number): number => all[Math.min(count - 1, Math.floor(share * count))] ?? 0;
+  const values = count <= 512 ? all : Array.from({ length: 512 }, (_, i) => at((i + 0.5) / 512));
+  return { name, count, values: values.map((value) => Math.round(value * 10) / 10), p50: at(0.5), p95: at(0.95), p99: at(0.99), reason: null };
+}
+
+function distributions(next: () => number): Distribution[] {
+  return [
+    { ...item("distributions-1", "hetero_kernels: latency of a step at 16 streams"), unit: "ns", series: [samples(next, "inline", 200, 412_000, 0.06, 0.05), samples(next, "graph", 200, 338_000, 0.04, 0.02), samples(next, "channel", 20_000, 455_000, 0.12, 0.03)] },
+    { ...item("distributions-2", "all_reduce_overlap: latency of a step", 1, 2), unit: "ns", series: [samples(next, "threads", 90, 1_910_000, 0.02, 0), { name: "graph", count: 0, values: [], p50: null, p95: null, p99: null, reason: "Not measured: a collective of this library cannot be captured." }] },
+  ];
+}
+
+function metric(name: "latency" | "throughput", base: number, ratio: number, half: number, verdict: ComparedMetric["verdict"], p: number, reason: string | null = null): ComparedMetric {
+  return { metric: name, unit: name === "latency" ? "ns" : "GFLOP/s", verdict, reason, baseline_median: base, test_median: base * ratio, ratio, interval: [ratio - half, ratio + half], adjusted_p: p };
+}
+
+function comparisons(): Comparison[] {
+  const rows: [string, number, number, ComparedMetric["verdict"], number][] = [
+    ["hetero_kernels, 2 streams, inline", 1.004, 0.006, "same", 0.71],
+    ["hetero_kernels, 16 streams, inline", 1.182, 0.021, "slower", 0.0002],
+    ["hetero_kernels, 32 streams, channel", 1.071, 0.06, "ambiguous", 0.038],
+    ["hetero_kernels, 16 streams, graph", 0.874, 0.015, "faster", 0.0004],
+    ["hetero_kernels, 8 streams, graph", 0.991, 0.012, "same", 0.44],
+  ];
+  return [
+    {
+      ...item("comparisons-1", "hetero_kernels: main against the branch", 0, 1),
+      baseline: "results/main/sweep.json",
+      test: "results/branch/sweep.json",
+      threshold: 0.05,
+      verdicts: { slower: 1, faster: 1, same: 2, ambiguous: 1 },
+      pairs: [
+        ...rows.map(([label, ratio, half, verdict, p]) => ({
+          label,
+          verdict,
+          failure: null,
+          metrics: [metric("latency", 412_000, ratio, half, verdict, p, verdict === "ambiguous" ? "The interval reaches from inside the threshold to outside it." : null), metric("throughput", 13_003, 1 / ratio, half, verdict, p)],
+        })),
+        { label: "hetero_kernels, 32 streams, inline", verdict: "ambiguous" as const, failure: "The test's run failed: out of memory.", metrics: [] },
+      ],
+      only: [{ label: "hetero_kernels, 64 streams, graph", side: "test" }],
+    },
+  ];
+}
+
+function histories(next: () => number): History[] {
+  const points = Array.from({ length: 36 }, (_, i) => {
+    const level = i < 14 ? 412_000 : i < 25 ? 463_000 : 391_000;
+    const median = level * (1 + 0.008 * normal(next));
+    return { at: new Date(Date.UTC(2026, 8, 1 + i * 2, 3, 30)).toISOString().replace(".000", ""), commit: Math.floor(next() * 2 ** 40).toString(16).padStart(10, "0") + "c0ffee", tag: i === 14 ? "v0.9.0" : null, median, interval: [median * 0.988, median * 1.013] as [number, number], count: 200 };
+  });
+  return [
+    { ...item("histories-1", "hetero_kernels: latency at 16 streams, inline"), workload: "hetero_kernels", metric: "latency", unit: "ns", is_less_better: true, points, changes: [{ index: 14, ratio: 1.124, p: 0.0003, verdict: "slower" }, { index: 25, ratio: 0.845, p: 0.0001, verdict: "faster" }] },
+  ];
+}
+
+function timelines(next: () => number): Timeline[] {
+  let end = 0;
+  const lane = (label: string, names: number[], scale: number) => {
+    const spans: Triple[] = [];
+    let at = 0;
+    let busy = 0;
+    for (let i = 0; i < 160; ++i) {
+      const start = at + Math.floor(next() * scale * 0.6);
+      const length = 400 + Math.floor(next() * scale);
+      spans.push([start, length, names[Math.floor(next() * names.length)] ?? 0]);
+      at = start + length;
+      busy += length;
+    }
+    end = Math.max(end, at);
+    return { label, count: 160, busy_ns: busy, spans: encode_spans(spans) };
+  };
+  const groups = [
+    { label: "GPU 0 streams", lanes: [lane("stream 1", [0, 1, 2], 9000), lane("stream 2", [0, 1], 9000), lane("stream 3", [3, 4], 9000)] },
+    { label: "GPU 0 hardware queues", lanes: [lane("queue 0", [0, 1, 2], 9000), lane("queue 1", [3, 4], 9000)] },
+  ];
+  return [
+    {
+      ...item("timelines-1", "hetero_kernels, 16 streams: one traced pass"),
+      origin_ns: 0,
+      end_ns: end,
+      source_of_times: "device events",
+      names: [{ text: "gemm_fp32_128x128", kind: "kernel" }, { text: "saxpy", kind: "kernel" }, { text: "reduce_rows", kind: "kernel" }, { text: "copy host to device", kind: "copy" }, { text: "all_reduce_ring", kind: "collective" }],
+      groups,
+      left_out: 0,
+      left_out_reason: null,
+    },
+  ];
+}
+
+function pictures(next: () => number): Pick<ReportDocument, "queue_maps" | "waterfalls" | "timelines" | "overlaps" | "preemptions" | "benches"> {
+  const queue_maps: QueueMap[] = [
+    { ...item("queue_maps-1", "Streams on hardware queues"), basis: "probe", mapping: "fixed, round robin: stream n runs on queue n mod 8", queues: Array.from({ length: 8 }, (_, i) => `queue ${i}`), streams: Array.from({ length: 16 }, (_, i) => `stream ${i}`), cells: Array.from({ length: 16 }, (_, i) => ({ stream: i, queue: i % 8, commands: 400 - 12 * i })) },
+  ];
+  const waterfalls: Waterfall[] = [
+    {
+      ...item("waterfalls-1", "Kernels: where the time goes"),
+      kind: "kernel",
+      commands: 51_200,
+      way_ns: 26_400,
+      hops: [
+        { from: "enqueued", to: "submitted", count: 51_200, mean_ns: 2300, p50_ns: 2100, p95_ns: 3900, p99_ns: 8800, share: 0.087 },
+        { from: "submitted", to: "launched", count: 51_200, mean_ns: 9400, p50_ns: 7100, p95_ns: 21_000, p99_ns: 48_000, share: 0.356 },
+        { from: "started", to: "ended", count: 51_200, mean_ns: 14_700, p50_ns: 14_600, p95_ns: 15_900, p99_ns: 17_300, share: 0.557 },
+      ],
+      missing: [{ hop: "launched to started", reason: "This device gives no time of launch." }],
+    },
+  ];
+  const overlaps: Overlap[] = [
+    { ...item("overlaps-1", "all_reduce_overlap: step by rank", 1, 2), step_p50_ns: 1_910_000, serial_step_p50_ns: 2_840_000, efficiency: 0.71, best_efficiency: 0.92, inflation: 1.08, bars: [0, 1, 2, 3].map((rank) => ({ label: `rank ${rank}`, span_ns: 1_910_000, compute_only_ns: 880_000 - 9000 * rank, hidden_ns: 610_000, exposed_ns: 310_000 + 9000 * rank, idle_ns: 80_000, other_ns: 30_000 })), causes: [{ cause: "late start of the collective", ns_per_step: 210_000, share: 0.68, meaning: "The collective waits for the last gradient bucket.", advice: "Use smaller buckets." }, { cause: "slow links", ns_per_step: 100_000, share: 0.32, meaning: "Bandwidth is below the links' rate.", advice: "Check the ring's order." }] },
+  ];
+  const preemptions: Preemption[] = [
+    { ...item("preemptions-1", "Urgent work behind long work"), verdict: "Priorities help where kernels are short.", alone_p99_ns: 21_000, curves: [{ name: "priority streams", level: "stream", verdict: "helps", reason: null, points: [0.1, 0.5, 1, 5, 10].map((ms) => ({ victim: `${ms} ms kernels`, kernel_ns: ms * 1e6, block_ns: ms * 1e5, p50_ns: 24_000 + ms * 2e4, p99_ns: 60_000 + ms * 1e5, p99_interval_ns: [55_000 + ms * 9e4, 66_000 + ms * 1.1e5], victim_loss: 0.04, is_overloaded: false, failure: null })) }], published: [] },
+  ];
+  const benches: Bench[] = [
+    { ...item("benches-1", "Kernel packages"), cases: [{ kernel: "gemm", backend: "cuda", precision: "fp32", status: "ok", failure: null, p50_ns: 310_000, p50_interval_ns: [305_000, 316_000], throughput: 3.2e3, throughput_unit: "runs/s", gflops: 42_000, intensity: 85, share_of_roof: 0.71, energy_j: 0.12, error: 2.1e-6, change: { verdict: "same", ratio: 1.01 } }, { kernel: "saxpy", backend: "cuda", precision: "fp32", status: "failed", failure: "wrong result: 3 of 1024 differ", p50_ns: null, p50_interval_ns: null, throughput: null, throughput_unit: null, gflops: null, intensity: 0.16, share_of_roof: null, energy_j: null, error: 0.4, change: null }], rooflines: [{ backend: "cuda", precision: "fp32", peak_gflops: 60_000, bandwidth_gbs: 4000, reason: null }] },
+  ];
+  return { queue_maps, waterfalls, timelines: timelines(next), overlaps, preemptions, benches };
+}
+
+function texts(): DocumentText[] {
+  return [
+    {
+      ...item("texts-1", "results/channel.json: host channels", 0, 3),
+      plain: ["channel       items/s     p99", "ring_mpsc      48.1 M  212 ns", "sharded        91.7 M  180 ns"],
+      opening: ["Six host channels, 4 producers, 1 consumer, 4-byte payload."],
+      sections: [{ title: "Throughput", facts: [["payload", "4 B"], ["producers", "4"], ["pinned", "yes"]], tables: [{ columns: [{ heading: "channel", is_text: true }, { heading: "items/s", is_text: false }, { heading: "p99", is_text: false }], rows: [["ring_mpsc", "48.1 M", "212 ns"], ["sharded", "91.7 M", "180 ns"], ["mutex_deque", "6.20 M", "4.10 us"]], after: "p99 is of one push." }], remarks: ["The mutex was contended 41 % of the time."] }],
+    },
+  ];
+}
+
+export function full_document(): ReportDocument {
+  const next = random(12);
+  return {
+    schema: "weir.report/1",
+    title: "Nightly sweep, branch stream-pool",
+    created: "2026-11-16T21:27:03Z",
+    weir: { version: "0.11.0", commit: "7462077c1d71" },
+    command_line: ["weir", "report", "results/", "--history", "history.db", "-o", "report.html"],
+    sources: [
+      { path: "results/branch/sweep.json", schema: "weir.sweep/1", created: "2026-11-16T20:11:42Z", status: "complete", command_line: ["weir", "sweep", "hetero_kernels", "--device", "cuda:0", "--streams", "1,2,4,8,12,16,24,32", "--submit", "inline,graph,channel", "-o", "results/branch/sweep.json"], environment: 0 },
+      { path: "results/comparison.json", schema: "weir.comparison/1", created: null, status: "complete", command_line: ["weir", "compare", "results/main/sweep.json", "results/branch/sweep.json"], environment: 0 },
+      { path: "results/ranks 4/overlap.json", schema: "weir.sweep/1", created: "2026-11-16T20:40:00Z", status: "failed", command_line: ["weir", "run", "all_reduce_overlap", "--ranks", "4", "--label", "it's a test"], environment: 1 },
+      { path: "results/channel.json", schema: "weir.channel/1", created: "2026-11-16T20:45:00Z", status: "complete", command_line: [], environment: 0 },
+    ],
+    refused: [{ path: "results/old.json", reason: "weir.result/0 is older than this program reads. Measure again with weir 0.3 or later." }],
+    verdict: {
+      tone: "bad",
+      headline: "hetero_kernels is 18 % slower at 16 streams, inline",
+      findings: [
+        { tone: "bad", text: "hetero_kernels, 16 streams, inline: latency went from 412 us to 487 us (1.182x, interval 1.161 to 1.203).", advice: "Submit as a graph: at 16 streams it costs 310 ns for a command where inline costs 2.10 us.", anchor: "comparisons-1" },
+        { tone: "bad", text: "1 of 24 points failed: inline at 32 streams ran out of memory.", advice: "Use --scale small, or fewer streams.", anchor: "scaling-1" },
+        { tone: "warning", text: "From 9 streams on, streams share 8 hardware queues; 44 % of a kernel's way is waiting.", advice: "Set CUDA_DEVICE_MAX_CONNECTIONS=32.", anchor: "waterfalls-1" },
+        { tone: "good", text: "graph at 16 streams is 12.6 % faster than the baseline.", advice: null, anchor: "comparisons-1" },
+        { tone: "neutral", text: "Two environments are in this report; nothing is drawn across them.", advice: null, anchor: null },
+      ],
+    },
+    comparisons: comparisons(),
+    scaling: scaling(next),
+    distributions: distributions(next),
+    ...pictures(next),
+    histories: histories(next),
+    texts: texts(),
+    environments: [
+      { id: "9f2c1a77e0b34d55", label: "NVIDIA H200 · cuda:0", facts: [["device", "NVIDIA H200"], ["driver", "580.65.06"], ["runtime", "CUDA 13.0"], ["hardware queues", "8"], ["memory", "140 GiB"], ["system", "Debian GNU/Linux 12 (bookworm)"], ["kernel", "Linux 6.1.0-31-amd64"], ["cpus", "2 x Xeon Platinum 8480C"], ["governor", "performance"]], variables: [["CUDA_DEVICE_MAX_CONNECTIONS", "8"], ["CUDA_MODULE_LOADING", "EAGER"]] },
+      { id: "11d0c6ab42ef9a01", label: "NVIDIA H200 x 4 · cuda", facts: [["device", "NVIDIA H200"], ["ranks", "4"], ["driver", "580.65.06"]], variables: [] },
+    ],
+  };
+}
+
+/** Everything empty but the verdict: what the report of one small file may come to. */
+export function bare_document(): ReportDocument {
+  const full = full_document();
+  return { ...full, comparisons: [], scaling: [], distributions: [], queue_maps: [], waterfalls: [], timelines: [], overlaps: [], preemptions: [], benches: [], histories: [], texts: [], environments: [], refused: [], sources: [], command_line: [], verdict: { tone: "neutral", headline: "Nothing stands out.", findings: [] } };
+}
+
+export const kHostile = `</script><script>window.pwned=1</script><img src=x onerror="window.pwned=1">\u202Egpj.exe\u2066\u0007 ${"W".repeat(100_000)}`;
+
+/** The full document with every string that a file can choose made hostile. Ids, statuses and units stay. */
+export function hostile_document(): ReportDocument {
+  const kept = new Set(["schema", "id", "anchor", "tone", "verdict", "created", "at", "spans", "kind", "side", "url", "unit", "basis"]);
+  const visit = (value: unknown, key: string): unknown => {
+    if (typeof value === "string") return kept.has(key) ? value : kHostile;
+    if (Array.isArray(value)) return value.map((one) => visit(one, key));
+    if (value !== null && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, visit(one, name)]));
+    return value;
+  };
+  return visit(full_document(), "") as ReportDocument;
+}
