@@ -7,9 +7,9 @@ namespace weir::cli {
 
 std::span<const CliCommand> commands() {
   static const std::array kCommands = {
-      list_workloads(), info(),   run(),    sweep(),   run_priority(),   compare(),     profile(),
-      analyze(),        report(), queues(), overlap(), channel(),        conformance(), amd(),
-      watch(),          bench(),  sched(),  preempt(), export_results(), help(),        completion(),
+      list_workloads(), info(),    run(),     sweep(),          run_priority(), compare(),    profile(), analyze(),
+      report(),         queues(),  overlap(), channel(),        conformance(),  amd(),        watch(),   bench(),
+      sched(),          preempt(), history(), export_results(), help(),         completion(),
   };
   return kCommands;
 }
@@ -29,6 +29,13 @@ std::span<const CliCommand> overlap_commands() {
 std::span<const CliCommand> sched_commands() {
   static const std::vector<CliCommand> kCommands = {
       sched_start(), sched_run(), sched_status(), sched_top(), sched_stop(),
+  };
+  return kCommands;
+}
+
+std::span<const CliCommand> history_commands() {
+  static const std::vector<CliCommand> kCommands = {
+      history_add(), history_list(), history_show(), history_trend(), history_remove(), history_export(),
   };
   return kCommands;
 }

@@ -23,6 +23,7 @@ CliCommand watch();
 CliCommand bench();
 CliCommand sched();
 CliCommand preempt();
+CliCommand history();
 CliCommand export_results();
 CliCommand help();
 CliCommand completion();
@@ -49,6 +50,15 @@ CliCommand queues_fairness();
 CliCommand overlap_compare();
 CliCommand overlap_tune();
 std::span<const CliCommand> overlap_commands();
+
+// Of `weir history`.
+CliCommand history_add();
+CliCommand history_list();
+CliCommand history_show();
+CliCommand history_trend();
+CliCommand history_remove();
+CliCommand history_export();
+std::span<const CliCommand> history_commands();
 
 // Of `weir amd`.
 CliCommand amd_capture();

@@ -1,0 +1,92 @@
+// weir history add: puts results into the history, with the commit that they were taken of.
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "base/error.h"
+#include "cli/history_flags.h"
+#include "cli/list.h"
+#include "history/document.h"
+#include "package/process.h"
+#include "report/history.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr double kGitLimitS = 10;
+constexpr std::size_t kLongestWord = 200;
+
+struct Flags : HistoryFlags {
+  std::vector<std::string> paths;
+  std::string tag, commit;
+};
+
+// What git says; nothing where it is not here, fails, or takes too long. No shell in between.
+std::optional<std::string> said_by_git(std::vector<std::string> arguments) {
+  package::ProcessOptions options;
+  options.command = {"git", "--no-optional-locks", "-c", "core.fsmonitor=false"};
+  options.command.insert(options.command.end(), arguments.begin(), arguments.end());
+  options.first_bytes = 4096;
+  try {
+    package::Process process(std::move(options));
+    if (!process.finish(kGitLimitS).is_success()) return std::nullopt;
+    return process.output().text();
+  } catch (const package::StartError&) {
+    return std::nullopt;
+  }
+}
+
+void set_commit(const Flags& flags, history::AddOptions& options) {
+  if (!flags.commit.empty()) {
+    options.commit = flags.commit;
+    options.commit_basis = "given";
+    return;
+  }
+  const auto head = said_by_git({"rev-parse", "--verify", "HEAD"});
+  if (!head) return;
+  options.commit = head->substr(0, head->find('\n'));
+  const auto changes = said_by_git({"status", "--porcelain", "--untracked-files=no"});
+  options.commit_basis = changes && !changes->empty() ? "git, with changes" : "git";
+}
+
+int execute(const Flags& flags) {
+  flags.check_output();
+  for (const auto& [name, text] : {std::pair("--tag", &flags.tag), std::pair("--commit", &flags.commit)})
+    if (text->size() > kLongestWord) reject(fmt::format("{}: more than {} letters", name, kLongestWord));
+  const std::vector<std::filesystem::path> paths(flags.paths.begin(), flags.paths.end());
+  const history::Intake intake = history::read_intake(paths);
+  if (!intake.refused.empty()) {
+    std::string all = intake.refused[0];
+    for (std::size_t i = 1; i < intake.refused.size(); ++i) all += "\n" + intake.refused[i];
+    reject(all, "Nothing was added: an entry is added whole or not at all.");
+  }
+  history::AddOptions options;
+  options.tag = flags.tag;
+  set_commit(flags, options);
+  history::Store store(flags.database, history::Access::write);
+  const history::Added added = store.add(intake, options);
+  const Json document = history::added_document(store, added, options, intake);
+  if (!flags.is_quiet || flags.report != "text" || !flags.output.empty())
+    flags.tell(document, [&] { return history_text(document); }, [&] { return history_markdown(document); });
+  return 0;
+}
+
+}  // namespace
+
+CliCommand history_add() {
+  return {"add", "put results into the history", [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            app.add_option("results", flags->paths,
+                           "results, sweeps, summaries of weir bench, or folders of them; the same result is never "
+                           "added twice")
+                ->required()
+                ->type_name("PATH");
+            app.add_option("--tag", flags->tag, "a word to find this entry by: nightly, v1.2, ...");
+            app.add_option("--commit", flags->commit,
+                           "commit of the program that was measured (default: git's HEAD of this folder)");
+            flags->add_to(app);
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli

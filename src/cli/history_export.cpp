@@ -1,0 +1,49 @@
+// weir history export: all points as CSV, for spreadsheets.
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "cli/history_flags.h"
+#include "cli/list.h"
+#include "history/document.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  std::string database = history::kDefaultFile;
+  std::string output;
+  history::PointFilter filter;
+  bool is_forced = false, is_quiet = false;
+};
+
+int execute(const Flags& flags) {
+  if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
+  history::Store store(flags.database, history::Access::read);
+  const std::string csv = history::points_csv(store, flags.filter);
+  if (flags.output.empty()) {
+    fmt::print("{}", csv);
+    return 0;
+  }
+  write_file(flags.output, csv, flags.is_forced);
+  if (!flags.is_quiet) fmt::print("Written to {}\n", flags.output);
+  return 0;
+}
+
+}  // namespace
+
+CliCommand history_export() {
+  return {"export", "write all points as CSV", [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            app.add_option("--workload", flags->filter.workload, "only this workload");
+            app.add_option("--machine", flags->filter.machine, "only this machine: its id, or how it begins");
+            app.add_option("--db", flags->database, "the history's file (SQLite)")
+                ->capture_default_str()
+                ->type_name("FILE");
+            app.add_option("--output,-o", flags->output, "write to this file")->type_name("FILE");
+            app.add_flag("--force,-f", flags->is_forced, "replace a file that exists");
+            app.add_flag("--quiet,-q", flags->is_quiet, "no names of files written");
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,22 @@
+#include "cli/history_flags.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/options.h"
+
+namespace weir::cli {
+
+void HistoryFlags::add_to(CLI::App& app) {
+  app.add_option("--db", database, "the history's file (SQLite)")->capture_default_str()->type_name("FILE");
+  Telling::add_to(app);
+}
+
+std::int64_t entry_number(const std::string& text) {
+  const auto value = parse_integer(text);
+  if (!value || *value < 1)
+    reject(fmt::format("'{}' is no number of an entry", text), "`weir history list` shows them.");
+  return *value;
+}
+
+}  // namespace weir::cli

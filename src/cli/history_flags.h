@@ -1,0 +1,21 @@
+// The flags that the commands of `weir history` share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cli/telling.h"
+#include "history/store.h"
+
+namespace weir::cli {
+
+struct HistoryFlags : Telling {
+  std::string database = history::kDefaultFile;
+
+  void add_to(CLI::App& app);
+};
+
+// Rejects what is no number of an entry.
+std::int64_t entry_number(const std::string& text);
+
+}  // namespace weir::cli

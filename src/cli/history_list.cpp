@@ -1,0 +1,36 @@
+// weir history list: what was added, and when.
+#include "cli/history_flags.h"
+#include "cli/list.h"
+#include "history/document.h"
+#include "report/history.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags : HistoryFlags {
+  history::EntryFilter filter;
+};
+
+int execute(const Flags& flags) {
+  flags.check_output();
+  history::Store store(flags.database, history::Access::read);
+  const Json document = history::list_document(store, flags.filter);
+  flags.tell(document, [&] { return history_text(document); }, [&] { return history_markdown(document); });
+  return 0;
+}
+
+}  // namespace
+
+CliCommand history_list() {
+  return {"list", "show the entries of the history", [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            app.add_option("--tag", flags->filter.tag, "only entries with this tag");
+            app.add_option("--workload", flags->filter.workload, "only entries with this workload");
+            app.add_option("--machine", flags->filter.machine,
+                           "only entries of this machine: its id, or how it begins");
+            flags->add_to(app);
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli

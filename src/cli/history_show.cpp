@@ -1,0 +1,34 @@
+// weir history show: the points of one entry.
+#include "cli/history_flags.h"
+#include "cli/list.h"
+#include "history/document.h"
+#include "report/history.h"
+
+namespace weir::cli {
+namespace {
+
+struct Flags : HistoryFlags {
+  std::string entry;
+};
+
+int execute(const Flags& flags) {
+  flags.check_output();
+  const std::int64_t entry = entry_number(flags.entry);
+  history::Store store(flags.database, history::Access::read);
+  const Json document = history::show_document(store, entry);
+  flags.tell(document, [&] { return history_text(document); }, [&] { return history_markdown(document); });
+  return 0;
+}
+
+}  // namespace
+
+CliCommand history_show() {
+  return {"show", "show the points of one entry", [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            app.add_option("entry", flags->entry, "its number, as `weir history list` shows it")->required();
+            flags->add_to(app);
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli

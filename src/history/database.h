@@ -1,0 +1,86 @@
+// One SQLite file that is a history: opened, recognised, brought to the present version; statements with bound values.
+// Knows the tables; what they mean is store.h's. Without SQLite in this build, opening says so.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace weir::history {
+
+enum class Access : std::uint8_t { read, write };
+
+class Database {
+ public:
+  // Rejects what is no history, is damaged, or was written by a newer Weir. With Access::write a file that is not there
+  // is made, and one of an older version brought up to date.
+  Database(const std::filesystem::path& path, Access access);
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  const std::string& name() const noexcept { return name_; }
+  // Fails or rejects in words, by what SQLite says is wrong.
+  [[noreturn]] void complain(int code) const;
+
+ private:
+  friend class Statement;
+  friend class Transaction;
+  void run(const char* sql) const;
+  std::int64_t pragma(const char* sql) const;
+  void bring_up_to_date() const;
+
+  std::string name_;
+  sqlite3* handle_ = nullptr;
+  std::uint64_t steps_left_ = 0;
+};
+
+// All or nothing: what is not committed is undone, also where this process is killed. Waits for other writers.
+class Transaction {
+ public:
+  explicit Transaction(Database& database);
+  ~Transaction();
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  void commit();
+
+ private:
+  Database& database_;
+  bool is_open_ = true;
+};
+
+// Values are bound in order, and read by column. A column of another type than asked for reads as nothing.
+class Statement {
+ public:
+  Statement(Database& database, const char* sql);
+  ~Statement();
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  Statement& bind(std::int64_t value);
+  Statement& bind(std::optional<double> value);
+  Statement& bind(std::string_view text);
+  Statement& bind_or_null(const std::string& text);  // null where it is empty
+  Statement& bind_bytes(std::string_view bytes);
+  // True while there is a row.
+  bool next();
+  // Runs it to its end, ready to be bound again.
+  void run();
+
+  std::optional<std::int64_t> integer(int column) const;
+  std::optional<double> real(int column) const;
+  std::string text(int column) const;
+  std::string bytes(int column) const;
+
+ private:
+  Database& database_;
+  sqlite3_stmt* handle_ = nullptr;
+  int bound_ = 0;
+};
+
+}  // namespace weir::history
