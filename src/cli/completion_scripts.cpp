@@ -29,7 +29,7 @@ _weir() {
   [[ $COMP_WORDBREAKS == *:* ]] && breaks+=:
   [[ $COMP_WORDBREAKS == *=* ]] && breaks+='='
   # What bash takes for earlier words is not replaced, so it is not offered again.
-  [[ -z $breaks || -z $COMP_LINE ]] || cut=${current%"${current##*[$breaks]}"}
+  [[ -z $breaks || -z $COMP_LINE ]] || cut=${current%"${current##*["$breaks"]}"}
   while IFS= read -r line; do
     case $line in
       :nospace) compopt -o nospace 2>/dev/null ;;
@@ -46,9 +46,9 @@ _weir() {
   done < <(
     case $kind in
       files) compgen -f -- "$path" ;;
-      yaml) compgen -d -- "$path" && : ; compgen -f -X '!*.@(yaml|yml)' -- "$path" ;;
+      yaml) compgen -d -- "$path"; compgen -f -X '!*.yaml' -- "$path"; compgen -f -X '!*.yml' -- "$path" ;;
       folders) compgen -d -- "$path" ;;
-      programs) compgen -c -- "$path" && : ; compgen -d -- "$path" ;;
+      programs) compgen -c -- "$path"; compgen -d -- "$path" ;;
     esac
   )
   compopt -o filenames 2>/dev/null
@@ -82,7 +82,7 @@ _weir() {
     files) _files ;;
     yaml) _files -g '*.(yaml|yml)' ;;
     folders) _files -/ ;;
-    programs) _command_names -e && : ; _files -/ ;;
+    programs) _command_names -e; _files -/ ;;
   esac
 }
 if [[ ${funcstack[1]} == _weir ]]; then
@@ -100,6 +100,7 @@ function __weir_complete
     set -l program $words[1]
     set -e words[1]
     string match -q '~/*' -- $program; and set program $HOME(string sub -s 2 -- $program)
+    command -sq -- $program; or return
     set -l before (string match -r '^--[^=]*=' -- $current)
     set -l path (string replace -r '^--[^=]*=' '' -- $current)
     for line in (command $program completion --complete -- $words "$current" 2>/dev/null)
@@ -110,7 +111,7 @@ function __weir_complete
                     __fish_complete_command
                 end
             case ':yaml'
-                string replace -r '^' -- "$before" (__fish_complete_suffix --complete="$path" .yaml)
+                string replace -r '^' -- "$before" (__fish_complete_path "$path" | string match -r '^[^\t]*(?:/|\.ya?ml)(?:\t.*)?$')
             case ':folders'
                 string replace -r '^' -- "$before" (__fish_complete_directories "$path" '')
             case ':*'
