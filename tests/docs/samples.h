@@ -1,0 +1,15 @@
+// Files and programs that a reader has and a clone does not: traces of other tools, captures of AMD machines, a program
+// to look at. Knows formats; runs nothing.
+#pragma once
+
+#include <filesystem>
+
+namespace weir::testing {
+
+// FOLDER/run1, run2 (captures), a.log, b.log (ROCm's), nsys.sqlite, trace.rpd: what setup lines find in $SAMPLES.
+void write_samples(const std::filesystem::path& folder);
+
+// FOLDER/train, serve, program and the like in Python: they end soon, and use a CUDA GPU where there is one.
+void write_programs(const std::filesystem::path& folder);
+
+}  // namespace weir::testing

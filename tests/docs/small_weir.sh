@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Stands before the built program where command lines of the documentation are tried, so that a page takes seconds: a
+# line that does not say how much to measure measures little. Nothing else is changed, and no flag that the line has:
+# commands, devices, inputs and outputs are those of the page. WEIR_REAL is the program.
+set -u
+words=() behind=()
+while (($#)); do
+  if [[ $1 == -- ]]; then
+    behind=("$@")
+    break
+  fi
+  words+=("$1")
+  shift
+done
+has() {
+  local flag word
+  for flag in "$@"; do
+    for word in "${words[@]}"; do
+      [[ $word == "$flag" || $word == "$flag="* ]] && return 0
+    done
+  done
+  return 1
+}
+# unless_set FLAG VALUE
+unless_set() { has "$1" || words+=("$@"); }
+
+command=${words[0]-} of=${words[1]-}
+if ! has --help -h --list --keys --dry-run; then
+  case $command in
+    run | sweep | run-priority | profile)
+      if ((${#behind[@]} == 0)); then
+        unless_set --iterations 3
+        unless_set --warmup 1
+        unless_set --scale tiny
+      fi
+      ;;
+    queues)
+      case $of in
+        cost | sweep)
+          unless_set --iterations 3
+          unless_set --warmup 1
+          unless_set --scale tiny
+          ;;
+      esac
+      ;;
+    overlap)
+      if [[ $of != compare ]]; then
+        words+=(--set run.iterations=2 --set run.warmup=1 --set run.traced=2)
+      fi
+      ;;
+    watch)
+      unless_set --interval 100ms
+      has --once --iterations || words+=(--iterations 2)
+      unless_set --scale tiny
+      # Readers have a terminal.
+      if ! has --once --json --openmetrics; then
+        exec script -qec "$(printf '%q ' "$WEIR_REAL" "${words[@]}")" /dev/null
+      fi
+      ;;
+    channel)
+      has --quick || words+=(--quick)
+      unless_set --processes 2
+      unless_set --samples 1
+      ;;
+    conformance)
+      has --filter || words+=(--filter gemm/gemm)
+      ;;
+    preempt)
+      has --quick || words+=(--quick)
+      has --requests --iterations || words+=(--requests 10)
+      unless_set --alone 1
+      ;;
+    bench)
+      has --filter || words+=(--filter reduction)
+      unless_set --iters 2
+      unless_set --warmup 1
+      unless_set --budget 100ms
+      has --no-roofline || words+=(--no-roofline)
+      ;;
+    sched)
+      [[ $of == top ]] && ! has --once --iterations && words+=(--once)
+      ;;
+  esac
+fi
+exec "$WEIR_REAL" ${words[@]+"${words[@]}"} ${behind[@]+"${behind[@]}"}

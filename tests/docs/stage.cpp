@@ -1,0 +1,242 @@
+#include "docs/stage.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "docs/samples.h"
+
+namespace weir::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kSecondsPerLine = 60;
+
+std::string content(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+void put_program(const fs::path& path, const std::string& text) {
+  std::ofstream(path) << text;
+  fs::permissions(path, fs::perms::owner_all);
+}
+
+std::string told(const CommandLine& command, const Outcome& outcome) {
+  const auto end_of = [](const std::string& text) {
+    return text.size() < 4000 ? text : text.substr(text.size() - 4000);
+  };
+  return fmt::format("  {}\nended with {}, not with {}\nstandard error:\n{}\nstandard output:\n{}\n", command.text,
+                     outcome.code, fmt::join(command.exit_codes, " or "), end_of(outcome.err), end_of(outcome.out));
+}
+
+// What the program says, and how it ends, where the thing is not on this machine.
+bool is_refusal(const std::string& need, const Outcome& outcome) {
+  static const std::regex kCuda(
+      "--device cuda[^\n]*: (libcuda\\.so\\.1 not found|no device|built without)|nothing was captured: there is no "
+      "CUDA|"
+      "cuda +not here|no CUDA driver");
+  static const std::regex kHip(
+      "--device hip[^\n]*: (libamdhip64[^\n]* not found|no device|no AMD|built without)|no ROCm|rocprofv3");
+  static const std::regex kRoot(
+      "[Pp]ermission denied|Operation not permitted|debugfs is not mounted|amdgpu driver is not loaded|as root|As "
+      "root");
+  static const std::regex kOpencl("--device opencl[^\n]*: ");
+  const std::string all = outcome.err + outcome.out;
+  if (outcome.code != 1 && outcome.code != 2) return false;
+  if (need == "cuda") return std::regex_search(all, kCuda);
+  if (need == "hip") return std::regex_search(all, kHip);
+  if (need == "opencl") return std::regex_search(all, kOpencl);
+  return need == "root" && std::regex_search(all, kRoot);
+}
+
+// weir queues map [--streams 40] [-o FILE]: the program has that command, and that command those flags.
+bool has_flags(const std::string& synopsis, std::string& why) {
+  std::istringstream stream(synopsis);
+  std::string word;
+  stream >> word;
+  std::vector<std::string> command;
+  static const std::regex kName("[a-z][a-z_-]*"), kFlag(R"((^|[\s\[|])(--?[a-z][a-z-]*))");
+  while (stream >> word && std::regex_match(word, kName)) command.push_back(word);
+  command.push_back("--help");
+  const Outcome help = weir(command);
+  if (!synopsis.starts_with("weir ") || help.code != 0) {
+    why = "  " + synopsis + "\nno such command: " + help.err;
+    return false;
+  }
+  for (std::sregex_iterator flag(synopsis.begin(), synopsis.end(), kFlag), end; flag != end; ++flag) {
+    if (std::regex_search(help.out, std::regex(R"((^|[\s,]))" + (*flag)[2].str() + R"(($|[\s,=]))"))) continue;
+    why = fmt::format("  {}\nthere is no flag '{}'\n", synopsis, (*flag)[2].str());
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Stage::Stage() : clone_(root_.path() / "weir") {
+  const fs::path source = WEIR_SOURCE_DIR;
+  fs::create_directories(clone_ / "build/release");
+  fs::create_directories(root_.path() / "bin");
+  fs::create_directories(root_.path() / "stand_in");
+  fs::create_directories(root_.path() / "home");
+  for (const char* name : {"config", "kernels", "scripts", "include", "docs", ".github"}) {
+    if (fs::exists(source / name)) fs::create_directory_symlink(source / name, clone_ / name);
+  }
+  for (const char* name : {"Makefile", "CMakePresets.json", "README.md"}) {
+    if (fs::exists(source / name)) fs::create_symlink(source / name, clone_ / name);
+  }
+  for (const fs::path& place : {root_.path() / "bin/weir", clone_ / "build/release/weir"})
+    fs::create_symlink(source / "tests/docs/small_weir.sh", place);
+
+  write_programs(clone_);
+
+  // Nobody is there to give a password. The lines that follow it say what they lack themselves.
+  put_program(root_.path() / "bin/sudo", "#!/bin/sh\nexec \"$@\"\n");
+  // A cluster of one node and one rank.
+  put_program(root_.path() / "bin/srun",
+              "#!/bin/bash\nwhile [[ $1 == -* ]]; do [[ $1 == -? ]] && shift; shift; done\nexec \"$@\"\n");
+  put_program(root_.path() / "bin/sbatch",
+              "#!/bin/bash\nwhile [[ $1 == -* ]]; do [[ $1 == *=* ]] || shift; shift; done\n"
+              "SLURM_JOB_NUM_NODES=1 SLURM_NTASKS=1 SLURM_JOB_ID=1 exec bash \"$@\"\n");
+  // Used only where the real one is not installed.
+  put_program(root_.path() / "stand_in/dot",
+              "#!/bin/bash\nwhile [[ $# -gt 0 && $1 != -o ]]; do shift; done\ncat > \"$2\"\n");
+}
+
+Stage::~Stage() {
+  std::string ignored;
+  ends(ignored);
+}
+
+std::vector<std::string> Stage::words_of(const std::string& text, int seconds) const {
+  const std::string path = fmt::format("{0}/bin:{1}:{0}/stand_in", root_.path().string(), std::getenv("PATH"));
+  // `timeout` ends the whole group, so that nothing a line starts outlives it.
+  return {"env",
+          "PATH=" + path,
+          "HOME=" + root_ / "home",
+          "XDG_RUNTIME_DIR=" + root_ / "home",
+          "SAMPLES=" + root_ / "samples",
+          "TERM=xterm",
+          "WEIR_REAL=" WEIR_BINARY,
+          "OMPI_ALLOW_RUN_AS_ROOT=1",
+          "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+          "OMPI_MCA_rmaps_base_oversubscribe=1",
+          "timeout",
+          "-k",
+          "5",
+          std::to_string(seconds),
+          "bash",
+          "-o",
+          "pipefail",
+          "-c",
+          text};
+}
+
+Tried Stage::tries(const CommandLine& command, const std::string& here, std::string& why) {
+  if (command.trial == Trial::synopsis) return has_flags(command.text, why) ? Tried::checked : Tried::failed;
+  const Outcome parsed = run_program({"bash", "-n", "-c", command.text}, clone_);
+  if (parsed.code != 0) {
+    why = "  " + command.text + "\nis no shell command: " + parsed.err;
+    return Tried::failed;
+  }
+  if (command.trial == Trial::syntax) return Tried::checked;
+  if (command.trial == Trial::build) return can_build(command.text, why) ? Tried::checked : Tried::failed;
+  return tries_to_run(command, here, why);
+}
+
+Tried Stage::tries_to_run(const CommandLine& command, const std::string& here, std::string& why) {
+  // weir sched run --priority low -- ./train &     # beside it
+  static const std::regex kBackground(R"(^(.*[^&])&\s*(#.*)?$)");
+  std::smatch match;
+  if (std::regex_match(command.text, match, kBackground)) return starts(command, match[1]);
+  const Outcome outcome = run_program(words_of(command.text, kSecondsPerLine), clone_);
+  if (command.exit_codes.contains(outcome.code)) return Tried::ran;
+  if (command.need != here && is_refusal(command.need, outcome)) return Tried::refused;
+  why = told(command, outcome);
+  return Tried::failed;
+}
+
+Tried Stage::starts(const CommandLine& command, const std::string& text) {
+  Background job;
+  job.command = command;
+  job.out = root_ / fmt::format("out_{}", background_.size());
+  job.err = root_ / fmt::format("err_{}", background_.size());
+  job.process = start_program(words_of(text, kSecondsPerLine), clone_, job.out, job.err);
+  background_.push_back(job);
+  // The reader types the next line no sooner.
+  ::usleep(500'000);
+  return Tried::ran;
+}
+
+bool Stage::ends(std::string& why) {
+  // A daemon that a page starts has no terminal to end with.
+  run_program(words_of("test ! -e $XDG_RUNTIME_DIR/weir/sched.sock || \"$WEIR_REAL\" sched stop", 10), clone_);
+  bool is_well = true;
+  for (const Background& job : background_) is_well = ends(job, why) && is_well;
+  background_.clear();
+  return is_well;
+}
+
+bool Stage::ends(const Background& job, std::string& why) const {
+  int status = 0;
+  const bool has_ended = ::waitpid(job.process, &status, WNOHANG) == job.process;
+  if (!has_ended) {
+    ::kill(job.process, SIGTERM);
+    wait_for(job.process);
+    return true;
+  }
+  Outcome outcome;
+  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  outcome.out = content(job.out);
+  outcome.err = content(job.err);
+  if (job.command.exit_codes.contains(outcome.code) || is_refusal(job.command.need, outcome)) return true;
+  why += fmt::format("line {}: {}", job.command.line, told(job.command, outcome));
+  return false;
+}
+
+bool can_build(const std::string& text, std::string& why) {
+  static const std::set<std::string> kKnown = {"git", "cd",  "sudo",  "apt",    "apt-get",          "cpack", "dpkg",
+                                               "npm", "pip", "mkdir", "export", "scripts/setup.sh", "ctest"};
+  const std::string makefile = content(fs::path(WEIR_SOURCE_DIR) / "Makefile");
+  const std::string presets = content(fs::path(WEIR_SOURCE_DIR) / "CMakePresets.json");
+  static const std::regex kSeparator(R"(&&|;|\||#.*)");
+  for (std::sregex_token_iterator part(text.begin(), text.end(), kSeparator, -1), end; part != end; ++part) {
+    std::istringstream stream(part->str());
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;) words.push_back(word);
+    while (!words.empty() && (words[0] == "sudo" || words[0].find('=') != std::string::npos))
+      words.erase(words.begin());
+    if (words.empty()) continue;
+    if (words[0] == "make") {
+      for (std::size_t i = 1; i < words.size(); ++i) {
+        if (words[i].front() == '-' || words[i].find('=') != std::string::npos) continue;
+        if (std::regex_search(makefile, std::regex("(^|\n)" + words[i] + ":"))) continue;
+        why = fmt::format("  {}\nthe Makefile has no target '{}'\n", text, words[i]);
+        return false;
+      }
+    } else if (words[0] == "cmake" || words[0] == "ctest") {
+      for (std::size_t i = 1; i + 1 < words.size(); ++i) {
+        if (words[i] != "--preset" || presets.find("\"name\": \"" + words[i + 1] + "\"") != std::string::npos) continue;
+        why = fmt::format("  {}\nCMakePresets.json has no preset '{}'\n", text, words[i + 1]);
+        return false;
+      }
+    } else if (!kKnown.contains(words[0])) {
+      why = fmt::format("  {}\n'{}' is no part of a build: such lines are run\n", text, words[0]);
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace weir::testing
