@@ -82,13 +82,15 @@ function roof_share(one: BenchCase): Child {
 
 function change(one: BenchCase): Child {
   if (!one.change) return kNone;
-  const sign = { faster: "▼", slower: "▲", same: "＝", ambiguous: "?" }[one.change.verdict] ?? "";
+  const sign = { faster: "▼", slower: "▲", same: "=", ambiguous: "?" }[one.change.verdict] ?? "";
   const tone = { faster: "is-good", slower: "is-bad" }[one.change.verdict] ?? "";
   return el("span", { class: `bench-change ${tone}` }, el("span", { "aria-hidden": "true" }, `${sign} `), name(one.change.verdict, 24), one.change.ratio === null ? "" : ` ${ratio(one.change.ratio)}`);
 }
 
 function leaderboard(cases: readonly BenchCase[]): HTMLElement {
-  const columns = kColumns.filter((column) => !column.is_optional || cases.some((one) => column.key(one) !== null));
+  // A rate in GFLOP/s has a column of its own.
+  const has_rate = cases.some((one) => one.throughput !== null && one.throughput_unit !== "GFLOP/s");
+  const columns = kColumns.filter((column) => !column.is_optional || (cases.some((one) => column.key(one) !== null) && (column.heading !== "throughput" || has_rate)));
   const sort_buttons = columns.map((column) => el("button", { type: "button", class: "bench-sort", title: column.title ? `${column.title}. Sorts` : "Sorts" }, column.heading, el("span", { class: "bench-arrow", "aria-hidden": "true" })));
   const rows = cases.map((one) => ({ cells: columns.map((column) => column.cell(one)), class: one.failure === null ? undefined : "bench-failed" }));
   const frame = table("Leaderboard", columns.map((column, i) => ({ heading: sort_buttons[i]!, is_text: column.is_text ?? false })), rows, { is_caption_hidden: true });

@@ -69,6 +69,7 @@ function picture(item: Preemption, measured: readonly PreemptionCurve[]): HTMLEl
     marks,
     keys: [
       ...(has_overload ? [{ glyph: "○", text: "overloaded: requests came faster than they were served, so waiting grows with the run" }] : []),
+      ...(measured.some((curve) => curve.points.some((point) => point.failure !== null)) ? [{ glyph: "✕", text: "failed: the table says why" }] : []),
       ...(item.published.length > 0 ? [{ glyph: "╌", text: "published, on other hardware" }] : []),
     ],
     height: 420,

@@ -1,5 +1,5 @@
-// Which stream ran on which hardware queue: queues down, streams across, a mark where they met. Queues that carry several
-// streams differ in colour and shape; where a stream used several queues, a mark's area is the share of its commands.
+// Which stream ran on which hardware queue: queues down, streams across, a mark where they met. Marks of
+// queues that carry several streams differ in colour and are split in two; where a stream used several queues, a mark's area is the share of its commands.
 
 import type { QueueCell, QueueMap, ReportDocument } from "../document";
 import { el, svg } from "../dom";
@@ -51,7 +51,7 @@ export function render(container: HTMLElement, items: readonly QueueMap[], repor
       card(
         map,
         report,
-        el("p", { class: "queue-words" }, el("strong", {}, words(map, grid)), " ", prose(`${map.mapping}.`.replace(/\.\.$/, "."))),
+        el("p", { class: "queue-words" }, el("strong", {}, words(map, grid)), " ", prose(sentence(map.mapping))),
         el("p", { class: "hint" }, basis_words(map.basis)),
         map.cells.length > 0 && picture(map, grid),
         map.cells.length > 0 && key(grid),
@@ -70,6 +70,10 @@ function words(map: QueueMap, grid: Grid): string {
   return `${start}: ${grid.shared === grid.used ? (grid.used === 1 ? "it is shared" : "all are shared") : `${count(grid.shared)} of them shared`}, by up to ${plural(most, "stream")} each.`;
 }
 
+function sentence(text: string): string {
+  return text === "" ? "" : `${text[0]!.toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}`;
+}
+
 function basis_words(basis: string): string {
   const known: Record<string, string> = {
     probe: "Found by a probe: streams whose commands hold each other up share a queue.",
@@ -82,10 +86,11 @@ function basis_words(basis: string): string {
 function picture(map: QueueMap, grid: Grid): HTMLElement {
   const across = map.streams.length;
   const down = map.queues.length;
-  const wide = Math.max(8, Math.min(26, Math.floor(960 / Math.max(1, across))));
-  const tall = Math.max(13, Math.min(26, Math.floor(560 / Math.max(1, down))));
   const left = 16 + 7 * Math.min(16, Math.max(...map.queues.map((queue) => queue.length), 5));
-  const right = 96;
+  const right = 86;
+  // As wide as a card where that leaves room for marks; else the frame scrolls.
+  const wide = Math.max(6, Math.min(28, (960 - left - right) / Math.max(1, across)));
+  const tall = Math.max(14, Math.min(26, Math.floor(560 / Math.max(1, down))));
   const top = 40;
   const width = left + across * wide + right;
   const height = top + down * tall + 6;
@@ -93,7 +98,7 @@ function picture(map: QueueMap, grid: Grid): HTMLElement {
 
   const longest = Math.max(...map.streams.map((stream) => Math.min(stream.length, 8)), 1);
   const every = [1, 2, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128].find((step) => step * wide >= longest * 7 + 4) ?? 256;
-  picture.append(svg("text", { x: left - 8, y: 13, class: "queue-axis", "text-anchor": "end" }, "stream"));
+  picture.append(svg("text", { x: left - 8, y: 13, class: "queue-axis", "text-anchor": "end" }, "stream →"), svg("text", { x: left - 8, y: 33, class: "queue-axis", "text-anchor": "end" }, "queue ↓"));
   map.streams.forEach((stream, s) => {
     if (s % every !== 0) return;
     const x = left + (s + 0.5) * wide;
@@ -103,7 +108,9 @@ function picture(map: QueueMap, grid: Grid): HTMLElement {
   grid.by_queue.forEach((cells, q) => {
     const y = top + q * tall;
     const is_shared = cells.length > 1;
+    const [first, last] = [cells[0]?.stream ?? 0, cells[cells.length - 1]?.stream ?? 0];
     if (q % 2 === 0) picture.append(svg("rect", { x: left, y, width: across * wide, height: tall, class: "queue-stripe" }));
+    if (is_shared) picture.append(svg("line", { x1: left + (Math.min(first, last) + 0.5) * wide, x2: left + (Math.max(first, last) + 0.5) * wide, y1: y + tall / 2, y2: y + tall / 2, class: "queue-thread" }));
     picture.append(
       svg("text", { x: left - 8, y: y + tall / 2, class: "queue-label", "text-anchor": "end", "dominant-baseline": "central" }, svg("title", {}, cut(map.queues[q]!, 500)), cut(map.queues[q]!, 16)),
       svg("text", { x: left + across * wide + 10, y: y + tall / 2, class: is_shared ? "queue-label queue-shared-count" : "queue-label", "dominant-baseline": "central" }, cells.length === 0 ? "unused" : plural(cells.length, "stream")),
@@ -138,15 +145,21 @@ function mark(map: QueueMap, grid: Grid, cell: QueueCell, x: number, y: number, 
     others > 0 ? `beside ${plural(others, "other stream")}` : "alone",
   ].filter((part) => part !== "");
   const middle = [x + wide / 2, y + tall / 2] as const;
-  const full = Math.min(wide, tall) - 2;
   // Area is the share; a mark is never too small to be seen.
-  const size = Math.max(3, full * Math.sqrt(share ?? 0.4));
-  const shape = is_shared
-    ? svg("path", { d: `M${middle[0]} ${middle[1] - size / 2}l${size / 2} ${size / 2}l${-size / 2} ${size / 2}l${-size / 2} ${-size / 2}z`, class: "queue-mark is-shared" })
-    : svg("rect", { x: middle[0] - size / 2, y: middle[1] - size / 2, width: size, height: size, rx: Math.min(3, size / 5), class: "queue-mark" });
+  const size = Math.sqrt(share ?? 0.4);
+  const shape = block(middle[0], middle[1], Math.max(3, size * Math.min(wide - 1.5, tall - 3)), Math.max(5, size * (tall - 3)), is_shared);
   if (share === null) shape.classList.add("is-unknown");
   shape.append(svg("title", {}, text.join(", ")));
   return shape;
+}
+
+// Whole, or split in two where the queue is shared.
+function block(x: number, y: number, wide: number, tall: number, is_shared: boolean): SVGElement {
+  const part = (top: number, height: number): string => `M${(x - wide / 2).toFixed(2)} ${top.toFixed(2)}h${wide.toFixed(2)}v${height.toFixed(2)}h${(-wide).toFixed(2)}z`;
+  const gap = tall > 8 ? 2 : 1.2;
+  const half = (tall - gap) / 2;
+  const d = is_shared ? part(y - tall / 2, half) + part(y + gap / 2, half) : part(y - tall / 2, tall);
+  return svg("path", { d, class: is_shared ? "queue-mark is-shared" : "queue-mark" });
 }
 
 function key(grid: Grid): HTMLElement {
@@ -154,9 +167,9 @@ function key(grid: Grid): HTMLElement {
   return el(
     "ul",
     { class: "queue-key", "aria-label": "Signs" },
-    entry(svg("rect", { x: 1, y: 1, width: 12, height: 12, rx: 2.5, class: "queue-mark" }), "has the queue alone"),
-    entry(svg("path", { d: "M7 0l7 7-7 7-7-7z", class: "queue-mark is-shared" }), "shares the queue"),
-    grid.moving > 0 && entry(svg("rect", { x: 4.5, y: 4.5, width: 5, height: 5, rx: 1, class: "queue-mark" }), "smaller: part of the stream's commands"),
+    entry(block(7, 7, 12, 13, false), "has the queue alone"),
+    entry(block(7, 7, 12, 13, true), "shares the queue"),
+    grid.moving > 0 && entry(block(7, 7, 5, 6, false), "smaller: part of the stream's commands"),
   );
 }
 

@@ -1,5 +1,6 @@
 // The roofline: what each kernel reaches over the flop it does per byte, below the roofs of its backend and precision.
-// Both axes logarithmic. Points carry numbers that the list beside the picture names.
+// Both axes logarithmic. Points carry the kernel's name, or, where they are many, a number that
+// the list below the picture names.
 
 import type { BenchCase, Roofline } from "../document";
 import { el, svg } from "../dom";
@@ -14,6 +15,7 @@ const kRight = 24;
 const kTop = 26;
 const kBottom = 46;
 const kMostPoints = 400;
+const kMostNames = 24; // points that are labelled with names rather than numbers
 
 export interface RoofPoint {
   case: BenchCase;
@@ -59,7 +61,7 @@ export function roofline(cases: readonly BenchCase[], roofs: readonly Roofline[]
   const ys = points.map((point) => Math.log10(point.case.gflops!));
   for (const roof of known) for (const x of [x_low, x_high]) ys.push(Math.log10(roof_at(roof, 10 ** x)!));
   // Points need room, not the far end of a slope: it may leave the picture.
-  const y_low = Math.min(...points.map((point) => Math.log10(point.case.gflops!)), Math.max(...ys) - 6) - 0.4;
+  const y_low = Math.min(...points.map((point) => Math.log10(point.case.gflops!))) - 0.4;
   const y_high = Math.max(...ys) + 0.25;
   const x_of = (at: number): number => kLeft + ((at - x_low) / (x_high - x_low)) * (kWidth - kLeft - kRight);
   const y_of = (at: number): number => kHeight - kBottom - ((at - y_low) / (y_high - y_low)) * (kHeight - kTop - kBottom);
@@ -88,11 +90,15 @@ export function roofline(cases: readonly BenchCase[], roofs: readonly Roofline[]
       svg("text", { x: kWidth - kRight - 4, y: y_of(Math.log10(roof_at(roof, 10 ** x_high)!)) - 6, class: "roofline-name", "text-anchor": "end" }, cut(group_name(roof), 40)),
     );
   });
+  const has_names = points.length <= kMostNames;
+  const taken: Box[] = points.slice(0, kMostPoints).map((point) => box(x_of(place("log", point.case.intensity)!) - 6, y_of(place("log", point.case.gflops)!), 12));
   for (const point of points.slice(0, kMostPoints)) {
     const x = x_of(place("log", point.case.intensity)!);
     const y = y_of(place("log", point.case.gflops)!);
     const title = `${cut(point.case.kernel, 80)}, ${cut(group_name(point.case), 60)}: ${quantity(point.case.gflops)} GFLOP/s at ${tick_text(point.case.intensity!)} flop per byte, ${point.case.share_of_roof === null ? "share of the roof not known" : `${percent(point.case.share_of_roof)} of the roof`}`;
-    picture.append(svg("g", { class: "roofline-point" }, svg("title", {}, title), shape(point.group, x, y), svg("text", { x: x + 10, y: y + 4, class: "roofline-number" }, String(point.number))));
+    const label = has_names ? cut(point.case.kernel, 22) : String(point.number);
+    const at = free_place(x, y, label.length * 6.4 + 4, taken);
+    picture.append(svg("g", { class: "roofline-point" }, svg("title", {}, title), shape(point.group, x, y), svg("text", { x: at.x, y: at.y + 4, class: "roofline-number" }, label)));
   }
   const unknown = roofs.filter((roof) => roof_at(roof, 1) === null);
   return el(
@@ -103,8 +109,8 @@ export function roofline(cases: readonly BenchCase[], roofs: readonly Roofline[]
       "figcaption",
       {},
       el("ul", { class: "roofline-key" }, ...groups.map((group, g) => el("li", {}, svg("svg", { width: 40, height: 14, viewBox: "0 0 40 14", "aria-hidden": "true" }, svg("line", { x1: 0, x2: 40, y1: 7, y2: 7, class: "roofline-roof", style: `stroke: ${colour(g)}`, "stroke-dasharray": dash(g) }), shape(g, 20, 7)), name(group, 48)))),
-      el("ol", { class: "roofline-kernels" }, ...kernels.slice(0, 60).map((kernel) => el("li", {}, name(kernel, 48)))),
-      kernels.length > 60 && el("p", { class: "hint" }, `and ${kernels.length - 60} more: a point's text names it.`),
+      !has_names && el("ol", { class: "roofline-kernels" }, ...kernels.slice(0, 60).map((kernel) => el("li", {}, name(kernel, 48)))),
+      !has_names && kernels.length > 60 && el("p", { class: "hint" }, `and ${kernels.length - 60} more: a point's text names it.`),
       points.length > kMostPoints && el("p", { class: "hint" }, `${points.length} results; the first ${kMostPoints} are drawn.`),
       ...unknown.slice(0, 12).map((roof) => el("p", { class: "hint" }, "No roof for ", name(group_name(roof), 60), ": ", name(roof.reason ?? "the file does not say why", 300))),
     ),
@@ -112,6 +118,29 @@ export function roofline(cases: readonly BenchCase[], roofs: readonly Roofline[]
 }
 
 let clips = 0;
+
+interface Box {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
+
+function box(left: number, y: number, width: number): Box {
+  return { left, right: left + width, top: y - 7, bottom: y + 7 };
+}
+
+// Right of the point, or else where nothing stands yet; right again where everything is full.
+function free_place(x: number, y: number, width: number, taken: Box[]): { x: number; y: number } {
+  const tries = [[10, 0], [-10 - width, 0], [8, 14], [8, -14], [-8 - width, 14], [-8 - width, -14]] as const;
+  for (const [dx, dy] of tries) {
+    const one = box(x + dx, y + dy, width);
+    if (one.left < kLeft || one.right > kWidth || taken.some((other) => one.left < other.right && one.right > other.left && one.top < other.bottom && one.bottom > other.top)) continue;
+    taken.push(one);
+    return { x: x + dx, y: y + dy };
+  }
+  return { x: x + 10, y };
+}
 
 function colour(group: number): string {
   return `var(--series-${(group % 8) + 1})`;

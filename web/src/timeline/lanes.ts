@@ -114,11 +114,12 @@ export class LaneList {
     if (band.lane === null) {
       const is_open = !this.model_.is_collapsed[band.group];
       item.setAttribute("aria-expanded", String(is_open));
-      item.title = visible(group.label).slice(0, 2000);
+      item.title = `${visible(group.label).slice(0, 2000)}, ${plural(group.lanes.length, "lane")}`;
+      item.setAttribute("aria-label", item.title);
       item.replaceChildren(
         el("span", { class: "timeline-arrow", "aria-hidden": "true" }, is_open ? "▾" : "▸"),
         el("bdi", {}, cut(group.label)),
-        el("span", { class: "timeline-share" }, plural(group.lanes.length, "lane")),
+        el("span", { class: "timeline-share" }, count(group.lanes.length)),
       );
       return;
     }

@@ -126,7 +126,10 @@ export class Painter {
       if (is_last && is_one && run > 3) level = Math.min(level, 1);
       const pixel = colours[colour_index(is_dim, is_stripe, k, shade, level)]!;
       const profile = kProfiles[k]!;
-      for (let b = 0; b < kBands; ++b) lines[b]![x] = profile[b] ? pixel : ground;
+      for (let b = 0; b < kBands; ++b) {
+        const fill = profile[b]!;
+        lines[b]![x] = fill === 1 ? pixel : fill === 0 ? ground : colours[colour_index(is_dim, is_stripe, k, shade, Math.floor(level * fill))]!;
+      }
       if ((is_last || x + 1 === width) && run >= wide && is_one && !is_dim) {
         const left = (x + 1 - run) / frame.ratio;
         labels.push({ left, width: run / frame.ratio, top: from / frame.ratio, height: (to - from) / frame.ratio, name, kind: k });

@@ -7,10 +7,10 @@ export const kLevels = 16; // of occupancy
 export const kShades = 3; // names of one kind take turns
 export const kBands = 6; // of a row's height
 
-/** Which of a row's bands are filled, by kind (kKinds): whole, split, low, lower, inset, hollow. */
+/** How full each band of a row is, by kind (kKinds): whole, lined, low, lower, inset, hollow. */
 export const kProfiles: readonly (readonly number[])[] = [
   [1, 1, 1, 1, 1, 1],
-  [1, 1, 0, 1, 1, 1],
+  [1, 1, 0.4, 1, 1, 1],
   [0, 0, 1, 1, 1, 1],
   [0, 0, 0, 0, 1, 1],
   [0, 1, 1, 1, 1, 0],

@@ -23,8 +23,8 @@ export function legend(model: Model): HTMLElement {
       const k = kKinds.indexOf(kind);
       const mark = svg("svg", { width: 18, height: 12, viewBox: "0 0 18 12", "aria-hidden": "true" });
       kProfiles[k]!.forEach((is_filled, band) => {
-        if (!is_filled) return;
-        mark.append(svg("rect", { x: 0, y: (band * 12) / kBands, width: 18, height: 12 / kBands + 0.05, style: `fill: var(--series-${kSeries[k]!})` }));
+        if (is_filled === 0) return;
+        mark.append(svg("rect", { x: 0, y: (band * 12) / kBands, width: 18, height: 12 / kBands + 0.05, style: `fill: var(--series-${kSeries[k]!}); fill-opacity: ${is_filled}` }));
       });
       return el("li", {}, mark, kind === "host" ? "host call" : kind);
     }),
