@@ -67,9 +67,38 @@ weir profile tiny_kernel_stress --device sim:h200 --format csv -o trace.csv)"},
      "Formats, definitions and figures: [traces](traces.md). By default files of different ranks are put together, "
      "and two of the same ranks are compared; `--ranks` and `--compare` say which it is. What would need more than "
      "`--memory` is refused with the figure.",
-     R"(weir profile hetero_kernels --device sim:h200 -o trace.json --quiet
-weir analyze trace.json
-weir analyze trace.json --report markdown -o trace.md --svg trace.svg)"},
+     R"(weir profile hetero_kernels --device sim:h200 -o spans.json --quiet
+weir analyze spans.json
+weir analyze spans.json --report markdown -o spans.md --svg spans.svg)"},
+    {"report",
+     "One self-contained page, no network: the verdict first, then curves, distributions, timelines and the "
+     "environment. What it shows of what: [report](report.md).",
+     R"(weir sweep tiny_kernel_stress --device sim:h200 --streams 1..8:x2 -o curve.json --quiet
+weir report curve.json -o curve.html --json curve.report.json)",
+     "<!-- test: exit 0 or 2 in \"curve.html\" -->"},
+    {"export", "Figures of results for other programs: Prometheus reads the one, spreadsheets and pandas the other.",
+     R"(weir run hetero_kernels --device sim:h200 -o exported.json --quiet
+weir export exported.json -o exported.prom
+weir export exported.json --format csv --samples)"},
+};
+
+constexpr ManualEntry kHistory[] = {
+    {"history",
+     "Results over time in one SQLite file, machines kept apart, and where a series changed: [history](history.md).",
+     R"(weir run hetero_kernels --device sim:h200 -o monday.json --quiet
+weir history add monday.json --tag nightly --db weeks.db
+weir history list --db weeks.db)"},
+    {"history add", "The same result is never added twice; an entry is added whole or not at all.",
+     R"(weir run hetero_kernels --device sim:h200 --streams 4 -o tuesday.json --quiet
+weir history add tuesday.json --tag nightly --db weeks.db)"},
+    {"history list", "", "weir history list --db weeks.db"},
+    {"history show", "", "weir history show 1 --db weeks.db"},
+    {"history trend",
+     "Exits 3 with `--gate` where the latest change is for the worse; the page says what counts as one: "
+     "[history](history.md).",
+     "weir history trend hetero_kernels --db weeks.db"},
+    {"history remove", "", "weir history remove 2 --db weeks.db"},
+    {"history export", "", "weir history export --db weeks.db"},
 };
 
 constexpr ManualEntry kQueues[] = {
@@ -159,8 +188,8 @@ weir watch --source device --device sim:h200 --scale tiny --once --json)"},
      R"(Finds kernel packages (folders with `kernel.cpp`, `kernel.cu`, `kernel.cl`, ..., a library or an executable), measures each in processes of its own, checks results against a reference, writes reports and compares with a baseline. What a package is, and what the reports hold: [bench](bench.md); how it measures: [bench_method](bench_method.md); when a slowdown is certain: [bench_regressions](bench_regressions.md).
 
 What `--backends` asks for and is not here is told as skipped. `--path` finds the packages that come with the program by their names: `softmax`, `spmv`.)",
-     R"(weir bench --path softmax --backends cpu --list
-weir bench --path softmax --backends cpu --precision fp32 --iters 5)"},
+     R"(weir bench --path reduction --backends cpu --list
+weir bench --path reduction --backends cpu --precision fp32 --iters 5)"},
     {"preempt",
      "What is measured, and what the curves mean: [preemption](preemption.md). Mechanisms that the device does not "
      "have "
@@ -175,12 +204,14 @@ constexpr ManualEntry kAmd[] = {
      "Runs a program with ROCm's log on, and keeps log, kernel trace and KFD's state in one folder with a manifest. "
      "`--dry-run` prints the commands and changes nothing. Exit code: the program's ([amd_capture](amd_capture.md)).",
      R"(weir amd capture --dry-run -- ./train
-sudo weir amd capture -o run1 -- ./train)"},
-    {"amd log", "The lines that are read, and what follows from them: [amd_log](amd_log.md).",
-     "weir amd log run1/log*"},
+sudo weir amd capture -o run1 -- ./train)",
+     "<!-- test: needs root in \"sudo\" -->"},
+    {"amd log", "The lines that are read, and what follows from them: [amd_log](amd_log.md).", "weir amd log run1/log*",
+     "<!-- setup: rm -rf run1; cp -r $SAMPLES/run1 . -->"},
     {"amd hqd", "Decoded queue by queue: [amd_hqd](amd_hqd.md).",
      R"(weir amd hqd run1/snapshots/during-01
-sudo weir amd hqd --live)"},
+sudo weir amd hqd --live)",
+     "<!-- test: needs root in \"--live\" -->"},
     {"amd ftrace", "What KFD did, preemption times, answers: [amd_ftrace](amd_ftrace.md).",
      "weir amd ftrace run1/ftrace.txt"},
     {"amd join",
@@ -189,9 +220,9 @@ sudo weir amd hqd --live)"},
      "weir amd join run1"},
     {"amd compare",
      "Queues, kernels, rates with intervals, and which preemption would fit: [amd_compare](amd_compare.md).",
-     R"(weir profile case_a_cnn --device sim:h200 --scale tiny -o a.json --quiet
-weir profile case_b_transformer --device sim:h200 --scale tiny -o b.json --quiet
-weir amd compare a.json b.json)"},
+     R"(weir profile case_a_cnn --device sim:h200 --scale tiny -o cnn.json --quiet
+weir profile case_b_transformer --device sim:h200 --scale tiny -o lm.json --quiet
+weir amd compare cnn.json lm.json)"},
 };
 
 constexpr ManualEntry kSched[] = {
@@ -241,7 +272,7 @@ std::vector<ManualEntry> gathered() {
   std::vector<ManualEntry> all;
   const auto add = [&](std::span<const ManualEntry> part) { all.insert(all.end(), part.begin(), part.end()); };
   for (const std::span<const ManualEntry> part : std::initializer_list<std::span<const ManualEntry>>{
-           kRunning, kQueues, kOverlap, kMeasuring, kAmd, kSched, kHelp})
+           kRunning, kHistory, kQueues, kOverlap, kMeasuring, kAmd, kSched, kHelp})
     add(part);
   return all;
 }

@@ -13,6 +13,8 @@ struct ManualEntry {
   std::string_view notes;
   // Lines of a shell, at most 78 columns, each of which works; "# ..." says what the next ones are for.
   std::string_view examples;
+  // Comments for tests/docs, which runs the lines (tests/docs/page.h): what a line needs, or how it ends.
+  std::string_view marks = {};
 };
 
 // In the order of src/cli/list.cpp; a test fails on a command without an entry.

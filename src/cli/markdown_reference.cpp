@@ -72,10 +72,11 @@ std::string anchor_of(const CommandFacts& command) {
 std::string section_of(const CommandFacts& command) {
   const ManualEntry* const entry = manual_entry(command.path);
   const auto depth = static_cast<std::size_t>(std::count(command.path.begin(), command.path.end(), ' '));
-  std::string text = fmt::format("{} {}\n\n{}\n\n```\n{}\n```\n\n", std::string(2 + depth, '#'), command.full_name(),
-                                 prose(sentence(command.summary)), command.usage());
+  std::string text = fmt::format("{} {}\n\n{}\n\n```synopsis\n{}\n```\n\n", std::string(2 + depth, '#'),
+                                 command.full_name(), prose(sentence(command.summary)), command.usage());
   if (entry != nullptr && !entry->notes.empty()) text += std::string(entry->notes) + "\n\n";
-  if (entry != nullptr && !entry->examples.empty()) text += fmt::format("```sh\n{}\n```\n\n", entry->examples);
+  if (entry != nullptr && !entry->examples.empty())
+    text += fmt::format("{}{}```sh\n{}\n```\n\n", entry->marks, entry->marks.empty() ? "" : "\n", entry->examples);
   text += table_of(command);
   if (!command.commands.empty()) {
     text += "| command | what it does |\n| --- | --- |\n";

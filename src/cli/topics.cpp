@@ -90,6 +90,8 @@ keys may be added without one.
   weir queues ... -o FILE weir.queues/1
   weir overlap -o DIR     summary.json (weir.overlap/1), traces, report.md
   weir bench              reports/: summary.json (weir.bench/1), one per kernel
+  weir report -o FILE     one HTML page; --json FILE: weir.report/1
+  weir history            one SQLite file (--db)
   weir channel            .weir/channel: baselines
 
 Files are written under another name first and renamed, so none is ever half
@@ -115,6 +117,7 @@ Of the system
   XDG_RUNTIME_DIR        the scheduler's socket
   PATH                   mpirun, rocprofv3 and programs behind --
   LD_LIBRARY_PATH, LD_PRELOAD, TERM   as everywhere
+  GITHUB_STEP_SUMMARY, GITHUB_OUTPUT  files that --github appends to
 
 Every variable that can change a measurement (CUDA_*, HIP_*, NCCL_*, OMP_* ...)
 is kept in the result, so that two runs can be told apart.
