@@ -21,6 +21,7 @@
 #include "cli/process.h"
 #include "report/bench_regressions.h"
 #include "report/bench_summary.h"
+#include "report/github.h"
 
 namespace weir::cli {
 namespace {
@@ -128,6 +129,8 @@ class BenchRun {
     const BenchPlan plan = plan_bench(discovery, options_, settings_.facts);
     if (flags_.is_list) return list(plan);
     flags_.telling.check_output();
+    flags_.ci.check(flags_.telling.is_forced, flags_.telling.report == "json" && flags_.telling.output.empty());
+    flags_.exports.check(flags_.telling.is_forced);
     // Before anything is measured or replaced: one that cannot be compared with must not cost a run, and it may be the
     // very report that is there.
     const Json baseline = flags_.compare_to.empty() ? Json() : load_baseline(flags_.compare_to, flags_.output_dir);
@@ -145,6 +148,10 @@ class BenchRun {
       summary["regressions"] = bench::compare_summaries(baseline, summary, flags_.compare_to, regression_);
     deliver(summary, folder);
     folder.check();
+    flags_.exports.write({&summary, 1}, flags_.telling.is_forced);
+    flags_.ci.tell(
+        judge_bench(summary, flags_.is_strict, exit_code_of(summary, flags_)),
+        [&](std::size_t most) { return github_excerpt(bench_markdown(summary), most); }, flags_.telling.is_forced);
     if (summary["cases"].size() == summary["counts"]["skipped"] && is_complete)
       fail("nothing could run: every case was skipped", "The table above has the reasons.");
     return exit_code_of(summary, flags_);

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "channel_bench/team.h"
 #include "cli/queues_flags.h"
+#include "cli/ready_files.h"
 #include "cli/seconds.h"
 
 namespace weir::cli {
@@ -143,13 +144,16 @@ void BenchFlags::add_to(CLI::App& app) {
   app.add_flag("--list", is_list, "show what would run; measure and write nothing");
   app.add_flag("--verbose,-v", is_verbose, "tell each case as it comes");
   telling.add_to(app);
+  ci.add_to(app);
+  exports.add_to(app);
   app.add_option("--child", child, "")->group("");
 }
 
 BenchOptions BenchFlags::options() const {
   BenchOptions options;
-  for (const std::string& path : paths) {
+  for (const std::string& typed : paths) {
     std::error_code ignored;
+    const std::string path = package_folder(typed);
     if (!std::filesystem::is_directory(path, ignored))
       reject(fmt::format("--path {}: is no folder", path), "Name a package, or a folder that holds packages.");
     options.paths.emplace_back(path);

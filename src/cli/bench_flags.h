@@ -9,7 +9,9 @@
 
 #include "bench/method.h"
 #include "bench/regression.h"
+#include "cli/ci_flags.h"
 #include "cli/command.h"
+#include "cli/export_flags.h"
 #include "cli/telling.h"
 #include "package/package.h"
 
@@ -54,6 +56,8 @@ struct BenchFlags {
   std::string stop = "iterations", budget = "30s", rounds, time_limit, threads, device = "0";
   bool is_cold = false, leaves_roofline = false, is_list = false, is_strict = false, is_verbose = false;
   Telling telling;
+  CiFlags ci;
+  ExportFlags exports;
   std::string child;  // a process of ours: the file that says what to do
 
   void add_to(CLI::App& app);

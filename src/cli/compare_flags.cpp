@@ -34,7 +34,8 @@ void CompareFlags::add_to(CLI::App& app) {
       ->capture_default_str()
       ->check(CLI::IsMember({"text", "markdown", "json"}));
   app.add_option("--output", output, "Write the report to a file")->type_name("FILE");
-  app.add_flag("--force", is_forced, "Replace the file if it exists");
+  app.add_flag("--force", is_forced, "Replace files that exist");
+  ci.add_to(app);
   app.footer("Exit code: 0 nothing slower, 2 bad input, 3 something slower, 4 (--strict) too noisy to say.");
 }
 
@@ -42,10 +43,11 @@ CompareOptions CompareFlags::options() const {
   CompareOptions options;
   options.threshold = threshold_of(threshold);
   if (!output.empty()) check_writable(output, is_forced);
+  ci.check(is_forced, format == "json" && output.empty());
   return options;
 }
 
-int CompareFlags::tell(const Comparison& comparison) const {
+int CompareFlags::tell(const Comparison& comparison, const char* tool) const {
   std::string report;
   if (format == "json") {
     // Paths may hold bytes that are not UTF-8; they must not stop the report.
@@ -54,11 +56,14 @@ int CompareFlags::tell(const Comparison& comparison) const {
     report = format == "markdown" ? comparison_markdown(comparison) : comparison_text(comparison);
   }
   if (output.empty()) {
-    fmt::print("{}", report);
+    fmt::print("{}", ci.printable(report, format == "json"));
   } else {
     write_file(output, report, is_forced);
     fmt::print("{} ({})\n", verdict_line(comparison), output);
   }
+  ci.tell(
+      judge(comparison, tool, is_strict), [&](std::size_t most) { return comparison_markdown(comparison, most); },
+      is_forced);
   return exit_code(comparison, is_strict);
 }
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "cli/ci_flags.h"
 #include "cli/command.h"
 #include "run/compare.h"
 
@@ -14,12 +15,13 @@ struct CompareFlags {
   std::string output;
   bool is_strict = false;
   bool is_forced = false;
+  CiFlags ci;
 
   void add_to(CLI::App& app);
   // Rejects by the name of the flag, and an output that could not be written.
   CompareOptions options() const;
-  // Prints or writes the comparison; the exit code.
-  int tell(const Comparison& comparison) const;
+  // Prints or writes the comparison, and tells CI systems; the exit code. `tool` is the command's name there.
+  int tell(const Comparison& comparison, const char* tool) const;
 };
 
 }  // namespace weir::cli

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "cli/export_flags.h"
 #include "cli/hang.h"
 #include "cli/list.h"
 #include "cli/overlap_flags.h"
@@ -26,6 +27,7 @@ namespace {
 struct Flags {
   OverlapFlags config;
   std::string output, summary;
+  ExportFlags exports;
   bool is_json = false, is_quiet = false, is_forced = false, lists_keys = false;
 };
 
@@ -122,6 +124,7 @@ int execute(const Flags& flags) {
   const std::filesystem::path folder =
       speaks() && flags.summary.empty() ? overlap_folder(flags.output, config.name, flags.is_forced) : "";
   if (speaks() && !flags.summary.empty()) check_writable(flags.summary, flags.is_forced);
+  if (speaks()) flags.exports.check(flags.is_forced);
   if (count > 1 && job_ranks().count == 1) {
     check_points(config, points, count);
     return start_ranks(count);
@@ -145,6 +148,11 @@ int execute(const Flags& flags) {
   }
   leave_ranks();
   if (!speaks()) return 0;
+  if (flags.exports.is_asked()) {
+    std::vector<Json> summaries;
+    for (const Json& each : sweep) summaries.push_back(each["summary"]);
+    flags.exports.write(summaries, flags.is_forced);
+  }
   if (flags.is_json && !config.sweeps.empty()) fmt::print("{}", to_text(sweep));
   if (points.size() > 1) {
     const Report report = overlap_sweep_report(sweep);
@@ -165,6 +173,7 @@ CliCommand overlap() {
         flags->config.add_to(app);
         app.add_option("--output,-o", flags->output, "folder for all files (default: results/overlap-NAME)");
         app.add_option("--summary", flags->summary, "write the summary (weir.overlap/1) to this file, and no other");
+        flags->exports.add_to(app);
         app.add_flag("--json", flags->is_json, "print the summary instead of the report; of a sweep, a list of them");
         app.add_flag("--keys", flags->lists_keys, "list the keys of a config, and run nothing");
         app.add_flag("--quiet,-q", flags->is_quiet, "print nothing but errors");

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "cli/export_flags.h"
 #include "cli/hang.h"
 #include "cli/list.h"
 #include "cli/process.h"
@@ -23,6 +24,7 @@ struct Flags {
   std::string streams;
   SubmitFlags submit;
   std::string output;
+  ExportFlags exports;
   std::string dot;
   bool is_dry = false;
 };
@@ -50,9 +52,13 @@ int execute(const Flags& flags) {
   const auto check_output = [&] {
     if (!flags.output.empty()) check_writable(flags.output, flags.run.is_forced);
     if (!flags.dot.empty() && flags.dot != "-") check_writable(flags.dot, flags.run.is_forced);
+    flags.exports.check(flags.run.is_forced);
   };
-  if (flags.is_dry && !flags.output.empty())
-    reject("--output: a dry run has no result", "Leave out --output, or --dry-run.");
+  if (flags.is_dry && (!flags.output.empty() || flags.exports.is_asked()))
+    reject(fmt::format("--{}: a dry run has no result", !flags.output.empty()       ? "output"
+                                                        : flags.exports.csv.empty() ? "openmetrics"
+                                                                                    : "csv"),
+           "Leave it out, or --dry-run.");
   if (must_start_ranks(flags.run.ranks)) {
     check_output();
     const int count = rank_count(flags.run.ranks);
@@ -91,6 +97,7 @@ int execute(const Flags& flags) {
   if (result.status == "failed" && result.fault == Fault::input) reject(result.failure, result.hint);
   const Json json = to_json(result);
   if (!flags.output.empty()) write_file(flags.output, to_text(json), flags.run.is_forced);
+  flags.exports.write({&json, 1}, flags.run.is_forced);
   if (!is_quiet) {
     fmt::print("{}", describe_result(json));
     if (!flags.output.empty()) fmt::print("\nWritten to {}\n", flags.output);
@@ -112,6 +119,7 @@ CliCommand run() {
             flags->submit.add_to(app, false);
             flags->run.add_to(app);
             app.add_option("--output,-o", flags->output, "write the result (weir.result/1) to this file");
+            flags->exports.add_to(app);
             app.add_option("--dot", flags->dot, "draw the step for Graphviz to this file (-: standard output)");
             app.add_flag("--dry-run", flags->is_dry, "build, place, describe and draw the step, but run nothing");
             return [flags] { return execute(*flags); };

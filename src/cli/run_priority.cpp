@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "cli/export_flags.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
@@ -23,6 +24,7 @@ struct Flags {
   std::string streams;
   SubmitFlags submit;
   std::string folder = "results";
+  ExportFlags exports;
   bool resumes = false;
 };
 
@@ -40,6 +42,7 @@ std::vector<const Workload*> chosen_workloads(const std::string& priority) {
 
 int execute(const Flags& flags) {
   rank_count(flags.run.ranks);  // rejects
+  if (speaks()) flags.exports.check(flags.run.is_forced);
   const bool is_starter = must_start_ranks(flags.run.ranks);
   const RunRequest base = flags.run.request();
   const std::vector<const Workload*> chosen = chosen_workloads(flags.priority);
@@ -96,6 +99,13 @@ int execute(const Flags& flags) {
   }
   device.reset();
   leave_ranks();
+  if (speaks() && flags.exports.is_asked()) {
+    std::vector<Json> sweeps;
+    std::error_code ignored;
+    for (const SweepRequest& request : requests)
+      if (std::filesystem::exists(request.output, ignored)) sweeps.push_back(read_json(request.output));
+    flags.exports.write(sweeps, flags.run.is_forced);
+  }
   if (is_interrupted) return kExitInterrupted;
   if (failed.empty() || !speaks()) return 0;
   std::fflush(stdout);
@@ -116,6 +126,7 @@ CliCommand run_priority() {
             flags->submit.add_to(app, true);
             flags->run.add_to(app);
             app.add_option("--output-dir", flags->folder, "folder for one file per workload")->capture_default_str();
+            flags->exports.add_to(app);
             app.add_flag("--resume", flags->resumes, "keep the points that the files have, run the others");
             return [flags] { return execute(*flags); };
           }};

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "cli/export_flags.h"
 #include "cli/list.h"
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
@@ -18,6 +19,7 @@ struct Flags {
   std::string streams;
   SubmitFlags submit;
   std::string output;
+  ExportFlags exports;
   bool resumes = false;
 };
 
@@ -30,6 +32,7 @@ std::vector<int> usual_counts(const Workload& workload) {
 
 int execute(const Flags& flags) {
   rank_count(flags.run.ranks);  // rejects
+  if (speaks()) flags.exports.check(flags.run.is_forced);
   SweepRequest request;
   request.run = flags.run.request();
   flags.workload.choose(request.run);
@@ -71,7 +74,13 @@ int execute(const Flags& flags) {
   });
   device.reset();
   leave_ranks();
-  return speaks() ? code : 0;
+  if (!speaks()) return 0;
+  // The file has the points that were kept of an earlier sweep too.
+  if (flags.exports.is_asked()) {
+    const Json sweep = read_json(request.output);
+    flags.exports.write({&sweep, 1}, flags.run.is_forced);
+  }
+  return code;
 }
 
 }  // namespace
@@ -85,6 +94,7 @@ CliCommand sweep() {
             flags->submit.add_to(app, true);
             flags->run.add_to(app);
             app.add_option("--output,-o", flags->output, "file (default: results/sweep-WORKLOAD-DEVICE.json)");
+            flags->exports.add_to(app);
             app.add_flag("--resume", flags->resumes, "keep the points that the output file has, run the others");
             return [flags] { return execute(*flags); };
           }};

@@ -139,6 +139,15 @@ std::vector<std::string> reasons(const Json& cases, std::size_t most, bool has_g
 
 }  // namespace
 
+std::string regression_line(const Json& entry) {
+  std::string line = verdict_words(entry);
+  if (number(entry, {"ratio"}))
+    line =
+        fmt::format("{} -> {}, {} ({}): {}", duration(number(entry, {"p50_ms_before"})),
+                    duration(number(entry, {"p50_ms_after"})), percent(number(entry, {"ratio"})), range(entry), line);
+  return at(entry, {"reason"}).is_string() ? fmt::format("{}: {}", line, text(entry, {"reason"})) : line;
+}
+
 ReportSection regressions_section(const Json& regressions) {
   ReportSection section;
   section.title = "Regressions";

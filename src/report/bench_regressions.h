@@ -14,5 +14,7 @@ namespace weir {
 ReportSection regressions_section(const Json& regressions);
 // regressions.md: every case, and how to read it.
 std::string regressions_markdown(const Json& regressions);
+// One case in a line: "4.21 ms -> 5.02 ms, +19.2 % (+15.1 .. +23.0 %): slower: why".
+std::string regression_line(const Json& entry);
 
 }  // namespace weir

@@ -5,16 +5,19 @@
 #include <sstream>
 #include <vector>
 
+#include "base/plain_text.h"
 #include "base/units.h"
+#include "report/comparison_words.h"
 
 namespace weir {
 namespace {
 
 constexpr std::size_t kColumns = 80;
 
-// Breaks at blanks; lines after the first are indented by `indent` + 2.
+// Names come from files, and terminals obey escapes. Breaks at blanks; lines after the first are indented by `indent`
+// + 2.
 std::string wrapped(const std::string& text, std::size_t indent) {
-  std::istringstream words(text);
+  std::istringstream words(without_controls(text, ' '));
   std::string lines(indent, ' ');
   std::size_t column = indent;
   bool is_first = true;
@@ -30,32 +33,6 @@ std::string wrapped(const std::string& text, std::size_t indent) {
     column += word.size();
   }
   return lines + "\n";
-}
-
-std::string value_text(const MetricComparison& metric, const std::optional<double>& value) {
-  if (!value) return "-";
-  return metric.unit == "ns" ? format_duration(*value)
-         : *value < 1        ? fmt::format("{:.3g}", *value)
-                             : format_quantity(*value);
-}
-
-std::string interval_text(const MetricComparison& metric) {
-  return metric.interval ? fmt::format("[{:.3f}, {:.3f}]", metric.interval->low, metric.interval->high) : "-";
-}
-
-std::string p_text(const MetricComparison& metric) {
-  if (!metric.adjusted_p) return "-";
-  return *metric.adjusted_p < 0.001 ? "<0.001" : fmt::format("{:.3f}", *metric.adjusted_p);
-}
-
-// Cells of a markdown table must not end early, and names from files must not become markup.
-std::string cell(const std::string& text) {
-  std::string safe;
-  for (const char letter : text) {
-    if (letter == '|' || letter == '<' || letter == '`' || letter == '*' || letter == '\\') safe += '\\';
-    safe += letter == '\n' ? ' ' : letter;
-  }
-  return safe;
 }
 
 std::string unit_of_throughput(const PairComparison& pair) {
@@ -112,16 +89,6 @@ Json metric_json(const MetricComparison& metric) {
   return json;
 }
 
-std::string percent(double fraction) { return fmt::format("{:g} %", fraction * 100); }
-
-std::string method_line(const Comparison& comparison) {
-  return fmt::format(
-      "Ratios are test / baseline of medians with {} intervals; p is Mann-Whitney after Holm over {} test{}; "
-      "changes below {} do not count.",
-      percent(comparison.options.bootstrap.confidence), comparison.hypotheses, comparison.hypotheses == 1 ? "" : "s",
-      percent(comparison.options.threshold));
-}
-
 }  // namespace
 
 std::string verdict_line(const Comparison& comparison) {
@@ -145,41 +112,6 @@ std::string comparison_text(const Comparison& comparison) {
     text += "\n";
   }
   return text + wrapped(method_line(comparison), 0) + verdict_line(comparison) + "\n";
-}
-
-std::string comparison_markdown(const Comparison& comparison) {
-  std::string text = fmt::format("# Comparison: {}\n\n{}\n", verdict_line(comparison), method_line(comparison));
-  for (const TestComparison& test : comparison.tests) {
-    text += fmt::format("\n## {} against {}\n\n", cell(test.name), cell(comparison.baseline));
-    text += "| run | metric | baseline | test | ratio | 95 % interval | p | verdict |\n";
-    text += "| --- | --- | ---: | ---: | ---: | --- | ---: | --- |\n";
-    std::string remarks;
-    for (const PairComparison& pair : test.pairs) {
-      if (pair.metrics.empty())
-        text += fmt::format("| {} | - | - | - | - | - | - | **{}** |\n", cell(pair.label), name_of(pair.verdict));
-      for (const MetricComparison& metric : pair.metrics) {
-        const bool is_loud = metric.verdict == Verdict::slower || metric.verdict == Verdict::faster;
-        const std::string unit = metric.metric == "throughput" && !metric.unit.empty() ? " " + metric.unit : "";
-        text +=
-            fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", cell(pair.label), metric.metric,
-                        cell(value_text(metric, metric.baseline_median) + unit),
-                        cell(value_text(metric, metric.test_median) + unit),
-                        metric.ratio ? format_ratio(*metric.ratio) : "-", interval_text(metric), cell(p_text(metric)),
-                        is_loud ? fmt::format("**{}**", name_of(metric.verdict)) : name_of(metric.verdict));
-        if (!metric.reason.empty())
-          remarks += fmt::format("- {}, {}: {}\n", cell(pair.label), metric.metric, cell(metric.reason));
-      }
-      if (!pair.failure.empty()) remarks += fmt::format("- {}: {}\n", cell(pair.label), cell(pair.failure));
-      for (const std::string& note : pair.notes) remarks += fmt::format("- {}: {}\n", cell(pair.label), cell(note));
-    }
-    for (const std::string& note : test.notes) remarks += fmt::format("- {}\n", cell(note));
-    for (const LonePoint& point : test.baseline_only)
-      remarks += fmt::format("- only in the baseline: {}: {}\n", cell(point.label), cell(point.nearest));
-    for (const LonePoint& point : test.test_only)
-      remarks += fmt::format("- only in the test: {}: {}\n", cell(point.label), cell(point.nearest));
-    if (!remarks.empty()) text += "\n" + remarks;
-  }
-  return text;
 }
 
 Json comparison_json(const Comparison& comparison, bool is_strict) {

@@ -10,7 +10,10 @@ namespace weir {
 
 // At most 80 columns, apart from words (paths, names) that are longer themselves.
 std::string comparison_text(const Comparison& comparison);
-std::string comparison_markdown(const Comparison& comparison);
+// The worst first, what is the same folded away where it is much; at most `most` bytes, so that it fits into a comment
+// on GitHub: what has no room is left out, with a remark. Names from files take no effect there: no markup, no link, no
+// mention.
+std::string comparison_markdown(const Comparison& comparison, std::size_t most = 65'536);
 // Schema weir.comparison/1; what is not known is null.
 Json comparison_json(const Comparison& comparison, bool is_strict);
 

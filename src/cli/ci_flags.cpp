@@ -1,0 +1,74 @@
+#include "cli/ci_flags.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "cli/descriptor.h"
+#include "cli/process.h"
+#include "report/github.h"
+#include "report/junit.h"
+
+namespace weir::cli {
+namespace {
+
+// Appends to the file that `variable` names, if it is set: other steps, and this one before, have written to it too.
+// `text` gets the room that is left below `most`, and may make nothing of it.
+void append_to(const char* variable, std::size_t most, const std::function<std::string(std::size_t room)>& text) {
+  const auto path = environment_variable(variable);
+  if (!path || path->empty()) return;
+  const auto complain = [&](const std::string& why) { fmt::print(stderr, "weir: {} {}: {}\n", variable, *path, why); };
+  const Descriptor file(::open(path->c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
+  struct stat status{};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return complain(std::strerror(errno));
+  const auto taken = static_cast<std::size_t>(S_ISREG(status.st_mode) ? status.st_size : 0);
+  const std::size_t room = taken < most ? most - taken : 0;
+  const std::string whole = text(room);
+  // GitHub drops a summary that is too long as a whole, with what others wrote.
+  if (whole.size() > room)
+    return complain(fmt::format("no room: GitHub takes {} bytes, and {} are there", most, taken));
+  std::string_view rest = whole;
+  while (!rest.empty()) {
+    const ssize_t written = ::write(file.get(), rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return complain(std::strerror(errno));
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+}  // namespace
+
+void CiFlags::add_to(CLI::App& app) {
+  app.add_flag("--github", is_github, "annotate for GitHub Actions; append to $GITHUB_STEP_SUMMARY and $GITHUB_OUTPUT");
+  app.add_option("--junit", junit, "write the verdicts as JUnit XML to this file")->type_name("FILE");
+}
+
+void CiFlags::check(bool is_forced, bool prints_json) const {
+  if (!junit.empty()) check_writable(junit, is_forced);
+  if (is_github && prints_json)
+    reject("--github: annotations go to standard output, and so would the JSON document",
+           "Write the document to a file with --output FILE.");
+}
+
+std::string CiFlags::printable(const std::string& report, bool is_json) const {
+  const bool is_watched = is_github || environment_variable("GITHUB_ACTIONS") == "true";
+  return is_watched ? without_commands(report, is_json) : report;
+}
+
+void CiFlags::tell(const Judged& judged, const std::function<std::string(std::size_t)>& markdown,
+                   bool is_forced) const {
+  if (is_github) {
+    fmt::print("{}", github_annotations(judged));
+    append_to("GITHUB_STEP_SUMMARY", kMostSummary, [&](std::size_t room) { return markdown(room) + "\n"; });
+    append_to("GITHUB_OUTPUT", kMostSummary, [&](std::size_t) { return github_outputs(judged); });
+  }
+  if (!junit.empty()) write_file(junit, junit_xml(judged), is_forced);
+}
+
+}  // namespace weir::cli

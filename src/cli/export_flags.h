@@ -1,0 +1,24 @@
+// The flags by which a command that makes results writes them for other programs too: --openmetrics and --csv. What
+// `weir export` does with files afterwards.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "base/json.h"
+#include "cli/command.h"
+
+namespace weir::cli {
+
+struct ExportFlags {
+  std::string openmetrics, csv;
+
+  void add_to(CLI::App& app);
+  // Rejects files that could not be written, before any work is done for them.
+  void check(bool is_forced) const;
+  bool is_asked() const { return !openmetrics.empty() || !csv.empty(); }
+  // Nothing where neither flag is given.
+  void write(std::span<const Json> documents, bool is_forced) const;
+};
+
+}  // namespace weir::cli

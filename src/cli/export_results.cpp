@@ -1,0 +1,104 @@
+// weir export: figures of result documents as OpenMetrics or CSV.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <set>
+
+#include "base/error.h"
+#include "base/plain_text.h"
+#include "cli/list.h"
+#include "report/figures.h"
+#include "report/openmetrics.h"
+#include "report/results_csv.h"
+
+namespace weir::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kHint = "Name files or folders that `weir run`, sweep, bench, overlap, preempt or channel wrote.";
+
+struct Flags {
+  std::vector<std::string> paths;
+  std::string format = "openmetrics", output;
+  bool has_samples = false, is_forced = false, is_quiet = false;
+};
+
+void append(std::vector<FigureRow>& rows, const Json& document, const std::string& name) {
+  std::vector<FigureRow> more = figures_of(document, name);
+  rows.insert(rows.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+// The folder's *.json files. Others than results are passed over: reports and settings lie beside them.
+void append_folder(std::vector<FigureRow>& rows, const fs::path& folder, bool is_quiet) {
+  std::error_code status, ignored;
+  std::set<fs::path> files;
+  for (fs::directory_iterator entry(folder, status); !status && entry != fs::directory_iterator();
+       entry.increment(status))
+    if (entry->path().extension() == ".json" && !entry->is_directory(ignored)) files.insert(entry->path());
+  if (status) reject(fmt::format("{}: {}", folder.string(), status.message()), "Check the permissions of the folder.");
+  bool has_any = false;
+  for (const fs::path& file : files) {
+    const Json document = read_json(file);
+    if (has_figures(document)) {
+      append(rows, document, file.string());
+      has_any = true;
+    } else if (!is_quiet) {
+      fmt::print(stderr, "weir: {} was passed over: it holds no result\n", without_controls(file.string(), '?'));
+    }
+  }
+  if (!has_any)
+    reject(fmt::format("{}: the folder holds no results ({} .json file{})", folder.string(), files.size(),
+                       files.size() == 1 ? "" : "s"),
+           kHint);
+}
+
+int execute(const Flags& flags) {
+  if (flags.has_samples && flags.format != "csv")
+    reject("--samples: only --format csv has samples", "OpenMetrics is for figures: Prometheus takes samples itself.");
+  if (!flags.output.empty()) check_writable(flags.output, flags.is_forced);
+  std::vector<FigureRow> rows;
+  for (const std::string& path : flags.paths) {
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored)) {
+      append_folder(rows, path, flags.is_quiet);
+    } else {
+      append(rows, read_json(path), path);
+    }
+  }
+  if (rows.empty()) reject(fmt::format("{}: holds no points", flags.paths.front()), "Did the run finish a single one?");
+  const std::string text = flags.format == "openmetrics" ? results_openmetrics(rows)
+                           : flags.has_samples           ? samples_csv(rows)
+                                                         : results_csv(rows);
+  if (flags.output.empty()) {
+    fmt::print("{}", text);
+    return 0;
+  }
+  write_file(flags.output, text, flags.is_forced);
+  if (!flags.is_quiet) fmt::print("{} point{} written to {}\n", rows.size(), rows.size() == 1 ? "" : "s", flags.output);
+  return 0;
+}
+
+}  // namespace
+
+CliCommand export_results() {
+  return {"export", "write results for Prometheus (OpenMetrics) or spreadsheets (CSV)",
+          [](CLI::App& app) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            app.add_option("paths", flags->paths, "results: files, or folders of them")->required()->type_name("PATH");
+            app.add_option("--format", flags->format, "how to write them")
+                ->capture_default_str()
+                ->check(CLI::IsMember({"openmetrics", "csv"}));
+            app.add_flag("--samples", flags->has_samples, "with csv: one line per sample instead of one per point");
+            app.add_option("--output,-o", flags->output, "write to this file (default: standard output)")
+                ->type_name("FILE");
+            app.add_flag("--force,-f", flags->is_forced, "replace the file if it exists");
+            app.add_flag("--quiet,-q", flags->is_quiet, "print nothing but errors");
+            return [flags] { return execute(*flags); };
+          }};
+}
+
+}  // namespace weir::cli
