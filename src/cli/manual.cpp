@@ -42,7 +42,7 @@ weir run --file fork_join --device cpu --scale tiny --dry-run --dot step.dot)"},
      R"(Counts are lists (`1,2,4`), ranges (`1..8`), doubling (`1..64:x2`) or steps (`16..64:+16`). Several ways of `--submit`, policies of `--schedule` and counts of `--compute-units` are a curve each. The other flags are those of `weir run`.
 
 Every point is saved as it finishes; `--resume` continues after a kill and repeats nothing.)",
-     R"(weir sweep tiny_kernel_stress --device sim:h200 --streams 1..32:x2 -o sweep.json
+     R"(weir sweep moe --device sim:h200 --streams 1..32:x2 -o sweep.json
 weir sweep tiny_kernel_stress --device cpu --scale tiny --iterations 5 \
   --streams 1,2,4 --submit inline,threads,graph)"},
     {"run-priority",
@@ -73,7 +73,7 @@ weir analyze spans.json --report markdown -o spans.md --svg spans.svg)"},
     {"report",
      "One self-contained page, no network: the verdict first, then curves, distributions, timelines and the "
      "environment. What it shows of what: [report](report.md).",
-     R"(weir sweep tiny_kernel_stress --device sim:h200 --streams 1..8:x2 -o curve.json --quiet
+     R"(weir sweep moe --device sim:h200 --streams 1..8:x2 -o curve.json --quiet
 weir report curve.json -o curve.html --json curve.report.json)",
      "<!-- test: exit 0 or 2 in \"curve.html\" -->"},
     {"export", "Figures of results for other programs: Prometheus reads the one, spreadsheets and pandas the other.",
@@ -149,15 +149,16 @@ constexpr ManualEntry kOverlap[] = {
 - `--summary` takes no `--output`, and no sweep.
 - `--json`: of a sweep, a list of `{assignments, summary, failure}`.)",
      R"(weir overlap --keys
-weir overlap default --device cpu --ranks 2 --set run.scale=tiny --set run.iterations=5)"},
+weir overlap default --device cpu --ranks 2 --set run.scale=tiny \
+  --set run.iterations=5)"},
     {"overlap compare",
      "Each is a folder of `weir overlap -o`, or its `summary.json`. Judges step time and exposed communication, and "
      "shows efficiency beside them; the points of two sweeps are paired by their settings. Settings that differ are "
      "named. A test that failed is slower.",
-     R"(weir overlap default --device cpu --set run.scale=tiny --set run.iterations=5 \
-  -o overlap_a --quiet
-weir overlap ddp --device cpu --set run.scale=tiny --set run.iterations=5 \
-  -o overlap_b --quiet
+     R"(weir overlap default --device cpu --set run.scale=tiny \
+  --set run.iterations=5 -o overlap_a --quiet
+weir overlap ddp --device cpu --set run.scale=tiny \
+  --set run.iterations=5 -o overlap_b --quiet
 weir overlap compare overlap_a overlap_b --threshold 1000%)"},
     {"overlap tune",
      "Searches prefetch, resharding, buckets, placement, streams and hardware queues for the least exposed "
@@ -194,7 +195,7 @@ weir bench --path reduction --backends cpu --precision fp32 --iters 5)"},
      "What is measured, and what the curves mean: [preemption](preemption.md). Mechanisms that the device does not "
      "have "
      "are listed with the reason. Exits 1 where work was lost or repeated.",
-     R"(weir preempt --device sim:h200 --quick --mechanisms none,priority --svg preempt.svg)"},
+     R"(weir preempt --device sim:h200 --quick --mechanisms none,priority)"},
 };
 
 constexpr ManualEntry kAmd[] = {
@@ -220,8 +221,8 @@ sudo weir amd hqd --live)",
      "weir amd join run1"},
     {"amd compare",
      "Queues, kernels, rates with intervals, and which preemption would fit: [amd_compare](amd_compare.md).",
-     R"(weir profile case_a_cnn --device sim:h200 --scale tiny -o cnn.json --quiet
-weir profile case_b_transformer --device sim:h200 --scale tiny -o lm.json --quiet
+     R"(weir profile case_a_cnn --device sim:h200 --scale tiny -o cnn.json
+weir profile case_b_transformer --device sim:h200 --scale tiny -o lm.json
 weir amd compare cnn.json lm.json)"},
 };
 
@@ -230,7 +231,7 @@ constexpr ManualEntry kSched[] = {
      "A scheduler for programs that share a GPU: [scheduling](scheduling.md). What of a program is held and what is "
      "not: [scheduling_cuda](scheduling_cuda.md).",
      R"(weir sched start --policy priority
-weir sched run --priority high -- weir run tiny_kernel_stress --device cpu --scale tiny
+weir sched run --priority high -- weir run moe --device cpu --scale tiny
 weir sched status
 weir sched stop)"},
     {"sched start", "The daemon is this user's, and goes on in the background unless `--foreground`.",
@@ -240,7 +241,7 @@ weir sched stop)"},
      "`--weight` and `--deadline` are for the policies `weighted_fair` and `earliest_deadline`. The exit code is the "
      "program's.",
      R"(weir sched start
-weir sched run --priority low -- weir run tiny_kernel_stress --device cpu --scale tiny
+weir sched run --priority low -- weir run moe --device cpu --scale tiny
 weir sched stop)"},
     {"sched status", "", R"(weir sched start
 weir sched status --report json

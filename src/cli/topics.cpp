@@ -117,7 +117,7 @@ Of the system
   XDG_RUNTIME_DIR        the scheduler's socket
   PATH                   mpirun, rocprofv3 and programs behind --
   LD_LIBRARY_PATH, LD_PRELOAD, TERM   as everywhere
-  GITHUB_STEP_SUMMARY, GITHUB_OUTPUT  files that --github appends to
+  GITHUB_ACTIONS, GITHUB_STEP_SUMMARY, GITHUB_OUTPUT   for --github
 
 Every variable that can change a measurement (CUDA_*, HIP_*, NCCL_*, OMP_* ...)
 is kept in the result, so that two runs can be told apart.
