@@ -5,7 +5,7 @@ import uPlot from "uplot";
 import { draw_above, draw_below, series_colour } from "./chart_marks";
 import { align, point_at, type ChartOptions, type Point, type Series } from "./chart_types";
 import { el, svg, type Child } from "./dom";
-import { place, reach, ticks, time_label, value_at } from "./scales";
+import { place, reach, tick_labels, ticks, time_label, value_at } from "./scales";
 import { cut, name } from "./text";
 import { is_print, on_theme, token } from "./theme";
 
@@ -29,7 +29,7 @@ export function chart(options: ChartOptions): HTMLElement {
   const live = el("p", { class: "unseen", role: "status" });
   const box = el(
     "div",
-    { class: "chart-box", role: "group", "aria-roledescription": "chart", "aria-label": `${options.label}. Left and right arrows read its points; the table below has all numbers.`, tabindex: 0 },
+    { class: "chart-box", role: "group", "aria-roledescription": "chart", "aria-label": `${cut(options.label, 160)}. Left and right arrows read its points; the table below has all numbers.`, tabindex: 0 },
     canvas,
     tooltip,
   );
@@ -56,7 +56,7 @@ export function chart(options: ChartOptions): HTMLElement {
     const y = options.y;
     const axis = (side: "x" | "y"): uPlot.Axis => ({
       label: side === "y" ? "" : x.label,
-      labelSize: side === "x" ? 22 : 0,
+      labelSize: side === "x" && x.label !== "" ? 22 : 0,
       labelFont: `500 12px ${token("font-sans")}`,
       font: `12px ${token("font-sans")}`,
       stroke: () => token("text-quiet"),
@@ -173,7 +173,7 @@ function labels(axis: ChartOptions["x"], places: readonly number[]): string[] {
     const step = places.length > 1 ? (places[1] ?? 0) - (places[0] ?? 0) : 864e5;
     return places.map((at) => time_label(at, step));
   }
-  return places.map((at) => axis.format(Number(value_at(axis.kind, at).toPrecision(9))));
+  return tick_labels(places.map((at) => Number(value_at(axis.kind, at).toPrecision(9))), axis.format);
 }
 
 function y_size(_: uPlot, values: string[] | null): number {

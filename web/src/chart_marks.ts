@@ -3,6 +3,7 @@
 import type uPlot from "uplot";
 import type { ChartOptions, Mark, Marker, Point, Series } from "./chart_types";
 import { place } from "./scales";
+import { cut } from "./text";
 import { token } from "./theme";
 
 export function series_colour(index: number): string {
@@ -42,6 +43,7 @@ function polygon(draw: CanvasRenderingContext2D, corners: readonly (readonly [nu
 }
 
 export function draw_below(plot: uPlot, options: ChartOptions, is_shown: (index: number) => boolean): void {
+  const taken: Box[] = [];
   clipped(plot, (draw, ratio) => {
     options.series.forEach((series, i) => {
       if (!is_shown(i)) return;
@@ -50,24 +52,25 @@ export function draw_below(plot: uPlot, options: ChartOptions, is_shown: (index:
       draw_whiskers(plot, options, series, draw, ratio);
     });
     for (const mark of options.marks ?? []) {
-      if (mark.kind === "line" || mark.kind === "flat") draw_line(plot, options, mark, draw, ratio, is_shown);
+      if (mark.kind === "line" || mark.kind === "flat") draw_line(plot, options, mark, draw, ratio, is_shown, taken);
     }
   });
 }
 
 export function draw_above(plot: uPlot, options: ChartOptions, is_shown: (index: number) => boolean): void {
   clipped(plot, (draw, ratio) => {
+    const taken: Box[] = [];
     const failed_at = new Map<number, number>(); // how many crosses stand on this x already
     options.series.forEach((series, i) => {
       if (!is_shown(i)) return;
       draw.globalAlpha = 1;
       for (const point of series.points) {
-        if (point.failure) draw_failure(plot, options, point, draw, ratio, failed_at);
+        if (point.failure) draw_failure(plot, options, series, point, draw, ratio, failed_at, taken);
         else if (series.marker) draw_marker(plot, options, series, point, draw, ratio);
       }
     });
     for (const mark of options.marks ?? []) {
-      if (mark.kind === "ring" || mark.kind === "diamond") draw_point_mark(plot, options, mark, draw, ratio, is_shown);
+      if (mark.kind === "ring" || mark.kind === "diamond") draw_point_mark(plot, options, mark, draw, ratio, is_shown, taken);
     }
   });
 }
@@ -157,7 +160,7 @@ function draw_marker(plot: uPlot, options: ChartOptions, series: Series, point: 
 }
 
 // A point that failed has no height: it stands on the axis as a cross.
-function draw_failure(plot: uPlot, options: ChartOptions, point: Point, draw: CanvasRenderingContext2D, ratio: number, failed_at: Map<number, number>): void {
+function draw_failure(plot: uPlot, options: ChartOptions, series: Series, point: Point, draw: CanvasRenderingContext2D, ratio: number, failed_at: Map<number, number>, taken: Box[]): void {
   const x = pixel(plot, options, "x", point.x);
   if (x === null) return;
   const level = failed_at.get(point.x) ?? 0;
@@ -177,24 +180,45 @@ function draw_failure(plot: uPlot, options: ChartOptions, point: Point, draw: Ca
     draw.stroke();
   }
   draw.lineCap = "butt";
+  const is_right = x > plot.bbox.left + plot.bbox.width * 0.6;
+  draw_label(draw, `${cut(series.name, 24)} failed`, [[x + (is_right ? -11 : 11) * ratio, y]], is_right ? "right" : "left", ratio, token("bad"), taken);
 }
 
 function mark_colour(mark: Mark): string {
   return typeof mark.colour === "number" ? series_colour(mark.colour) : token(mark.colour === "quiet" ? "text-quiet" : mark.colour);
 }
 
-function draw_label(draw: CanvasRenderingContext2D, text: string, x: number, y: number, ratio: number, colour: string): void {
-  draw.font = `600 ${11 * ratio}px ${token("font-sans")}`;
-  draw.lineJoin = "round";
-  draw.lineWidth = 4 * ratio;
-  draw.strokeStyle = token("surface");
-  draw.fillStyle = colour;
-  draw.setLineDash([]);
-  draw.strokeText(text, x, y);
-  draw.fillText(text, x, y);
+interface Box {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
 }
 
-function draw_line(plot: uPlot, options: ChartOptions, mark: Mark, draw: CanvasRenderingContext2D, ratio: number, is_shown: (index: number) => boolean): void {
+/** Writes the text at the first of the places where it covers no other label; nowhere if there is none. */
+function draw_label(draw: CanvasRenderingContext2D, text: string, places: readonly (readonly [number, number])[], align: "left" | "right" | "center", ratio: number, colour: string, taken: Box[]): void {
+  if (text === "") return;
+  draw.font = `600 ${11 * ratio}px ${token("font-sans")}`;
+  const width = draw.measureText(text).width;
+  for (const [x, y] of places) {
+    const left = align === "left" ? x : align === "right" ? x - width : x - width / 2;
+    const box = { left, right: left + width, top: y - 7 * ratio, bottom: y + 7 * ratio };
+    if (taken.some((other) => box.left < other.right && box.right > other.left && box.top < other.bottom && box.bottom > other.top)) continue;
+    taken.push(box);
+    draw.textAlign = "left";
+    draw.textBaseline = "middle";
+    draw.lineJoin = "round";
+    draw.lineWidth = 4 * ratio;
+    draw.strokeStyle = token("surface");
+    draw.fillStyle = colour;
+    draw.setLineDash([]);
+    draw.strokeText(text, left, y);
+    draw.fillText(text, left, y);
+    return;
+  }
+}
+
+function draw_line(plot: uPlot, options: ChartOptions, mark: Mark, draw: CanvasRenderingContext2D, ratio: number, is_shown: (index: number) => boolean, taken: Box[]): void {
   if (mark.with !== undefined && !is_shown(mark.with)) return;
   const { left, top, width, height } = plot.bbox;
   draw.strokeStyle = mark_colour(mark);
@@ -208,9 +232,7 @@ function draw_line(plot: uPlot, options: ChartOptions, mark: Mark, draw: CanvasR
     draw.moveTo(left, y);
     draw.lineTo(left + width, y);
     draw.stroke();
-    draw.textAlign = "left";
-    draw.textBaseline = "bottom";
-    draw_label(draw, mark.label, left + 6 * ratio, y - 3 * ratio, ratio, mark_colour(mark));
+    draw_label(draw, mark.label, [[left + 6 * ratio, y - 9 * ratio], [left + 6 * ratio, y + 9 * ratio]], "left", ratio, mark_colour(mark), taken);
   } else {
     const x = pixel(plot, options, "x", mark.x);
     if (x === null) return;
@@ -218,14 +240,13 @@ function draw_line(plot: uPlot, options: ChartOptions, mark: Mark, draw: CanvasR
     draw.lineTo(x, top + height);
     draw.stroke();
     const is_right = x > left + width * 0.85;
-    draw.textAlign = is_right ? "right" : "left";
-    draw.textBaseline = "top";
-    draw_label(draw, mark.label, x + (is_right ? -5 : 5) * ratio, top + (3 + (mark.y ?? 0) * 15) * ratio, ratio, mark_colour(mark));
+    const label_x = x + (is_right ? -5 : 5) * ratio;
+    draw_label(draw, mark.label, [0, 1, 2, 3].map((row) => [label_x, top + (8 + row * 15) * ratio] as const), is_right ? "right" : "left", ratio, mark_colour(mark), taken);
   }
   draw.globalAlpha = 1;
 }
 
-function draw_point_mark(plot: uPlot, options: ChartOptions, mark: Mark, draw: CanvasRenderingContext2D, ratio: number, is_shown: (index: number) => boolean): void {
+function draw_point_mark(plot: uPlot, options: ChartOptions, mark: Mark, draw: CanvasRenderingContext2D, ratio: number, is_shown: (index: number) => boolean, taken: Box[]): void {
   if (mark.with !== undefined && !is_shown(mark.with)) return;
   const x = pixel(plot, options, "x", mark.x);
   const y = pixel(plot, options, "y", mark.y);
@@ -235,10 +256,9 @@ function draw_point_mark(plot: uPlot, options: ChartOptions, mark: Mark, draw: C
   draw.lineWidth = 1.8 * ratio;
   draw.setLineDash([]);
   draw.stroke();
-  if (mark.label === "") return;
-  const is_right = x > plot.bbox.left + plot.bbox.width * 0.85;
-  const is_top = y < plot.bbox.top + 26 * ratio;
-  draw.textAlign = is_right ? "right" : "center";
-  draw.textBaseline = is_top ? "top" : "bottom";
-  draw_label(draw, mark.label, is_right ? x + 8 * ratio : x, y + (is_top ? 13 : -13) * ratio, ratio, mark_colour(mark));
+  const is_right = x > plot.bbox.left + plot.bbox.width * 0.9;
+  const label_x = is_right ? x + 8 * ratio : x;
+  const above = [label_x, y - 18 * ratio] as const;
+  const below = [label_x, y + 18 * ratio] as const;
+  draw_label(draw, mark.label, above[1] < plot.bbox.top ? [below] : [above, below], is_right ? "right" : "center", ratio, mark_colour(mark), taken);
 }

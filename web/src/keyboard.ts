@@ -45,7 +45,7 @@ export function start_keyboard(targets: KeyboardTargets): { dialog: HTMLDialogEl
     const focused = sections.findIndex((section) => section === document.activeElement);
     let current = focused;
     if (focused < 0 || Math.abs(tops[focused] ?? 0) > window.innerHeight) {
-      current = tops.findLastIndex((top) => top < 8);
+      current = Math.max(0, tops.findLastIndex((top) => top < 8));
       if (by === -1 && (tops[current] ?? 0) < -8) current += 1;
     }
     const next = sections[Math.min(Math.max(current + by, 0), sections.length - 1)];

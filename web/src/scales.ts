@@ -99,6 +99,20 @@ export function time_label(at: number, step: number): string {
   return `${day} ${two(date.getUTCHours())}:${two(date.getUTCMinutes())}`;
 }
 
+/** Labels in the axis's own words, without zeros that say nothing; with more digits where two would read alike. */
+export function tick_labels(values: readonly number[], format: (value: number) => string): string[] {
+  const plain = values.map((value) => (value === 0 ? "0" : format(value).replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "")));
+  if (new Set(plain).size === plain.length) return plain;
+  const most = Math.max(...values.map(Math.abs));
+  const match = /^[\d.]+(.*)$/.exec(format(most));
+  if (!match || values.length < 2 || !(most > 0)) return plain;
+  // The label of the largest tells the factor between a value and what is written: 412 us for 412300 is 1e-3.
+  const power = Math.round(Math.log10(parseFloat(match[0]) / most));
+  const step = Math.abs((values[1] ?? 0) - (values[0] ?? 0)) * 10 ** power;
+  const digits = Math.min(Math.max(0, Math.ceil(-Math.log10(step) - 1e-9)), 9);
+  return values.map((value) => `${(value * 10 ** power).toFixed(digits)}${match[1] ?? ""}`);
+}
+
 /** True where values reach so far that small ones would vanish on a linear axis. */
 export function is_wide(values: Iterable<number | null | undefined>, factor = 30): boolean {
   let low = Infinity;

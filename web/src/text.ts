@@ -4,6 +4,7 @@ import { el } from "./dom";
 
 export const kNameLimit = 96; // letters that a name keeps in a heading, a legend or a cell
 export const kProseLimit = 600;
+const kTitleLimit = 4000;
 
 // Control and direction characters would act on the text around them; shown as their code, they only stand in it.
 // eslint-disable-next-line no-control-regex
@@ -22,21 +23,19 @@ export function cut(text: string, limit = kNameLimit): string {
   return `${visible(letters.join(""))}\u2026`;
 }
 
-/** An inline element: the text set apart from its surroundings' direction, cut where too long, whole in its title. */
+/** An inline element: the text set apart from its surroundings' direction, cut where too long, whole in its title (up to
+ *  what a title can be read at). */
 export function name(text: string, limit = kNameLimit): HTMLElement {
   const shown = cut(text, limit);
-  return el("bdi", { title: text.length > limit ? visible(text) : null }, shown);
+  return el("bdi", { title: text.length > limit ? cut(text, kTitleLimit) : null }, shown);
 }
 
 /** Prose of any length: what is too long folds away, whole, behind "all of it". */
 export function prose(text: string, limit = kProseLimit): HTMLElement {
   if (text.length <= limit) return el("span", {}, el("bdi", {}, visible(text)));
-  return el(
-    "span",
-    {},
-    el("bdi", {}, cut(text, limit)),
-    el("details", { class: "whole" }, el("summary", {}, `All ${text.length} characters`), el("pre", {}, visible(text))),
-  );
+  const details = el("details", { class: "whole lazy" }, el("summary", {}, `All ${text.length} characters`));
+  details.addEventListener("toggle", () => details.append(el("pre", { tabindex: 0 }, visible(text))), { once: true });
+  return el("span", {}, el("bdi", {}, cut(text, limit)), details);
 }
 
 /** As a POSIX shell takes it: quoted only where it must be. */

@@ -3,7 +3,9 @@
 import type { ReportDocument } from "../document";
 import { el } from "../dom";
 import { plural } from "../format";
-import { name, shell_word, visible } from "../text";
+import { cut, name, shell_word, visible } from "../text";
+
+const kMostLetters = 4000;
 
 export interface Reproduction {
   text: string; // what to paste
@@ -50,6 +52,12 @@ async function copy(text: string): Promise<boolean> {
   }
 }
 
+// What is copied is always whole; what is shown ends somewhere.
+function shown(text: string): HTMLElement {
+  const is_cut = text.length > kMostLetters;
+  return el("pre", { tabindex: 0, "aria-label": "Command" }, el("code", {}, visible(text.slice(0, kMostLetters))), is_cut && `\u2026 ${text.length} characters in all; Copy takes them all`);
+}
+
 export function render(container: HTMLElement, items: readonly Reproduction[], _report: ReportDocument): void {
   const said = el("p", { class: "unseen", role: "status" });
   container.append(
@@ -67,8 +75,8 @@ export function render(container: HTMLElement, items: readonly Reproduction[], _
             window.setTimeout(() => (button.textContent = "Copy"), 2000);
           });
         });
-        const made = item.paths.length === 1 ? name(item.paths[0] ?? "") : el("span", { title: item.paths.slice(0, 50).join("\n") }, plural(item.paths.length, "file"));
-        return el("li", {}, el("div", { class: "command-head" }, el("span", { class: "origin" }, el("span", {}, made), item.environment !== null && el("span", {}, name(item.environment))), button), el("pre", { tabindex: 0, "aria-label": "Command" }, el("code", {}, visible(item.text))));
+        const made = item.paths.length === 1 ? name(item.paths[0] ?? "") : el("span", { title: item.paths.slice(0, 20).map((path) => cut(path)).join("\n") }, plural(item.paths.length, "file"));
+        return el("li", {}, el("div", { class: "command-head" }, el("span", { class: "origin" }, el("span", {}, made), item.environment !== null && el("span", {}, name(item.environment))), button), shown(item.text));
       }),
     ),
   );

@@ -1,16 +1,16 @@
 // What changed between two results: every ratio with its interval, drawn in its row against the threshold (a forest plot
 // that is a table), the worst first.
 import type { ComparedMetric, ComparedPair, Comparison, ReportDocument, Tone } from "../document";
-import { el, svg, type Child } from "../dom";
+import { el, svg } from "../dom";
 import { change, interval, plural, probability, rate, ratio } from "../format";
 import { card } from "../item";
 import { numbers, table, type Row } from "../table";
-import { name, prose } from "../text";
+import { cut, name, prose } from "../text";
 import { badge } from "../tone";
 
 export const kTones: Record<string, Tone> = { slower: "bad", faster: "good", same: "neutral", ambiguous: "warning" };
 const kOrder = ["slower", "ambiguous", "faster", "same"];
-const kWidth = 260;
+const kWidth = 230;
 const kHeight = 26;
 const kFirst = 60; // rows shown at once
 
@@ -49,21 +49,11 @@ function draw(comparison: Comparison, report: ReportDocument): HTMLElement {
   const picture = (some: readonly Row[], caption: string): HTMLElement =>
     table(
       caption,
-      [
-        { heading: "Point" },
-        { heading: "Metric", is_text: true },
-        { heading: "Baseline" },
-        { heading: "Test" },
-        { heading: "Ratio", title: "test / baseline" },
-        { heading: forest_axis(scale), is_text: true },
-        { heading: "Interval" },
-        { heading: "p", title: "adjusted for the number of comparisons" },
-        { heading: "Verdict", is_text: true },
-      ],
+      [{ heading: "Metric" }, { heading: "Verdict", is_text: true }, { heading: "Ratio, interval", title: "test / baseline" }, { heading: forest_axis(scale), is_text: true }, { heading: "Baseline" }, { heading: "Test" }, { heading: "p", title: "adjusted for the number of comparisons" }],
       some,
       { is_caption_hidden: true },
     );
-  const caption = `Ratios of ${comparison.test} over ${comparison.baseline}`.slice(0, 200);
+  const caption = `Ratios of ${cut(comparison.test, 60)} over ${cut(comparison.baseline, 60)}`;
   return card(
     comparison,
     report,
@@ -82,27 +72,21 @@ function tally(comparison: Comparison): HTMLElement {
 }
 
 function pair_rows(pair: ComparedPair, scale: ForestScale, threshold: number): Row[] {
-  if (pair.failure !== null) {
-    return [{ class: "failed", cells: [name(pair.label), el("span", { class: "failure" }, "failed"), "", "", "", el("span", { class: "failure" }, prose(pair.failure, 200)), "", "", badge("warning", pair.verdict)] }];
-  }
+  const reasons = [...new Set(pair.metrics.filter((metric) => metric.ratio !== null && metric.reason !== null).map((metric) => metric.reason ?? ""))];
+  const group = el("span", {}, name(pair.label), ...reasons.map((reason) => el("small", { class: "reason" }, prose(reason, 200))));
+  if (pair.failure !== null) return [{ group, class: "failed", cells: [badge("bad", "failed"), el("span", { class: "failure" }, prose(pair.failure, 200))] }];
   return pair.metrics.map((metric, i) => ({
-    class: i === 0 ? "pair-first" : undefined,
+    group: i === 0 ? group : undefined,
     cells: [
-      i === 0 ? name(pair.label) : el("span", { class: "unseen" }, name(pair.label)),
       name(metric.metric, 40),
+      badge(kTones[metric.verdict] ?? "neutral", metric.verdict),
+      el("span", { title: change(metric.ratio) }, ratio(metric.ratio), metric.interval !== null && el("small", { class: "below" }, interval(metric.interval, (value) => value.toFixed(3)))),
+      metric.ratio === null ? prose(metric.reason ?? "no ratio", 200) : forest(metric, scale, threshold),
       rate(metric.baseline_median, metric.unit),
       rate(metric.test_median, metric.unit),
-      el("span", { title: change(metric.ratio) }, ratio(metric.ratio)),
-      metric.ratio === null ? prose(metric.reason ?? "no ratio", 200) : forest(metric, scale, threshold),
-      interval(metric.interval, (value) => value.toFixed(3)),
       probability(metric.adjusted_p),
-      verdict_cell(metric),
     ],
   }));
-}
-
-function verdict_cell(metric: ComparedMetric): Child {
-  return el("span", {}, badge(kTones[metric.verdict] ?? "neutral", metric.verdict), metric.reason !== null && el("small", { class: "reason" }, prose(metric.reason, 120)));
 }
 
 function forest(metric: ComparedMetric, scale: ForestScale, threshold: number): SVGElement {

@@ -62,7 +62,7 @@ function picture(item: Distribution, drawn: readonly DistributionSeries[], is_lo
   const series = drawn.map((one, i): Series => ({ name: one.name, colour: i, dash: dash_of(i), points: ecdf(one), is_step: has_all(one), is_running: true }));
   const marks: Mark[] = drawn.length > 3 ? [] : drawn.flatMap((one, i) => quantile_marks(one, i));
   return chart({
-    label: `Share of samples at or below a value: ${item.title}`.slice(0, 200),
+    label: `Share of samples at or below a value: ${item.title}`,
     x: { label: item.unit === "ns" ? "latency" : item.unit, kind: is_log ? "log" : "linear", format: number_of(item.unit) },
     y: { label: "share of samples", kind: "linear", format: percent_label, limits: [0, 1.02] },
     series,
@@ -83,11 +83,11 @@ function quantile_marks(series: DistributionSeries, index: number): Mark[] {
 function summary(item: Distribution): HTMLElement {
   const one = number_of(item.unit);
   return table(
-    `Quantiles: ${item.title}`.slice(0, 200),
+    `Quantiles: ${item.title}`,
     [{ heading: "Series" }, { heading: "Samples" }, { heading: "Least" }, { heading: "p50" }, { heading: "p95" }, { heading: "p99" }, { heading: "Most" }],
     item.series.map((series) =>
       series.values.length === 0
-        ? { class: "failed", cells: [name(series.name), count(series.count), el("span", { class: "failure" }, prose(series.reason ?? "no values", 200)), kNone, kNone, kNone, kNone] }
+        ? { class: "failed", cells: [name(series.name), count(series.count), el("span", { class: "failure" }, prose(series.reason ?? "no values", 200))] }
         : { cells: [name(series.name), count(series.count), one(series.values[0]), one(series.p50), one(series.p95), one(series.p99), one(series.values[series.values.length - 1])] },
     ),
     { is_caption_hidden: true },

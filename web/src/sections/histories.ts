@@ -5,7 +5,7 @@ import { el } from "../dom";
 import { change, count, interval, kNone, moment, plural, probability, rate } from "../format";
 import { card } from "../item";
 import { numbers, table } from "../table";
-import { name } from "../text";
+import { cut, name } from "../text";
 import { badge } from "../tone";
 
 /** The x of every point: its time in ms, or its number where times are missing or not in order. */
@@ -40,9 +40,9 @@ function draw(item: History, report: ReportDocument): HTMLElement {
   return card(
     item,
     report,
-    el("p", { class: "meaning" }, `${item.metric} of `, name(item.workload), item.is_less_better ? ": less is better." : ": more is better."),
+    el("p", { class: "meaning" }, name(item.metric, 40), " of ", name(item.workload), item.is_less_better ? ": less is better." : ": more is better."),
     chart({
-      label: `${item.metric} of ${item.workload} over time`,
+      label: `${cut(item.metric, 40)} of ${cut(item.workload)} over time`,
       x: { label: kind === "time" ? "" : "run", kind, format: (value) => (kind === "time" ? moment(new Date(value).toISOString()) : `run ${value}`) },
       y: { label: item.metric, kind: "linear", format: one },
       series: [{ name: "median", colour: 0, marker: "circle", points, has_band: true }],
@@ -69,7 +69,7 @@ function changes(item: History): HTMLElement {
 function runs(item: History): HTMLElement {
   const changed = new Map(item.changes.map((one) => [one.index, one]));
   return table(
-    `${plural(item.points.length, "run")} of ${item.workload}`.slice(0, 200),
+    `${plural(item.points.length, "run")} of ${item.workload}`,
     [{ heading: "At" }, { heading: "Commit", is_text: true }, { heading: "Tag", is_text: true }, { heading: "Median" }, { heading: "Interval" }, { heading: "Samples" }, { heading: "Changed", is_text: true }],
     item.points.map((point, i) => {
       const one = changed.get(i);

@@ -7,7 +7,7 @@ import { bare_rate, count, duration, interval, kNone, percent, plural, rate, thr
 import { card } from "../item";
 import { is_wide } from "../scales";
 import { numbers, table } from "../table";
-import { name, prose } from "../text";
+import { cut, name, prose } from "../text";
 
 const kFitPoints = 64;
 
@@ -77,7 +77,7 @@ function draw(item: Scaling, report: ReportDocument): HTMLElement {
     el("p", { class: "meaning" }, prose(item.meaning)),
     el("h4", {}, "Throughput"),
     chart({
-      label: `Throughput of ${item.workload} in ${item.unit} over streams`,
+      label: `Throughput of ${cut(item.workload)} in ${cut(item.unit, 40)} over streams`,
       x,
       y: { label: item.unit, kind: "linear", format: (value) => bare_rate(value, item.unit), is_from_zero: true },
       series: throughput_series(curves),
@@ -95,7 +95,7 @@ function draw(item: Scaling, report: ReportDocument): HTMLElement {
           {},
           el("h4", {}, "Latency of a step"),
           chart({
-            label: `Latency of a step of ${item.workload} over streams, median and 99th percentile`,
+            label: `Latency of a step of ${cut(item.workload)} over streams, median and 99th percentile`,
             x,
             y: { label: "latency", kind: is_wide(latencies) ? "log" : "linear", format: duration, is_from_zero: true },
             series: latency_series(curves),
@@ -109,7 +109,7 @@ function draw(item: Scaling, report: ReportDocument): HTMLElement {
           {},
           el("h4", {}, "Host time for a command"),
           chart({
-            label: `Host time for each command of ${item.workload} over streams, beside the floor of the null device`,
+            label: `Host time for each command of ${cut(item.workload)} over streams, beside the floor of the null device`,
             x,
             y: { label: "host time", kind: is_wide(costs) ? "log" : "linear", format: duration, is_from_zero: true },
             series: cost_series(curves),
@@ -205,12 +205,12 @@ function point_table(item: Scaling): HTMLElement {
     in_order(curve.points).map((point) => {
       const failure = failure_of(point);
       const floor = curve.floor.find((candidate) => candidate.streams === point.streams)?.ns_per_command;
-      if (failure !== null) return { class: "failed", cells: [name(curve.name), String(point.streams), el("span", { class: "failure" }, "failed: ", prose(failure, 200)), ...new Array<string>(6).fill(kNone), duration(floor), kNone] };
+      if (failure !== null) return { class: "failed", cells: [name(curve.name), String(point.streams), el("span", { class: "failure" }, "failed: ", prose(failure, 200))] };
       return {
         cells: [
           name(curve.name),
           String(point.streams),
-          rate(point.throughput, item.unit),
+          point.throughput === null ? kNone : bare_rate(point.throughput, item.unit),
           interval(point.throughput_interval, (value) => bare_rate(value, item.unit)),
           percent(point.efficiency),
           duration(point.p50_ns),
@@ -224,8 +224,8 @@ function point_table(item: Scaling): HTMLElement {
     }),
   );
   return table(
-    `${plural(rows.length, "point")} of ${item.workload}`.slice(0, 200),
-    [{ heading: "Curve" }, { heading: "Streams" }, { heading: "Throughput" }, { heading: "Interval" }, { heading: "Efficiency" }, { heading: "p50" }, { heading: "Interval" }, { heading: "p99" }, { heading: "Host per command" }, { heading: "Floor" }, { heading: "Samples" }],
+    `${plural(rows.length, "point")} of ${item.workload}`,
+    [{ heading: "Curve" }, { heading: "Streams" }, { heading: name(item.unit, 40) }, { heading: "Interval" }, { heading: "Efficiency" }, { heading: "p50" }, { heading: "Interval" }, { heading: "p99" }, { heading: "Host per command" }, { heading: "Floor" }, { heading: "Samples" }],
     rows,
     { is_caption_hidden: true },
   );

@@ -34,7 +34,7 @@ function draw_section(section: DocumentText["sections"][number]): HTMLElement {
     section.facts.length > 0 && facts(section.facts),
     ...section.tables.flatMap((one) => [
       table(
-        (section.title || "Table").slice(0, 200),
+        section.title || "Table",
         one.columns.map((column) => ({ heading: name(column.heading, 60), is_text: column.is_text })),
         one.rows.slice(0, kFirst).map((row) => ({ cells: row.map((cell) => name(cell, 160)) })),
         { is_caption_hidden: true },

@@ -15,7 +15,7 @@ export function render(container: HTMLElement, items: readonly Verdict[], report
       el(
         "div",
         { class: `verdict tone-${verdict.tone}` },
-        el("div", { class: "verdict-head" }, tone_icon(verdict.tone, 36), el("div", {}, el("p", { class: "overline" }, `Verdict: ${tone_word(verdict.tone).toLowerCase()}`), el("h2", { id: "verdict-title" }, prose(verdict.headline, 300)))),
+        el("div", { class: "verdict-head" }, tone_icon(verdict.tone, 36), el("div", {}, el("p", { class: "overline" }, `Verdict: ${tone_word(verdict.tone).toLowerCase()}`), el("h2", { id: "verdict-title" }, prose(verdict.headline, 200)))),
         first.length > 0 && list(first, report),
         rest.length > 0 && el("details", { class: "more" }, el("summary", {}, `${rest.length} more`), list(rest, report)),
       ),
