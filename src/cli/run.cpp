@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "cli/export_flags.h"
 #include "cli/hang.h"
+#include "cli/host_profile.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
@@ -18,6 +19,8 @@
 namespace weir::cli {
 namespace {
 
+constexpr const char* kOneProcess = "--host-profile: for a run of one process";
+
 struct Flags {
   RunFlags run;
   WorkloadFlags workload;
@@ -26,6 +29,7 @@ struct Flags {
   std::string output;
   ExportFlags exports;
   std::string dot;
+  std::string host_profile;
   bool is_dry = false;
 };
 
@@ -42,6 +46,18 @@ void show_step(const Flags& flags, const RunRequest& request, const DeviceInfo& 
   if (!flags.dot.empty()) fmt::print("\nDrawn to {}\n", flags.dot);
 }
 
+// What perf saw of the host is told beside the result; that there is none is no failure of the run.
+void add_host_profile(const Flags& flags, Device& device, const RunRequest& request, const RunControl& control,
+                      Result& result) {
+  HostProfile profile =
+      profile_host(device, request, run_context(), control, result, flags.host_profile, flags.run.is_forced);
+  if (profile.facts.is_null()) {
+    result.unavailable["metrics.host_profile"] = profile.reason;
+    result.warnings.push_back({"no_host_profile", fmt::format("--host-profile: {}", profile.reason), ""});
+  }
+  result.metrics["host_profile"] = std::move(profile.facts);
+}
+
 int execute(const Flags& flags) {
   rank_count(flags.run.ranks);  // rejects
   RunRequest request = flags.run.request();
@@ -52,6 +68,7 @@ int execute(const Flags& flags) {
   const auto check_output = [&] {
     if (!flags.output.empty()) check_writable(flags.output, flags.run.is_forced);
     if (!flags.dot.empty() && flags.dot != "-") check_writable(flags.dot, flags.run.is_forced);
+    if (!flags.host_profile.empty()) check_writable(flags.host_profile, flags.run.is_forced);
     flags.exports.check(flags.run.is_forced);
   };
   if (flags.is_dry && (!flags.output.empty() || flags.exports.is_asked()))
@@ -59,7 +76,10 @@ int execute(const Flags& flags) {
                                                         : flags.exports.csv.empty() ? "openmetrics"
                                                                                     : "csv"),
            "Leave it out, or --dry-run.");
+  if (flags.is_dry && !flags.host_profile.empty())
+    reject("--host-profile: a dry run runs nothing", "Leave out --host-profile, or --dry-run.");
   if (must_start_ranks(flags.run.ranks)) {
+    if (!flags.host_profile.empty()) reject(kOneProcess, "Leave out --ranks.");
     check_output();
     const int count = rank_count(flags.run.ranks);
     // Here, so that a mistake gives one message and not one per rank.
@@ -67,6 +87,7 @@ int execute(const Flags& flags) {
     return start_ranks(count);
   }
   Communicator* const ranks = join_ranks();
+  if (ranks != nullptr && !flags.host_profile.empty()) reject(kOneProcess, "Start it without mpirun.");
   if (speaks()) check_output();
   auto device = flags.run.open(ranks);
   if (speaks() && (flags.is_dry || !flags.dot.empty()))
@@ -87,6 +108,7 @@ int execute(const Flags& flags) {
   if (ranks != nullptr) check_request(device->info(), request, ranks->ranks());
   watch_ranks();
   Result result = run_workload(*device, request, run_context(), control);
+  if (!flags.host_profile.empty()) add_host_profile(flags, *device, request, control, result);
   line.clear();
   device.reset();
   // What was held is known behind the run.
@@ -102,6 +124,9 @@ int execute(const Flags& flags) {
     fmt::print("{}", describe_result(json));
     if (!flags.output.empty()) fmt::print("\nWritten to {}\n", flags.output);
     if (!flags.dot.empty()) fmt::print("\nDrawn to {}\n", flags.dot);
+    if (result.metrics.contains("host_profile") && result.metrics["host_profile"].is_object())
+      fmt::print("\nHost profile of {} samples written to {}\n", result.metrics["host_profile"]["samples"].dump(),
+                 flags.host_profile);
   }
   if (result.status == "failed") {
     fail(result.failure, result.hint);
@@ -121,6 +146,10 @@ CliCommand run() {
             app.add_option("--output,-o", flags->output, "write the result (weir.result/1) to this file");
             flags->exports.add_to(app);
             app.add_option("--dot", flags->dot, "draw the step for Graphviz to this file (-: standard output)");
+            app.add_option("--host-profile", flags->host_profile,
+                           "run once more under perf: write where the host spent its time to this file, as folded "
+                           "stacks, or as a flame graph (.svg)")
+                ->type_name("FILE");
             app.add_flag("--dry-run", flags->is_dry, "build, place, describe and draw the step, but run nothing");
             return [flags] { return execute(*flags); };
           }};

@@ -1,0 +1,54 @@
+// Stacks of a sampling profiler, counted: what `perf script` prints, line by line, becomes "thread;outer;inner count".
+// Knows that text; starts no program.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weir {
+
+struct FoldedStack {
+  std::string frames;  // "thread;outer;inner"
+  std::uint64_t count = 0;
+};
+
+// Bounded: deeper frames, longer names and further stacks are left out and counted.
+class FoldedStacks {
+ public:
+  static constexpr std::size_t kDeepest = 256;         // frames of one stack, the innermost are kept
+  static constexpr std::size_t kLongestName = 300;     // bytes of one frame
+  static constexpr std::size_t kMostBytes = 64 << 20;  // of all stacks
+
+  // Any part of the text; lines may be cut anywhere.
+  void add(std::string_view text);
+  // The end of the text: what is left is a line and a sample.
+  void end();
+
+  std::uint64_t samples() const noexcept { return samples_; }
+  std::uint64_t left_out() const noexcept { return left_out_; }      // samples for which there was no room
+  std::uint64_t strange_lines() const noexcept { return strange_; }  // that were neither head nor frame
+  std::vector<FoldedStack> stacks() const;                           // sorted by name
+
+ private:
+  void line(std::string_view text);
+  void fold();
+
+  std::string rest_;
+  std::string thread_;
+  std::vector<std::string> frames_;  // the innermost first, as perf has them
+  bool is_in_sample_ = false;
+  bool is_cut_ = false;  // the line in rest_ is too long to be one
+  std::size_t outer_left_out_ = 0;
+  std::map<std::string, std::uint64_t> counts_;
+  std::size_t bytes_ = 0;
+  std::uint64_t samples_ = 0, left_out_ = 0, strange_ = 0;
+};
+
+// One line each.
+std::string folded_text(const std::vector<FoldedStack>& stacks);
+
+}  // namespace weir
