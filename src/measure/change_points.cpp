@@ -65,9 +65,14 @@ Fit best_two(const Sums& sums, std::size_t count) {
 // F of the best fit: what it explains for each step, against what it leaves for each degree of freedom.
 double clearness(double all, const Fit& fit, std::size_t count, int steps) {
   const double freedom = static_cast<double>(count) - steps - 1;
-  if (freedom <= 0 || !std::isfinite(fit.rest)) return 0;
-  // Ranks are multiples of one half, so what is this small is rounding.
-  return std::max(0.0, all - fit.rest) / steps / std::max(fit.rest / freedom, 1e-6);
+  if (freedom <= 0 || all <= 0 || !std::isfinite(fit.rest)) return 0;
+  // What is this small beside all is rounding.
+  return std::max(0.0, all - fit.rest) / steps / std::max(fit.rest / freedom, all * 1e-9);
+}
+
+void shuffle(std::vector<double>& values, SplitMix& random) {
+  for (std::size_t k = values.size() - 1; k > 0; --k)
+    std::swap(values[k], values[random.below(static_cast<std::uint32_t>(k + 1))]);
 }
 
 double share_as_clear(const std::vector<double>& ascending, double value) {
@@ -114,21 +119,41 @@ void settle(std::span<const double> values, std::vector<ChangePoint>& changes) {
 
 }  // namespace
 
-ChangeDetector::Chance ChangeDetector::shuffled(std::vector<double> ranks) const {
+std::vector<double> ChangeDetector::shuffled(std::vector<double> ranks) const {
   const std::size_t count = ranks.size();
-  Chance chance;
+  std::vector<double> chance;
   SplitMix random(options_.seed * 0x9e3779b97f4a7c15U + count);
   for (int i = 0; i < options_.permutations; ++i) {
-    for (std::size_t k = count - 1; k > 0; --k)
-      std::swap(ranks[k], ranks[random.below(static_cast<std::uint32_t>(k + 1))]);
+    shuffle(ranks, random);
     const Sums sums(ranks);
-    const double all = sums.about_mean(0, count);
-    chance.one.push_back(clearness(all, best_one(sums, count), count, 1));
-    chance.two.push_back(clearness(all, best_two(sums, count), count, 2));
+    chance.push_back(clearness(sums.about_mean(0, count), best_one(sums, count), count, 1));
   }
-  std::sort(chance.one.begin(), chance.one.end());
-  std::sort(chance.two.begin(), chance.two.end());
+  std::sort(chance.begin(), chance.end());
   return chance;
+}
+
+// By value: up and back leaves the outer levels alike, so ranks would drown a short level in their noise. Ends as soon
+// as chance has been as clear too often.
+ChangeDetector::Judged ChangeDetector::judge_two(std::span<const double> part) const {
+  const std::size_t count = part.size();
+  if (count < 3 * kFewestPerLevel) return {};
+  const double limit = options_.significance * (1 - kShareOfOne);
+  std::vector<double> values(part.begin(), part.end());
+  const Sums own(values);
+  const double all = own.about_mean(0, count);
+  const Fit fit = best_two(own, count);
+  const double clear =
+      clearness(all, fit, count, 2) * (1 - 1e-9);  // the same values in the same order must be as clear
+  SplitMix random(options_.seed * 0x9e3779b97f4a7c15U + count);
+  const double draws = options_.permutations + 1.0;
+  double as_clear = 1;
+  for (int i = 0; i < options_.permutations && as_clear / draws <= limit; ++i) {
+    shuffle(values, random);
+    const Sums sums(values);
+    if (clearness(all, best_two(sums, count), count, 2) >= clear) ++as_clear;
+  }
+  if (as_clear / draws > limit) return {};
+  return {{fit.first, fit.second}, as_clear / draws};
 }
 
 ChangeDetector::Judged ChangeDetector::judge_part(std::span<const double> part) {
@@ -141,21 +166,17 @@ ChangeDetector::Judged ChangeDetector::judge_part(std::span<const double> part) 
   std::vector<double> sorted = ranks;
   std::sort(sorted.begin(), sorted.end());
   const bool has_ties = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
-  Chance own;
+  std::vector<double> own;
   if (has_ties) {
     own = shuffled(sorted);
   } else if (!chances_.contains(count)) {
     chances_[count] = shuffled(sorted);
   }
-  const Chance& chance = has_ties ? own : chances_[count];
+  const std::vector<double>& chance = has_ties ? own : chances_[count];
   const Fit one = best_one(sums, count);
-  const double p_one = share_as_clear(chance.one, clearness(all, one, count, 1));
+  const double p_one = share_as_clear(chance, clearness(all, one, count, 1));
   if (p_one <= options_.significance * kShareOfOne) return {{one.first}, p_one};
-  if (count < 3 * kFewestPerLevel) return {};
-  const Fit two = best_two(sums, count);
-  const double p_two = share_as_clear(chance.two, clearness(all, two, count, 2));
-  if (p_two <= options_.significance * (1 - kShareOfOne)) return {{two.first, two.second}, p_two};
-  return {};
+  return judge_two(part);
 }
 
 void ChangeDetector::split(std::span<const double> part, std::size_t offset, std::vector<ChangePoint>& found) {

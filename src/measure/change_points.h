@@ -51,20 +51,18 @@ class ChangeDetector {
   ChangeReport judge(std::span<const double> values, std::span<const double> noise = {});
 
  private:
-  // How clear a step, and two at once, look in values that have no order; ascending.
-  struct Chance {
-    std::vector<double> one, two;
-  };
   struct Judged {
     std::vector<std::size_t> splits;
     double p = 1;
   };
-  Chance shuffled(std::vector<double> ranks) const;
+  // How clear a step looks in ranks that have no order; ascending.
+  std::vector<double> shuffled(std::vector<double> ranks) const;
   Judged judge_part(std::span<const double> part);
+  Judged judge_two(std::span<const double> part) const;
   void split(std::span<const double> part, std::size_t offset, std::vector<ChangePoint>& found);
 
   ChangeOptions options_;
-  std::map<std::size_t, Chance> chances_;  // by length, where no two values are equal
+  std::map<std::size_t, std::vector<double>> chances_;  // by length, where no two values are equal
 };
 
 }  // namespace weir
