@@ -95,7 +95,7 @@ test_deb() {
   local package listing said
   command -v dpkg-shlibdeps >/dev/null || skip "dpkg-dev is not installed"
   cd "$build"
-  ${CPACK:-cpack} -G DEB -B "$scratch/packages" >"$scratch/log" 2>&1 || complain "$(cat "$scratch/log")"
+  ${CPACK:-cpack} -G DEB -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip -B "$scratch/packages" >"$scratch/log" 2>&1 || complain "$(cat "$scratch/log")"
   package=$(compgen -G "$scratch/packages/weir_*.deb") || complain "no package"
   said=$(dpkg-deb --info "$package")
   for field in "Package: weir" "Version: " "Depends: libc6" "Section: utils" "Maintainer: " "Description: follow GPU"; do
