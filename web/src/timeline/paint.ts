@@ -3,7 +3,9 @@
 
 import type { Model } from "./model";
 import { colour_index, kBands, kLevels, kProfiles, kShades, type Palette } from "./palette";
-import { fill_pixels, kNothing, new_pixels, type Pixels } from "./pixels";
+import { kNothing, new_pixels, type Pixels } from "./pixels";
+import { Pyramid } from "./pyramid";
+import type { Row } from "./rows";
 import { ticks_of } from "./ticks";
 import type { View } from "./view";
 
@@ -36,7 +38,15 @@ export class Painter {
   private line_: Uint32Array[] = [];
   private readonly shorts_ = new Map<string, string>();
 
+  private readonly pyramids_ = new WeakMap<Row, Pyramid>();
+
   constructor(private readonly model_: Model) {}
+
+  private pyramid(row: Row): Pyramid {
+    let pyramid = this.pyramids_.get(row);
+    if (!pyramid) this.pyramids_.set(row, (pyramid = new Pyramid(row, this.model_.kind_of)));
+    return pyramid;
+  }
 
   paint(context: CanvasRenderingContext2D, frame: Frame, palette: Palette): void {
     const width = Math.max(1, Math.round(frame.width * frame.ratio));
@@ -65,7 +75,7 @@ export class Painter {
         const from = Math.round((kAxisHeight + band.top + kLanePad + r * tall - frame.scroll) * frame.ratio);
         const to = Math.round((kAxisHeight + band.top + kLanePad + (r + 1) * tall - frame.scroll) * frame.ratio) - 1;
         if (to <= axis || from >= height) return;
-        fill_pixels(row, this.model_.kind_of, frame.view.start, frame.view.span / width, width, this.pixels_);
+        this.pyramid(row).fill(frame.view.start, frame.view.span / width, width, this.pixels_);
         this.colour(row, palette, is_stripe, width, from, to, frame, labels);
         for (let y = Math.max(from, axis); y < Math.min(to, height); ++y) {
           buffer.set(this.line_[Math.floor(((y - from) * kBands) / (to - from))]!, y * width);
@@ -77,7 +87,7 @@ export class Painter {
     context.putImageData(this.image_, 0, 0);
     context.setTransform(frame.ratio, 0, 0, frame.ratio, 0, 0);
     this.axis(context, frame, palette);
-    this.names(context, labels, frame, palette);
+    this.names(context, labels, palette);
   }
 
   // One line of pixels for each band of the row's height, as kinds differ in profile.
@@ -154,20 +164,20 @@ export class Painter {
     context.fillStyle = palette.muted;
     for (const { at, label } of ticks.marks) {
       const x = Math.round(((at - view.start) / view.span) * width);
-      context.fillRect(x, kAxisHeight - 6, 1, 6);
+      context.fillRect(x, kAxisHeight - 7, 1, 6);
       // A mark at the very edge would lose half its text; it stands right of the mark.
-      if (x + 8 + context.measureText(label).width < width) context.fillText(label, x + 4, kAxisHeight / 2 - 1);
+      if (x + 8 + context.measureText(label).width < width) context.fillText(label, x + 4, kAxisHeight / 2 - 2);
     }
     // Where in the whole the view lies.
     const left = (view.start / this.model_.total) * width;
     const length = Math.max(3, (view.span / this.model_.total) * width);
     if (length < width - 0.5) {
       context.fillStyle = palette.accent;
-      context.fillRect(Math.min(left, width - 3), 0, length, 3);
+      context.fillRect(Math.min(left, width - length), kAxisHeight - 4, length, 4);
     }
   }
 
-  private names(context: CanvasRenderingContext2D, labels: Label[], frame: Frame, palette: Palette): void {
+  private names(context: CanvasRenderingContext2D, labels: Label[], palette: Palette): void {
     context.textBaseline = "middle";
     for (const small of [true, false]) {
       context.font = small ? "9px system-ui, sans-serif" : "11px system-ui, sans-serif";
@@ -181,7 +191,6 @@ export class Painter {
         context.fillText(text, left + 3, top + height / 2 + 0.5 + drop, width - 5);
       }
     }
-    void frame;
   }
 
   private shorten(name: number, room: number): string {

@@ -10,7 +10,7 @@ export const kBands = 6; // of a row's height
 /** How full each band of a row is, by kind (kKinds): whole, lined, low, lower, inset, hollow. */
 export const kProfiles: readonly (readonly number[])[] = [
   [1, 1, 1, 1, 1, 1],
-  [1, 1, 0.4, 1, 1, 1],
+  [1, 1, 1, 1, 0.4, 1],
   [0, 0, 1, 1, 1, 1],
   [0, 0, 0, 0, 1, 1],
   [0, 1, 1, 1, 1, 0],

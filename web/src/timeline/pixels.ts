@@ -1,9 +1,11 @@
 // Level of detail: what each pixel of a row shows. Costs as much as there are pixels, whatever lies below them: where
 // spans are narrower than a pixel, their busy time is looked up in running sums, not added up.
 
-import { first_not_below, type Row } from "./rows";
+import { first_not_below, kBlock, kKindCount, type Row } from "./rows";
 
 export const kNothing = 255;
+
+const kWalk = 32;
 
 export interface Pixels {
   kind: Uint8Array; // of the span or, where there are many, of those with most time; kNothing where there is none
@@ -35,6 +37,7 @@ export function fill_pixels(
   out.share.fill(0, 0, width);
   out.count.fill(0, 0, width);
   const until = from + width * ns_per_pixel;
+  const per_ns = 1 / ns_per_pixel;
   // Not before the view: spans that end at its very first moment belong to the pixel before, unless they are instants.
   let i = first_not_below(ends, from, 0, count);
   while (i < count && ends[i] === from && starts[i]! < from) ++i;
@@ -42,7 +45,7 @@ export function fill_pixels(
   while (i < count && x < width) {
     const start = starts[i]!;
     if (start >= until) break;
-    const at = Math.floor((start - from) / ns_per_pixel);
+    const at = Math.floor((start - from) * per_ns);
     if (at > x) x = Math.min(at, width - 1);
     const left = from + x * ns_per_pixel;
     const right = from + (x + 1) * ns_per_pixel;
@@ -61,7 +64,11 @@ export function fill_pixels(
       continue;
     }
 
-    const next = Math.max(first_not_below(starts, right, i, count), i + 1);
+    // Most pixels have few spans, and walking past them is faster than any search.
+    let next = i + 1;
+    const far = Math.min(count, i + kWalk);
+    while (next < far && starts[next]! < right) ++next;
+    if (next === far && next < count) next = first_not_below(starts, right, next, count);
     const before = left > start ? left - start : 0;
     const over = ends[next - 1]! - right;
     const after = over > 0 ? over : 0;
@@ -75,24 +82,23 @@ export function fill_pixels(
   }
 }
 
-// The kind with most busy time among spans [from, to); by number where all are instants.
+const most_of = new Float64Array(kKindCount);
+
+// The kind with most busy time among spans [from, to). Exact where they are few; where they are many, by whole blocks.
 function main_kind(row: Row, kind_of: Uint8Array, from: number, to: number, before: number, after: number): number {
-  const [only] = row.kinds;
-  if (only && row.kinds.length === 1) return only.kind;
-  const first_kind = kind_of[row.names[from]!]!;
-  const last_kind = kind_of[row.names[to - 1]!]!;
-  let best = first_kind;
-  let most = -1;
-  for (const { kind, busy_before, count_before } of row.kinds) {
-    const number = count_before![to]! - count_before![from]!;
-    if (number === 0) continue;
-    let busy = busy_before[to]! - busy_before[from]!;
-    if (kind === first_kind) busy -= before;
-    if (kind === last_kind) busy -= after;
-    if (busy > most) {
-      most = busy;
-      best = kind;
-    }
+  const { kinds } = row;
+  if (!kinds) return row.kind;
+  most_of.fill(0);
+  if (to - from < 2 * kBlock) {
+    for (let i = from; i < to; ++i) most_of[kind_of[row.names[i]!]!]! += row.ends[i]! - row.starts[i]!;
+    most_of[kind_of[row.names[from]!]!]! -= before;
+    most_of[kind_of[row.names[to - 1]!]!]! -= after;
+  } else {
+    const first = Math.ceil(from / kBlock) * kKindCount;
+    const last = Math.floor(to / kBlock) * kKindCount;
+    for (let kind = 0; kind < kKindCount; ++kind) most_of[kind] = kinds[last + kind]! - kinds[first + kind]!;
   }
+  let best = kind_of[row.names[from]!]!; // all may be instants
+  for (let kind = 0; kind < kKindCount; ++kind) if (most_of[kind]! > most_of[best]!) best = kind;
   return best;
 }

@@ -10,16 +10,14 @@ export interface Row {
   starts: Float64Array;
   ends: Float64Array; // never falling, as nothing overlaps
   names: Uint32Array;
-  spans: Uint32Array; // which span of the lane
+  spans: Uint32Array | null; // which span of the lane; null: the same number
   busy_before: Float64Array; // count + 1 sums of durations
-  kinds: RowKind[]; // the kinds that occur, with their own sums where there are several
+  kinds: Float64Array | null; // sums before every kBlock-th span, kKindCount side by side; null: only `kind`
+  kind: number;
 }
 
-export interface RowKind {
-  kind: number;
-  busy_before: Float64Array;
-  count_before: Uint32Array | null; // kept where kinds mix: instants have no busy time to be counted by
-}
+export const kBlock = 8;
+export const kKindCount = 6;
 
 export interface Rows {
   rows: Row[];
@@ -54,15 +52,34 @@ export function lay_rows(spans: Spans, kind_of: Uint8Array): Rows {
     sizes[row]!++;
   }
 
-  const rows: Row[] = sizes.map((size) => ({
-    count: size,
-    starts: new Float64Array(size),
-    ends: new Float64Array(size),
-    names: new Uint32Array(size),
-    spans: new Uint32Array(size),
-    busy_before: new Float64Array(size + 1),
-    kinds: [],
-  }));
+  const rows: Row[] = sizes.map((size) => {
+    const is_whole = sizes.length === 1 && order === null && clipped === 0;
+    return {
+      count: size,
+      starts: is_whole ? starts : new Float64Array(size),
+      ends: new Float64Array(size),
+      names: is_whole ? spans.names : new Uint32Array(size),
+      spans: is_whole ? null : new Uint32Array(size),
+      busy_before: new Float64Array(size + 1),
+      kinds: null,
+      kind: 0,
+    };
+  });
+  const [first] = rows;
+  if (first && first.spans === null) {
+    for (let i = 0; i < count; ++i) {
+      first.ends[i] = starts[i]! + durations[i]!;
+      first.busy_before[i + 1] = first.busy_before[i]! + durations[i]!;
+    }
+  } else {
+    fill_rows(spans, rows, row_of, order);
+  }
+  for (const row of rows) sum_kinds(row, kind_of);
+  return { rows, order, row_of, clipped };
+}
+
+function fill_rows(spans: Spans, rows: readonly Row[], row_of: Uint8Array, order: Uint32Array | null): void {
+  const { count, starts, durations } = spans;
   const filled = new Uint32Array(rows.length);
   for (let i = 0; i < count; ++i) {
     const span = order ? order[i]! : i;
@@ -76,11 +93,9 @@ export function lay_rows(spans: Spans, kind_of: Uint8Array): Rows {
     row.starts[at] = start;
     row.ends[at] = end;
     row.names[at] = spans.names[span]!;
-    row.spans[at] = span;
+    row.spans![at] = span;
     row.busy_before[at + 1] = row.busy_before[at]! + (end - start);
   }
-  for (const row of rows) row.kinds = sum_kinds(row, kind_of);
-  return { rows, order, row_of, clipped };
 }
 
 // A parent that starts with its first child has to come before it, or it would lie below. Instants come first: they
@@ -110,21 +125,23 @@ function order_of(spans: Spans): Uint32Array | null {
   return order;
 }
 
-function sum_kinds(row: Row, kind_of: Uint8Array): RowKind[] {
-  const first_of: number[] = [];
-  for (let i = 0; i < row.count; ++i) first_of[kind_of[row.names[i]!]!] ??= i;
-  const kinds = Object.keys(first_of).map(Number);
-  if (kinds.length <= 1) return kinds.map((kind) => ({ kind, busy_before: row.busy_before, count_before: null }));
-  return kinds.map((kind) => {
-    const busy_before = new Float64Array(row.count + 1);
-    const count_before = new Uint32Array(row.count + 1);
-    for (let i = 0; i < row.count; ++i) {
-      const is_it = kind_of[row.names[i]!] === kind;
-      busy_before[i + 1] = busy_before[i]! + (is_it ? row.ends[i]! - row.starts[i]! : 0);
-      count_before[i + 1] = count_before[i]! + (is_it ? 1 : 0);
-    }
-    return { kind, busy_before, count_before };
-  });
+// One block's sums fill a cache line or less, so that a pixel over many spans costs one look.
+function sum_kinds(row: Row, kind_of: Uint8Array): void {
+  const { count, names, starts, ends } = row;
+  if (count === 0) return;
+  row.kind = kind_of[names[0]!]!;
+  let is_mixed = false;
+  for (let i = 1; i < count && !is_mixed; ++i) is_mixed = kind_of[names[i]!] !== row.kind;
+  if (!is_mixed) return;
+  const blocks = Math.floor(count / kBlock) + 1;
+  const sums = new Float64Array(blocks * kKindCount);
+  const running = new Float64Array(kKindCount);
+  for (let i = 0; i < count; ++i) {
+    if (i % kBlock === 0) sums.set(running, (i / kBlock) * kKindCount);
+    running[kind_of[names[i]!]!]! += ends[i]! - starts[i]!;
+  }
+  if (count % kBlock === 0) sums.set(running, (count / kBlock) * kKindCount);
+  row.kinds = sums;
 }
 
 /** First index in [from, to) whose value is not below `limit`. Gallops: cheap where the answer is near. */

@@ -13,7 +13,7 @@ import { kAxisHeight, kLanePad, kLaneRow, kThinRow, Painter, type Band } from ".
 import { read_palette, type Palette } from "./palette";
 import { measured, span_facts } from "./panels";
 import { first_not_below } from "./rows";
-import { moment_text } from "./ticks";
+import { moment_text, ticks_of } from "./ticks";
 import { clamp_view, fit, pan, reveal, zoom, type View } from "./view";
 import "./timeline.css";
 
@@ -22,7 +22,7 @@ const kTallest = 560; // of the picture on screen
 const kTallestPrint = 1500;
 const kPrintWidth = 680;
 const kFirstSlice = 120; // ms of reading before the first frame
-const kSlice = 24; // ms of reading in each frame after it
+const kSlice = 24; // ms of reading between frames after it
 
 export class TimelineWidget {
   readonly element: HTMLElement;
@@ -35,6 +35,7 @@ export class TimelineWidget {
   private readonly scroll_ = el("div", { class: "timeline-scroll" });
   private readonly stage_ = el("div", { class: "timeline-stage" });
   private readonly filler_ = el("div", { class: "timeline-filler" });
+  private readonly base_ = el("div", { class: "timeline-base" });
   private readonly tip_ = el("div", { class: "timeline-tip", hidden: true });
   private readonly said_ = el("p", { class: "timeline-said", role: "status", "aria-live": "polite" });
   private readonly range_ = el("div", { class: "timeline-range", hidden: true });
@@ -69,7 +70,7 @@ export class TimelineWidget {
       reveal: (band) => this.reveal_band(band),
       key: (event, band) => (band.lane !== null && this.step(event, band.lane)) || take_key(event, deeds),
     });
-    this.stage_.append(this.lanes_.element, this.picture_);
+    this.stage_.append(this.base_, this.lanes_.element, this.picture_);
     this.scroll_.append(this.stage_, this.filler_);
     this.element = el("div", { class: "timeline" }, this.tools(deeds), this.scroll_, this.said_, this.range_);
     this.listen(deeds);
@@ -189,8 +190,9 @@ export class TimelineWidget {
       for (const lane of list) {
         if (this.model.lanes[lane]!.content) continue;
         if (performance.now() > until) return false;
-        this.model.read(lane);
-        this.is_laid_ = false;
+        const { total } = this.model;
+        const is_as_assumed = this.model.read(lane).rows.length <= 1 && this.model.total === total;
+        if (list === order || !is_as_assumed || !this.has_painted_) this.is_laid_ = false;
       }
     }
     return true;
@@ -231,7 +233,6 @@ export class TimelineWidget {
   }
 
   private draw(): void {
-    const is_read = this.read(this.has_painted_ ? kSlice : 0);
     const is_new = !this.is_laid_;
     if (is_new) this.lay();
     const width = this.width();
@@ -251,17 +252,27 @@ export class TimelineWidget {
     this.painter_.paint(context, { width, height, ratio, view: this.view_, scroll: this.scroll_.scrollTop, bands: this.bands_ }, this.palette_);
     this.lanes_.show(this.bands_, this.scroll_.scrollTop, height, is_new);
     this.draw_over();
+    const { base } = ticks_of(this.view_.start, this.view_.start + this.view_.span, width);
+    this.base_.textContent = base > 0 ? `${moment_text(base)} +` : `${duration(this.view_.span)} in view`;
     this.element.dataset["from"] = String(this.view_.start);
     this.element.dataset["to"] = String(this.view_.start + this.view_.span);
-    if (is_read && !this.element.dataset["read"]) {
-      this.element.dataset["read"] = "all";
-      performance.mark("weir-timeline-read");
-    }
     if (!this.has_painted_) {
       this.has_painted_ = true;
       performance.mark("weir-timeline-painted");
+      this.read_on();
     }
-    if (!is_read) this.request();
+  }
+
+  // Between frames, a slice at a time: the picture is drawn again once lanes in it were read.
+  private read_on(): void {
+    const is_read = this.read(kSlice);
+    if (!this.is_laid_) this.request();
+    if (!is_read) {
+      setTimeout(() => this.read_on());
+      return;
+    }
+    this.element.dataset["read"] = "all";
+    performance.mark("weir-timeline-read");
   }
 
   // What moves with the pointer: cheap, so that hovering does not draw the spans again.
@@ -353,7 +364,7 @@ export class TimelineWidget {
       if (row.ends[i]! - row.starts[i]! > row.ends[best]! - row.starts[best]!) best = i;
     }
     const is_wide = row.ends[best]! - row.starts[best]! > 4 * reach;
-    return { ref: { lane: band.lane, span: row.spans[best]! }, others: is_wide ? 0 : last - first - 1 };
+    return { ref: { lane: band.lane, span: row.spans ? row.spans[best]! : best }, others: is_wide ? 0 : last - first - 1 };
   }
 
   private hover(x: number | null, y: number): void {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { decode_spans } from "../../src/timeline/decode";
 import { fill_pixels, kNothing, new_pixels } from "../../src/timeline/pixels";
+import { Pyramid } from "../../src/timeline/pyramid";
 import { busy_between, busy_until, first_not_below, kMaxRows, lay_rows, type Rows } from "../../src/timeline/rows";
 import { encode_spans, seeded, type Triple } from "../timeline_fixture";
 
@@ -122,6 +123,26 @@ describe("pixels", () => {
       const busy = busy_until(row, from + scale) - busy_until(row, from);
       expect(out.share[x]!).toBeCloseTo(busy / scale, 4);
       if (busy > 1e-6 * scale) expect(out.kind[x]).not.toBe(kNothing);
+    }
+  });
+  it("are the same from a pyramid's bins, to half a pixel", () => {
+    // Mostly one kind, then mostly another.
+    const biased = spans.map(([start, duration, name], i): Triple => [start, duration, i % 5 === 0 ? name : i < 1500 ? 0 : 1]);
+    const row = rows_of(biased).rows[0]!;
+    const pyramid = new Pyramid(row, kKinds);
+    for (const [from, to, width] of [[0, end, 100], [0, end, 300], [end / 3, end / 2, 90], [-end / 2, 2 * end, 200]] as const) {
+      const scale = (to - from) / width;
+      const [exact, binned] = [new_pixels(width), new_pixels(width)];
+      fill_pixels(row, kKinds, from, scale, width, exact);
+      pyramid.fill(from, scale, width, binned);
+      let [sum, same] = [0, 0];
+      for (let x = 0; x < width; ++x) {
+        sum += binned.share[x]! - exact.share[x]!;
+        expect(Math.abs(binned.share[x]! - exact.share[x]!)).toBeLessThan(0.5);
+        if (binned.kind[x] === exact.kind[x]) ++same;
+      }
+      expect(Math.abs(sum)).toBeLessThan(1);
+      expect(same / width).toBeGreaterThan(0.85);
     }
   });
   it("take the kind with most time", () => {
