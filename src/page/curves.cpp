@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -34,7 +36,7 @@ std::string plain_name(const std::string& name) {
 }
 
 // Groups of one workload differ in something: their titles say in what. Environments have labels of their own.
-void set_titles(std::vector<CurveGroup>& groups) {
+void set_titles(const Page& page, std::vector<CurveGroup>& groups) {
   std::map<std::string, std::map<std::string, std::set<std::string>>> values;  // workload -> name -> values
   for (const CurveGroup& group : groups)
     for (const auto& [name, value] : group.first().point.key)
@@ -48,11 +50,17 @@ void set_titles(std::vector<CurveGroup>& groups) {
         group.title += fmt::format(", {} {}", plain_name(name), value);
     }
   }
-  // Still alike: the same measured twice, or on two machines.
-  std::map<std::string, int> uses;
-  for (const CurveGroup& group : groups) ++uses[group.title];
-  for (CurveGroup& group : groups)
-    if (uses[group.title] > 1) group.title += fmt::format(" ({})", group.first().path);
+  // Still alike: measured on two machines, or twice on one.
+  const std::vector<std::function<std::string(const Measured&)>> additions = {
+      [&](const Measured& first) { return " on " + page.label_of(first.environment); },
+      [](const Measured& first) { return fmt::format(" ({})", std::filesystem::path(first.path).filename().string()); },
+      [](const Measured& first) { return fmt::format(" ({})", first.path); }};
+  for (const auto& addition : additions) {
+    std::map<std::string, std::set<std::string>> titles;  // and what would be added to them
+    for (const CurveGroup& group : groups) titles[group.title].insert(addition(group.first()));
+    for (CurveGroup& group : groups)
+      if (titles[group.title].size() > 1) group.title += addition(group.first());
+  }
 }
 
 // scaling_of() wants results: no more of them than it looks at.
@@ -165,7 +173,7 @@ Json notes_of(const CurveGroup& group) {
 
 }  // namespace
 
-std::vector<CurveGroup> group_measured(std::span<const Measured> all) {
+std::vector<CurveGroup> group_measured(const Page& page, std::span<const Measured> all) {
   std::vector<CurveGroup> groups;
   std::map<Key, std::size_t> group_of;
   using Name = std::pair<std::size_t, std::string>;  // of a curve in a group
@@ -188,7 +196,7 @@ std::vector<CurveGroup> group_measured(std::span<const Measured> all) {
                 [](const Measured* a, const Measured* b) { return a->streams < b->streams; });
       curve.analysis = analysed(curve);
     }
-  set_titles(groups);
+  set_titles(page, groups);
   return groups;
 }
 

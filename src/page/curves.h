@@ -26,7 +26,7 @@ struct CurveGroup {
 };
 
 // Groups them, in the order in which they come. The groups borrow the measurements.
-std::vector<CurveGroup> group_measured(std::span<const Measured> all);
+std::vector<CurveGroup> group_measured(const Page& page, std::span<const Measured> all);
 
 // One item of `scaling` and one of `distributions`, with at most so many values for each point.
 void add_group(Page& page, CurveGroup& group, std::size_t most_values);

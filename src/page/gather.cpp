@@ -55,8 +55,11 @@ bool may_be_json(std::string_view start) {
   return first != std::string_view::npos && (start[first] == '{' || start[first] == '[');
 }
 
-std::string with_hint(const Error& error) {
-  return error.hint.empty() ? error.what() : fmt::format("{}. {}", error.what(), error.hint);
+// What is wrong, without the name that stands beside it anyway.
+std::string reason_of(const Error& error, const std::string& name) {
+  std::string_view what = error.what();
+  if (what.starts_with(name + ": ")) what.remove_prefix(name.size() + 2);
+  return error.hint.empty() ? std::string(what) : fmt::format("{}. {}", what, error.hint);
 }
 
 std::string shown(const std::string& schema) { return schema.size() <= 80 ? schema : schema.substr(0, 80) + "..."; }
@@ -72,7 +75,7 @@ class Gatherer {
     try {
       look_at(file, name);
     } catch (const Error& error) {
-      page_.refuse(name, with_hint(error));
+      page_.refuse(name, reason_of(error, name));
     } catch (const std::exception& error) {
       // A document may be wrong in ways that nobody thought of; the others still make a report.
       page_.refuse(name, fmt::format("it could not be read as what it says it is: {}", error.what()));
@@ -90,6 +93,11 @@ class Gatherer {
     if (start.empty()) {
       if (file.is_named || file.path.extension() == ".json")
         reject(size == 0 ? "the file is empty" : "cannot be read", "Was the run that should have written it killed?");
+      return;
+    }
+    if (file.path.extension() == ".jsonl") {
+      if (file.is_named)
+        reject("is a list of documents, one in each line", "Give the folder, or the summary that lies beside it.");
       return;
     }
     if (!begins_as_document(start)) {

@@ -111,7 +111,10 @@ std::vector<Measured> read_measured(Page& page, std::size_t source, const std::s
       const Json alone =
           is_aorta_sweep ? Json{{"workload", at(document, {"workload"})}, {"results", Json::array({result})}} : Json();
       ResultFile file = parse_results(is_aorta_sweep ? alone : result, name);
-      for (ResultPoint& point : file.points) all.push_back(measured_of(page, source, path, result, std::move(point)));
+      for (ResultPoint& point : file.points) {
+        all.push_back(measured_of(page, source, path, result, std::move(point)));
+        all.back().is_of_sweep = is_list;
+      }
     } catch (const Error& error) {
       page.refuse(name, error.hint.empty() ? error.what() : fmt::format("{}. {}", error.what(), error.hint));
     } catch (const Json::exception& error) {

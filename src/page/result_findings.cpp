@@ -154,7 +154,7 @@ void find_convoy(Page& page, const CurveGroup& group) {
       {Tone::warning, 1 - 1 / index,
        fmt::format(
            "{} ({}): {} commands take {} as long among the others as alone{}.", group.title, place(*point),
-           text(convoy, {"role"}), format_ratio(index),
+           text(convoy, {"role"}), fmt::format("{:.{}f}x", index, index < 100 ? 1 : 0),
            mixed && alone ? fmt::format(" (p99 {} and {})", format_duration(*mixed), format_duration(*alone)) : ""),
        "Submit short commands before long ones or on streams of a higher priority; `weir queues convoy` and "
        "`weir preempt` show what the device lets pass.",

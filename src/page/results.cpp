@@ -16,7 +16,7 @@ constexpr std::size_t kMostValues = 512, kFewestValues = 32, kAllValues = 100'00
 void add_results(Page& page, std::span<const Measured> all) {
   if (all.empty()) return;
   const std::size_t values = std::clamp(kAllValues / all.size(), kFewestValues, kMostValues);
-  for (CurveGroup& group : group_measured(all)) {
+  for (CurveGroup& group : group_measured(page, all)) {
     add_group(page, group, values);
     find_in_group(page, group);
   }

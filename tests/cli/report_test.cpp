@@ -1,0 +1,147 @@
+// weir report as a user meets it: one page of a folder, the verdict on the terminal, what it refuses and when it fails.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/json.h"
+#include "cli/program.h"
+#include "cli/queues_checks.h"
+#include "weir_build.h"
+
+namespace weir::testing {
+namespace {
+
+std::string read(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+void put(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+void sweep_into(const Folder& folder, const std::string& name) {
+  const Outcome outcome = weir({"sweep", "hetero_kernels", "--device", "sim:h200", "--streams", "1,2,4,8",
+                                "--iterations", "30", "-o", folder / name, "--quiet"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+}
+
+TEST(ReportCommand, writes_the_document_of_a_sweep) {
+  Folder folder;
+  sweep_into(folder, "sweep.json");
+  const Outcome outcome = weir({"report", folder / "sweep.json", "--json", folder / "report.json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(has(outcome.out, "Written to")) << outcome.out;
+  expect_narrow(outcome.out);
+  expect_valid_as(folder / "report.json", "weir.report.1.json");
+  const Json document = read_json(folder / "report.json");
+  EXPECT_EQ(document["title"], "sweep.json");
+  EXPECT_EQ(document["scaling"][0]["curves"][0]["points"].size(), 4u);
+  EXPECT_EQ(document["distributions"][0]["series"].size(), 4u);
+  EXPECT_TRUE(has(outcome.out, document["verdict"]["headline"].get<std::string>().substr(0, 20))) << outcome.out;
+  // The same again is refused, and says how to do it.
+  const Outcome again = weir({"report", folder / "sweep.json", "--json", folder / "report.json"});
+  EXPECT_EQ(again.code, 2);
+  EXPECT_TRUE(has(again.err, "--force")) << again.err;
+  EXPECT_EQ(weir({"report", folder / "sweep.json", "--json", folder / "report.json", "--force", "--quiet"}).out, "");
+}
+
+TEST(ReportCommand, makes_one_page_that_holds_the_same_document) {
+  if (!WEIR_HAVE_HTML) GTEST_SKIP() << "this program was built without the report's page";
+  Folder folder;
+  sweep_into(folder, "sweep.json");
+  const Outcome outcome = weir({"report", folder / "sweep.json", "-o", folder / "r.html", "--json", folder / "r.json",
+                                "--title", "Tuesday <b>&</b> </title>"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::string html = read(folder / "r.html");
+  EXPECT_TRUE(has(html, "<title>Tuesday &lt;b&gt;&amp;&lt;/b&gt; &lt;/title&gt;</title>"));
+  const std::string mark = "id=\"weir-document\">";
+  const std::size_t from = html.find(mark);
+  ASSERT_NE(from, std::string::npos);
+  const std::size_t begin = from + mark.size();
+  EXPECT_EQ(Json::parse(html.substr(begin, html.find("</script>", begin) - begin)), read_json(folder / "r.json"));
+  EXPECT_LT(html.size(), 2u << 20);
+}
+
+TEST(ReportCommand, is_called_report_html_where_nothing_is_said) {
+  if (!WEIR_HAVE_HTML) GTEST_SKIP() << "this program was built without the report's page";
+  Folder folder;
+  sweep_into(folder, "sweep.json");
+  EXPECT_EQ(weir({"report", "sweep.json"}, folder.path()).code, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder / "report.html"));
+  EXPECT_EQ(weir({"report", "sweep.json"}, folder.path()).code, 2) << "it exists now";
+}
+
+TEST(ReportCommand, says_what_to_do_where_it_was_built_without_a_page) {
+  if (WEIR_HAVE_HTML) GTEST_SKIP() << "this program has the page";
+  Folder folder;
+  sweep_into(folder, "sweep.json");
+  const Outcome outcome = weir({"report", folder / "sweep.json", "-o", folder / "r.html"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(has(outcome.err, "npm") && has(outcome.err, "--json")) << outcome.err;
+}
+
+TEST(ReportCommand, reports_on_the_rest_and_names_what_it_refused) {
+  Folder folder;
+  sweep_into(folder, "sweep.json");
+  put(folder / "broken.json", "{\"schema\": \"weir.result/1\",");
+  put(folder / "newer.json", "{\"schema\": \"weir.result/2\"}");
+  const Outcome outcome = weir({"report", folder.path().string(), "--json", folder / "report.json", "--quiet"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "broken.json") && has(outcome.err, "newer.json")) << outcome.err;
+  EXPECT_EQ(read_json(folder / "report.json")["refused"].size(), 2u);
+}
+
+TEST(ReportCommand, fails_where_nothing_remains) {
+  Folder folder;
+  const Outcome empty = weir({"report", folder.path().string(), "--json", folder / "r.json"});
+  EXPECT_EQ(empty.code, 2);
+  EXPECT_TRUE(has(empty.err, "empty")) << empty.err;
+  EXPECT_FALSE(std::filesystem::exists(folder / "r.json"));
+  EXPECT_EQ(weir({"report", folder / "absent.json", "--json", folder / "r.json"}).code, 2);
+  EXPECT_EQ(weir({"report", "--json", folder / "r.json"}).code, 2);
+  EXPECT_EQ(weir({"report", folder.path().string(), "--json", folder / "r.json", "--max-spans", "-1"}).code, 2);
+}
+
+TEST(ReportCommand, compares_with_a_baseline_and_puts_that_first) {
+  Folder folder;
+  sweep_into(folder, "old.json");
+  Json slower = read_json(folder / "old.json");
+  for (Json& result : slower["results"])
+    for (const char* samples : {"latency_ns", "interval_ns"})
+      for (Json& sample : result["samples"][samples]) sample = sample.get<double>() * 1.5;
+  put(folder / "new.json", slower.dump());
+  const Outcome outcome =
+      weir({"report", folder / "new.json", "--baseline", folder / "old.json", "--json", folder / "r.json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json document = read_json(folder / "r.json");
+  ASSERT_EQ(document["comparisons"].size(), 1u);
+  EXPECT_EQ(document["comparisons"][0]["verdicts"]["slower"], 4);
+  EXPECT_EQ(document["verdict"]["tone"], "bad");
+  EXPECT_TRUE(has(outcome.out, "4 of 4 pairs are slower")) << outcome.out;
+  expect_valid_as(folder / "r.json", "weir.report.1.json");
+}
+
+TEST(ReportCommand, lets_no_name_reach_the_terminal_or_the_page_as_a_command) {
+  Folder folder;
+  sweep_into(folder, "sweep.json");
+  Json evil = read_json(folder / "sweep.json");
+  for (Json& result : evil["results"]) {
+    result["workload"]["name"] = "</script><script>alert(1)</script>\x1b]0;owned\x07";
+    result["status"] = "failed";
+    result["failure"] = "\x1b[2J<img src=x onerror=alert(1)>";
+  }
+  put(folder / "evil.json", evil.dump());
+  const Outcome outcome = weir({"report", folder / "evil.json", "--json", folder / "r.json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
+  if (!WEIR_HAVE_HTML) return;
+  ASSERT_EQ(weir({"report", folder / "evil.json", "-o", folder / "r.html", "--quiet"}).code, 0);
+  EXPECT_EQ(read(folder / "r.html").find("<script>alert"), std::string::npos);
+  EXPECT_EQ(read(folder / "r.html").find("<img src=x"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weir::testing
