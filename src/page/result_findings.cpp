@@ -23,6 +23,9 @@ constexpr double kLowFairness = 0.8;   // Jain
 constexpr double kFall = 0.05;         // of throughput, from the best count to the largest: kKneeLevel's counterpart
 constexpr double kHardlyConcurrent = 1.5;  // commands at once on average
 
+constexpr double kGoodFit = 0.8;      // R2 from which on a fitted law is worth telling
+constexpr double kLeastTurns = 0.05;  // contention
+
 using Points = std::vector<const Measured*>;
 
 Points points_where(const CurveGroup& group, const std::function<bool(const Measured&)>& is_wanted) {
@@ -197,6 +200,12 @@ void find_scaling(Page& page, const CurveGroup& group, const Curve& curve) {
     finding.weight = 1;
     finding.advice = fmt::format("Use {} streams: more bring less than 5 %.", text(curve.analysis, {"knee"}));
   }
+  const double fit = number(curve.analysis, {"usl", "r_squared"}).value_or(0);
+  const double turns = number(curve.analysis, {"usl", "alpha"}).value_or(0);
+  if (!finding.advice.empty() && fit >= kGoodFit && turns >= kLeastTurns)
+    finding.advice +=
+        fmt::format(" By the fitted law {:.0f} % of the work takes turns, however many streams there are.",
+                    100 * std::min(turns, 1.0));
   const auto at_once = number(curve.points.back()->document, {"metrics", "concurrency", "mean"});
   if (!finding.advice.empty() && at_once && *at_once < kHardlyConcurrent && curve.points.back()->streams > 1)
     finding.advice += fmt::format(
