@@ -83,7 +83,7 @@ function bars(all: readonly OverlapBar[]): HTMLElement {
         el(
           "span",
           { class: `overlap-part ${part.class}`, style: `width: ${(100 * share).toFixed(3)}%`, title: `${part.title}: ${duration(ns)}, ${percent(bar.span_ns > 0 ? ns / bar.span_ns : null)}` },
-          share > 0.08 && el("span", { class: "overlap-part-label" }, share > 0.16 ? `${part.title} ${percent(ns / bar.span_ns)}` : percent(ns / bar.span_ns)),
+          el("span", { class: "overlap-part-label" }, el("span", { class: "overlap-part-title" }, `${part.title} `), percent(ns / bar.span_ns)),
         ),
       );
     }

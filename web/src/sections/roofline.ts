@@ -104,7 +104,7 @@ export function roofline(cases: readonly BenchCase[], roofs: readonly Roofline[]
   return el(
     "figure",
     { class: "roofline-figure" },
-    picture,
+    el("div", { class: "roofline-frame", tabindex: 0, role: "region", "aria-label": "Roofline" }, picture),
     el(
       "figcaption",
       {},

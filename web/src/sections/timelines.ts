@@ -9,6 +9,8 @@ import { cut, prose } from "../text";
 import { lane_table, legend, totals } from "../timeline/panels";
 import { TimelineWidget } from "../timeline/widget";
 
+const kMostPrinted = 200_000; // spans that are added up before anybody asks
+
 export function render(container: HTMLElement, items: readonly Timeline[], report: ReportDocument): void {
   for (const item of items) {
     const spans = item.groups.reduce((sum, group) => sum + group.lanes.reduce((all, lane) => all + lane.count, 0), 0);
@@ -26,8 +28,8 @@ export function render(container: HTMLElement, items: readonly Timeline[], repor
         left_out(item),
         legend(widget.model),
         widget.element,
-        el("p", { class: "hint" }, "Drag moves, Shift and drag measures, a double click comes close. Wheel zooms once the picture has the focus. Keys: arrows, + and −, 0 for all, / to find, n and N from match to match, m to measure what is in view; in the lanes, ← and → go from span to span."),
-        numbers("Time by name, and lanes, as tables", () => el("div", {}, totals(widget.model), lane_table(widget.model)), { is_lazy: true }),
+        el("p", { class: "hint timeline-hint" }, "Drag moves, Shift and drag measures, a double click comes close. Wheel zooms once the picture has the focus. Keys: arrows, + and −, 0 for all, / to find, n and N from match to match, m to measure what is in view; in the lanes, ← and → go from span to span."),
+        numbers("Time by name, and lanes, as tables", () => el("div", {}, totals(widget.model), lane_table(widget.model)), { is_lazy: spans > kMostPrinted }),
       ),
     );
     widget.start();

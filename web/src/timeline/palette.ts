@@ -91,6 +91,14 @@ export function colour_index(is_dim: number, is_stripe: number, kind: number, sh
   return (((is_dim * 2 + is_stripe) * kKinds.length + kind) * kShades + shade) * kLevels + level;
 }
 
+const kBlack: Rgb = [0, 0, 0];
+const kWhite: Rgb = [255, 255, 255];
+
+/** The shades that names of one kind take turns in, each with the ink that can be read upon it. */
+export function shades_of(colour: Rgb): { fill: Rgb; ink: Rgb }[] {
+  return [colour, mix(colour, kWhite, 0.18), mix(colour, kBlack, 0.16)].map((fill) => ({ fill, ink: contrast(fill, kWhite) >= contrast(fill, kBlack) ? kWhite : kBlack }));
+}
+
 export function read_palette(element: Element): Palette {
   const style = getComputedStyle(element);
   const value = (name: string): string => style.getPropertyValue(name).trim() || (kFallback[name] ?? "#808080");
@@ -98,26 +106,23 @@ export function read_palette(element: Element): Palette {
   const text = rgb_of(value("--text"));
   const stripe = mix(background, text, 0.035);
   const kinds = kKinds.map((_, i) => rgb_of(value(`--series-${kSeries[i]!}`)));
-  const black: Rgb = [16, 18, 22];
-  const white: Rgb = [255, 255, 255];
   const colours = new Uint32Array(4 * kKinds.length * kShades * kLevels);
   const ink: string[] = [];
   kinds.forEach((kind, k) => {
-    for (let shade = 0; shade < kShades; ++shade) {
-      const full = shade === 0 ? kind : shade === 1 ? mix(kind, white, 0.18) : mix(kind, black, 0.16);
-      ink.push(css(contrast(full, white) >= contrast(full, black) ? white : black));
+    shades_of(kind).forEach(({ fill, ink: text_colour }, shade) => {
+      ink.push(css(text_colour));
       for (let is_stripe = 0; is_stripe < 2; ++is_stripe) {
         const ground = is_stripe ? stripe : background;
         for (let level = 0; level < kLevels; ++level) {
           // The faintest is still seen: a single short kernel in an empty second is news.
           const share = 0.32 + 0.68 * (level / (kLevels - 1));
-          const colour = mix(ground, full, share);
+          const colour = mix(ground, fill, share);
           colours[colour_index(0, is_stripe, k, shade, level)] = word(colour);
           const grey = (colour[0] + colour[1] + colour[2]) / 3;
           colours[colour_index(1, is_stripe, k, shade, level)] = word(mix(ground, [grey, grey, grey], 0.28));
         }
       }
-    }
+    });
   });
   return {
     background: css(background),

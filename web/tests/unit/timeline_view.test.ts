@@ -1,5 +1,7 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { Model, totals_of_group } from "../../src/timeline/model";
+import { contrast, kSeries, kShades, shades_of, type Rgb } from "../../src/timeline/palette";
 import { moment_text, tick_step, ticks_of } from "../../src/timeline/ticks";
 import { clamp_view, fit, kLeastSpan, pan, reveal, zoom } from "../../src/timeline/view";
 import { lane, make_timeline } from "../timeline_fixture";
@@ -92,5 +94,19 @@ describe("model", () => {
     const model = new Model(timeline);
     model.read_all();
     expect(model.total).toBe(150);
+  });
+});
+
+describe("names upon spans", () => {
+  it("can be read in both themes", () => {
+    const styles = readFileSync(new URL("../../src/styles.css", import.meta.url), "utf8");
+    const colours = kSeries.flatMap((series) => [...styles.matchAll(new RegExp(`--series-${series}: #([0-9a-f]{6})`, "g"))].map((match) => match[1]!));
+    expect(colours.length).toBeGreaterThanOrEqual(2 * kSeries.length);
+    for (const hex of colours) {
+      const colour = [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16)) as Rgb;
+      const shades = shades_of(colour);
+      expect(shades.length).toBe(kShades);
+      for (const { fill, ink } of shades) expect(contrast(fill, ink)).toBeGreaterThanOrEqual(4.5);
+    }
   });
 });
