@@ -65,7 +65,8 @@ void CiFlags::tell(const Judged& judged, const std::function<std::string(std::si
                    bool is_forced) const {
   if (is_github) {
     fmt::print("{}", github_annotations(judged));
-    append_to("GITHUB_STEP_SUMMARY", kMostSummary, [&](std::size_t room) { return markdown(room) + "\n"; });
+    append_to("GITHUB_STEP_SUMMARY", kMostSummary,
+              [&](std::size_t room) { return markdown(room == 0 ? 0 : room - 1) + "\n"; });
     append_to("GITHUB_OUTPUT", kMostSummary, [&](std::size_t) { return github_outputs(judged); });
   }
   if (!junit.empty()) write_file(junit, junit_xml(judged), is_forced);
