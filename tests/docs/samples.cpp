@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <regex>
 #include <string>
 
 #include "support/amd_capture.h"
 #include "support/amd_log_text.h"
+#include "support/kfd_text.h"
 #include "trace/importer_testing.h"
 
 namespace weir::testing {
@@ -46,12 +48,37 @@ void write_programs(const fs::path& folder) {
   }
 }
 
+void write_small_packages(const fs::path& from, const fs::path& to) {
+  fs::copy(from, to, fs::copy_options::recursive);
+  // count: [1048576, 33554432]
+  static const std::regex kLarge("([0-9]{4,})([],]|$)");
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(to)) {
+    if (entry.path().filename() != "bench.yaml") continue;
+    std::ifstream file(entry.path());
+    std::string made;
+    for (std::string line; std::getline(file, line);) {
+      std::smatch match;
+      std::string rest = line;
+      while (line.find('#') == std::string::npos && std::regex_search(rest, match, kLarge)) {
+        const long size = std::stol(match[1]);
+        made += match.prefix().str() + std::to_string(size >= 8192 ? size / 64 : size) + match[2].str();
+        rest = match.suffix();
+      }
+      made += rest + "\n";
+    }
+    file.close();
+    std::ofstream(entry.path()) << made;
+  }
+}
+
 void write_samples(const fs::path& folder) {
   for (const int number : {1, 2}) {
     const fs::path capture = folder / fmt::format("run{}", number);
     fs::create_directories(capture);
     write_capture(random_scene(static_cast<std::uint64_t>(number + 2), Gfx::gfx9_4_3), capture);
   }
+  fs::create_directories(folder / "snapshot");
+  write_snapshot(random_scene(3, Gfx::gfx9_4_3), folder / "snapshot");
   std::ofstream(folder / "a.log") << amd_log_text(sequential_scene(16, 4, 3), {});
   std::ofstream(folder / "b.log") << amd_log_text(sequential_scene(8, 2, 5), {});
 #if WEIR_HAVE_SQLITE

@@ -6,8 +6,12 @@
 
 namespace weir::testing {
 
-// FOLDER/run1, run2 (captures), a.log, b.log (ROCm's), nsys.sqlite, trace.rpd: what setup lines find in $SAMPLES.
+// FOLDER/run1, run2 (captures), snapshot, a.log, b.log (ROCm's), nsys.sqlite, trace.rpd: what setup lines find in
+// $SAMPLES.
 void write_samples(const std::filesystem::path& folder);
+
+// A copy of the kernel packages whose problems are 64 times smaller where they are large.
+void write_small_packages(const std::filesystem::path& from, const std::filesystem::path& to);
 
 // FOLDER/train, serve, program and the like in Python: they end soon, and use a CUDA GPU where there is one.
 void write_programs(const std::filesystem::path& folder);

@@ -28,7 +28,8 @@ command=${words[0]-} of=${words[1]-}
 if ! has --help -h --list --keys --dry-run; then
   case $command in
     run | sweep | run-priority | profile)
-      if ((${#behind[@]} == 0)); then
+      # A simulated device takes no time that anybody waits for.
+      if ((${#behind[@]} == 0)) && [[ "${words[*]}" != *--device\ sim:* ]]; then
         unless_set --iterations 3
         unless_set --warmup 1
         unless_set --scale tiny
@@ -37,6 +38,7 @@ if ! has --help -h --list --keys --dry-run; then
     queues)
       case $of in
         cost | sweep)
+          [[ $of == sweep ]] && unless_set --repeats 1
           unless_set --iterations 3
           unless_set --warmup 1
           unless_set --scale tiny
@@ -46,6 +48,8 @@ if ! has --help -h --list --keys --dry-run; then
     overlap)
       if [[ $of != compare ]]; then
         words+=(--set run.iterations=2 --set run.warmup=1 --set run.traced=2)
+        [[ "${words[*]}" == *model.layers=* ]] || words+=(--set model.layers=2)
+        [[ "${words[*]}" == *training.batch=* ]] || words+=(--set training.batch=8)
       fi
       ;;
     watch)
@@ -63,15 +67,18 @@ if ! has --help -h --list --keys --dry-run; then
       unless_set --samples 1
       ;;
     conformance)
-      has --filter || words+=(--filter gemm/gemm)
+      has --filter || words+=(--filter kernels/gelu/f32/257)
       ;;
     preempt)
       has --quick || words+=(--quick)
       has --requests --iterations || words+=(--requests 10)
       unless_set --alone 1
+      unless_set --victims waves
+      unless_set --waves 1
       ;;
     bench)
       has --filter || words+=(--filter reduction)
+      unless_set --precision fp32
       unless_set --iters 2
       unless_set --warmup 1
       unless_set --budget 100ms

@@ -47,7 +47,7 @@ bool is_refusal(const std::string& need, const Outcome& outcome) {
       "CUDA|"
       "cuda +not here|no CUDA driver");
   static const std::regex kHip(
-      "--device hip[^\n]*: (libamdhip64[^\n]* not found|no device|no AMD|built without)|no ROCm|rocprofv3");
+      "--device hip[^\n]*: (libamdhip64[^\n]* not found|no device|no AMD|built without)|no ROCm|there is no rocprofv3");
   static const std::regex kRoot(
       "[Pp]ermission denied|Operation not permitted|debugfs is not mounted|amdgpu driver is not loaded|as root|As "
       "root");
@@ -90,7 +90,8 @@ Stage::Stage() : clone_(root_.path() / "weir") {
   fs::create_directories(root_.path() / "bin");
   fs::create_directories(root_.path() / "stand_in");
   fs::create_directories(root_.path() / "home");
-  for (const char* name : {"config", "kernels", "scripts", "include", "docs", ".github"}) {
+  write_small_packages(source / "kernels", clone_ / "kernels");
+  for (const char* name : {"config", "scripts", "include", "docs", ".github"}) {
     if (fs::exists(source / name)) fs::create_directory_symlink(source / name, clone_ / name);
   }
   for (const char* name : {"Makefile", "CMakePresets.json", "README.md"}) {
