@@ -20,7 +20,8 @@ namespace {
 
 // Numbers of a page are exact up to 2^53, which is 104 days; nothing that belongs together is further apart.
 constexpr std::uint64_t kFarthest = std::uint64_t{1} << 52;
-constexpr std::size_t kMostLanes = 2000;  // of a group
+constexpr std::size_t kMostLanes = 2000;     // of a group
+constexpr std::size_t kMostSteps = 100'000;  // they are few, and do not count against the limit
 
 // Anything that is drawn, wherever it comes from.
 struct Piece {
@@ -85,6 +86,10 @@ class Window {
     --room_;
     return true;
   }
+  // Steps that begin within; they take no room from commands.
+  bool covers(const Piece& step) const noexcept {
+    return !is_cut_ || (step.started_ns >= low_ && step.started_ns <= high_);
+  }
   bool is_cut() const noexcept { return is_cut_; }
   std::size_t total() const noexcept { return total_; }
   std::string words() const {
@@ -114,8 +119,6 @@ class Drawing {
   DrawnTimeline draw() {
     add_steps();
     each_piece([&](const Piece& piece) { window_.consider(piece); });
-    for (const auto& [process, pieces] : steps_)
-      for (const Piece& piece : pieces) window_.consider(piece);
     window_.choose(most_);
     place_steps();
     place_commands();
@@ -166,8 +169,8 @@ class Drawing {
       ++odd_.far;
       return false;
     }
-    if (!window_.takes(piece)) return false;
-    ++drawn_;
+    if (piece.kind == DrawnKind::step ? !window_.covers(piece) : !window_.takes(piece)) return false;
+    if (piece.kind != DrawnKind::step) ++drawn_;
     origin_ns_ = std::min(origin_ns_, piece.started_ns);
     return true;
   }
@@ -208,15 +211,21 @@ class Drawing {
   }
 
   void place_steps() {
+    std::size_t placed = 0, beyond = 0;
     for (const auto& [process, pieces] : steps_)
       for (const Piece& piece : pieces) {
-        if (!keep(piece)) continue;
+        if (placed == kMostSteps || !keep(piece)) {
+          beyond += placed == kMostSteps ? 1 : 0;
+          continue;
+        }
+        ++placed;
         Lane& lane = step_group_.lanes[process];
         if (lane.label.empty()) lane.label = has_ranks_ ? fmt::format("rank {}", rank_of(process)) : "steps";
         lane.pieces.push_back(piece);
         if (!are_steps_numbers_) names_.count(piece.name, DrawnKind::step);
       }
     step_group_.label = "steps";
+    if (beyond > 0) notes_.push_back(fmt::format("The first {} steps are drawn, {} are not.", placed, beyond));
   }
 
   void place_commands() {
@@ -318,7 +327,7 @@ class Drawing {
   DrawnTimeline finish() {
     DrawnTimeline drawn;
     drawn.spans = drawn_;
-    if (drawn_ == 0) origin_ns_ = 0;
+    if (origin_ns_ == INT64_MAX) origin_ns_ = 0;
     Json groups = Json::array();
     add_group(step_group_, false, groups);
     std::vector<std::uint16_t> order;
@@ -352,7 +361,7 @@ class Drawing {
                     {"left_out_reason", nullptr}};
     if (window_.is_cut())
       drawn.fields["left_out_reason"] = fmt::format(
-          "The trace has {} commands, calls and steps; the {} in its middle are drawn, {}. A stretch without holes "
+          "The trace has {} commands and host calls; the {} in its middle are drawn, {}. A stretch without holes "
           "from "
           "the middle is shown because the beginning warms up; --max-spans sets how many.",
           window_.total(), drawn_, window_.words());

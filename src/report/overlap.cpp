@@ -185,7 +185,7 @@ ReportSection ranks_section(const Json& summary) {
                           percent(of("efficiency")), ratio(at(rank, {"inflation"})),
                           bytes(at(rank, {"memory", "allocated_bytes"}))});
   }
-  if (is_one_host) section.facts.emplace_back("host", at(ranks.front(), {"host"}).get<std::string>());
+  if (is_one_host && !ranks.empty()) section.facts.emplace_back("host", at(ranks.front(), {"host"}).get<std::string>());
   section.tables.push_back(std::move(table));
   return section;
 }
