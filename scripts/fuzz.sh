@@ -36,6 +36,7 @@ sources_of() {
       echo src/base/*.cpp src/kfd/*.cpp src/amd_log/*.cpp src/ftrace/*.cpp src/measure/{statistics,bootstrap}.cpp \
         src/trace/{byte_source,text_file}.cpp src/amd_join/*.cpp src/amd_capture/manifest.cpp
       ;;
+    perf_script) echo src/measure/folded_stacks.cpp src/report/{flame_svg,svg_text}.cpp ;;
     amd_ftrace) echo src/base/*.cpp src/ftrace/*.cpp src/measure/{statistics,bootstrap}.cpp src/trace/byte_source.cpp ;;
     *) importer_sources ;;
   esac
@@ -51,6 +52,7 @@ libraries_of() {
     bench_summary) echo -lfmt -lyaml-cpp ;;
     amd_join) echo -lfmt -lyaml-cpp -lz ;;
     amd_ftrace) echo -lfmt -lyaml-cpp -lz ;;
+    perf_script) echo -lfmt ;;
     *) echo -lfmt -lz -lsqlite3 ;;
   esac
 }

@@ -63,14 +63,20 @@ std::int64_t identity(Database& database, const char* find, const char* make, co
 void bind_measure(Statement& statement, const SampleSeries& series) {
   BootstrapOptions options;
   options.resamples = kResamples;
-  const auto summary = summarise(series.samples, options);
-  const auto interval = summary ? summary->p50_interval : std::nullopt;
+  std::optional<double> middle, low, high;
+  if (const auto summary = summarise(series.samples, options)) {
+    middle = summary->p50;
+    if (summary->p50_interval) {
+      low = summary->p50_interval->low;
+      high = summary->p50_interval->high;
+    }
+  }
   statement.bind_or_null(series.unit)
       .bind_or_null(series.reason)
       .bind(static_cast<std::int64_t>(series.samples.size()))
-      .bind(summary ? std::optional(summary->p50) : std::nullopt)
-      .bind(interval ? std::optional(interval->low) : std::nullopt)
-      .bind(interval ? std::optional(interval->high) : std::nullopt);
+      .bind(middle)
+      .bind(low)
+      .bind(high);
   if (series.samples.empty())
     statement.bind(std::nullopt);
   else

@@ -21,7 +21,7 @@ class FoldedStacks {
  public:
   static constexpr std::size_t kDeepest = 256;         // frames of one stack, the innermost are kept
   static constexpr std::size_t kLongestName = 300;     // bytes of one frame
-  static constexpr std::size_t kMostBytes = 64 << 20;  // of all stacks
+  static constexpr std::size_t kMostBytes = 16 << 20;  // of all stacks
 
   // Any part of the text; lines may be cut anywhere.
   void add(std::string_view text);

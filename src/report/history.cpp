@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "base/units.h"
 #include "report/fields.h"
@@ -49,6 +51,16 @@ std::string interval_text(const Json& json, const std::string& unit) {
   const Json& interval = at(json, {"interval"});
   if (!interval.is_array() || interval.size() != 2 || !interval[0].is_number() || !interval[1].is_number()) return "-";
   return fmt::format("{} .. {}", amount(interval[0].get<double>(), unit), amount(interval[1].get<double>(), unit));
+}
+
+// Half of the interval, of the median.
+std::string half_width(const Json& point) {
+  const Json& interval = at(point, {"interval"});
+  const double middle = number(point, {"median"}).value_or(0);
+  if (!interval.is_array() || interval.size() != 2 || !interval[0].is_number() || !interval[1].is_number() ||
+      middle <= 0)
+    return "-";
+  return fmt::format("+-{:.1f} %", 50 * (interval[1].get<double>() - interval[0].get<double>()) / middle);
 }
 
 // "slower by 8.1 %": of a latency by how much longer, of a throughput by how much less.
@@ -135,15 +147,38 @@ Report list_report(const Json& document) {
   return report;
 }
 
-std::string key_words(const Json& key) {
-  std::string words;
-  if (!key.is_object()) return words;
-  for (const auto& [name, value] : key.items())
-    if (name != "workload" && value.is_string())
-      words += fmt::format("{}{}={}", words.empty() ? "" : " ", name.starts_with("param.") ? name.substr(6) : name,
-                           value.get<std::string>());
-  return words;
+std::string word_of_key(const std::string& name, const std::string& value) {
+  return fmt::format("{}={}", name.starts_with("param.") ? name.substr(6) : name, value);
 }
+
+// What tells the points of a machine from each other, and what they share.
+class Keys {
+ public:
+  explicit Keys(const std::vector<const Json*>& points) {
+    for (const Json* const point : points)
+      for (const auto& [name, value] : at(*point, {"key"}).items())
+        if (name != "workload" && value.is_string()) ++counts_[{name, value.get<std::string>()}];
+    for (const auto& [pair, count] : counts_)
+      if (count == points.size() && pair.first != "streams") shared_.insert(pair.first);
+  }
+  std::string own(const Json& point) const {
+    std::string words;
+    for (const auto& [name, value] : at(point, {"key"}).items())
+      if (name != "workload" && value.is_string() && !shared_.contains(name))
+        words += (words.empty() ? "" : " ") + word_of_key(name, value.get<std::string>());
+    return words;
+  }
+  std::string shared() const {
+    std::string words;
+    for (const auto& [pair, count] : counts_)
+      if (shared_.contains(pair.first)) words += (words.empty() ? "" : ", ") + word_of_key(pair.first, pair.second);
+    return words;
+  }
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::size_t> counts_;
+  std::set<std::string> shared_;
+};
 
 Report show_report(const Json& document) {
   const Json& entry = at(document, {"entry"});
@@ -156,14 +191,19 @@ Report show_report(const Json& document) {
     section.title = fmt::format("{} ({})", word(machine, "label"), word(machine, "id"));
     ReportTable table;
     table.columns = {{"workload", true}, {"key", true}, {"latency"}, {"95 % interval"}, {"throughput"}, {"n"}};
-    for (const Json& point : at(document, {"points"})) {
-      if (word(point, "machine") != word(machine, "id")) continue;
+    std::vector<const Json*> own;
+    for (const Json& point : at(document, {"points"}))
+      if (word(point, "machine") == word(machine, "id") && at(point, {"key"}).is_object()) own.push_back(&point);
+    const Keys keys(own);
+    if (!keys.shared().empty()) section.remarks.push_back("All: " + keys.shared() + ".");
+    for (const Json* const each : own) {
+      const Json& point = *each;
       if (const std::string failure = word(point, "failure"); failure != "-")
         section.remarks.push_back(fmt::format("Failed: {}: {}", word(point, "workload"), failure));
       const Json& latency = at(point, {"latency"});
       const Json& throughput = at(point, {"throughput"});
-      table.rows.push_back({word(point, "workload"), key_words(at(point, {"key"})),
-                            amount(number(latency, {"median"}), "ns"), interval_text(latency, "ns"),
+      table.rows.push_back({word(point, "workload"), keys.own(point), amount(number(latency, {"median"}), "ns"),
+                            interval_text(latency, "ns"),
                             amount(number(throughput, {"median"}), word(throughput, "unit")),
                             word(number(latency, {"median"}) ? latency : throughput, "count")});
     }
@@ -189,8 +229,7 @@ ReportTable runs_table(const Json& series, bool is_full) {
   const Json& points = at(series, {"points"});
   const std::string unit = word(series, "unit");
   ReportTable table;
-  table.columns = {{"measured", true}, {"commit", true},  {"tag", true},
-                   {"median"},         {"95 % interval"}, {"change", true}};
+  table.columns = {{"measured"}, {"commit"}, {"tag", true}, {"median"}, {"95 %"}, {"change", true}};
   const std::size_t first = is_full || points.size() <= kShownRuns ? 0 : points.size() - kShownRuns;
   for (std::size_t i = first; i < points.size(); ++i) {
     std::string mark;
@@ -198,7 +237,7 @@ ReportTable runs_table(const Json& series, bool is_full) {
       if (number(change, {"index"}) == static_cast<double>(i)) mark = change_words(change);
     const Json& point = points[i];
     table.rows.push_back({minute_of(word(point, "at")), commit_of(point), word(point, "tag"),
-                          amount(number(point, {"median"}), unit), interval_text(point, unit), mark});
+                          amount(number(point, {"median"}), unit), half_width(point), mark});
   }
   if (first > 0) table.after = fmt::format("{} before, which --full shows", counted(first, "run"));
   return table;
