@@ -2,6 +2,7 @@
 // opens no driver.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

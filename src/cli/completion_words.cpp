@@ -123,7 +123,7 @@ class Line {
   }
 
   // With what stands before the value put before each candidate: "--device=", and "inline," of a list.
-  Values values_for(const FlagFacts& flag, std::string before, std::string value) {
+  Values values_for(const FlagFacts& flag, std::string before, const std::string& value) {
     typed_.value = value;
     Values values = values_of(flag, typed_);
     if (const auto comma = value.rfind(','); values.is_list && comma != std::string::npos) {

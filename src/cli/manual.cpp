@@ -1,7 +1,6 @@
 #include "cli/manual.h"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 namespace weir::cli {

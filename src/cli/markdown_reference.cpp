@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "cli/manual.h"
 #include "cli/topics.h"
-#include "report/wrap.h"
 
 namespace weir::cli {
 namespace {

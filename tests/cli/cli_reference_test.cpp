@@ -1,6 +1,7 @@
 // docs/cli.md is what the program says of itself, and says something of every command.
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <regex>
