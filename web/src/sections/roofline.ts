@@ -38,6 +38,7 @@ export function points_of(cases: readonly BenchCase[]): { points: RoofPoint[]; g
   };
   for (const one of cases) {
     if (!(one.gflops !== null && one.gflops > 0 && one.intensity !== null && one.intensity > 0)) continue;
+    if (points.length === kMostPoints) continue;
     points.push({ case: one, group: number_in(groups, group_name(one)), number: number_in(kernels, one.kernel) + 1 });
   }
   return { points, groups: [...groups.keys()], kernels: [...kernels.keys()] };
@@ -91,8 +92,8 @@ export function roofline(cases: readonly BenchCase[], roofs: readonly Roofline[]
     );
   });
   const has_names = points.length <= kMostNames;
-  const taken: Box[] = points.slice(0, kMostPoints).map((point) => box(x_of(place("log", point.case.intensity)!) - 6, y_of(place("log", point.case.gflops)!), 12));
-  for (const point of points.slice(0, kMostPoints)) {
+  const taken: Box[] = points.map((point) => box(x_of(place("log", point.case.intensity)!) - 6, y_of(place("log", point.case.gflops)!), 12));
+  for (const point of points) {
     const x = x_of(place("log", point.case.intensity)!);
     const y = y_of(place("log", point.case.gflops)!);
     const title = `${cut(point.case.kernel, 80)}, ${cut(group_name(point.case), 60)}: ${quantity(point.case.gflops)} GFLOP/s at ${tick_text(point.case.intensity!)} flop per byte, ${point.case.share_of_roof === null ? "share of the roof not known" : `${percent(point.case.share_of_roof)} of the roof`}`;
@@ -111,7 +112,7 @@ export function roofline(cases: readonly BenchCase[], roofs: readonly Roofline[]
       el("ul", { class: "roofline-key" }, ...groups.map((group, g) => el("li", {}, svg("svg", { width: 40, height: 14, viewBox: "0 0 40 14", "aria-hidden": "true" }, svg("line", { x1: 0, x2: 40, y1: 7, y2: 7, class: "roofline-roof", style: `stroke: ${colour(g)}`, "stroke-dasharray": dash(g) }), shape(g, 20, 7)), name(group, 48)))),
       !has_names && el("ol", { class: "roofline-kernels" }, ...kernels.slice(0, 60).map((kernel) => el("li", {}, name(kernel, 48)))),
       !has_names && kernels.length > 60 && el("p", { class: "hint" }, `and ${kernels.length - 60} more: a point's text names it.`),
-      points.length > kMostPoints && el("p", { class: "hint" }, `${points.length} results; the first ${kMostPoints} are drawn.`),
+      points.length === kMostPoints && el("p", { class: "hint" }, `At most ${kMostPoints} results are drawn; the leaderboard has all.`),
       ...unknown.slice(0, 12).map((roof) => el("p", { class: "hint" }, "No roof for ", name(group_name(roof), 60), ": ", name(roof.reason ?? "the file does not say why", 300))),
     ),
   );

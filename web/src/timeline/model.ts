@@ -31,7 +31,7 @@ export class Model {
   readonly is_collapsed: boolean[];
   total: number; // ns; grows where a lane turns out longer than the file says
   matching: Uint8Array | null = null; // of each name
-  private readonly text_: string[][];
+  readonly first_lane: number[] = []; // of each group, and one behind the last
   private folded_: string[] | null = null; // names in lower case
 
   constructor(readonly timeline: Timeline) {
@@ -39,8 +39,8 @@ export class Model {
     timeline.names.forEach((name, i) => (this.kind_of[i] = Math.max(0, kKinds.indexOf(name.kind))));
     this.is_collapsed = timeline.groups.map(() => false);
     this.total = Number.isFinite(timeline.end_ns) ? Math.max(1, timeline.end_ns) : 1;
-    this.text_ = timeline.groups.map((group) => group.lanes.map((lane) => lane.spans));
     timeline.groups.forEach((group, g) => {
+      this.first_lane.push(this.lanes.length);
       for (const lane of group.lanes) {
         this.lanes.push({
           group: g,
@@ -52,14 +52,14 @@ export class Model {
         });
       }
     });
+    this.first_lane.push(this.lanes.length);
   }
 
   /** Reads the lane if it is not read yet. */
   read(index: number): LaneContent {
     const lane = this.lanes[index]!;
     if (lane.content) return lane.content;
-    const first = this.lanes.findIndex((other) => other.group === lane.group);
-    const text = this.text_[lane.group]![index - first] ?? "";
+    const { spans: text } = this.timeline.groups[lane.group]!.lanes[index - this.first_lane[lane.group]!]!;
     const spans = decode_spans(text, lane.claimed, this.timeline.names.length);
     lane.content = { spans, ...lay_rows(spans, this.kind_of) };
     for (const { ends, count } of lane.content.rows) this.total = Math.max(this.total, ends[count - 1] ?? 0);
@@ -169,9 +169,8 @@ export class Model {
 /** Time by name for the lanes of one group, most first. */
 export function totals_of_group(model: Model, group: number): { name: number; count: number; ns: number }[] {
   const sums = new Map<number, { name: number; count: number; ns: number }>();
-  model.lanes.forEach((lane, index) => {
-    if (lane.group !== group) return;
-    const { names, durations, count } = model.read(index).spans;
+  for (let lane = model.first_lane[group]!; lane < model.first_lane[group + 1]!; ++lane) {
+    const { names, durations, count } = model.read(lane).spans;
     for (let i = 0; i < count; ++i) {
       const name = names[i]!;
       let sum = sums.get(name);
@@ -179,7 +178,7 @@ export function totals_of_group(model: Model, group: number): { name: number; co
       ++sum.count;
       sum.ns += durations[i]!;
     }
-  });
+  }
   return [...sums.values()].sort((a, b) => b.ns - a.ns || a.name - b.name);
 }
 

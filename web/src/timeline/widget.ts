@@ -11,8 +11,8 @@ import { LaneList } from "./lanes";
 import { Model, type SpanRef } from "./model";
 import { kAxisHeight, kLanePad, kLaneRow, kThinRow, Painter, type Band } from "./paint";
 import { read_palette, type Palette } from "./palette";
+import { hit, paint_over, type Hit, type Scene } from "./over";
 import { measured, span_facts } from "./panels";
-import { first_not_below } from "./rows";
 import { moment_text, ticks_of } from "./ticks";
 import { clamp_view, fit, pan, reveal, zoom, type View } from "./view";
 import "./timeline.css";
@@ -205,14 +205,13 @@ export class TimelineWidget {
       this.bands_.push({ lane: null, group, top, height: kHeading, is_stripe: true });
       top += kHeading;
       if (this.model.is_collapsed[group]) return;
-      let number = 0;
-      this.model.lanes.forEach((lane, index) => {
-        if (lane.group !== group) return;
-        const rows = lane.content?.rows.length ?? 1;
+      const first = this.model.first_lane[group]!;
+      for (let lane = first; lane < this.model.first_lane[group + 1]!; ++lane) {
+        const rows = this.model.lanes[lane]!.content?.rows.length ?? 1;
         const height = 2 * kLanePad + (rows > 1 ? rows * kThinRow : kLaneRow);
-        this.bands_.push({ lane: index, group, top, height, is_stripe: number++ % 2 === 1 });
+        this.bands_.push({ lane, group, top, height, is_stripe: (lane - first) % 2 === 1 });
         top += height;
-      });
+      }
     });
     const height = Math.min(kAxisHeight + top + 4, is_print() ? kTallestPrint : kTallest);
     this.scroll_.style.height = `${height}px`;
@@ -275,54 +274,13 @@ export class TimelineWidget {
     performance.mark("weir-timeline-read");
   }
 
-  // What moves with the pointer: cheap, so that hovering does not draw the spans again.
   private draw_over(): void {
-    const context = this.over_.getContext("2d");
-    const palette = this.palette_;
-    if (!context || !palette) return;
-    const width = this.width();
-    const height = this.stage_.clientHeight;
-    const ratio = this.over_.width / Math.max(1, width);
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.clearRect(0, 0, width, height);
-    const x_of = (ns: number): number => Math.max(-10, Math.min(width + 10, ((ns - this.view_.start) / this.view_.span) * width));
-    if (this.marked_) {
-      const [left, right] = [x_of(this.marked_[0]), x_of(this.marked_[1])];
-      context.fillStyle = palette.accent;
-      context.globalAlpha = 0.14;
-      context.fillRect(left, kAxisHeight, right - left, height);
-      context.globalAlpha = 1;
-      context.fillRect(left - 0.5, 0, 1.5, height);
-      context.fillRect(right - 0.5, 0, 1.5, height);
-    }
-    context.save();
-    context.beginPath();
-    context.rect(0, kAxisHeight, width, height);
-    context.clip();
-    for (const [ref, line] of [[this.hovered_, 1], [this.chosen_, 2]] as const) {
-      const box = ref && this.box(ref);
-      if (!ref || !box) continue;
-      const [left, right] = [x_of(box.start), x_of(box.end)];
-      const wide = Math.max(right - left, 3);
-      // Two lines, so that it shows upon every colour.
-      context.lineWidth = line + 2;
-      context.strokeStyle = palette.background;
-      context.strokeRect(left - 1, box.top - 1, wide + 1, box.height + 1);
-      context.lineWidth = line;
-      context.strokeStyle = palette.text;
-      context.strokeRect(left - 1, box.top - 1, wide + 1, box.height + 1);
-    }
-    context.restore();
+    if (!this.palette_) return;
+    paint_over(this.over_, this.model, this.scene(), this.palette_, { hovered: this.hovered_, chosen: this.chosen_, marked: this.marked_ });
   }
 
-  private box(ref: SpanRef): { start: number; end: number; top: number; height: number } | null {
-    const band = this.bands_.find((one) => one.lane === ref.lane);
-    const { content } = this.model.lanes[ref.lane]!;
-    if (!band || !content) return null;
-    const start = content.spans.starts[ref.span]!;
-    const tall = content.rows.length > 1 ? kThinRow : kLaneRow;
-    const top = kAxisHeight + band.top + kLanePad + content.row_of[ref.span]! * tall - this.scroll_.scrollTop;
-    return { start, end: start + content.spans.durations[ref.span]!, top, height: tall };
+  private scene(): Scene {
+    return { bands: this.bands_, scroll: this.scroll_.scrollTop, view: this.view_, width: this.width(), height: this.stage_.clientHeight };
   }
 
   private width(): number {
@@ -339,32 +297,8 @@ export class TimelineWidget {
     this.request();
   }
 
-  // The span at a place, and how many others share its pixel.
-  private hit(x: number, y: number): { ref: SpanRef; others: number } | null {
-    const depth = y - kAxisHeight + this.scroll_.scrollTop;
-    const band = y < kAxisHeight ? undefined : this.bands_.find((one) => depth >= one.top && depth < one.top + one.height);
-    if (!band || band.lane === null) return null;
-    const { content } = this.model.lanes[band.lane]!;
-    if (!content) return null;
-    const tall = content.rows.length > 1 ? kThinRow : kLaneRow;
-    const row = content.rows[Math.max(0, Math.min(content.rows.length - 1, Math.floor((depth - band.top - kLanePad) / tall)))];
-    if (!row) return null;
-    const reach = (2 / this.width()) * this.view_.span; // two pixels, as single ones are hard to meet
-    const at = this.view_.start + (x / this.width()) * this.view_.span;
-    const first = first_not_below(row.ends, at - reach, 0, row.count);
-    const last = first_not_below(row.starts, at + reach, first, row.count);
-    if (last <= first) return null;
-    // The one below the pointer, or else the longest of those near it.
-    let best = first;
-    for (let i = first; i < Math.min(last, first + 256); ++i) {
-      if (row.starts[i]! <= at && row.ends[i]! >= at && row.ends[i]! - row.starts[i]! > reach / 2) {
-        best = i;
-        break;
-      }
-      if (row.ends[i]! - row.starts[i]! > row.ends[best]! - row.starts[best]!) best = i;
-    }
-    const is_wide = row.ends[best]! - row.starts[best]! > 4 * reach;
-    return { ref: { lane: band.lane, span: row.spans ? row.spans[best]! : best }, others: is_wide ? 0 : last - first - 1 };
+  private hit(x: number, y: number): Hit | null {
+    return hit(this.model, this.scene(), x, y);
   }
 
   private hover(x: number | null, y: number): void {

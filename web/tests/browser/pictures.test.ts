@@ -133,5 +133,5 @@ describe("pictures", () => {
     expect(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)).toBe(true);
     expect((await page.pdf({ format: "A4" })).length).toBeGreaterThan(10_000);
     await page.close();
-  });
+  }, 120_000);
 });
