@@ -73,8 +73,9 @@ std::string range_words(const Json& change) {
   const Json& before = at(change, {"last_before"});
   const Json& after = at(change, {"first_after"});
   const std::string from = commit_of(before), to = commit_of(after);
-  if (from != "-" && to != "-" && from != to) return fmt::format("between {} and {}", from, to);
-  const std::string same = from != "-" && from == to ? fmt::format(", both at {}", from) : "";
+  const bool is_same = word(before, "commit") == word(after, "commit");
+  if (from != "-" && to != "-" && !is_same) return fmt::format("between {} and {}", from, to);
+  const std::string same = from != "-" && is_same ? fmt::format(", both at {}", from) : "";
   return fmt::format("between entries {} and {}{}", word(before, "entry"), word(after, "entry"), same);
 }
 

@@ -1,0 +1,183 @@
+// Drives `weir history` as a user would: adding, listing, trends with changes, the gate, and files that are no history.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <weir_build.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/json.h"
+#include "cli/program.h"
+#include "cli/queues_checks.h"
+
+namespace weir::testing {
+namespace {
+
+class History : public ::testing::Test {
+ protected:
+  void SetUp() override {
+#if !WEIR_HAVE_SQLITE
+    GTEST_SKIP() << "built without SQLite";
+#endif
+    const Outcome run = weir({"run", "hetero_kernels", "--device", "sim:h200", "--iterations", "30", "--no-trace", "-o",
+                              folder_ / "run.json", "-q"});
+    ASSERT_EQ(run.code, 0) << run.err;
+    result_ = read_json(folder_ / "run.json");
+  }
+
+  // A result whose samples are all about `latency_ns`, of that day.
+  std::string made(int day, double latency_ns, const std::string& driver = "") const {
+    Json result = result_;
+    int i = 0;
+    for (const char* list : {"latency_ns", "interval_ns"})
+      for (Json& sample : result["samples"][list]) sample = static_cast<std::int64_t>(latency_ns + ++i % 7 * 1000);
+    result["created"] = fmt::format("2026-03-{:02}T12:00:00Z", day);
+    if (!driver.empty()) result["device"]["driver"] = driver;
+    const std::string file = folder_ / fmt::format("day_{}{}.json", day, driver);
+    std::ofstream(file) << result;
+    return file;
+  }
+  Outcome history(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), "history");
+    return weir(arguments, folder_.path());
+  }
+  // Twelve days, slower by 8 % from the eighth on.
+  void add_days() const {
+    for (int day = 1; day <= 12; ++day) {
+      const Outcome added = history({"add", made(day, (day < 8 ? 10e6 : 10.8e6) + day * 3000 % 50000), "--commit",
+                                     fmt::format("{:02}{:038}", day, 0), "--tag", "nightly", "-q"});
+      ASSERT_EQ(added.code, 0) << added.err;
+      EXPECT_EQ(added.out, "");
+    }
+  }
+
+  const Folder folder_;
+  Json result_;
+};
+
+TEST_F(History, adds_results_once_and_lists_them) {
+  const Outcome first = history({"add", "run.json", "--tag", "first", "--commit", "abc1234"});
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_TRUE(has(first.out, "1 result added as entry 1.")) << first.out;
+  EXPECT_TRUE(has(first.out, "Commit: abc1234 (given)")) << first.out;
+  EXPECT_TRUE(has(first.out, "sim:h200")) << first.out;
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "weir_history.db"));
+  const Outcome again = history({"add", "run.json"});
+  EXPECT_EQ(again.code, 0);
+  EXPECT_TRUE(has(again.out, "Nothing was added: the one result was there already (entry 1).")) << again.out;
+  const Outcome list = history({"list"});
+  EXPECT_EQ(list.code, 0);
+  expect_narrow(list.out);
+  EXPECT_TRUE(has(list.out, "abc1234")) << list.out;
+  EXPECT_TRUE(has(list.out, "1 entry")) << list.out;
+  EXPECT_TRUE(has(history({"list", "--tag", "other"}).out, "0 entries"));
+  const Outcome show = history({"show", "1"});
+  EXPECT_EQ(show.code, 0) << show.err;
+  expect_narrow(show.out);
+  EXPECT_TRUE(has(show.out, "hetero_kernels")) << show.out;
+}
+
+TEST_F(History, documents_are_valid) {
+  add_days();
+  for (const auto& [name, arguments] :
+       std::vector<std::pair<std::string, std::vector<std::string>>>{{"list", {"list"}},
+                                                                     {"show", {"show", "1"}},
+                                                                     {"trend", {"trend", "hetero_kernels", "--gate"}},
+                                                                     {"add", {"add", "run.json"}}}) {
+    std::vector<std::string> words = arguments;
+    words.insert(words.end(), {"--report", "json", "-o", name + ".json", "-q"});
+    const Outcome told = history(words);
+    EXPECT_TRUE(told.code == 0 || told.code == 3) << told.err;
+    expect_valid_as(folder_ / (name + ".json"), "weir.history.1.json");
+  }
+}
+
+TEST_F(History, a_trend_says_where_it_changed_and_the_gate_fails) {
+  add_days();
+  const Outcome trend = history({"trend", "hetero_kernels"});
+  ASSERT_EQ(trend.code, 0) << trend.err;
+  expect_narrow(trend.out);
+  EXPECT_TRUE(has(trend.out, "Slower by ")) << trend.out;
+  EXPECT_TRUE(has(trend.out, "between 0700000000 and 0800000000")) << trend.out;
+  EXPECT_EQ(history({"trend", "hetero_kernels", "--gate"}).code, 3);
+  EXPECT_EQ(history({"trend", "hetero_kernels", "--gate", "--within", "3"}).code, 0);
+  EXPECT_EQ(history({"trend", "hetero_kernels", "--gate", "--threshold", "50%"}).code, 0);
+  const Outcome throughput = history({"trend", "hetero_kernels", "--metric", "throughput", "--streams", "8"});
+  EXPECT_TRUE(has(throughput.out, "Slower by ")) << throughput.out << throughput.err;
+}
+
+TEST_F(History, machines_have_series_of_their_own_and_it_says_so) {
+  add_days();
+  for (int day = 1; day <= 3; ++day) ASSERT_EQ(history({"add", made(day, 20e6, "580.2"), "-q"}).code, 0);
+  const Outcome trend = history({"trend", "hetero_kernels"});
+  EXPECT_TRUE(has(trend.out, "Measured on 2 machines")) << trend.out;
+  EXPECT_TRUE(has(trend.out, "device.driver 580.2 instead of -") || has(trend.out, "device.driver - instead of 580.2"))
+      << trend.out;
+  EXPECT_TRUE(has(trend.out, "Not judged: 3 values")) << trend.out;
+}
+
+TEST_F(History, entries_can_be_removed_and_exported) {
+  add_days();
+  EXPECT_EQ(history({"remove", "12"}).code, 0);
+  EXPECT_EQ(history({"remove", "12"}).code, 2);
+  const Outcome csv = history({"export"});
+  EXPECT_EQ(csv.code, 0);
+  EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 12) << csv.out;
+  EXPECT_EQ(history({"export", "-o", "points.csv"}).code, 0);
+  EXPECT_EQ(history({"export", "-o", "points.csv"}).code, 2) << "nothing is overwritten";
+}
+
+TEST_F(History, takes_the_commit_from_git) {
+  if (run_program({"git", "--version"}).code != 0) GTEST_SKIP() << "git is not installed";
+  const auto git = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"git", "-c", "user.name=n", "-c", "user.email=e@example.org"});
+    return run_program(words, folder_.path());
+  };
+  ASSERT_EQ(git({"init", "-q"}).code, 0);
+  ASSERT_EQ(git({"add", "run.json"}).code, 0);
+  ASSERT_EQ(git({"commit", "-q", "-m", "first"}).code, 0);
+  const std::string head = git({"rev-parse", "HEAD"}).out.substr(0, 40);
+  const Outcome added = history({"add", "run.json"});
+  EXPECT_TRUE(has(added.out, fmt::format("Commit: {} (git).", head))) << added.out;
+}
+
+TEST_F(History, bad_input_is_named_and_adds_nothing) {
+  std::ofstream(folder_ / "broken.json") << "{\"schema\": \"weir.result/1\",";
+  const Outcome broken = history({"add", "run.json", "broken.json", "nowhere.json"});
+  EXPECT_EQ(broken.code, 2);
+  EXPECT_TRUE(has(broken.err, "broken.json")) << broken.err;
+  EXPECT_TRUE(has(broken.err, "nowhere.json")) << broken.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "weir_history.db"));
+  EXPECT_EQ(history({"list"}).code, 2);
+  std::ofstream(folder_ / "text.db") << std::string(500, 'x');
+  for (const char* command : {"list", "export"}) {
+    const Outcome text = history({command, "--db", "text.db"});
+    EXPECT_EQ(text.code, 2);
+    EXPECT_TRUE(has(text.err, "no SQLite database")) << text.err;
+  }
+  EXPECT_EQ(history({"add", "run.json", "--db", "text.db"}).code, 2);
+  ASSERT_EQ(history({"add", "run.json", "-q"}).code, 0);
+  const Outcome unknown = history({"trend", "nothing"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_TRUE(has(unknown.err, "hetero_kernels")) << unknown.err;
+  EXPECT_EQ(history({"trend", "hetero_kernels", "--machine", "zzz"}).code, 2);
+  EXPECT_EQ(history({"trend", "hetero_kernels", "--within", "1"}).code, 2);
+  EXPECT_EQ(history({"show", "one"}).code, 2);
+  EXPECT_EQ(history({"show", "99"}).code, 2);
+}
+
+TEST_F(History, nothing_in_a_name_reaches_the_terminal_or_the_database) {
+  Json hostile = result_;
+  hostile["workload"]["name"] = "x'); DROP TABLE point; --\x1b[2J";
+  hostile["device"]["model"] = "\x1b]0;owned\x07<script>";
+  std::ofstream(folder_ / "hostile.json") << hostile;
+  ASSERT_EQ(history({"add", "hostile.json", "--tag", "\x1b[31m"}).code, 0);
+  for (const Outcome& told :
+       {history({"list"}), history({"show", "1"}), history({"trend", "x'); DROP TABLE point; --\x1b[2J"})}) {
+    EXPECT_EQ(told.code, 0) << told.err;
+    EXPECT_EQ(told.out.find('\x1b'), std::string::npos) << told.out;
+  }
+}
+
+}  // namespace
+}  // namespace weir::testing

@@ -1,0 +1,61 @@
+#include "report/history.h"
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+// What a trend of two runs on either side of a change looks like; fields that a test does not look at are left out.
+Json trend() {
+  return Json::parse(R"({
+    "schema": "weir.history/1", "kind": "trend", "file": "h.db", "selection": {"workload": "moe"},
+    "machines": [{"id": "0123456789ab", "label": "H200, cuda:0", "differs_from_first": []}],
+    "series": [{"title": "moe, 8 streams", "machine": "0123456789ab", "metric": "latency", "unit": "ns",
+      "points": [{"at": "2026-03-01T12:00:00Z", "commit": "aaaaaaaaaaaaaaaa", "tag": null, "median": 1000000, "interval": [990000, 1010000], "count": 9},
+                 {"at": "2026-03-02T12:00:00Z", "commit": "bbbbbbbbbbbbbbbb", "tag": "nightly", "median": 1081000, "interval": null, "count": 9}],
+      "failed": [],
+      "changes": [{"index": 1, "ratio": 1.081, "p": 0.001, "verdict": "slower", "median_before": 1000000, "median_after": 1081000,
+        "last_before": {"at": "", "commit": "aaaaaaaaaaaaaaaa", "entry": 1}, "first_after": {"at": "", "commit": "bbbbbbbbbbbbbbbb", "entry": 2},
+        "explanations": [{"fact": "kernel", "before": "Linux 6.1", "after": "Linux 6.18"}]}],
+      "changes_reason": null, "drift": null, "notes": []}],
+    "gate": null})");
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(HistoryText, a_change_names_its_commits_and_what_changed_with_it) {
+  const std::string text = history_text(trend());
+  EXPECT_TRUE(has(text, "Slower by 8.1 % between aaaaaaaaaa and bbbbbbbbbb: 1.00 ms to 1.08 ms")) << text;
+  EXPECT_TRUE(has(text, "kernel from Linux 6.1")) << text;
+  EXPECT_TRUE(has(text, "+-1.0 %")) << text;
+  EXPECT_TRUE(has(history_markdown(trend()), "slower by 8.1 %"));
+}
+
+TEST(HistoryText, without_commits_entries_are_named) {
+  Json document = trend();
+  document["series"][0]["changes"][0]["last_before"]["commit"] = nullptr;
+  EXPECT_TRUE(has(history_text(document), "between entries 1 and 2")) << history_text(document);
+  document = trend();
+  document["series"][0]["changes"][0]["first_after"]["commit"] = "aaaaaaaaaaaaaaaa";
+  EXPECT_TRUE(has(history_text(document), "both at aaaaaaaaaa")) << history_text(document);
+}
+
+TEST(HistoryText, long_series_show_their_end_unless_told_otherwise) {
+  Json document = trend();
+  Json& points = document["series"][0]["points"];
+  while (points.size() < 50) points.push_back(points[0]);
+  EXPECT_TRUE(has(history_text(document), "30 runs before, which --full shows"));
+  EXPECT_FALSE(has(history_text(document, true), "--full"));
+}
+
+TEST(HistoryText, fields_that_are_missing_do_no_harm) {
+  for (const char* kind : {"add", "list", "show", "trend"}) {
+    EXPECT_FALSE(history_text(Json{{"kind", kind}}).empty());
+    EXPECT_FALSE(
+        history_text(Json{{"kind", kind}, {"entries", 5}, {"machines", {1, "x"}}, {"series", {1}}, {"points", {2}}})
+            .empty());
+  }
+}
+
+}  // namespace
+}  // namespace weir
