@@ -69,5 +69,5 @@ export default defineConfig({
     reportCompressedSize: false,
     rollupOptions: { output: { inlineDynamicImports: true } },
   },
-  test: { testTimeout: 30_000, hookTimeout: 60_000 },
+  test: { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 15_000 } } },
 });

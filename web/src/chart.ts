@@ -5,7 +5,7 @@ import uPlot from "uplot";
 import { draw_above, draw_below, series_colour } from "./chart_marks";
 import { align, point_at, type ChartOptions, type Point, type Series } from "./chart_types";
 import { el, svg, type Child } from "./dom";
-import { place, reach, tick_labels, ticks, time_label, value_at } from "./scales";
+import { nearest, place, reach, tick_labels, ticks, time_label, value_at } from "./scales";
 import { cut, name } from "./text";
 import { is_print, on_theme, token } from "./theme";
 
@@ -36,7 +36,9 @@ export function chart(options: ChartOptions): HTMLElement {
   const figure = el("figure", { class: "chart" }, box, live, legend(options, shown, () => plot?.redraw()));
 
   let plot: uPlot | null = null;
-  let cursor = -1; // index into aligned.xs
+  let screen_width = 0; // as last seen: asking for it again and again would lay the page out each time
+  let cursor = -1; // index into stops
+  const stops = stops_of(options, aligned.xs);
 
   function build(width: number): void {
     plot?.destroy();
@@ -44,7 +46,7 @@ export function chart(options: ChartOptions): HTMLElement {
   }
 
   function update(): void {
-    const width = is_print() ? Math.min(kPrintWidth, print_width(canvas)) : Math.floor(canvas.clientWidth);
+    const width = is_print() ? print_width(box) : screen_width;
     if (width <= 0) return;
     if (!plot) build(width);
     else if (plot.width !== width) plot.setSize({ width, height });
@@ -79,7 +81,7 @@ export function chart(options: ChartOptions): HTMLElement {
       axes: [axis("x"), axis("y")],
       series: [{}, ...options.series.map((series, i) => line_options(series, () => is_shown(i)))],
       legend: { show: false },
-      cursor: { y: false, points: { show: false }, drag: { x: true, y: false }, focus: { prox: -1 } },
+      cursor: { y: false, points: { show: false }, drag: { x: true, y: false }, move: (self, left, top) => [snapped(self, left), top] },
       hooks: {
         drawAxes: [(self) => draw_below(self, options, is_shown)],
         draw: [(self) => draw_above(self, options, is_shown), (self) => draw_y_label(self, y.label)],
@@ -88,27 +90,28 @@ export function chart(options: ChartOptions): HTMLElement {
     };
   }
 
+  // The cursor stands on points only: between them there is nothing to say. Not while a range is dragged.
+  function snapped(self: uPlot, left: number): number {
+    if (left < 0 || stops.length === 0 || self.select.width > 0) return left;
+    cursor = nearest(stops.map((index) => aligned.xs[index] ?? 0), self.posToVal(left, "x"));
+    return self.valToPos(aligned.xs[stops[cursor] ?? 0] ?? 0, "x");
+  }
+
   function show_tooltip(self: uPlot): void {
+    const index = stops[cursor];
+    const x = index === undefined ? undefined : aligned.values[index];
     const left = self.cursor.left ?? -1;
-    const index = self.cursor.idx;
-    if (left < 0 || index === null || index === undefined) {
-      tooltip.hidden = true;
-      return;
-    }
-    cursor = index;
-    const x = aligned.values[index];
-    if (x === undefined) return;
-    const rows = tooltip_rows(options, is_shown, x);
+    const rows = left < 0 || x === undefined ? [] : tooltip_rows(options, is_shown, x);
     tooltip.hidden = rows.length === 0;
-    tooltip.replaceChildren(el("strong", {}, `${options.x.format(x)} ${options.x.kind === "time" ? "" : unit_word(options.x.label)}`.trim()), ...rows);
-    const at = self.valToPos(aligned.xs[index] ?? 0, "x") + self.over.offsetLeft;
+    if (x === undefined || tooltip.hidden) return;
+    tooltip.replaceChildren(el("strong", {}, `${options.x.format(x)}${options.x.label === "streams" ? " streams" : ""}`), ...rows);
+    const at = left + self.over.offsetLeft;
     const width = tooltip.offsetWidth;
-    const room = box.clientWidth;
-    tooltip.style.left = `${Math.max(4, at + 14 + width > room ? at - width - 14 : at + 14)}px`;
+    tooltip.style.left = `${Math.max(4, at + 14 + width > box.clientWidth ? at - width - 14 : at + 14)}px`;
   }
 
   box.addEventListener("keydown", (event) => {
-    const size = aligned.xs.length;
+    const size = stops.length;
     if (size === 0 || !plot) return;
     const stride = Math.max(1, Math.floor(size / 64)); // hundreds of samples are walked in strides
     const target = { ArrowRight: cursor + stride, ArrowLeft: cursor < 0 ? size - 1 : cursor - stride, Home: 0, End: size - 1 }[event.key];
@@ -116,7 +119,7 @@ export function chart(options: ChartOptions): HTMLElement {
     if (target === undefined) return;
     event.preventDefault();
     cursor = Math.min(Math.max(target, 0), size - 1);
-    plot.setCursor({ left: plot.valToPos(aligned.xs[cursor] ?? 0, "x"), top: plot.over.clientHeight / 2 });
+    plot.setCursor({ left: plot.valToPos(aligned.xs[stops[cursor] ?? 0] ?? 0, "x"), top: plot.over.clientHeight / 2 });
     live.textContent = [...tooltip.children].map((row) => row.textContent).join("; ");
   });
   box.addEventListener("blur", () => {
@@ -124,15 +127,28 @@ export function chart(options: ChartOptions): HTMLElement {
     plot?.setCursor({ left: -1, top: -1 });
   });
 
-  new ResizeObserver(update).observe(canvas);
+  new ResizeObserver(([entry]) => {
+    if (!is_print() && entry) screen_width = Math.floor(entry.contentRect.width);
+    update();
+  }).observe(canvas);
   on_theme(update);
   return figure;
 }
 
-function print_width(canvas: HTMLElement): number {
-  // Charts side by side stay so on paper: each takes the share of the row that it has on screen.
-  const row = canvas.closest(".chart-row");
-  return row && row.children.length > 1 && row.clientWidth > 640 ? kPrintWidth / 2 - 12 : kPrintWidth;
+// Charts side by side stay so on paper.
+function print_width(box: HTMLElement): number {
+  const neighbours = box.closest(".chart-row")?.children.length ?? 1;
+  return neighbours > 1 ? kPrintWidth / 2 - 16 : kPrintWidth;
+}
+
+/** Indices of the xs that a measured point stands on; those of fitted lines, many and not measured, are left out. */
+function stops_of(options: ChartOptions, xs: readonly number[]): number[] {
+  const wanted = new Set<number>();
+  for (const series of options.series) {
+    if (series.with !== undefined) continue;
+    for (const point of series.points) wanted.add(place(options.x.kind, point.x) ?? NaN);
+  }
+  return xs.flatMap((at, i) => (wanted.has(at) ? [i] : []));
 }
 
 function is_zoomed(low: number, high: number, xs: readonly number[]): boolean {
@@ -204,10 +220,6 @@ function draw_y_label(plot: uPlot, label: string): void {
   plot.ctx.textBaseline = "top";
   plot.ctx.fillText(cut(label, 60), 4 * ratio, 0);
   plot.ctx.restore();
-}
-
-function unit_word(label: string): string {
-  return label === "streams" ? "streams" : "";
 }
 
 function tooltip_rows(options: ChartOptions, is_shown: (i: number) => boolean, x: number): HTMLElement[] {

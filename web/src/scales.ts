@@ -113,6 +113,19 @@ export function tick_labels(values: readonly number[], format: (value: number) =
   return values.map((value) => `${(value * 10 ** power).toFixed(digits)}${match[1] ?? ""}`);
 }
 
+/** The index of the value nearest to `wanted`; values ascend. */
+export function nearest(values: readonly number[], wanted: number): number {
+  let low = 0;
+  let high = values.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((values[middle] ?? 0) < wanted) low = middle + 1;
+    else high = middle;
+  }
+  const before = values[low - 1];
+  return before !== undefined && wanted - before < (values[low] ?? 0) - wanted ? low - 1 : Math.max(low, 0);
+}
+
 /** True where values reach so far that small ones would vanish on a linear axis. */
 export function is_wide(values: Iterable<number | null | undefined>, factor = 30): boolean {
   let low = Infinity;

@@ -16,7 +16,9 @@ export function theme(): Theme {
 
 function apply(): void {
   document.documentElement.dataset["theme"] = theme();
-  colours = new Map();
+  // All that were asked for before, now: asked for one by one among changes of the page, each would lay it out again.
+  const style = getComputedStyle(document.documentElement);
+  colours = new Map([...colours.keys()].map((variable) => [variable, style.getPropertyValue(`--${variable}`).trim()]));
   for (const listener of listeners) listener();
 }
 

@@ -225,6 +225,22 @@ describe("without a mouse", () => {
   });
 });
 
+test("the pointer reads the nearest measured point of every curve", async () => {
+  const { page } = await browser.open(report, { hash: "#scaling-1" });
+  const plot = page.locator("#scaling-1 .u-over").first();
+  await plot.waitFor();
+  const box = await plot.boundingBox();
+  // 4 of 1 to 32 streams is at 0.4 of the axis; 0.44 is nearer to it than to 8.
+  await page.mouse.move((box?.x ?? 0) + (box?.width ?? 0) * 0.44, (box?.y ?? 0) + 80);
+  const tooltip = page.locator("#scaling-1 .tooltip").first();
+  await expect.poll(() => tooltip.isVisible()).toBe(true);
+  expect(await tooltip.locator("strong").textContent()).toBe("4 streams");
+  const curves = report.scaling[0]?.curves ?? [];
+  const values = await tooltip.locator(".tooltip-value").allTextContents();
+  curves.forEach((curve, i) => expect(values[i]).toContain(bare_rate(curve.points.find((point) => point.streams === 4)?.throughput ?? NaN, "GFLOP/s")));
+  await page.close();
+});
+
 test("a logarithmic axis can be chosen for a distribution, a series hidden", async () => {
   const { page, problems } = await browser.open(report, { hash: "#distributions-1" });
   await page.locator("#distributions-1 canvas").waitFor();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { align, point_at } from "../../src/chart_types";
 import { duration } from "../../src/format";
-import { is_wide, linear_ticks, log_ticks, place, reach, tick_labels, time_label, time_ticks } from "../../src/scales";
+import { is_wide, linear_ticks, log_ticks, nearest, place, reach, tick_labels, time_label, time_ticks } from "../../src/scales";
 
 test("a log axis has no place for zero, nor for what is not there", () => {
   expect(place("log", 1000)).toBeCloseTo(3);
@@ -44,6 +44,11 @@ test("times are labelled by what their distance needs", () => {
   const at = Date.UTC(2026, 10, 16, 21, 30);
   expect(time_label(at, 864e5)).toBe("16 Nov");
   expect(time_label(at, 36e5)).toBe("16 Nov 21:30");
+});
+
+test("the nearest value is found from both sides", () => {
+  expect([-5, 1, 1.4, 1.6, 3, 99].map((wanted) => nearest([1, 2, 4], wanted))).toEqual([0, 0, 0, 1, 2, 2]);
+  expect(nearest([], 1)).toBe(0);
 });
 
 test("wide ranges are told from narrow ones", () => {
