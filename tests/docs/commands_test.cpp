@@ -21,6 +21,12 @@ TEST_P(Docs, command_lines_do_what_the_page_says) { try_page(GetParam(), ""); }
 
 INSTANTIATE_TEST_SUITE_P(Pages, Docs, ::testing::ValuesIn(user_pages()), page_test_name);
 
+TEST(DocsInventory, no_page_hides_a_command_line) {
+  for (const std::string& page : user_pages())
+    for (const std::string& complaint : read_page(page_text(page)).complaints)
+      ADD_FAILURE() << page << ":" << complaint;
+}
+
 TEST(DocsInventory, every_command_line_is_tried_in_some_way) {
   int lines = 0, run = 0, on_gpu = 0, build = 0, syntax = 0, synopsis = 0;
   for (const std::string& page : user_pages()) {

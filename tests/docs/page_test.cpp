@@ -71,6 +71,11 @@ TEST(DocsStage, fails_lines_that_do_not_do_what_they_say) {
   EXPECT_EQ(tried("```sh\nbuild/release/weir run nosuch\n```\n"), Tried::failed);
   EXPECT_EQ(tried("<!-- test: exit 2 -->\n```sh\nweir run nosuch\n```\n"), Tried::ran);
   EXPECT_EQ(tried("<!-- test: exit 3 -->\n```sh\nweir list\n```\n"), Tried::failed);
+  EXPECT_EQ(tried("```console\n$ weir info\n  cpu        7 cores\n```\n"), Tried::ran);
+  EXPECT_EQ(tried("```console\n$ weir info\n  gpuu       7 cores\n```\n"), Tried::failed);
+  EXPECT_EQ(tried("<!-- test: exit 2 -->\n```console\n$ weir run mow\nweir: there is no workload 'mow'\n```\n"),
+            Tried::ran);
+  EXPECT_EQ(tried("<!-- test: exit 2 -->\n```console\n$ weir run mow\nweir: no workload 'mow'\n```\n"), Tried::failed);
   // A typing error is no lack of hardware.
   EXPECT_EQ(tried("<!-- test: needs cuda -->\n```sh\nweir run moe --device cuda --nonsense\n```\n"), Tried::failed);
   EXPECT_EQ(tried("<!-- test: needs cuda -->\n```sh\nweir run nosuch --device cuda\n```\n"), Tried::failed);

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kSecondsPerLine = 60;
+constexpr int kSecondsPerLine = 150;
 
 std::string content(const fs::path& path) {
   std::ostringstream text;
@@ -162,10 +162,27 @@ Tried Stage::tries_to_run(const CommandLine& command, const std::string& here, s
   std::smatch match;
   if (std::regex_match(command.text, match, kBackground)) return starts(command, match[1]);
   const Outcome outcome = run_program(words_of(command.text, kSecondsPerLine), clone_);
-  if (command.exit_codes.contains(outcome.code)) return Tried::ran;
+  if (command.exit_codes.contains(outcome.code))
+    return says_what_is_shown(command, outcome, why) ? Tried::ran : Tried::failed;
   if (command.need != here && is_refusal(command.need, outcome)) return Tried::refused;
   why = told(command, outcome);
   return Tried::failed;
+}
+
+bool Stage::says_what_is_shown(const CommandLine& command, const Outcome& outcome, std::string& why) const {
+  // "  throughput   51136 GFLOP/s", "weir: --streams 4x: '4x' is not a whole number"
+  static const std::regex kLabel(R"(^ *([a-z]+( [a-z]+)*)  +[^ ].*)");
+  const std::string all = outcome.out + outcome.err;
+  for (const std::string& line : command.output) {
+    std::smatch match;
+    const bool is_message = line.starts_with("weir: ");
+    if (!is_message && !std::regex_match(line, match, kLabel)) continue;
+    const std::string expected = is_message ? line : match[1].str();
+    if (all.find(expected) != std::string::npos) continue;
+    why = fmt::format("the page shows '{}', which is not in the output\n{}", expected, told(command, outcome));
+    return false;
+  }
+  return true;
 }
 
 Tried Stage::starts(const CommandLine& command, const std::string& text) {

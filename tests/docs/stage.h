@@ -40,6 +40,8 @@ class Stage {
   Tried tries_to_run(const CommandLine& command, const std::string& here, std::string& why);
   Tried starts(const CommandLine& command, const std::string& text);
   bool ends(const Background& job, std::string& why) const;
+  // Of the output that the page shows: messages whole, of the rest what stands before the numbers.
+  bool says_what_is_shown(const CommandLine& command, const Outcome& outcome, std::string& why) const;
 
   Folder root_;
   std::filesystem::path clone_;
