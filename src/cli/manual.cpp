@@ -158,7 +158,8 @@ weir overlap default --device cpu --ranks 2 --set run.scale=tiny \
   --set run.iterations=5 -o overlap_a --quiet
 weir overlap ddp --device cpu --set run.scale=tiny \
   --set run.iterations=5 -o overlap_b --quiet
-weir overlap compare overlap_a overlap_b --threshold 1000%)"},
+weir overlap compare overlap_a overlap_b)",
+     "<!-- test: exit 0 or 3 in \"overlap compare\" -->"},
     {"overlap tune",
      "Searches prefetch, resharding, buckets, placement, streams and hardware queues for the least exposed "
      "communication, each trial a process of its own, and shows which settings nothing else beats in both step time "
