@@ -18,10 +18,12 @@ constexpr double kWantedNs = 2e9;  // about 2,000 samples of a thread that is al
 constexpr std::int64_t kLongestNs = 30'000'000'000;
 constexpr int kMostIterations = 200'000;
 
-// As many iterations as take two seconds, but no fewer than were asked for. Virtual time says nothing of ours.
+// As many iterations as take two seconds, but no fewer than were asked for. Virtual time says nothing of ours: then as
+// many as may be, and the clock ends it.
 int iterations_for(const Result& result, const RunRequest& request, bool is_virtual) {
   const auto& intervals = result.samples.interval_ns;
-  if (is_virtual || !intervals || intervals->empty()) return request.iterations;
+  if (is_virtual) return std::max(request.iterations, kMostIterations);
+  if (!intervals || intervals->empty()) return request.iterations;
   const double each = std::max(1.0, median(*intervals));
   return std::max(request.iterations, static_cast<int>(std::min<double>(kMostIterations, kWantedNs / each)));
 }
@@ -37,7 +39,9 @@ HostProfile profile_host(Device& device, const RunRequest& request, const RunCon
 
   RunRequest again = request;
   again.checks_output = again.traces = false;
-  again.iterations = iterations_for(result, request, device.info().is_virtual);
+  const bool is_virtual = device.info().is_virtual;
+  again.iterations = iterations_for(result, request, is_virtual);
+  const std::int64_t limit_ns = is_virtual ? static_cast<std::int64_t>(kWantedNs) : kLongestNs;
   again.warmup = std::max(1, request.warmup);
   RunControl watched = control;
   std::atomic<bool> is_over = false;  // read and set by this thread alone: progress is told by the one that measures
@@ -51,7 +55,7 @@ HostProfile profile_host(Device& device, const RunRequest& request, const RunCon
       begun_ns = now_ns();
     } else if (phase == Phase::on && name == "measure") {
       const bool is_last = done >= total;
-      if (control.is_stopped() || now_ns() - begun_ns > kLongestNs) is_over.store(true, std::memory_order_relaxed);
+      if (control.is_stopped() || now_ns() - begun_ns > limit_ns) is_over.store(true, std::memory_order_relaxed);
       if (is_last || is_over.load(std::memory_order_relaxed)) {
         measured_ns = now_ns() - begun_ns;
         perf.disable();

@@ -61,7 +61,9 @@ bool read_head(std::string_view text, std::string& thread) {
   }
   if (best == std::string_view::npos) return false;
   const std::string_view name = trimmed(text.substr(0, best));
-  thread = name.empty() ? "?" : frame_name(name);
+  // ":19647": perf does not know the thread's name, and its number is another one in every run.
+  const bool has_name = !name.empty() && !(name[0] == ':' && is_digits(name.substr(1)));
+  thread = has_name ? frame_name(name) : "[thread]";
   return true;
 }
 

@@ -49,6 +49,7 @@ TEST(FoldedStacks, heads_of_other_fields_and_names_with_blanks_are_read) {
   EXPECT_EQ(folded("weir worker 3  9848/9850 [001] 47993.736070:          1 cycles: \n\t 1 f (a)\n"),
             "weir worker 3;f 1\n");
   EXPECT_EQ(folded("pool 12  9848 \n\t 1 f (a)\n"), "pool 12;f 1\n");
+  EXPECT_EQ(folded(":19647 19647 \n\t 1 f (a)\n"), "[thread];f 1\n");
 }
 
 TEST(FoldedStacks, names_of_functions_keep_their_blanks_and_brackets) {
