@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Page } from "playwright-core";
 import type { ReportDocument } from "../../src/document";
 import { duration, percent } from "../../src/format";
 import { bench_case, empty_report, fixed_map, item, kHostile, overlap, pictures_report, preemption, waterfall } from "../pictures_fixture";
 import { Browser, scroll_through, type Opened } from "./browser";
 
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 }); // for busy machines: nothing here asserts a time
 const browser = new Browser();
 let shown: Opened;
 beforeAll(async () => {
@@ -133,5 +134,5 @@ describe("pictures", () => {
     expect(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)).toBe(true);
     expect((await page.pdf({ format: "A4" })).length).toBeGreaterThan(10_000);
     await page.close();
-  }, 120_000);
+  });
 });
