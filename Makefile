@@ -6,7 +6,7 @@ export JOBS
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build hip run test test-gpu test-long bench bench-quick bench-gpu fuzz install format lint clean
+.PHONY: help setup build hip run test test-gpu test-long bench bench-quick bench-gpu fuzz install deb docs format lint clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2> /dev/null || grep '##' Makefile
@@ -58,6 +58,12 @@ fuzz: ## Fuzz the parsers with libFuzzer (SECONDS=60 each, TARGETS="nsys rpd"; i
 
 install: build ## Install the binary (PREFIX, default /usr/local)
 	cmake --install build/release --prefix $(or $(PREFIX),/usr/local)
+
+deb: build ## Build the Debian package into build/release/packages
+	cd build/release && cpack -G DEB
+
+docs: build ## Rewrite docs/cli.md from the program
+	build/release/weir help --markdown > docs/cli.md.new && mv docs/cli.md.new docs/cli.md
 
 format: ## Format all sources in place (clang-format 19)
 	@scripts/setup.sh lint

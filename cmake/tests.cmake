@@ -63,7 +63,7 @@ function(weir_add_tests name)
     target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
   endif()
   # Only these drive the binary; for the others it would be one more thing to wait for.
-  if(TARGET weir AND name MATCHES "^tests_(cli|gpu)$")
+  if(TARGET weir AND name MATCHES "^tests_(cli|docs|gpu)$")
     target_compile_definitions(${name} PRIVATE WEIR_BINARY="$<TARGET_FILE:weir>")
     add_dependencies(${name} weir)
   endif()
