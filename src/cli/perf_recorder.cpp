@@ -37,6 +37,7 @@ std::string first_words(const fs::path& file) {
     if (begin == std::string::npos || line.starts_with("Error:")) continue;
     words += (words.empty() ? "" : " ") + line.substr(begin);
   }
+  if (words.ends_with('.')) words.pop_back();
   return without_controls(whole_characters(words, 300), '?');
 }
 

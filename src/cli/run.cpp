@@ -53,7 +53,8 @@ void add_host_profile(const Flags& flags, Device& device, const RunRequest& requ
       profile_host(device, request, run_context(), control, result, flags.host_profile, flags.run.is_forced);
   if (profile.facts.is_null()) {
     result.unavailable["metrics.host_profile"] = profile.reason;
-    result.warnings.push_back({"no_host_profile", fmt::format("--host-profile: {}", profile.reason), ""});
+    result.warnings.push_back({"no_host_profile", fmt::format("there is no host profile: {}", profile.reason),
+                               "The result is as good without it. docs/profile.md says what perf needs."});
   }
   result.metrics["host_profile"] = std::move(profile.facts);
 }
