@@ -128,6 +128,10 @@ list(FILTER test_sources EXCLUDE REGEX "_gpu_test\\.cpp$")
 # No sanitizer runs where there is a GPU.
 if(gpu_sources AND NOT WEIR_SANITIZE)
   list(APPEND gpu_sources ${PROJECT_SOURCE_DIR}/tests/cli/program.cpp ${PROJECT_SOURCE_DIR}/tests/conformance/examined.cpp)
+  set(docs_sources ${test_sources})
+  list(FILTER docs_sources INCLUDE REGEX "/tests/docs/")
+  list(FILTER docs_sources EXCLUDE REGEX "_test\\.cpp$")
+  list(APPEND gpu_sources ${docs_sources})
   weir_add_tests(tests_gpu LABEL gpu SOURCES ${gpu_sources})
 endif()
 

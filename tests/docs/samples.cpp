@@ -43,7 +43,7 @@ void put_program(const fs::path& path, const std::string& text) {
 
 void write_programs(const fs::path& folder) {
   for (const char* name : {"train", "serve", "program"}) {
-    put_program(folder / name, std::string("#!/usr/bin/env python3\n") + kTrain);
+    put_program(folder / name, fmt::format("#!/usr/bin/env python3\n{}", kTrain));
     put_program(folder / (std::string(name) + ".py"), kTrain);
   }
 }
