@@ -16,6 +16,7 @@
 #include "cli/help_layout.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
+#include "report/github.h"
 #include "report/wrap.h"
 #include "weir_build.h"
 
@@ -41,10 +42,12 @@ std::string version_text() {
 int report(const weir::Error& error) {
   weir::cli::end_ranks(error);
   std::fflush(stdout);  // what was printed before belongs above
-  // Messages quote what files hold, and terminals obey escapes.
-  fmt::print(stderr, "weir: {}\n", weir::without_controls(error.what(), ' ', "\n"));
+  // Messages quote what files hold. Terminals obey escapes, and GitHub's runner obeys lines.
+  std::string text = fmt::format("weir: {}\n", weir::without_controls(error.what(), ' ', "\n"));
   if (!error.hint.empty())
-    fmt::print(stderr, "      {}\n", weir::wrapped(weir::without_controls(error.hint, ' ', "\n\t"), 6));
+    text += fmt::format("      {}\n", weir::wrapped(weir::without_controls(error.hint, ' ', "\n\t"), 6));
+  if (weir::cli::environment_variable("GITHUB_ACTIONS") == "true") text = weir::without_commands(text);
+  fmt::print(stderr, "{}", text);
   return static_cast<int>(error.fault);
 }
 

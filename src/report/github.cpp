@@ -18,6 +18,11 @@ std::string cut(const std::string& text, std::size_t most) {
   return whole.size() == text.size() ? text : std::string(whole) + "...";
 }
 
+// "##[" would be a command by itself, if the line were ever printed within another.
+std::string plain(const std::string& text, std::string_view kept) {
+  return without_commands(without_controls(as_utf8(text), ' ', kept));
+}
+
 // The order matters nowhere: each character is looked at once.
 std::string escaped(const std::string& text, bool is_property) {
   std::string safe;
@@ -34,9 +39,8 @@ std::string escaped(const std::string& text, bool is_property) {
 
 // ::error title=weir compare%3A moe is slower::latency 4.21 us -> ...
 std::string annotation(const char* kind, const std::string& title, const std::string& message) {
-  return fmt::format("::{} title={}::{}\n", kind,
-                     escaped(cut(without_controls(as_utf8(title), ' '), kLongestTitle), true),
-                     escaped(cut(without_controls(as_utf8(message), ' ', "\n"), kLongestMessage), false));
+  return fmt::format("::{} title={}::{}\n", kind, escaped(cut(plain(title, ""), kLongestTitle), true),
+                     escaped(cut(plain(message, "\n"), kLongestMessage), false));
 }
 
 const char* words_of(Finding finding) {

@@ -55,7 +55,10 @@ std::string results_openmetrics(std::span<const FigureRow> rows) {
   Families families;
   std::map<std::pair<std::string, MetricLabels>, int> repeats;
   for (const FigureRow& row : rows) {
-    MetricLabels labels = row.labels;
+    MetricLabels labels;
+    // To Prometheus an empty label is none.
+    for (const auto& label : row.labels)
+      if (!label.second.empty()) labels.push_back(label);
     if (const int count = ++repeats[{row.group, row.labels}]; count > 1)
       labels.emplace_back("repeat", fmt::to_string(count));
     const auto state = [&](const char* name, const char* unit, const char* help, double value) {

@@ -57,7 +57,8 @@ TEST_F(CompareGitHub, a_regression_is_annotated_summed_up_and_put_out) {
   std::ofstream(folder_ / "output") << "mine=1\n";
   const Outcome outcome = compare({"--github", "--junit", folder_ / "junit.xml"}, step());
   EXPECT_EQ(outcome.code, 3) << outcome.err;
-  EXPECT_TRUE(has(outcome.out, "\n::error title=weir compare%3A moe%2C 8 streams is slower::latency ")) << outcome.out;
+  EXPECT_TRUE(has(outcome.out, "\n::error title=weir compare%3A moe%2C 8 streams%2C inline is slower::latency "))
+      << outcome.out;
   const std::string summary = content(folder_ / "summary");
   EXPECT_TRUE(summary.starts_with("written by a step before\n# Comparison: 1 slower\n")) << summary;
   EXPECT_TRUE(content(folder_ / "output").starts_with("mine=1\nverdict=slower\nexit_code=3\nfailed=0\nslower=1\n"));
@@ -100,10 +101,22 @@ TEST_F(CompareGitHub, hostile_names_are_printed_and_obeyed_by_nobody) {
     EXPECT_FALSE(has(outcome.out, "\x1b")) << outcome.out;
     std::istringstream lines(outcome.out);
     for (std::string line; std::getline(lines, line);)
-      EXPECT_FALSE(has(line, "set-env") && line.find_first_not_of(" \t") == line.find("::")) << line;
+      EXPECT_TRUE(!has(line, "set-env") || line.starts_with("::error title=weir compare%3A x %3A%3Aset-env") ||
+                  line.find_first_not_of(" \t") != line.find("::"))
+          << line;
   }
   EXPECT_FALSE(has(content(folder_ / "junit.xml"), "<script>"));
   EXPECT_FALSE(has(content(folder_ / "output"), "evil"));
+}
+
+TEST_F(CompareGitHub, messages_of_errors_hold_no_command_either) {
+  // Long enough that the hint is broken before the second word.
+  const std::string name = std::string(70, 'x') + " ::add-mask::secret ##[add-path]/evil";
+  put("a.json", result_of(1e6));
+  put("b.json", result_of(1e6, name));
+  const Outcome outcome = compare({}, {"GITHUB_ACTIONS=true"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(has(outcome.err, "\n      |::add-mask::secret # #[add-path]")) << outcome.err;
 }
 
 TEST_F(CompareGitHub, annotations_are_not_put_into_a_document) {
@@ -127,7 +140,9 @@ TEST_F(CompareGitHub, points_without_a_partner_are_skipped_and_failed_ones_are_e
   put("b.json", failed);
   const Outcome outcome = compare({"--github", "--junit", folder_ / "junit.xml"}, step());
   EXPECT_EQ(outcome.code, 3) << outcome.err;
-  EXPECT_TRUE(has(outcome.out, "::error title=weir compare%3A moe failed::test: the run failed: the device vanished"))
+  EXPECT_TRUE(
+      has(outcome.out,
+          "::error title=weir compare%3A moe%2C 8 streams%2C inline failed::test: the run failed: the device vanished"))
       << outcome.out;
   EXPECT_TRUE(has(outcome.out, "::warning title=weir compare%3A 1 not compared::")) << outcome.out;
   EXPECT_TRUE(has(content(folder_ / "junit.xml"), "tests=\"2\" failures=\"0\" errors=\"1\" skipped=\"1\""));

@@ -112,7 +112,7 @@ TEST(GitHub, a_name_never_becomes_a_command) {
   const auto commands = commands_in(github_annotations(judged));
   ASSERT_EQ(commands.size(), 3U);
   for (const Command& command : commands) EXPECT_TRUE(command.name == "error" || command.name == "warning");
-  EXPECT_EQ(commands[0].title, "weir compare: x ::set-env name=A::b ::add-mask::c, 100%0A: ##[add-path]/evil failed");
+  EXPECT_EQ(commands[0].title, "weir compare: x ::set-env name=A::b ::add-mask::c, 100%0A: # #[add-path]/evil failed");
   const std::string outputs = github_outputs(judged);
   EXPECT_EQ(outputs.find("set-env"), std::string::npos);
 }
