@@ -196,6 +196,11 @@ if(TARGET tests_inject)
   target_sources(tests_inject PRIVATE ${PROJECT_SOURCE_DIR}/src/inject/launch_gate.cpp)
 endif()
 
+# Command lines of the docs are run as those of tests/cli are.
+if(TARGET tests_docs)
+  target_sources(tests_docs PRIVATE ${PROJECT_SOURCE_DIR}/tests/cli/program.cpp)
+endif()
+
 # How children are started is tested without the program around it.
 if(TARGET tests_cli)
   foreach(stem bench_baseline children process channel_processes channel_selection)

@@ -1,4 +1,5 @@
 // --github and --junit of `weir compare` and its kin, as a step of a workflow would use them.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -111,7 +112,7 @@ TEST_F(CompareGitHub, hostile_names_are_printed_and_obeyed_by_nobody) {
 
 TEST_F(CompareGitHub, messages_of_errors_hold_no_command_either) {
   // Long enough that the hint is broken before the second word.
-  const std::string name = std::string(70, 'x') + " ::add-mask::secret ##[add-path]/evil";
+  const std::string name = fmt::format("{:x>70} ::add-mask::secret ##[add-path]/evil", "");
   put("a.json", result_of(1e6));
   put("b.json", result_of(1e6, name));
   const Outcome outcome = compare({}, {"GITHUB_ACTIONS=true"});
