@@ -113,6 +113,7 @@ int execute(const Flags& flags) {
   check_outputs(flags);
   page::GatherOptions options;
   options.max_spans = max_spans_of(flags);
+  options.passed_over = flags.history;
   const std::atomic<bool>& stop = catch_interrupts();
   struct Interrupted {};
   options.progress = [&](const std::string&) {

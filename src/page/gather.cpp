@@ -72,6 +72,8 @@ class Gatherer {
   void take(const FoundFile& file) {
     const std::string name = file.path.string();
     if (options_.progress) options_.progress(name);
+    std::error_code ignored;
+    if (!options_.passed_over.empty() && fs::equivalent(file.path, options_.passed_over, ignored)) return;
     try {
       look_at(file, name);
     } catch (const Error& error) {
@@ -100,6 +102,7 @@ class Gatherer {
         reject("is a list of documents, one in each line", "Give the folder, or the summary that lies beside it.");
       return;
     }
+    if (start.starts_with("SQLite format 3") && take_history(file.path)) return;
     if (!begins_as_document(start)) {
       if (is_trace(file.path)) return take_trace(file.path);
       const bool is_meant = file.is_named || file.path.extension() == ".json";
@@ -114,6 +117,16 @@ class Gatherer {
                          kLargestFile >> 20, kLargestSum >> 20),
              "Give fewer files.");
     take_document(file, name, read_json(file.path));
+  }
+
+  // Traces may be SQLite files as well: what is no history is left to the importers.
+  bool take_history(const fs::path& path) {
+    try {
+      add_history(page_, path);
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
   }
 
   void take_trace(const fs::path& path) {

@@ -14,7 +14,8 @@
 namespace weir::page {
 
 struct GatherOptions {
-  std::size_t max_spans = 2'000'000;                      // of all traces together
+  std::filesystem::path passed_over;  // a file that is shown otherwise, wherever it lies; may be empty
+  std::size_t max_spans = 2'000'000;  // of all traces together
   std::function<void(const std::string& file)> progress;  // may be empty; may throw to stop
 };
 

@@ -23,7 +23,7 @@ std::string read(const std::string& path) {
 void put(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
 void sweep_into(const Folder& folder, const std::string& name) {
-  const Outcome outcome = weir({"sweep", "hetero_kernels", "--device", "sim:h200", "--streams", "1,2,4,8",
+  const Outcome outcome = weir({"sweep", "hetero_kernels", "--device", "sim:h200", "--streams", "2,4,6,8",
                                 "--iterations", "30", "-o", folder / name, "--quiet"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
 }
