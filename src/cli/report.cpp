@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "cli/list.h"
 #include "cli/process.h"
+#include "page/baseline.h"
 #include "page/gather.h"
 #include "page/html.h"
 #include "page/results.h"

@@ -1,4 +1,5 @@
-// What a report sets its measurements against: a baseline, or their history.
+#include "page/baseline.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +7,6 @@
 
 #include "base/error.h"
 #include "history/items.h"
-#include "page/gather.h"
 #include "page/list.h"
 #include "page/values.h"
 #include "report/comparison.h"

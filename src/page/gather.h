@@ -23,10 +23,4 @@ struct GatherOptions {
 // add_baseline(), which have to see all of them.
 std::vector<Measured> gather(Page& page, const std::vector<std::filesystem::path>& paths, const GatherOptions& options);
 
-// Compares the measurements with those of a result, a sweep or a folder. Refuses a baseline that has no partner here.
-void add_baseline(Page& page, const std::filesystem::path& baseline, const std::vector<Measured>& measured);
-
-// Series of a history file, and where they changed last.
-void add_history(Page& page, const std::filesystem::path& file);
-
 }  // namespace weir::page

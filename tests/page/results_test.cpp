@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "page/baseline.h"
 #include "page/gather.h"
 #include "page/samples.h"
 
