@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "page/baseline.h"
 #include "page/trace.h"
 #include "page/walk.h"
 #include "report/fields.h"

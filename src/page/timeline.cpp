@@ -342,8 +342,8 @@ class Drawing {
       std::string label = "device";
       if (device < timeline_.devices.size())
         label = rank_words(timeline_.devices[device].process) + timeline_.devices[device].label;
-      lanes.streams.label = label + ", streams";
-      lanes.queues.label = label + ", hardware queues";
+      lanes.streams.label = "Streams of " + label;
+      lanes.queues.label = "Hardware queues of " + label;
       add_group(lanes.streams, false, groups);
       add_group(lanes.queues, false, groups);
     }
