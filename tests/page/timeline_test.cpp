@@ -88,7 +88,7 @@ TEST(DrawnTimeline, has_lanes_of_streams_queues_and_threads_with_their_spans) {
   EXPECT_EQ(drawn.fields["left_out"], 0);
   EXPECT_TRUE(drawn.fields["left_out_reason"].is_null());
 
-  const Json* streams = group_of(drawn.fields, "GPU 0, streams");
+  const Json* streams = group_of(drawn.fields, "Streams of GPU 0");
   ASSERT_NE(streams, nullptr) << drawn.fields.dump();
   ASSERT_EQ((*streams)["lanes"].size(), 2U);
   EXPECT_EQ((*streams)["lanes"][0]["label"], "stream 7") << "by their number";
@@ -103,7 +103,7 @@ TEST(DrawnTimeline, has_lanes_of_streams_queues_and_threads_with_their_spans) {
   EXPECT_EQ(drawn.fields["names"][spans[0].name]["text"], "gemm");
   EXPECT_EQ(drawn.fields["names"][spans[0].name]["kind"], "kernel");
 
-  const Json* queues = group_of(drawn.fields, "GPU 0, hardware queues");
+  const Json* queues = group_of(drawn.fields, "Hardware queues of GPU 0");
   ASSERT_NE(queues, nullptr);
   EXPECT_EQ((*queues)["lanes"][0]["label"], "queue 3");
   EXPECT_EQ((*queues)["lanes"][0]["count"], 2);
@@ -161,7 +161,7 @@ TEST(DrawnTimeline, counts_what_cannot_be_drawn_and_draws_the_rest) {
   EXPECT_TRUE(has_note(drawn, "1 of the trace end before they start"));
   EXPECT_TRUE(has_note(drawn, "1 of the trace have no start or no end"));
   EXPECT_TRUE(has_note(drawn, "3 of the trace lie more than 52 days"));
-  const Json& lane = (*group_of(drawn.fields, "GPU 0, streams"))["lanes"][0];
+  const Json& lane = (*group_of(drawn.fields, "Streams of GPU 0"))["lanes"][0];
   EXPECT_EQ(lane["count"], 3);
   EXPECT_EQ(lane["busy_ns"], 300);
 }
@@ -176,7 +176,7 @@ TEST(DrawnTimeline, draws_a_stretch_from_the_middle_where_there_are_too_many) {
   EXPECT_NE(drawn.fields["left_out_reason"].get<std::string>().find("100 commands and host calls; the 20"),
             std::string::npos);
   std::size_t count = 0;
-  for (const Json& lane : (*group_of(drawn.fields, "GPU 0, streams"))["lanes"])
+  for (const Json& lane : (*group_of(drawn.fields, "Streams of GPU 0"))["lanes"])
     count += lane["count"].get<std::size_t>();
   EXPECT_EQ(count, 20U);
 }
@@ -198,10 +198,10 @@ TEST(DrawnTimeline, survives_what_is_empty_or_has_no_lanes) {
   bare.calls.push_back({kNoName, 1, 0, 9, CallKind::launch, 0, 3});
   const DrawnTimeline drawn = draw_timeline(bare, 10);
   EXPECT_EQ(drawn.spans, 2U);
-  const Json* streams = group_of(drawn.fields, "device, streams");
+  const Json* streams = group_of(drawn.fields, "Streams of device");
   ASSERT_NE(streams, nullptr) << drawn.fields.dump();
   EXPECT_EQ((*streams)["lanes"][0]["label"], "stream 5");
-  EXPECT_NE(group_of(drawn.fields, "device, hardware queues"), nullptr);
+  EXPECT_NE(group_of(drawn.fields, "Hardware queues of device"), nullptr);
 }
 
 TEST(DrawnTimeline, bounds_names_and_lanes) {
@@ -213,10 +213,10 @@ TEST(DrawnTimeline, bounds_names_and_lanes) {
     timeline.spans.push_back(span_of(static_cast<std::uint16_t>(i % 3000), i, i + 1, i));
   const DrawnTimeline drawn = draw_timeline(timeline, 1'000'000);
   EXPECT_LT(drawn.fields["names"].dump().size(), 12U << 20);
-  EXPECT_EQ((*group_of(drawn.fields, "GPU 0, streams"))["lanes"].size(), 2000U);
+  EXPECT_EQ((*group_of(drawn.fields, "Streams of GPU 0"))["lanes"].size(), 2000U);
   EXPECT_TRUE(has_note(drawn, "3000 lanes, of which the 2000"));
   EXPECT_TRUE(has_note(drawn, "names are too many to keep"));
-  for (const Json& lane : (*group_of(drawn.fields, "GPU 0, streams"))["lanes"])
+  for (const Json& lane : (*group_of(drawn.fields, "Streams of GPU 0"))["lanes"])
     for (const DecodedSpan& span : decode_lane(lane["spans"].get<std::string>()))
       ASSERT_LT(span.name, drawn.fields["names"].size());
 }

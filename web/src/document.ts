@@ -213,7 +213,7 @@ export interface Timeline extends Item {
 export type SpanKind = "kernel" | "collective" | "copy" | "memset" | "host" | "step";
 
 export interface LaneGroup {
-  label: string; // "GPU 0 streams", "GPU 0 hardware queues", "host threads"
+  label: string; // "Streams of GPU 0", "Hardware queues of GPU 0", "host threads"
   lanes: Lane[];
 }
 
