@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
+
+#include "docs/samples.h"
 #include "docs/stage.h"
 
 namespace weir::testing {
@@ -87,6 +91,16 @@ TEST(DocsStage, fails_lines_that_do_not_do_what_they_say) {
   EXPECT_EQ(tried("```synopsis\nweir queues map [--streams 40] [-o FILE]\n```\n"), Tried::checked);
   EXPECT_EQ(tried("```synopsis\nweir queues map [--strems 40]\n```\n"), Tried::failed);
   EXPECT_EQ(tried("```synopsis\nweir nonsense [--streams 40]\n```\n"), Tried::failed);
+}
+
+TEST(DocsStage, kernel_packages_have_small_problems) {
+  const Folder folder;
+  std::filesystem::create_directories(folder.path() / "from/sum");
+  std::ofstream(folder / "from/sum/bench.yaml") << "# 1048576\nproblem_size:\n  count: [4096, 1048576]\n  rows: 8192\n";
+  write_small_packages(folder.path() / "from", folder.path() / "to");
+  std::ostringstream text;
+  text << std::ifstream(folder / "to/sum/bench.yaml").rdbuf();
+  EXPECT_EQ(text.str(), "# 1048576\nproblem_size:\n  count: [4096, 16384]\n  rows: 128\n");
 }
 
 TEST(DocsStage, tells_of_a_background_line_that_ended_badly) {

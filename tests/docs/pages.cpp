@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -47,7 +48,10 @@ void try_page(const std::string& page, const std::string& here) {
   std::map<std::string, int> counts;
   for (const CommandLine& command : read.commands) {
     std::string why;
+    const auto begin = std::chrono::steady_clock::now();
     const Tried tried = stage.tries(command, here, why);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    if (took.count() > 5) fmt::print("{}:{} took {:.0f} s: {}\n", page, command.line, took.count(), command.text);
     if (tried == Tried::failed) ADD_FAILURE() << page << ":" << command.line << "\n" << why;
     if (command.is_setup) continue;
     switch (tried) {

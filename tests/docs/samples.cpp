@@ -51,7 +51,7 @@ void write_programs(const fs::path& folder) {
 void write_small_packages(const fs::path& from, const fs::path& to) {
   fs::copy(from, to, fs::copy_options::recursive);
   // count: [1048576, 33554432]
-  static const std::regex kLarge("([0-9]{4,})([],]|$)");
+  static const std::regex kLarge(R"(([0-9]{4,})([\],]|$))");
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(to)) {
     if (entry.path().filename() != "bench.yaml") continue;
     std::ifstream file(entry.path());

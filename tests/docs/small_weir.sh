@@ -63,6 +63,7 @@ if ! has --help -h --list --keys --dry-run; then
       ;;
     channel)
       has --quick || words+=(--quick)
+      [[ $of == [a-z]* ]] || words+=(round_trip)
       unless_set --processes 2
       unless_set --samples 1
       ;;

@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -58,28 +59,6 @@ bool is_refusal(const std::string& need, const Outcome& outcome) {
   if (need == "hip") return std::regex_search(all, kHip);
   if (need == "opencl") return std::regex_search(all, kOpencl);
   return need == "root" && std::regex_search(all, kRoot);
-}
-
-// weir queues map [--streams 40] [-o FILE]: the program has that command, and that command those flags.
-bool has_flags(const std::string& synopsis, std::string& why) {
-  std::istringstream stream(synopsis);
-  std::string word;
-  stream >> word;
-  std::vector<std::string> command;
-  static const std::regex kName("[a-z][a-z_-]*"), kFlag(R"((^|[\s\[|])(--?[a-z][a-z-]*))");
-  while (stream >> word && std::regex_match(word, kName)) command.push_back(word);
-  command.push_back("--help");
-  const Outcome help = weir(command);
-  if (!synopsis.starts_with("weir ") || help.code != 0) {
-    why = "  " + synopsis + "\nno such command: " + help.err;
-    return false;
-  }
-  for (std::sregex_iterator flag(synopsis.begin(), synopsis.end(), kFlag), end; flag != end; ++flag) {
-    if (std::regex_search(help.out, std::regex(R"((^|[\s,]))" + (*flag)[2].str() + R"(($|[\s,=]))"))) continue;
-    why = fmt::format("  {}\nthere is no flag '{}'\n", synopsis, (*flag)[2].str());
-    return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -221,6 +200,29 @@ bool Stage::ends(const Background& job, std::string& why) const {
   if (job.command.exit_codes.contains(outcome.code) || is_refusal(job.command.need, outcome)) return true;
   why += fmt::format("line {}: {}", job.command.line, told(job.command, outcome));
   return false;
+}
+
+bool has_flags(const std::string& synopsis, std::string& why) {
+  std::istringstream stream(synopsis);
+  std::string word;
+  stream >> word;
+  std::vector<std::string> command;
+  static const std::regex kName("[a-z][a-z_-]*"), kFlag(R"((^|[\s\[|])(--?[a-z][a-z-]*))");
+  while (stream >> word && std::regex_match(word, kName)) command.push_back(word);
+  command.push_back("--help");
+  static std::map<std::vector<std::string>, Outcome> known;
+  if (!known.contains(command)) known[command] = weir(command);
+  const Outcome& help = known[command];
+  if (!synopsis.starts_with("weir ") || help.code != 0) {
+    why = "  " + synopsis + "\nno such command: " + help.err;
+    return false;
+  }
+  for (std::sregex_iterator flag(synopsis.begin(), synopsis.end(), kFlag), end; flag != end; ++flag) {
+    if (std::regex_search(help.out, std::regex(R"((^|[\s,]))" + (*flag)[2].str() + R"(($|[\s,=]))"))) continue;
+    why = fmt::format("  {}\nthere is no flag '{}'\n", synopsis, (*flag)[2].str());
+    return false;
+  }
+  return true;
 }
 
 bool can_build(const std::string& text, std::string& why) {

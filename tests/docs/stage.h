@@ -48,6 +48,8 @@ class Stage {
   std::vector<Background> background_;
 };
 
+// weir queues map [--streams 40] [-o FILE]: the program has that command, and that command those flags.
+bool has_flags(const std::string& synopsis, std::string& why);
 // A line of a build is not run, but what it names must exist.
 bool can_build(const std::string& text, std::string& why);
 
