@@ -69,6 +69,7 @@ Stage::Stage() : clone_(root_.path() / "weir") {
   fs::create_directories(root_.path() / "bin");
   fs::create_directories(root_.path() / "stand_in");
   fs::create_directories(root_.path() / "home");
+  fs::create_directories(fs::current_path() / "pocl_cache");
   write_small_packages(source / "kernels", clone_ / "kernels");
   for (const char* name : {"config", "scripts", "include", "docs", ".github"}) {
     if (fs::exists(source / name)) fs::create_directory_symlink(source / name, clone_ / name);
@@ -102,25 +103,12 @@ Stage::~Stage() {
 std::vector<std::string> Stage::words_of(const std::string& text, int seconds) const {
   const std::string path = fmt::format("{0}/bin:{1}:{0}/stand_in", root_.path().string(), std::getenv("PATH"));
   // `timeout` ends the whole group, so that nothing a line starts outlives it.
-  return {"env",
-          "PATH=" + path,
-          "HOME=" + root_ / "home",
-          "XDG_RUNTIME_DIR=" + root_ / "home",
-          "SAMPLES=" + root_ / "samples",
-          "TERM=xterm",
-          "WEIR_REAL=" WEIR_BINARY,
-          "OMPI_ALLOW_RUN_AS_ROOT=1",
-          "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-          "OMPI_MCA_rmaps_base_oversubscribe=1",
-          "timeout",
-          "-k",
-          "5",
-          std::to_string(seconds),
-          "bash",
-          "-o",
-          "pipefail",
-          "-c",
-          text};
+  return {"env", "PATH=" + path, "HOME=" + root_ / "home", "XDG_RUNTIME_DIR=" + root_ / "home",
+          "SAMPLES=" + root_ / "samples", "TERM=xterm",
+          // As the other tests have it: compiled OpenCL kernels are kept from page to page.
+          "POCL_CACHE_DIR=" + (fs::current_path() / "pocl_cache").string(), "WEIR_REAL=" WEIR_BINARY,
+          "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_rmaps_base_oversubscribe=1",
+          "timeout", "-k", "5", std::to_string(seconds), "bash", "-o", "pipefail", "-c", text};
 }
 
 Tried Stage::tries(const CommandLine& command, const std::string& here, std::string& why) {
