@@ -140,8 +140,8 @@ list(FILTER test_folders INCLUDE REGEX "_test\\.cpp$")
 list(TRANSFORM test_folders REPLACE ".*/tests/([^/]+)/[^/]+$" "\\1")
 list(REMOVE_DUPLICATES test_folders)
 if(WEIR_SANITIZE)
-  # Reads sources as text: instrumenting it would find nothing, and std::regex is slow to compile that way.
-  list(REMOVE_ITEM test_folders repo)
+  # These read text: instrumenting them would find nothing, and std::regex is slow to compile that way.
+  list(REMOVE_ITEM test_folders docs repo)
 endif()
 foreach(folder IN LISTS test_folders)
   set(folder_sources ${test_sources})

@@ -111,6 +111,9 @@ int one_unit_count(const std::string& text) {
 
 std::unique_ptr<Device> open_able(const std::string& name, const DeviceOptions& options) {
   auto device = open_device(name, options);
+  if (!options.sim.empty() && device->info().backend != "sim")
+    reject(fmt::format("--sim {}=...: device '{}' is not simulated", options.sim[0].first, device->info().name),
+           "Leave it out, or use a simulated device: --device sim:h200.");
   if (options.compute_units == 0) return device;
   if (const DeviceInfo info = device->info(); !info.compute_units)
     reject(

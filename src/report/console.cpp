@@ -234,7 +234,8 @@ std::string scaling_words(const std::string& name, const Json& analysis, const s
                            number(row, {"speedup"}).value_or(NAN), text(rows[0], {"streams"}),
                            100 * number(row, {"efficiency"}).value_or(NAN));
   if (at(analysis, {"knee"}).is_number())
-    words += fmt::format("; {} are enough for 95% of it", text(analysis, {"knee"}));
+    words += fmt::format("; {} enough for 95% of it",
+                         at(analysis, {"knee"}) == 1 ? "1 is" : text(analysis, {"knee"}) + " are");
   words += '.';
   // A law that does not describe the points predicts nothing.
   const double fit = number(analysis, {"usl", "r_squared"}).value_or(0);
