@@ -32,6 +32,8 @@ inline constexpr int kToilGone = 17;      // blocks of this launch that have lef
 inline constexpr int kToilLost = 18;      // units that a job had not done when a later one came to them
 inline constexpr int kToilRepeated = 19;  // units that were done again in one job
 inline constexpr int kToilOdd = 20;       // memory that was not 0: it is, which the compiler must not know
+inline constexpr int kToilReady = 21;     // GPUs: the orders of this launch stand in kToilOrders
+inline constexpr int kToilOrders = 24;    // GPUs: job and epoch, 64 bits each
 inline constexpr int kToilStateElements = 32;
 
 }  // namespace weir

@@ -59,7 +59,7 @@ void try_page(const std::string& page, const std::string& here) {
         ++counts["run"];
         break;
       case Tried::refused:
-        ++counts["parsed up to the missing " + command.need];
+        ++counts["parsed up to the missing " + (command.need.empty() ? "part of the build" : command.need)];
         break;
       case Tried::failed:
         ++counts["failed"];

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -44,17 +45,20 @@ std::string told(const CommandLine& command, const Outcome& outcome) {
 // What the program says, and how it ends, where the thing is not on this machine.
 bool is_refusal(const std::string& need, const Outcome& outcome) {
   static const std::regex kCuda(
-      "--device cuda[^\n]*: (libcuda\\.so\\.1 not found|no device|built without)|nothing was captured: there is no "
+      "--device cuda[^\n]*: (libcuda\\.so\\.1 not found|no device|built without|left out of this build)|nothing was captured: there is no "
       "CUDA|"
       "cuda +not here|no CUDA driver");
   static const std::regex kHip(
-      "--device hip[^\n]*: (libamdhip64[^\n]* not found|no device|no AMD|built without)|no ROCm|there is no rocprofv3");
+      "--device hip[^\n]*: (libamdhip64[^\n]* not found|no device|no AMD|built without|left out of this build)|no ROCm|there is no rocprofv3");
   static const std::regex kRoot(
       "[Pp]ermission denied|Operation not permitted|debugfs is not mounted|amdgpu driver is not loaded|as root|As "
       "root");
   static const std::regex kOpencl("--device opencl[^\n]*: ");
+  // Of any line: a build may lack these.
+  static const std::regex kPart("built without (the report's page|SQLite|ncurses)");
   const std::string all = outcome.err + outcome.out;
   if (outcome.code != 1 && outcome.code != 2) return false;
+  if (need.empty()) return std::regex_search(all, kPart);
   if (need == "cuda") return std::regex_search(all, kCuda);
   if (need == "hip") return std::regex_search(all, kHip);
   if (need == "opencl") return std::regex_search(all, kOpencl);
@@ -129,9 +133,15 @@ Tried Stage::tries_to_run(const CommandLine& command, const std::string& here, s
   std::smatch match;
   if (std::regex_match(command.text, match, kBackground)) return starts(command, match[1]);
   const Outcome outcome = run_program(words_of(command.text, kSecondsPerLine), clone_);
+  const bool is_refused = (command.need.empty() || command.need != here) && is_refusal(command.need, outcome);
+  // A page may show what the program says where the thing is missing, as troubleshooting does.
+  const bool shows_refusal =
+      !command.need.empty() && std::any_of(command.output.begin(), command.output.end(),
+                                           [](const std::string& line) { return line.starts_with("weir: "); });
+  if (is_refused && !command.exit_codes.contains(outcome.code))
+    return !shows_refusal || says_what_is_shown(command, outcome, why) ? Tried::refused : Tried::failed;
   if (command.exit_codes.contains(outcome.code))
-    return says_what_is_shown(command, outcome, why) ? Tried::ran : Tried::failed;
-  if (command.need != here && is_refusal(command.need, outcome)) return Tried::refused;
+    return shows_refusal || says_what_is_shown(command, outcome, why) ? Tried::ran : Tried::failed;
   why = told(command, outcome);
   return Tried::failed;
 }
