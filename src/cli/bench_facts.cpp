@@ -49,7 +49,7 @@ Json describe(const DeviceInfo& info, Backend backend) {
   for (const Precision precision : info.precisions) precisions.push_back(name_of(precision));
   // Devices of steps have no fp64, so they do not tell; these have it always.
   if (backend != Backend::opencl) precisions.push_back("fp64");
-  const auto number = [](const auto& known) { return known.value ? Json(static_cast<double>(*known.value)) : Json(); };
+  const auto number = [](const auto& known) { return known.value ? Json(*known.value) : Json(); };
   return {{"is_present", true},
           {"reason", nullptr},
           {"name", info.name},

@@ -60,8 +60,8 @@ TEST(Bench, measures_a_package_and_writes_every_report) {
     EXPECT_TRUE(has(outcome.out, section)) << section;
     EXPECT_TRUE(has(content_of(folder / "reports/summary.md"), std::string("## ") + section)) << section;
   }
-  EXPECT_EQ(read_json(folder / "reports/env.json")["schema"], "weir.bench_environment/1");
-  EXPECT_EQ(read_json(folder / "reports/kernel_manifest.json")["schema"], "weir.kernel_manifest/1");
+  expect_valid_as(folder / "reports/env.json", "weir.bench_environment.1.json");
+  expect_valid_as(folder / "reports/kernel_manifest.json", "weir.kernel_manifest.1.json");
   expect_valid_as(folder / "reports/summary.json", "weir.bench.1.json");
   expect_valid_as(folder / "reports/kernels/doubles.json", "weir.bench_kernel.1.json");
   const Json kernel = read_json(folder / "reports/kernels/doubles.json");
