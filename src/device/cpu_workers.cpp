@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <exception>
+#include <latch>
+#include <memory>
 #include <new>
 #include <system_error>
 
@@ -13,6 +15,19 @@
 #include "rank/communicator.h"
 
 namespace weir::cpu {
+
+namespace {
+
+// Row kernels grow their scratch on first use, which may be in a sample: rows of 64 K elements are ready before.
+void prepare_scratch() noexcept {
+  constexpr std::int64_t kReadyScratch = 1 << 16;
+  try {
+    scratch(kReadyScratch);
+  } catch (const std::bad_alloc&) {  // then it grows later, and who needs it reports that it could not
+  }
+}
+
+}  // namespace
 
 // The collectives that this rank has started and that have not ended.
 class Engine::Collectives {
@@ -91,13 +106,21 @@ void Engine::staff(Unit unit) {
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   const int counts[kUnits] = {worker_count_, kCopyEngines, std::max(1, cores / 2), 1};  // by unit
   const int count = counts[static_cast<std::size_t>(unit)];
+  // Shared with the threads: where one cannot be started, the others outlive this call.
+  const auto unready = std::make_shared<std::latch>(count);
   try {
     for (int i = 0; i < count; ++i)
-      threads_.emplace_back([this, &mine, unit] { unit == Unit::collective ? work_on_collectives(mine) : work(mine); });
+      threads_.emplace_back([this, &mine, unit, unready] {
+        if (unit != Unit::collective) prepare_scratch();
+        unready->count_down();
+        unit == Unit::collective ? work_on_collectives(mine) : work(mine);
+      });
   } catch (const std::system_error& error) {
     fail(fmt::format("cpu: cannot start a worker thread: {}", error.what()),
          "Raise the limit on processes (ulimit -u).");
   }
+  // On a busy machine a thread may begin when others are being measured, and its beginnings would be in the sample.
+  unready->wait();
   mine.is_staffed = true;
 }
 
@@ -116,12 +139,6 @@ void Engine::stop() noexcept {
 }
 
 void Engine::work(Crew& crew) noexcept {
-  // Row kernels grow their scratch on first use, which may be in a sample: rows of 64 K elements are ready before.
-  constexpr std::int64_t kReadyScratch = 1 << 16;
-  try {
-    scratch(kReadyScratch);
-  } catch (const std::bad_alloc&) {  // then it grows later, and who needs it reports that it could not
-  }
   unsigned idle_rounds = 0;
   for (;;) {
     // New packets first, before every block: something more urgent may have come.
