@@ -36,6 +36,7 @@ sources_of() {
       echo src/base/*.cpp src/kfd/*.cpp src/amd_log/*.cpp src/ftrace/*.cpp src/measure/{statistics,bootstrap}.cpp \
         src/trace/{byte_source,text_file}.cpp src/amd_join/*.cpp src/amd_capture/manifest.cpp
       ;;
+    page) page_sources ;;
     perf_script) echo src/measure/folded_stacks.cpp src/report/{flame_svg,svg_text}.cpp ;;
     amd_ftrace) echo src/base/*.cpp src/ftrace/*.cpp src/measure/{statistics,bootstrap}.cpp src/trace/byte_source.cpp ;;
     *) importer_sources ;;
@@ -52,37 +53,45 @@ libraries_of() {
     bench_summary) echo -lfmt -lyaml-cpp ;;
     amd_join) echo -lfmt -lyaml-cpp -lz ;;
     amd_ftrace) echo -lfmt -lyaml-cpp -lz ;;
+    page) echo -lfmt -lyaml-cpp -lz ;;
     perf_script) echo -lfmt ;;
     *) echo -lfmt -lz -lsqlite3 ;;
   esac
 }
 is_importer() { [ "$(sources_of "$1")" = "$(importer_sources)" ]; }
 
-# The importers are the sources of src/trace without a header; with them goes whatever their headers lead to. Analyses
-# stay out: compiling them takes most of a minute.
-importer_sources() {
-  if [ -z "${importers:-}" ]; then
-    local file header found pending
-    pending="src/trace/import.cpp src/trace/list.cpp"
-    for file in src/trace/*.cpp; do [ -e "${file%.cpp}.h" ] || pending+=" $file"; done
-    importers=" "
-    while [ -n "$pending" ]; do
-      found=
-      for file in $pending; do
-        case $importers in *" $file "*) continue ;; esac
-        importers+="$file "
-        for header in "$file" "${file%.cpp}.h"; do [ ! -e "$header" ] || found+=" $(includes_of "$header")"; done
-      done
-      pending=$(for header in $found; do [ ! -e "src/${header%.h}.cpp" ] || echo "src/${header%.h}.cpp"; done)
+# These, and whatever their headers lead to.
+sources_from() {
+  local file header found pending=$* all=" "
+  while [ -n "$pending" ]; do
+    found=
+    for file in $pending; do
+      case $all in *" $file "*) continue ;; esac
+      all+="$file "
+      for header in "$file" "${file%.cpp}.h"; do [ ! -e "$header" ] || found+=" $(includes_of "$header")"; done
     done
-  fi
+    pending=$(for header in $found; do [ ! -e "src/${header%.h}.cpp" ] || echo "src/${header%.h}.cpp"; done)
+  done
+  echo $all
+}
+# Those that a folder's list.cpp names.
+without_header() { for file in "$1"/*.cpp; do [ -e "${file%.cpp}.h" ] || echo "$file"; done; }
+# Analyses stay out: compiling them takes most of a minute.
+importer_sources() {
+  [ -n "${importers:-}" ] || importers=$(sources_from src/trace/import.cpp src/trace/list.cpp $(without_header src/trace))
   echo $importers
+}
+page_sources() {
+  [ -n "${pages:-}" ] || pages=$(sources_from src/page/{results,list}.cpp src/report/analysis_*.cpp $(without_header src/page))
+  echo $pages
 }
 includes_of() { sed -n 's/^#include "\([a-z_]*\/[a-z_0-9]*\.h\)".*/\1/p' "$1"; }
 
 # A name of its own: several of these may run at once.
 made="$out/include/weir_build.h.$$"
 cat > "$made" <<'HEADER'
+#define WEIR_VERSION "fuzz"
+#define WEIR_COMMIT "fuzz"
 #define WEIR_HAVE_ZLIB 1
 #define WEIR_HAVE_SQLITE 1
 HEADER
@@ -133,6 +142,7 @@ for target in "${targets[@]}"; do
   case $target in
     yaml) seeds+=(config) ;;
     profile) seeds+=(config/devices) ;;
+    page) seeds+=(tests/page/documents) ;;
   esac
   limit="-max_total_time=$seconds"
   [ "$seconds" != 0 ] || limit=-runs=0

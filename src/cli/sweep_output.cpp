@@ -13,6 +13,7 @@
 #include "cli/ranks.h"
 #include "report/console.h"
 #include "report/wrap.h"
+#include "run/scaling_curves.h"
 #include "stream/submitter.h"
 
 namespace weir::cli {

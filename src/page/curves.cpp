@@ -11,7 +11,7 @@
 
 #include "measure/statistics.h"
 #include "report/fields.h"
-#include "run/sweep.h"
+#include "run/scaling_curves.h"
 
 namespace weir::page {
 namespace {

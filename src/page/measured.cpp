@@ -10,7 +10,7 @@
 #include "measure/statistics.h"
 #include "page/values.h"
 #include "report/fields.h"
-#include "run/sweep.h"
+#include "run/scaling_curves.h"
 
 namespace weir::page {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/units.h"
 #include "report/fields.h"
-#include "run/sweep.h"
+#include "run/scaling_curves.h"
 
 namespace weir {
 namespace {

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "measure/scaling.h"
 #include "run/metrics.h"
+#include "run/scaling_curves.h"
 #include "stream/placement.h"
 #include "stream/submitter.h"
 #include "weir_build.h"
@@ -84,16 +83,9 @@ bool is_point(const Json& result) {
          is_named("workload") && is_named("device") && is_text(result["device"], "model");
 }
 
-// As they were asked for: drivers round.
-int units_in(const Json& result) {
-  const Json given = result["device"].value("compute_units", Json());
-  const Json units = result["device"].value("compute_units_asked", given);
-  return units.is_number_integer() ? units.get<int>() : 0;
-}
-
 bool is_at(const Json& result, const Point& point) {
   return result["streams"] == point.streams && result["submit"] == point.submit &&
-         units_in(result) == point.compute_units;
+         compute_units_asked(result) == point.compute_units;
 }
 
 Json results_to_keep(const SweepRequest& request, const Json& settings) {
@@ -147,14 +139,6 @@ Json floors_of(const DeviceInfo& info, const SweepRequest& request, const std::v
 
 }  // namespace
 
-std::string way_of(const std::string& submit, int compute_units) {
-  return compute_units == 0 ? submit : fmt::format("{} on {} units", submit, compute_units);
-}
-
-std::string curve_of(const std::string& submit, int compute_units) {
-  return way_of(submit_family(submit), compute_units);
-}
-
 void check_sweep(const DeviceInfo& info, const SweepRequest& request, Ranks ranks) {
   for (const Point& point : points_of(request)) {
     RunRequest run = request.run;
@@ -162,48 +146,6 @@ void check_sweep(const DeviceInfo& info, const SweepRequest& request, Ranks rank
     run.submit = point.submit;
     check_request(info, run, ranks);
   }
-}
-
-Json scaling_of(const Json& results, const std::string& scaling) {
-  std::map<std::string, std::vector<ScalingPoint>> by_way;
-  for (const Json& result : results) {
-    if (result["status"] == "failed") continue;
-    const Json throughput = result["metrics"].value("throughput", Json());
-    // threads:1, threads:2, ... are one curve: counts follow the stream count up to their limit.
-    const std::string submit = result["submit"].get<std::string>();
-    if (throughput.is_object() && throughput.contains("value") && throughput["value"].is_number())
-      by_way[curve_of(submit, units_in(result))].push_back(
-          {result["streams"].get<int>(), throughput["value"].get<double>()});
-  }
-  Json analyses = Json::object();
-  for (const auto& [way, points] : by_way) {
-    const ScalingAnalysis analysis = analyse_scaling(scaling_named(scaling).value_or(Scaling::grows), points);
-    Json json = Json::object();
-    json["meaning"] = analysis.meaning;
-    json["rows"] = Json::array();
-    for (const ScalingRow& row : analysis.rows)
-      json["rows"].push_back({{"streams", row.streams},
-                              {"throughput", row.throughput},
-                              {"per_stream", row.per_stream},
-                              {"speedup", row.speedup},
-                              {"efficiency", row.efficiency},
-                              {"marginal", number_or_null(row.marginal)}});
-    json["best_streams"] = analysis.best_streams;
-    json["knee"] = analysis.knee ? Json(*analysis.knee) : Json(nullptr);
-    json["knee_reason"] = analysis.knee ? Json(nullptr) : Json(analysis.knee_reason);
-    json["usl"] = nullptr;
-    json["usl_reason"] = analysis.usl ? Json(nullptr) : Json(analysis.usl_reason);
-    if (analysis.usl)
-      json["usl"] = {{"gamma", analysis.usl->gamma},
-                     {"alpha", analysis.usl->alpha},
-                     {"beta", analysis.usl->beta},
-                     {"r_squared", number_or_null(analysis.usl->r_squared)},
-                     {"peak_streams", number_or_null(analysis.usl->peak_streams)},
-                     {"peak_throughput", number_or_null(analysis.usl->peak_throughput)},
-                     {"is_peak_measured", analysis.usl->is_peak_measured}};
-    analyses[way] = std::move(json);
-  }
-  return analyses;
 }
 
 Json run_sweep(Device& device, const SweepRequest& request, const RunContext& context, const SweepControl& control) {

@@ -36,19 +36,11 @@ struct SweepControl {
   std::function<void(const Json& floor)> on_floor;
 };
 
-// How a point is run, in words: "inline", "threads:4 on 16 units".
-std::string way_of(const std::string& submit, int compute_units);
-// Points of one curve have this in common: the number of threads follows the streams, so it is left out.
-std::string curve_of(const std::string& submit, int compute_units);
-
 // `device` as the first of the compute units wants it. Returns the `weir.sweep/1` document, which is also in `output`.
 // Failed points are in it with status "failed". With several ranks all call it; rank 0 alone reads and writes the file.
 Json run_sweep(Device& device, const SweepRequest& request, const RunContext& context, const SweepControl& control);
 
 // Rejects what run_sweep() would reject of any of its points; `ranks` as there will be.
 void check_sweep(const DeviceInfo& info, const SweepRequest& request, Ranks ranks);
-
-// The scaling analysis of a sweep document, one entry per submit mode and part of the device.
-Json scaling_of(const Json& results, const std::string& scaling);
 
 }  // namespace weir

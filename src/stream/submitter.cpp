@@ -124,14 +124,6 @@ SubmitChoice parse_submit(std::string_view text, int streams) {
   reject(fmt::format("--submit {}: there is no such way to submit", text), suggestion(kind, names));
 }
 
-std::string submit_family(std::string_view name) {
-  // How many commands may be on the device does not follow the streams: each number is a curve of its own.
-  if (name.starts_with("scheduled:")) return std::string(name);
-  const std::size_t first = name.find(':');
-  if (name.substr(0, first) != "channel" || first == std::string_view::npos) return std::string(name.substr(0, first));
-  return std::string(name.substr(0, name.find(':', first + 1)));
-}
-
 int default_producers(std::string_view channel) {
   const ChannelWay* const way = channel_named(channel);
   return way == nullptr ? 0 : std::min(4, way->most_producers);

@@ -51,8 +51,6 @@ struct SubmitChoice {
 
 // Rejects what there is not. `streams` bounds the threads: more threads than streams would have nothing to do.
 SubmitChoice parse_submit(std::string_view text, int streams);
-// The canonical name without its counts: ways to submit that differ in them only are points of one curve.
-std::string submit_family(std::string_view name);
 // How many producers a channel has where nobody says; a channel that there is not has none.
 int default_producers(std::string_view channel);
 

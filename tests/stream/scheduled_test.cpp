@@ -259,7 +259,6 @@ TEST(Scheduled, choices_are_read_from_text) {
   for (const char* text : {"scheduled:fifo", "scheduled:time_slice:7"})
     EXPECT_EQ(parse_submit(parse_submit(text, 8).name, 8).name, parse_submit(text, 8).name)
         << "a name must mean itself";
-  EXPECT_EQ(submit_family("scheduled:fifo:4"), "scheduled:fifo:4") << "each bound is a curve of its own";
 
   EXPECT_NE(said("scheduled:priorty", 8).find("priority"), std::string::npos) << "a suggestion";
   EXPECT_NE(said("scheduled", 8).find("a policy is needed"), std::string::npos);

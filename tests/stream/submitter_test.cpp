@@ -96,13 +96,6 @@ TEST(SubmitChoices, NameChannelsWithAllTheirCounts) {
   EXPECT_EQ(parse_submit("inline", 8).host_threads(), 1);
 }
 
-TEST(SubmitChoices, OfOneFamilyDifferInCountsOnly) {
-  EXPECT_EQ(submit_family("inline"), "inline");
-  EXPECT_EQ(submit_family("threads:4"), "threads");
-  EXPECT_EQ(submit_family("channel:mpsc:4x2"), "channel:mpsc");
-  EXPECT_EQ(submit_family("channel:mutex_deque:1"), "channel:mutex_deque");
-}
-
 TEST(Placements, CoverTheirStreams) {
   const Step step = random_step(3, 6);
   EXPECT_EQ(place(step, "serial").stream_count, 1);

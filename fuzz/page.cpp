@@ -1,0 +1,43 @@
+// Documents of any origin on a report's page: whatever the bytes, they either become a document of ours, in which every
+// item has the fields that all items have, or our own error of bad input.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/error.h"
+#include "page/results.h"
+
+namespace {
+
+void show(const weir::Json& document) {
+  using namespace weir;
+  page::Page page("fuzz", "2026-11-17T00:00:00Z", {"weir", "report", "fuzz.json"});
+  const auto schema = document.is_object() ? document.find("schema") : document.end();
+  const std::string name =
+      document.is_object() && schema != document.end() && schema->is_string() ? schema->get<std::string>() : "";
+  if (name == "weir.result/1" || name == "weir.sweep/1" || page::is_aorta(document)) {
+    const std::size_t source = page.add_source("fuzz.json", name, document);
+    page::add_results(page, page::read_measured(page, source, "fuzz.json", document));
+  }
+  for (const page::Section& section : page::sections())
+    if (section.schema == name) section.add(page, page.add_source("fuzz.json", name, document), document);
+  const Json made = std::move(page).document();
+  if (made["schema"] != "weir.report/1") __builtin_trap();
+  for (const auto& [list, items] : made.items())
+    if (list != "sources" && list != "refused" && list != "environments" && items.is_array())
+      for (const Json& item : items)
+        if (item.is_object() && item.contains("id") && (!item["id"].is_string() || !item["title"].is_string()))
+          __builtin_trap();
+  to_text(made);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    show(weir::parse_json(std::string_view(reinterpret_cast<const char*>(data), size), "fuzz"));
+  } catch (const weir::Error& error) {
+    if (error.fault != weir::Fault::input) __builtin_trap();
+  }
+  return 0;
+}

@@ -1,0 +1,76 @@
+#include "run/scaling_curves.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <vector>
+
+#include "measure/scaling.h"
+
+namespace weir {
+
+std::string way_of(const std::string& submit, int compute_units) {
+  return compute_units == 0 ? submit : fmt::format("{} on {} units", submit, compute_units);
+}
+
+std::string submit_family(std::string_view name) {
+  // How many commands may be on the device does not follow the streams: each number is a curve of its own.
+  if (name.starts_with("scheduled:")) return std::string(name);
+  const std::size_t first = name.find(':');
+  if (name.substr(0, first) != "channel" || first == std::string_view::npos) return std::string(name.substr(0, first));
+  return std::string(name.substr(0, name.find(':', first + 1)));
+}
+
+std::string curve_of(const std::string& submit, int compute_units) {
+  return way_of(submit_family(submit), compute_units);
+}
+
+int compute_units_asked(const Json& result) {
+  const Json given = result["device"].value("compute_units", Json());
+  const Json units = result["device"].value("compute_units_asked", given);
+  return units.is_number_integer() ? units.get<int>() : 0;
+}
+
+Json scaling_of(const Json& results, const std::string& scaling) {
+  std::map<std::string, std::vector<ScalingPoint>> by_way;
+  for (const Json& result : results) {
+    if (result["status"] == "failed") continue;
+    const Json throughput = result["metrics"].value("throughput", Json());
+    // threads:1, threads:2, ... are one curve: counts follow the stream count up to their limit.
+    const std::string submit = result["submit"].get<std::string>();
+    if (throughput.is_object() && throughput.contains("value") && throughput["value"].is_number())
+      by_way[curve_of(submit, compute_units_asked(result))].push_back(
+          {result["streams"].get<int>(), throughput["value"].get<double>()});
+  }
+  Json analyses = Json::object();
+  for (const auto& [way, points] : by_way) {
+    const ScalingAnalysis analysis = analyse_scaling(scaling_named(scaling).value_or(Scaling::grows), points);
+    Json json = Json::object();
+    json["meaning"] = analysis.meaning;
+    json["rows"] = Json::array();
+    for (const ScalingRow& row : analysis.rows)
+      json["rows"].push_back({{"streams", row.streams},
+                              {"throughput", row.throughput},
+                              {"per_stream", row.per_stream},
+                              {"speedup", row.speedup},
+                              {"efficiency", row.efficiency},
+                              {"marginal", number_or_null(row.marginal)}});
+    json["best_streams"] = analysis.best_streams;
+    json["knee"] = analysis.knee ? Json(*analysis.knee) : Json(nullptr);
+    json["knee_reason"] = analysis.knee ? Json(nullptr) : Json(analysis.knee_reason);
+    json["usl"] = nullptr;
+    json["usl_reason"] = analysis.usl ? Json(nullptr) : Json(analysis.usl_reason);
+    if (analysis.usl)
+      json["usl"] = {{"gamma", analysis.usl->gamma},
+                     {"alpha", analysis.usl->alpha},
+                     {"beta", analysis.usl->beta},
+                     {"r_squared", number_or_null(analysis.usl->r_squared)},
+                     {"peak_streams", number_or_null(analysis.usl->peak_streams)},
+                     {"peak_throughput", number_or_null(analysis.usl->peak_throughput)},
+                     {"is_peak_measured", analysis.usl->is_peak_measured}};
+    analyses[way] = std::move(json);
+  }
+  return analyses;
+}
+
+}  // namespace weir
