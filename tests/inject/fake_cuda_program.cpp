@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -33,7 +34,12 @@ int run(int count) {
   return launch == nullptr ? 0 : launch(count);
 }
 
-void on_signal(int) { ::write(STDOUT_FILENO, "got it\n", 7) == 7 ? void() : ::_exit(72); }
+volatile std::sig_atomic_t has_signal = 0;
+
+void on_signal(int) {
+  ::write(STDOUT_FILENO, "got it\n", 7) == 7 ? void() : ::_exit(72);
+  has_signal = 1;
+}
 
 }  // namespace
 
@@ -67,7 +73,8 @@ int main(int argc, char** argv) {
       ::signal(SIGTERM, on_signal);
       std::puts("ready");
       std::fflush(stdout);
-      ::pause();
+      // Not pause(): the signal may be here already, or go to another thread.
+      while (has_signal == 0) ::usleep(1000);
     } else if (word == "sleep" && i + 1 < argc) {
       ::usleep(static_cast<useconds_t>(std::atoi(argv[++i])) * 1000);
     } else if (word == "executes") {
