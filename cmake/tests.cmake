@@ -9,7 +9,8 @@ endif()
 # Folders whose tests run real threads against each other: CI builds and runs them under TSan.
 set(WEIR_THREADED_TESTS amd_log channel channel_bench device hip inject opencl preempt scheduler stream queue run watch)
 # Of these: tests of one thread that take minutes under TSan.
-set(WEIR_TSAN_LEAVES_OUT "*ProbeSim.*:*QueueCost.*:*SimRun.every_workload*:ScheduledRun.every_workload*")
+set(WEIR_TSAN_LEAVES_OUT
+    "*ProbeSim.*:*QueueCost.*:*SimRun.every_workload*:ScheduledRun.every_workload*:ChannelChange.*:ChannelCalibration.*:Compare*.*")
 # Folders whose tests need no more than weir_layers: CI builds and runs them under ASan. `make test-long` does it with all.
 set(WEIR_LAYER_TESTS amd_capture amd_case amd_join amd_log base bench channel device ftrace hiprtc kernel kfd
                      measure package preempt rank scheduler step trace workload)
