@@ -28,7 +28,8 @@ struct Part {
 };
 constexpr std::array kParts = {
     Part{"weir.bench_kernel/1", "is one kernel of a bench. Give the folder, or its summary.json."},
-    Part{"weir.kernel_manifest/1", "describes compiled kernels. It holds no measurement."},
+    Part{"weir.bench_environment/1", "says where a bench ran. Give the folder, or its summary.json."},
+    Part{"weir.kernel_manifest/1", "lists the packages that a bench found. It holds no measurement."},
     Part{"weir.watch/1", "is one moment of `weir watch`. Use `weir profile` for what happens over time."},
     Part{"weir.report/1", "is the document of a report. Give the files that it was made of."},
 };

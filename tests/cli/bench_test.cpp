@@ -64,6 +64,9 @@ TEST(Bench, measures_a_package_and_writes_every_report) {
   expect_valid_as(folder / "reports/kernel_manifest.json", "weir.kernel_manifest.1.json");
   expect_valid_as(folder / "reports/summary.json", "weir.bench.1.json");
   expect_valid_as(folder / "reports/kernels/doubles.json", "weir.bench_kernel.1.json");
+  const Outcome report = weir({"report", "reports", "--json", "page.json"}, folder.path());
+  EXPECT_EQ(report.code, 0) << report.err;
+  EXPECT_EQ(read_json(folder / "page.json")["refused"], Json::array()) << "all of it belongs to a report";
   const Json kernel = read_json(folder / "reports/kernels/doubles.json");
   EXPECT_EQ(kernel["kernel_name"], "doubles");
   EXPECT_EQ(kernel["success"], true);

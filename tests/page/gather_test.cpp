@@ -140,6 +140,8 @@ TEST(Gather, passes_over_parts_of_a_folder_and_explains_them_where_they_are_name
   PageFolder folder;
   folder.put("r.json", result_document());
   const fs::path part = folder.put("kernel.json", Json{{"schema", "weir.bench_kernel/1"}});
+  folder.put("env.json", Json{{"schema", "weir.bench_environment/1"}});
+  folder.put("kernel_manifest.json", Json{{"schema", "weir.kernel_manifest/1"}});
   EXPECT_TRUE(report_on({folder.path()})["refused"].empty());
   EXPECT_TRUE(says(reason(report_on({part}), "kernel.json"), "one kernel of a bench"));
 }
