@@ -1,6 +1,6 @@
-// Device body of toil. Only block 0 reads the host's memory: its orders when it starts, the flag all the time. It passes
-// both on in the device's memory, where the others look, because reads of one place on the host come one after the other:
-// 4,224 blocks that read their orders there kept an H200 for 4 ms.
+// Device body of toil. Only block 0 reads the host's memory: its orders when it starts, the flag all the time. It
+// passes both on in the device's memory, where the others look, because reads of one place on the host come one after
+// the other: 4,224 blocks that read their orders there kept an H200 for 4 ms.
 #pragma once
 
 #include "kernel/moment.cuh"

@@ -25,8 +25,8 @@ RunRequest tiny(const std::string& workload, int streams) {
   return request;
 }
 
-// Of 60 ways for each workload TSan, which takes minutes for all, has every seventh: each submit, placement and sync with
-// every other in turn.
+// Of 60 ways for each workload TSan, which takes minutes for all, has every seventh: each submit, placement and sync
+// with every other in turn.
 #ifdef __SANITIZE_THREAD__
 constexpr int kEveryWay = 7;
 #else
