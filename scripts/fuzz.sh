@@ -53,7 +53,7 @@ libraries_of() {
     bench_summary) echo -lfmt -lyaml-cpp ;;
     amd_join) echo -lfmt -lyaml-cpp -lz ;;
     amd_ftrace) echo -lfmt -lyaml-cpp -lz ;;
-    page) echo -lfmt -lyaml-cpp -lz ;;
+    page) echo -lfmt ;;
     perf_script) echo -lfmt ;;
     *) echo -lfmt -lz -lsqlite3 ;;
   esac

@@ -1,14 +1,14 @@
 """What `weir sched run` adds to a launch with nobody else on the device: rounds of many tiny kernels, plain and under a
-scheduler in turn, in PyTorch or in another program that prints us per launch. Needs a CUDA GPU.
+scheduler in turn, in PyTorch or in another program that begins by printing us per launch. Needs a CUDA GPU.
 
   python3 bench/sched_pytorch/launch_cost.py --weir build/release/weir
   python3 bench/sched_pytorch/launch_cost.py --weir build/release/weir --program build/release/bench_gpu_launch"""
 import argparse
-import pathlib
 import statistics
 import subprocess
 import sys
-import tempfile
+
+from scheduler import scheduler
 
 PROGRAM = """
 import time, torch
@@ -32,18 +32,13 @@ def main():
     parser.add_argument("--program", help="instead of a loop in PyTorch")
     arguments = parser.parse_args()
     program = [arguments.program] if arguments.program else [sys.executable, "-c", PROGRAM]
-    with tempfile.TemporaryDirectory() as folder:
-        socket = str(pathlib.Path(folder) / "sched.sock")
-        subprocess.run([arguments.weir, "sched", "start", "--socket", socket], check=True, stdout=subprocess.DEVNULL)
-        ways = {"plain": program, "weir sched": [arguments.weir, "sched", "run", "--socket", socket, "--"] + program}
+    with scheduler(arguments.weir) as run:
+        ways = {"plain": program, "weir sched": run + ["--"] + program}
         taken = {way: [] for way in ways}
-        try:
-            for _ in range(arguments.rounds):
-                for way, command in ways.items():
-                    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-                    taken[way].append(float(said))
-        finally:
-            subprocess.run([arguments.weir, "sched", "stop", "--socket", socket], stdout=subprocess.DEVNULL)
+        for _ in range(arguments.rounds):
+            for way, command in ways.items():
+                said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+                taken[way].append(float(said.split()[0]))
     for way, times in taken.items():
         print(f"{way:<12} {statistics.median(times):7.3f} us a launch ({min(times):.3f} to {max(times):.3f})")
     added = min(taken["weir sched"]) - min(taken["plain"])

@@ -7,8 +7,9 @@ import json
 import pathlib
 import subprocess
 import sys
-import tempfile
 import time
+
+from scheduler import scheduler
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -82,20 +83,13 @@ def main():
         served, left = together(loop, serve)
         add(size, "native", served, left, alone_served, alone_loop)
         for in_flight in arguments.in_flight.split(","):
-            with tempfile.TemporaryDirectory() as folder:
-                socket = str(pathlib.Path(folder) / "sched.sock")
-                subprocess.run([arguments.weir, "sched", "start", "--policy", "priority", "--in-flight", in_flight,
-                                "--socket", socket], check=True, stdout=subprocess.DEVNULL)
-                run = [arguments.weir, "sched", "run", "--socket", socket]
-                try:
-                    if in_flight == arguments.in_flight.split(",")[0]:
-                        injected = measure(run + ["--priority", "low", "--"] + loop, arguments.seconds)
-                        add(size, "loop alone, injected", None, injected, alone_served, alone_loop)
-                    served, left = together(run + ["--priority", "low", "--"] + loop,
-                                            run + ["--priority", "high", "--"] + serve)
-                    add(size, f"weir sched, {in_flight} in flight", served, left, alone_served, alone_loop)
-                finally:
-                    subprocess.run([arguments.weir, "sched", "stop", "--socket", socket], stdout=subprocess.DEVNULL)
+            with scheduler(arguments.weir, "--policy", "priority", "--in-flight", in_flight) as run:
+                if in_flight == arguments.in_flight.split(",")[0]:
+                    injected = measure(run + ["--priority", "low", "--"] + loop, arguments.seconds)
+                    add(size, "loop alone, injected", None, injected, alone_served, alone_loop)
+                served, left = together(run + ["--priority", "low", "--"] + loop,
+                                        run + ["--priority", "high", "--"] + serve)
+                add(size, f"weir sched, {in_flight} in flight", served, left, alone_served, alone_loop)
     if arguments.json:
         pathlib.Path(arguments.json).write_text(json.dumps(rows, indent=1))
 
