@@ -21,12 +21,12 @@ hip: ## Build with the device code for AMD GPUs; installs hipcc where it is miss
 	@scripts/setup.sh hip
 	@cmake --preset release -DWEIR_HIP=ON > /dev/null && cmake --build --preset release --parallel $(JOBS) --target weir
 
-run: build ## Set up, build, then sweep the P0 workloads on the best device; writes results/
-	build/release/weir $(RUN_ARGS)
+run: ## Set up, build, then sweep the P0 workloads on the best device; writes results/ and a page about them
+	@scripts/run.sh $(RUN_ARGS)
 
-test: ## Set up, then the test suite: release, ASan+UBSan of the lower layers, TSan, importers fuzzed for a few seconds
+test: ## Set up, then the test suite: release, ASan+UBSan of the lower layers, TSan, importers fuzzed for a few seconds, the other architecture compiled
 	@scripts/setup.sh test
-	@scripts/test.sh release asan tsan fuzz
+	@scripts/test.sh release asan tsan fuzz cross
 
 test-gpu: ## The tests that need a GPU
 	@scripts/setup.sh test
@@ -69,7 +69,7 @@ format: ## Format all sources in place (clang-format 19)
 	@scripts/setup.sh lint
 	find include src tests bench fuzz kernels -regex '.*\.\(h\|cpp\|cu\|cuh\)' -o -path 'kernels/*.cl' 2> /dev/null | xargs clang-format-19 -i
 
-lint: ## Check formatting and run clang-tidy 19; CHANGED=1 looks only at files that differ from HEAD
+lint: ## Check formatting, compile everything and each header alone with clang 19, run clang-tidy 19; CHANGED=1 looks only at files that differ from HEAD
 	@scripts/setup.sh lint
 	@scripts/lint.sh $(if $(CHANGED),--changed)
 

@@ -5,35 +5,20 @@ if(NOT WEIR_HIP_INCLUDE_DIR)
   return()
 endif()
 
-# The bodies of kernels. On arm64 those of weir_layers will do: compiled for programs, they can be linked into a library
-# that exports none of their symbols. x86_64 code for programs reaches other libraries' data in a way that only programs
-# can, so there they are compiled again.
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
-  set(fake_hip_bodies weir_layers)
-else()
-  file(GLOB fake_hip_base CONFIGURE_DEPENDS src/base/*.cpp)
-  add_library(fake_hip_bodies STATIC EXCLUDE_FROM_ALL ${WEIR_KERNEL_SOURCES} ${fake_hip_base})
-  set_target_properties(fake_hip_bodies PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  target_include_directories(fake_hip_bodies PUBLIC src ${WEIR_GENERATED_DIR})
-  target_link_libraries(fake_hip_bodies PUBLIC weir_options fmt::fmt nlohmann_json::nlohmann_json weir_yaml weir_blas
-                                               Threads::Threads)
-  set(fake_hip_bodies fake_hip_bodies)
-endif()
-
 # Instrumented like everything else: a sanitizer would be blind where it is not.
 add_library(fake_hip_parts OBJECT tests/fake_hip/device.cpp tests/fake_hip/kernels.cpp tests/fake_hip/queues.cpp
                                   tests/fake_hip/streams.cpp)
 set_target_properties(fake_hip_parts PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_include_directories(fake_hip_parts PRIVATE tests)
 target_include_directories(fake_hip_parts SYSTEM PRIVATE ${WEIR_HIP_INCLUDE_DIR})
-target_link_libraries(fake_hip_parts PRIVATE ${fake_hip_bodies})
+target_link_libraries(fake_hip_parts PRIVATE weir_kernel weir_base)
 
 # name: folder and exported symbols; version: of HIP; major: in the library's name.
 function(weir_add_fake_hip name version major)
   set(target fake_hip_${name})
   add_library(${target} SHARED tests/fake_hip/variant.cpp $<TARGET_OBJECTS:fake_hip_parts>)
   target_compile_definitions(${target} PRIVATE WEIR_FAKE_HIP_VERSION=${version})
-  target_link_libraries(${target} PRIVATE ${fake_hip_bodies})
+  target_link_libraries(${target} PRIVATE weir_kernel weir_base)
   target_link_options(${target} PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/tests/fake_hip/${name}.map)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME amdhip64 SUFFIX .so.${major} NO_SONAME ON
                                              LINK_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fake_hip/${name}.map

@@ -44,12 +44,12 @@ install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # Public is what kernel packages include: a C interface with a version of its own. The program's own layers are not
 # (docs/adr/0028-what-is-installed.md).
-add_library(weir_kernel INTERFACE)
-target_include_directories(weir_kernel INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+add_library(weir_kernel_interface INTERFACE)
+target_include_directories(weir_kernel_interface INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                                  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-set_target_properties(weir_kernel PROPERTIES EXPORT_NAME kernel)
+set_target_properties(weir_kernel_interface PROPERTIES EXPORT_NAME kernel)
 set_target_properties(weir PROPERTIES EXPORT_NAME program)
-install(TARGETS weir_kernel EXPORT weirTargets)
+install(TARGETS weir_kernel_interface EXPORT weirTargets)
 install(DIRECTORY include/weir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 include(CMakePackageConfigHelpers)

@@ -11,35 +11,54 @@ set(WEIR_THREADED_TESTS amd_log channel channel_bench device hip inject opencl p
 # Of these: tests of one thread that take minutes under TSan.
 set(WEIR_TSAN_LEAVES_OUT
     "*ProbeSim.*:*QueueCost.*:*SimRun.every_workload*:ScheduledRun.every_workload*:ChannelChange.*:ChannelCalibration.*:Compare*.*")
-# Folders whose tests need no more than weir_layers: CI builds and runs them under ASan. `make test-long` does it with all.
-set(WEIR_LAYER_TESTS amd_capture amd_case amd_join amd_log base bench channel device ftrace hiprtc kernel kfd
-                     measure package preempt rank scheduler step trace workload)
+# Folders that read other people's bytes or manage memory: CI builds and runs them under ASan. `make test-long` does it
+# with all.
+set(WEIR_LAYER_TESTS amd_capture amd_join amd_log base channel device ftrace kernel kfd measure rank scheduler step trace)
 
 file(GLOB test_sources CONFIGURE_DEPENDS tests/*/*.cpp)
 # Programs of their own: one that mpirun starts several times, and what stands in for a GPU in other people's programs.
 list(FILTER test_sources EXCLUDE REGEX "/mpi_selftest\\.cpp$|/tests/inject/fake_")
 file(GLOB test_headers CONFIGURE_DEPENDS src/*/*.h)
 
-file(WRITE ${WEIR_GENERATED_DIR}/tests_pch.cpp.new "// Has to exist: a precompiled header needs a target with a source.\n")
-file(COPY_FILE ${WEIR_GENERATED_DIR}/tests_pch.cpp.new ${WEIR_GENERATED_DIR}/tests_pch.cpp ONLY_IF_DIFFERENT)
-add_library(tests_pch OBJECT ${WEIR_GENERATED_DIR}/tests_pch.cpp)
-target_link_libraries(tests_pch PUBLIC weir_layers GTest::gtest)
-target_compile_definitions(tests_pch PUBLIC WEIR_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-target_include_directories(tests_pch PUBLIC tests)
+# What every test sees.
+add_library(tests_options INTERFACE)
+target_link_libraries(tests_options INTERFACE weir_libraries GTest::gtest)
+target_compile_definitions(tests_options INTERFACE WEIR_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+target_include_directories(tests_options INTERFACE tests)
 # What is tested is optimised; the tests themselves would only take longer to compile.
-target_compile_options(tests_pch PUBLIC $<$<CONFIG:Release>:-O1>)
 if(WEIR_SANITIZE STREQUAL "address")
-  target_compile_options(tests_pch PUBLIC -O0)
+  set(tests_level -O0)
+else()
+  set(tests_level $<$<CONFIG:Release>:-O1>)
 endif()
-weir_precompile(tests_pch <gtest/gtest.h>)
+target_compile_options(tests_options INTERFACE ${tests_level})
+
+# Tests of documents see nlohmann; clang, unlike gcc, loses nothing by precompiling it for all.
+set(WEIR_DOCUMENT_TESTS ${WEIR_DOCUMENT_FOLDERS} cli docs)
+function(weir_precompile_tests target folder)
+  if(folder IN_LIST WEIR_DOCUMENT_TESTS OR CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    weir_reuse_precompiled(${target} tests_json "" tests_options <nlohmann/json.hpp> <gtest/gtest.h>)
+  else()
+    weir_reuse_precompiled(${target} tests "" tests_options <gtest/gtest.h>)
+  endif()
+endfunction()
 
 set(support_sources ${test_sources})
 list(FILTER support_sources INCLUDE REGEX "/tests/support/")
 list(FILTER test_sources EXCLUDE REGEX "/tests/support/")
-if(support_sources)
-  add_library(tests_support STATIC ${support_sources})
-  target_link_libraries(tests_support PUBLIC tests_pch)
-endif()
+add_library(tests_support STATIC ${support_sources})
+# Headers that have no source of their own bring what they include to the tests that include them.
+set(support_files ${support_sources})
+foreach(source IN LISTS support_sources)
+  string(REGEX REPLACE "\\.cpp$" ".h" header ${source})
+  if(EXISTS ${header})
+    list(APPEND support_files ${header})
+  endif()
+endforeach()
+weir_folders_of(below ${support_files})
+list(TRANSFORM below PREPEND weir_)
+target_link_libraries(tests_support PUBLIC ${below} tests_options)
+weir_precompile_tests(tests_support support)
 
 add_custom_target(tests_threads)
 add_custom_target(tests_layers)
@@ -47,22 +66,22 @@ add_custom_target(tests_layers)
 function(weir_add_tests name)
   cmake_parse_arguments(arg "" "LABEL" "SOURCES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE tests_pch GTest::gtest_main)
-  if(TARGET tests_support)
-    target_link_libraries(${name} PRIVATE tests_support)
-  endif()
   string(REGEX REPLACE "^tests_" "" folder ${name})
+  # The folders that they and their headers include.
+  file(GLOB headers ${PROJECT_SOURCE_DIR}/tests/${folder}/*.h)
+  weir_folders_of(below ${arg_SOURCES} ${headers})
+  list(TRANSFORM below PREPEND weir_)
+  # These drive the whole program.
+  if(name MATCHES "^tests_(cli|docs|gpu)$")
+    set(below weir_core)
+  endif()
+  target_link_libraries(${name} PRIVATE tests_support ${below} tests_options GTest::gtest_main)
+  set(is_layer FALSE)
   if(folder IN_LIST WEIR_LAYER_TESTS)
     set(is_layer TRUE)
     add_dependencies(tests_layers ${name})
-  else()
-    set(is_layer FALSE)
-    target_link_libraries(${name} PRIVATE weir_core)
   endif()
-  if(WEIR_PCH)
-    target_precompile_headers(${name} REUSE_FROM tests_pch)
-    target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
-  endif()
+  weir_precompile_tests(${name} ${folder})
   # Only these drive the binary; for the others it would be one more thing to wait for.
   if(TARGET weir AND name MATCHES "^tests_(cli|docs|gpu)$")
     target_compile_definitions(${name} PRIVATE WEIR_BINARY="$<TARGET_FILE:weir>")
@@ -230,6 +249,8 @@ if(TARGET fake_cupti AND TARGET tests_inject)
   target_link_libraries(fake_cuda_driver PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
   add_executable(fake_gate_program tests/inject/fake_gate_program.cpp)
   target_link_libraries(fake_gate_program PRIVATE fake_cuda_driver Threads::Threads)
+  # Comes before LD_LIBRARY_PATH, which may hold a real driver.
+  target_link_options(fake_gate_program PRIVATE -Wl,--disable-new-dtags)
   target_compile_definitions(tests_inject PRIVATE WEIR_FAKE_GATE_PROGRAM="$<TARGET_FILE:fake_gate_program>"
                                                   WEIR_FAKE_CUPTI="$<TARGET_FILE:fake_cupti>"
                                                   WEIR_CUPTI_MODULE="$<TARGET_FILE:weir_cupti>")
@@ -246,29 +267,18 @@ endif()
 
 include(fake_hip)
 
-# Every header compiles alone. Where x.cpp includes x.h before anything else, and without a precompiled header (so not
-# in cli), the build shows that already; the others get a source each. Sanitizers add nothing here.
-if(NOT WEIR_SANITIZE)
+# Every header compiles alone.
+if(WEIR_HEADER_CHECK)
   set(check_sources "")
   foreach(header IN LISTS test_headers)
-    cmake_path(REPLACE_EXTENSION header LAST_ONLY .cpp OUTPUT_VARIABLE own_source)
     cmake_path(RELATIVE_PATH header BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src)
-    set(first_include "")
-    if(EXISTS ${own_source} AND NOT header MATCHES "^cli/")
-      file(STRINGS ${own_source} first_include LIMIT_COUNT 1 REGEX "^#")
-    endif()
-    if(first_include STREQUAL "#include \"${header}\"")
-      continue()
-    endif()
     set(check_source ${WEIR_GENERATED_DIR}/header_check/${header}.cpp)
     file(CONFIGURE OUTPUT ${check_source} CONTENT "#include \"${header}\"\n#include \"${header}\"\n")
     list(APPEND check_sources ${check_source})
   endforeach()
-  if(check_sources)
-    add_library(header_check OBJECT ${check_sources})
-    target_link_libraries(header_check PRIVATE weir_core CLI11::CLI11)
-    target_compile_options(header_check PRIVATE -O0 -g0)
-  endif()
+  add_library(header_check OBJECT ${check_sources})
+  target_link_libraries(header_check PRIVATE weir_libraries CLI11::CLI11)
+  target_compile_options(header_check PRIVATE -O0 -g0)
 endif()
 
 # Drivers read LD_LIBRARY_PATH before main() does anything: the table on the HIP device, over a runtime without a GPU.

@@ -54,14 +54,19 @@ grep -qs '^ID=ubuntu' /etc/os-release && browser=  # a snap there: the browser's
 # One version everywhere: formatting differs from release to release. Debian 12 and Ubuntu 24.04 both have 19.
 fuzzer='clang-19|command:clang++-19
 libclang-rt-19-dev|file:/usr/lib/llvm-19/lib/clang/19/lib/linux'
+# CI compiles for the other architecture what has a line for one.
+case $(uname -m) in
+  aarch64) cross='g++-x86-64-linux-gnu|command:x86_64-linux-gnu-g++' ;;
+  *) cross='g++-aarch64-linux-gnu|command:aarch64-linux-gnu-g++' ;;
+esac
 case $purpose in
   test)
     # The importers' fuzz targets run in CI too.
-    required+=$'\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\nlibncurses-dev|header:ncurses.h\n'$mpi$'\n'$fuzzer$'\n'$queues$'\n'$hip$'\n'$opencl$'\n'$slurm$'\n'$web${browser:+$'\n'$browser}
-    optional+=$'\npython3|command:python3\npython3-jsonschema|python:jsonschema'
+    required+=$'\npython3|command:python3\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\nlibncurses-dev|header:ncurses.h\n'$mpi$'\n'$fuzzer$'\n'$queues$'\n'$hip$'\n'$opencl$'\n'$slurm$'\n'$web$'\n'$cross${browser:+$'\n'$browser}
+    optional+=$'\npython3-jsonschema|python:jsonschema'
     ;;
   lint)
-    required+=$'\nlibgtest-dev|header:gtest/gtest.h\nclang-format-19|command:clang-format-19\nclang-tidy-19|command:clang-tidy-19'
+    required+=$'\nlibgtest-dev|header:gtest/gtest.h\nclang-19|command:clang++-19\nclang-format-19|command:clang-format-19\nclang-tidy-19|command:clang-tidy-19'
     ;;
   hip) required+=$'\n'$hip ;;
   fuzz) required+=$'\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\n'$fuzzer ;;
@@ -141,18 +146,25 @@ apt() {
 }
 
 echo "setup: installing $missing$extra"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
 # Package lists that are already there usually do; a failure (stale or no lists, a busy mirror) refreshes them.
 for attempt in 1 2 3; do
-  apt install -y --no-install-recommends $missing $extra && break
-  echo "setup: attempt $attempt failed" >&2
-  [ "$attempt" -eq 3 ] || { sleep $((attempt * 5)); apt update; }
+  apt install -y --no-install-recommends $missing $extra >"$log" 2>&1 && break
+  [ "$attempt" -eq 3 ] || { sleep $((attempt * 5)); apt update >>"$log" 2>&1; }
 done
 
 missing=$(missing_of "$required")
 [ -z "$missing" ] && exit 0
-# An optional package that cannot be had must not take the required ones with it.
-[ -z "$extra" ] || apt install -y --no-install-recommends $missing
+# A missing optional package must not take the required ones with it.
+[ -z "$extra" ] || apt install -y --no-install-recommends $missing >"$log" 2>&1
 missing=$(missing_of "$required")
 [ -z "$missing" ] && exit 0
-echo "setup: could not install: $missing" >&2
+{
+  echo "setup: apt-get could not install what is needed here: $(grep -m1 '^E: ' "$log" || tail -n1 "$log")"
+  echo "Install these on a machine without access to a package registry by other means, then run the same command again:"
+  printf '  %s\n' $missing
+  extra=$(missing_of "$optional")
+  [ -z "$extra" ] || echo "Optional: $extra"
+} >&2
 exit 1

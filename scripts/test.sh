@@ -1,18 +1,21 @@
 #!/bin/bash
 # Builds and runs the test suite in its parts: release, asan (the layers that read, compute and allocate), tsan (tests that
-# run threads against each other), fuzz (each importer over its seeds and a few seconds beyond), asan-all (everything again;
-# not part of CI: it takes an hour on 2 cores). Goes on past a failing part; the last line is the sum of all parts: "N passed, N failed".
-# usage: test.sh [part ...]    JOBS: parallel jobs
+# run threads against each other), fuzz (each importer over its seeds and a few seconds beyond), cross (what has a line for
+# one architecture, compiled for the other), asan-all (everything again; not part of CI: it takes an hour on 2 cores).
+# Goes on past a failing part. Ends with what ran, what was skipped and why, how long each part took and the slowest tests;
+# the last line is the sum of all parts: "N passed, N failed".
+# usage: test.sh [part ...]    JOBS: parallel jobs    WEIR_WERROR=ON: warnings fail the release build too
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
 jobs=${JOBS:-$(nproc)}
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(release asan tsan fuzz)
+[ ${#parts[@]} -gt 0 ] || parts=(release asan tsan fuzz cross)
 passed=0
 failed=0
 skipped=0
 summary=()
+reports=()
 
 # gcc's TSan cannot place its shadow memory where the kernel randomizes 32 bits of addresses (Ubuntu 24.04): without
 # randomization it can. Containers may forbid the switch; then we run as we are.
@@ -28,17 +31,6 @@ attribute() { # name file: <testsuite name="..." tests="12" failures="0" disable
   grep -o -m1 "\b$1=\"[0-9]*\"" "$2" | head -n1 | tr -dc 0-9
 }
 
-# The names of failed tests and the end of what each printed: logs are often cut to their last lines.
-failed_of() { # file
-  python3 - "$1" <<'PYTHON' 2>/dev/null || grep -B1 '<failure' "$1" | grep -o 'testcase name="[^"]*"'
-import sys, xml.etree.ElementTree as tree
-for case in tree.parse(sys.argv[1]).iter("testcase"):
-    if case.find("failure") is not None:
-        output = (case.findtext("system-out") or "").strip().splitlines()
-        print("  failed: " + case.get("name"), *("    | " + line[:200] for line in output[-12:]), sep="\n")
-PYTHON
-}
-
 run_part() {
   local part=$1 preset=$1 target=all report launcher= started=$SECONDS built tests failures skips disabled
   case $part in
@@ -48,14 +40,14 @@ run_part() {
     tsan) target=tests_threads launcher=without_randomization ;;
   esac
   echo "== $part: build"
-  if ! cmake --preset "$preset" >"/tmp/weir-configure.$$" 2>&1; then
-    cat "/tmp/weir-configure.$$"
-    rm -f "/tmp/weir-configure.$$"
+  local said strict=()
+  [ "$preset" != release ] || strict=(-DWEIR_WERROR="${WEIR_WERROR:-OFF}")
+  if ! said=$(cmake --preset "$preset" "${strict[@]}" 2>&1); then
+    echo "$said"
     failed=$((failed + 1))
     summary+=("$part: configuration failed")
     return
   fi
-  rm -f "/tmp/weir-configure.$$"
   if ! cmake --build --preset "$preset" --parallel "$jobs" --target "$target"; then
     failed=$((failed + 1))
     summary+=("$part: build failed")
@@ -83,7 +75,7 @@ run_part() {
   failed=$((failed + failures))
   skipped=$((skipped + skips))
   summary+=("$part: $((tests - failures - skips)) passed, $failures failed, $skips skipped (build $built s, tests $((SECONDS - started - built)) s)")
-  [ "$failures" -eq 0 ] || summary+=("$(failed_of "$report")")
+  reports+=("$report")
 }
 
 # Each target counts as a test. Makes no report of its own, and is left out where there is no clang to build it with.
@@ -110,12 +102,36 @@ run_fuzz() {
   summary+=("fuzz: $good passed, $bad failed (build $built s, runs $((SECONDS - started - built)) s)")
 }
 
+# Each source counts as a test; cross.sh says in its last line how many there were.
+run_cross() {
+  local started=$SECONDS said status
+  echo "== cross"
+  said=$(scripts/cross.sh)
+  status=$?
+  echo "$said"
+  if [ "$status" -eq 77 ]; then
+    skipped=$((skipped + 1))
+    summary+=("cross: left out: $(tail -n1 <<<"$said")")
+  elif [[ $(tail -n1 <<<"$said") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+    passed=$((passed + BASH_REMATCH[1]))
+    failed=$((failed + BASH_REMATCH[2]))
+    summary+=("cross: ${BASH_REMATCH[0]} ($((SECONDS - started)) s)")
+  else
+    failed=$((failed + 1))
+    summary+=("cross: ended with status $status")
+  fi
+}
+
 for part in "${parts[@]}"; do
-  if [ "$part" = fuzz ]; then run_fuzz; else run_part "$part"; fi
+  case $part in
+    fuzz | cross) "run_$part" ;;
+    *) run_part "$part" ;;
+  esac
 done
 
 echo
+[ ${#reports[@]} -eq 0 ] || python3 scripts/test_summary.py "${reports[@]}"
 printf '%s\n' "${summary[@]}"
-[ "$skipped" -eq 0 ] || echo "$skipped skipped"
+echo "All of it took $((SECONDS / 60)) min $((SECONDS % 60)) s on $jobs cores; $skipped skipped."
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -32,7 +32,7 @@ struct Pair {
 };
 
 std::string brief(const std::string& text) {
-  return text.size() > kLongestValue ? text.substr(0, kLongestValue) + "..." : text;
+  return text.size() > kLongestValue ? fmt::format("{:.{}}...", text, kLongestValue) : text;
 }
 
 // "seed (1337 then, 7 now)"; empty where all agree. What one side does not say cannot differ.

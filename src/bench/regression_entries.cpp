@@ -44,7 +44,7 @@ std::string fact_of(const Json& json) {
 }
 
 std::string shortened(std::string text) {
-  if (text.size() > kLongestFact) text = text.substr(0, kLongestFact) + "...";
+  if (text.size() > kLongestFact) text.replace(kLongestFact, std::string::npos, "...");
   return text;
 }
 

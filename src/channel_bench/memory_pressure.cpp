@@ -209,7 +209,9 @@ Measurement measure_sizes(const Conditions& conditions, std::size_t limit) {
   for (int sample = -1; sample < conditions.samples; ++sample) {
     for (int i = 0; i < requests; ++i) {
       const std::size_t floor = std::size_t{256} << random() % 12;
-      const std::int64_t ns = replace(alive[random() % alive.size()], floor + random() % floor, random());
+      Alive& one = alive[random() % alive.size()];
+      const std::size_t size = floor + random() % floor;
+      const std::int64_t ns = replace(one, size, random());
       if (sample >= 0) times.add(ns);
     }
     times.end_sample();

@@ -144,7 +144,7 @@ std::vector<Benchmark> benchmarks(const Conditions& conditions) {
     list.push_back(
         entry<Contestant>("throughput", name, Unit::per_second, what + ", one thread to another" + shared, run));
   };
-  for (const std::size_t batch : {10, 100, 1000, 10000}) {
+  for (const std::size_t batch : {10u, 100u, 1000u, 10000u}) {
     const std::string count = std::to_string(batch);
     for_each_contestant<CommandRecord, 1, 1>([&]<class Contestant>() {
       enter.template operator()<Contestant>(
@@ -158,7 +158,7 @@ std::vector<Benchmark> benchmarks(const Conditions& conditions) {
         "sustained", "pushed and popped singly, without a pause",
         [](const auto& here) { return measure_singly<Contestant, Small>(here, 1, 1); });
   });
-  for (const std::size_t batch : {10, 100, 1000}) {
+  for (const std::size_t batch : {10u, 100u, 1000u}) {
     const std::string count = std::to_string(batch);
     for_each_contestant<CommandRecord, 1, 1>([&]<class Contestant>() {
       if constexpr (HasBatches<Contestant>) {

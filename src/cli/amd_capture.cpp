@@ -14,6 +14,7 @@
 #include "base/options.h"
 #include "cli/amd_capture_run.h"
 #include "cli/amd_capture_sources.h"
+#include "cli/default_output.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/user_program.h"
@@ -99,7 +100,8 @@ amd::CaptureRequest request_of(const Flags& flags) {
 
 int execute(const Flags& flags) {
   amd::CaptureRequest request = request_of(flags);
-  const fs::path output = flags.output.empty() ? fs::path(fs::path(request.command[0]).filename().string() + ".capture")
+  const fs::path output = flags.output.empty() ? default_output(fs::path(request.command[0]).filename().string(),
+                                                                ".capture", earlier_output(flags.is_forced))
                                                : fs::path(flags.output);
   if (flags.is_dry) {
     request.folder = fs::absolute(output).lexically_normal().string();

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/options.h"
+#include "cli/default_output.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/telling.h"
@@ -63,7 +64,7 @@ amd::CaptureFiles files_of(const Flags& flags) {
   return files;
 }
 
-// Where the timeline goes; empty: nowhere. A default name that is taken is left alone.
+// Where the timeline goes; empty: nowhere.
 fs::path timeline_of(const Flags& flags, std::string& said) {
   if (flags.has_no_timeline) return {};
   if (!flags.timeline.empty()) {
@@ -71,12 +72,8 @@ fs::path timeline_of(const Flags& flags, std::string& said) {
     return flags.timeline;
   }
   if (flags.folder.empty()) return {};
-  const fs::path path = fs::path(flags.folder) / "timeline.json";
-  std::error_code error;
-  if (!flags.is_forced && fs::exists(fs::symlink_status(path, error))) {
-    said = fmt::format("{} exists and was left as it is: --force replaces it.", path.string());
-    return {};
-  }
+  const fs::path path =
+      default_output((fs::path(flags.folder) / "timeline").string(), ".json", earlier_output(flags.is_forced));
   try {
     check_writable(path, flags.is_forced);
   } catch (const Error& cannot) {
@@ -131,7 +128,7 @@ CliCommand amd_join() {
         app.add_option("--pid", flags->pids, "a process of the log is this one of the host; may come again")
             ->type_name("LOG=HOST");
         app.add_option("--timeline", flags->timeline,
-                       "Chrome JSON of everything (default: timeline.json in the folder, unless it exists)")
+                       "Chrome JSON of everything (default: timeline.json in the folder)")
             ->type_name("FILE");
         app.add_flag("--no-timeline", flags->has_no_timeline, "write no timeline")->excludes("--timeline");
         app.add_flag("--full", flags->is_full, "also other processes, handles of streams, each snapshot");

@@ -138,7 +138,9 @@ void ChannelFlags::check() const {
   std::error_code status;
   std::filesystem::create_directories(baseline_dir, status);
   if (status) reject(fmt::format("--baseline-dir {}: cannot be made: {}", baseline_dir, status.message()));
-  check_writable(file, is_forced);
+  // A baseline is found by its name: a newer one replaces it, but nothing that is no baseline.
+  if (!is_forced && std::filesystem::exists(file, status)) load_channel_run(file);  // rejects
+  check_writable(file, true);
 }
 
 }  // namespace weir::cli

@@ -108,14 +108,10 @@ CliCommand conformance() {
   return {"conformance", "examine devices: one table of cases, compared with cpu",
           [](CLI::App& app) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option("--device", flags->devices, "cpu, cuda:0, hip:0, sim:h200 ..., repeatable (default: auto)")
-                ->expected(1)
-                ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+            app.add_option("--device", flags->devices, "cpu, cuda:0, hip:0, sim:h200 ..., repeatable (default: auto)");
             app.add_flag("--all", flags->takes_all, "every device that is found");
             app.add_option("--filter", flags->filters,
-                           "cases whose name has this in it, or matches it with * and ?; repeatable")
-                ->expected(1)
-                ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+                           "cases whose name has this in it, or matches it with * and ?; repeatable");
             app.add_flag("--list", flags->is_list, "show the cases and run none");
             app.add_option("--output,-o,--json", flags->output, "write the result (weir.conformance/1) to this file");
             app.add_flag("--quiet,-q", flags->is_quiet, "print nothing but errors");

@@ -71,13 +71,9 @@ CliCommand history_trend() {
             app.add_option("--metric", flags->metric, "latency or throughput (default: latency where there is one)")
                 ->check(CLI::IsMember({"latency", "throughput"}));
             app.add_option("--streams", flags->streams, "only runs with this many streams");
-            app.add_option("--param", flags->params, "name=value, repeatable: only runs with this parameter")
-                ->expected(1)
-                ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+            app.add_option("--param", flags->params, "name=value, repeatable: only runs with this parameter");
             app.add_option("--key", flags->keys,
-                           "name=value, repeatable: submit, placement, sync_mode, precision, ranks, backend, ...")
-                ->expected(1)
-                ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+                           "name=value, repeatable: submit, placement, sync_mode, precision, ranks, backend, ...");
             app.add_option("--machine", flags->machine, "only this machine: its id, or how it begins");
             app.add_option("--threshold", flags->threshold, "the smallest change that matters")->capture_default_str();
             app.add_flag("--gate", flags->is_gate,

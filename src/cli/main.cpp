@@ -60,6 +60,18 @@ void reject_unknown_command(int argc, char** argv) {
     weir::reject(fmt::format("there is no command '{}'", argv[1]), weir::suggestion(argv[1], names));
 }
 
+// A list option of CLI11 takes all words that follow, arguments of the command too: `run --param size=64 moe`. Where a
+// command has arguments, each flag takes one value, and comes again for another.
+void leave_arguments_alone(CLI::App& app) {
+  const auto options = app.get_options();
+  const auto is_argument = [](const CLI::Option* option) { return option->get_positional(); };
+  const bool has_arguments = std::any_of(options.begin(), options.end(), is_argument);
+  for (CLI::Option* option : options)
+    if (has_arguments && !option->get_positional() && option->get_allow_extra_args())
+      option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
+  for (CLI::App* below : app.get_subcommands([](const CLI::App*) { return true; })) leave_arguments_alone(*below);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -76,8 +88,13 @@ int main(int argc, char** argv) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);
     sub->callback([&chosen, action = command.configure(*sub)] { chosen = action; });
   }
+  leave_arguments_alone(app);
   try {
     weir::cli::remember_process(argc, argv);
+    if (argc < 2) {
+      fmt::print("{}", app.help());
+      return 0;
+    }
     reject_unknown_command(argc, argv);
     try {
       app.parse(argc, argv);
@@ -92,7 +109,7 @@ int main(int argc, char** argv) {
     }
     const int code = chosen();
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) weir::fail("cannot write to standard output");
-    return code;
+    return weir::cli::exit_code(code);
   } catch (const weir::Error& error) {
     return report(error);
   } catch (const std::bad_alloc&) {

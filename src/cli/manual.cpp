@@ -31,7 +31,7 @@ weir list --file fork_join)"},
 
 `--dot` makes a picture: a row per stream, colours by role, shapes by kind, an arrow wherever a stream waits for an event of another, and dashed ones for waits between iterations (only made where iterations are pipelined: `--sync-mode end_only` and `none`). Steps of more than 240 commands are drawn in summary: runs of commands of one role between waits become one node, and where that is not enough, longer runs; the title says which.
 
-Ctrl-C (or SIGTERM) finishes the current iteration, checks, saves and prints what there is, and exits 130. A second Ctrl-C ends at once.)",
+Ctrl-C (or SIGTERM) finishes the current iteration, checks, saves and prints what there is, and exits 130 (143 by SIGTERM). A second Ctrl-C ends at once.)",
      R"(# software GPU, and a GPU in virtual time: both need no hardware
 weir run hetero_kernels --device cpu --scale tiny
 weir run hetero_kernels --device sim:h200 --streams 16 -o result.json
@@ -47,7 +47,8 @@ weir sweep tiny_kernel_stress --device cpu --scale tiny --iterations 5 \
     {"run-priority",
      "All workloads of a class, one file each; with `--streams 1..16:x2` each as a sweep (counts that a workload does "
      "not take are left out, with a note). Goes on past a failure and exits 1 if any failed. `--resume` as for a "
-     "sweep.",
+     "sweep. It ends with `report.html` in the same folder (what `weir report` makes of the files), the findings that "
+     "matter most, and commands to try next.",
      "weir run-priority P0 --device cpu --scale tiny --iterations 3 --output-dir p0"},
     {"compare",
      R"(Pairs results by workload, parameters, stream count, number of ranks, submit mode, placement and sync mode, and judges latency and throughput of each pair: same, faster, slower or ambiguous, with ratio and interval. Reads `weir.result/1`, `weir.sweep/1`, folders of them, and AORTA's single and sweep results. How verdicts are made: [statistics](statistics.md).)",

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "cli/default_output.h"
 #include "report/overlap.h"
 #include "report/timeline_svg.h"
 #include "trace/chrome_json.h"
@@ -38,12 +39,7 @@ std::string lines_text(const std::vector<Json>& lines) {
 
 fs::path overlap_folder(const std::string& asked, const std::string& name, bool overwrites) {
   std::error_code ignored;
-  if (asked.empty()) {
-    fs::path folder = fs::path("results") / ("overlap-" + name);
-    for (int i = 2; fs::exists(folder, ignored); ++i)
-      folder = fs::path("results") / fmt::format("overlap-{}-{}", name, i);
-    return folder;
-  }
+  if (asked.empty()) return default_output("results/overlap-" + name, "", earlier_output(overwrites));
   if (fs::exists(asked, ignored) && !fs::is_directory(asked, ignored))
     reject(fmt::format("-o {}: is no folder", asked), "`weir overlap` writes several files: name a folder.");
   if (!overwrites && fs::is_directory(asked, ignored) && !fs::is_empty(asked, ignored))

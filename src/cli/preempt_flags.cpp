@@ -155,9 +155,7 @@ void PreemptFlags::add_to(CLI::App& app) {
   add("--alone", alone, "how often the urgent command is timed alone, spread over the run");
   add("--seed", seed, "of the moments at which requests are due");
   add("--hw-queues", hardware_queues, "hardware queues of the devices cpu and sim");
-  app.add_option("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
   app.add_flag("--quick", is_quick, "200 requests and fewer victims: no p99.9, a first look");
   app.add_option("--svg", svg, "draw latency over block time into this file")->type_name("FILE");
   telling.add_to(app);

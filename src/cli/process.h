@@ -21,10 +21,15 @@ RunContext run_context();
 
 std::optional<std::string> environment_variable(const char* name);
 
-// From here on the first Ctrl-C (or SIGTERM, or SIGUSR1) sets the flag; a second one ends the program at once.
+// From here on the first Ctrl-C (or SIGTERM, or SIGUSR1) sets the flag; a second one ends the program at once. SIGUSR1
+// may come again: it only asks to stop, and launchers pass it on besides whoever sends it.
 const std::atomic<bool>& catch_interrupts();
+// The same, but a second one is only counted, for a caller that has processes to end first. Returns the count.
+const std::atomic<int>& count_interrupts();
 
+// What a command returns that was interrupted; main() makes it 143 where the signal was SIGTERM.
 inline constexpr int kExitInterrupted = 130;
+int exit_code(int code);
 
 // One line on stderr that rewrites itself, only if stderr is a terminal and the user did not ask for quiet.
 class ProgressLine {

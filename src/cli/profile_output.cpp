@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "cli/default_output.h"
 #include "trace/chrome_json.h"
 #include "trace/timeline_csv.h"
 #include "weir_build.h"
@@ -25,7 +26,17 @@ void ProfileOutput::decide(const std::string& stem) {
   if (format != formats[0] && format != formats[1])
     reject(fmt::format("--format {}: traces cannot be written so", format), suggestion(format, formats));
   is_default = path.empty();
-  if (is_default) path = stem + (format == "csv" ? ".trace.csv" : ".trace.json");
+  if (!is_default) return;
+  // One name stands for those of all ranks, packed or not.
+  const auto is_taken = [&](const fs::path& candidate) {
+    path = candidate;
+    std::error_code ignored;
+    for (const char* const word : {"", "rank0"})
+      for (const std::size_t commands : {std::size_t{0}, kManyCommands})
+        if (fs::exists(named(word, commands), ignored)) return true;
+    return false;
+  };
+  path = default_output(stem, format == "csv" ? ".trace.csv" : ".trace.json", earlier_output(overwrites), is_taken);
 }
 
 fs::path ProfileOutput::named(const std::string& word, std::size_t commands) const {

@@ -18,7 +18,8 @@ struct ProfileOutput {
   std::function<void()> progress = {};  // called for every megabyte; may throw to stop
   bool is_default = false;              // nobody chose the name
 
-  // Rejects an unknown format. An empty `path` becomes STEM.trace.json or STEM.trace.csv, in the current folder.
+  // Rejects an unknown format. An empty `path` becomes STEM.trace.json or STEM.trace.csv, in the current folder,
+  // or STEM-2... where that is taken.
   void decide(const std::string& stem);
   // trace.json -> trace.rank3.json, trace.csv.gz -> trace.rank3.csv.gz; `word` may be empty. A name that nobody chose
   // gets .gz where there are many commands.

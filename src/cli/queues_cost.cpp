@@ -171,9 +171,7 @@ CliCommand queues_cost() {
         add("--processes", flags->processes, "processes that measure a step, of which the median counts (0: this one)");
         add("--save-profile", flags->profile, "write the calibrated device to this file (YAML), for --device sim:FILE");
         add("--scale", flags->scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
-        app.add_option("--param", flags->params, "name=value, repeatable; `weir list -v` shows the names")
-            ->expected(1)
-            ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+        app.add_option("--param", flags->params, "name=value, repeatable; `weir list -v` shows the names");
         add("--precision", flags->precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
         add("--submit", flags->submit, "inline, threads[:k], graph or channel[:mpsc[:k]]");
         add("--placement", flags->placement, "natural, serial, round_robin or critical_path");

@@ -17,9 +17,7 @@ void QueuesFlags::add_to(CLI::App& app) {
   app.add_option("--hw-queues", hardware_queues, "hardware queues of the devices cpu (default 8) and sim");
   app.add_option("--compute-units", compute_units,
                  "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
-  app.add_option("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
   app.add_option("--output,-o", output, "write the result (weir.queues/1) to this file");
   app.add_flag("--quiet,-q", is_quiet, "print nothing but errors");
   app.add_flag("--force", is_forced, "replace existing output files");

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/children.h"
+#include "cli/default_output.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
@@ -37,7 +38,7 @@ void add_flags(CLI::App& app, Flags& flags) {
     if (!value.empty()) option->capture_default_str();
   };
   const auto add_list = [&](const char* name, std::vector<std::string>& value, const char* text) {
-    app.add_option(name, value, text)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    app.add_option(name, value, text);
   };
   flags.workload.add_to(app);
   add("--hw-queues", flags.queues, "queue counts: 1,2,4,8 or 1..32:x2");
@@ -158,7 +159,8 @@ int execute(const Flags& flags) {
     std::string name = info.name;
     std::replace(name.begin(), name.end(), ':', '-');
     std::filesystem::create_directories("results");
-    request.output = fmt::format("results/queues-sweep-{}-{}.json", workload_of(request.run).name, name);
+    request.output = default_output(fmt::format("results/queues-sweep-{}-{}", workload_of(request.run).name, name),
+                                    ".json", earlier_output(flags.is_forced, flags.resumes));
   }
   ProgressLine line(flags.is_quiet);
   QueuesSweepControl control;

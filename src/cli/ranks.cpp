@@ -1,17 +1,25 @@
 #include "cli/ranks.h"
 
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <optional>
+#include <set>
+#include <sstream>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/options.h"
 #include "cli/children.h"
@@ -29,7 +37,7 @@ constexpr const char* kSrunAdvice =
     "Start them with the launcher of your MPI; under Slurm: srun --mpi=pmix (srun --mpi=list shows what there is).";
 
 // Exit statuses: what docs/cli.md promises.
-constexpr int kLastExitCode = 4, kInterrupted = 130;
+constexpr int kLastExitCode = 4;
 
 // Lives until leave_ranks(); never destroyed otherwise, because MPI must not be finalised after a failure.
 Communicator* joined = nullptr;
@@ -67,20 +75,122 @@ std::vector<std::string> without_ranks(const std::vector<std::string>& arguments
   return kept;
 }
 
-// Waits for mpirun. The first Ctrl-C becomes SIGUSR1, which mpirun passes on: ranks stop after their iteration, and
-// rank 0 saves what there is. On SIGINT itself Open MPI 4.1 would kill them within a second.
+// What runs below this process: everything, and of that the ranks, which run this very program.
+struct Descendants {
+  std::vector<pid_t> all, ranks;
+};
+
+Descendants find_descendants() {
+  std::map<pid_t, pid_t> parents;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
+    const auto pid = parse_integer(entry.path().filename().string());
+    if (!pid) continue;
+    // 1234 (weir (x)) S 1200 ...: the name may hold anything, so the fields are counted from the last ')'.
+    std::ifstream file(entry.path() / "stat");
+    std::string line, state;
+    std::getline(file, line);
+    const std::size_t name_end = line.rfind(')');
+    if (name_end == std::string::npos) continue;
+    std::istringstream fields(line.substr(name_end + 1));
+    pid_t parent = 0;
+    if (fields >> state >> parent && state != "Z") parents.emplace(static_cast<pid_t>(*pid), parent);
+  }
+  const pid_t own = ::getpid();
+  const fs::path binary = own_binary();
+  Descendants found;
+  for (const auto& process : parents) {
+    pid_t above = process.second;
+    for (auto next = parents.find(above); above != own && next != parents.end(); next = parents.find(above))
+      above = next->second;
+    if (above != own) continue;
+    found.all.push_back(process.first);
+    if (fs::read_symlink(fmt::format("/proc/{}/exe", process.first), ignored) == binary)
+      found.ranks.push_back(process.first);
+  }
+  return found;
+}
+
+// Before it has a handler the signal would end it.
+bool has_handler(pid_t process, int signal) {
+  // SigCgt:	0000000000004002
+  std::ifstream status(fmt::format("/proc/{}/status", process));
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("SigCgt:")) return (std::strtoull(line.c_str() + 7, nullptr, 16) >> (signal - 1) & 1) != 0;
+  return false;
+}
+
+// Passes our own interrupts on to a job of ranks. Open MPI 4.1 kills ranks within a second of its own SIGINT, and
+// passes SIGUSR1 on only while the handler is its own: hwloc's OpenCL plugin may load LLVM into it, which takes that
+// over. So ranks on this host are asked directly, by SIGUSR1: they stop after their iteration, together with those
+// elsewhere, and rank 0 saves what there is. The second interrupt ends everything.
+class Interruption {
+ public:
+  explicit Interruption(pid_t launcher) : launcher_(launcher) {
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // what mpirun leaves behind becomes ours, and can be ended
+  }
+
+  bool is_asked() const { return interrupts_.load(std::memory_order_relaxed) > 0; }
+  bool is_ending() const { return ending_ns_ != 0; }
+
+  void pass_on() {
+    const int count = interrupts_.load(std::memory_order_relaxed);
+    const std::int64_t now = now_ns();
+    if (count == 0 || now < next_ns_) return;
+    next_ns_ = now + kLookNs;
+    if (asked_ns_ == 0) asked_ns_ = now;
+    const Descendants found = find_descendants();
+    if (!found.ranks.empty()) seen_ns_ = now;
+    if (is_ending()) {
+      if (now - ending_ns_ > kGraceNs) signal_all(found.all, SIGKILL);
+    } else if (count > 1 || (seen_ns_ != 0 && now - seen_ns_ > kLaunchersEndNs)) {
+      ending_ns_ = now;
+      signal_all(found.ranks, SIGKILL);
+      ::kill(launcher_, SIGTERM);  // ends ranks on other hosts
+    } else {
+      ask(found.ranks);
+      // None here: they may all be on other hosts.
+      if (seen_ns_ == 0 && now - asked_ns_ > kStartNs && !std::exchange(is_launcher_asked_, true))
+        ::kill(launcher_, SIGUSR1);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kLookNs = 100'000'000;
+  static constexpr std::int64_t kGraceNs = 400'000'000;            // for mpirun to end by itself
+  static constexpr std::int64_t kLaunchersEndNs = 10'000'000'000;  // the same, when its ranks have ended
+  static constexpr std::int64_t kStartNs = 2'000'000'000;          // for ranks to appear
+
+  void ask(const std::vector<pid_t>& ranks) {
+    for (const pid_t rank : ranks)
+      if (!asked_.contains(rank) && has_handler(rank, SIGUSR1) && ::kill(rank, SIGUSR1) == 0) asked_.insert(rank);
+  }
+  static void signal_all(const std::vector<pid_t>& processes, int signal) {
+    for (const pid_t process : processes) ::kill(process, signal);
+  }
+
+  const pid_t launcher_;
+  const std::atomic<int>& interrupts_ = count_interrupts();
+  std::int64_t next_ns_ = 0, asked_ns_ = 0, seen_ns_ = 0, ending_ns_ = 0;  // 0: not yet
+  std::set<pid_t> asked_;
+  bool is_launcher_asked_ = false;
+};
+
+// Waits for mpirun; its exit code, or 128 + signal. Nothing that it started is left then.
 int wait_for(pid_t launcher) {
-  const std::atomic<bool>& is_interrupted = catch_interrupts();
-  bool is_told = false;
+  Interruption interruption(launcher);
   for (;;) {
     int status = 0;
     const pid_t ended = ::waitpid(launcher, &status, WNOHANG);
-    if (ended == launcher) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (ended < 0 && errno != EINTR) fail("lost sight of mpirun");
-    if (!is_told && is_interrupted.load(std::memory_order_relaxed)) {
-      ::kill(launcher, SIGUSR1);
-      is_told = true;
+    if (ended == launcher) {
+      for (const pid_t left : find_descendants().all) ::kill(left, SIGKILL);
+      const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      // An interrupted launcher may report the signals that ended it or its ranks.
+      const bool is_cut = interruption.is_ending() || (interruption.is_asked() && code > kLastExitCode);
+      return is_cut ? kExitInterrupted : code;
     }
+    interruption.pass_on();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }
@@ -141,9 +251,13 @@ int start_ranks(int count) {
   }
   command.push_back(own_binary().string());
   for (const std::string& argument : without_ranks(run_context().command_line)) command.push_back(argument);
-  const int code = wait_for(start_program(command));
+  // hwloc's OpenCL plugin would load drivers into mpirun that take over its signal handlers (Open MPI 4.1, hwloc 2.9,
+  // PoCL 3.1). Remove this when mpirun no longer looks for such devices.
+  StartOptions options;
+  if (!environment_variable("HWLOC_COMPONENTS")) options.variables = {{"HWLOC_COMPONENTS", "-opencl"}};
+  const int code = wait_for(start_program(command, options));
   // Ranks end with codes of ours, which mpirun hands on. Others are its own, and -q keeps it from saying why.
-  if (code <= kLastExitCode || code == kInterrupted) return code;
+  if (code <= kLastExitCode || code == kExitInterrupted) return code;
   if (code == kNotExecuted) fail("mpirun could not be executed", "Try: mpirun --version.");
   if (code > 128)
     fail(fmt::format("mpirun says that a rank was ended by signal {}", code - 128),
@@ -157,7 +271,7 @@ Communicator* join_ranks() {
   // Open MPI ends the process in MPI_Init where srun has no plugin for it: say it before.
   const bool has_launcher = number_in("OMPI_COMM_WORLD_RANK") || number_in("PMI_RANK") || number_in("PMIX_RANK");
   if (!has_launcher) reject(fmt::format("srun started {} tasks without telling MPI", job.count), kSrunAdvice);
-  catch_interrupts();  // mpirun passes SIGUSR1 on at any moment
+  catch_interrupts();  // SIGUSR1 may come at any moment
   joined = module_or_reject().open().release();
   part = joined->ranks();
   if (part->count != job.count) {

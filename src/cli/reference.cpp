@@ -26,7 +26,7 @@ FlagFacts facts_of(const CLI::Option& option) {
   facts.initial = option.get_default_str();
   facts.help = option.get_description();
   facts.is_required = option.get_required();
-  facts.takes_several = option.get_items_expected_max() > 1;
+  facts.takes_several = option.get_items_expected_max() > 1 || option.get_allow_extra_args();
   facts.is_repeatable =
       facts.takes_several || (takes_value && option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll);
   return facts;

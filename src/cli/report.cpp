@@ -5,18 +5,14 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "base/plain_text.h"
 #include "base/units.h"
+#include "cli/default_output.h"
 #include "cli/list.h"
 #include "cli/process.h"
-#include "page/baseline.h"
-#include "page/gather.h"
-#include "page/html.h"
-#include "page/results.h"
-#include "page/template.h"
+#include "cli/report_page.h"
 #include "report/fields.h"
 #include "report/wrap.h"
 
@@ -26,7 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostFindings = 5;  // that the terminal shows; the page has all
-constexpr std::size_t kMostRefused = 10;
 
 struct Flags {
   std::vector<std::string> paths;
@@ -38,7 +33,7 @@ struct Flags {
 // Only the JSON where that alone was asked for.
 std::string html_file(const Flags& flags) {
   if (!flags.output.empty() || !flags.json.empty()) return flags.output;
-  return "report.html";
+  return default_output("report", ".html", earlier_output(flags.is_forced)).string();
 }
 
 std::size_t max_spans_of(const Flags& flags) {
@@ -58,10 +53,9 @@ std::string title_of(const Flags& flags) {
   return flags.paths.size() == 1 ? name : fmt::format("{} and {} more", name, flags.paths.size() - 1);
 }
 
-void check_outputs(const Flags& flags) {
-  const std::string html = html_file(flags);
-  if (!html.empty() && page::page_template().empty())
-    reject("this program was built without the report's page: there was no npm, or no package registry, at build time",
+void check_outputs(const Flags& flags, const std::string& html) {
+  if (const std::string reason = why_no_page(); !html.empty() && !reason.empty())
+    reject(reason,
            "Build it where there is (cmake says so), or write the document alone with --json FILE: a complete program "
            "makes the page of the same files.");
   if (!html.empty()) check_writable(html, flags.is_forced);
@@ -74,32 +68,11 @@ void check_outputs(const Flags& flags) {
 
 std::string plain(const std::string& text) { return without_controls(text, '?'); }
 
-std::string refused_text(const std::vector<Json>& refused) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(refused.size(), kMostRefused); ++i)
-    text += fmt::format("! {}\n", wrapped(fmt::format("{}: {}", plain(fields::text(refused[i], {"path"})),
-                                                      plain(fields::text(refused[i], {"reason"}))),
-                                          2));
-  if (refused.size() > kMostRefused)
-    text += fmt::format("! {} more could not be used; the report lists them\n", refused.size() - kMostRefused);
-  return text;
-}
-
 std::string verdict_text(const Json& document) {
-  const Json& verdict = fields::at(document, {"verdict"});
-  std::string text = wrapped(plain(fields::text(verdict, {"headline"})), 0) + "\n";
-  std::size_t shown = 0;
-  const Json& findings = fields::at(verdict, {"findings"});
-  for (const Json& finding : findings) {
-    if (++shown > kMostFindings) break;
-    const std::string tone = fields::text(finding, {"tone"});
-    const char mark = tone == "bad" ? '!' : tone == "warning" ? '*' : tone == "good" ? '+' : '-';
-    text += fmt::format("  {} {}\n", mark, wrapped(plain(fields::text(finding, {"text"})), 4));
-    if (const Json& advice = fields::at(finding, {"advice"}); advice.is_string())
-      text += fmt::format("    {}\n", wrapped(plain(advice.get<std::string>()), 4));
-  }
-  if (findings.size() > kMostFindings)
-    text += fmt::format("    {} more in the report\n", findings.size() - kMostFindings);
+  const std::string headline = plain(fields::text(document, {"verdict", "headline"}));
+  std::string text = wrapped(headline, 0) + "\n" + findings_text(document, kMostFindings, true);
+  const std::size_t count = fields::at(document, {"verdict", "findings"}).size();
+  if (count > kMostFindings) text += fmt::format("    {} more in the report\n", count - kMostFindings);
   return text;
 }
 
@@ -111,37 +84,15 @@ void write(const Flags& flags, const std::string& path, const std::string& text)
 int execute(const Flags& flags) {
   if (flags.paths.empty() && flags.history.empty())
     reject("nothing to report on", "Name results, sweeps, traces or folders of them; or --history FILE.");
-  check_outputs(flags);
-  page::GatherOptions options;
-  options.max_spans = max_spans_of(flags);
-  options.passed_over = flags.history;
-  const std::atomic<bool>& stop = catch_interrupts();
-  struct Interrupted {};
-  options.progress = [&](const std::string&) {
-    if (stop.load(std::memory_order_relaxed)) throw Interrupted{};
-  };
-
-  page::Page page(title_of(flags), wall_time(), run_context().command_line);
-  try {
-    const std::vector<page::Measured> measured = page::gather(page, {flags.paths.begin(), flags.paths.end()}, options);
-    if (!flags.baseline.empty()) page::add_baseline(page, flags.baseline, measured);
-    page::add_results(page, measured);
-    if (!flags.history.empty()) page::add_history(page, flags.history);
-  } catch (const Interrupted&) {
-    return kExitInterrupted;
-  }
-  const std::string refused = refused_text(page.refused());
-  if (!refused.empty()) fmt::print(stderr, "{}", refused);
-  if (page.item_count() == 0)
-    reject(
-        "nothing to report on: no file that was given can be shown",
-        "Give what `weir run`, `weir sweep`, `weir compare`, `weir bench`, `weir profile` and others write with -o.");
-
-  const Json document = std::move(page).document();
+  const std::string html = html_file(flags);
+  check_outputs(flags, html);
+  const std::optional<Json> made = report_document(
+      {flags.paths, title_of(flags), flags.baseline, flags.history, max_spans_of(flags), &catch_interrupts()});
+  if (!made) return kExitInterrupted;
+  const Json& document = *made;
   if (!flags.is_quiet) fmt::print("{}\n", verdict_text(document));
   if (!flags.json.empty()) write(flags, flags.json, to_text(document));
-  if (const std::string html = html_file(flags); !html.empty())
-    write(flags, html, page::html_page(page::page_template(), document));
+  if (!html.empty()) write(flags, html, report_html(document));
   return 0;
 }
 

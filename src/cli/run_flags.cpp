@@ -38,16 +38,12 @@ void RunFlags::add_to(CLI::App& app) {
   app.add_option("--placement", placement, "natural, serial, round_robin or critical_path")->capture_default_str();
   app.add_option("--scale", scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
   app.add_option("--precision", precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
-  app.add_option("--param", params, "name=value, repeatable; `weir list -v` shows the names")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--param", params, "name=value, repeatable; `weir list -v` shows the names");
   app.add_option("--seed", seed, "seed of all data")->capture_default_str();
   app.add_option("--hw-queues", hardware_queues, "hardware queues of the devices cpu (default 8) and sim");
   app.add_option("--compute-units", compute_units,
                  "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
-  app.add_option("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
   app.add_option("--ranks", ranks, "start this many processes under mpirun (default: as the launcher did, else one)");
   app.add_option("--hang-timeout", hang_timeout,
                  "seconds without any progress after which to say where the run stands, and end (default: never)");

@@ -1,29 +1,36 @@
-// weir run-priority: all workloads of a class, each as one run or as a small sweep. Goes on past a failure.
+// weir run-priority: all workloads of a class, each as one run or as a small sweep, and a report of them. Goes on past
+// a failure.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <optional>
 
 #include "base/error.h"
 #include "base/options.h"
+#include "cli/default_output.h"
 #include "cli/export_flags.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
+#include "cli/report_page.h"
 #include "cli/run_flags.h"
 #include "cli/submit_flags.h"
 #include "cli/sweep_output.h"
+#include "report/wrap.h"
 
 namespace weir::cli {
 namespace {
+
+constexpr std::size_t kMostFindings = 3;  // at the end; the report has all
 
 struct Flags {
   RunFlags run;
   std::string priority;
   std::string streams;
   SubmitFlags submit;
-  std::string folder = "results";
+  std::string folder;
   ExportFlags exports;
   bool resumes = false;
 };
@@ -40,6 +47,56 @@ std::vector<const Workload*> chosen_workloads(const std::string& priority) {
   return chosen;
 }
 
+// Writes the report of these sweeps beside them, and prints where it is and what matters most in it. A report that
+// cannot be made is no failure of the runs.
+void write_report(const std::vector<std::string>& sweeps, const std::filesystem::path& folder, const Flags& flags,
+                  const DeviceInfo& info) {
+  try {
+    const std::string title = fmt::format("{} on {} ({})", flags.priority, info.name, info.model);
+    const std::optional<Json> document = report_document({sweeps, title});
+    const std::filesystem::path page =
+        default_output((folder / "report").string(), ".html", earlier_output(flags.run.is_forced, flags.resumes));
+    const std::string reason = why_no_page();
+    if (reason.empty()) write_file(page, report_html(*document), flags.run.is_forced || flags.resumes);
+    if (flags.run.is_quiet) return;
+    const std::string findings = findings_text(*document, kMostFindings, false);
+    fmt::print("{}\n\n{}\n",
+               wrapped(reason.empty() ? fmt::format("The report is in {}", page.string())
+                                      : fmt::format("There is no report.html: {}.", reason),
+                       0),
+               findings.empty() ? "Nothing stands out in it.\n" : "What stands out:\n" + findings);
+  } catch (const Error& error) {
+    std::fflush(stdout);
+    fmt::print(stderr, "weir: no report was written: {}\n", error.what());
+  }
+}
+
+// Three commands that this build can run on this device, as they can be typed where this one was.
+void print_next(const DeviceInfo& info, const std::string& workload) {
+  const bool is_real = info.is_gpu && !info.is_virtual;
+  const std::string probed = is_real && info.host_memory ? info.name : "sim:h200";
+  const std::pair<std::string, std::string> commands[] = {
+      {fmt::format("queues map --device {}", probed), "which streams share a hardware queue"},
+      {fmt::format("profile {} --device {}", workload, info.runs() ? info.name : "sim:h200"),
+       "a timeline for ui.perfetto.dev"},
+      is_real && info.graphs ? std::pair{fmt::format("sweep {} --device {} --submit inline,graph", workload, info.name),
+                                         std::string("whether CPU time for launches is the limit")}
+                             : std::pair{fmt::format("sweep {} --device sim:h200", workload),
+                                         std::string("the same on a simulated H200")}};
+  fmt::print("To try next:\n");
+  for (const auto& [words, why] : commands) fmt::print("  {} {}\n      {}\n", own_arguments()[0], words, why);
+}
+
+// An empty folder is free: who starts the ranks has made it, and they look again.
+std::filesystem::path folder_of(const Flags& flags) {
+  if (!flags.folder.empty()) return flags.folder;
+  const auto is_taken = [](const std::filesystem::path& path) {
+    std::error_code ignored;
+    return std::filesystem::exists(path, ignored) && !std::filesystem::is_empty(path, ignored);
+  };
+  return default_output("results/" + flags.priority, "", earlier_output(flags.run.is_forced, flags.resumes), is_taken);
+}
+
 int execute(const Flags& flags) {
   rank_count(flags.run.ranks);  // rejects
   if (speaks()) flags.exports.check(flags.run.is_forced);
@@ -48,11 +105,11 @@ int execute(const Flags& flags) {
   const std::vector<const Workload*> chosen = chosen_workloads(flags.priority);
   std::vector<int> counts;
   if (!flags.streams.empty()) counts = parse_counts("--streams", flags.streams, 1, kMaxStreams);
-  const std::filesystem::path folder = flags.folder;
+  const std::filesystem::path folder = folder_of(flags);
   Communicator* const ranks = is_starter ? nullptr : join_ranks();
   std::error_code status;
   if (speaks()) std::filesystem::create_directories(folder, status);
-  if (status) reject(fmt::format("--output-dir {}: {}", flags.folder, status.message()));
+  if (status) reject(fmt::format("--output-dir {}: {}", folder.string(), status.message()));
 
   // All paths are checked before anything runs: an hour of work must not end in "exists already".
   std::vector<SweepRequest> requests;
@@ -82,6 +139,7 @@ int execute(const Flags& flags) {
   auto device = flags.run.open(ranks);
   watch_ranks();
   std::vector<std::string> failed;
+  std::vector<std::string> written;
   bool is_interrupted = false;
   for (const SweepRequest& request : requests) {
     int code = 0;
@@ -93,21 +151,24 @@ int execute(const Flags& flags) {
       fmt::print(stderr, "weir: {}: {}\n      {}\n", request.run.workload, error.what(), error.hint);
       code = static_cast<int>(Fault::run);
     }
+    if (std::filesystem::exists(request.output, status)) written.push_back(request.output.string());
     is_interrupted = code == kExitInterrupted;
     if (is_interrupted) break;
     if (code != 0) failed.push_back(request.run.workload);
   }
+  const DeviceInfo info = device->info();
   device.reset();
   leave_ranks();
-  if (speaks() && flags.exports.is_asked()) {
+  if (!speaks()) return is_interrupted ? kExitInterrupted : 0;
+  if (flags.exports.is_asked()) {
     std::vector<Json> sweeps;
-    std::error_code ignored;
-    for (const SweepRequest& request : requests)
-      if (std::filesystem::exists(request.output, ignored)) sweeps.push_back(read_json(request.output));
+    for (const std::string& file : written) sweeps.push_back(read_json(file));
     flags.exports.write(sweeps, flags.run.is_forced);
   }
+  if (!written.empty()) write_report(written, folder, flags, info);
   if (is_interrupted) return kExitInterrupted;
-  if (failed.empty() || !speaks()) return 0;
+  if (!flags.run.is_quiet) print_next(info, requests.front().run.workload);
+  if (failed.empty()) return 0;
   std::fflush(stdout);
   std::string names;
   for (const std::string& name : failed) names += " " + name;
@@ -125,7 +186,8 @@ CliCommand run_priority() {
             app.add_option("--streams", flags->streams, "counts (default: each workload's recommended one)");
             flags->submit.add_to(app, true);
             flags->run.add_to(app);
-            app.add_option("--output-dir", flags->folder, "folder for one file per workload")->capture_default_str();
+            app.add_option("--output-dir", flags->folder,
+                           "folder for one file per workload and report.html (default: results/CLASS)");
             flags->exports.add_to(app);
             app.add_flag("--resume", flags->resumes, "keep the points that the files have, run the others");
             return [flags] { return execute(*flags); };

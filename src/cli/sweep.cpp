@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "cli/default_output.h"
 #include "cli/export_flags.h"
 #include "cli/list.h"
 #include "cli/ranks.h"
@@ -61,7 +62,8 @@ int execute(const Flags& flags) {
     if (speaks()) std::filesystem::create_directories("results");
     std::string name = device->info().name;
     std::replace(name.begin(), name.end(), ':', '-');
-    request.output = fmt::format("results/sweep-{}-{}.json", workload.name, name);
+    request.output = default_output(fmt::format("results/sweep-{}-{}", workload.name, name), ".json",
+                                    earlier_output(flags.run.is_forced, flags.resumes));
   } else {
     request.output = flags.output;
   }

@@ -13,8 +13,8 @@ constexpr Topic kTopics[] = {
   2    bad usage or bad input: a flag, a file, a value. Nothing was run
   3    a comparison found something slower (or less accurate) for certain
   4    only with --strict: too noisy to say
-  130  interrupted by Ctrl-C, SIGTERM or SIGUSR1; what there was is written.
-       A second Ctrl-C ends at once
+  130  interrupted by Ctrl-C or SIGUSR1 (143 by SIGTERM); what there was is
+       written. A second Ctrl-C ends at once
 
 Commands that run a program of yours (profile --, sched run --, amd capture --)
 end with the program's own code, and with 1 where nothing could be captured.
@@ -85,6 +85,7 @@ keys may be added without one.
 
   weir run -o FILE        weir.result/1, with all samples and the environment
   weir sweep              weir.sweep/1: results/sweep-WORKLOAD-DEVICE.json
+  weir run-priority       results/CLASS: a sweep per workload, and report.html
   weir profile -o FILE    a trace for Perfetto (Chrome/Kineto JSON), or CSV
   weir analyze -o FILE    weir.analysis/1 with --report json
   weir queues ... -o FILE weir.queues/1
@@ -95,7 +96,11 @@ keys may be added without one.
   weir channel            .weir/channel: baselines
 
 Files are written under another name first and renamed, so none is ever half
-written. Nothing is replaced without --force. .gz files are read as they are.
+written. A name that you give is replaced only with --force. Where a name that
+weir chose is taken, the next run writes NAME-2, NAME-3, ... instead; --force
+replaces NAME, --resume continues the newest. reports/ and baselines, which are
+found by their names, are replaced by newer ones (docs/configuration.md). .gz
+files are read as they are.
 )"},
     {"environment", "environment variables that are read",
      R"(Of this program
@@ -116,6 +121,7 @@ Of the system
   XDG_CACHE_HOME, HOME   compiled kernel packages: ~/.cache/weir/kernels
   XDG_RUNTIME_DIR        the scheduler's socket
   PATH                   mpirun, rocprofv3 and programs behind --
+  HWLOC_COMPONENTS       for mpirun; without OpenCL where it is not set
   LD_LIBRARY_PATH, LD_PRELOAD, TERM   as everywhere
   GITHUB_ACTIONS, GITHUB_STEP_SUMMARY, GITHUB_OUTPUT   for --github
 

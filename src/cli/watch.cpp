@@ -306,13 +306,9 @@ CliCommand watch() {
         app.add_option("--file", flags->file, "read the workload from this YAML file (docs/yaml.md)");
         app.add_option("--streams", flags->streams, "number of streams (default: the workload's recommended)");
         app.add_option("--scale", flags->scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
-        app.add_option("--param", flags->params, "name=value, repeatable; `weir list -v` shows the names")
-            ->expected(1)
-            ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+        app.add_option("--param", flags->params, "name=value, repeatable; `weir list -v` shows the names");
         app.add_option("--hw-queues", flags->hardware_queues, "hardware queues of the devices cpu and sim");
-        app.add_option("--sim", flags->sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)")
-            ->expected(1)
-            ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+        app.add_option("--sim", flags->sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
         app.add_option("--debugfs", flags->debugfs, "where debugfs is mounted (default /sys/kernel/debug)");
         app.add_option("--sysfs", flags->sysfs, "where sysfs is mounted (default /sys)");
         app.add_option("--interval", flags->interval, "from sample to sample: 500ms, 1s, 2m")->capture_default_str();

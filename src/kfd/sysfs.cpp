@@ -61,8 +61,8 @@ class SysfsReader {
       if (!index) continue;
       const auto gpu_id = text_of(path / "gpu_id");
       if (!gpu_id) continue;  // a GPU outside of our cgroup: EPERM
-      auto node =
-          parse_node(*index, *gpu_id, text_of(path / "name").value_or(""), text_of(path / "properties").value_or(""));
+      const auto title = text_of(path / "name"), properties = text_of(path / "properties");
+      auto node = parse_node(*index, *gpu_id, title.value_or(""), properties.value_or(""));
       if (node)
         state_.nodes.push_back(*std::move(node));
       else

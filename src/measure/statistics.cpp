@@ -1,5 +1,7 @@
 #include "measure/statistics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -264,7 +266,16 @@ std::optional<Trend> trend(std::span<const double> samples) {
   const double variance = (n * (n - 1) * (2 * n + 5) - ties) / 18 * serial_dependence(residuals).inflation;
   if (variance > 0) found.p = two_sided_normal(std::max(0.0, std::fabs(score) - 1) / std::sqrt(variance));
   found.is_clear = found.p < 0.01;
+  const std::size_t fifth = samples.size() / 5;
+  found.end_ratio = median(samples.last(fifth)) / median(samples.first(fifth));
   return found;
+}
+
+std::string drift_text(double ratio) {
+  const bool is_slower = ratio > 1;
+  const double times = is_slower ? ratio : 1 / ratio;
+  return fmt::format("the {} iterations took {:.{}f} times as long as the {}", is_slower ? "last" : "first", times,
+                     times < 1.5 ? 2 : 1, is_slower ? "first" : "last");
 }
 
 }  // namespace weir

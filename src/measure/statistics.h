@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "measure/bootstrap.h"
@@ -70,8 +71,11 @@ struct Trend {
   double change = 0;      // slope over the whole run, relative to the median: 0.04 is 4 % more at the end
   double p = 1;           // Mann-Kendall, two-sided, widened for serial correlation around the trend
   bool is_clear = false;  // p < 0.01
+  double end_ratio = 1;   // median of the last fifth over that of the first
 };
 // Nothing for fewer than 10 samples or a median of 0. Long runs are first reduced to 300 medians of neighbours.
 std::optional<Trend> trend(std::span<const double> samples);
+// "the first iterations took 2.1 times as long as the last"; `ratio` is of times, the last over the first.
+std::string drift_text(double ratio);
 
 }  // namespace weir

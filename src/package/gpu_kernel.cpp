@@ -222,8 +222,11 @@ class GpuPackage final : public DevicePackage {
     gpu_->context.enter();
     Case here = wanted;
     here.backend = backend_;
-    return std::make_unique<GpuKernel>(gpu_, part(), compiler_ == nullptr ? source_.built_by : compiler_->name,
-                                       module_for(wanted.precision), here, gpu_->free_bytes());
+    // In this order: what the module takes is not free.
+    const GpuModule module = module_for(wanted.precision);
+    const auto free_bytes = gpu_->free_bytes();
+    return std::make_unique<GpuKernel>(gpu_, part(), compiler_ == nullptr ? source_.built_by : compiler_->name, module,
+                                       here, free_bytes);
   }
 
  private:

@@ -91,7 +91,7 @@ class Arena {
   std::unique_ptr<const Step> step_;  // stay where the session knows them
   std::unique_ptr<const Placement> placement_;
   std::unique_ptr<Session> session_;
-  BufferId flag_ = 0, records_ = 0, state_ = 0, done_ = 0, memory_ = 0, moments_ = 0;
+  BufferId flag_ = 0, records_ = 0, state_ = 0, done_ = 0, moments_ = 0;
   CommandId first_launch_ = 0, first_request_ = 0, hold_ = 0;
   std::int32_t* flag_at_ = nullptr;                             // the victim's, and a cache line further the clock's
   std::int32_t *records_at_ = nullptr, *moments_at_ = nullptr;  // of moments, the last is the clock's

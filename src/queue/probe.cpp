@@ -392,7 +392,7 @@ class Prober {
   // A on one queue, B on the next, C on all others; B goes. A new stream takes B's place where references are counted,
   // and comes to A where the queues take turns.
   void tell_creation_policy() {
-    int with_a = 0, with_none = 0, elsewhere = 0;
+    int with_a = 0, with_none = 0;
     const int rounds = probe_.baseline.repetitions;
     for (int round = 0; round < rounds; ++round) {
       report("creation", round, rounds);
@@ -418,11 +418,7 @@ class Prober {
       bool is_elsewhere = false;
       for (int i = 0; c && i < c->streams() && !is_elsewhere; ++i)
         is_elsewhere = is_behind(*c, static_cast<StreamId>(i));
-      if (is_elsewhere) {
-        ++elsewhere;
-      } else {
-        ++(is_behind(a, 0) ? with_a : with_none);
-      }
+      if (!is_elsewhere) ++(is_behind(a, 0) ? with_a : with_none);
     }
     if (with_a == rounds) {
       probe_.policy = MappingPolicy::round_robin;

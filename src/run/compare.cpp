@@ -98,8 +98,8 @@ void add_warnings(const Metric& metric, const SampleSeries& baseline, const Samp
   for (const auto& [side, series] : {std::pair{"baseline", &baseline}, std::pair{"test", &test}}) {
     const auto drift = trend(series->samples);
     if (drift && drift->is_clear && std::fabs(drift->change) > options.threshold / 2)
-      notes.push_back(fmt::format("{} {} drifts by {:+.1f} % from first to last sample (warm-up too short, or clocks?)",
-                                  side, metric.name, 100 * drift->change));
+      notes.push_back(fmt::format("{}: {} (warm-up too short, or clocks?)", side,
+                                  drift_text(metric.is_less_better ? drift->end_ratio : 1 / drift->end_ratio)));
   }
   if (!result.tail_ratio || result.verdict == Verdict::slower) return;
   const double tail = metric.is_less_better ? *result.tail_ratio : 1 / *result.tail_ratio;

@@ -37,9 +37,8 @@ void warn_about_noise(Result& result, const std::vector<double>& samples) {
         {"noisy", fmt::format("latency p99 is {:.1f} times p50", *ratio),
          "Close other programs, pin the clocks, or take more iterations; compare p50 rather than mean."});
   if (const auto drift = trend(samples); drift && drift->is_clear && std::fabs(drift->change) > kDriftChange)
-    result.warnings.push_back(
-        {"drift", fmt::format("latency drifts by {:+.0f} % from the first to the last iteration", 100 * drift->change),
-         "Raise --warmup until it is steady, or let the machine reach its working temperature."});
+    result.warnings.push_back({"drift", drift_text(drift->end_ratio),
+                               "Raise --warmup until it is steady, or let the machine reach its working temperature."});
 }
 
 void note_missing_intervals(Result& result, const std::string& metric, const Summary& summary) {

@@ -19,7 +19,7 @@ bool is_between(char c) noexcept {
 constexpr auto kEndsWord = [] {
   std::array<bool, 256> ends{};
   for (unsigned c = 0; c <= ' '; ++c) ends[c] = true;
-  for (const unsigned char c : {',', ':', '{', '}', '[', ']', '"'}) ends[c] = true;
+  for (const char c : {',', ':', '{', '}', '[', ']', '"'}) ends[static_cast<unsigned char>(c)] = true;
   return ends;
 }();
 // What a value or a key can begin with.

@@ -10,9 +10,9 @@ namespace {
 
 enum Role : std::uint8_t { kLarge, kSmall };
 
-// One command to be issued: the `part`-th of its stream.
+// One command to be issued: the `part`-th of its lane.
 struct Issue {
-  int stream;
+  int lane;
   std::int64_t part;
 };
 
@@ -21,17 +21,19 @@ Step build(const Params& params, int stream_count) {
   const std::int64_t elements = params.integer("elements");
   const std::int64_t ratio = params.integer("ratio");
   const ElementType type = storage_of(params.precision);
-  // Even streams are large and odd ones small, so that both kinds meet on every hardware queue that streams share.
-  const auto is_large = [](int s) { return s % 2 == 0; };
+  // A lane is what one stream does; a single stream has two, so that it does the same work as two streams.
+  const int lane_count = std::max(2, stream_count);
+  // Even lanes are large and odd ones small, so that both kinds meet on every hardware queue that streams share.
+  const auto is_large = [](int lane) { return lane % 2 == 0; };
 
   StepBuilder step(params.seed);
   struct Data {
     BufferId a, b, c;
   };
   std::vector<Data> data;
-  for (int s = 0; s < stream_count; ++s) {
+  for (int lane = 0; lane < lane_count; ++lane) {
     const auto square = static_cast<std::uint64_t>(n * n);
-    if (is_large(s)) {
+    if (is_large(lane)) {
       data.push_back({step.uniform(type, square), step.uniform(type, square), step.output(type, square)});
     } else {
       // One output slice per kernel, so that a lost one shows.
@@ -43,27 +45,27 @@ Step build(const Params& params, int stream_count) {
   std::vector<Issue> order;
   if (params.choice("order") == "batched") {
     for (const bool large : {true, false})
-      for (int s = 0; s < stream_count; ++s)
-        for (std::int64_t part = 0; is_large(s) == large && part < (large ? 1 : ratio); ++part)
-          order.push_back({s, part});
+      for (int lane = 0; lane < lane_count; ++lane)
+        for (std::int64_t part = 0; is_large(lane) == large && part < (large ? 1 : ratio); ++part)
+          order.push_back({lane, part});
   } else {
     for (std::int64_t part = 0; part < ratio; ++part)
-      for (int s = 0; s < stream_count; ++s)
-        if (!is_large(s) || part == 0) order.push_back({s, part});
+      for (int lane = 0; lane < lane_count; ++lane)
+        if (!is_large(lane) || part == 0) order.push_back({lane, part});
   }
   if (params.choice("order") == "random") {
-    // Streams are drawn at random; within a stream the parts stay in order, because each reads the one before.
+    // Lanes are drawn at random; within a lane the parts stay in order, because each reads the one before.
     for (std::size_t i = order.size(); i > 1; --i)
-      std::swap(order[i - 1].stream, order[random_bits(params.seed, i) % i].stream);
-    std::vector<std::int64_t> next(static_cast<std::size_t>(stream_count), 0);
-    for (Issue& issue : order) issue.part = next[static_cast<std::size_t>(issue.stream)]++;
+      std::swap(order[i - 1].lane, order[random_bits(params.seed, i) % i].lane);
+    std::vector<std::int64_t> next(static_cast<std::size_t>(lane_count), 0);
+    for (Issue& issue : order) issue.part = next[static_cast<std::size_t>(issue.lane)]++;
   }
 
   double flop = 0;
   for (const Issue& issue : order) {
-    const Data& own = data[static_cast<std::size_t>(issue.stream)];
-    const auto stream = static_cast<StreamId>(issue.stream);
-    if (is_large(issue.stream)) {
+    const Data& own = data[static_cast<std::size_t>(issue.lane)];
+    const auto stream = static_cast<StreamId>(issue.lane % stream_count);
+    if (is_large(issue.lane)) {
       const KernelShape shape{.type = type, .precision = params.precision, .dims = {n, n, n, 0}, .scalars = {1, 0}};
       step.launch("gemm", {.stream = stream, .role = kLarge}, shape, {{own.a}, {own.b}, {own.c}});
       flop += 2.0 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n);
@@ -95,7 +97,7 @@ Workload hetero_kernels() {
   workload.unit = "GFLOP/s";
   workload.scaling = Scaling::grows;
   workload.shows = "convoy effect: a tiny kernel's latency next to large GEMMs, against alone";
-  workload.streams = {2, 8, 64};
+  workload.streams = {1, 8, 64};
   workload.params = {
       integer_param("size", "rows and columns of the large GEMMs", {64, 384, 4096}, 1, 65536),
       integer_param("elements", "elements of the small kernels", {1024, 1024, 1024}, 1, 1 << 24),

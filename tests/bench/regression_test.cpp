@@ -304,8 +304,10 @@ bench::RunTimes noisy(SplitMix& random, double level, int rounds, double luck) {
   for (int round = 0; round < rounds; ++round) {
     const double mine = level * std::exp(luck * gauss(random));
     std::vector<double>& samples = times.rounds.emplace_back();
-    for (int i = 0; i < 6; ++i)
-      samples.push_back(mine * (1 + 0.003 * random.fraction() + (random.fraction() < 0.2 ? random.fraction() : 0)));
+    for (int i = 0; i < 6; ++i) {
+      const double usual = 1 + 0.003 * random.fraction();
+      samples.push_back(mine * (usual + (random.fraction() < 0.2 ? random.fraction() : 0)));
+    }
   }
   return times;
 }

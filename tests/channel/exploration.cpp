@@ -222,8 +222,8 @@ std::uint64_t Exploration::state() {
 
 // Cells may lie elsewhere in each execution, so the number of the cell stands for its address. Stacks are read as they
 // are, with the zones that AddressSanitizer puts between variables.
-[[gnu::no_sanitize("address")]] std::uint64_t Exploration::hash_plain(std::uint64_t hash,
-                                                                      std::span<const std::byte> memory) const {
+__attribute__((no_sanitize("address"))) std::uint64_t Exploration::hash_plain(std::uint64_t hash,
+                                                                              std::span<const std::byte> memory) const {
   const auto* words = reinterpret_cast<const std::uint64_t*>(memory.data());
   for (std::size_t i = 0; i < memory.size() / sizeof(std::uint64_t); ++i) {
     std::uint64_t word = words[i];

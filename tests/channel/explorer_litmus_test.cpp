@@ -14,7 +14,6 @@ namespace {
 constexpr auto kRelaxed = std::memory_order_relaxed;
 constexpr auto kAcquire = std::memory_order_acquire;
 constexpr auto kRelease = std::memory_order_release;
-constexpr auto kBoth = std::memory_order_acq_rel;
 
 class Litmus : public ExploringTest {};
 

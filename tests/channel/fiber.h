@@ -35,11 +35,11 @@ class Fiber {
   void* outside_ = nullptr;
   void (*body_)(void*) = nullptr;
   void* argument_ = nullptr;
-  // What AddressSanitizer wants to know of stacks.
-  void* fake_inside_ = nullptr;
-  void* fake_outside_ = nullptr;
-  const void* outer_stack_ = nullptr;
-  std::size_t outer_bytes_ = 0;
+  // What AddressSanitizer wants to know of stacks; nobody else reads it.
+  [[maybe_unused]] void* fake_inside_ = nullptr;
+  [[maybe_unused]] void* fake_outside_ = nullptr;
+  [[maybe_unused]] const void* outer_stack_ = nullptr;
+  [[maybe_unused]] std::size_t outer_bytes_ = 0;
 };
 
 }  // namespace weir::explored

@@ -13,7 +13,7 @@ namespace weir::test {
 namespace {
 
 TEST(Metered, counts_each_end) {
-  Metered<Mpsc<CommandRecord>> channel(4);
+  Metered<Mpsc<CommandRecord>> channel(4U);
   CommandRecord record;
   EXPECT_EQ(channel.try_pop(record), Outcome::empty);
   for (std::uint32_t i = 0; i < 4; ++i) EXPECT_EQ(channel.try_push(command(0, i)), Outcome::done);
@@ -44,7 +44,7 @@ TEST(Metered, counts_each_end) {
 }
 
 TEST(Metered, sees_how_deep_it_was) {
-  Metered<Spsc<CommandRecord>> channel(64);
+  Metered<Spsc<CommandRecord>> channel(64U);
   CommandRecord record;
   for (std::uint32_t depth : {3U, 17U, 5U}) {
     for (std::uint32_t i = 0; i < depth; ++i) ASSERT_EQ(channel.try_push(command(0, i)), Outcome::done);
@@ -55,7 +55,7 @@ TEST(Metered, sees_how_deep_it_was) {
 }
 
 TEST(Metered, adds_up_over_threads_that_come_and_go) {
-  Metered<Mpmc<CommandRecord>> channel(16);
+  Metered<Mpmc<CommandRecord>> channel(16U);
   std::uint64_t pops = 0;
   for (int round = 0; round < 5; ++round) {
     std::vector<std::jthread> threads;
@@ -99,7 +99,7 @@ TEST(ThreadSlot, is_each_living_threads_own_and_used_again) {
 
 // More threads than slots: the rest share, and nothing is miscounted.
 TEST(ThreadSlot, runs_out_gracefully) {
-  Metered<Mpmc<std::uint64_t>> channel(1 << 14);
+  Metered<Mpmc<std::uint64_t>> channel(1U << 14);
   constexpr int kThreads = kThreadSlots + 20;
   std::atomic<int> here{0};
   std::vector<std::jthread> threads;

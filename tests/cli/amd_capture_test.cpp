@@ -265,6 +265,18 @@ TEST(AmdCapture, refuses_a_folder_that_is_not_empty) {
   EXPECT_EQ(content(machine.root() / "out/mine"), "precious");
 }
 
+TEST(AmdCapture, numbers_the_folder_where_none_was_named) {
+  const Machine machine;
+  std::vector<std::string> words = machine.words({"--no-ftrace"}, {"true"});
+  const auto flag = std::find(words.begin(), words.end(), "-o");
+  words.erase(flag, flag + 2);
+  for (const char* name : {"true.capture", "true-2.capture"}) {
+    const Outcome outcome = weir(words, machine.root());
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_TRUE(fs::exists(machine.root() / name / "manifest.json")) << name;
+  }
+}
+
 TEST(AmdCapture, replaces_a_capture_by_force_and_follows_no_link) {
   const Machine machine;
   ASSERT_EQ(machine.capture({"--no-ftrace"}, {"sh", "-c", "echo one > $AMD_LOG_LEVEL_FILE"}).code, 0);

@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "cli/program.h"
+#include "weir_build.h"
 
 namespace weir::testing {
 namespace {
@@ -301,7 +302,7 @@ TEST(Analyze, says_what_is_wrong_with_its_input) {
   expect({"empty"}, "is empty");
   expect({"dir"}, "is a folder");
   expect({"missing.json"}, "cannot be opened");
-  expect({"t.json", "--format", "nsys"}, "is no SQLite database");
+  expect({"t.json", "--format", "nsys"}, WEIR_HAVE_SQLITE ? "is no SQLite database" : "built without SQLite");
   expect({"t.json", "--format", "nope"}, "no such trace format");
   expect({"t.json", "-o", "text"}, "exists already");
   expect({"t.json", "--svg", "text"}, "exists already");

@@ -96,10 +96,14 @@ TEST(Channel, SavesABaselineAndComparesWithIt) {
   const std::string file = folder / ".weir/channel/main.json";
   EXPECT_TRUE(has(saved.out, ".weir/channel/main.json")) << saved.out;
   expect_valid_channel(file);
-  const Outcome again = weir(quick({"--save-baseline", "main"}), folder.path());
-  EXPECT_EQ(again.code, 2);
-  EXPECT_TRUE(has(again.err, "--force")) << again.err;
-  EXPECT_EQ(weir(quick({"--save-baseline", "main", "--force", "--processes", "4"}), folder.path()).code, 0);
+  Json old = read_json(file);
+  old["created"] = "2026-01-01T00:00:00Z";
+  std::ofstream(file) << old.dump();
+  const Outcome again = weir(quick({"--save-baseline", "main", "--processes", "4"}), folder.path());
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_NE(read_json(file)["created"], old["created"]) << "the newer one replaces it";
+  std::ofstream(folder / ".weir/channel/mine.json") << "{}";
+  EXPECT_EQ(weir(quick({"--save-baseline", "mine"}), folder.path()).code, 2) << "nothing that is no baseline";
 
   const Outcome compared =
       weir(quick({"--processes", "4", "--baseline", "main", "-o", folder / "new.json"}), folder.path());

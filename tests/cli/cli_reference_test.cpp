@@ -55,6 +55,26 @@ TEST(CliReference, every_command_has_lines_to_type) {
   EXPECT_GT(commands, 35);
 }
 
+// A flag that takes all words that follow takes the command's arguments too: `run --param size=64 moe`.
+TEST(CliReference, no_flag_takes_arguments_of_its_command) {
+  std::string command;
+  bool has_arguments = false;
+  int repeatable = 0;
+  for (const std::string& line : lines_of(weir({"help", "--markdown"}).out)) {
+    if (line.starts_with("##")) {
+      command = line;
+      has_arguments = false;
+    }
+    if (!line.starts_with("| `")) continue;
+    const std::string heading = line.substr(3, line.find('`', 3) - 3);  // "[workload]", "files...", "--param TEXT"
+    has_arguments = has_arguments || heading[0] != '-';
+    if (heading[0] != '-' || !has_arguments) continue;
+    EXPECT_FALSE(heading.ends_with("...")) << command << ": " << heading;
+    repeatable += line.find("repeatable") == std::string::npos ? 0 : 1;
+  }
+  EXPECT_GT(repeatable, 10);
+}
+
 TEST(CliReference, lines_to_type_fit_in_a_terminal) {
   bool is_example = false;
   for (const std::string& line : lines_of(weir({"help", "--markdown"}).out)) {

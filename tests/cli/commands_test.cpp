@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "cli/program.h"
 #include "kernel/random.h"
+#include "weir_build.h"
 
 namespace weir::testing {
 namespace {
@@ -44,6 +45,25 @@ void expect_valid(const std::string& file, const std::string& schema) {
                                        "jsonschema.validate(d, s)\n",
                                        file, kSchemas + schema});
   EXPECT_EQ(outcome.code, 0) << file << "\n" << outcome.err;
+}
+
+TEST(Help, TheProgramAloneShowsIt) {
+  const Outcome alone = weir({});
+  EXPECT_EQ(alone.code, 0) << alone.err;
+  EXPECT_EQ(alone.out, weir({"--help"}).out);
+}
+
+TEST(Run, ArgumentsMayFollowRepeatableFlags) {
+  const Folder folder;
+  const std::vector<std::string> lines[] = {
+      {"run", "--param", "size=64", "hetero_kernels", "--device", "sim:h200", "--scale", "tiny"},
+      {"run", "--device", "sim:h200", "--sim", "queues=2", "--param", "size=64", "--param", "ratio=2",
+       "hetero_kernels"},
+      {"overlap", "--device", "sim:h200", "--set", "run.scale=tiny", "default"}};
+  for (const auto& line : lines) {
+    const Outcome outcome = weir(line, folder.path());
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+  }
 }
 
 TEST(List, ShowsWorkloadsAndDetails) {
@@ -236,12 +256,11 @@ INSTANTIATE_TEST_SUITE_P(
                   "rows=1048576", "--param", "width=16384"},
                  "GiB"},
         BadInput{"unknown_command", {"runn", "hetero_kernels"}, "Did you mean 'run'?"},
-        BadInput{"no_command", {}, "weir --help"},
         BadInput{"zero_streams", {"run", "hetero_kernels", "--device", "cpu", "--streams", "0"}, "--streams 0"},
         BadInput{"streams_not_a_number",
                  {"run", "hetero_kernels", "--device", "cpu", "--streams", "many"},
                  "--streams many"},
-        BadInput{"too_many_streams", {"run", "hetero_kernels", "--device", "cpu", "--streams", "65"}, "2 to 64"},
+        BadInput{"too_many_streams", {"run", "hetero_kernels", "--device", "cpu", "--streams", "65"}, "1 to 64"},
         BadInput{"several_streams", {"run", "hetero_kernels", "--device", "cpu", "--streams", "2,4"}, "weir sweep"},
         BadInput{"unknown_parameter", {"run", "hetero_kernels", "--device", "cpu", "--param", "sice=4"}, "'size'"},
         BadInput{"wrong_type", {"run", "hetero_kernels", "--device", "cpu", "--param", "size=big"}, "whole number"},
@@ -280,7 +299,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"settings_of_no_simulation",
                  {"run", "hetero_kernels", "--device", "cpu", "--sim", "queues=2"},
                  "--sim queues=..."},
-        BadInput{"sweep_range", {"sweep", "hetero_kernels", "--device", "cpu", "--streams", "1,65,128"}, "2 to 64"},
+        BadInput{"sweep_range", {"sweep", "hetero_kernels", "--device", "cpu", "--streams", "65,128"}, "1 to 64"},
         BadInput{"unknown_class", {"run-priority", "P7"}, "P0, P1, P2, P3 or all"},
         BadInput{"compare_absent", {"compare", "--baseline", "no.json", "--test", "no.json"}, "no.json"}),
     [](const ::testing::TestParamInfo<BadInput>& parameter) { return parameter.param.name; });
@@ -315,10 +334,60 @@ TEST(RunPriority, WritesOneFilePerWorkload) {
   for (const char* name : {"hetero_kernels", "tiny_kernel_stress", "large_gemm_only"}) {
     const std::string file = folder / ("results/" + std::string(name) + ".json");
     expect_valid(file, "weir.sweep.1.json");
-    // hetero_kernels needs two streams: the count of one is left out for it.
-    EXPECT_EQ(read_json(file)["results"].size(), std::string(name) == "hetero_kernels" ? 2u : 3u);
+    EXPECT_EQ(read_json(file)["results"].size(), 3u);
   }
   EXPECT_EQ(weir({"run-priority", "P0", "--device", "cpu", "--output-dir", folder / "results"}).code, 2);
+}
+
+// The lines that `run-priority` suggests, as they can be pasted into a shell.
+std::vector<std::string> suggestions(const std::string& out) {
+  std::vector<std::string> commands;
+  std::istringstream lines(out);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("  " WEIR_BINARY " ")) commands.push_back(line);
+  return commands;
+}
+
+TEST(RunPriority, EndsWithAReportAndCommandsThatWork) {
+  const Folder folder;
+  const Outcome outcome = weir({"run-priority", "P0", "--device", "cpu", "--scale", "tiny", "--iterations", "3",
+                                "--streams", "1,2", "--output-dir", "out"},
+                               folder.path());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(std::filesystem::exists(folder / "out/report.html"), WEIR_HAVE_HTML != 0);
+  EXPECT_TRUE(has(outcome.out, WEIR_HAVE_HTML ? "The report is in out/report.html" : "There is no report.html"));
+  // What it says is what the report of the same files, in the same order, says.
+  ASSERT_EQ(weir({"report", "out/hetero_kernels.json", "out/tiny_kernel_stress.json", "out/large_gemm_only.json",
+                  "--json", "r.json", "-q"},
+                 folder.path())
+                .code,
+            0);
+  const Json findings = read_json(folder / "r.json")["verdict"]["findings"];
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, findings.size()); ++i)
+    EXPECT_TRUE(has(outcome.out, findings[i]["text"].get<std::string>().substr(0, 30))) << findings[i];
+
+  const std::vector<std::string> next = suggestions(outcome.out);
+  EXPECT_EQ(next.size(), 3u) << outcome.out;
+  for (const std::string& command : next) {
+    const Outcome tried = run_program({"sh", "-c", command}, folder.path());
+    EXPECT_EQ(tried.code, 0) << command << "\n" << tried.err;
+  }
+}
+
+TEST(RunPriority, CtrlCKeepsWhatThereIs) {
+  const Folder folder;
+  const std::string file = folder / "out/hetero_kernels.json";
+  // The first point is over at once and saved; the others take long enough for a signal to come in the middle.
+  const pid_t child = start_weir({"run-priority", "P0", "--device", "cpu", "--scale", "tiny", "--iterations", "500",
+                                  "--streams", "1,64", "--no-trace", "--output-dir", "out"},
+                                 folder.path());
+  for (int i = 0; i < 60'000 && !std::filesystem::exists(file); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ::kill(child, SIGINT);
+  EXPECT_EQ(wait_for(child), 130);
+  EXPECT_GE(read_json(file)["results"].size(), 1u);
+  EXPECT_FALSE(std::filesystem::exists(folder / "out/large_gemm_only.json"));
+  EXPECT_EQ(std::filesystem::exists(folder / "out/report.html"), WEIR_HAVE_HTML != 0);
 }
 
 // The first point is over at once and saved; the others take long enough for a signal to come in the middle.
@@ -401,7 +470,7 @@ TEST(Sweep, ResumesFromHostileFilesWithoutFallingOver) {
 
 TEST(Sweep, LeavesOutCountsThatDoNotFitAndSaysSo) {
   const Folder folder;
-  const Outcome outcome = weir({"sweep", "hetero_kernels", "--device", "cpu", "--scale", "tiny", "--iterations", "2",
+  const Outcome outcome = weir({"sweep", "grad_accum", "--device", "cpu", "--scale", "tiny", "--iterations", "2",
                                 "--streams", "1,2,4", "--no-trace", "-o", folder / "s.json"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.err, "leaving out 1")) << outcome.err;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -290,6 +291,27 @@ TEST_F(HipCli, ASweepOnAGpuThatVanishesKeepsItsPoints) {
   ASSERT_EQ(second["results"].size(), 2u);
   EXPECT_EQ(second["results"][0]["samples"], first["results"][0]["samples"]) << "kept";
   EXPECT_EQ(second["results"][1]["status"], "complete");
+}
+
+TEST_F(HipCli, run_priority_suggests_commands_that_the_gpu_can_run) {
+  const Folder folder;
+  const Outcome outcome = run(
+      "rocm6", {}, {"run-priority", "P0", "--device", "hip", "--scale", "tiny", "--iterations", "3", "--streams", "1"},
+      folder.path());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  int count = 0;
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  " WEIR_BINARY " ")) continue;
+    ++count;
+    EXPECT_NE(line.find("--device hip:0"), std::string::npos) << line;
+    // At full scale a fake takes minutes.
+    if (line.find("queues map") == std::string::npos) line += " --scale tiny";
+    const Outcome tried =
+        run_program({"env", "LD_LIBRARY_PATH=" + std::string(kFakes) + "/rocm6", "sh", "-c", line}, folder.path());
+    EXPECT_EQ(tried.code, 0) << line << "\n" << tried.err;
+  }
+  EXPECT_EQ(count, 3) << outcome.out;
 }
 
 }  // namespace

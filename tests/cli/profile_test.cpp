@@ -110,8 +110,6 @@ TEST(Profile, reports_cost_waterfall_and_file) {
        {"cost of tracing", "submitted -> accepted", "accepted -> launched", "started -> ended", "ended -> seen", "p99",
         "Written to moe.trace.json", "ui.perfetto.dev", "weir analyze moe.trace.json"})
     EXPECT_TRUE(has(made.out, part)) << part << "\n" << made.out;
-  // Again: nothing is overwritten unless told.
-  EXPECT_EQ(weir(tiny("sim:h200", {}), folder.path()).code, 2);
   EXPECT_EQ(weir(tiny("sim:h200", {"--force", "--quiet"}), folder.path()).code, 0);
   const Outcome json = weir(tiny("sim:h200", {"--force", "--json"}), folder.path());
   const Json document = parse_json(json.out, "profile");
@@ -273,8 +271,10 @@ TEST_F(ProfileProgram, a_trace_of_many_commands_is_packed_unless_named) {
   const std::string path = folder() / "fake_cuda_program.trace.json.gz";
   ASSERT_TRUE(std::filesystem::exists(path)) << made.err;
   EXPECT_EQ(import_traces({path}, {})[0].timeline.spans.size(), 200'002u);
-  // Nor is that name taken from somebody.
-  EXPECT_EQ(weir({"profile", "--profiler", "cupti", "--", WEIR_FAKE_PROGRAM}, folder().path()).code, 2);
+  // A second one leaves it alone.
+  EXPECT_EQ(weir({"profile", "--profiler", "cupti", "--", WEIR_FAKE_PROGRAM, "run", "3"}, folder().path()).code, 0);
+  EXPECT_TRUE(std::filesystem::exists(path));
+  EXPECT_TRUE(std::filesystem::exists(folder() / "fake_cuda_program-2.trace.json"));
 }
 
 TEST_F(ProfileProgram, a_quiet_program_that_is_killed_loses_a_second_at_most) {

@@ -1,14 +1,17 @@
 // Drives the built binary on several ranks: under its own mpirun, with a rank that is killed, with bad arguments.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "base/json.h"
 #include "cli/program.h"
@@ -40,29 +43,32 @@ std::vector<std::string> tiny_run(std::initializer_list<std::string> more) {
   return arguments;
 }
 
+// State and parent of a process; nothing where it is gone.
+std::pair<char, pid_t> state_of(pid_t process) {
+  // 1234 (weir) S 1200 ...: the parent is the second field after the name.
+  const std::string line = content("/proc/" + std::to_string(process) + "/stat");
+  const std::size_t name_end = line.rfind(')');
+  std::istringstream fields(name_end == std::string::npos ? "" : line.substr(name_end + 1));
+  char state = 'X';
+  pid_t parent = 0;
+  fields >> state >> parent;
+  return {state, parent};
+}
+
+bool is_running(pid_t process) {
+  const char state = state_of(process).first;
+  return state != 'X' && state != 'Z';
+}
+
 // The process that is rank `rank` of the job below `launcher`; 0 until there is one.
 pid_t find_rank(pid_t launcher, int rank) {
   const std::string wanted = "OMPI_COMM_WORLD_RANK=" + std::to_string(rank);
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    // 1234 (weir) S 1200 ...: the parent is the second field behind the name.
-    const std::string line = content(entry.path() / "stat");
-    const std::size_t name_end = line.rfind(')');
-    if (name_end == std::string::npos) continue;
-    std::istringstream fields(line.substr(name_end + 1));
-    std::string state;
-    pid_t parent = 0;
-    fields >> state >> parent;
-    std::istringstream above(content("/proc/" + std::to_string(parent) + "/stat"));
-    std::string above_line;
-    std::getline(above, above_line);
-    const std::size_t above_end = above_line.rfind(')');
-    if (above_end == std::string::npos) continue;
-    std::istringstream above_fields(above_line.substr(above_end + 1));
-    pid_t grandparent = 0;
-    above_fields >> state >> grandparent;
-    if (grandparent == launcher && has(content(entry.path() / "environ"), wanted)) return std::stoi(name);
+    if (!has(content(entry.path() / "environ"), wanted)) continue;
+    for (pid_t above = std::stoi(name); above > 1; above = state_of(above).second)
+      if (above == launcher) return std::stoi(name);
   }
   return 0;
 }
@@ -223,19 +229,61 @@ TEST(Ranks, OneThatDiesEndsTheRunAndIsNamed) {
   EXPECT_EQ(said.find(") died"), said.rfind(") died")) << "those that mpirun ends are not to blame: " << said;
 }
 
-TEST(Ranks, CtrlCSavesWhatThereIs) {
-  NEEDS_MPI();
-  const Folder folder;
-  const pid_t launcher = start_weir({"run", "large_gemm_only", "--device", "cpu", "--scale", "tiny", "--iterations",
-                                     "10000000", "--ranks", "2", "-o", folder / "r.json"},
-                                    folder.path());
-  ASSERT_EQ(await_ranks(launcher, 2).size(), 2u);
-  std::this_thread::sleep_for(std::chrono::seconds(1));
-  ::kill(launcher, SIGINT);
-  EXPECT_EQ(wait_for(launcher), 130);
+// A run that does not end by itself.
+const std::vector<std::string> kEndless = {"run",          "large_gemm_only", "--device", "cpu", "--scale", "tiny",
+                                           "--iterations", "10000000",        "--ranks",  "2",   "-o",      "r.json"};
+
+void expect_saved(const Folder& folder, pid_t launcher, int signal, int code) {
+  const std::vector<pid_t> ranks = await_ranks(launcher, 2);
+  ASSERT_EQ(ranks.size(), 2u) << content(folder / "err");
+  ::kill(launcher, signal);
+  EXPECT_EQ(wait_for(launcher), code) << content(folder / "err");
+  for (const pid_t rank : ranks) EXPECT_FALSE(is_running(rank));
   const Json result = read_json(folder / "r.json");
   EXPECT_EQ(result["status"], "interrupted");
   EXPECT_EQ(result["ranks"]["count"], 2);
+}
+
+TEST(Ranks, CtrlCSavesWhatThereIs) {
+  NEEDS_MPI();
+  for (const auto& [signal, code] : {std::pair(SIGINT, 130), std::pair(SIGTERM, 143)}) {
+    const Folder folder;
+    expect_saved(folder, start_weir(kEndless, folder.path()), signal, code);
+  }
+}
+
+// As where a driver that hwloc loads into mpirun has taken over its handlers.
+TEST(Ranks, CtrlCNeedsNoLauncherThatPassesSignalsOn) {
+  NEEDS_MPI();
+  const Folder folder;
+  std::ofstream(folder / "mpirun") << "#!/bin/bash\ntrap '' USR1\nPATH=${PATH#*:} mpirun \"$@\" &\nwait $!\n";
+  std::filesystem::permissions(folder / "mpirun", std::filesystem::perms::owner_all);
+  std::vector<std::string> command = {"env", "PATH=" + folder.path().string() + ":" + std::getenv("PATH"), WEIR_BINARY};
+  command.insert(command.end(), kEndless.begin(), kEndless.end());
+  expect_saved(folder, start_program(command, folder.path(), folder / "out", folder / "err"), SIGINT, 130);
+}
+
+TEST(Ranks, SecondCtrlCEndsAllAndKeepsWhatWasSaved) {
+  NEEDS_MPI();
+  const Folder folder;
+  const pid_t launcher = start_weir({"sweep", "large_gemm_only", "--device", "cpu", "--scale", "tiny", "--iterations",
+                                     "300", "--streams", "1,2,3,4", "--no-trace", "--ranks", "2", "-o", "s.json"},
+                                    folder.path());
+  const std::vector<pid_t> ranks = await_ranks(launcher, 2);
+  ASSERT_EQ(ranks.size(), 2u);
+  while (!std::filesystem::exists(folder / "s.json") && is_running(launcher)) ::usleep(1000);
+  ::kill(ranks[1], SIGSTOP);  // the iteration will not end, and so the first Ctrl-C ends nothing
+  const auto has_ended = [&] {
+    siginfo_t info{};
+    return ::waitid(P_PID, static_cast<id_t>(launcher), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+  };
+  while (!has_ended()) {
+    ::kill(launcher, SIGINT);
+    ::usleep(100'000);
+  }
+  EXPECT_EQ(wait_for(launcher), 130);
+  for (const pid_t rank : ranks) EXPECT_FALSE(is_running(rank));
+  EXPECT_GE(read_json(folder / "s.json")["results"].size(), 1u);
 }
 
 }  // namespace

@@ -48,9 +48,11 @@ inline Step random_collective_step(unsigned seed, Ranks ranks, int stream_count)
     const BufferId from = buffers[type][a], to = buffers[type][b];
     const std::uint64_t n = 1 + below(random, kElements / parts);
     switch (below(random, 5)) {
-      case 0:
-        builder.copy(lane, range(from, n), range(to, n));
+      case 0: {
+        const Operand source = range(from, n), target = range(to, n);
+        builder.copy(lane, source, target);
         break;
+      }
       case 1: {  // keeps values where sums can do them no harm
         const KernelShape shape{.dims = {static_cast<std::int64_t>(n), chain_ops({ChainOp::mul, ChainOp::clamp})},
                                 .scalars = {0.5f, -2.0f, 2.0f}};
@@ -69,7 +71,8 @@ inline Step random_collective_step(unsigned seed, Ranks ranks, int stream_count)
         const CollectiveOp op = kOps[below(random, kOps.size())];
         const bool is_split = op == CollectiveOp::reduce_scatter || op == CollectiveOp::all_to_all;
         const bool is_joined = op == CollectiveOp::all_gather || op == CollectiveOp::all_to_all;
-        builder.collective(op, lane, range(from, is_split ? n * parts : n), range(to, is_joined ? n * parts : n));
+        const Operand source = range(from, is_split ? n * parts : n), target = range(to, is_joined ? n * parts : n);
+        builder.collective(op, lane, source, target);
       }
     }
   }

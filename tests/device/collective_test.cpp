@@ -114,9 +114,9 @@ TEST(CpuCollectives, may_become_ready_in_any_order) {
           const std::uint64_t needed = ++mine;
           while (before >= 0 && world.started(r, before) < needed) std::this_thread::yield();
         });
-        step.builder().collective(CollectiveOp::all_reduce, {.stream = static_cast<StreamId>(s)},
-                                  {step.builder().constant(ElementType::i32, 4, static_cast<float>(r + s))},
-                                  {step.builder().output(ElementType::i32, 4)});
+        const BufferId from = step.builder().constant(ElementType::i32, 4, static_cast<float>(r + s));
+        const BufferId to = step.builder().output(ElementType::i32, 4);
+        step.builder().collective(CollectiveOp::all_reduce, {.stream = static_cast<StreamId>(s)}, {from}, {to});
       }
       // A worker for every stream, because these kernels wait for each other.
       devices.push_back(

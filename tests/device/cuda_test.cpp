@@ -34,9 +34,11 @@ TEST(Cuda, refuses_what_is_not_there) {
 
 TEST(Cuda, other_libraries_are_there_or_say_why_not) {
   std::string reason;
-  EXPECT_NE(open_nvml(&reason) == nullptr, reason.empty()) << reason;
+  const bool has_nvml = open_nvml(&reason) != nullptr;
+  EXPECT_EQ(has_nvml, reason.empty()) << reason;
   reason.clear();
-  EXPECT_NE(open_cublas(&reason) == nullptr, reason.empty()) << reason;
+  const bool has_cublas = open_cublas(&reason) != nullptr;
+  EXPECT_EQ(has_cublas, reason.empty()) << reason;
 }
 
 TEST(VendorLibrary, names_what_is_missing) {

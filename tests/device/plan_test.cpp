@@ -183,9 +183,11 @@ TEST(Plan, random_steps_are_ordered_and_waits_within_an_iteration_are_needed) {
     const int streams = 1 + static_cast<int>(random() % 5);
     Steps steps;
     const int count = streams + static_cast<int>(random() % 20);
-    for (int i = 0; i < count; ++i)
-      steps.fill(static_cast<StreamId>(i < streams ? i : static_cast<int>(random() % static_cast<unsigned>(streams))),
-                 random() % 8, 1 + random() % 4);
+    for (int i = 0; i < count; ++i) {
+      const int stream = i < streams ? i : static_cast<int>(random() % static_cast<unsigned>(streams));
+      const auto begin = random() % 8, size = 1 + random() % 4;
+      steps.fill(static_cast<StreamId>(stream), begin, size);
+    }
     const Step step = steps.seal();
     const auto total = static_cast<CommandId>(step.commands().size());
     const Plan plan = make_plan(step, natural(step), true);

@@ -18,7 +18,8 @@ sim::SimProfile random_profile(std::mt19937& random) {
   const auto below = [&](std::int64_t limit) {
     return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(limit));
   };
-  sim::SimProfile profile = plain_profile(1 + below(6), 1 + below(6));
+  const std::int64_t queues = 1 + below(6), multiprocessors = 1 + below(6);
+  sim::SimProfile profile = plain_profile(queues, multiprocessors);
   profile.slots_per_multiprocessor = 1 + below(4);
   profile.mapping = static_cast<sim::Mapping>(below(5));
   for (int i = 0; i < 5; ++i) profile.map.push_back(below(profile.queues));

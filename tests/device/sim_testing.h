@@ -41,7 +41,8 @@ class TimedStep {
       return place == Place::host ? builder_.host(ElementType::f32, bytes / 4, Init::constant)
                                   : builder_.constant(ElementType::f32, bytes / 4, 1);
     };
-    return builder_.copy({.stream = stream}, {buffer(from)}, {buffer(to)});
+    const BufferId source = buffer(from), target = buffer(to);
+    return builder_.copy({.stream = stream}, {source}, {target});
   }
   struct Hold {
     CommandId command;

@@ -28,9 +28,10 @@ class StagingOnGpu : public CudaTest {
   }
   static Step all_reduces(Ranks ranks, int streams) {
     StepBuilder builder(1, ranks);
-    for (int i = 0; i < 3 * streams; ++i)
-      builder.collective(CollectiveOp::all_reduce, {.stream = static_cast<StreamId>(i % streams)},
-                         {builder.sharded(ElementType::f32, 1000)}, {builder.output(ElementType::f32, 1000)});
+    for (int i = 0; i < 3 * streams; ++i) {
+      const BufferId from = builder.sharded(ElementType::f32, 1000), to = builder.output(ElementType::f32, 1000);
+      builder.collective(CollectiveOp::all_reduce, {.stream = static_cast<StreamId>(i % streams)}, {from}, {to});
+    }
     return std::move(builder).seal(streams);
   }
 };

@@ -46,9 +46,7 @@ Outline outline_of(const std::string& markdown) {
   bool is_code = false;
   std::string text;
   std::vector<std::size_t> begins;
-  int number = 0;
   for (std::string line; std::getline(lines, line);) {
-    ++number;
     begins.push_back(text.size());
     if (line.find_first_not_of(' ') != std::string::npos &&
         line.substr(line.find_first_not_of(' ')).starts_with("```")) {

@@ -45,7 +45,7 @@ TEST(Samples, other_bytes_are_refused_and_never_read_past_their_end) {
   EXPECT_FALSE(unpack_samples("x123").has_value());
   EXPECT_FALSE(unpack_samples("f1234567").has_value());
   EXPECT_FALSE(unpack_samples("i\x80").has_value());
-  EXPECT_FALSE(unpack_samples(std::string("i") + std::string(20, '\xff')).has_value());
+  EXPECT_FALSE(unpack_samples("i" + std::string(20, '\xff')).has_value());
   std::string not_a_number = "f";
   not_a_number += std::string(6, '\0') + "\xf8\x7f";
   EXPECT_FALSE(unpack_samples(not_a_number).has_value());

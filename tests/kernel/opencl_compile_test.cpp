@@ -151,7 +151,7 @@ TEST_F(OpenclCompile, row_kernels_run_in_small_and_large_work_groups) {
           size_t most = 0;
           WEIR_CL(clGetKernelWorkGroupInfo)
           (kernel, device_, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, nullptr);
-          for (const size_t threads : {32, 256, 1024}) {
+          for (const size_t threads : {32u, 256u, 1024u}) {
             if (threads > most) continue;
             std::vector<float> in(kColumns, 0.5f), out(kColumns, -1.0f);
             in[700] = 0.75f;

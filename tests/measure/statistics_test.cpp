@@ -148,6 +148,13 @@ TEST(Statistics, TrendInLongRunsAndNone) {
   EXPECT_NEAR(trend(drifting)->slope * 20'000 / median(drifting), trend(drifting)->change, 0.002);
   EXPECT_FALSE(trend(std::vector<double>(50, 0.0)));
   EXPECT_EQ(trend(std::vector<double>(50, 3.0))->p, 1);
+  EXPECT_NEAR(trend(drifting)->end_ratio, 1.09 / 1.01, 0.002);
+}
+
+TEST(Statistics, DriftSaysWhichEndWasSlower) {
+  EXPECT_EQ(drift_text(1 / 2.1), "the first iterations took 2.1 times as long as the last");
+  EXPECT_EQ(drift_text(1.6), "the last iterations took 1.6 times as long as the first");
+  EXPECT_EQ(drift_text(1.06), "the last iterations took 1.06 times as long as the first");
 }
 
 TEST(Statistics, NoiseRatio) {

@@ -113,7 +113,7 @@ TEST_F(Executable, is_a_kernel_like_any_other) {
 TEST_F(Executable, one_process_serves_case_after_case) {
   const auto package = open();
   std::vector<double> first;
-  for (const std::uint64_t seed : {1, 2, 1}) {
+  for (const std::uint64_t seed : {1u, 2u, 1u}) {
     const auto kernel = package->prepare({Backend::cpu, Precision::fp64, {}, seed});
     const auto actual = kernel->check().outputs[0].actual;
     if (seed == 2) {

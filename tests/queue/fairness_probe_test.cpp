@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "measure/statistics.h"
-#include "report/queues_fairness.h"
 #include "run/queues_fairness.h"
 
 namespace weir {
@@ -64,21 +63,6 @@ TEST(FairnessProbe, MixedPrioritiesAreSpreadOverStreams) {
             static_cast<std::size_t>(info.highest_priority - info.lowest_priority + 1));
   EXPECT_EQ(document["fairness"]["streams"][0]["priority"], info.lowest_priority);
   EXPECT_EQ(document["fairness"]["priorities"], "mixed");
-  EXPECT_FALSE(describe_fairness(document).empty());
-}
-
-TEST(FairnessReport, NamesTheStarvedAndWhy) {
-  FairnessProbe probe;
-  const std::vector<double> service = {100, 0, 100, 300};
-  probe.streams = shares_of(service);
-  probe.jain = {jain_index(service), "by experiment"};
-  Json document = {
-      {"experiment", "fairness"}, {"device", {{"name", "cpu"}, {"model", "m"}}}, {"fairness", to_json(probe)}};
-  EXPECT_EQ(document["fairness"]["starved"], Json::array({1}));
-  EXPECT_NE(describe_fairness(document).find("starved            streams 1\n"), std::string::npos);
-  document["fairness"]["jain"] = nullptr;
-  document["unavailable"]["fairness.jain"] = "no moments";
-  EXPECT_NE(describe_fairness(document).find("not known: no moments"), std::string::npos);
 }
 
 }  // namespace

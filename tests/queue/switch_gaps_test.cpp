@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "queue/switch_tradeoff.h"
-#include "report/queues_switch.h"
 #include "run/queues_switch.h"
 
 namespace weir {
@@ -104,35 +103,6 @@ TEST(SwitchGaps, OneStreamSaysWhatItHasNot) {
   EXPECT_FALSE(found.across_queues.value.has_value());
   EXPECT_NE(found.across_queues.reason.find("one stream"), std::string::npos);
   EXPECT_FALSE(found.controlled.ns_per_hop.has_value());
-}
-
-Json document_with(int queues, double hop_ns, double lost_ns) {
-  Json row = {{"streams", 32},
-              {"hops_ns", {{"value", {{"p50", hop_ns}, {"p90", 2 * hop_ns}, {"count", 10}}}, {"reason", nullptr}}},
-              {"serialisation", {{"value", {{"lost_ns_per_kernel", lost_ns}}}, {"reason", nullptr}}}};
-  Json setting = {{"hardware_queues", queues}, {"parallel_ns", 500'000}, {"rows", Json::array({row})}};
-  return {{"experiment", "switch"},
-          {"warnings", Json::array()},
-          {"unavailable", {{"switch.best", "one only"}}},
-          {"switch", {{"settings", Json::array({setting})}}}};
-}
-
-TEST(SwitchMerge, SortsSettingsAndSaysWhereTheyCross) {
-  const std::vector<Json> documents = {document_with(32, 5'400, 0), document_with(1, 1'800, 375'000),
-                                       document_with(8, 3'600, 45'000)};
-  const Json merged = merge_switch(documents, 10'000, {});
-  ASSERT_EQ(merged["switch"]["settings"].size(), 3u);
-  EXPECT_EQ(merged["switch"]["settings"][0]["hardware_queues"], 1);
-  EXPECT_FALSE(merged["unavailable"].contains("switch.best"));
-  const Json& best = merged["switch"]["best"][0];
-  EXPECT_EQ(best["streams"], 32);
-  EXPECT_EQ(best["hardware_queues"], 8);
-  EXPECT_DOUBLE_EQ(best["ns_per_command"].get<double>(), 4'500);
-  EXPECT_EQ(best["ranges"].size(), 3u);
-  const std::string text = describe_switch(merged);
-  EXPECT_NE(text.find("8 queues cost least (4.50 us per command)"), std::string::npos) << text;
-  const std::vector<Json> other = {{{"experiment", "limits"}}};
-  EXPECT_ANY_THROW(merge_switch(other, 1, {}));
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ Comparison example() {
   pair.key = {{"workload", "tiny_kernel_stress"}, {"streams", "128"}};
   pair.verdict = Verdict::slower;
   pair.metrics = {latency, throughput};
-  pair.notes = {"baseline latency drifts by +6.1 % from first to last sample (warm-up too short, or clocks?)"};
+  pair.notes = {"baseline: the last iterations took 1.06 times as long as the first (warm-up too short, or clocks?)"};
   PairComparison failed;
   failed.label = "a|b <script>, 1 stream";
   failed.verdict = Verdict::slower;

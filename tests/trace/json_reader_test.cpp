@@ -120,7 +120,7 @@ TEST(JsonReader, AgreesWithNlohmannOnRandomDocuments) {
     nlohmann::json document = nlohmann::json::array();
     while (document.size() < 3) document.push_back(random_json(random, 6));
     const std::string text = document.dump(round % 3 == 0 ? -1 : 4, ' ', round % 2 == 0);
-    Drops source(text, 1 + round % 100);
+    Drops source(text, 1 + static_cast<std::size_t>(round) % 100);
     // A small window moves often and grows for texts.
     JsonReader reader(source, {}, {1024, 1 << 20});
     const nlohmann::json read = read_all(reader);
@@ -128,7 +128,7 @@ TEST(JsonReader, AgreesWithNlohmannOnRandomDocuments) {
     ASSERT_EQ(read, document) << text;
     ASSERT_TRUE(reader.is_at_end());
 
-    Drops again(text + " \"after\"", 1 + round % 100);
+    Drops again(text + " \"after\"", 1 + static_cast<std::size_t>(round) % 100);
     JsonReader skipper(again, {}, {1024, 1 << 20});
     skipper.skip(In::array);
     ASSERT_FALSE(skipper.is_broken()) << skipper.problem() << "\n" << text;

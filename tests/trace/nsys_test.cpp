@@ -238,7 +238,7 @@ TEST(Nsys, damaged_databases_are_read_as_far_as_they_go) {
   std::string many = two_processes();
   for (int i = 0; i < 300; ++i) many += kernel(5000 + i, 6000 + i, 0, 1, 7, "NULL", kFirst, 1);
   const std::string whole = database_of(many);
-  std::size_t read = 0, refused = 0;
+  std::size_t read = 0;
   for (std::size_t at = 100; at < whole.size(); at += 97) {
     std::string damaged = whole;
     for (std::size_t i = at; i < std::min(at + 40, damaged.size()); ++i) damaged[i] = static_cast<char>(0xA5 + i);
@@ -247,7 +247,6 @@ TEST(Nsys, damaged_databases_are_read_as_far_as_they_go) {
       ++read;
     } catch (const Error& error) {
       EXPECT_EQ(error.fault, Fault::input);
-      ++refused;
     }
   }
   EXPECT_GT(read, 10U);

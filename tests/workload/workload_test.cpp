@@ -143,6 +143,20 @@ TEST(HeteroKernels, HalfTheStreamsAreLarge) {
   }
 }
 
+TEST(HeteroKernels, OneStreamDoesTheWorkOfTwo) {
+  const Workload& workload = workload_named("hetero_kernels");
+  EXPECT_EQ(workload.streams.min, 1);
+  for (const char* order : {"alternating", "batched", "random"}) {
+    const Step one = build(workload, 1, {{"order", order}}), two = build(workload, 2, {{"order", order}});
+    EXPECT_EQ(one.work(), two.work());
+    ASSERT_EQ(one.commands().size(), two.commands().size());
+    for (std::size_t i = 0; i < one.commands().size(); ++i) {
+      EXPECT_EQ(one.commands()[i].role, two.commands()[i].role);
+      EXPECT_EQ(one.commands()[i].stream, 0);
+    }
+  }
+}
+
 TEST(HeteroKernels, OrderFollowsTheSeed) {
   const Workload& workload = workload_named("hetero_kernels");
   const auto streams = [&](std::uint64_t seed) {

@@ -1,0 +1,113 @@
+# One static library per folder of src/, weir_<folder>, which links those whose headers its sources include: tests and
+# sanitizers build what they need and nothing above it. weir_core is all of them but the command line.
+
+# What every source may include and link. GPU libraries are opened at run time: only their headers are here.
+add_library(weir_libraries INTERFACE)
+target_include_directories(weir_libraries INTERFACE src include ${WEIR_GENERATED_DIR})
+target_include_directories(weir_libraries SYSTEM INTERFACE ${WEIR_CUDA_INCLUDE_DIR} ${WEIR_HIP_INCLUDE_DIR}
+                                                           ${WEIR_OPENCL_INCLUDE_DIR})
+target_link_libraries(weir_libraries INTERFACE weir_options fmt::fmt nlohmann_json::nlohmann_json weir_yaml weir_blas
+                                               Threads::Threads ${CMAKE_DL_LIBS})
+foreach(queue BOOST_LOCKFREE CONCURRENTQUEUE READERWRITERQUEUE)
+  if(WEIR_HAVE_${queue})
+    target_include_directories(weir_libraries SYSTEM INTERFACE ${WEIR_${queue}_DIR})
+  endif()
+endforeach()
+foreach(library HWLOC:weir_hwloc ZLIB:ZLIB::ZLIB SQLITE:SQLite::SQLite3)
+  string(REGEX MATCH "^([A-Z]+):(.*)$" matched ${library})
+  if(WEIR_HAVE_${CMAKE_MATCH_1})
+    target_link_libraries(weir_libraries INTERFACE ${CMAKE_MATCH_2})
+  endif()
+endforeach()
+
+# Written by CMake or embedded: data, and the commit.
+add_library(weir_generated STATIC ${WEIR_BUILD_INFO_SOURCE} ${WEIR_PROFILES_SOURCE} ${WEIR_CASES_SOURCE}
+                                  ${WEIR_KERNEL_HEADERS_SOURCE} ${WEIR_EMBEDDED_SOURCES})
+target_link_libraries(weir_generated PRIVATE weir_libraries)
+set_target_properties(weir_generated PROPERTIES POSITION_INDEPENDENT_CODE ON)
+add_dependencies(weir_generated weir_commit)
+
+# Documents, texts and recipes: nothing in them is hot. Small in a release (the program is copied from node to node), and
+# instrumented code takes half as long to compile without optimisation.
+set(WEIR_COLD_FOLDERS amd_capture amd_case amd_join conformance history page report run workload)
+# Under sanitizers these too, though they are not all cold: their tests take as long either way.
+set(WEIR_PATIENT_FOLDERS bench channel_bench kfd package)
+# Reads other people's traces, on one thread.
+if(WEIR_SANITIZE STREQUAL "thread")
+  list(APPEND WEIR_PATIENT_FOLDERS trace)
+endif()
+# Bodies of kernels gain from -O3; so that our channels and other people's are compiled alike, they have it too.
+set(WEIR_HOT_FOLDERS kernel channel_bench)
+# Most of their sources see nlohmann, which is then worth precompiling (docs/adr/0003-precompiled-headers.md).
+set(WEIR_DOCUMENT_FOLDERS amd_capture amd_join bench history page report run)
+
+# The folders of src/ whose headers these files include.
+function(weir_folders_of output)
+  set(folders "")
+  foreach(file IN LISTS ARGN)
+    file(STRINGS ${file} lines REGEX "^#include \"[a-z_0-9]+/")
+    list(TRANSFORM lines REPLACE "^#include \"([a-z_0-9]+)/.*" "\\1")
+    list(APPEND folders ${lines})
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+  list(SORT folders)
+  list(FILTER folders EXCLUDE REGEX "^(inject|cli)$")
+  set(result "")
+  foreach(folder IN LISTS folders)
+    if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/src/${folder})
+      list(APPEND result ${folder})
+    endif()
+  endforeach()
+  set(${output} ${result} PARENT_SCOPE)
+endfunction()
+
+file(GLOB folders CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src src/*)
+list(REMOVE_ITEM folders cli inject)
+set(WEIR_FOLDER_LIBRARIES "")
+foreach(folder IN LISTS folders)
+  file(GLOB sources CONFIGURE_DEPENDS src/${folder}/*.cpp)
+  file(GLOB headers CONFIGURE_DEPENDS src/${folder}/*.h)
+  list(FILTER sources EXCLUDE REGEX "/mpi_module\\.cpp$")
+  set(library weir_${folder})
+  add_library(${library} STATIC ${sources})
+  list(APPEND WEIR_FOLDER_LIBRARIES ${library})
+  weir_folders_of(below ${sources} ${headers})
+  list(REMOVE_ITEM below ${folder})
+  list(TRANSFORM below PREPEND weir_)
+  target_link_libraries(${library} PUBLIC ${below} weir_libraries weir_generated)
+
+  set(level "")
+  if(WEIR_SANITIZE AND (folder IN_LIST WEIR_COLD_FOLDERS OR folder IN_LIST WEIR_PATIENT_FOLDERS))
+    set(level -O0)
+  elseif(CMAKE_BUILD_TYPE STREQUAL "Release" AND folder IN_LIST WEIR_COLD_FOLDERS)
+    set(level -Os)
+  elseif(CMAKE_BUILD_TYPE STREQUAL "Release" AND folder IN_LIST WEIR_HOT_FOLDERS)
+    set(level -O3)
+  endif()
+  target_compile_options(${library} PRIVATE ${level})
+  if(folder MATCHES "^(base|kernel)$")
+    # The fake HIP runtime of the tests is a library that runs the same bodies.
+    set_target_properties(${library} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  elseif(NOT folder IN_LIST WEIR_HOT_FOLDERS)
+    if(folder IN_LIST WEIR_DOCUMENT_FOLDERS OR CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+      weir_reuse_precompiled(${library} json "${level}" weir_libraries <nlohmann/json.hpp>)
+    else()
+      weir_reuse_precompiled(${library} std "${level}" weir_libraries)
+    endif()
+  endif()
+endforeach()
+# The measured loop.
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  set_source_files_properties(src/run/passes.cpp PROPERTIES COMPILE_OPTIONS -O2 SKIP_PRECOMPILE_HEADERS ON)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # gcc 13 sees Boost's copy of one element run past it: it takes the end of the range for a second element.
+  target_compile_options(weir_channel_bench PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
+  # Other people's queues have fences, which ThreadSanitizer does not know and gcc warns of. They run in no test.
+  if(WEIR_SANITIZE STREQUAL "thread")
+    target_compile_options(weir_channel_bench PRIVATE -Wno-tsan)
+  endif()
+endif()
+
+add_library(weir_core INTERFACE)
+target_link_libraries(weir_core INTERFACE ${WEIR_FOLDER_LIBRARIES})

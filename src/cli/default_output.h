@@ -1,0 +1,20 @@
+// Names of outputs where the user gave none. One rule for all commands; `weir help files` explains it.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+namespace weir::cli {
+
+// What happens to an output of an earlier run: it stays, it is replaced (--force), or it is continued (--resume).
+enum class Earlier { stays, is_replaced, is_continued };
+
+Earlier earlier_output(bool is_forced, bool resumes = false);
+
+// STEM + SUFFIX. An earlier output that stays leaves the first free name of STEM-2, STEM-3, ...; the newest of these is
+// the one that is continued. `is_taken` decides where one name stands for several files; by default the file exists.
+std::filesystem::path default_output(const std::string& stem, const std::string& suffix, Earlier earlier,
+                                     const std::function<bool(const std::filesystem::path&)>& is_taken = {});
+
+}  // namespace weir::cli

@@ -1,0 +1,87 @@
+#include "cli/report_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/plain_text.h"
+#include "cli/process.h"
+#include "page/baseline.h"
+#include "page/gather.h"
+#include "page/html.h"
+#include "page/results.h"
+#include "page/template.h"
+#include "report/fields.h"
+#include "report/wrap.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr std::size_t kMostRefused = 10;
+
+std::string plain(const std::string& text) { return without_controls(text, '?'); }
+
+std::string refused_text(const std::vector<Json>& refused) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(refused.size(), kMostRefused); ++i)
+    text += fmt::format("! {}\n", wrapped(fmt::format("{}: {}", plain(fields::text(refused[i], {"path"})),
+                                                      plain(fields::text(refused[i], {"reason"}))),
+                                          2));
+  if (refused.size() > kMostRefused)
+    text += fmt::format("! {} more could not be used; the report lists them\n", refused.size() - kMostRefused);
+  return text;
+}
+
+}  // namespace
+
+std::string why_no_page() {
+  if (!page::page_template().empty()) return "";
+  return "this program was built without the report's page: there was no npm, or no package registry, at build time";
+}
+
+std::optional<Json> report_document(const ReportRequest& request) {
+  page::GatherOptions options;
+  options.max_spans = request.max_spans;
+  options.passed_over = request.history;
+  struct Interrupted {};
+  options.progress = [&](const std::string&) {
+    if (request.stop != nullptr && request.stop->load(std::memory_order_relaxed)) throw Interrupted{};
+  };
+  page::Page page(request.title, wall_time(), run_context().command_line);
+  try {
+    const std::vector<page::Measured> measured =
+        page::gather(page, {request.paths.begin(), request.paths.end()}, options);
+    if (!request.baseline.empty()) page::add_baseline(page, request.baseline, measured);
+    page::add_results(page, measured);
+    if (!request.history.empty()) page::add_history(page, request.history);
+  } catch (const Interrupted&) {
+    return std::nullopt;
+  }
+  const std::string refused = refused_text(page.refused());
+  if (!refused.empty()) fmt::print(stderr, "{}", refused);
+  if (page.item_count() == 0)
+    reject(
+        "nothing to report on: no file that was given can be shown",
+        "Give what `weir run`, `weir sweep`, `weir compare`, `weir bench`, `weir profile` and others write with -o.");
+  return std::move(page).document();
+}
+
+std::string report_html(const Json& document) { return page::html_page(page::page_template(), document); }
+
+std::string findings_text(const Json& document, std::size_t most, bool has_advice) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const Json& finding : fields::at(document, {"verdict", "findings"})) {
+    if (++shown > most) break;
+    const std::string tone = fields::text(finding, {"tone"});
+    const char mark = tone == "bad" ? '!' : tone == "warning" ? '*' : tone == "good" ? '+' : '-';
+    text += fmt::format("  {} {}\n", mark, wrapped(plain(fields::text(finding, {"text"})), 4));
+    if (const Json& advice = fields::at(finding, {"advice"}); has_advice && advice.is_string())
+      text += fmt::format("    {}\n", wrapped(plain(advice.get<std::string>()), 4));
+  }
+  return text;
+}
+
+}  // namespace weir::cli

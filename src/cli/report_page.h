@@ -1,0 +1,34 @@
+// The report of results, traces and other documents, as `weir report` and the end of `weir run-priority` make it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+namespace weir::cli {
+
+struct ReportRequest {
+  std::vector<std::string> paths;
+  std::string title;
+  std::string baseline = {}, history = {};
+  std::size_t max_spans = 2'000'000;
+  const std::atomic<bool>* stop = nullptr;  // ends it early
+};
+
+// Why this program cannot write HTML; empty where it can.
+std::string why_no_page();
+
+// The document (weir.report/1); nothing where it was stopped. Prints on stderr what cannot be used, and rejects where
+// that is everything.
+std::optional<Json> report_document(const ReportRequest& request);
+// The page of such a document.
+std::string report_html(const Json& document);
+
+// The first findings of a document for a terminal, with or without what to do about them.
+std::string findings_text(const Json& document, std::size_t most, bool has_advice);
+
+}  // namespace weir::cli
