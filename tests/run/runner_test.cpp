@@ -145,7 +145,7 @@ TEST(Runner, RejectsRequestsThatDoNotFit) {
     return false;
   };
   EXPECT_TRUE(rejected([](RunRequest& r) { r.workload = "hetero"; }));
-  EXPECT_TRUE(rejected([](RunRequest& r) { r.streams = 1; }));
+  EXPECT_TRUE(rejected([](RunRequest& r) { r.streams = -1; }));
   EXPECT_TRUE(rejected([](RunRequest& r) { r.streams = 65; }));
   EXPECT_TRUE(rejected([](RunRequest& r) { r.precision = "fp64"; }));
   EXPECT_TRUE(rejected([](RunRequest& r) { r.precision = "tf32"; }));  // not on a cpu
