@@ -58,11 +58,14 @@ target_compile_options(weir_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=;-fmacro-prefix-map=${source_from_build}=>)
 
 set(WEIR_BUILD_TYPE ${CMAKE_BUILD_TYPE})
+set(WEIR_COVERAGE_FLAGS "")
 if(WEIR_SANITIZE)
   if(WEIR_SANITIZE STREQUAL "address")
     set(WEIR_SANITIZER_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=all)
+    set(macro __SANITIZE_ADDRESS__)
   elseif(WEIR_SANITIZE STREQUAL "thread")
     set(WEIR_SANITIZER_FLAGS -fsanitize=thread)
+    set(macro __SANITIZE_THREAD__)
   else()
     message(FATAL_ERROR "WEIR_SANITIZE=${WEIR_SANITIZE}: use address or thread")
   endif()
@@ -70,8 +73,15 @@ if(WEIR_SANITIZE)
   set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
   target_compile_options(weir_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:${WEIR_SANITIZER_FLAGS};-fno-omit-frame-pointer>)
-  # gcc 12 reports uninitialised and null uses inside its own instrumentation; the sanitizers find the real ones.
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    # Sources ask for gcc's macros, which clang has from version 21.
+    target_compile_options(weir_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-D${macro}>)
+    # What libFuzzer wants to see of the code that it runs (cmake/fuzz.cmake).
+    if(WEIR_SANITIZE STREQUAL "address")
+      set(WEIR_COVERAGE_FLAGS -fsanitize-coverage=inline-8bit-counters,indirect-calls,trace-cmp,pc-table)
+    endif()
+  else()
+    # gcc 12 reports uninitialised and null uses inside its own instrumentation; the sanitizers find the real ones.
     target_compile_options(weir_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
   endif()
   target_link_options(weir_options INTERFACE ${WEIR_SANITIZER_FLAGS})

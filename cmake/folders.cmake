@@ -38,6 +38,8 @@ if(WEIR_SANITIZE STREQUAL "thread")
 endif()
 # Bodies of kernels gain from -O3; so that our channels and other people's are compiled alike, they have it too.
 set(WEIR_HOT_FOLDERS kernel channel_bench)
+# What computes and never reads a file: fuzz targets learn nothing from it, and their counters would slow it down.
+set(WEIR_UNREAD_FOLDERS channel channel_bench kernel)
 # Most of their sources see nlohmann, which is then worth precompiling (docs/adr/0003-precompiled-headers.md).
 set(WEIR_DOCUMENT_FOLDERS amd_capture amd_join bench history page report run)
 
@@ -85,6 +87,9 @@ foreach(folder IN LISTS folders)
     set(level -O3)
   endif()
   target_compile_options(${library} PRIVATE ${level})
+  if(NOT folder IN_LIST WEIR_UNREAD_FOLDERS)
+    target_compile_options(${library} PRIVATE ${WEIR_COVERAGE_FLAGS})
+  endif()
   if(folder MATCHES "^(base|kernel)$")
     # The fake HIP runtime of the tests is a library that runs the same bodies.
     set_target_properties(${library} PROPERTIES POSITION_INDEPENDENT_CODE ON)

@@ -60,8 +60,12 @@ if(WEIR_HAVE_HIP)
   foreach(architecture IN LISTS WEIR_HIP_KNOWN)
     list(APPEND targets --offload-arch=${architecture})
   endforeach()
+  set(strict "")
+  if(WEIR_WERROR)
+    set(strict -Werror)
+  endif()
   set(hip_binary ${WEIR_DEVICE_DIR}/hip_code.hsaco)
-  weir_compile_device_code(${hip_binary} "hipcc ${WEIR_HIPCC_VERSION}" ${WEIR_HIPCC} --genco ${targets} -O3 -std=c++17 -Wall -Werror
+  weir_compile_device_code(${hip_binary} "hipcc ${WEIR_HIPCC_VERSION}" ${WEIR_HIPCC} --genco ${targets} -O3 -std=c++17 -Wall ${strict}
                            -I ${PROJECT_SOURCE_DIR}/src -x hip ${device_source} -o ${hip_binary})
   find_program(WEIR_GZIP gzip)
   mark_as_advanced(WEIR_GZIP)

@@ -13,7 +13,8 @@ set(WEIR_TSAN_LEAVES_OUT
     "*ProbeSim.*:*QueueCost.*:*SimRun.every_workload*:ScheduledRun.every_workload*:ChannelChange.*:ChannelCalibration.*:Compare*.*")
 # Folders that read other people's bytes or manage memory: CI builds and runs them under ASan. `make test-long` does it
 # with all.
-set(WEIR_LAYER_TESTS amd_capture amd_join amd_log base channel device ftrace kernel kfd measure rank scheduler step trace)
+set(WEIR_LAYER_TESTS amd_capture amd_case amd_join amd_log base bench channel device ftrace hiprtc kernel kfd measure package
+                     preempt rank scheduler step trace workload)
 
 file(GLOB test_sources CONFIGURE_DEPENDS tests/*/*.cpp)
 # Programs of their own: one that mpirun starts several times, and what stands in for a GPU in other people's programs.

@@ -69,7 +69,7 @@ case $purpose in
     required+=$'\nlibgtest-dev|header:gtest/gtest.h\nclang-19|command:clang++-19\nclang-format-19|command:clang-format-19\nclang-tidy-19|command:clang-tidy-19'
     ;;
   hip) required+=$'\n'$hip ;;
-  fuzz) required+=$'\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\n'$fuzzer ;;
+  fuzz) required+=$'\nlibgtest-dev|header:gtest/gtest.h\nzlib1g-dev|header:zlib.h\nlibsqlite3-dev|header:sqlite3.h\n'$fuzzer ;;
   *) optional+=$'\nlibgtest-dev|header:gtest/gtest.h\n'$mpi$'\n'$queues$'\n'$web ;;
 esac
 
@@ -141,23 +141,34 @@ if [ "$(id -u)" -ne 0 ]; then
   sudo=sudo
 fi
 
-apt() {
-  $sudo env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 -o Acquire::Retries=5 "$@"
+apt() { # retries arguments
+  local retries=$1
+  shift
+  $sudo env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 -o Acquire::Retries="$retries" "$@"
 }
+install() { apt 5 install -y --no-install-recommends "$@"; }
 
 echo "setup: installing $missing$extra"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-# Package lists that are already there usually do; a failure (stale or no lists, a busy mirror) refreshes them.
+# Package lists that are already there usually do; a failure (stale or no lists, a busy mirror) refreshes them. Where no
+# registry's name is known, twice, waiting longer would not help.
+unknown=0
 for attempt in 1 2 3; do
-  apt install -y --no-install-recommends $missing $extra >"$log" 2>&1 && break
-  [ "$attempt" -eq 3 ] || { sleep $((attempt * 5)); apt update >>"$log" 2>&1; }
+  install $missing $extra >"$log" 2>&1 && break
+  [ "$attempt" -lt 3 ] || break
+  sleep $((attempt * 4))
+  apt 0 update >>"$log" 2>&1
+  if grep -qE 'failure resolving|ould not resolve' "$log" && ! grep -qE '^(Get|Hit):' "$log"; then
+    unknown=$((unknown + 1))
+    [ "$unknown" -lt 2 ] || break
+  fi
 done
 
 missing=$(missing_of "$required")
 [ -z "$missing" ] && exit 0
 # A missing optional package must not take the required ones with it.
-[ -z "$extra" ] || apt install -y --no-install-recommends $missing >"$log" 2>&1
+[ -z "$extra" ] || [ "$unknown" -ge 2 ] || install $missing >"$log" 2>&1
 missing=$(missing_of "$required")
 [ -z "$missing" ] && exit 0
 {

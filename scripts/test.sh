@@ -78,53 +78,32 @@ run_part() {
   reports+=("$report")
 }
 
-# Each target counts as a test. Makes no report of its own, and is left out where there is no clang to build it with.
-run_fuzz() {
-  local started=$SECONDS target targets good=0
-  targets=$(scripts/fuzz.sh list importers)
-  if ! command -v clang++-19 >/dev/null; then
-    skipped=$((skipped + $(echo "$targets" | wc -w)))
-    summary+=("fuzz: left out: there is no clang++-19")
-    return
-  fi
-  echo "== fuzz: build"
-  if ! scripts/fuzz.sh build importers; then
-    failed=$((failed + 1))
-    summary+=("fuzz: build failed")
-    return
-  fi
-  local built=$((SECONDS - started)) bad=0
-  for target in $targets; do
-    if scripts/fuzz.sh 3 "$target"; then good=$((good + 1)); else bad=$((bad + 1)); fi
-  done
-  passed=$((passed + good))
-  failed=$((failed + bad))
-  summary+=("fuzz: $good passed, $bad failed (build $built s, runs $((SECONDS - started - built)) s)")
-}
-
-# Each source counts as a test; cross.sh says in its last line how many there were.
-run_cross() {
-  local started=$SECONDS said status
-  echo "== cross"
-  said=$(scripts/cross.sh)
-  status=$?
-  echo "$said"
+# A script whose last line is "N passed, N failed", and which ends with 77 where it cannot run.
+run_script() { # part command ...
+  local part=$1 started=$SECONDS said=build/$1.log status last
+  shift
+  echo "== $part"
+  mkdir -p build
+  "$@" 2>&1 | tee "$said"
+  status=${PIPESTATUS[0]}
+  last=$(tail -n1 "$said")
   if [ "$status" -eq 77 ]; then
     skipped=$((skipped + 1))
-    summary+=("cross: left out: $(tail -n1 <<<"$said")")
-  elif [[ $(tail -n1 <<<"$said") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+    summary+=("$part: left out: $last")
+  elif [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
     passed=$((passed + BASH_REMATCH[1]))
     failed=$((failed + BASH_REMATCH[2]))
-    summary+=("cross: ${BASH_REMATCH[0]} ($((SECONDS - started)) s)")
+    summary+=("$part: $last ($((SECONDS - started)) s)")
   else
     failed=$((failed + 1))
-    summary+=("cross: ended with status $status")
+    summary+=("$part: ended with status $status")
   fi
 }
 
 for part in "${parts[@]}"; do
   case $part in
-    fuzz | cross) "run_$part" ;;
+    fuzz) run_script fuzz scripts/fuzz.sh 3 importers ;;
+    cross) run_script cross scripts/cross.sh ;;
     *) run_part "$part" ;;
   esac
 done

@@ -8,7 +8,7 @@ namespace {
 
 std::atomic<std::uint64_t> count{0};  // pairs with itself: a plain tally
 
-void* counted(std::size_t size, std::size_t alignment) {
+[[maybe_unused]] void* counted(std::size_t size, std::size_t alignment) {
   count.fetch_add(1, std::memory_order_relaxed);
   void* const memory = alignment == 0 ? std::malloc(size)
                                       : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
@@ -21,6 +21,9 @@ void* counted(std::size_t size, std::size_t alignment) {
 namespace weir {
 std::uint64_t allocation_count() noexcept { return count.load(std::memory_order_relaxed); }
 }  // namespace weir
+
+// clang's ThreadSanitizer has operators of its own, which cannot be replaced: nothing is counted there.
+#if !defined(__clang__) || !defined(__SANITIZE_THREAD__)
 
 void* operator new(std::size_t size) { return counted(size, 0); }
 void* operator new[](std::size_t size) { return counted(size, 0); }
@@ -46,3 +49,5 @@ void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory
 void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+#endif
