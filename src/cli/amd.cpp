@@ -4,13 +4,10 @@
 namespace weir::cli {
 
 CliCommand amd() {
-  return {"amd", "AMD's hardware queues: logs, kernel traces, debugfs", [](CLI::App& app) -> std::function<int()> {
-            app.require_subcommand(1);
-            const auto chosen = std::make_shared<std::function<int()>>();
-            for (const CliCommand& command : amd_commands()) {
-              CLI::App* const sub = app.add_subcommand(command.name, command.summary);
-              sub->callback([chosen, action = command.configure(*sub)] { *chosen = action; });
-            }
+  return {"amd", "AMD's hardware queues: logs, kernel traces, debugfs",
+          [](CommandSyntax syntax) -> std::function<int()> {
+            syntax.require_command();
+            const auto chosen = syntax.add_commands(amd_commands());
             return [chosen] { return (*chosen)(); };
           }};
 }

@@ -130,35 +130,32 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand amd_capture() {
-  return {
-      "capture", "run a program, and keep its ROCm log, the kernel's trace and KFD's state",
-      [](CLI::App& app) -> std::function<int()> {
-        const auto flags = std::make_shared<Flags>();
-        app.add_option("program", flags->program, "behind --: the program and its arguments");
-        app.add_option("--output,-o", flags->output, "the folder (default: NAME.capture)");
-        app.add_option("--log-level", flags->log_level, "AMD_LOG_LEVEL of the program")->capture_default_str();
-        app.add_option("--log-mask", flags->log_mask, "AMD_LOG_MASK of the program")->capture_default_str();
-        app.add_option("--log-size", flags->log_size, "MiB of log before ROCm starts it anew")->capture_default_str();
-        app.add_flag("--graph", flags->wants_graph, "trace calls with their durations (function_graph)");
-        app.add_flag("--no-ftrace", flags->has_no_trace, "leave the kernel's trace out");
-        app.add_option("--buffer", flags->buffer, "MiB of trace per CPU; halved where memory is short")
-            ->capture_default_str();
-        app.add_option("--keep", flags->keep, "of a trace that is too long: first or last")->capture_default_str();
-        app.add_flag("--top-instance", flags->uses_top,
-                     "trace in the kernel's own buffer; its settings are put back, what is in it is lost");
-        app.add_option("--interval", flags->interval, "seconds between snapshots")->capture_default_str();
-        app.add_option("--snapshots", flags->snapshots, "of KFD's state while the program runs, at most")
-            ->capture_default_str();
-        app.add_flag("--dry-run", flags->is_dry, "print the commands, change nothing");
-        app.add_option("--report", flags->report, "text, markdown or json (the manifest)")->capture_default_str();
-        app.add_flag("--force", flags->is_forced, "replace an earlier capture");
-        app.add_flag("--quiet,-q", flags->is_quiet, "no summary");
-        app.add_option("--tracefs", flags->roots.tracefs, "where tracefs is, for tests")->group("Tests");
-        app.add_option("--debugfs", flags->roots.debugfs, "where debugfs is, for tests")->group("Tests");
-        app.add_option("--sysfs", flags->roots.sysfs, "where sysfs is, for tests")->group("Tests");
-        app.add_option("--kmsg", flags->roots.kmsg, "the kernel's log, for tests")->group("Tests");
-        return [flags] { return execute(*flags); };
-      }};
+  return {"capture", "run a program, and keep its ROCm log, the kernel's trace and KFD's state",
+          [](CommandSyntax syntax) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            syntax.add("program", flags->program, "behind --: the program and its arguments");
+            syntax.add("--output,-o", flags->output, "the folder (default: NAME.capture)");
+            syntax.add("--log-level", flags->log_level, "AMD_LOG_LEVEL of the program");
+            syntax.add("--log-mask", flags->log_mask, "AMD_LOG_MASK of the program");
+            syntax.add("--log-size", flags->log_size, "MiB of log before ROCm starts it anew");
+            syntax.add("--graph", flags->wants_graph, "trace calls with their durations (function_graph)");
+            syntax.add("--no-ftrace", flags->has_no_trace, "leave the kernel's trace out");
+            syntax.add("--buffer", flags->buffer, "MiB of trace per CPU; halved where memory is short");
+            syntax.add("--keep", flags->keep, "of a trace that is too long: first or last");
+            syntax.add("--top-instance", flags->uses_top,
+                       "trace in the kernel's own buffer; its settings are put back, what is in it is lost");
+            syntax.add("--interval", flags->interval, "seconds between snapshots");
+            syntax.add("--snapshots", flags->snapshots, "of KFD's state while the program runs, at most");
+            syntax.add("--dry-run", flags->is_dry, "print the commands, change nothing");
+            syntax.add("--report", flags->report, "text, markdown or json (the manifest)");
+            syntax.add("--force", flags->is_forced, "replace an earlier capture");
+            syntax.add("--quiet,-q", flags->is_quiet, "no summary");
+            syntax.add("--tracefs", flags->roots.tracefs, "where tracefs is, for tests").for_tests();
+            syntax.add("--debugfs", flags->roots.debugfs, "where debugfs is, for tests").for_tests();
+            syntax.add("--sysfs", flags->roots.sysfs, "where sysfs is, for tests").for_tests();
+            syntax.add("--kmsg", flags->roots.kmsg, "the kernel's log, for tests").for_tests();
+            return [flags] { return execute(*flags); };
+          }};
 }
 
 }  // namespace weir::cli

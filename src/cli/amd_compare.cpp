@@ -48,15 +48,15 @@ int execute(const Flags& flags) {
 
 CliCommand amd_compare() {
   return {
-      "compare", "two programs and their hardware queues", [](CLI::App& app) -> std::function<int()> {
+      "compare", "two programs and their hardware queues", [](CommandSyntax syntax) -> std::function<int()> {
         const auto flags = std::make_shared<Flags>();
         constexpr const char* kHelp =
             "a runtime log, a folder of `weir amd capture`, a report of `weir amd log --report json`, or a timeline "
             "(`weir profile WORKLOAD -o FILE`, or any trace that `weir analyze` reads)";
-        app.add_option("A", flags->a, fmt::format("the urgent case: {}", kHelp))->required()->type_name("FILE");
-        app.add_option("B", flags->b, "the case that may wait, likewise")->required()->type_name("FILE");
-        flags->add_to(app);
-        app.footer("Exit code: 0, whatever differs; 2 bad input.");
+        syntax.add("A", flags->a, fmt::format("the urgent case: {}", kHelp)).required().takes("FILE");
+        syntax.add("B", flags->b, "the case that may wait, likewise").required().takes("FILE");
+        flags->add_to(syntax);
+        syntax.footer("Exit code: 0, whatever differs; 2 bad input.");
         return [flags] { return execute(*flags); };
       }};
 }

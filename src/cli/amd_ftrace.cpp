@@ -59,20 +59,20 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand amd_ftrace() {
-  return {
-      "ftrace", "what KFD did with queues in a kernel trace, and how long it took",
-      [](CLI::App& app) -> std::function<int()> {
-        const auto flags = std::make_shared<Flags>();
-        app.add_option("file", flags->file,
-                       "text of /sys/kernel/tracing/trace or of trace-cmd report; .gz too. function, function_graph, "
-                       "events, probes and texts of trace_printk are read")
-            ->required()
-            ->type_name("FILE");
-        app.add_option("--trace-clock", flags->clock, "the clock that was set (trace_clock); the text does not say");
-        app.add_flag("--full", flags->is_full, "all processes and creates");
-        flags->add_to(app);
-        return [flags] { return execute(*flags); };
-      }};
+  return {"ftrace", "what KFD did with queues in a kernel trace, and how long it took",
+          [](CommandSyntax syntax) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            syntax
+                .add("file", flags->file,
+                     "text of /sys/kernel/tracing/trace or of trace-cmd report; .gz too. function, function_graph, "
+                     "events, probes and texts of trace_printk are read")
+                .required()
+                .takes("FILE");
+            syntax.add("--trace-clock", flags->clock, "the clock that was set (trace_clock); the text does not say");
+            syntax.add("--full", flags->is_full, "all processes and creates");
+            flags->add_to(syntax);
+            return [flags] { return execute(*flags); };
+          }};
 }
 
 }  // namespace weir::cli

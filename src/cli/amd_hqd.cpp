@@ -104,19 +104,19 @@ int execute(const Flags& flags) {
 
 CliCommand amd_hqd() {
   return {"hqd", "hardware queues from KFD's debugfs: state, backlog, preemption, oversubscription",
-          [](CLI::App& app) -> std::function<int()> {
+          [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option(
-                   "files", flags->files,
-                   "text of hqds, mqds and rls, .gz too: which is which, the content tells; or a folder of them")
-                ->type_name("FILE|FOLDER");
-            app.add_flag("--live", flags->is_live, "read the running kernel, as root");
-            app.add_option("--debugfs", flags->debugfs, "live: where debugfs is mounted (default: /sys/kernel/debug)")
-                ->type_name("DIR");
-            app.add_option("--sysfs", flags->sysfs, "live: where sysfs is mounted (default: /sys)")->type_name("DIR");
-            app.add_flag("--full", flags->is_full, "all queues, their slots with VMIDs and pointers, and all GPUs");
-            flags->add_to(app);
-            app.footer("Exit code: 0 fine, 1 the running kernel shows nothing, 2 bad input.");
+            syntax
+                .add("files", flags->files,
+                     "text of hqds, mqds and rls, .gz too: which is which, the content tells; or a folder of them")
+                .takes("FILE|FOLDER");
+            syntax.add("--live", flags->is_live, "read the running kernel, as root");
+            syntax.add("--debugfs", flags->debugfs, "live: where debugfs is mounted (default: /sys/kernel/debug)")
+                .takes("DIR");
+            syntax.add("--sysfs", flags->sysfs, "live: where sysfs is mounted (default: /sys)").takes("DIR");
+            syntax.add("--full", flags->is_full, "all queues, their slots with VMIDs and pointers, and all GPUs");
+            flags->add_to(syntax);
+            syntax.footer("Exit code: 0 fine, 1 the running kernel shows nothing, 2 bad input.");
             return [flags] { return execute(*flags); };
           }};
 }

@@ -113,27 +113,28 @@ int execute(const Flags& flags) {
 CliCommand amd_join() {
   return {
       "join", "one row per hardware queue from log, kernel trace and snapshots, and one timeline",
-      [](CLI::App& app) -> std::function<int()> {
+      [](CommandSyntax syntax) -> std::function<int()> {
         const auto flags = std::make_shared<Flags>();
-        app.add_option("folder", flags->folder, "what weir amd capture wrote")->type_name("DIR");
-        app.add_option("--log", flags->logs, "without a capture: a runtime log (AMD_LOG_LEVEL); may come again")
-            ->type_name("FILE");
-        app.add_option("--ftrace", flags->traces, "without a capture: text of the kernel's tracer")->type_name("FILE");
-        app.add_option("--snapshot", flags->snapshots,
-                       "without a capture: a folder with hqds, mqds, rls, sysfs; may come again, in the order of time")
-            ->type_name("DIR");
-        app.add_option("--trace-clock", flags->trace_clock,
-                       "clock of the trace (local, mono, boot ...) where no manifest says it")
-            ->type_name("NAME");
-        app.add_option("--pid", flags->pids, "a process of the log is this one of the host; may come again")
-            ->type_name("LOG=HOST");
-        app.add_option("--timeline", flags->timeline,
-                       "Chrome JSON of everything (default: timeline.json in the folder)")
-            ->type_name("FILE");
-        app.add_flag("--no-timeline", flags->has_no_timeline, "write no timeline")->excludes("--timeline");
-        app.add_flag("--full", flags->is_full, "also other processes, handles of streams, each snapshot");
-        flags->add_to(app);
-        app.footer("Exit code: 0 fine, 2 bad input. A part that is missing or broken is named, the rest is joined.");
+        syntax.add("folder", flags->folder, "what weir amd capture wrote").takes("DIR");
+        syntax.add("--log", flags->logs, "without a capture: a runtime log (AMD_LOG_LEVEL); may come again")
+            .takes("FILE");
+        syntax.add("--ftrace", flags->traces, "without a capture: text of the kernel's tracer").takes("FILE");
+        syntax
+            .add("--snapshot", flags->snapshots,
+                 "without a capture: a folder with hqds, mqds, rls, sysfs; may come again, in the order of time")
+            .takes("DIR");
+        syntax
+            .add("--trace-clock", flags->trace_clock,
+                 "clock of the trace (local, mono, boot ...) where no manifest says it")
+            .takes("NAME");
+        syntax.add("--pid", flags->pids, "a process of the log is this one of the host; may come again")
+            .takes("LOG=HOST");
+        syntax.add("--timeline", flags->timeline, "Chrome JSON of everything (default: timeline.json in the folder)")
+            .takes("FILE");
+        syntax.add("--no-timeline", flags->has_no_timeline, "write no timeline").excludes("--timeline");
+        syntax.add("--full", flags->is_full, "also other processes, handles of streams, each snapshot");
+        flags->add_to(syntax);
+        syntax.footer("Exit code: 0 fine, 2 bad input. A part that is missing or broken is named, the rest is joined.");
         return [flags] { return execute(*flags); };
       }};
 }

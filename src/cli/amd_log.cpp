@@ -59,16 +59,14 @@ int execute(const Flags& flags) {
 
 CliCommand amd_log() {
   return {"log", "the runtime's log (AMD_LOG_LEVEL): queues, streams, kernels, backlog, errors",
-          [](CLI::App& app) -> std::function<int()> {
+          [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option("files", flags->files, "logs of ROCm's runtime, of any size, .gz too")
-                ->required()
-                ->type_name("FILE");
-            app.add_flag("--full", flags->is_full, "long lists as well");
-            app.add_option("--top", flags->top, "names in lists of the document")->capture_default_str();
-            app.add_option("--threads", flags->threads, "that read a file; 0: as many as pay")->capture_default_str();
-            flags->add_to(app);
-            app.footer("Exit code: 0 fine, 2 bad input.");
+            syntax.add("files", flags->files, "logs of ROCm's runtime, of any size, .gz too").required().takes("FILE");
+            syntax.add("--full", flags->is_full, "long lists as well");
+            syntax.add("--top", flags->top, "names in lists of the document");
+            syntax.add("--threads", flags->threads, "that read a file; 0: as many as pay");
+            flags->add_to(syntax);
+            syntax.footer("Exit code: 0 fine, 2 bad input.");
             return [flags] { return execute(*flags); };
           }};
 }

@@ -171,29 +171,29 @@ std::string format_help() {
 
 CliCommand analyze() {
   return {
-      "analyze", "read traces of any origin and say where the time went", [](CLI::App& app) -> std::function<int()> {
+      "analyze", "read traces of any origin and say where the time went",
+      [](CommandSyntax syntax) -> std::function<int()> {
         const auto flags = std::make_shared<Flags>();
-        app.add_option("files", flags->files,
-                       "traces: Kineto/PyTorch, rocprofv3, Nsight Systems, rocmProfileData, CUPTI text or Weir's own; "
-                       ".gz and .tar.gz too. Files of several ranks are put together; two of the same are compared")
-            ->required()
-            ->type_name("FILE");
-        app.add_option("--format", flags->format, format_help());
-        app.add_flag("--ranks", flags->are_ranks, "the files are ranks of one job, whatever they say of themselves");
-        app.add_flag("--compare", flags->are_compared, "compare two traces, the first is the baseline")
-            ->excludes("--ranks");
-        app.add_flag("--full", flags->is_full, "all devices and long lists");
-        app.add_option("--top", flags->top, "names in lists of the document")->capture_default_str();
-        flags->add_to(app);
-        app.add_option("--svg", flags->svg, "draw the timeline to this file")->type_name("FILE");
-        app.add_option("--export", flags->kineto, "write the timeline as Chrome/Kineto JSON")->type_name("FILE");
-        app.add_option("--csv", flags->csv, "write the timeline as CSV")->type_name("FILE");
-        app.add_option("--memory", flags->memory,
-                       "most memory for timelines, e.g. 4G (default: half of the machine's)");
-        app.add_option("--threshold", flags->threshold, "comparing: the smallest change that matters")
-            ->capture_default_str();
-        app.add_flag("--strict", flags->is_strict, "comparing: exit 4 if a pair is too noisy to judge");
-        app.footer("Exit code: 0 fine, 2 bad input; comparing: 3 something slower, 4 (--strict) too noisy to say.");
+        syntax
+            .add("files", flags->files,
+                 "traces: Kineto/PyTorch, rocprofv3, Nsight Systems, rocmProfileData, CUPTI text or Weir's own; "
+                 ".gz and .tar.gz too. Files of several ranks are put together; two of the same are compared")
+            .required()
+            .takes("FILE");
+        syntax.add("--format", flags->format, format_help());
+        syntax.add("--ranks", flags->are_ranks, "the files are ranks of one job, whatever they say of themselves");
+        syntax.add("--compare", flags->are_compared, "compare two traces, the first is the baseline")
+            .excludes("--ranks");
+        syntax.add("--full", flags->is_full, "all devices and long lists");
+        syntax.add("--top", flags->top, "names in lists of the document");
+        flags->add_to(syntax);
+        syntax.add("--svg", flags->svg, "draw the timeline to this file").takes("FILE");
+        syntax.add("--export", flags->kineto, "write the timeline as Chrome/Kineto JSON").takes("FILE");
+        syntax.add("--csv", flags->csv, "write the timeline as CSV").takes("FILE");
+        syntax.add("--memory", flags->memory, "most memory for timelines, e.g. 4G (default: half of the machine's)");
+        syntax.add("--threshold", flags->threshold, "comparing: the smallest change that matters");
+        syntax.add("--strict", flags->is_strict, "comparing: exit 4 if a pair is too noisy to judge");
+        syntax.footer("Exit code: 0 fine, 2 bad input; comparing: 3 something slower, 4 (--strict) too noisy to say.");
         return [flags] { return execute(*flags); };
       }};
 }

@@ -227,10 +227,10 @@ int execute(const BenchFlags& flags) {
 
 CliCommand bench() {
   return {"bench", "find kernel packages, measure them all, report, catch regressions",
-          [](CLI::App& app) -> std::function<int()> {
+          [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<BenchFlags>();
-            flags->add_to(app);
-            app.footer(
+            flags->add_to(syntax);
+            syntax.footer(
                 "Exit code: 0 fine, 1 a kernel failed, crashed, timed out or was inaccurate, 2 bad input,\n"
                 "3 slower or less accurate than the baseline, 4 (--strict) too uncertain to say, 130 interrupted.");
             return [flags] { return execute(*flags); };

@@ -109,44 +109,37 @@ Json BenchOptions::to_json() const {
           {"has_roofline", has_roofline}};
 }
 
-void BenchFlags::add_to(CLI::App& app) {
-  app.add_option(
-         "--path", paths,
-         "a package, or a folder of packages; may be repeated (default: kernels, src/kernels, integrations/kernels)")
-      ->type_name("DIR");
-  app.add_option("--filter", filter, "packages: words of their names or patterns such as spmv*, with commas");
-  app.add_option("--backends", backends, "cpu,cuda,hip,opencl (default: those that are here)");
-  app.add_option("--precision", precision, "fp64,fp32,fp16,bf16 (default: those of bench.yaml, or all of the kernel)");
-  app.add_option("--iters", iterations, "samples of each case (default: bench.yaml, or 30)");
-  app.add_option("--warmup", warmup, "runs before the first sample, at least (default: bench.yaml, or 3)");
-  app.add_option("--rounds", rounds,
-                 "processes that samples are divided over (default 5; 1 for fewer than 15 samples)");
-  app.add_option("--stop", stop, "what ends a case: so many iterations, a narrow interval, or entropy")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"iterations", "interval", "entropy"}));
-  app.add_option("--budget", budget, "measuring one case ends after this time: 500ms, 30s, 5m")->capture_default_str();
-  app.add_option("--time-limit", time_limit,
-                 "one case is ended by force after this time (default: bench.yaml, or 120s)");
-  app.add_flag("--cold", is_cold, "empty caches before every run");
-  app.add_option("--seed", seed, "of the inputs (default: bench.yaml, or 1337)");
-  app.add_option("--threads", threads, "that a kernel may use on the CPU (default: all cores)");
-  app.add_option("--device", device, "which of a backend's devices")->capture_default_str();
-  app.add_flag("--no-roofline", leaves_roofline, "do not measure what the devices can do at best");
-  app.add_option("--output-dir", output_dir, "where reports go; an earlier report there is replaced")
-      ->capture_default_str()
-      ->type_name("DIR");
-  app.add_option("--compare-to", compare_to, "a summary.json, or a git ref that has one in --output-dir")
-      ->type_name("REF|FILE");
-  app.add_option("--latency-threshold", latency_threshold, "a slowdown up to this does not matter")
-      ->capture_default_str();
-  app.add_option("--accuracy-threshold", accuracy_threshold, "an error may grow by this much")->capture_default_str();
-  app.add_flag("--strict", is_strict, "exit 4 where a comparison is too uncertain to say");
-  app.add_flag("--list", is_list, "show what would run; measure and write nothing");
-  app.add_flag("--verbose,-v", is_verbose, "tell each case as it comes");
-  telling.add_to(app);
-  ci.add_to(app);
-  exports.add_to(app);
-  app.add_option("--child", child, "")->group("");
+void BenchFlags::add_to(CommandSyntax syntax) {
+  syntax
+      .add("--path", paths,
+           "a package, or a folder of packages; may be repeated (default: kernels, src/kernels, integrations/kernels)")
+      .takes("DIR");
+  syntax.add("--filter", filter, "packages: words of their names or patterns such as spmv*, with commas");
+  syntax.add("--backends", backends, "cpu,cuda,hip,opencl (default: those that are here)");
+  syntax.add("--precision", precision, "fp64,fp32,fp16,bf16 (default: those of bench.yaml, or all of the kernel)");
+  syntax.add("--iters", iterations, "samples of each case (default: bench.yaml, or 30)");
+  syntax.add("--warmup", warmup, "runs before the first sample, at least (default: bench.yaml, or 3)");
+  syntax.add("--rounds", rounds, "processes that samples are divided over (default 5; 1 for fewer than 15 samples)");
+  syntax.add("--stop", stop, "what ends a case: so many iterations, a narrow interval, or entropy")
+      .one_of({"iterations", "interval", "entropy"});
+  syntax.add("--budget", budget, "measuring one case ends after this time: 500ms, 30s, 5m");
+  syntax.add("--time-limit", time_limit, "one case is ended by force after this time (default: bench.yaml, or 120s)");
+  syntax.add("--cold", is_cold, "empty caches before every run");
+  syntax.add("--seed", seed, "of the inputs (default: bench.yaml, or 1337)");
+  syntax.add("--threads", threads, "that a kernel may use on the CPU (default: all cores)");
+  syntax.add("--device", device, "which of a backend's devices");
+  syntax.add("--no-roofline", leaves_roofline, "do not measure what the devices can do at best");
+  syntax.add("--output-dir", output_dir, "where reports go; an earlier report there is replaced").takes("DIR");
+  syntax.add("--compare-to", compare_to, "a summary.json, or a git ref that has one in --output-dir").takes("REF|FILE");
+  syntax.add("--latency-threshold", latency_threshold, "a slowdown up to this does not matter");
+  syntax.add("--accuracy-threshold", accuracy_threshold, "an error may grow by this much");
+  syntax.add("--strict", is_strict, "exit 4 where a comparison is too uncertain to say");
+  syntax.add("--list", is_list, "show what would run; measure and write nothing");
+  syntax.add("--verbose,-v", is_verbose, "tell each case as it comes");
+  telling.add_to(syntax);
+  ci.add_to(syntax);
+  exports.add_to(syntax);
+  syntax.add("--child", child, "").hidden();
 }
 
 BenchOptions BenchFlags::options() const {

@@ -60,7 +60,7 @@ struct BenchFlags {
   ExportFlags exports;
   std::string child;  // a process of ours: the file that says what to do
 
-  void add_to(CLI::App& app);
+  void add_to(CommandSyntax syntax);
   // Each rejects by the name of the flag.
   BenchOptions options() const;
   bench::RegressionOptions regression() const;

@@ -223,10 +223,10 @@ int execute(const ChannelFlags& flags) {
 
 CliCommand channel() {
   return {"channel", "measure host channels against each other, floors and other queues",
-          [](CLI::App& app) -> std::function<int()> {
+          [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<ChannelFlags>();
-            flags->add_to(app);
-            app.footer(
+            flags->add_to(syntax);
+            syntax.footer(
                 "Exit code: 0 nothing slower, 1 a benchmark failed, 2 bad input, 3 slower than the baseline,\n"
                 "4 (--strict) too uncertain to say, 130 interrupted.");
             return [flags] { return execute(*flags); };

@@ -33,35 +33,32 @@ void check_device(const std::string& name) {
 
 }  // namespace
 
-void ChannelFlags::add_to(CLI::App& app) {
-  app.add_option("groups", groups, "groups of benchmarks (default: all; --list shows them)")->type_name("GROUP");
-  app.add_flag("--list", is_list, "show groups, contestants, and what cannot be run here");
-  app.add_option("--channel", channels, "contestants, with commas; floors and competitors stay beside them");
-  app.add_flag("--only", is_only, "with --channel: nothing beside them");
-  app.add_option("--save-baseline", save_baseline, "keep the result under this name")->type_name("NAME");
-  app.add_option("--baseline", baseline, "compare with the result of this name")->type_name("NAME");
-  app.add_option("--baseline-dir", baseline_dir, "where baselines are")->capture_default_str();
-  app.add_flag("--calibrate", is_calibration, "compare this program with itself: how often do rules cry wolf?");
-  app.add_option("--threshold", threshold, "smallest change that matters")->capture_default_str();
-  app.add_option("--processes", processes,
-                 "processes of each benchmark (default 5; quick 2; baselines 10; calibrate 2 x 8)");
-  app.add_option("--samples", samples, "samples of each process (default 10; quick: 5)");
-  app.add_flag("--quick", is_quick, "a first look: fewer and shorter samples");
-  app.add_option("--cores", cores, "cores that threads are bound to: auto, none, or 0,1")->capture_default_str();
-  app.add_option("--capacity", capacity, "commands that a channel holds; rounded up to a power of two")
-      ->capture_default_str();
-  app.add_option("--device", device, "of the groups that run kernels")->capture_default_str();
-  app.add_option("--seed", seed, "of the orders of benchmarks")->capture_default_str();
-  app.add_option("--limit", limit, "seconds after which a benchmark that does not end is ended")->capture_default_str();
-  app.add_flag("--json", is_json, "print the document (weir.channel/1) instead of text");
-  app.add_option("--output,-o", output, "write the document to this file");
-  app.add_option("--format", format, "how to tell it")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"text", "markdown"}));
-  app.add_flag("--quiet,-q", is_quiet, "print nothing but errors");
-  app.add_flag("--strict", is_strict, "exit 4 if a change is too uncertain to judge");
-  app.add_flag("--force", is_forced, "replace existing files and baselines");
-  app.add_option("--child", child, "")->group("");
+void ChannelFlags::add_to(CommandSyntax syntax) {
+  syntax.add("groups", groups, "groups of benchmarks (default: all; --list shows them)").takes("GROUP");
+  syntax.add("--list", is_list, "show groups, contestants, and what cannot be run here");
+  syntax.add("--channel", channels, "contestants, with commas; floors and competitors stay beside them");
+  syntax.add("--only", is_only, "with --channel: nothing beside them");
+  syntax.add("--save-baseline", save_baseline, "keep the result under this name").takes("NAME");
+  syntax.add("--baseline", baseline, "compare with the result of this name").takes("NAME");
+  syntax.add("--baseline-dir", baseline_dir, "where baselines are");
+  syntax.add("--calibrate", is_calibration, "compare this program with itself: how often do rules cry wolf?");
+  syntax.add("--threshold", threshold, "smallest change that matters");
+  syntax.add("--processes", processes,
+             "processes of each benchmark (default 5; quick 2; baselines 10; calibrate 2 x 8)");
+  syntax.add("--samples", samples, "samples of each process (default 10; quick: 5)");
+  syntax.add("--quick", is_quick, "a first look: fewer and shorter samples");
+  syntax.add("--cores", cores, "cores that threads are bound to: auto, none, or 0,1");
+  syntax.add("--capacity", capacity, "commands that a channel holds; rounded up to a power of two");
+  syntax.add("--device", device, "of the groups that run kernels");
+  syntax.add("--seed", seed, "of the orders of benchmarks");
+  syntax.add("--limit", limit, "seconds after which a benchmark that does not end is ended");
+  syntax.add("--json", is_json, "print the document (weir.channel/1) instead of text");
+  syntax.add("--output,-o", output, "write the document to this file");
+  syntax.add("--format", format, "how to tell it").one_of({"text", "markdown"});
+  syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
+  syntax.add("--strict", is_strict, "exit 4 if a change is too uncertain to judge");
+  syntax.add("--force", is_forced, "replace existing files and baselines");
+  syntax.add("--child", child, "").hidden();
 }
 
 ChannelWords ChannelFlags::words() const {

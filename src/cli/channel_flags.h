@@ -23,7 +23,7 @@ struct ChannelFlags {
   bool is_only = false, is_list = false, is_quick = false, is_calibration = false;
   bool is_json = false, is_quiet = false, is_strict = false, is_forced = false;
 
-  void add_to(CLI::App& app);
+  void add_to(CommandSyntax syntax);
   // Rejects by the name of the flag.
   ChannelWords words() const;
   ChannelSettings settings() const;

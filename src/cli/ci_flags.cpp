@@ -44,9 +44,9 @@ void append_to(const char* variable, std::size_t most, const std::function<std::
 
 }  // namespace
 
-void CiFlags::add_to(CLI::App& app) {
-  app.add_flag("--github", is_github, "annotate for GitHub Actions; append to $GITHUB_STEP_SUMMARY and $GITHUB_OUTPUT");
-  app.add_option("--junit", junit, "write the verdicts as JUnit XML to this file")->type_name("FILE");
+void CiFlags::add_to(CommandSyntax syntax) {
+  syntax.add("--github", is_github, "annotate for GitHub Actions; append to $GITHUB_STEP_SUMMARY and $GITHUB_OUTPUT");
+  syntax.add("--junit", junit, "write the verdicts as JUnit XML to this file").takes("FILE");
 }
 
 void CiFlags::check(bool is_forced, bool prints_json) const {

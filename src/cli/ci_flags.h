@@ -14,7 +14,7 @@ struct CiFlags {
   bool is_github = false;
   std::string junit;
 
-  void add_to(CLI::App& app);
+  void add_to(CommandSyntax syntax);
   // Rejects a file that could not be written, before any work is done for it, and annotations amid a document for
   // programs: `prints_json` where that goes to standard output.
   void check(bool is_forced, bool prints_json) const;

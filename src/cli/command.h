@@ -1,17 +1,81 @@
-// One command of the program, as main.cpp sees it.
+// One command of the program, and how it names its flags and arguments. The parser behind it is CLI11, which only
+// command.cpp, reference.cpp, help_layout.cpp and main.cpp see: a source that includes it compiles twice as long.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
 #include <span>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace weir::cli {
 
-// `configure` adds flags to `app` and returns what to do when the command is chosen: its result is the exit code.
+struct CliCommand;
+
+// A flag or an argument that was added to a command; says more about it.
+class Flag {
+ public:
+  explicit Flag(CLI::Option& option) : option_(&option) {}
+  // What stands for its value in the help: FILE.
+  const Flag& takes(const char* kind) const;
+  const Flag& one_of(std::initializer_list<const char*> values) const;
+  const Flag& required() const;
+  const Flag& excludes(const char* flag) const;
+  // May stand once with several values behind it.
+  const Flag& takes_several() const;
+  // Not shown in the help: for the program's own children and for scripts.
+  const Flag& hidden() const;
+  // Shown apart, and in no reference.
+  const Flag& for_tests() const;
+
+ private:
+  CLI::Option* option_;
+};
+
+// What may be written after a command's name. Borrows; the parser lives as long as the program.
+class CommandSyntax {
+ public:
+  explicit CommandSyntax(CLI::App& app) : app_(&app) {}
+
+  // `names` is "--output,-o", or one word without dashes for an argument. The target keeps its value where the command
+  // line has none; a text that is not empty is shown in the help as the default. A boolean is a switch.
+  Flag add(const char* names, std::string& target, const std::string& help = {}) const;
+  Flag add(const char* names, std::optional<std::string>& target, const std::string& help = {}) const;
+  Flag add(const char* names, std::vector<std::string>& target, const std::string& help = {}) const;
+  Flag add(const char* names, int& target, const std::string& help = {}) const;
+  Flag add(const char* names, std::int64_t& target, const std::string& help = {}) const;
+  Flag add(const char* names, double& target, const std::string& help = {}) const;
+  Flag add(const char* names, bool& target, const std::string& help = {}) const;
+
+  // Adds the commands below this one. What the result points to runs the one that was chosen, and is empty where none
+  // was.
+  std::shared_ptr<std::function<int()>> add_commands(std::span<const CliCommand> commands) const;
+  // One of them must be chosen.
+  void require_command() const;
+  void footer(const std::string& text) const;
+  // Whether the command line has this flag.
+  bool has(const char* flag) const;
+
+  CommandSyntax parent() const;
+  CLI::App& app() const { return *app_; }
+
+ private:
+  CLI::App* app_;
+};
+
+// `configure` adds flags to `syntax` and returns what to do when the command is chosen: its result is the exit code.
 struct CliCommand {
   const char* name;
   const char* summary;
-  std::function<int()> (*configure)(CLI::App& app);
+  std::function<int()> (*configure)(CommandSyntax syntax);
 };
 
 std::span<const CliCommand> commands();

@@ -29,19 +29,18 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand compare() {
-  return {"compare", "Say whether a run is slower, faster or the same as its baseline",
-          [](CLI::App& app) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            app.add_option("--baseline", flags->baseline, "Result, sweep or folder to compare with")
-                ->required()
-                ->type_name("FILE");
-            app.add_option("--test", flags->tests, "One or more results, sweeps or folders to judge")
-                ->required()
-                ->expected(1, -1)
-                ->type_name("FILE");
-            flags->compare.add_to(app);
-            return [flags] { return execute(*flags); };
-          }};
+  return {
+      "compare", "Say whether a run is slower, faster or the same as its baseline",
+      [](CommandSyntax syntax) -> std::function<int()> {
+        const auto flags = std::make_shared<Flags>();
+        syntax.add("--baseline", flags->baseline, "Result, sweep or folder to compare with").required().takes("FILE");
+        syntax.add("--test", flags->tests, "One or more results, sweeps or folders to judge")
+            .required()
+            .takes_several()
+            .takes("FILE");
+        flags->compare.add_to(syntax);
+        return [flags] { return execute(*flags); };
+      }};
 }
 
 }  // namespace weir::cli

@@ -25,18 +25,14 @@ double threshold_of(const std::string& text) {
 
 }  // namespace
 
-void CompareFlags::add_to(CLI::App& app) {
-  app.add_option("--threshold", threshold, "Smallest change of the median that matters")
-      ->capture_default_str()
-      ->type_name("PERCENT");
-  app.add_flag("--strict", is_strict, "Exit 4 if a pair is too noisy to judge");
-  app.add_option("--format", format, "How to tell it")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"text", "markdown", "json"}));
-  app.add_option("--output", output, "Write the report to a file")->type_name("FILE");
-  app.add_flag("--force", is_forced, "Replace files that exist");
-  ci.add_to(app);
-  app.footer("Exit code: 0 nothing slower, 2 bad input, 3 something slower, 4 (--strict) too noisy to say.");
+void CompareFlags::add_to(CommandSyntax syntax) {
+  syntax.add("--threshold", threshold, "Smallest change of the median that matters").takes("PERCENT");
+  syntax.add("--strict", is_strict, "Exit 4 if a pair is too noisy to judge");
+  syntax.add("--format", format, "How to tell it").one_of({"text", "markdown", "json"});
+  syntax.add("--output", output, "Write the report to a file").takes("FILE");
+  syntax.add("--force", is_forced, "Replace files that exist");
+  ci.add_to(syntax);
+  syntax.footer("Exit code: 0 nothing slower, 2 bad input, 3 something slower, 4 (--strict) too noisy to say.");
 }
 
 CompareOptions CompareFlags::options() const {

@@ -17,7 +17,7 @@ struct CompareFlags {
   bool is_forced = false;
   CiFlags ci;
 
-  void add_to(CLI::App& app);
+  void add_to(CommandSyntax syntax);
   // Rejects by the name of the flag, and an output that could not be written.
   CompareOptions options() const;
   // Prints or writes the comparison, and tells CI systems; the exit code. `tool` is the command's name there.

@@ -18,7 +18,7 @@ struct Flags {
   bool is_asked = false;
 };
 
-int execute(const CLI::App& root, const Flags& flags) {
+int execute(CommandSyntax root, const Flags& flags) {
   if (flags.is_asked) {
     fmt::print("{}", completion_lines(complete(facts_of(root), flags.words)));
     return 0;
@@ -40,15 +40,14 @@ int execute(const CLI::App& root, const Flags& flags) {
 }  // namespace
 
 CliCommand completion() {
-  return {
-      "completion", "print a script that completes weir's commands in a shell",
-      [](CLI::App& app) -> std::function<int()> {
-        const auto flags = std::make_shared<Flags>();
-        app.add_option("shell", flags->words, "bash, zsh or fish")->type_name("SHELL");
-        app.add_flag("--complete", flags->is_asked, "what may follow the words behind --; for the scripts")->group("");
-        const CLI::App* const root = app.get_parent();
-        return [flags, root] { return execute(*root, *flags); };
-      }};
+  return {"completion", "print a script that completes weir's commands in a shell",
+          [](CommandSyntax syntax) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            syntax.add("shell", flags->words, "bash, zsh or fish").takes("SHELL");
+            syntax.add("--complete", flags->is_asked, "what may follow the words behind --; for the scripts").hidden();
+            const CommandSyntax root = syntax.parent();
+            return [flags, root] { return execute(root, *flags); };
+          }};
 }
 
 }  // namespace weir::cli

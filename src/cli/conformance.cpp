@@ -106,17 +106,17 @@ int execute(const Flags& flags) {
 
 CliCommand conformance() {
   return {"conformance", "examine devices: one table of cases, compared with cpu",
-          [](CLI::App& app) -> std::function<int()> {
+          [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option("--device", flags->devices, "cpu, cuda:0, hip:0, sim:h200 ..., repeatable (default: auto)");
-            app.add_flag("--all", flags->takes_all, "every device that is found");
-            app.add_option("--filter", flags->filters,
-                           "cases whose name has this in it, or matches it with * and ?; repeatable");
-            app.add_flag("--list", flags->is_list, "show the cases and run none");
-            app.add_option("--output,-o,--json", flags->output, "write the result (weir.conformance/1) to this file");
-            app.add_flag("--quiet,-q", flags->is_quiet, "print nothing but errors");
-            app.add_flag("--force", flags->is_forced, "replace an existing output file");
-            app.footer(
+            syntax.add("--device", flags->devices, "cpu, cuda:0, hip:0, sim:h200 ..., repeatable (default: auto)");
+            syntax.add("--all", flags->takes_all, "every device that is found");
+            syntax.add("--filter", flags->filters,
+                       "cases whose name has this in it, or matches it with * and ?; repeatable");
+            syntax.add("--list", flags->is_list, "show the cases and run none");
+            syntax.add("--output,-o,--json", flags->output, "write the result (weir.conformance/1) to this file");
+            syntax.add("--quiet,-q", flags->is_quiet, "print nothing but errors");
+            syntax.add("--force", flags->is_forced, "replace an existing output file");
+            syntax.footer(
                 "Exit code: 0 nothing failed, 1 a case failed or a device was lost, 2 bad input,\n"
                 "130 interrupted.");
             return [flags] { return execute(*flags); };

@@ -8,9 +8,9 @@
 
 namespace weir::cli {
 
-void ExportFlags::add_to(CLI::App& app) {
-  app.add_option("--openmetrics", openmetrics, "write the figures for Prometheus to this file")->type_name("FILE");
-  app.add_option("--csv", csv, "write the figures as a table for spreadsheets to this file")->type_name("FILE");
+void ExportFlags::add_to(CommandSyntax syntax) {
+  syntax.add("--openmetrics", openmetrics, "write the figures for Prometheus to this file").takes("FILE");
+  syntax.add("--csv", csv, "write the figures as a table for spreadsheets to this file").takes("FILE");
 }
 
 void ExportFlags::check(bool is_forced) const {

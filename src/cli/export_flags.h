@@ -13,7 +13,7 @@ namespace weir::cli {
 struct ExportFlags {
   std::string openmetrics, csv;
 
-  void add_to(CLI::App& app);
+  void add_to(CommandSyntax syntax);
   // Rejects files that could not be written, before any work is done for them.
   void check(bool is_forced) const;
   bool is_asked() const { return !openmetrics.empty() || !csv.empty(); }

@@ -86,17 +86,14 @@ int execute(const Flags& flags) {
 
 CliCommand export_results() {
   return {"export", "write results for Prometheus (OpenMetrics) or spreadsheets (CSV)",
-          [](CLI::App& app) -> std::function<int()> {
+          [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option("paths", flags->paths, "results: files, or folders of them")->required()->type_name("PATH");
-            app.add_option("--format", flags->format, "how to write them")
-                ->capture_default_str()
-                ->check(CLI::IsMember({"openmetrics", "csv"}));
-            app.add_flag("--samples", flags->has_samples, "with csv: one line per sample instead of one per point");
-            app.add_option("--output,-o", flags->output, "write to this file (default: standard output)")
-                ->type_name("FILE");
-            app.add_flag("--force,-f", flags->is_forced, "replace the file if it exists");
-            app.add_flag("--quiet,-q", flags->is_quiet, "print nothing but errors");
+            syntax.add("paths", flags->paths, "results: files, or folders of them").required().takes("PATH");
+            syntax.add("--format", flags->format, "how to write them").one_of({"openmetrics", "csv"});
+            syntax.add("--samples", flags->has_samples, "with csv: one line per sample instead of one per point");
+            syntax.add("--output,-o", flags->output, "write to this file (default: standard output)").takes("FILE");
+            syntax.add("--force,-f", flags->is_forced, "replace the file if it exists");
+            syntax.add("--quiet,-q", flags->is_quiet, "print nothing but errors");
             return [flags] { return execute(*flags); };
           }};
 }

@@ -19,45 +19,32 @@ struct Flags {
   bool is_markdown = false, is_man = false;
 };
 
-// Called for a command that was not chosen, CLI11 needs to be told what stands before its name.
-std::string help_of(const CLI::App& command) {
-  const std::string path = path_of(command);
-  const std::string name = path.empty() ? "weir" : "weir " + path;
-  return command.get_formatter()->make_help(&command, name, CLI::AppFormatMode::Normal);
-}
-
-const CLI::App* command_below(const CLI::App& app, const std::string& name) {
-  const auto found = app.get_subcommands([&](const CLI::App* each) { return each->get_name() == name; });
-  return found.empty() ? nullptr : found.front();
-}
-
-void add_names(const CLI::App& app, std::vector<std::string>& names) {
-  for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; }))
-    if (!each->get_group().empty()) names.push_back(each->get_name());
-}
-
-std::string page_of(const CLI::App& root, const std::vector<std::string>& words) {
-  const CLI::App* command = &root;
+std::string page_of(CommandSyntax root, const std::vector<std::string>& words) {
+  const CommandFacts facts = facts_of(root);
+  const CommandFacts* command = &facts;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const CLI::App* const next = command_below(*command, words[i]);
+    std::vector<std::string> names;
+    const CommandFacts* next = nullptr;
+    for (const CommandFacts& each : command->commands) {
+      names.push_back(each.name());
+      if (each.name() == words[i]) next = &each;
+    }
     if (next != nullptr) {
       command = next;
       continue;
     }
     if (const Topic* const topic = i == 0 && words.size() == 1 ? topic_named(words[0]) : nullptr)
       return fmt::format("{}: {}\n\n{}", topic->name, topic->summary, topic->text);
-    std::vector<std::string> names;
-    add_names(*command, names);
-    if (command == &root)
+    if (command == &facts)
       for (const Topic& topic : topics()) names.emplace_back(topic.name);
     if (names.empty())
-      reject(fmt::format("help: `weir {}` has no commands of its own", path_of(*command)),
-             fmt::format("Run `weir help {}`.", path_of(*command)));
-    reject(command == &root ? fmt::format("help: there is no command or topic '{}'", words[i])
-                            : fmt::format("help: `weir {}` has no command '{}'", path_of(*command), words[i]),
+      reject(fmt::format("help: `weir {}` has no commands of its own", command->path),
+             fmt::format("Run `weir help {}`.", command->path));
+    reject(command == &facts ? fmt::format("help: there is no command or topic '{}'", words[i])
+                             : fmt::format("help: `weir {}` has no command '{}'", command->path, words[i]),
            suggestion(words[i], names));
   }
-  return help_of(*command);
+  return help_of(root, words);
 }
 
 std::string list_of_topics() {
@@ -66,7 +53,7 @@ std::string list_of_topics() {
   return text + "\n`weir help TOPIC` and `weir help COMMAND` say more.\n";
 }
 
-int execute(const CLI::App& root, const Flags& flags) {
+int execute(CommandSyntax root, const Flags& flags) {
   if ((flags.is_markdown || flags.is_man) && !flags.words.empty())
     reject(fmt::format("help {}: --markdown and --man are of all commands", flags.words[0]), "Leave one of them out.");
   if (flags.is_markdown) {
@@ -83,14 +70,14 @@ int execute(const CLI::App& root, const Flags& flags) {
 }  // namespace
 
 CliCommand help() {
-  return {"help", "explain a command or a topic", [](CLI::App& app) -> std::function<int()> {
+  return {"help", "explain a command or a topic", [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option("words", flags->words, "a command (queues map) or a topic (exit-codes); none: a list")
-                ->type_name("COMMAND|TOPIC");
-            app.add_flag("--markdown", flags->is_markdown, "all commands as Markdown: docs/cli.md");
-            app.add_flag("--man", flags->is_man, "all commands as a manual page: weir.1")->excludes("--markdown");
-            const CLI::App* const root = app.get_parent();
-            return [flags, root] { return execute(*root, *flags); };
+            syntax.add("words", flags->words, "a command (queues map) or a topic (exit-codes); none: a list")
+                .takes("COMMAND|TOPIC");
+            syntax.add("--markdown", flags->is_markdown, "all commands as Markdown: docs/cli.md");
+            syntax.add("--man", flags->is_man, "all commands as a manual page: weir.1").excludes("--markdown");
+            const CommandSyntax root = syntax.parent();
+            return [flags, root] { return execute(root, *flags); };
           }};
 }
 

@@ -5,13 +5,9 @@ namespace weir::cli {
 
 CliCommand history() {
   return {"history", "keep results over time, and say when and where they changed",
-          [](CLI::App& app) -> std::function<int()> {
-            app.require_subcommand(1);
-            const auto chosen = std::make_shared<std::function<int()>>();
-            for (const CliCommand& command : history_commands()) {
-              CLI::App* const sub = app.add_subcommand(command.name, command.summary);
-              sub->callback([chosen, action = command.configure(*sub)] { *chosen = action; });
-            }
+          [](CommandSyntax syntax) -> std::function<int()> {
+            syntax.require_command();
+            const auto chosen = syntax.add_commands(history_commands());
             return [chosen] { return (*chosen)(); };
           }};
 }

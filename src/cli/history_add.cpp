@@ -74,17 +74,18 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand history_add() {
-  return {"add", "put results into the history", [](CLI::App& app) -> std::function<int()> {
+  return {"add", "put results into the history", [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option("results", flags->paths,
-                           "results, sweeps, summaries of weir bench, or folders of them; the same result is never "
-                           "added twice")
-                ->required()
-                ->type_name("PATH");
-            app.add_option("--tag", flags->tag, "a word to find this entry by: nightly, v1.2, ...");
-            app.add_option("--commit", flags->commit,
-                           "commit of the program that was measured (default: git's HEAD of this folder)");
-            flags->add_to(app);
+            syntax
+                .add("results", flags->paths,
+                     "results, sweeps, summaries of weir bench, or folders of them; the same result is never "
+                     "added twice")
+                .required()
+                .takes("PATH");
+            syntax.add("--tag", flags->tag, "a word to find this entry by: nightly, v1.2, ...");
+            syntax.add("--commit", flags->commit,
+                       "commit of the program that was measured (default: git's HEAD of this folder)");
+            flags->add_to(syntax);
             return [flags] { return execute(*flags); };
           }};
 }

@@ -32,16 +32,14 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand history_export() {
-  return {"export", "write all points as CSV", [](CLI::App& app) -> std::function<int()> {
+  return {"export", "write all points as CSV", [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option("--workload", flags->filter.workload, "only this workload");
-            app.add_option("--machine", flags->filter.machine, "only this machine: its id, or how it begins");
-            app.add_option("--db", flags->database, "the history's file (SQLite)")
-                ->capture_default_str()
-                ->type_name("FILE");
-            app.add_option("--output,-o", flags->output, "write to this file")->type_name("FILE");
-            app.add_flag("--force,-f", flags->is_forced, "replace a file that exists");
-            app.add_flag("--quiet,-q", flags->is_quiet, "no names of files written");
+            syntax.add("--workload", flags->filter.workload, "only this workload");
+            syntax.add("--machine", flags->filter.machine, "only this machine: its id, or how it begins");
+            syntax.add("--db", flags->database, "the history's file (SQLite)").takes("FILE");
+            syntax.add("--output,-o", flags->output, "write to this file").takes("FILE");
+            syntax.add("--force,-f", flags->is_forced, "replace a file that exists");
+            syntax.add("--quiet,-q", flags->is_quiet, "no names of files written");
             return [flags] { return execute(*flags); };
           }};
 }

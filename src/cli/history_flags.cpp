@@ -7,9 +7,9 @@
 
 namespace weir::cli {
 
-void HistoryFlags::add_to(CLI::App& app) {
-  app.add_option("--db", database, "the history's file (SQLite)")->capture_default_str()->type_name("FILE");
-  Telling::add_to(app);
+void HistoryFlags::add_to(CommandSyntax syntax) {
+  syntax.add("--db", database, "the history's file (SQLite)").takes("FILE");
+  Telling::add_to(syntax);
 }
 
 std::int64_t entry_number(const std::string& text) {

@@ -12,7 +12,7 @@ namespace weir::cli {
 struct HistoryFlags : Telling {
   std::string database = history::kDefaultFile;
 
-  void add_to(CLI::App& app);
+  void add_to(CommandSyntax syntax);
 };
 
 // Rejects what is no number of an entry.

@@ -22,13 +22,12 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand history_list() {
-  return {"list", "show the entries of the history", [](CLI::App& app) -> std::function<int()> {
+  return {"list", "show the entries of the history", [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option("--tag", flags->filter.tag, "only entries with this tag");
-            app.add_option("--workload", flags->filter.workload, "only entries with this workload");
-            app.add_option("--machine", flags->filter.machine,
-                           "only entries of this machine: its id, or how it begins");
-            flags->add_to(app);
+            syntax.add("--tag", flags->filter.tag, "only entries with this tag");
+            syntax.add("--workload", flags->filter.workload, "only entries with this workload");
+            syntax.add("--machine", flags->filter.machine, "only entries of this machine: its id, or how it begins");
+            flags->add_to(syntax);
             return [flags] { return execute(*flags); };
           }};
 }

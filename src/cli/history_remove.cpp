@@ -29,13 +29,11 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand history_remove() {
-  return {"remove", "take an entry out of the history", [](CLI::App& app) -> std::function<int()> {
+  return {"remove", "take an entry out of the history", [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option("entry", flags->entry, "its number, as `weir history list` shows it")->required();
-            app.add_option("--db", flags->database, "the history's file (SQLite)")
-                ->capture_default_str()
-                ->type_name("FILE");
-            app.add_flag("--quiet,-q", flags->is_quiet, "print nothing but errors");
+            syntax.add("entry", flags->entry, "its number, as `weir history list` shows it").required();
+            syntax.add("--db", flags->database, "the history's file (SQLite)").takes("FILE");
+            syntax.add("--quiet,-q", flags->is_quiet, "print nothing but errors");
             return [flags] { return execute(*flags); };
           }};
 }

@@ -23,10 +23,10 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand history_show() {
-  return {"show", "show the points of one entry", [](CLI::App& app) -> std::function<int()> {
+  return {"show", "show the points of one entry", [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option("entry", flags->entry, "its number, as `weir history list` shows it")->required();
-            flags->add_to(app);
+            syntax.add("entry", flags->entry, "its number, as `weir history list` shows it").required();
+            flags->add_to(syntax);
             return [flags] { return execute(*flags); };
           }};
 }

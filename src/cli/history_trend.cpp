@@ -65,23 +65,24 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand history_trend() {
-  return {"trend", "show one workload over time, and where it changed", [](CLI::App& app) -> std::function<int()> {
+  return {"trend", "show one workload over time, and where it changed",
+          [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option("workload", flags->workload, "its name; of weir bench the kernel's")->required();
-            app.add_option("--metric", flags->metric, "latency or throughput (default: latency where there is one)")
-                ->check(CLI::IsMember({"latency", "throughput"}));
-            app.add_option("--streams", flags->streams, "only runs with this many streams");
-            app.add_option("--param", flags->params, "name=value, repeatable: only runs with this parameter");
-            app.add_option("--key", flags->keys,
-                           "name=value, repeatable: submit, placement, sync_mode, precision, ranks, backend, ...");
-            app.add_option("--machine", flags->machine, "only this machine: its id, or how it begins");
-            app.add_option("--threshold", flags->threshold, "the smallest change that matters")->capture_default_str();
-            app.add_flag("--gate", flags->is_gate,
-                         "exit 3 if the last change of a series is for the worse and recent, or its newest run failed");
-            app.add_option("--within", flags->within, "with --gate: how many runs are recent")->capture_default_str();
-            app.add_flag("--full", flags->is_full, "all runs, not only the last 20");
-            flags->add_to(app);
-            app.footer("Exit code: 0 fine, 2 bad input; with --gate 3 something is slower.");
+            syntax.add("workload", flags->workload, "its name; of weir bench the kernel's").required();
+            syntax.add("--metric", flags->metric, "latency or throughput (default: latency where there is one)")
+                .one_of({"latency", "throughput"});
+            syntax.add("--streams", flags->streams, "only runs with this many streams");
+            syntax.add("--param", flags->params, "name=value, repeatable: only runs with this parameter");
+            syntax.add("--key", flags->keys,
+                       "name=value, repeatable: submit, placement, sync_mode, precision, ranks, backend, ...");
+            syntax.add("--machine", flags->machine, "only this machine: its id, or how it begins");
+            syntax.add("--threshold", flags->threshold, "the smallest change that matters");
+            syntax.add("--gate", flags->is_gate,
+                       "exit 3 if the last change of a series is for the worse and recent, or its newest run failed");
+            syntax.add("--within", flags->within, "with --gate: how many runs are recent");
+            syntax.add("--full", flags->is_full, "all runs, not only the last 20");
+            flags->add_to(syntax);
+            syntax.footer("Exit code: 0 fine, 2 bad input; with --gate 3 something is slower.");
             return [flags] { return execute(*flags); };
           }};
 }

@@ -119,7 +119,7 @@ int execute() {
 
 CliCommand info() {
   return {"info", "show devices, versions and settings",
-          [](CLI::App&) -> std::function<int()> { return [] { return execute(); }; }};
+          [](CommandSyntax) -> std::function<int()> { return [] { return execute(); }; }};
 }
 
 }  // namespace weir::cli

@@ -176,12 +176,12 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand list_workloads() {
-  return {"list", "show the workloads", [](CLI::App& app) -> std::function<int()> {
+  return {"list", "show the workloads", [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option("--category", flags->category, "only this category");
-            app.add_option("--file", flags->file, "the workload of this YAML file instead");
-            app.add_flag("-v,--verbose", flags->is_verbose, "with parameters and what each shows");
-            app.add_flag("--json", flags->is_json, "everything, for programs");
+            syntax.add("--category", flags->category, "only this category");
+            syntax.add("--file", flags->file, "the workload of this YAML file instead");
+            syntax.add("-v,--verbose", flags->is_verbose, "with parameters and what each shows");
+            syntax.add("--json", flags->is_json, "everything, for programs");
             return [flags] { return execute(*flags); };
           }};
 }

@@ -1,6 +1,7 @@
 // The program: parses the command line, runs one command, turns errors into messages and exit codes.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -83,11 +84,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
   app.footer(kExitCodes);
-  std::function<int()> chosen;
-  for (const weir::cli::CliCommand& command : weir::cli::commands()) {
-    CLI::App* sub = app.add_subcommand(command.name, command.summary);
-    sub->callback([&chosen, action = command.configure(*sub)] { chosen = action; });
-  }
+  const auto chosen = weir::cli::CommandSyntax(app).add_commands(weir::cli::commands());
   leave_arguments_alone(app);
   try {
     weir::cli::remember_process(argc, argv);
@@ -107,7 +104,7 @@ int main(int argc, char** argv) {
         fmt::print(stderr, "weir: {}\n      Run `weir --help`, or `weir COMMAND --help`.\n", error.what());
       return static_cast<int>(weir::Fault::input);
     }
-    const int code = chosen();
+    const int code = (*chosen)();
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) weir::fail("cannot write to standard output");
     return weir::cli::exit_code(code);
   } catch (const weir::Error& error) {

@@ -168,22 +168,18 @@ int execute(const Flags& flags) {
 CliCommand overlap() {
   return {
       "overlap", "train with real collectives: why is communication not hidden?",
-      [](CLI::App& app) -> std::function<int()> {
+      [](CommandSyntax syntax) -> std::function<int()> {
         const auto flags = std::make_shared<Flags>();
-        flags->config.add_to(app);
-        app.add_option("--output,-o", flags->output, "folder for all files (default: results/overlap-NAME)");
-        app.add_option("--summary", flags->summary, "write the summary (weir.overlap/1) to this file, and no other");
-        flags->exports.add_to(app);
-        app.add_flag("--json", flags->is_json, "print the summary instead of the report; of a sweep, a list of them");
-        app.add_flag("--keys", flags->lists_keys, "list the keys of a config, and run nothing");
-        app.add_flag("--quiet,-q", flags->is_quiet, "print nothing but errors");
-        app.add_flag("--force", flags->is_forced, "replace existing files");
-        const auto chosen = std::make_shared<std::function<int()>>();
-        for (const CliCommand& command : overlap_commands()) {
-          CLI::App* const sub = app.add_subcommand(command.name, command.summary);
-          sub->callback([chosen, action = command.configure(*sub)] { *chosen = action; });
-        }
-        app.footer("Exit code: 0 fine, 1 the output or a loss is wrong, or it hung, 2 bad input,\n130 interrupted.");
+        flags->config.add_to(syntax);
+        syntax.add("--output,-o", flags->output, "folder for all files (default: results/overlap-NAME)");
+        syntax.add("--summary", flags->summary, "write the summary (weir.overlap/1) to this file, and no other");
+        flags->exports.add_to(syntax);
+        syntax.add("--json", flags->is_json, "print the summary instead of the report; of a sweep, a list of them");
+        syntax.add("--keys", flags->lists_keys, "list the keys of a config, and run nothing");
+        syntax.add("--quiet,-q", flags->is_quiet, "print nothing but errors");
+        syntax.add("--force", flags->is_forced, "replace existing files");
+        const auto chosen = syntax.add_commands(overlap_commands());
+        syntax.footer("Exit code: 0 fine, 1 the output or a loss is wrong, or it hung, 2 bad input,\n130 interrupted.");
         return [flags, chosen] { return *chosen ? (*chosen)() : execute(*flags); };
       }};
 }

@@ -25,11 +25,11 @@ int execute(const Flags& flags) {
 
 CliCommand overlap_compare() {
   return {"compare", "say whether a run hides less, or takes longer, than its baseline",
-          [](CLI::App& app) -> std::function<int()> {
+          [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option("baseline", flags->baseline, "folder or summary.json to compare with")->required();
-            app.add_option("test", flags->test, "folder or summary.json to judge")->required();
-            flags->compare.add_to(app);
+            syntax.add("baseline", flags->baseline, "folder or summary.json to compare with").required();
+            syntax.add("test", flags->test, "folder or summary.json to judge").required();
+            flags->compare.add_to(syntax);
             return [flags] { return execute(*flags); };
           }};
 }

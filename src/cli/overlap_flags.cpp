@@ -33,12 +33,12 @@ std::string text_of(const std::string& path) {
 
 }  // namespace
 
-void OverlapFlags::add_to(CLI::App& app) {
-  app.add_option("config", file, "YAML file: config/default.yaml, ... or a config of AORTA's");
-  app.add_option("--set", assignments, "key=value, repeatable: fsdp.prefetch=2; --keys lists them");
-  app.add_option("--ranks", ranks, "start this many processes under mpirun (default: as the launcher did, else one)");
-  app.add_option("--device", device, "the same as --set run.device=...");
-  app.add_option("--hang-timeout", hang_timeout, "the same as --set run.hang_timeout=...: seconds");
+void OverlapFlags::add_to(CommandSyntax syntax) {
+  syntax.add("config", file, "YAML file: config/default.yaml, ... or a config of AORTA's");
+  syntax.add("--set", assignments, "key=value, repeatable: fsdp.prefetch=2; --keys lists them");
+  syntax.add("--ranks", ranks, "start this many processes under mpirun (default: as the launcher did, else one)");
+  syntax.add("--device", device, "the same as --set run.device=...");
+  syntax.add("--hang-timeout", hang_timeout, "the same as --set run.hang_timeout=...: seconds");
 }
 
 OverlapConfig OverlapFlags::load() const {

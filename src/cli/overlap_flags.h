@@ -14,7 +14,7 @@ struct OverlapFlags {
   std::vector<std::string> assignments;
   std::string ranks, device, hang_timeout;
 
-  void add_to(CLI::App& app);
+  void add_to(CommandSyntax syntax);
   // The file, with what the flags change. Rejects by file and line, or by flag.
   OverlapConfig load() const;
   // How many ranks it is to have. Rejects a config that wants others than this job has.

@@ -138,13 +138,14 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand overlap_tune() {
-  return {"tune", "search settings for the least exposed communication", [](CLI::App& app) -> std::function<int()> {
+  return {"tune", "search settings for the least exposed communication",
+          [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            flags->config.add_to(app);
-            app.add_option("--budget", flags->budget, "how long to search: 30s, 5m, 1h")->capture_default_str();
-            app.add_option("--output,-o", flags->output, "write all trials (weir.overlap_tune/1) to this file");
-            app.add_flag("--quiet,-q", flags->is_quiet, "print nothing but errors");
-            app.add_flag("--force", flags->is_forced, "replace an existing file");
+            flags->config.add_to(syntax);
+            syntax.add("--budget", flags->budget, "how long to search: 30s, 5m, 1h");
+            syntax.add("--output,-o", flags->output, "write all trials (weir.overlap_tune/1) to this file");
+            syntax.add("--quiet,-q", flags->is_quiet, "print nothing but errors");
+            syntax.add("--force", flags->is_forced, "replace an existing file");
             return [flags] { return execute(*flags); };
           }};
 }

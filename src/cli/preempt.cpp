@@ -233,10 +233,10 @@ int execute(PreemptFlags& flags, bool has_report) {
 
 CliCommand preempt() {
   return {"preempt", "how long urgent work waits behind long kernels, and what lets it pass",
-          [](CLI::App& app) -> std::function<int()> {
+          [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<PreemptFlags>();
-            flags->add_to(app);
-            return [flags, &app] { return execute(*flags, app.get_option("--report")->count() > 0); };
+            flags->add_to(syntax);
+            return [flags, syntax] { return execute(*flags, syntax.has("--report")); };
           }};
 }
 

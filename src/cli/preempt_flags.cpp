@@ -133,33 +133,29 @@ std::vector<std::int64_t> parse_times(const std::string& flag, const std::string
   return times;
 }
 
-void PreemptFlags::add_to(CLI::App& app) {
-  const auto add = [&](const char* name, std::string& value, const char* text) {
-    CLI::Option* const option = app.add_option(name, value, text);
-    if (!value.empty()) option->capture_default_str();
-  };
-  add("--device", device, "auto, cpu, cuda:0, hip:0, sim:h200 (auto: the first GPU, else cpu)");
+void PreemptFlags::add_to(CommandSyntax syntax) {
+  syntax.add("--device", device, "auto, cpu, cuda:0, hip:0, sim:h200 (auto: the first GPU, else cpu)");
   std::string names;
   for (const Mechanism& mechanism : preempt::mechanisms())
     names += (names.empty() ? "" : ", ") + std::string(mechanism.name);
-  app.add_option("--mechanisms", mechanisms, "all, or a list of: " + names)->capture_default_str();
-  add("--victims", victims, "kinds of long kernels: waves, persistent, memory (default: all)");
-  add("--waves,--blocks", waves, "how often a kernel's blocks fill the device, 1 to 256: 4 or 1..256:x4");
-  add("--block-times", block_times, "how long a block runs, 10us to 10ms: 100us,1ms or 10us..10ms");
-  add("--requests,--iterations", requests,
-      "of the urgent command, per mechanism and victim (default: 1000, fewer for long ones)");
-  add("--interval", interval, "between them on average (default: 2ms, or 1.25 kernels of the victim)");
-  add("--intruder-time", intruder, "how long the urgent command runs (default: as short as can be)");
-  add("--in-flight", in_flight, "commands in flight that the launch gate allows");
-  add("--queued-ahead", queued_ahead, "kernels that the victim keeps queued where nothing bounds them");
-  add("--alone", alone, "how often the urgent command is timed alone, spread over the run");
-  add("--seed", seed, "of the moments at which requests are due");
-  add("--hw-queues", hardware_queues, "hardware queues of the devices cpu and sim");
-  app.add_option("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
-  app.add_flag("--quick", is_quick, "200 requests and fewer victims: no p99.9, a first look");
-  app.add_option("--svg", svg, "draw latency over block time into this file")->type_name("FILE");
-  telling.add_to(app);
-  app.add_option("--child", child)->group("");
+  syntax.add("--mechanisms", mechanisms, "all, or a list of: " + names);
+  syntax.add("--victims", victims, "kinds of long kernels: waves, persistent, memory (default: all)");
+  syntax.add("--waves,--blocks", waves, "how often a kernel's blocks fill the device, 1 to 256: 4 or 1..256:x4");
+  syntax.add("--block-times", block_times, "how long a block runs, 10us to 10ms: 100us,1ms or 10us..10ms");
+  syntax.add("--requests,--iterations", requests,
+             "of the urgent command, per mechanism and victim (default: 1000, fewer for long ones)");
+  syntax.add("--interval", interval, "between them on average (default: 2ms, or 1.25 kernels of the victim)");
+  syntax.add("--intruder-time", intruder, "how long the urgent command runs (default: as short as can be)");
+  syntax.add("--in-flight", in_flight, "commands in flight that the launch gate allows");
+  syntax.add("--queued-ahead", queued_ahead, "kernels that the victim keeps queued where nothing bounds them");
+  syntax.add("--alone", alone, "how often the urgent command is timed alone, spread over the run");
+  syntax.add("--seed", seed, "of the moments at which requests are due");
+  syntax.add("--hw-queues", hardware_queues, "hardware queues of the devices cpu and sim");
+  syntax.add("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
+  syntax.add("--quick", is_quick, "200 requests and fewer victims: no p99.9, a first look");
+  syntax.add("--svg", svg, "draw latency over block time into this file").takes("FILE");
+  telling.add_to(syntax);
+  syntax.add("--child", child).hidden();
 }
 
 Plan PreemptFlags::plan() const {

@@ -25,7 +25,7 @@ struct PreemptFlags {
   Telling telling;
   std::string child;  // this process is a child: the file with its request
 
-  void add_to(CLI::App& app);
+  void add_to(CommandSyntax syntax);
   // Rejects by the name of the flag.
   preempt::Plan plan() const;
   std::vector<const preempt::Mechanism*> chosen() const;

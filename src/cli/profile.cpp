@@ -142,26 +142,24 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand profile() {
-  return {
-      "profile", "trace a workload, or any program behind --, into a timeline",
-      [](CLI::App& app) -> std::function<int()> {
-        const auto flags = std::make_shared<Flags>();
-        flags->workload.add_to(app);
-        app.add_option("program", flags->rest, "behind --: a program of yours and its arguments");
-        app.add_option("--streams", flags->streams, "number of streams (default: the workload's recommended)");
-        flags->submit.add_to(app, false);
-        flags->run.add_to(app);
-        app.add_option("--traced-iterations", flags->traced_iterations, "iterations in the trace")
-            ->capture_default_str();
-        app.add_option("--output,-o", flags->output,
+  return {"profile", "trace a workload, or any program behind --, into a timeline",
+          [](CommandSyntax syntax) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            flags->workload.add_to(syntax);
+            syntax.add("program", flags->rest, "behind --: a program of yours and its arguments");
+            syntax.add("--streams", flags->streams, "number of streams (default: the workload's recommended)");
+            flags->submit.add_to(syntax, false);
+            flags->run.add_to(syntax);
+            syntax.add("--traced-iterations", flags->traced_iterations, "iterations in the trace");
+            syntax.add("--output,-o", flags->output,
                        "the trace (default: NAME.trace.json, .gz if large); .gz packs it");
-        app.add_option("--format", flags->format, "kineto (Chrome JSON, for Perfetto) or csv")->capture_default_str();
-        app.add_flag("--latency-timestamps", flags->has_latency,
-                     "ask CUPTI when each kernel left its queue (costs more)");
-        flags->program.add_to(app);
-        app.add_flag("--json", flags->is_json, "print the document (weir.profile/1)");
-        return [flags] { return execute(*flags); };
-      }};
+            syntax.add("--format", flags->format, "kineto (Chrome JSON, for Perfetto) or csv");
+            syntax.add("--latency-timestamps", flags->has_latency,
+                       "ask CUPTI when each kernel left its queue (costs more)");
+            flags->program.add_to(syntax);
+            syntax.add("--json", flags->is_json, "print the document (weir.profile/1)");
+            return [flags] { return execute(*flags); };
+          }};
 }
 
 }  // namespace weir::cli

@@ -126,10 +126,9 @@ std::string end_words(int code, double ns) {
 
 }  // namespace
 
-void ProgramFlags::add_to(CLI::App& app) {
-  app.add_option("--profiler", profiler, "of a program behind --: auto, cupti or rocprofv3")->capture_default_str();
-  app.add_option("--capture-limit", limit_mib, "of a program behind --: MiB of records per process")
-      ->capture_default_str();
+void ProgramFlags::add_to(CommandSyntax syntax) {
+  syntax.add("--profiler", profiler, "of a program behind --: auto, cupti or rocprofv3");
+  syntax.add("--capture-limit", limit_mib, "of a program behind --: MiB of records per process");
 }
 
 ProgramProfile profile_program(const ProgramRequest& request) {

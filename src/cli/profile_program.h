@@ -14,7 +14,7 @@ struct ProgramFlags {
   std::string profiler = "auto";  // cupti or rocprofv3
   std::string limit_mib = "4096";
 
-  void add_to(CLI::App& app);
+  void add_to(CommandSyntax syntax);
 };
 
 struct ProgramRequest {

@@ -4,13 +4,9 @@
 namespace weir::cli {
 
 CliCommand queues() {
-  return {"queues", "find, map and price hardware queues", [](CLI::App& app) -> std::function<int()> {
-            app.require_subcommand(1);
-            const auto chosen = std::make_shared<std::function<int()>>();
-            for (const CliCommand& command : queues_commands()) {
-              CLI::App* const sub = app.add_subcommand(command.name, command.summary);
-              sub->callback([chosen, action = command.configure(*sub)] { *chosen = action; });
-            }
+  return {"queues", "find, map and price hardware queues", [](CommandSyntax syntax) -> std::function<int()> {
+            syntax.require_command();
+            const auto chosen = syntax.add_commands(queues_commands());
             return [chosen] { return (*chosen)(); };
           }};
 }

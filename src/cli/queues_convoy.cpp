@@ -140,20 +140,19 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand queues_convoy() {
-  return {
-      "convoy", "latency of small kernels alone, beside and behind large ones",
-      [](CLI::App& app) -> std::function<int()> {
-        const auto flags = std::make_shared<Flags>();
-        app.add_option("--streams", flags->streams, "streams; half of them have large kernels")->capture_default_str();
-        app.add_option("--iterations", flags->iterations, "rounds of each case")->capture_default_str();
-        app.add_option("--large-us", flags->large_us, "duration of a large kernel")->capture_default_str();
-        app.add_option("--small-us", flags->small_us, "duration of a small kernel")->capture_default_str();
-        app.add_option("--large-blocks", flags->large_blocks,
+  return {"convoy", "latency of small kernels alone, beside and behind large ones",
+          [](CommandSyntax syntax) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            syntax.add("--streams", flags->streams, "streams; half of them have large kernels");
+            syntax.add("--iterations", flags->iterations, "rounds of each case");
+            syntax.add("--large-us", flags->large_us, "duration of a large kernel");
+            syntax.add("--small-us", flags->small_us, "duration of a small kernel");
+            syntax.add("--large-blocks", flags->large_blocks,
                        "blocks of a large kernel (default: together half of the device)");
-        app.add_option("--case", flags->which)->group("");  // of our own children
-        flags->queues.add_to(app);
-        return [flags] { return execute(*flags); };
-      }};
+            syntax.add("--case", flags->which).hidden();  // of our own children
+            flags->queues.add_to(syntax);
+            return [flags] { return execute(*flags); };
+          }};
 }
 
 }  // namespace weir::cli

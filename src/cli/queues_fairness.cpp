@@ -41,13 +41,12 @@ int execute(const Flags& flags) {
 
 CliCommand queues_fairness() {
   return {"fairness", "who gets how much of a full device: Jain's index, starved streams",
-          [](CLI::App& app) -> std::function<int()> {
+          [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option("--streams", flags->streams, "number of streams")->capture_default_str();
-            app.add_option("--repetitions", flags->repetitions, "of the experiment")->capture_default_str();
-            app.add_option("--priorities", flags->priorities, "same, or mixed: the device's, in turns")
-                ->capture_default_str();
-            flags->queues.add_to(app);
+            syntax.add("--streams", flags->streams, "number of streams");
+            syntax.add("--repetitions", flags->repetitions, "of the experiment");
+            syntax.add("--priorities", flags->priorities, "same, or mixed: the device's, in turns");
+            flags->queues.add_to(syntax);
             return [flags] { return execute(*flags); };
           }};
 }

@@ -11,16 +11,14 @@
 
 namespace weir::cli {
 
-void QueuesFlags::add_to(CLI::App& app) {
-  app.add_option("--device", device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200 (auto: the first GPU, else cpu)")
-      ->capture_default_str();
-  app.add_option("--hw-queues", hardware_queues, "hardware queues of the devices cpu (default 8) and sim");
-  app.add_option("--compute-units", compute_units,
-                 "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
-  app.add_option("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
-  app.add_option("--output,-o", output, "write the result (weir.queues/1) to this file");
-  app.add_flag("--quiet,-q", is_quiet, "print nothing but errors");
-  app.add_flag("--force", is_forced, "replace existing output files");
+void QueuesFlags::add_to(CommandSyntax syntax) {
+  syntax.add("--device", device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200 (auto: the first GPU, else cpu)");
+  syntax.add("--hw-queues", hardware_queues, "hardware queues of the devices cpu (default 8) and sim");
+  syntax.add("--compute-units", compute_units, "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
+  syntax.add("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
+  syntax.add("--output,-o", output, "write the result (weir.queues/1) to this file");
+  syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
+  syntax.add("--force", is_forced, "replace existing output files");
 }
 
 std::unique_ptr<Device> QueuesFlags::open(int streams) const {

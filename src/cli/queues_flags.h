@@ -20,7 +20,7 @@ struct QueuesFlags {
   bool is_quiet = false;
   bool is_forced = false;
 
-  void add_to(CLI::App& app);
+  void add_to(CommandSyntax syntax);
   // `streams` held streams must not take all workers of the cpu device.
   std::unique_ptr<Device> open(int streams) const;
   // As `weir run` opens it.

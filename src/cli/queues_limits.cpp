@@ -36,12 +36,11 @@ int execute(const Flags& flags) {
 
 CliCommand queues_limits() {
   return {"limits", "queue depth, resident kernels, copy engines, priority levels",
-          [](CLI::App& app) -> std::function<int()> {
+          [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option("--streams", flags->streams, "most kernels at the same time to try")->capture_default_str();
-            app.add_option("--launches", flags->launches, "most launches behind a held kernel to try")
-                ->capture_default_str();
-            flags->queues.add_to(app);
+            syntax.add("--streams", flags->streams, "most kernels at the same time to try");
+            syntax.add("--launches", flags->launches, "most launches behind a held kernel to try");
+            flags->queues.add_to(syntax);
             return [flags] { return execute(*flags); };
           }};
 }

@@ -51,16 +51,15 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand queues_map() {
-  return {
-      "map", "which stream sits on which hardware queue", [](CLI::App& app) -> std::function<int()> {
-        const auto flags = std::make_shared<Flags>();
-        app.add_option("workload", flags->workload.name, "a workload whose timeline is to be read as well");
-        app.add_option("--file", flags->workload.file, "the same, from a YAML file (docs/yaml.md)");
-        app.add_option("--streams", flags->streams, "streams to map")->capture_default_str();
-        app.add_option("--confidence", flags->confidence, "level at which a verdict is certain")->capture_default_str();
-        flags->shared.add_to(app);
-        return [flags] { return execute(*flags); };
-      }};
+  return {"map", "which stream sits on which hardware queue", [](CommandSyntax syntax) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            syntax.add("workload", flags->workload.name, "a workload whose timeline is to be read as well");
+            syntax.add("--file", flags->workload.file, "the same, from a YAML file (docs/yaml.md)");
+            syntax.add("--streams", flags->streams, "streams to map");
+            syntax.add("--confidence", flags->confidence, "level at which a verdict is certain");
+            flags->shared.add_to(syntax);
+            return [flags] { return execute(*flags); };
+          }};
 }
 
 }  // namespace weir::cli

@@ -32,35 +32,29 @@ struct Flags {
   bool skips_check = false, resumes = false, is_quiet = false, is_forced = false;
 };
 
-void add_flags(CLI::App& app, Flags& flags) {
-  const auto add = [&](const char* name, std::string& value, const char* text) {
-    CLI::Option* const option = app.add_option(name, value, text);
-    if (!value.empty()) option->capture_default_str();
-  };
-  const auto add_list = [&](const char* name, std::vector<std::string>& value, const char* text) {
-    app.add_option(name, value, text);
-  };
-  flags.workload.add_to(app);
-  add("--hw-queues", flags.queues, "queue counts: 1,2,4,8 or 1..32:x2");
-  add("--streams", flags.streams, "stream counts (default: the workload's recommended)");
-  add("--scale", flags.scales, "one or several: tiny,small,full (default: full on a GPU, small elsewhere)");
-  add_list("--param", flags.params, "name=value or name=v1,v2,v3, repeatable; `weir list -v` shows the names");
-  add("--device", flags.device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200 (auto: the first GPU, else cpu)");
-  add_list("--sim", flags.sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
-  add("--compute-units", flags.compute_units, "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
-  add("--iterations", flags.iterations, "measured iterations of each point");
-  add("--repeats", flags.repeats, "processes for each point");
-  add("--warmup", flags.warmup, "iterations before measuring");
-  add("--precision", flags.precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
-  add("--submit", flags.submit, "inline, threads[:k], graph or channel[:mpsc[:k]]");
-  add("--placement", flags.placement, "natural, serial, round_robin or critical_path");
-  add("--seed", flags.seed, "seed of all data");
-  add("--time-limit", flags.limit, "seconds after which a process is ended and its point counts as failed");
-  app.add_flag("--no-check", flags.skips_check, "do not compare the output with the CPU reference");
-  app.add_option("--output,-o", flags.output, "file (default: results/queues-sweep-WORKLOAD-DEVICE.json)");
-  app.add_flag("--resume", flags.resumes, "keep the points that the output file has, run the others");
-  app.add_flag("--quiet,-q", flags.is_quiet, "print nothing but errors");
-  app.add_flag("--force", flags.is_forced, "replace existing output files");
+void add_flags(CommandSyntax syntax, Flags& flags) {
+  flags.workload.add_to(syntax);
+  syntax.add("--hw-queues", flags.queues, "queue counts: 1,2,4,8 or 1..32:x2");
+  syntax.add("--streams", flags.streams, "stream counts (default: the workload's recommended)");
+  syntax.add("--scale", flags.scales, "one or several: tiny,small,full (default: full on a GPU, small elsewhere)");
+  syntax.add("--param", flags.params, "name=value or name=v1,v2,v3, repeatable; `weir list -v` shows the names");
+  syntax.add("--device", flags.device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200 (auto: the first GPU, else cpu)");
+  syntax.add("--sim", flags.sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
+  syntax.add("--compute-units", flags.compute_units,
+             "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
+  syntax.add("--iterations", flags.iterations, "measured iterations of each point");
+  syntax.add("--repeats", flags.repeats, "processes for each point");
+  syntax.add("--warmup", flags.warmup, "iterations before measuring");
+  syntax.add("--precision", flags.precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
+  syntax.add("--submit", flags.submit, "inline, threads[:k], graph or channel[:mpsc[:k]]");
+  syntax.add("--placement", flags.placement, "natural, serial, round_robin or critical_path");
+  syntax.add("--seed", flags.seed, "seed of all data");
+  syntax.add("--time-limit", flags.limit, "seconds after which a process is ended and its point counts as failed");
+  syntax.add("--no-check", flags.skips_check, "do not compare the output with the CPU reference");
+  syntax.add("--output,-o", flags.output, "file (default: results/queues-sweep-WORKLOAD-DEVICE.json)");
+  syntax.add("--resume", flags.resumes, "keep the points that the output file has, run the others");
+  syntax.add("--quiet,-q", flags.is_quiet, "print nothing but errors");
+  syntax.add("--force", flags.is_forced, "replace existing output files");
 }
 
 std::int64_t limit_ns(const Flags& flags) {
@@ -201,9 +195,9 @@ int execute(const Flags& flags) {
 
 CliCommand queues_sweep() {
   return {"sweep", "run a workload over queue counts, stream counts and sizes",
-          [](CLI::App& app) -> std::function<int()> {
+          [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            add_flags(app, *flags);
+            add_flags(syntax, *flags);
             return [flags] { return execute(*flags); };
           }};
 }

@@ -118,14 +118,13 @@ int execute(const Flags& flags) {
 
 CliCommand queues_switch() {
   return {"switch", "what a hop to another stream costs, and what more queues save",
-          [](CLI::App& app) -> std::function<int()> {
+          [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option("--streams", flags->streams, "stream counts: 8, 1,2,4 or 1..64:x2")->capture_default_str();
-            app.add_option("--hops", flags->hops, "kernels of the chain")->capture_default_str();
-            app.add_option("--repetitions", flags->repetitions, "of each chain")->capture_default_str();
-            app.add_option("--kernel-us", flags->kernel_us, "duration of kernels that the advice is for")
-                ->capture_default_str();
-            flags->queues.add_to(app);
+            syntax.add("--streams", flags->streams, "stream counts: 8, 1,2,4 or 1..64:x2");
+            syntax.add("--hops", flags->hops, "kernels of the chain");
+            syntax.add("--repetitions", flags->repetitions, "of each chain");
+            syntax.add("--kernel-us", flags->kernel_us, "duration of kernels that the advice is for");
+            flags->queues.add_to(syntax);
             return [flags] { return execute(*flags); };
           }};
 }

@@ -1,5 +1,6 @@
 #include "cli/reference.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <sstream>
 
@@ -64,7 +65,8 @@ std::string path_of(const CLI::App& app) {
   return before.empty() ? app.get_name() : before + " " + app.get_name();
 }
 
-CommandFacts facts_of(const CLI::App& app) {
+CommandFacts facts_of(CommandSyntax syntax) {
+  CLI::App& app = syntax.app();
   CommandFacts facts;
   facts.path = path_of(app);
   facts.summary = app.get_description();
@@ -77,10 +79,19 @@ CommandFacts facts_of(const CLI::App& app) {
     if (!is_shown(*option)) continue;
     (option->nonpositional() ? facts.flags : facts.arguments).push_back(facts_of(*option));
   }
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    if (!command->get_group().empty()) facts.commands.push_back(facts_of(*command));
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    if (!command->get_group().empty()) facts.commands.push_back(facts_of(CommandSyntax(*command)));
   facts.needs_command = app.get_require_subcommand_min() > 0;
   return facts;
+}
+
+std::string help_of(CommandSyntax root, std::span<const std::string> words) {
+  const CLI::App* command = &root.app();
+  for (const std::string& word : words) command = command->get_subcommand(word);
+  // For a command that was not chosen, CLI11 needs to know what stands before its name.
+  const std::string path = path_of(*command);
+  return command->get_formatter()->make_help(command, path.empty() ? "weir" : "weir " + path,
+                                             CLI::AppFormatMode::Normal);
 }
 
 std::vector<const CommandFacts*> all_commands(const CommandFacts& root) {

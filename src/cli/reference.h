@@ -1,11 +1,13 @@
 // The program's commands and flags as data, read from its own parser: what the manual, docs/cli.md and completions are
-// made of. Knows CLI11; no shell, and no format of text.
+// made of. Knows the parser; no shell, and no format of text.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "cli/command.h"
 
 namespace weir::cli {
 
@@ -36,6 +38,8 @@ struct CommandFacts {
   std::vector<CommandFacts> commands;  // likewise
   bool needs_command = false;
 
+  // "map"
+  std::string name() const { return path.substr(path.rfind(' ') + 1); }
   // "weir queues map"
   std::string full_name() const { return path.empty() ? "weir" : "weir " + path; }
   // "weir queues map [OPTIONS] [workload]"
@@ -43,9 +47,11 @@ struct CommandFacts {
 };
 
 // Of this command and all below it.
-CommandFacts facts_of(const CLI::App& app);
+CommandFacts facts_of(CommandSyntax syntax);
 // "queues map"; empty for the program.
 std::string path_of(const CLI::App& app);
+// What `weir queues map --help` prints, for the words "queues" and "map".
+std::string help_of(CommandSyntax root, std::span<const std::string> words);
 // The command and all below it, in the order of help pages.
 std::vector<const CommandFacts*> all_commands(const CommandFacts& root);
 

@@ -99,30 +99,30 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand report() {
-  return {
-      "report", "put results, traces and other documents into one HTML page, the verdict first",
-      [](CLI::App& app) -> std::function<int()> {
-        const auto flags = std::make_shared<Flags>();
-        app.add_option("paths", flags->paths,
-                       "results, sweeps, comparisons, bench and overlap folders, traces, other documents of weir, "
-                       "or folders of them")
-            ->type_name("PATH");
-        app.add_option("--output,-o", flags->output, "the page (default: report.html; none with --json alone)")
-            ->type_name("FILE");
-        app.add_option("--json", flags->json, "write the report's document (weir.report/1) to this file")
-            ->type_name("FILE");
-        app.add_option("--title", flags->title, "title of the page (default: names of the paths)");
-        app.add_option("--baseline", flags->baseline,
-                       "result, sweep or folder to compare the results with: what changed comes first")
-            ->type_name("PATH");
-        app.add_option("--history", flags->history, "show the series of this history as well")->type_name("FILE");
-        app.add_option("--max-spans", flags->max_spans, "most spans that are drawn of all traces together")
-            ->capture_default_str();
-        app.add_flag("--force,-f", flags->is_forced, "replace files that exist");
-        app.add_flag("--quiet,-q", flags->is_quiet, "no verdict, no names of files written");
-        app.footer("Exit code: 0 written, 2 nothing could be used. `weir compare` turns a verdict into an exit code.");
-        return [flags] { return execute(*flags); };
-      }};
+  return {"report", "put results, traces and other documents into one HTML page, the verdict first",
+          [](CommandSyntax syntax) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            syntax
+                .add("paths", flags->paths,
+                     "results, sweeps, comparisons, bench and overlap folders, traces, other documents of weir, "
+                     "or folders of them")
+                .takes("PATH");
+            syntax.add("--output,-o", flags->output, "the page (default: report.html; none with --json alone)")
+                .takes("FILE");
+            syntax.add("--json", flags->json, "write the report's document (weir.report/1) to this file").takes("FILE");
+            syntax.add("--title", flags->title, "title of the page (default: names of the paths)");
+            syntax
+                .add("--baseline", flags->baseline,
+                     "result, sweep or folder to compare the results with: what changed comes first")
+                .takes("PATH");
+            syntax.add("--history", flags->history, "show the series of this history as well").takes("FILE");
+            syntax.add("--max-spans", flags->max_spans, "most spans that are drawn of all traces together");
+            syntax.add("--force,-f", flags->is_forced, "replace files that exist");
+            syntax.add("--quiet,-q", flags->is_quiet, "no verdict, no names of files written");
+            syntax.footer(
+                "Exit code: 0 written, 2 nothing could be used. `weir compare` turns a verdict into an exit code.");
+            return [flags] { return execute(*flags); };
+          }};
 }
 
 }  // namespace weir::cli

@@ -138,20 +138,21 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand run() {
-  return {"run", "run one workload and say where the time went", [](CLI::App& app) -> std::function<int()> {
+  return {"run", "run one workload and say where the time went", [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            flags->workload.add_to(app);
-            app.add_option("--streams", flags->streams, "number of streams (default: the workload's recommended)");
-            flags->submit.add_to(app, false);
-            flags->run.add_to(app);
-            app.add_option("--output,-o", flags->output, "write the result (weir.result/1) to this file");
-            flags->exports.add_to(app);
-            app.add_option("--dot", flags->dot, "draw the step for Graphviz to this file (-: standard output)");
-            app.add_option("--host-profile", flags->host_profile,
-                           "run once more under perf: write where the host spent its time to this file, as folded "
-                           "stacks, or as a flame graph (.svg)")
-                ->type_name("FILE");
-            app.add_flag("--dry-run", flags->is_dry, "build, place, describe and draw the step, but run nothing");
+            flags->workload.add_to(syntax);
+            syntax.add("--streams", flags->streams, "number of streams (default: the workload's recommended)");
+            flags->submit.add_to(syntax, false);
+            flags->run.add_to(syntax);
+            syntax.add("--output,-o", flags->output, "write the result (weir.result/1) to this file");
+            flags->exports.add_to(syntax);
+            syntax.add("--dot", flags->dot, "draw the step for Graphviz to this file (-: standard output)");
+            syntax
+                .add("--host-profile", flags->host_profile,
+                     "run once more under perf: write where the host spent its time to this file, as folded "
+                     "stacks, or as a flame graph (.svg)")
+                .takes("FILE");
+            syntax.add("--dry-run", flags->is_dry, "build, place, describe and draw the step, but run nothing");
             return [flags] { return execute(*flags); };
           }};
 }

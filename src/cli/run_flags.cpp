@@ -28,29 +28,26 @@ std::int64_t whole_number(const char* flag, const std::string& text, std::int64_
 
 }  // namespace
 
-void RunFlags::add_to(CLI::App& app) {
-  app.add_option("--device", device,
-                 "auto, cpu, null, cuda:0, hip:0, opencl:0, sim:h200 (auto: the first GPU, else cpu)")
-      ->capture_default_str();
-  app.add_option("--iterations", iterations, "measured iterations")->capture_default_str();
-  app.add_option("--warmup", warmup, "iterations before measuring")->capture_default_str();
-  app.add_option("--sync-mode", sync_mode, "per_iteration, end_only or none")->capture_default_str();
-  app.add_option("--placement", placement, "natural, serial, round_robin or critical_path")->capture_default_str();
-  app.add_option("--scale", scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
-  app.add_option("--precision", precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
-  app.add_option("--param", params, "name=value, repeatable; `weir list -v` shows the names");
-  app.add_option("--seed", seed, "seed of all data")->capture_default_str();
-  app.add_option("--hw-queues", hardware_queues, "hardware queues of the devices cpu (default 8) and sim");
-  app.add_option("--compute-units", compute_units,
-                 "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
-  app.add_option("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
-  app.add_option("--ranks", ranks, "start this many processes under mpirun (default: as the launcher did, else one)");
-  app.add_option("--hang-timeout", hang_timeout,
-                 "seconds without any progress after which to say where the run stands, and end (default: never)");
-  app.add_flag("--no-check", skips_check, "do not compare the output with the CPU reference");
-  app.add_flag("--no-trace", skips_trace, "leave out the traced pass (concurrency, fairness, convoy, queue switch)");
-  app.add_flag("--quiet,-q", is_quiet, "print nothing but errors");
-  app.add_flag("--force", is_forced, "replace existing output files");
+void RunFlags::add_to(CommandSyntax syntax) {
+  syntax.add("--device", device, "auto, cpu, null, cuda:0, hip:0, opencl:0, sim:h200 (auto: the first GPU, else cpu)");
+  syntax.add("--iterations", iterations, "measured iterations");
+  syntax.add("--warmup", warmup, "iterations before measuring");
+  syntax.add("--sync-mode", sync_mode, "per_iteration, end_only or none");
+  syntax.add("--placement", placement, "natural, serial, round_robin or critical_path");
+  syntax.add("--scale", scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
+  syntax.add("--precision", precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
+  syntax.add("--param", params, "name=value, repeatable; `weir list -v` shows the names");
+  syntax.add("--seed", seed, "seed of all data");
+  syntax.add("--hw-queues", hardware_queues, "hardware queues of the devices cpu (default 8) and sim");
+  syntax.add("--compute-units", compute_units, "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
+  syntax.add("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
+  syntax.add("--ranks", ranks, "start this many processes under mpirun (default: as the launcher did, else one)");
+  syntax.add("--hang-timeout", hang_timeout,
+             "seconds without any progress after which to say where the run stands, and end (default: never)");
+  syntax.add("--no-check", skips_check, "do not compare the output with the CPU reference");
+  syntax.add("--no-trace", skips_trace, "leave out the traced pass (concurrency, fairness, convoy, queue switch)");
+  syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
+  syntax.add("--force", is_forced, "replace existing output files");
 }
 
 RunRequest RunFlags::request() const {
@@ -69,9 +66,9 @@ RunRequest RunFlags::request() const {
   return request;
 }
 
-void WorkloadFlags::add_to(CLI::App& app) {
-  app.add_option("workload", name, "name, as `weir list` shows it");
-  app.add_option("--file", file, "read the workload from this YAML file (docs/yaml.md)");
+void WorkloadFlags::add_to(CommandSyntax syntax) {
+  syntax.add("workload", name, "name, as `weir list` shows it");
+  syntax.add("--file", file, "read the workload from this YAML file (docs/yaml.md)");
 }
 
 void WorkloadFlags::choose(RunRequest& request) const {

@@ -31,7 +31,7 @@ struct RunFlags {
   bool is_quiet = false;
   bool is_forced = false;
 
-  void add_to(CLI::App& app);
+  void add_to(CommandSyntax syntax);
   // Everything but workload, streams and submit. Rejects by the name of the flag.
   RunRequest request() const;
   // `communicator` where there are other ranks: those of one host share its cores.
@@ -44,7 +44,7 @@ struct RunFlags {
 struct WorkloadFlags {
   std::string name, file;
 
-  void add_to(CLI::App& app);
+  void add_to(CommandSyntax syntax);
   // Loads the file where there is one. Rejects both at once, and neither.
   void choose(RunRequest& request) const;
 };

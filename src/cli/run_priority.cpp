@@ -180,16 +180,16 @@ int execute(const Flags& flags) {
 
 CliCommand run_priority() {
   return {"run-priority", "run all workloads of a class: P0, P1, P2, P3 or all",
-          [](CLI::App& app) -> std::function<int()> {
+          [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option("class", flags->priority, "P0, P1, P2, P3 or all")->required();
-            app.add_option("--streams", flags->streams, "counts (default: each workload's recommended one)");
-            flags->submit.add_to(app, true);
-            flags->run.add_to(app);
-            app.add_option("--output-dir", flags->folder,
-                           "folder for one file per workload and report.html (default: results/CLASS)");
-            flags->exports.add_to(app);
-            app.add_flag("--resume", flags->resumes, "keep the points that the files have, run the others");
+            syntax.add("class", flags->priority, "P0, P1, P2, P3 or all").required();
+            syntax.add("--streams", flags->streams, "counts (default: each workload's recommended one)");
+            flags->submit.add_to(syntax, true);
+            flags->run.add_to(syntax);
+            syntax.add("--output-dir", flags->folder,
+                       "folder for one file per workload and report.html (default: results/CLASS)");
+            flags->exports.add_to(syntax);
+            syntax.add("--resume", flags->resumes, "keep the points that the files have, run the others");
             return [flags] { return execute(*flags); };
           }};
 }

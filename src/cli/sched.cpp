@@ -5,13 +5,9 @@ namespace weir::cli {
 
 CliCommand sched() {
   return {"sched", "let programs share a GPU by priority, weight, deadline or turns",
-          [](CLI::App& app) -> std::function<int()> {
-            app.require_subcommand(1);
-            const auto chosen = std::make_shared<std::function<int()>>();
-            for (const CliCommand& command : sched_commands()) {
-              CLI::App* const sub = app.add_subcommand(command.name, command.summary);
-              sub->callback([chosen, action = command.configure(*sub)] { *chosen = action; });
-            }
+          [](CommandSyntax syntax) -> std::function<int()> {
+            syntax.require_command();
+            const auto chosen = syntax.add_commands(sched_commands());
             return [chosen] { return (*chosen)(); };
           }};
 }

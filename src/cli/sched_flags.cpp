@@ -38,8 +38,8 @@ int priority_of(const std::string& text) {
 
 }  // namespace
 
-void SocketFlag::add_to(CLI::App& app) {
-  app.add_option("--socket", socket, "where the daemon listens (default: one per user)")->type_name("PATH");
+void SocketFlag::add_to(CommandSyntax syntax) {
+  syntax.add("--socket", socket, "where the daemon listens (default: one per user)").takes("PATH");
 }
 
 std::filesystem::path SocketFlag::path() const {
@@ -49,11 +49,10 @@ std::filesystem::path SocketFlag::path() const {
   return scheduler::default_socket(folder ? folder->c_str() : nullptr, ::getuid());
 }
 
-void TermsFlags::add_to(CLI::App& app) {
-  app.add_option("--priority", priority, "high, normal, low, or -10 to 10 (policy priority)")->capture_default_str();
-  app.add_option("--weight", weight, "share of the device, relative to the others' (policy weighted fair)")
-      ->capture_default_str();
-  app.add_option("--deadline", deadline, "of each request, from its begin: 10ms (policy earliest deadline)");
+void TermsFlags::add_to(CommandSyntax syntax) {
+  syntax.add("--priority", priority, "high, normal, low, or -10 to 10 (policy priority)");
+  syntax.add("--weight", weight, "share of the device, relative to the others' (policy weighted fair)");
+  syntax.add("--deadline", deadline, "of each request, from its begin: 10ms (policy earliest deadline)");
 }
 
 scheduler::Terms TermsFlags::terms() const {

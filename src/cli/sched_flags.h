@@ -14,7 +14,7 @@ namespace weir::cli {
 struct SocketFlag {
   std::string socket;
 
-  void add_to(CLI::App& app);
+  void add_to(CommandSyntax syntax);
   // What the flag says; else the daemon that this process runs under, else this user's. Always absolute.
   std::filesystem::path path() const;
 };
@@ -23,7 +23,7 @@ struct SocketFlag {
 struct TermsFlags {
   std::string priority = "normal", weight = "1", deadline;
 
-  void add_to(CLI::App& app);
+  void add_to(CommandSyntax syntax);
   // Rejects by the name of the flag.
   scheduler::Terms terms() const;
 };

@@ -90,12 +90,12 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand sched_run() {
-  return {"run", "run a program as a client of the daemon", [](CLI::App& app) -> std::function<int()> {
+  return {"run", "run a program as a client of the daemon", [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            app.add_option("program", flags->program, "behind --: the program and its arguments");
-            flags->terms.add_to(app);
-            flags->socket.add_to(app);
-            app.add_flag("--quiet,-q", flags->is_quiet, "no notes");
+            syntax.add("program", flags->program, "behind --: the program and its arguments");
+            flags->terms.add_to(syntax);
+            flags->socket.add_to(syntax);
+            syntax.add("--quiet,-q", flags->is_quiet, "no notes");
             return [flags] { return execute(*flags); };
           }};
 }

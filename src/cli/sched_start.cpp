@@ -209,26 +209,23 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand sched_start() {
-  return {
-      "start", "start this user's daemon", [](CLI::App& app) -> std::function<int()> {
-        const auto flags = std::make_shared<Flags>();
-        std::string names;
-        for (const scheduler::Policy& policy : scheduler::policies())
-          names += (names.empty() ? "" : ", ") + std::string(policy.name);
-        app.add_option("--policy", flags->policy, "who comes first: " + names)->capture_default_str();
-        app.add_option("--slice", flags->slice, "how long a turn lasts, where turns are taken")->capture_default_str();
-        app.add_option("--ageing", flags->ageing,
-                       "who waited that long comes first for one slice; 0: however long somebody waits")
-            ->capture_default_str();
-        app.add_option("--in-flight", flags->in_flight,
-                       "commands that a program may have on the device while others are there")
-            ->capture_default_str();
-        flags->socket.add_to(app);
-        app.add_option("--log", flags->log, "append what goes wrong later to this file")->type_name("FILE");
-        app.add_flag("--foreground", flags->is_foreground, "stay in this terminal until Ctrl-C");
-        app.add_flag("--quiet,-q", flags->is_quiet, "print nothing but errors");
-        return [flags] { return execute(*flags); };
-      }};
+  return {"start", "start this user's daemon", [](CommandSyntax syntax) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            std::string names;
+            for (const scheduler::Policy& policy : scheduler::policies())
+              names += (names.empty() ? "" : ", ") + std::string(policy.name);
+            syntax.add("--policy", flags->policy, "who comes first: " + names);
+            syntax.add("--slice", flags->slice, "how long a turn lasts, where turns are taken");
+            syntax.add("--ageing", flags->ageing,
+                       "who waited that long comes first for one slice; 0: however long somebody waits");
+            syntax.add("--in-flight", flags->in_flight,
+                       "commands that a program may have on the device while others are there");
+            flags->socket.add_to(syntax);
+            syntax.add("--log", flags->log, "append what goes wrong later to this file").takes("FILE");
+            syntax.add("--foreground", flags->is_foreground, "stay in this terminal until Ctrl-C");
+            syntax.add("--quiet,-q", flags->is_quiet, "print nothing but errors");
+            return [flags] { return execute(*flags); };
+          }};
 }
 
 }  // namespace weir::cli

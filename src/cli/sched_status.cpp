@@ -27,10 +27,10 @@ int execute(const Flags& flags) {
 
 CliCommand sched_status() {
   return {"status", "who has a seat, who waits for whom, what each has used",
-          [](CLI::App& app) -> std::function<int()> {
+          [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            flags->socket.add_to(app);
-            flags->telling.add_to(app);
+            flags->socket.add_to(syntax);
+            flags->telling.add_to(syntax);
             return [flags] { return execute(*flags); };
           }};
 }

@@ -28,10 +28,10 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand sched_stop() {
-  return {"stop", "end the daemon; its clients run on unscheduled", [](CLI::App& app) -> std::function<int()> {
+  return {"stop", "end the daemon; its clients run on unscheduled", [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            flags->socket.add_to(app);
-            app.add_flag("--quiet,-q", flags->is_quiet, "print nothing but errors");
+            flags->socket.add_to(syntax);
+            syntax.add("--quiet,-q", flags->is_quiet, "print nothing but errors");
             return [flags] { return execute(*flags); };
           }};
 }

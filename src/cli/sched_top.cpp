@@ -117,13 +117,13 @@ int execute(const Flags& flags) {
 
 CliCommand sched_top() {
   return {"top", "the clients again and again: share of the device, launches, waiting",
-          [](CLI::App& app) -> std::function<int()> {
+          [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            flags->socket.add_to(app);
-            app.add_option("--interval", flags->interval, "from table to table: 500ms, 1s")->capture_default_str();
-            app.add_option("--iterations", flags->iterations, "end after so many tables (default: until stopped)");
-            app.add_flag("--once", flags->is_once, "one table, of what happened in a moment, and end");
-            app.add_flag("--plain", flags->is_plain, "one table after another, also on a terminal");
+            flags->socket.add_to(syntax);
+            syntax.add("--interval", flags->interval, "from table to table: 500ms, 1s");
+            syntax.add("--iterations", flags->iterations, "end after so many tables (default: until stopped)");
+            syntax.add("--once", flags->is_once, "one table, of what happened in a moment, and end");
+            syntax.add("--plain", flags->is_plain, "one table after another, also on a terminal");
             return [flags] { return execute(*flags); };
           }};
 }

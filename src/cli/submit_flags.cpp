@@ -22,17 +22,16 @@ void check_count(const char* flag, const std::string& text) {
 
 }  // namespace
 
-void SubmitFlags::add_to(CLI::App& app, bool takes_several) {
-  app.add_option("--submit", submit,
-                 takes_several ? "one or several: inline,threads,graph,channel"
-                               : "inline, threads[:k], graph or channel[:mpsc]")
-      ->capture_default_str();
-  app.add_option("--producers", producers, "with channel: threads that enqueue (default: 4, or the streams if fewer)");
-  app.add_option("--submitters", submitters, "with channel: threads that submit what was enqueued (default: 1)");
-  app.add_option("--schedule", schedule,
-                 takes_several ? "one or several policies that decide whose command is next: fifo,priority"
-                               : "policy that decides whose command is next: fifo, priority, ... (docs/scheduling.md)");
-  app.add_option("--in-flight", in_flight, "with --schedule: commands on the device at once (default: 2)");
+void SubmitFlags::add_to(CommandSyntax syntax, bool takes_several) {
+  syntax.add(
+      "--submit", submit,
+      takes_several ? "one or several: inline,threads,graph,channel" : "inline, threads[:k], graph or channel[:mpsc]");
+  syntax.add("--producers", producers, "with channel: threads that enqueue (default: 4, or the streams if fewer)");
+  syntax.add("--submitters", submitters, "with channel: threads that submit what was enqueued (default: 1)");
+  syntax.add("--schedule", schedule,
+             takes_several ? "one or several policies that decide whose command is next: fifo,priority"
+                           : "policy that decides whose command is next: fifo, priority, ... (docs/scheduling.md)");
+  syntax.add("--in-flight", in_flight, "with --schedule: commands on the device at once (default: 2)");
 }
 
 std::string SubmitFlags::with_counts(const std::string& way) const {

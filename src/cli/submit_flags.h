@@ -15,7 +15,7 @@ struct SubmitFlags {
   std::string schedule, in_flight;
 
   // `takes_several`: a list of ways, for a sweep over them.
-  void add_to(CLI::App& app, bool takes_several);
+  void add_to(CommandSyntax syntax, bool takes_several);
   // The ways with their counts. Rejects counts where there is no channel, those that are given twice, and a schedule
   // for commands that nobody could hold back.
   std::vector<std::string> ways() const;

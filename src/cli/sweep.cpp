@@ -89,15 +89,15 @@ int execute(const Flags& flags) {
 
 CliCommand sweep() {
   return {"sweep", "run a workload over stream counts, submit modes and parts of the device",
-          [](CLI::App& app) -> std::function<int()> {
+          [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            flags->workload.add_to(app);
-            app.add_option("--streams", flags->streams, "counts: 1,2,4,8 or 1..64:x2 (default: doubling up to 32)");
-            flags->submit.add_to(app, true);
-            flags->run.add_to(app);
-            app.add_option("--output,-o", flags->output, "file (default: results/sweep-WORKLOAD-DEVICE.json)");
-            flags->exports.add_to(app);
-            app.add_flag("--resume", flags->resumes, "keep the points that the output file has, run the others");
+            flags->workload.add_to(syntax);
+            syntax.add("--streams", flags->streams, "counts: 1,2,4,8 or 1..64:x2 (default: doubling up to 32)");
+            flags->submit.add_to(syntax, true);
+            flags->run.add_to(syntax);
+            syntax.add("--output,-o", flags->output, "file (default: results/sweep-WORKLOAD-DEVICE.json)");
+            flags->exports.add_to(syntax);
+            syntax.add("--resume", flags->resumes, "keep the points that the output file has, run the others");
             return [flags] { return execute(*flags); };
           }};
 }

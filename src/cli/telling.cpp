@@ -4,13 +4,11 @@
 
 namespace weir::cli {
 
-void Telling::add_to(CLI::App& app) {
-  app.add_option("--report", report, "how to tell it")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"text", "markdown", "json"}));
-  app.add_option("--output,-o", output, "write the report to this file")->type_name("FILE");
-  app.add_flag("--force,-f", is_forced, "replace files that exist");
-  app.add_flag("--quiet,-q", is_quiet, "no progress, no names of files written");
+void Telling::add_to(CommandSyntax syntax) {
+  syntax.add("--report", report, "how to tell it").one_of({"text", "markdown", "json"});
+  syntax.add("--output,-o", output, "write the report to this file").takes("FILE");
+  syntax.add("--force,-f", is_forced, "replace files that exist");
+  syntax.add("--quiet,-q", is_quiet, "no progress, no names of files written");
 }
 
 void Telling::check_output() const {

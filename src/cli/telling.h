@@ -14,7 +14,7 @@ struct Telling {
   std::string report = "text", output;
   bool is_forced = false, is_quiet = false;
 
-  void add_to(CLI::App& app);
+  void add_to(CommandSyntax syntax);
   // Rejects an output file that could not be written, before any work is done for it.
   void check_output() const;
   // Prints the document, or writes it to `output`: as JSON, or as one of the two makes it.

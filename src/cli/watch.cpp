@@ -292,39 +292,35 @@ int execute(Flags flags) {
 }  // namespace
 
 CliCommand watch() {
-  return {
-      "watch", "a live view of queues: active, backlog, priority, streams, kernels/s",
-      [](CLI::App& app) -> std::function<int()> {
-        const auto flags = std::make_shared<Flags>();
-        app.add_option("--source", flags->source,
-                       "auto, kfd (what AMD's driver shows of all processes) or device (a workload of ours)")
-            ->capture_default_str();
-        app.add_option("--device", flags->device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200")
-            ->capture_default_str();
-        app.add_option("--workload", flags->workload,
+  return {"watch", "a live view of queues: active, backlog, priority, streams, kernels/s",
+          [](CommandSyntax syntax) -> std::function<int()> {
+            const auto flags = std::make_shared<Flags>();
+            syntax.add("--source", flags->source,
+                       "auto, kfd (what AMD's driver shows of all processes) or device (a workload of ours)");
+            syntax.add("--device", flags->device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200");
+            syntax.add("--workload", flags->workload,
                        fmt::format("runs again and again on the device (default {})", kDefaultWorkload));
-        app.add_option("--file", flags->file, "read the workload from this YAML file (docs/yaml.md)");
-        app.add_option("--streams", flags->streams, "number of streams (default: the workload's recommended)");
-        app.add_option("--scale", flags->scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
-        app.add_option("--param", flags->params, "name=value, repeatable; `weir list -v` shows the names");
-        app.add_option("--hw-queues", flags->hardware_queues, "hardware queues of the devices cpu and sim");
-        app.add_option("--sim", flags->sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
-        app.add_option("--debugfs", flags->debugfs, "where debugfs is mounted (default /sys/kernel/debug)");
-        app.add_option("--sysfs", flags->sysfs, "where sysfs is mounted (default /sys)");
-        app.add_option("--interval", flags->interval, "from sample to sample: 500ms, 1s, 2m")->capture_default_str();
-        app.add_option("--iterations", flags->iterations, "end after so many samples (default: until stopped)");
-        app.add_option("--sort", flags->sort, "queue, active, backlog, priority, streams, rate or busy")
-            ->capture_default_str();
-        app.add_flag("--reverse", flags->is_reversed, "the other way round");
-        app.add_flag("--once", flags->is_once, "one sample as a table, and end");
-        app.add_flag("--json", flags->is_json,
-                     "documents (weir.watch/1): one with --once, else one per sample and line");
-        app.add_option("--openmetrics", flags->metrics, "rewrite this file at each sample, for Prometheus");
-        app.add_option("--output,-o", flags->output, "with --once: write the document to this file");
-        app.add_flag("--quiet,-q", flags->is_quiet, "print nothing but errors");
-        app.add_flag("--force", flags->is_forced, "replace existing files");
-        return [flags] { return execute(*flags); };
-      }};
+            syntax.add("--file", flags->file, "read the workload from this YAML file (docs/yaml.md)");
+            syntax.add("--streams", flags->streams, "number of streams (default: the workload's recommended)");
+            syntax.add("--scale", flags->scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
+            syntax.add("--param", flags->params, "name=value, repeatable; `weir list -v` shows the names");
+            syntax.add("--hw-queues", flags->hardware_queues, "hardware queues of the devices cpu and sim");
+            syntax.add("--sim", flags->sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
+            syntax.add("--debugfs", flags->debugfs, "where debugfs is mounted (default /sys/kernel/debug)");
+            syntax.add("--sysfs", flags->sysfs, "where sysfs is mounted (default /sys)");
+            syntax.add("--interval", flags->interval, "from sample to sample: 500ms, 1s, 2m");
+            syntax.add("--iterations", flags->iterations, "end after so many samples (default: until stopped)");
+            syntax.add("--sort", flags->sort, "queue, active, backlog, priority, streams, rate or busy");
+            syntax.add("--reverse", flags->is_reversed, "the other way round");
+            syntax.add("--once", flags->is_once, "one sample as a table, and end");
+            syntax.add("--json", flags->is_json,
+                       "documents (weir.watch/1): one with --once, else one per sample and line");
+            syntax.add("--openmetrics", flags->metrics, "rewrite this file at each sample, for Prometheus");
+            syntax.add("--output,-o", flags->output, "with --once: write the document to this file");
+            syntax.add("--quiet,-q", flags->is_quiet, "print nothing but errors");
+            syntax.add("--force", flags->is_forced, "replace existing files");
+            return [flags] { return execute(*flags); };
+          }};
 }
 
 }  // namespace weir::cli
