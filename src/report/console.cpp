@@ -227,7 +227,8 @@ std::string rate_words(double value, const std::string& unit) { return rate(valu
 std::string scaling_words(const std::string& name, const Json& analysis, const std::string& unit) {
   const Json& rows = at(analysis, {"rows"});
   if (rows.size() < 2) return {};  // one point scales to nothing
-  std::string words = fmt::format("{}: best at {} streams", name, text(analysis, {"best_streams"}));
+  std::string words = fmt::format("{}: best at {} stream{}", name, text(analysis, {"best_streams"}),
+                                  at(analysis, {"best_streams"}) == 1 ? "" : "s");
   for (const Json& row : rows)
     if (at(row, {"streams"}) == at(analysis, {"best_streams"}))
       words += fmt::format(" ({}, {:.2f}x of {}, efficiency {:.0f}%)", rate(number(row, {"throughput"}), unit),
@@ -244,7 +245,7 @@ std::string scaling_words(const std::string& name, const Json& analysis, const s
                          number(analysis, {"usl", "alpha"}).value_or(NAN),
                          number(analysis, {"usl", "beta"}).value_or(NAN), fit);
     if (const auto peak = number(analysis, {"usl", "peak_streams"}))
-      words += fmt::format(", peak near {:.0f} streams", *peak);
+      words += fmt::format(", peak near {:.0f} stream{}", *peak, *peak < 1.5 ? "" : "s");
     words += '.';
   } else if (!at(analysis, {"usl"}).is_null()) {
     words += fmt::format(" The scalability law does not fit (R2 {:.2f}).", fit);
