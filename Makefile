@@ -32,9 +32,9 @@ test-gpu: ## The tests that need a GPU
 	@scripts/setup.sh test
 	@scripts/test.sh gpu
 
-test-long: ## Everything under ASan+UBSan; 10^9 commands through each channel, none lost; the queue probe 200 times; 500 kills, 10,000 preemptions
+test-long: ## Everything under ASan+UBSan, all threads under TSan; 10^9 commands through each channel, none lost; the queue probe 200 times; 500 kills, 10,000 preemptions
 	@scripts/setup.sh test
-	@scripts/test.sh asan-all
+	@scripts/test.sh asan-all tsan-all
 	@$(BUILD) tests_queue tests_channel tests_preempt tests_cli
 	WEIR_LONG_TESTS=1 build/release/tests_queue --gtest_filter='ProbeCpuLong.*'
 	WEIR_LONG_TESTS=1 build/release/tests_channel --gtest_filter='ChannelLong*'

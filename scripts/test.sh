@@ -1,7 +1,7 @@
 #!/bin/bash
-# Builds and runs the test suite in its parts: release, asan (the layers that read, compute and allocate), tsan (tests that
-# run threads against each other), fuzz (each importer over its seeds and a few seconds beyond), cross (what has a line for
-# one architecture, compiled for the other), asan-all (everything again; not part of CI: it takes an hour on 2 cores).
+# Builds and runs the test suite in its parts: release, asan (the layers that read, compute and allocate), tsan (lower layers
+# that run threads against each other), fuzz (each importer over its seeds and a few seconds beyond), cross (what has a line
+# for one architecture, compiled for the other). Not part of CI: asan-all and tsan-all, which leave no folder out.
 # Goes on past a failing part. Ends with what ran, what was skipped and why, how long each part took and the slowest tests;
 # the last line is the sum of all parts: "N passed, N failed".
 # usage: test.sh [part ...]    JOBS: parallel jobs    WEIR_WERROR=ON: warnings fail the release build too
@@ -37,7 +37,8 @@ run_part() {
     gpu) preset=release target=tests_gpu ;;
     asan) target=tests_layers ;;
     asan-all) preset=asan ;;
-    tsan) target=tests_threads launcher=without_randomization ;;
+    tsan) target=tests_tsan launcher=without_randomization ;;
+    tsan-all) preset=tsan target=tests_threads launcher=without_randomization ;;
   esac
   echo "== $part: build"
   local said strict=()

@@ -22,7 +22,6 @@ namespace weir {
 std::uint64_t allocation_count() noexcept { return count.load(std::memory_order_relaxed); }
 }  // namespace weir
 
-// clang's ThreadSanitizer has operators of its own, which cannot be replaced: nothing is counted there.
 #if !defined(__clang__) || !defined(__SANITIZE_THREAD__)
 
 void* operator new(std::size_t size) { return counted(size, 0); }

@@ -156,11 +156,10 @@ TEST(Process, what_is_no_answer_is_told_apart) {
   EXPECT_EQ(line.size(), 100U);
   EXPECT_EQ(ask("exec 0<&-; sleep 0.1", 60, line), Process::Answer::ended);
 
-  ProcessOptions options = shell("read x; echo one; echo more; read x; sleep 1000");
+  ProcessOptions options = shell("read x; printf 'one\\nmore\\n'; read x; sleep 1000");
   options.is_conversation = true;
   Process process(std::move(options));
   ASSERT_EQ(process.ask("hello\n", 60, 100, line), Process::Answer::line);
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_EQ(process.ask("hello\n", 60, 100, line), Process::Answer::unasked);
   EXPECT_EQ(line, "more");
 }
