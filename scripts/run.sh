@@ -23,13 +23,14 @@ if ! cmake --preset release > "$log" 2>&1; then
 fi
 stage 2 Configure "done in $(duration $((SECONDS - began)))"
 
-# ninja says "[n/all]" of each step; the last line of a dry run has them all.
-steps=$(ninja -C build/release -n weir 2> /dev/null | sed -n 's/^\[[0-9]*\/\([0-9]*\)\].*/\1/p' | tail -n1)
+# What is to be compiled, and what has been before; `ninja -n` stops at the check for new files.
+steps=$(ninja -C build/release -t commands weir | grep -c ' -c ')
+steps=$((steps - $(find build/release/CMakeFiles -path '*/weir*.dir/*' -name '*.o' | wc -l)))
 began=$SECONDS
-if [ "${steps:-0}" -gt 3 ]; then
-  # A step takes about 1.7 s of one core (Neoverse-V1, gcc 12, November 2026), and double that on slow ones.
-  least=$((steps * 17 / 10 / jobs / 60))
-  stage 3 Build "$steps steps on $jobs core$([ "$jobs" -eq 1 ] || echo s): $((least + 1)) to $((least * 2 + 2)) min, less if compiled before"
+if [ "$steps" -gt 10 ]; then
+  # A step takes 1.9 s of one core (Neoverse-V1, gcc 12, November 2026); faster ones need 1.5 s, slower ones double that.
+  least=$((steps * 15 / 10 / jobs / 60))
+  stage 3 Build "$steps steps on $jobs core$([ "$jobs" -eq 1 ] || echo s): $((least + 1)) to $((least * 2 + 2)) min"
 fi
 # Reads ninja's own status, "@ 12%@34.5@ Building ...": a percentage and the seconds so far.
 show_progress() {
