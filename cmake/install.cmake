@@ -71,7 +71,7 @@ include(package)
 if(WEIR_TESTS AND WEIR_HAS_MANUAL)
   foreach(part tree deb)
     add_test(NAME install.${part} COMMAND ${PROJECT_SOURCE_DIR}/scripts/install_test.sh ${part} ${PROJECT_BINARY_DIR})
-    set_tests_properties(install.${part} PROPERTIES TIMEOUT 300 LABELS install SKIP_RETURN_CODE 77
+    set_tests_properties(install.${part} PROPERTIES TIMEOUT 1500 LABELS install SKIP_RETURN_CODE 77
                          ENVIRONMENT "CMAKE=${CMAKE_COMMAND};CPACK=${CMAKE_CPACK_COMMAND}")
   endforeach()
 endif()

@@ -15,7 +15,7 @@ namespace weir::test {
 
 // Long enough for any machine that is busy with other things; short enough that a broken channel is not waited for all
 // day.
-inline Limit patience() { return Limit::within(20'000'000'000); }
+inline Limit patience() { return Limit::within(200'000'000'000); }
 
 template <class Channel>
 struct Simple {

@@ -164,7 +164,7 @@ TEST(MemoryPool, what_one_thread_frees_another_gets) {
   int right = 0;
   std::thread consumer([&] {
     CommandRecord record;
-    while (channel.pop(record, Limit::within(20'000'000'000)) == Outcome::done) {
+    while (channel.pop(record, Limit::within(200'000'000'000)) == Outcome::done) {
       EXPECT_EQ(kind_of(record.copy.payload), HandleKind::slot);
       const Slot slot = Slot::adopt(record.copy.payload, record.copy.size_bytes);
       right += holds(slot.bytes(), record.id) ? 1 : 0;
@@ -179,7 +179,7 @@ TEST(MemoryPool, what_one_thread_frees_another_gets) {
         const std::size_t size = slot.size_bytes();
         const CopyFields copy{.buffer = 0, .offset_bytes = 0, .size_bytes = size, .payload = slot.release()};
         const CommandRecord record = make_copy(RecordKind::copy_to_device, 0, copy, p * kCommands + i);
-        if (channel.push(record, Limit::within(20'000'000'000)) != Outcome::done) drop_payload(copy.payload);
+        if (channel.push(record, Limit::within(200'000'000'000)) != Outcome::done) drop_payload(copy.payload);
       }
     });
   }

@@ -119,7 +119,7 @@ TEST(Payload, commands_own_what_they_carry) {
   std::uint32_t right = 0;
   std::thread consumer([&] {
     CommandRecord record;
-    while (channel.pop(record, Limit::within(20'000'000'000)) == Outcome::done) {
+    while (channel.pop(record, Limit::within(200'000'000'000)) == Outcome::done) {
       const Payload received = Payload::adopt(record.copy.payload);
       const std::size_t at = record.id * 331 % kMib;
       right += received.size_bytes() == kMib && received.bytes()[at] == bytes[at] ? 1 : 0;
@@ -131,7 +131,7 @@ TEST(Payload, commands_own_what_they_carry) {
       for (std::uint32_t i = 0; i < kCommands; ++i) {
         const CopyFields copy{.buffer = 1, .offset_bytes = 0, .size_bytes = kMib, .payload = payload.clone().release()};
         const CommandRecord record = make_copy(RecordKind::copy_to_device, 0, copy, i);
-        if (channel.push(record, Limit::within(20'000'000'000)) != Outcome::done) drop_payload(copy.payload);
+        if (channel.push(record, Limit::within(200'000'000'000)) != Outcome::done) drop_payload(copy.payload);
       }
     });
   }

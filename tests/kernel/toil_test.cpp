@@ -69,7 +69,6 @@ TEST(Toil, goes_on_where_it_stopped) {
   std::mt19937 random(3);
   Toil toil(kUnits, 3, kToilObeys, 1'000);
   std::int64_t job = 0;
-  int stops = 0;
   for (std::int32_t epoch = 0; job < 60; ++epoch) {
     std::jthread teller([&, wait = random() % 100] {
       for (unsigned i = 0; i < wait; ++i) std::this_thread::yield();
@@ -79,7 +78,6 @@ TEST(Toil, goes_on_where_it_stopped) {
     for (std::int64_t ahead = job; ahead < job + 2; ++ahead) {
       toil.launch(ahead, epoch);
       if (toil.record[kToilTaken] == kUnits) continue;
-      ++stops;
       toil.launch(ahead + 1, epoch);
       EXPECT_EQ(toil.record[kToilTaken], 0);
       job = ahead - 2;
@@ -87,7 +85,7 @@ TEST(Toil, goes_on_where_it_stopped) {
     }
     job += 2;
   }
-  for (; stops > 0; stops = 0) toil.launch(job, toil.flag);
+  toil.launch(job, toil.flag);  // nobody tells this one to end
   EXPECT_EQ(toil.state[kToilLost], 0);
   EXPECT_EQ(toil.state[kToilRepeated], 0);
   for (const std::int32_t done : toil.done) EXPECT_EQ(done, job + 1);

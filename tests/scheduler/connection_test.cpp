@@ -30,7 +30,7 @@ class FalseDaemon {
     thread_ = std::thread([this, answer = std::move(answer)] {
       const Descriptor socket(::accept(listener_.get(), nullptr, nullptr));
       std::array<std::byte, 1024> hello;
-      if (socket && receive_packet(socket.get(), hello, now_ns() + 10'000'000'000) > 0) answer(socket.get());
+      if (socket && receive_packet(socket.get(), hello, now_ns() + 200'000'000'000) > 0) answer(socket.get());
     });
   }
   ~FalseDaemon() {
@@ -94,7 +94,7 @@ TEST(Connection, uses_no_board_that_is_not_what_it_should_be) {
       const std::array files = {board, bell};
       send_packet(socket, packet, std::span(files).first(board < 0 ? 0 : 2));
       std::byte nothing;
-      receive_packet(socket, {&nothing, 1}, now_ns() + 10'000'000'000);
+      receive_packet(socket, {&nothing, 1}, now_ns() + 200'000'000'000);
     };
   };
   const Descriptor bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), blocking(::eventfd(0, EFD_CLOEXEC));

@@ -276,7 +276,7 @@ TEST(GateStress, a_client_with_commands_is_active) {
     std::int64_t end_ns = 0;
     for (int looks = 0; (board->active.load() & 1) == 0; ++looks) {
       if (looks < 10'000) continue;
-      if (end_ns == 0) end_ns = now_ns() + 20'000'000'000;  // the other thread may have lost its core just then
+      if (end_ns == 0) end_ns = now_ns() + 200'000'000'000;  // the other thread may have lost its core just then
       std::this_thread::yield();
       if (now_ns() > end_ns) {
         ++lost;
