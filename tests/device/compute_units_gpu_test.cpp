@@ -49,7 +49,8 @@ struct Stamps {
   std::vector<Moment> moments(Session& session, std::size_t stream) const {
     auto* const at = reinterpret_cast<std::int32_t*>(session.host_memory(buffers[stream]).data());
     std::vector<Moment> moments(step.buffers()[buffers[stream]].count / kMomentElements);
-    for (std::size_t block = 0; block < moments.size(); ++block) moments[block] = read_moment(at + block * kMomentElements);
+    for (std::size_t block = 0; block < moments.size(); ++block)
+      moments[block] = read_moment(at + block * kMomentElements);
     return moments;
   }
   std::vector<BufferId> buffers;

@@ -45,11 +45,13 @@ std::string told(const CommandLine& command, const Outcome& outcome) {
 // What the program says, and how it ends, where the thing is not on this machine.
 bool is_refusal(const std::string& need, const Outcome& outcome) {
   static const std::regex kCuda(
-      "--device cuda[^\n]*: (libcuda\\.so\\.1 not found|no device|built without|left out of this build)|nothing was captured: there is no "
+      "--device cuda[^\n]*: (libcuda\\.so\\.1 not found|no device|built without|left out of this build)|nothing was "
+      "captured: there is no "
       "CUDA|"
       "cuda +not here|no CUDA driver");
   static const std::regex kHip(
-      "--device hip[^\n]*: (libamdhip64[^\n]* not found|no device|no AMD|built without|left out of this build)|no ROCm|there is no rocprofv3");
+      "--device hip[^\n]*: (libamdhip64[^\n]* not found|no device|no AMD|built without|left out of this build)|no "
+      "ROCm|there is no rocprofv3");
   static const std::regex kRoot(
       "[Pp]ermission denied|Operation not permitted|debugfs is not mounted|amdgpu driver is not loaded|as root|As "
       "root");

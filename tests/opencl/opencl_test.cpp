@@ -47,7 +47,8 @@ TEST_F(Opencl, tells_what_it_is) {
 
 TEST_F(Opencl, any_way_to_submit_gives_the_same_buffers) {
   if (!device().info().graphs) GTEST_SKIP() << device().info().graphs.reason;
-  for (const std::uint64_t seed : {1u, 2u, 3u, 4u, 6u}) expect_same_buffers(device(), seed);  // even: with host functions
+  for (const std::uint64_t seed : {1u, 2u, 3u, 4u, 6u})
+    expect_same_buffers(device(), seed);  // even: with host functions
 }
 
 TEST_F(Opencl, host_functions_keep_their_place_in_streams) {

@@ -432,7 +432,9 @@ class Chunks : public ByteSource {
 TEST(Kineto, BoundariesOfChunksDoNotMatter) {
   std::string text = "{\"traceEvents\": [\n";
   for (int i = 0; i < 4000; ++i) {
-    text += kernel(i * 10, i % 7 == 0 ? "a \"quoted\" name" : "name\\u0041" + std::string(static_cast<std::size_t>(i) % 97, 'x')) + ",\n";
+    text += kernel(i * 10, i % 7 == 0 ? "a \"quoted\" name"
+                                      : "name\\u0041" + std::string(static_cast<std::size_t>(i) % 97, 'x')) +
+            ",\n";
     if (i % 501 == 0) text += "garbage {\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"cut\n";
     text += R"({"ph": "X", "cat": "cpu_op", "name": "op", "args": {"deep": [[1, {"a": "}"}], "]"]}},)";
   }
