@@ -73,6 +73,8 @@ case $purpose in
   *) optional+=$'\nlibgtest-dev|header:gtest/gtest.h\n'$mpi$'\n'$queues$'\n'$web ;;
 esac
 
+optional=$(grep -vxFf <(echo "$required") <<<"$optional")
+
 has_header() {
   local folder folders prefix prefixes
   IFS=: read -r -a folders <<<"${CPATH:-}:${CPLUS_INCLUDE_PATH:-}"

@@ -75,7 +75,7 @@ amd::CaptureRequest request_of(const Flags& flags) {
   amd::CaptureRequest request;
   request.command = program_words(flags);
   if (request.command.empty())
-    reject("a program is required behind --", "For example: weir amd capture -- ./program arguments");
+    reject("a program is required after --", "For example: weir amd capture -- ./program arguments");
   request.log_level = whole("--log-level", flags.log_level, 0, 5);
   request.log_mask = mask(flags.log_mask);
   request.log_size_mib = whole("--log-size", flags.log_size, 1, 1'000'000);
@@ -133,7 +133,7 @@ CliCommand amd_capture() {
   return {"capture", "run a program, and keep its ROCm log, the kernel's trace and KFD's state",
           [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            syntax.add("program", flags->program, "behind --: the program and its arguments");
+            syntax.add("program", flags->program, "after --: the program and its arguments");
             syntax.add("--output,-o", flags->output, "the folder (default: NAME.capture)");
             syntax.add("--log-level", flags->log_level, "AMD_LOG_LEVEL of the program");
             syntax.add("--log-mask", flags->log_mask, "AMD_LOG_MASK of the program");

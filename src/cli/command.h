@@ -1,5 +1,5 @@
-// One command of the program, and how it names its flags and arguments. The parser behind it is CLI11, which only
-// command.cpp, reference.cpp, help_layout.cpp and main.cpp see: a source that includes it compiles twice as long.
+// One command of the program, and how it names its flags and arguments. CLI11 does the parsing; only command.cpp,
+// reference.cpp, help_layout.cpp and main.cpp see it, because a source that includes it compiles twice as long.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class Flag {
   const Flag& one_of(std::initializer_list<const char*> values) const;
   const Flag& required() const;
   const Flag& excludes(const char* flag) const;
-  // May stand once with several values behind it.
+  // One mention may be followed by several values.
   const Flag& takes_several() const;
   // Not shown in the help: for the program's own children and for scripts.
   const Flag& hidden() const;

@@ -44,7 +44,7 @@ CliCommand completion() {
           [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
             syntax.add("shell", flags->words, "bash, zsh or fish").takes("SHELL");
-            syntax.add("--complete", flags->is_asked, "what may follow the words behind --; for the scripts").hidden();
+            syntax.add("--complete", flags->is_asked, "what may follow the words after --; for the scripts").hidden();
             const CommandSyntax root = syntax.parent();
             return [flags, root] { return execute(root, *flags); };
           }};

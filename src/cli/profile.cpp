@@ -52,12 +52,12 @@ int profile_any_program(const Flags& flags, const std::vector<std::string>& comm
   // Words before the mark are a workload's.
   const std::size_t words = (flags.workload.name.empty() ? 0 : 1) + flags.rest.size();
   if (words > command.size() || !flags.workload.file.empty())
-    reject(fmt::format("{}: a program is named behind -- as well",
+    reject(fmt::format("{}: a program is named after -- as well",
                        flags.workload.file.empty() ? flags.workload.name : "--file " + flags.workload.file),
            "Profile one of them.");
   for (const auto& [flag, value] : {std::pair("--streams", &flags.streams), std::pair("--ranks", &flags.run.ranks)})
     if (!value->empty())
-      reject(fmt::format("{} {}: is for workloads, not for a program behind --", flag, *value), "Leave it out.");
+      reject(fmt::format("{} {}: is for workloads, not for a program after --", flag, *value), "Leave it out.");
   ProgramRequest request;
   request.command = command;
   request.flags = flags.program;
@@ -80,10 +80,10 @@ int execute(const Flags& flags) {
   if (const auto program = words_behind_mark()) return profile_any_program(flags, *program);
   if (!flags.rest.empty())
     reject(fmt::format("{}: one workload is profiled at a time", flags.rest[0]),
-           "A program of yours goes behind --: weir profile -- ./program arguments");
+           "A program of yours goes after --: weir profile -- ./program arguments");
   if (flags.run.skips_trace) reject("--no-trace: a profile is a trace", "Use `weir run` for timings alone.");
   if (flags.program.profiler != "auto")
-    reject(fmt::format("--profiler {}: is for a program behind --", flags.program.profiler), "Leave it out.");
+    reject(fmt::format("--profiler {}: is for a program after --", flags.program.profiler), "Leave it out.");
   rank_count(flags.run.ranks);  // rejects
   RunRequest request = flags.run.request();
   flags.workload.choose(request);
@@ -142,11 +142,11 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand profile() {
-  return {"profile", "trace a workload, or any program behind --, into a timeline",
+  return {"profile", "trace a workload, or any program after --, into a timeline",
           [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
             flags->workload.add_to(syntax);
-            syntax.add("program", flags->rest, "behind --: a program of yours and its arguments");
+            syntax.add("program", flags->rest, "after --: a program of yours and its arguments");
             syntax.add("--streams", flags->streams, "number of streams (default: the workload's recommended)");
             flags->submit.add_to(syntax, false);
             flags->run.add_to(syntax);

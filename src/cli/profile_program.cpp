@@ -127,8 +127,8 @@ std::string end_words(int code, double ns) {
 }  // namespace
 
 void ProgramFlags::add_to(CommandSyntax syntax) {
-  syntax.add("--profiler", profiler, "of a program behind --: auto, cupti or rocprofv3");
-  syntax.add("--capture-limit", limit_mib, "of a program behind --: MiB of records per process");
+  syntax.add("--profiler", profiler, "of a program after --: auto, cupti or rocprofv3");
+  syntax.add("--capture-limit", limit_mib, "of a program after --: MiB of records per process");
 }
 
 ProgramProfile profile_program(const ProgramRequest& request) {

@@ -33,7 +33,7 @@ struct Flags {
 
 std::vector<std::string> program_of(const Flags& flags) {
   const std::vector<std::string> program = words_behind_mark().value_or(flags.program);
-  if (program.empty()) reject("a program is required behind --", kUsage);
+  if (program.empty()) reject("a program is required after --", kUsage);
   if (flags.program.size() > program.size())
     reject(fmt::format("{}: stands before the program", flags.program[0]), kUsage);
   if (!find_program(program[0]))
@@ -92,7 +92,7 @@ int execute(const Flags& flags) {
 CliCommand sched_run() {
   return {"run", "run a program as a client of the daemon", [](CommandSyntax syntax) -> std::function<int()> {
             const auto flags = std::make_shared<Flags>();
-            syntax.add("program", flags->program, "behind --: the program and its arguments");
+            syntax.add("program", flags->program, "after --: the program and its arguments");
             flags->terms.add_to(syntax);
             flags->socket.add_to(syntax);
             syntax.add("--quiet,-q", flags->is_quiet, "no notes");

@@ -120,7 +120,7 @@ Of the system
   CXX                    compiler of kernel packages (weir bench; default c++)
   XDG_CACHE_HOME, HOME   compiled kernel packages: ~/.cache/weir/kernels
   XDG_RUNTIME_DIR        the scheduler's socket
-  PATH                   mpirun, rocprofv3 and programs behind --
+  PATH                   mpirun, rocprofv3 and programs after --
   HWLOC_COMPONENTS       for mpirun; without OpenCL where it is not set
   LD_LIBRARY_PATH, LD_PRELOAD, TERM   as everywhere
   GITHUB_ACTIONS, GITHUB_STEP_SUMMARY, GITHUB_OUTPUT   for --github

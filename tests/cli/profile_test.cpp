@@ -161,12 +161,12 @@ TEST(Profile, rejects_what_it_cannot_do) {
   EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--format", "xml"}, "--format xml"), 2);
   EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--streams", "4,8"}, "one count"), 2);
   EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--traced-iterations", "0"}, "--traced-iterations 0"), 2);
-  EXPECT_EQ(code({"profile", "moe", "other"}, "behind --"), 2);
+  EXPECT_EQ(code({"profile", "moe", "other"}, "after --"), 2);
   EXPECT_EQ(code({"profile", "--"}, "a program is required"), 2);
-  EXPECT_EQ(code({"profile", "moe", "--", "true"}, "is named behind -- as well"), 2);
+  EXPECT_EQ(code({"profile", "moe", "--", "true"}, "is named after -- as well"), 2);
   EXPECT_EQ(code({"profile", "--", "./not-there"}, "no such program"), 2);
   EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--no-trace"}, "--no-trace"), 2);
-  EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--profiler", "cupti"}, "behind --"), 2);
+  EXPECT_EQ(code({"profile", "moe", "--device", "cpu", "--profiler", "cupti"}, "after --"), 2);
   EXPECT_EQ(code({"profile", "--streams", "4", "--", "true"}, "--streams 4"), 2);
   const Folder other;
   std::ofstream(other / "script") << "#!/not/there\n";
