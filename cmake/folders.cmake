@@ -40,8 +40,6 @@ endif()
 set(WEIR_HOT_FOLDERS kernel channel_bench)
 # What computes and never reads a file: fuzz targets learn nothing from it, and their counters would slow it down.
 set(WEIR_UNREAD_FOLDERS channel channel_bench kernel)
-# Most of their sources see nlohmann, which is then worth precompiling (docs/adr/0003-precompiled-headers.md).
-set(WEIR_DOCUMENT_FOLDERS amd_capture amd_join bench history page report run)
 
 # The folders of src/ whose headers these files include.
 function(weir_folders_of output)
@@ -96,11 +94,7 @@ foreach(folder IN LISTS folders)
     # The fake HIP runtime of the tests is a library that runs the same bodies.
     set_target_properties(${library} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   elseif(NOT folder IN_LIST WEIR_HOT_FOLDERS)
-    if(folder IN_LIST WEIR_DOCUMENT_FOLDERS OR CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-      weir_reuse_precompiled(${library} json "${level}" weir_libraries <nlohmann/json.hpp>)
-    else()
-      weir_reuse_precompiled(${library} std "${level}" weir_libraries)
-    endif()
+    weir_reuse_precompiled(${library} std "${level}" weir_libraries)
   endif()
 endforeach()
 # The measured loop.

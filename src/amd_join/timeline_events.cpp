@@ -7,14 +7,12 @@
 namespace weir::amd {
 
 std::string TimelineEvents::quoted(std::string_view text) {
-  return Json(std::string(text.substr(0, kLongestName))).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return Json(std::string(text.substr(0, kLongestName))).dump();
 }
 
 void TimelineEvents::open() { to_ << "{\"displayTimeUnit\":\"ns\",\n\"traceEvents\":["; }
 
-void TimelineEvents::close(const Json& about) {
-  to_ << "\n],\n\"weir\":" << about.dump(-1, ' ', false, Json::error_handler_t::replace) << "}\n";
-}
+void TimelineEvents::close(const Json& about) { to_ << "\n],\n\"weir\":" << about.dump() << "}\n"; }
 
 // {"ph":"X","cat":"packet","name":"gemm","pid":1002,"tid":3,"ts":6306214.537,"dur":0.000,"args":{"stream":"0x1952020"}}
 void TimelineEvents::begin(std::string_view phase, std::string_view category, std::string_view name, const Lane& lane) {

@@ -38,47 +38,19 @@ std::string position_of(std::string_view text, std::size_t byte) {
   return fmt::format("line {}, column {}", line, column);
 }
 
-// Real files are a handful of levels deep. Copying and freeing a value recurses once per level, so a file of brackets
-// alone would exhaust the stack.
-constexpr int kDeepest = 100;
-
-bool is_too_deep(std::string_view text) {
-  int depth = 0;
-  bool is_in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (is_in_string) {
-      if (c == '\\') {
-        ++i;
-      } else if (c == '"') {
-        is_in_string = false;
-      }
-    } else if (c == '"') {
-      is_in_string = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > kDeepest) return true;
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& name) {
   if (text.empty()) reject(fmt::format("{}: the file is empty", name));
-  if (is_too_deep(text)) reject(fmt::format("{}: nested more than {} levels deep", name, kDeepest));
   try {
     return Json::parse(text);
-  } catch (const Json::parse_error& error) {
+  } catch (const JsonError& error) {
+    if (error.byte == 0) reject(fmt::format("{}: {}", name, error.what()));
     const bool is_cut = error.byte > text.size();
     const bool has_nan = text.find("NaN") != std::string_view::npos || text.find("Infinity") != std::string_view::npos;
     reject(fmt::format("{}: {} at {}", name, is_cut ? "the JSON ends too early (truncated file?)" : "not valid JSON",
                        position_of(text, error.byte)),
            has_nan ? "NaN and Infinity are not JSON; write null instead." : "");
-  } catch (const Json::exception& error) {
-    reject(fmt::format("{}: {}", name, error.what()));
   }
 }
 
@@ -92,7 +64,7 @@ Json read_json(const fs::path& path) {
   return parse_json(std::move(content).str(), path.string());
 }
 
-std::string to_text(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string to_text(const Json& json) { return json.dump(1) + "\n"; }
 
 void check_writable(const fs::path& path, bool overwrite) {
   std::error_code status;

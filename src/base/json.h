@@ -2,16 +2,15 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/json_value.h"
+
 namespace weir {
 
-using Json = nlohmann::ordered_json;
-
-// Parses text that came from `name`; rejects what is empty, truncated, malformed or nested absurdly deep.
+// Parses text that came from `name`; rejects what is empty, truncated, malformed or nested too deep.
 Json parse_json(std::string_view text, const std::string& name);
 
 // Reads and parses a file; rejects a missing, unreadable, truncated or malformed one by name and position.

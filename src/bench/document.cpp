@@ -150,7 +150,7 @@ Json merged_timing(std::span<const Json> rounds) {
     for (const double sample : samples) samples_ns.push_back(sample * 1e6);
     const Json& stop = value_at(round, {"timing", "stopped_by"});
     if (!stop.is_string()) continue;
-    const auto& word = stop.get_ref<const std::string&>();
+    const auto& word = stop.string();
     if (std::find(stops.begin(), stops.end(), word) == stops.end()) stops.push_back(word);
   }
   Json timing = (*first)["timing"];

@@ -140,7 +140,7 @@ std::vector<NotFaster> not_faster(std::span<const Json> entries) {
   std::map<std::string, double> full;  // p50 of fp32 by what else is the same
   const auto rest_of = [](const Json& entry) {
     return fmt::format("{}\n{}\n{}", text_at(entry, {"kernel_name"}), text_at(entry, {"backend"}),
-                       value_at(entry, {"problem_size"}).dump(-1, ' ', false, Json::error_handler_t::replace));
+                       value_at(entry, {"problem_size"}).dump());
   };
   for (const Json& entry : entries)
     if (is_ok(entry) && text_at(entry, {"precision"}) == "fp32") full[rest_of(entry)] = *p50_of(entry);
@@ -160,9 +160,7 @@ std::map<std::string, Entries> by_problem(std::span<const Json> entries) {
   std::map<std::string, Entries> groups;
   for (const Json& entry : entries)
     if (is_ok(entry))
-      groups[text_at(entry, {"kernel_name"}) + "\n" +
-             value_at(entry, {"problem_size"}).dump(-1, ' ', false, Json::error_handler_t::replace)]
-          .push_back(&entry);
+      groups[text_at(entry, {"kernel_name"}) + "\n" + value_at(entry, {"problem_size"}).dump()].push_back(&entry);
   return groups;
 }
 

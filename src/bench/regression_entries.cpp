@@ -29,6 +29,14 @@ const Json& member(const Json& json, const char* name) {
   return found == json.end() ? kNothing : *found;
 }
 
+Json sorted(Json json) {
+  const auto members = json.items();
+  std::sort(members.begin(), members.end(), [](const auto& one, const auto& other) { return one.name < other.name; });
+  for (Json& below : json)
+    if (below.is_structured()) below = sorted(std::move(below));
+  return json;
+}
+
 // A value as one short line; empty for null. Members of objects are sorted, so that their order does not matter.
 std::string fact_of(const Json& json) {
   if (json.is_null()) return {};
@@ -38,7 +46,7 @@ std::string fact_of(const Json& json) {
   } else if (json.is_number()) {
     text = fmt::format("{}", json.get<double>());  // 64 and 64.0 are one value
   } else {
-    text = nlohmann::json(json).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    text = sorted(json).dump();
   }
   return text;
 }
@@ -133,8 +141,7 @@ void read_failure(const Json& entry, ComparedEntry& result) {
 ComparedEntry entry_of(const Json& json, const std::string& where) {
   if (!json.is_object()) reject(fmt::format("{}: an object is needed here", where), "Measure the baseline again.");
   const Json& key = member(json, "key");
-  if (!key.is_string() || key.get_ref<const std::string&>().empty() ||
-      key.get_ref<const std::string&>().size() > kLongestKey)
+  if (!key.is_string() || key.string().empty() || key.string().size() > kLongestKey)
     reject(fmt::format("{}: 'key' must be a text of at most {} letters", where, kLongestKey),
            "Measure the baseline again.");
   ComparedEntry result;

@@ -2,11 +2,11 @@
 // can put an explorer of interleavings in its place and run the very same code.
 #pragma once
 
-#include <sched.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+
+#include "base/relax.h"
 
 namespace weir {
 
@@ -73,26 +73,12 @@ struct System {
   static void wake(std::atomic<std::uint32_t>& word, int threads) noexcept;
 
   // The `spins`-th time in a row that nothing had changed.
-  static void relax(int spins) noexcept {
-    if (spins < kYieldFrom) {
-      pause();
-    } else {
-      sched_yield();
-    }
-  }
+  static void relax(int spins) noexcept { weir::relax(spins); }
   // Counts so far, and then round and round, so that the clock is still looked at.
   static constexpr int next_spin(int spins) noexcept { return spins < (1 << 20) ? spins + 1 : spins - 15; }
-  static void pause() noexcept {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    // `yield` does nothing on most cores; `isb` waits for the pipeline, some 10 ns.
-    asm volatile("isb" ::: "memory");
-#endif
-  }
+  static void pause() noexcept { pause_core(); }
 
-  static constexpr int kSpinsBeforePark = 300;  // pauses, then calls of sched_yield: some tens of microseconds
-  static constexpr int kYieldFrom = 200;  // spins; some microseconds: longer, and whoever is awaited may need this core
+  static constexpr int kSpinsBeforePark = 300;  // pauses, then yields: some tens of microseconds
 
  private:
   static inline std::atomic<bool> has_membarrier_{false};

@@ -50,7 +50,7 @@ std::int64_t run_team(const std::vector<int>& cores, int threads, const std::fun
       }
     });
   }
-  while (ready.load(std::memory_order_relaxed) != threads) sched_yield();
+  while (ready.load(std::memory_order_relaxed) != threads) yield_core();
   const std::int64_t began_ns = now_ns();
   is_released.store(true, std::memory_order_release);  // pairs with the load of each thread
   team.clear();

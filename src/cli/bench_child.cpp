@@ -97,25 +97,25 @@ package::Package package_at(const fs::path& folder, const std::string& name) {
 
 Job job_of(const Json& request, const std::string& file) {
   Job job;
-  job.package = package_at(request.at("folder").get<std::string>(), request.at("name"));
+  job.package = package_at(request.at("folder").get<std::string>(), request.at("name").string());
   if (!job.package.trouble.empty()) reject(job.package.trouble, job.package.hint);
   job.backend = word_of(request.at("backend"), package::parse_backend, file);
   for (const Json& name : request.at("precisions")) job.asked.push_back(word_of(name, package::parse_precision, file));
-  job.seed = request.at("seed");
+  request.at("seed").get_to(job.seed);
   job.open.cache = request.at("cache").get<std::string>();
   job.open.include = request.at("include").get<std::string>();
-  job.open.compiler = request.at("compiler");
-  job.open.device = request.at("device");
-  job.open.threads = request.at("threads");
-  job.method.iterations = request.at("iterations");
-  job.method.warmup = request.at("warmup");
+  request.at("compiler").get_to(job.open.compiler);
+  request.at("device").get_to(job.open.device);
+  request.at("threads").get_to(job.open.threads);
+  request.at("iterations").get_to(job.method.iterations);
+  request.at("warmup").get_to(job.method.warmup);
   job.method.stop = static_cast<bench::Stop>(request.at("stop").get<int>());
-  job.method.budget_s = request.at("budget_s");
-  job.method.is_cold = request.at("is_cold");
-  job.method.measures_energy = request.at("measures_energy");
+  request.at("budget_s").get_to(job.method.budget_s);
+  request.at("is_cold").get_to(job.method.is_cold);
+  request.at("measures_energy").get_to(job.method.measures_energy);
   if (!request.at("ceilings").is_null()) job.ceilings = bench::ceilings_from(request.at("ceilings"));
   job.facts = request.at("facts");
-  job.done = request.at("done");
+  request.at("done").get_to(job.done);
   return job;
 }
 
@@ -236,7 +236,7 @@ void tell_not_served(const Job& job, std::uint32_t served, const ToParent& paren
 
 void measure_package(const Json& request, const std::string& file, const ToParent& parent) {
   Job job = job_of(request, file);
-  SampleFile samples(request.at("samples"));
+  SampleFile samples(request.at("samples").string());
   job.method.on_sample = [&](double sample_ns) { samples.add(sample_ns); };
   parent.tell({{"event", "building"}});
   build_before(job);
@@ -252,7 +252,7 @@ void measure_package(const Json& request, const std::string& file, const ToParen
   const bench::Surroundings surroundings = bench::host_surroundings();
   surroundings.yardstick_ns();  // takes its memory now, so that it does not count as a kernel's
   for (PlannedCase& one : cases) {
-    const std::string key = one.entry["key"];
+    const std::string key = one.entry["key"].string();
     if (one.is_skipped || std::find(job.done.begin(), job.done.end(), key) != job.done.end()) continue;
     samples.restart();
     parent.tell({{"event", "begins"}, {"key", key}});
@@ -266,14 +266,15 @@ void measure_package(const Json& request, const std::string& file, const ToParen
 }
 
 void answer(const Json& request, const std::string& file, const ToParent& parent) {
-  const std::string task = request.at("task");
+  const std::string& task = request.at("task").string();
   if (task == "facts") {
     parent.tell({{"event", "result"},
                  {"value", find_backend_facts(word_of(request.at("backend"), package::parse_backend, file),
-                                              request.at("device"))}});
+                                              request.at("device").get<int>())}});
   } else if (task == "ceilings") {
-    const bench::Ceilings found = bench::measure_ceilings(word_of(request.at("backend"), package::parse_backend, file),
-                                                          request.at("device"), request.at("threads"));
+    const bench::Ceilings found =
+        bench::measure_ceilings(word_of(request.at("backend"), package::parse_backend, file),
+                                request.at("device").get<int>(), request.at("threads").get<int>());
     parent.tell({{"event", "result"}, {"value", bench::ceilings_document(found)}});
   } else if (task == "measure") {
     measure_package(request, file, parent);
@@ -294,7 +295,7 @@ int run_bench_child(const std::string& file) {
     answer(request, file, parent);
   } catch (const Error& error) {
     parent.tell({{"event", "refused"}, {"what", error.what()}, {"hint", error.hint}});
-  } catch (const Json::exception& error) {
+  } catch (const JsonError& error) {
     reject(fmt::format("--child {}: is no request of weir bench: {}", file, error.what()));
   }
   // Destructors of what packages loaded are theirs: results are told, so nothing is gained by running them.

@@ -28,7 +28,9 @@ using channel_bench::Group;
 
 constexpr int kDeals = 200;  // of a calibration
 
-std::string joined(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
+std::string joined(const Json& names) {
+  return fmt::format("{}", fmt::join(names.get<std::vector<std::string>>(), ", "));
+}
 
 void add_once(std::vector<std::string>& names, const std::string& name) {
   if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
@@ -95,7 +97,7 @@ void add_warnings(const ChannelFlags& flags, ChannelReport& report) {
          "Rings hold a power of two."});
   const auto load = report.run.environment.find("load_average");
   if (load != report.run.environment.end() && load->is_string()) {
-    const double busy = std::strtod(load->get_ref<const std::string&>().c_str(), nullptr);
+    const double busy = std::strtod(load->string().c_str(), nullptr);
     if (busy > 0.5)
       report.warnings.push_back({"busy_machine", fmt::format("The load was {:.1f} before this run began.", busy),
                                  "Others take cores from what is measured; wait until they are done."});

@@ -23,7 +23,7 @@ using channel_bench::Group;
 using channel_bench::Measurement;
 
 void tell(const Descriptor& parent, const Json& line) {
-  const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string text = line.dump() + "\n";
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t written = ::write(parent.get(), text.data() + done, text.size() - done);
     if (written < 0 && errno == EINTR) continue;

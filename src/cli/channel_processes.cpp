@@ -111,9 +111,8 @@ class Child {
     }
     std::size_t begin = 0;
     for (std::size_t end; (end = text_.find('\n', begin)) != std::string::npos; begin = end + 1) {
-      const Json line = Json::parse(text_.begin() + static_cast<std::ptrdiff_t>(begin),
-                                    text_.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
-      if (line.is_object()) heard(line);
+      const auto line = Json::parse_if_valid(std::string_view(text_).substr(begin, end - begin));
+      if (line && line->is_object()) heard(*line);
     }
     text_.erase(0, begin);
     return has_any;

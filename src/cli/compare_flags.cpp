@@ -47,7 +47,7 @@ int CompareFlags::tell(const Comparison& comparison, const char* tool) const {
   std::string report;
   if (format == "json") {
     // Paths may hold bytes that are not UTF-8; they must not stop the report.
-    report = comparison_json(comparison, is_strict).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    report = comparison_json(comparison, is_strict).dump(2) + "\n";
   } else {
     report = format == "markdown" ? comparison_markdown(comparison) : comparison_text(comparison);
   }

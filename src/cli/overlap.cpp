@@ -141,7 +141,7 @@ int execute(const Flags& flags) {
     Point result = run_point(flags, point, name.empty() ? folder : folder / name, job);
     is_interrupted = result.is_interrupted;
     if (speaks()) {
-      if (failure.empty() && result.document["failure"].is_string()) failure = result.document["failure"];
+      if (failure.empty() && result.document["failure"].is_string()) failure = result.document["failure"].string();
       sweep.push_back(std::move(result.document));
     }
     if (is_interrupted) break;

@@ -31,7 +31,7 @@ std::uint32_t middle_iteration(const Timeline& timeline) {
 
 std::string lines_text(const std::vector<Json>& lines) {
   std::string text;
-  for (const Json& line : lines) text += line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  for (const Json& line : lines) text += line.dump() + "\n";
   return text;
 }
 

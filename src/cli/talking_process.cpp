@@ -36,7 +36,7 @@ ToParent::ToParent() : pipe_(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)) {
 }
 
 void ToParent::tell(const Json& line) const {
-  const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string text = line.dump() + "\n";
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t written = ::write(pipe_.get(), text.data() + done, text.size() - done);
     if (written < 0 && errno == EINTR) continue;
@@ -109,9 +109,8 @@ bool TalkingProcess::read_lines(const std::function<void(const Json&)>& heard, b
   }
   std::size_t begin = 0;
   for (std::size_t end; (end = text_.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    const Json line = Json::parse(text_.begin() + static_cast<std::ptrdiff_t>(begin),
-                                  text_.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
-    if (line.is_object()) heard(line);
+    const auto line = Json::parse_if_valid(std::string_view(text_).substr(begin, end - begin));
+    if (line && line->is_object()) heard(*line);
   }
   text_.erase(0, begin);
   return has_any;

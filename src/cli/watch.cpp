@@ -209,7 +209,7 @@ int print_samples(const Flags& flags, const watch::View& view, const Source& sou
     if (flags.is_json && flags.is_once) {
       fmt::print("{}", to_text(document));
     } else if (flags.is_json) {
-      fmt::print("{}\n", document.dump(-1, ' ', false, Json::error_handler_t::replace));
+      fmt::print("{}\n", document.dump());
     } else if (flags.is_once) {
       fmt::print("{}", watch::table_text(view, *sample));
     }

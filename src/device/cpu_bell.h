@@ -4,25 +4,17 @@
 
 #include <atomic>
 #include <cstdint>
-#include <thread>
+
+#include "base/relax.h"
 
 namespace weir::cpu {
-
-// Tells the core that this is a spin. `isb` because `yield` is a no-op on Neoverse cores.
-inline void relax() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("isb" ::: "memory");
-#endif
-}
 
 // One round of a spin. Lets other threads run now and then: there may be more threads than cores.
 inline void spin(unsigned round) noexcept {
   if (round % 64 == 63) {
-    std::this_thread::yield();
+    yield_core();
   } else {
-    relax();
+    pause_core();
   }
 }
 

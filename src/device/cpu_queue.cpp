@@ -8,14 +8,7 @@ HardwareQueue::HardwareQueue() : cells_(std::make_unique<Cell[]>(kCapacity)) {
 }
 
 void HardwareQueue::wait_for(const Cell& cell, std::uint64_t ticket) noexcept {
-  constexpr unsigned kSpins = 256;
-  for (unsigned round = 0; cell.ticket.load(std::memory_order_acquire) != ticket; ++round) {  // pairs with pop()
-    if (round < kSpins) {
-      relax();
-    } else {
-      std::this_thread::yield();
-    }
-  }
+  for (int spins = 0; cell.ticket.load(std::memory_order_acquire) != ticket; ++spins) relax(spins);  // pairs with pop()
 }
 
 }  // namespace weir::cpu

@@ -171,7 +171,7 @@ void Engine::work_on_collectives(Crew& crew) noexcept {
     } else if (idle_rounds < kSpins) {
       spin(idle_rounds++);
     } else if (!collectives.is_empty()) {
-      std::this_thread::yield();  // another rank on this host may need the core to get here
+      yield_core();  // another rank on this host may need the core to get here
     } else if (is_stopping_.load(std::memory_order_seq_cst)) {  // pairs with the store in stop()
       return;
     } else {

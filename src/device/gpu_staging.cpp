@@ -4,6 +4,8 @@
 #include <cstring>
 #include <limits>
 
+#include "base/relax.h"
+
 namespace weir {
 namespace {
 
@@ -151,7 +153,7 @@ void StagedCollectives::work() noexcept {
       }
       give_up();
     }
-    if (!is_busy) std::this_thread::yield();
+    if (!is_busy) yield_core();
   }
 }
 

@@ -1,7 +1,6 @@
 #include "device/list.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <time.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/relax.h"
 #include "rank/communicator.h"
 
 namespace weir {
@@ -59,19 +59,7 @@ void Session::pause(std::int64_t ns) noexcept {
   nanosleep(&time, nullptr);
 }
 
-void Session::relax(int spins) noexcept {
-  constexpr int kYieldFrom = 200;  // some microseconds: after that, who is awaited may need this core
-  if (spins >= kYieldFrom) {
-    sched_yield();
-    return;
-  }
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  // `yield` does nothing on most cores; `isb` waits for the pipeline, some 10 ns.
-  asm volatile("isb" ::: "memory");
-#endif
-}
+void Session::relax(int spins) noexcept { weir::relax(spins); }
 
 std::span<std::byte> Session::host_memory(BufferId) { fail("this device has no memory that the host shares"); }
 

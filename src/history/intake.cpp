@@ -22,10 +22,10 @@ const Json& member(const Json& json, const char* name) {
 }
 
 std::string text_of(const Json& json) {
-  return json.is_string() ? json.get_ref<const std::string&>().substr(0, kLongestText) : std::string();
+  return json.is_string() ? json.string().substr(0, kLongestText) : std::string();
 }
 
-std::string content_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string content_of(const Json& json) { return json.dump(); }
 
 Json object_or_null(const Json& json) { return json.is_object() ? json : Json(); }
 
@@ -172,7 +172,7 @@ std::vector<NewPoint> bench_points(const Json& document, const std::string& name
     const auto put = [&](const std::string& path, const Json& value) {
       if (value.is_string())
         point.point.settings[path] = value.get<std::string>();
-      else if (value.is_primitive() && !value.is_null())
+      else if (!value.is_structured() && !value.is_null())
         point.point.settings[path] = value.dump();
     };
     if (point.device.is_object())

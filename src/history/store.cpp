@@ -21,7 +21,7 @@ constexpr std::size_t kMostRead = 1'000'000;
 std::string text_of(const std::map<std::string, std::string>& values) {
   Json json = Json::object();
   for (const auto& [name, value] : values) json[name] = value;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json.dump();
 }
 
 // Whatever the file holds: null where it is no object.
@@ -43,9 +43,7 @@ std::map<std::string, std::string> values_of(const std::string& text) {
   return values;
 }
 
-std::string document_text(const Json& json) {
-  return json.is_null() ? std::string() : json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string document_text(const Json& json) { return json.is_null() ? std::string() : json.dump(); }
 
 // The identity of a row that is there once: found, or made.
 std::int64_t identity(Database& database, const char* find, const char* make, const std::string& key,

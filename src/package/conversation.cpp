@@ -78,7 +78,7 @@ std::optional<Conversation::Reply> Conversation::try_ask(const char* operation, 
   Json message = {{"weir", 1}, {"op", operation}};
   message.update(question);
   std::string line;
-  const std::string text = message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string text = message.dump() + "\n";
   const std::int64_t start = now_ns();
   const Process::Answer answer = process_->ask(text, reply_limit_s_, kLongestLine, line);
   Reply reply;
@@ -101,8 +101,8 @@ std::optional<Conversation::Reply> Conversation::try_ask(const char* operation, 
   }
   if (ok->get<bool>()) return reply;
   const auto words = reply.fields.find("error");
-  refusal = words != reply.fields.end() && words->is_string() ? printable(words->get_ref<const std::string&>(), 2000)
-                                                              : "it does not say why";
+  refusal =
+      words != reply.fields.end() && words->is_string() ? printable(words->string(), 2000) : "it does not say why";
   return std::nullopt;
 }
 

@@ -40,7 +40,7 @@ std::optional<double> number_in(const Conversation& talk, const char* operation,
 
 std::string text_in(const Json& fields, const char* key) {
   const auto found = fields.find(key);
-  return found != fields.end() && found->is_string() ? printable(found->get_ref<const std::string&>(), 500) : "";
+  return found != fields.end() && found->is_string() ? printable(found->string(), 500) : "";
 }
 
 // ["cpu", "cuda"] as bits.
@@ -50,7 +50,7 @@ std::uint32_t bits_in(const Conversation& talk, const Json& fields, const char* 
   if (found == fields.end() || !found->is_array()) talk.refuse("describe", fmt::format("has no list \"{}\"", key));
   std::uint32_t bits = 0;
   for (const Json& word : *found) {
-    const auto value = word.is_string() ? parse(word.get_ref<const std::string&>()) : std::nullopt;
+    const auto value = word.is_string() ? parse(word.string()) : std::nullopt;
     if (!value) talk.refuse("describe", fmt::format("\"{}\" has {}", key, printable(word.dump(), 100)));
     bits |= bit_of(*value);
   }

@@ -19,8 +19,7 @@ using Changes = std::map<std::string, const Json*, std::less<>>;  // by the case
 Changes changes_of(const Json& document) {
   Changes changes;
   for (const Json& entry : values::list(document, {"regressions", "cases"}))
-    if (const Json& key = values::at(entry, {"key"}); key.is_string())
-      changes.emplace(key.get_ref<const std::string&>(), &entry);
+    if (const Json& key = values::at(entry, {"key"}); key.is_string()) changes.emplace(key.string(), &entry);
   return changes;
 }
 

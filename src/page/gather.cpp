@@ -144,7 +144,7 @@ class Gatherer {
   void take_document(const FoundFile& file, const std::string& name, const Json& document) {
     if (is_aorta(document)) return take_results(name, "AORTA", document);
     const Json& value = fields::at(document, {"schema"});
-    if (!value.is_string() || !value.get_ref<const std::string&>().starts_with("weir."))
+    if (!value.is_string() || !value.string().starts_with("weir."))
       reject("is JSON, but neither a document of Weir (it has no \"schema\") nor a trace of a known format",
              "Give what `weir run`, `weir sweep`, `weir compare`, `weir bench` and others write with -o.");
     const std::string schema = value.get<std::string>();

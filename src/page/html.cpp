@@ -36,14 +36,12 @@ std::string escaped_text(std::string_view text) {
 }
 
 // Whole UTF-8: a page with other bytes shows them as it likes.
-std::string repaired(const std::string& text) {
-  return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
-}
+std::string repaired(const std::string& text) { return Json::parse(Json(text).dump()).get<std::string>(); }
 
 }  // namespace
 
 std::string script_json(const Json& document) {
-  const std::string json = document.dump(-1, ' ', true, Json::error_handler_t::replace);
+  const std::string json = document.dump(-1, true);
   std::string safe;
   safe.reserve(json.size() + json.size() / 64);
   for (const char c : json) {

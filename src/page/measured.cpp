@@ -117,7 +117,7 @@ std::vector<Measured> read_measured(Page& page, std::size_t source, const std::s
       }
     } catch (const Error& error) {
       page.refuse(name, error.hint.empty() ? error.what() : fmt::format("{}. {}", error.what(), error.hint));
-    } catch (const Json::exception& error) {
+    } catch (const JsonError& error) {
       page.refuse(name, fmt::format("not a result: {}", error.what()));
     }
   };

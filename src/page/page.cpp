@@ -46,7 +46,7 @@ std::string bounded(const std::string& text) {
 // Spans are ours: packed by timeline.cpp, limited by --max-spans, and worthless if cut.
 void bound(Json& json, bool is_packed = false) {
   if (json.is_string()) {
-    auto& text = json.get_ref<std::string&>();
+    auto& text = json.string();
     if (!is_packed && text.size() > kLongestText) text = bounded(text);
   } else if (json.is_object()) {
     for (auto& [name, value] : json.items()) bound(value, name == "spans");
@@ -89,7 +89,7 @@ Json pairs(const Facts& facts) {
 
 std::string canonical(const Facts& device, const Facts& environment, const Facts& variables) {
   Json json = Json::array({pairs(device), pairs(environment), pairs(variables)});
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json.dump();
 }
 
 // FNV-1a, as 16 digits: an id that stays the same from report to report.
@@ -111,8 +111,7 @@ std::string difference(const Json& other, const char* list, const Json& own) {
   for (const Json& pair : own)
     if (!theirs.contains(pair)) {
       const std::string glue = std::string_view(list) == "variables" ? "=" : " ";
-      return std::string(
-          whole_characters(pair[0].get_ref<const std::string&>() + glue + pair[1].get_ref<const std::string&>(), 80));
+      return std::string(whole_characters(pair[0].string() + glue + pair[1].string(), 80));
     }
   return {};
 }

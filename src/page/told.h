@@ -17,7 +17,7 @@ inline void add_told(Page& page, std::size_t source, const Json& document, const
   try {
     section_list::text(page, source, document);
     return;
-  } catch (const Json::exception& error) {
+  } catch (const JsonError& error) {
     why = error.what();
   } catch (const std::length_error&) {
     why = "a number is absurd";

@@ -66,7 +66,7 @@ inline std::string word(const Json& json, Keys keys, const std::string& otherwis
 
 inline Json word_or_null(const Json& json, Keys keys) {
   const Json& value = at(json, keys);
-  return value.is_string() && !value.get_ref<const std::string&>().empty() ? value : Json(nullptr);
+  return value.is_string() && !value.string().empty() ? value : Json(nullptr);
 }
 
 inline bool is_true(const Json& json, Keys keys) {

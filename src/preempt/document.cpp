@@ -185,7 +185,7 @@ template <class Read>
 auto read_as(const char* what, const std::string& file, Read read) {
   try {
     return read();
-  } catch (const Json::exception&) {
+  } catch (const JsonError&) {
     reject(fmt::format("{}: holds no {}", file, what));
   }
 }

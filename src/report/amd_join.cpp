@@ -45,8 +45,8 @@ std::string streams_text(const Json& queue) {
 std::string slot_text(const Json& queue) {
   const Json& series = at(queue, {"hardware", "series"});
   if (!series.is_array()) return "-";
-  for (auto seen = series.rbegin(); seen != series.rend(); ++seen) {
-    const Json& slots = at(*seen, {"slots"});
+  for (std::size_t i = series.size(); i-- > 0;) {
+    const Json& slots = at(series[i], {"slots"});
     if (!slots.is_array() || slots.empty()) continue;
     const std::string first = count_text(slots[0], {"pipe"}) + "." + count_text(slots[0], {"queue"});
     return slots.size() == 1 ? first : fmt::format("{} x{}", first, slots.size());

@@ -83,7 +83,7 @@ std::string settings(const Json& object) {
   for (const auto& [name, value] : object.items()) {
     if (++count > kMostSettings) break;
     text += fmt::format("{}{}={}", text.empty() ? "" : ",", whole_characters(name, 80),
-                        value.is_array() ? value.dump(-1, ' ', false, Json::error_handler_t::replace) : label(value));
+                        value.is_array() ? value.dump() : label(value));
     if (text.size() > kLongestLabel) break;
   }
   return label(text);

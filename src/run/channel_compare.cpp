@@ -100,7 +100,7 @@ void note(ChannelComparison& comparison, const char* what, const std::string& be
 std::string environment_text(const ChannelRun& run, const char* key) {
   const auto found = run.environment.find(key);
   if (found == run.environment.end() || found->is_null()) return "unknown";
-  return found->is_string() ? found->get<std::string>() : found->dump(-1, ' ', false, Json::error_handler_t::replace);
+  return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
 void add_notes(const ChannelRun& baseline, const ChannelRun& test, ChannelComparison& comparison) {

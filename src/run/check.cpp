@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/relax.h"
 #include "kernel/difference.h"
 #include "rank/communicator.h"
 #include "run/check_order.h"
@@ -336,7 +337,7 @@ class Checker {
     const ElementType type = own.size() % 4 == 0 ? ElementType::i32 : ElementType::f16;
     const Communicator::Request request =
         communicator_->start(0, CollectiveOp::all_gather, type, own.data(), all.data(), own.size() / size_of(type));
-    while (!communicator_->test(request)) std::this_thread::yield();
+    while (!communicator_->test(request)) yield_core();
     return all;
   }
 

@@ -237,8 +237,7 @@ OverlapRun run_overlap(Device& device, const OverlapConfig& config, Communicator
   own.is_interrupted = own.is_interrupted || is_stopped();
 
   std::vector<Json> members;
-  for (const std::string& text : ranks.gather(to_json(own).dump(-1, ' ', false, Json::error_handler_t::replace)))
-    members.push_back(Json::parse(text));
+  for (const std::string& text : ranks.gather(to_json(own).dump())) members.push_back(Json::parse(text));
   OverlapRun run;
   run.is_interrupted = own.is_interrupted;
   std::vector<Timeline> timelines = gather_timelines(ranks, timeline, members);

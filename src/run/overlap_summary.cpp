@@ -388,7 +388,7 @@ void summarise_overlap(OverlapRun& run, const std::vector<Json>& members, std::v
   if (summary["step_ns"]["serial"].is_null()) unavailable["step_ns.serial"] = "interrupted before the serial pass";
   if (members[0]["times"].empty()) {
     unavailable["overlap"] = "interrupted before the traced pass";
-    unavailable.emplace("skew", "interrupted before the traced pass");
+    if (!unavailable.contains("skew")) unavailable["skew"] = "interrupted before the traced pass";
   }
   summary["unavailable"] = std::move(unavailable);
   for (const Json& member : members)

@@ -78,13 +78,9 @@ bool is_run(const Json& run) {
 }
 
 bool is_usable(const Json& point) {
-  const auto has = [&](const char* key, Json::value_t type) {
-    return point.contains(key) && point[key].type() == type;
-  };
-  const auto is_count = [&](const char* key) { return point.contains(key) && point[key].is_number_integer(); };
-  return point.is_object() && has("status", Json::value_t::string) && is_count("queues") && is_count("streams") &&
-         (point["status"] == "complete" || point["status"] == "partial") && has("scale", Json::value_t::string) &&
-         has("params", Json::value_t::object) && has("runs", Json::value_t::array) &&
+  return point.is_object() && point["queues"].is_number_integer() && point["streams"].is_number_integer() &&
+         (point["status"] == "complete" || point["status"] == "partial") && point["scale"].is_string() &&
+         point["params"].is_object() && point["runs"].is_array() &&
          std::all_of(point["runs"].begin(), point["runs"].end(), is_run);
 }
 

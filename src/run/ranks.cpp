@@ -15,8 +15,7 @@ namespace {
 // Reports travel as JSON: cold, and rank 0 can say what it got.
 std::vector<Json> gathered(Communicator& ranks, const Json& own) {
   std::vector<Json> reports;
-  for (const std::string& text : ranks.gather(own.dump(-1, ' ', false, Json::error_handler_t::replace)))
-    reports.push_back(Json::parse(text));
+  for (const std::string& text : ranks.gather(own.dump())) reports.push_back(Json::parse(text));
   return reports;
 }
 
@@ -182,7 +181,7 @@ void RankReports::gather_traced(Result& result, const Step& step, const Timeline
     if (rank > 0)
       for (const Json& warning : reports[rank]["warnings"])
         result.warnings.push_back(
-            {warning[0], fmt::format("{}: {}", named(member), warning[1].get<std::string>()), warning[2]});
+            {warning[0].string(), fmt::format("{}: {}", named(member), warning[1].string()), warning[2].string()});
   }
   const auto skew = rank_skew(arrivals, clock_error_ns);
   result.ranks["skew"] = nullptr;

@@ -156,9 +156,7 @@ Json run_sweep(Device& device, const SweepRequest& request, const RunContext& co
   // One rank reads and writes the file; the others only have to know which points are left.
   Json kept = ranks.rank == 0 ? results_to_keep(request, settings) : Json::array();
   if (ranks.rank == 0) check_writable(request.output, request.overwrites || request.resumes);
-  if (ranks.count > 1)
-    kept = Json::parse(
-        broadcast_text(*control.run.communicator, kept.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  if (ranks.count > 1) kept = Json::parse(broadcast_text(*control.run.communicator, kept.dump()));
 
   Json document = Json::object();
   document["schema"] = kSweepSchema;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/relax.h"
 #include "stream/submitter.h"
 
 namespace weir {
@@ -36,18 +37,6 @@ struct alignas(kLine) Lane {
   std::vector<Requirement> requirements;
   alignas(kLine) std::atomic<std::uint64_t> submitted{0};  // over all iterations
 };
-
-void relax(int spins) noexcept {
-  if (spins > 256) {
-    std::this_thread::yield();
-    return;
-  }
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 class ThreadsSubmitter final : public Submitter {
  public:

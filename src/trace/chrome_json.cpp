@@ -58,7 +58,7 @@ class Writer {
   }
 
  private:
-  static std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+  static std::string text_of(const Json& json) { return json.dump(); }
   static std::string quoted(const std::string& text) { return text_of(Json(text)); }
 
   const TraceStream* stream_of(const Span& span) const {

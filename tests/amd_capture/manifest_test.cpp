@@ -68,7 +68,11 @@ std::string rejection(Body&& body) {
 // The manifest with one value replaced ("/parts/0/files/0"), as text.
 std::string with(const std::string& pointer, const Json& value) {
   Json json = to_json(full());
-  json[Json::json_pointer(pointer)] = value;
+  Json* place = &json;
+  std::istringstream names(pointer.substr(1));
+  for (std::string name; std::getline(names, name, '/');)
+    place = place->is_array() ? &place->at(std::stoul(name)) : &(*place)[name];
+  *place = value;
   return to_text(json);
 }
 

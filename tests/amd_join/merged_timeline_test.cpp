@@ -48,7 +48,7 @@ TEST(MergedTimeline, has_every_launch_on_its_queue_and_its_stream_and_an_arrow_f
   std::map<std::int64_t, std::string> groups;
   std::size_t arrows = 0, calls = 0, packets = 0, marks = 0;
   for (const Json& event : picture.json["traceEvents"]) {
-    if (event["name"] == "process_name") groups[event["pid"].get<std::int64_t>()] = event["args"]["name"];
+    if (event["name"] == "process_name") groups[event["pid"].get<std::int64_t>()] = event["args"]["name"].string();
     arrows += event["ph"] == "s" ? 1 : 0;
     calls += event["ph"] == "X" && event["name"] == "hipLaunchKernel" ? 1 : 0;
     if (event["cat"] == "packet" && event["ph"] == "X") {
@@ -74,7 +74,7 @@ TEST(MergedTimeline, slices_of_a_lane_never_overlap_and_phases_are_those_that_vi
     const Picture picture = draw(scene, folder, shape);
     std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::pair<std::int64_t, std::int64_t>>> lanes;
     for (const Json& event : picture.json["traceEvents"]) {
-      const std::string phase = event["ph"];
+      const std::string& phase = event["ph"].string();
       EXPECT_TRUE(phase == "X" || phase == "i" || phase == "M" || phase == "s" || phase == "f") << phase;
       if (phase == "X" && ns_of(event, "dur") > 0)
         lanes[{event["pid"].get<std::int64_t>(), event["tid"].get<std::int64_t>()}].emplace_back(

@@ -75,7 +75,7 @@ Json only_case(const Json& regressions) {
 }
 
 std::string verdict(const Json& before, const Json& after, const RegressionOptions& options = {}) {
-  return only_case(compared(before, after, options))["verdict"];
+  return only_case(compared(before, after, options))["verdict"].string();
 }
 
 TEST(Regressions, the_same_run_is_the_same) {

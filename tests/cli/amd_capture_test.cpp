@@ -314,10 +314,10 @@ TEST(AmdCapture, writes_through_no_link_that_is_planted_while_it_runs) {
   EXPECT_FALSE(fs::is_symlink(machine.root() / "out/manifest.json"));
   const Json manifest = read_json(machine.root() / "out/manifest.json");
   std::map<std::string, Json> parts;
-  for (const Json& one : manifest["parts"]) parts[one["name"]] = one;
+  for (const Json& one : manifest["parts"]) parts[one["name"].string()] = one;
   EXPECT_TRUE(parts["ftrace"]["files"].empty());
-  EXPECT_TRUE(has(parts["ftrace"]["reason"], "ftrace.txt: File exists")) << parts["ftrace"];
-  EXPECT_TRUE(has(parts["dmesg"]["reason"], "dmesg.txt: File exists")) << parts["dmesg"];
+  EXPECT_TRUE(has(parts["ftrace"]["reason"].string(), "ftrace.txt: File exists")) << parts["ftrace"];
+  EXPECT_TRUE(has(parts["dmesg"]["reason"].string(), "dmesg.txt: File exists")) << parts["dmesg"];
   EXPECT_TRUE(parts["log"]["files"].empty()) << "a link is nobody's log";
 }
 

@@ -3,8 +3,8 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "cli/program.h"
 #include "cli/queues_checks.h"
 #include "support/amd_log_text.h"
@@ -51,7 +51,7 @@ TEST_F(AmdLog, the_document_is_valid_and_has_totals_of_all_files) {
   const std::string a = scene("a.log", 4), b = scene("b.log", 3, 8);
   const Outcome outcome = weir({"amd", "log", a, b, "--report", "json", "-o", folder / "log.json"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  const auto document = nlohmann::json::parse(std::ifstream(folder / "log.json"));
+  const Json document = read_json(folder / "log.json");
   EXPECT_EQ(document["files"].size(), 2u);
   EXPECT_EQ(document["totals"]["launches"], 16 * 5 + 8 * 5);
   EXPECT_EQ(document["totals"]["queues"], 8);

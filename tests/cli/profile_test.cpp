@@ -224,7 +224,7 @@ TEST_F(ProfileProgram, captures_commands_calls_waits_and_queues) {
   int kernels = 0;
   for (const Json& event : json["traceEvents"]) {
     if (event["cat"] == "cuda_runtime") {
-      ++calls[event["name"]];
+      ++calls[event["name"].string()];
       EXPECT_TRUE(correlations.insert(event["args"]["correlation"].get<std::int64_t>()).second);
     }
     if (event["cat"] != "kernel") continue;

@@ -34,7 +34,7 @@ TEST(QueuesLimits, WritesADocumentAndATextOf80Columns) {
               document["unavailable"].contains("limits.hardware_queues"));
   EXPECT_TRUE(limits["queue_depth"]["value"].is_null());
   EXPECT_EQ(limits["queue_depth"]["at_least"], 64);
-  EXPECT_TRUE(has(document["unavailable"]["limits.queue_depth"], "more than 64"));
+  EXPECT_TRUE(has(document["unavailable"]["limits.queue_depth"].string(), "more than 64"));
   EXPECT_EQ(limits["copies"]["together"].size(), 7u);
   EXPECT_EQ(limits["copies"]["engines_told"], 1);
   EXPECT_EQ(limits["priorities"]["pairs"].size(), 3u);

@@ -152,8 +152,8 @@ TEST(QueuesCost, VerifiesOnASimulatedDevice) {
   ASSERT_EQ(found["verification"].size(), 1u);
   EXPECT_EQ(found["verification"][0]["queues"], 32);
   EXPECT_LT(std::abs(found["verification"][0]["error"].get<double>()), 0.01);  // virtual time
-  EXPECT_TRUE(
-      has(found["explanation"], "only because an unrelated command sat in front of them in the same hardware queue"));
+  EXPECT_TRUE(has(found["explanation"].string(),
+                  "only because an unrelated command sat in front of them in the same hardware queue"));
 }
 
 TEST(QueuesCost, WithoutVerifyItSaysThatItDidNot) {
@@ -165,7 +165,7 @@ TEST(QueuesCost, WithoutVerifyItSaysThatItDidNot) {
   expect_valid(file);
   const Json document = read_json(file);
   EXPECT_TRUE(document["cost"]["verification"].is_null());
-  EXPECT_TRUE(has(document["unavailable"]["cost.verification"], "--verify"));
+  EXPECT_TRUE(has(document["unavailable"]["cost.verification"].string(), "--verify"));
 }
 
 TEST(QueuesCost, ASavedProfileIsADevice) {

@@ -105,7 +105,8 @@ TEST(Sched, socket_and_folder_are_open_to_nobody_else) {
   const std::string socket = folder / "new/sched.sock";
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ASSERT_EQ(weir({"sched", "start", "--socket", socket}).code, 0);
-  const pid_t pid = parse_json(weir({"sched", "status", "--socket", socket, "--report", "json"}).out, "status")["pid"];
+  const pid_t pid =
+      parse_json(weir({"sched", "status", "--socket", socket, "--report", "json"}).out, "status")["pid"].get<pid_t>();
   struct stat facts{};
   EXPECT_EQ(::stat(socket.c_str(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 0777U, 0600U);
@@ -254,7 +255,8 @@ TEST(Sched, the_daemon_keeps_nothing_open_of_whoever_started_it) {
   const Outcome outcome =
       run_program({"sh", "-c", "exec 9>" + file + "; " + WEIR_BINARY + " sched start --socket " + socket + " | cat"});
   EXPECT_TRUE(has(outcome.out, socket)) << outcome.err;
-  const pid_t pid = parse_json(weir({"sched", "status", "--socket", socket, "--report", "json"}).out, "status")["pid"];
+  const pid_t pid =
+      parse_json(weir({"sched", "status", "--socket", socket, "--report", "json"}).out, "status")["pid"].get<pid_t>();
   for (const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd")) {
     std::error_code ignored;
     EXPECT_NE(std::filesystem::read_symlink(entry.path(), ignored), std::filesystem::path(file));
@@ -266,7 +268,7 @@ TEST(Sched, the_daemon_keeps_nothing_open_of_whoever_started_it) {
       run_program({"sh", "-c", std::string(WEIR_BINARY) + " sched start -q --socket " + socket + " <&- >&- 2>&-"}).code,
       0);
   const pid_t other =
-      parse_json(weir({"sched", "status", "--socket", socket, "--report", "json"}).out, "status")["pid"];
+      parse_json(weir({"sched", "status", "--socket", socket, "--report", "json"}).out, "status")["pid"].get<pid_t>();
   EXPECT_EQ(weir({"sched", "stop", "--socket", socket}).code, 0);
   EXPECT_EQ(wait_for(other), 0);
 }

@@ -76,7 +76,7 @@ TEST_F(SeriesOfHistory, machines_are_never_mixed) {
   EXPECT_TRUE(trend["machines"][0]["differs_from_first"].empty());
   ASSERT_EQ(trend["machines"][1]["differs_from_first"].size(), 1U);
   EXPECT_EQ(trend["machines"][1]["differs_from_first"][0]["fact"], "device.driver");
-  options.selection.machine = trend["machines"][1]["id"];
+  options.selection.machine = trend["machines"][1]["id"].string();
   EXPECT_EQ(trend_document(store, options)["series"].size(), 1U);
 }
 

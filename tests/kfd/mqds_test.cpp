@@ -291,7 +291,7 @@ TEST(KfdDocument, verdict_and_numbers_agree) {
     std::string verdict;
     for (const Json& sentence : document["verdict"]) verdict += sentence.get<std::string>() + "\n";
     for (std::size_t gpu = 0; gpu < scene.gpus.size(); ++gpu) {
-      const std::string name = document["gpus"][gpu]["gpu_id"];
+      const std::string name = document["gpus"][gpu]["gpu_id"].string();
       EXPECT_EQ(verdict.find("GPU " + name + " is oversubscribed") != std::string::npos,
                 is_oversubscribed(scene, static_cast<int>(gpu)));
     }

@@ -18,7 +18,7 @@ using testing::result_document;
 // Why this file was refused; empty where it was not.
 std::string reason(const Json& document, const std::string& file) {
   for (const Json& refused : document["refused"])
-    if (refused["path"].get<std::string>().find(file) != std::string::npos) return refused["reason"];
+    if (refused["path"].get<std::string>().find(file) != std::string::npos) return refused["reason"].string();
   return {};
 }
 

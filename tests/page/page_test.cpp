@@ -34,8 +34,8 @@ TEST(Page, tells_environments_of_one_device_apart_by_what_differs) {
   const Json document = std::move(page).document();
   std::set<std::string> labels, ids;
   for (const Json& environment : document["environments"]) {
-    labels.insert(environment["label"]);
-    ids.insert(environment["id"]);
+    labels.insert(environment["label"].string());
+    ids.insert(environment["id"].string());
   }
   EXPECT_EQ(labels.size(), 4u);
   EXPECT_EQ(ids.size(), 4u);
@@ -64,7 +64,7 @@ TEST(Page, puts_the_worst_finding_first_and_into_the_headline) {
   EXPECT_EQ(verdict["tone"], "bad");
   EXPECT_EQ(verdict["headline"], "Large trouble. And 1 more problem.");
   std::vector<std::string> order;
-  for (const Json& finding : verdict["findings"]) order.push_back(finding["tone"]);
+  for (const Json& finding : verdict["findings"]) order.push_back(finding["tone"].string());
   EXPECT_EQ(order, (std::vector<std::string>{"bad", "bad", "warning", "good", "neutral"}));
   EXPECT_EQ(verdict["findings"][0]["anchor"], "x-1");
   EXPECT_TRUE(verdict["findings"][0]["advice"].is_null());

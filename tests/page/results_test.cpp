@@ -68,7 +68,7 @@ TEST(ReportResults, puts_results_that_differ_in_streams_on_one_curve) {
   ASSERT_EQ(document["scaling"].size(), 1u);
   const Json& curve = document["scaling"][0]["curves"][0];
   std::vector<int> order;
-  for (const Json& point : curve["points"]) order.push_back(point["streams"]);
+  for (const Json& point : curve["points"]) order.push_back(point["streams"].get<int>());
   EXPECT_EQ(order, (std::vector<int>{1, 2, 4, 8}));
   EXPECT_TRUE(curve["usl"].is_object());
   EXPECT_DOUBLE_EQ(curve["points"][3]["efficiency"].get<double>(), 1.0);

@@ -122,8 +122,6 @@ fs::path PageFolder::put(const std::string& name, const std::string& text) const
   return path;
 }
 
-fs::path PageFolder::put(const std::string& name, const Json& document) const {
-  return put(name, document.dump(-1, ' ', false, Json::error_handler_t::replace));
-}
+fs::path PageFolder::put(const std::string& name, const Json& document) const { return put(name, document.dump()); }
 
 }  // namespace weir::testing

@@ -179,11 +179,11 @@ TEST(QueueCost, ExplainsFewerQueuesAndTheSameOnes) {
   const auto explanation = [](const std::vector<int>& queues) {
     return price({"sim:h200", {}}, depth_first(32, "full"), queues).document["cost"]["explanation"];
   };
-  const std::string fewer = explanation({1, 2});
+  const std::string fewer = explanation({1, 2}).string();
   EXPECT_NE(fewer.find("The difference, 18.0 ms, would be head-of-line blocking"), std::string::npos) << fewer;
   EXPECT_TRUE(explanation({8}).is_null());
   // 32 streams share 8 queues or 9: at most four on one.
-  const std::string same = explanation({8, 9});
+  const std::string same = explanation({8, 9}).string();
   EXPECT_EQ(same.find("hardly any"), std::string::npos) << same;
 }
 

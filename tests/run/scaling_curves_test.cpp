@@ -39,8 +39,8 @@ TEST(ScalingCurves, points_of_a_curve_are_analysed_together_and_failed_ones_left
   const Json& rows = found["threads"]["rows"];
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[2]["streams"], 4);
-  EXPECT_DOUBLE_EQ(rows[2]["speedup"], 3.0);
-  EXPECT_DOUBLE_EQ(rows[2]["efficiency"], 0.75);
+  EXPECT_EQ(rows[2]["speedup"], 3.0);
+  EXPECT_EQ(rows[2]["efficiency"], 0.75);
   EXPECT_EQ(found["threads"]["best_streams"], 4);
   EXPECT_EQ(found["inline"]["rows"].size(), 1u);
 }

@@ -96,17 +96,17 @@ TEST_F(ChromeJson, has_what_kineto_has) {
   EXPECT_EQ(kernels[0]["name"], "gemm");
   EXPECT_EQ(kernels[0]["pid"], 2);
   EXPECT_EQ(kernels[0]["tid"], 7);
-  EXPECT_DOUBLE_EQ(kernels[0]["ts"], 1234.567);
-  EXPECT_DOUBLE_EQ(kernels[0]["dur"], 5.433);
+  EXPECT_EQ(kernels[0]["ts"], 1234.567);
+  EXPECT_EQ(kernels[0]["dur"], 5.433);
   const Json& args = kernels[0]["args"];
   EXPECT_EQ(args["stream"], 7);
   EXPECT_EQ(args["device"], 2);
   EXPECT_EQ(args["queue"], 4);
   EXPECT_EQ(args["correlation"], 4);
   EXPECT_EQ(args["iteration"], 1);
-  EXPECT_DOUBLE_EQ(args["submitted"], 1230.0);
-  EXPECT_DOUBLE_EQ(args["accepted"], 1231.001);
-  EXPECT_DOUBLE_EQ(args["seen"], 1300.0);
+  EXPECT_EQ(args["submitted"], 1230.0);
+  EXPECT_EQ(args["accepted"], 1231.001);
+  EXPECT_EQ(args["seen"], 1300.0);
   EXPECT_FALSE(args.contains("enqueued"));
   const auto calls = of_category(trace, "cuda_runtime");
   ASSERT_GE(calls.size(), 1u);
@@ -130,7 +130,7 @@ TEST_F(ChromeJson, shows_queues_and_waits) {
   std::map<std::int64_t, int> queues;
   for (const Json& event : of_category(trace, "hardware_queue")) {
     EXPECT_EQ(event["pid"], 1'000'002);
-    ++queues[event["tid"]];
+    ++queues[event["tid"].get<std::int64_t>()];
   }
   EXPECT_EQ(queues, (std::map<std::int64_t, int>{{4, 2}, {5, 1}, {kCopyQueues + 1, 1}}));
   const auto waits = of_category(trace, "cuda_sync");
@@ -142,12 +142,12 @@ TEST_F(ChromeJson, shows_queues_and_waits) {
   EXPECT_EQ(waits[0]["args"]["wait_on_cuda_event_record_corr_id"], 5);  // of command 0, and 1
   // An arrow has two ends, each within the slice that it ties.
   std::map<std::string, Json> ends;
-  for (const Json& event : of_category(trace, "event_wait")) ends[event["ph"]] = event;
+  for (const Json& event : of_category(trace, "event_wait")) ends[event["ph"].string()] = event;
   EXPECT_EQ(ends["s"]["id"], ends["f"]["id"]);
   EXPECT_EQ(ends["s"]["tid"], 7);
   EXPECT_LT(ends["s"]["ts"].get<double>(), 1240.0);
   EXPECT_EQ(ends["f"]["tid"], 9);
-  EXPECT_DOUBLE_EQ(ends["f"]["ts"], 1241.0);
+  EXPECT_EQ(ends["f"]["ts"], 1241.0);
 }
 
 TEST_F(ChromeJson, commands_that_overlap_on_a_queue_get_lanes_of_their_own) {
@@ -185,8 +185,8 @@ TEST_F(ChromeJson, negative_and_huge_times_keep_their_digits) {
   timeline.collectives.clear();
   write_chrome_json(timeline, {}, file(), true);
   const Json kernel = of_category(read_json(file()), "kernel")[0];
-  EXPECT_DOUBLE_EQ(kernel["ts"], -1.5);
-  EXPECT_DOUBLE_EQ(kernel["dur"], 1'700'000'000'123'458.289);
+  EXPECT_EQ(kernel["ts"], -1.5);
+  EXPECT_EQ(kernel["dur"], 1'700'000'000'123'458.289);
 }
 
 TEST_F(ChromeJson, an_empty_timeline_is_still_a_trace) {

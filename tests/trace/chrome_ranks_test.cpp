@@ -162,15 +162,15 @@ TEST_F(ChromeRanks, lanes_are_apart_and_arrows_within) {
   std::map<std::pair<std::string, std::int64_t>, std::string> arrows;  // phases by category and id
   std::map<std::int64_t, std::set<std::int64_t>> ranks;                // by pid
   for (const Json& event : file_["traceEvents"]) {
-    const std::int64_t pid = event["pid"], tid = event["tid"];
+    const auto pid = event["pid"].get<std::int64_t>(), tid = event["tid"].get<std::int64_t>();
     if (event["name"] == "process_name") {
-      EXPECT_TRUE(processes.emplace(pid, event["args"]["name"]).second) << pid;
+      EXPECT_TRUE(processes.emplace(pid, event["args"]["name"].string()).second) << pid;
     } else if (event["name"] == "process_sort_index") {
       EXPECT_TRUE(orders.insert(event["args"]["sort_index"].get<std::int64_t>()).second);
     } else if (event["name"] == "thread_name") {
       EXPECT_TRUE(threads.emplace(pid, tid).second) << pid << ' ' << tid;
     } else if (event["ph"] == "X") {
-      slices.emplace_back(pid, tid, event["ts"], event["ts"].get<double>() + event["dur"].get<double>());
+      slices.emplace_back(pid, tid, event["ts"].get<double>(), event["ts"].get<double>() + event["dur"].get<double>());
       if (event["cat"] != "hardware_queue") ranks[pid].insert(event["args"]["rank"].get<std::int64_t>());
     }
   }
@@ -183,8 +183,8 @@ TEST_F(ChromeRanks, lanes_are_apart_and_arrows_within) {
   }
   for (const Json& event : file_["traceEvents"]) {
     if (event["ph"] != "s" && event["ph"] != "f") continue;
-    arrows[{event["cat"], event["id"]}] += event["ph"].get<std::string>();
-    const double at = event["ts"];
+    arrows[{event["cat"].string(), event["id"].get<std::int64_t>()}] += event["ph"].get<std::string>();
+    const auto at = event["ts"].get<double>();
     EXPECT_TRUE(std::any_of(slices.begin(), slices.end(), [&](const Slice& slice) {
       const auto& [pid, tid, from, to] = slice;
       return pid == event["pid"] && tid == event["tid"] && from <= at && at <= to;
