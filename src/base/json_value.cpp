@@ -496,8 +496,20 @@ bool operator==(const Json& left, const Json& right) {
 
 std::partial_ordering operator<=>(const Json& left, const Json& right) {
   using Kind = Json::Kind;
-  if (left.kind_ == Kind::string && right.kind_ == Kind::string) return *left.held_.string <=> *right.held_.string;
-  if (!left.is_number() || !right.is_number()) return std::partial_ordering::unordered;
+  if (!left.is_number() || !right.is_number()) {
+    if (left.kind_ != right.kind_) return left.kind_ <=> right.kind_;
+    if (left.kind_ == Kind::boolean) return left.held_.boolean <=> right.held_.boolean;
+    if (left.kind_ == Kind::string) return *left.held_.string <=> *right.held_.string;
+    if (left.kind_ == Kind::array) return *left.held_.array <=> *right.held_.array;
+    if (left.kind_ == Kind::object)
+      return std::lexicographical_compare_three_way(
+          left.held_.object->begin(), left.held_.object->end(), right.held_.object->begin(), right.held_.object->end(),
+          [](const Json::Member& one, const Json::Member& other) -> std::partial_ordering {
+            if (one.name != other.name) return one.name <=> other.name;
+            return one.value <=> other.value;
+          });
+    return std::partial_ordering::equivalent;
+  }
   if (left.kind_ == Kind::real || right.kind_ == Kind::real) return left.number() <=> right.number();
   if (left.kind_ == right.kind_)
     return left.kind_ == Kind::integer ? left.held_.integer <=> right.held_.integer

@@ -30,6 +30,8 @@ concept JsonText = std::convertible_to<const T&, std::string>;
 template <typename T>
 concept JsonNumber = std::integral<T> || std::floating_point<T>;
 template <typename T>
+concept JsonPair = requires { requires JsonText<typename T::first_type>; };
+template <typename T>
 concept JsonList = !JsonText<T> && requires(const T& list) {
   typename T::value_type;
   list.begin() != list.end();
@@ -72,7 +74,7 @@ class Json {
     requires(!std::same_as<T, Json> && JsonList<T>)
   Json(const T& list) : Json(empty_for<typename T::value_type>()) {
     for (const auto& each : list) {
-      if constexpr (requires { requires JsonText<decltype(each.first)>; })
+      if constexpr (JsonPair<typename T::value_type>)
         (*this)[each.first] = each.second;
       else
         push_back(static_cast<typename T::value_type>(each));
@@ -120,7 +122,9 @@ class Json {
   // The value as a T; throws JsonError where it is of another kind, or a number that a T cannot hold.
   template <typename T>
   T get() const {
-    if constexpr (std::same_as<T, bool>) {
+    if constexpr (std::same_as<T, Json>) {
+      return *this;
+    } else if constexpr (std::same_as<T, bool>) {
       return boolean();
     } else if constexpr (std::floating_point<T>) {
       return static_cast<T>(number());
@@ -215,7 +219,7 @@ class Json {
 
   template <typename T>
   static Json empty_for() {
-    if constexpr (requires(const T& each) { requires JsonText<decltype(each.first)>; })
+    if constexpr (JsonPair<T>)
       return object();
     else
       return array();

@@ -159,8 +159,7 @@ ReportSection process_section(const Json& document, bool is_full) {
 
 std::string hexadecimal(const Json& json, const char* key) {
   const Json& value = at(json, {key});
-  return value.is_number_unsigned() || value.is_number_integer() ? fmt::format("{:#x}", value.get<std::uint64_t>())
-                                                                 : "-";
+  return value.is_number_integer() && value >= 0 ? fmt::format("{:#x}", value.get<std::uint64_t>()) : "-";
 }
 
 std::string length_of(const Json& create) {

@@ -195,9 +195,11 @@ ResultPoint weir_point(const Place& result, const std::string& origin) {
   // As asked for, where the driver rounded: two points that were given the same are still two.
   for (const char* name : {"compute_units", "compute_units_asked"})
     if (const Place units = result["device"][name]) point.key["compute_units"] = value_text(units);
-  if (const Place parameters = result["parameters"])
-    for (const auto& [name, value] : object_at(parameters).json->items())
+  if (const Place parameters = result["parameters"]) {
+    const Json& object = *object_at(parameters).json;
+    for (const auto& [name, value] : object.items())
       point.key["param." + name] = value_text({&value, fmt::format("{}.{}", parameters.path, name)});
+  }
 
   point.device = text_or(result["device"]["name"], "");
   if (const Place device = result["device"]) flatten(*object_at(device).json, "device", 0, point.settings);

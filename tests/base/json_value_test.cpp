@@ -164,6 +164,13 @@ TEST(JsonValue, numbers_are_equal_by_value) {
   EXPECT_EQ(Json("a"), "a");
 }
 
+TEST(JsonValue, has_an_order_that_sets_can_use) {
+  const std::set<Json> all = {{"a", 1}, {"a", 2},       {"a", 1},       nullptr,       true,
+                              3,        Json{{"x", 1}}, Json{{"x", 2}}, Json{{"x", 1}}};
+  EXPECT_EQ(all.size(), 7u);
+  EXPECT_LT(Json(nullptr), Json(0));
+}
+
 TEST(JsonValue, braces_make_objects_of_pairs_and_arrays_of_anything_else) {
   const Json json = {{"name", "n"}, {"list", {1, 2.5, nullptr}}, {"none", Json::object()}, {"nested", {{"x", true}}}};
   EXPECT_EQ(json.dump(), R"({"name":"n","list":[1,2.5,null],"none":{},"nested":{"x":true}})");

@@ -178,7 +178,8 @@ TEST(Bench, a_kernel_for_the_cpu_gives_no_result_of_another_name) {
   make_package(folder.path(), "doubles", kOne);
   const Outcome outcome = weir(quick({"--backends", "cpu,cuda"}), folder.path());
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  for (const Json& entry : summary_of(folder)["cases"]) {
+  const Json summary = summary_of(folder);
+  for (const Json& entry : summary["cases"]) {
     if (entry["backend"] == "cpu") {
       EXPECT_EQ(entry["status"], "ok");
       EXPECT_EQ(entry["device"]["name"].get<std::string>().substr(0, 3), "cpu");
