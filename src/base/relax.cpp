@@ -9,7 +9,7 @@
 namespace weir {
 
 void yield_core() noexcept {
-  constexpr std::int64_t kLateNs = 200'000;          // a yield takes 1 us where nobody else wants the core
+  constexpr std::int64_t kLateNs = 1'000'000;        // a time slice of somebody else; our own threads hold it for less
   constexpr std::int64_t kContestedNs = 50'000'000;  // then the machine may have become quiet, and is asked again
   constexpr timespec kNap{0, 20'000};
   static thread_local std::int64_t contested_until_ns = 0;
