@@ -1,8 +1,8 @@
 // How fast kernel traces are read: a trace of functions of the driver, most of them not of KFD, from memory.
 #include <fmt/format.h>
 
+#include "amd/ftrace/summary.h"
 #include "base/clock.h"
-#include "ftrace/summary.h"
 
 int main() {
   std::string block;

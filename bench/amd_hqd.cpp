@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "kfd/document.h"
-#include "kfd/snapshot.h"
+#include "amd/kfd/document.h"
+#include "amd/kfd/snapshot.h"
 #include "measure/statistics.h"
 
 namespace {

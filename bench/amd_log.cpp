@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "amd_log/log_reader.h"
-#include "amd_log/log_summary.h"
+#include "amd/log/log_reader.h"
+#include "amd/log/log_summary.h"
 
 namespace {
 

@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "measure/statistics.h"
-#include "stream/placement.h"
-#include "stream/submitter.h"
-#include "workload/workload.h"
+#include "step/workload/workload.h"
+#include "submit/placement.h"
+#include "submit/submitter.h"
 
 namespace {
 

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "device/cuda.h"
-#include "device/gpu_compiler.h"
+#include "device/gpu/compiler.h"
+#include "device/gpu/cuda.h"
+#include "lab/kernels/package/build.h"
+#include "lab/kernels/package/ready_kernel.h"
 #include "measure/statistics.h"
-#include "package/build.h"
-#include "package/ready_kernel.h"
 
 namespace {
 

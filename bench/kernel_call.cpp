@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "lab/kernels/package/build.h"
+#include "lab/kernels/package/host_part.h"
 #include "measure/statistics.h"
-#include "package/build.h"
-#include "package/host_part.h"
 
 namespace {
 

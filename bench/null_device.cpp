@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "measure/statistics.h"
-#include "stream/placement.h"
-#include "stream/submitter.h"
-#include "workload/workload.h"
+#include "step/workload/workload.h"
+#include "submit/placement.h"
+#include "submit/submitter.h"
 
 namespace {
 

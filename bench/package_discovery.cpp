@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "package/discovery.h"
+#include "lab/kernels/package/discovery.h"
 
 namespace {
 

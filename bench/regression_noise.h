@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/latency_change.h"
+#include "lab/kernels/latency_change.h"
 #include "measure/bootstrap.h"
 
 namespace weir::bench {

@@ -16,8 +16,8 @@
 #include <numeric>
 
 #include "base/clock.h"
-#include "bench/latency_change.h"
-#include "bench/method.h"
+#include "lab/kernels/latency_change.h"
+#include "lab/kernels/method.h"
 #include "regression_noise.h"
 
 namespace {

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "measure/statistics.h"
-#include "scheduler/gate.h"
+#include "submit/sched/gate.h"
 
 namespace {
 

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "measure/statistics.h"
-#include "trace/byte_source.h"
-#include "trace/import.h"
+#include "trace/import/byte_source.h"
+#include "trace/import/import.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
-# One static library per folder of src/, weir_<folder>, which links those whose headers its sources include: tests and
-# sanitizers build what they need and nothing above it. weir_core is all of them but the command line.
+# One static library per folder of src/, weir_<room> or weir_<room>_<folder>, which links those whose headers its sources
+# include: tests and sanitizers build what they need and nothing above it. weir_core is all of them but the command line.
 
 # What every source may include and link. GPU libraries are opened at run time: only their headers are here.
 add_library(weir_libraries INTERFACE)
@@ -29,44 +29,49 @@ add_dependencies(weir_generated weir_commit)
 
 # Documents, texts and recipes: nothing in them is hot. Small in a release (the program is copied from node to node), and
 # instrumented code takes half as long to compile without optimisation.
-set(WEIR_COLD_FOLDERS amd_capture amd_case amd_join conformance history page report run workload)
+set(WEIR_COLD_FOLDERS amd_capture amd_compare amd_join lab_channels lab_conformance lab_overlap report_figures report_history
+                      report_page report_text run step_workload)
 # Under sanitizers these too, though they are not all cold: their tests take as long either way.
-set(WEIR_PATIENT_FOLDERS bench channel_bench kfd package)
+set(WEIR_PATIENT_FOLDERS amd_kfd lab_channels_loops lab_kernels lab_kernels_package)
 # Reads other people's traces, on one thread.
 if(WEIR_SANITIZE STREQUAL "thread")
-  list(APPEND WEIR_PATIENT_FOLDERS trace)
+  list(APPEND WEIR_PATIENT_FOLDERS trace trace_analyse trace_export trace_import)
 endif()
 # Bodies of kernels gain from -O3; so that our channels and other people's are compiled alike, they have it too.
-set(WEIR_HOT_FOLDERS kernel channel_bench)
+set(WEIR_HOT_FOLDERS kernel lab_channels_loops)
 # What computes and never reads a file: fuzz targets learn nothing from it, and their counters would slow it down.
-set(WEIR_UNREAD_FOLDERS channel channel_bench kernel)
+set(WEIR_UNREAD_FOLDERS channel kernel lab_channels_loops)
 
-# The folders of src/ whose headers these files include.
+# The folders of src/ whose headers these files include, as in the names of libraries: lab_queues for src/lab/queues.
 function(weir_folders_of output)
   set(folders "")
   foreach(file IN LISTS ARGN)
-    file(STRINGS ${file} lines REGEX "^#include \"[a-z_0-9]+/")
-    list(TRANSFORM lines REPLACE "^#include \"([a-z_0-9]+)/.*" "\\1")
+    file(STRINGS ${file} lines REGEX "^#include \"[a-z_0-9/]+/")
+    list(TRANSFORM lines REPLACE "^#include \"([a-z_0-9/]+)/.*" "\\1")
     list(APPEND folders ${lines})
   endforeach()
   list(REMOVE_DUPLICATES folders)
   list(SORT folders)
-  list(FILTER folders EXCLUDE REGEX "^(inject|cli)$")
+  list(FILTER folders EXCLUDE REGEX "^(submit/inject|cli|cli/manual)$")
   set(result "")
   foreach(folder IN LISTS folders)
     if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/src/${folder})
-      list(APPEND result ${folder})
+      string(REPLACE / _ name ${folder})
+      list(APPEND result ${name})
     endif()
   endforeach()
   set(${output} ${result} PARENT_SCOPE)
 endfunction()
 
-file(GLOB folders CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src src/*)
-list(REMOVE_ITEM folders cli inject)
+file(GLOB_RECURSE folders CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src src/*.cpp)
+list(TRANSFORM folders REPLACE "/[^/]+$" "")
+list(REMOVE_DUPLICATES folders)
+list(REMOVE_ITEM folders cli cli/manual submit/inject)
 set(WEIR_FOLDER_LIBRARIES "")
-foreach(folder IN LISTS folders)
-  file(GLOB sources CONFIGURE_DEPENDS src/${folder}/*.cpp)
-  file(GLOB headers CONFIGURE_DEPENDS src/${folder}/*.h)
+foreach(path IN LISTS folders)
+  file(GLOB sources CONFIGURE_DEPENDS src/${path}/*.cpp)
+  file(GLOB headers CONFIGURE_DEPENDS src/${path}/*.h)
+  string(REPLACE / _ folder ${path})
   list(FILTER sources EXCLUDE REGEX "/mpi_module\\.cpp$")
   set(library weir_${folder})
   add_library(${library} STATIC ${sources})
@@ -103,12 +108,15 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # gcc 13 sees Boost's copy of one element run past it: it takes the end of the range for a second element.
-  target_compile_options(weir_channel_bench PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
+  target_compile_options(weir_lab_channels_loops PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
   # Other people's queues have fences, which ThreadSanitizer does not know and gcc warns of. They run in no test.
   if(WEIR_SANITIZE STREQUAL "thread")
-    target_compile_options(weir_channel_bench PRIVATE -Wno-tsan)
+    target_compile_options(weir_lab_channels_loops PRIVATE -Wno-tsan)
   endif()
 endif()
+
+# list.cpp declares the devices, each of which has a folder of its own.
+target_link_libraries(weir_device PUBLIC weir_device_cpu weir_device_gpu weir_device_opencl weir_device_sim)
 
 add_library(weir_core INTERFACE)
 target_link_libraries(weir_core INTERFACE ${WEIR_FOLDER_LIBRARIES})

@@ -26,7 +26,7 @@ set(WEIR_LAYER_TESTS amd_capture amd_join amd_log base channel device ftrace ker
 file(GLOB test_sources CONFIGURE_DEPENDS tests/*/*.cpp)
 # Programs of their own: one that mpirun starts several times, and what stands in for a GPU in other people's programs.
 list(FILTER test_sources EXCLUDE REGEX "/mpi_selftest\\.cpp$|/tests/inject/fake_")
-file(GLOB test_headers CONFIGURE_DEPENDS src/*/*.h)
+file(GLOB_RECURSE test_headers CONFIGURE_DEPENDS src/*.h)
 
 # What every test sees.
 add_library(tests_options INTERFACE)
@@ -215,7 +215,7 @@ endforeach()
 
 # What lives in other people's programs is no part of this one.
 if(TARGET tests_inject)
-  target_sources(tests_inject PRIVATE ${PROJECT_SOURCE_DIR}/src/inject/launch_gate.cpp)
+  target_sources(tests_inject PRIVATE ${PROJECT_SOURCE_DIR}/src/submit/inject/launch_gate.cpp)
 endif()
 
 # Command lines of the docs are run as those of tests/cli are.

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "amd/ftrace/summary.h"
 #include "base/error.h"
-#include "ftrace/summary.h"
 
 namespace {
 

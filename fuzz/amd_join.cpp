@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-#include "amd_join/join_load.h"
-#include "amd_join/merged_timeline.h"
+#include "amd/join/join_load.h"
+#include "amd/join/merged_timeline.h"
 #include "base/error.h"
 #include "base/json.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "amd_log/log_document.h"
+#include "amd/log/log_document.h"
 #include "base/error.h"
 
 namespace {

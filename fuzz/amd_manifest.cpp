@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "amd_capture/manifest.h"
+#include "amd/capture/manifest.h"
 #include "base/error.h"
 
 namespace {

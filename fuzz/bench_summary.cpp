@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "bench/regression.h"
-#include "report/bench_regressions.h"
+#include "lab/kernels/regression.h"
+#include "report/text/bench_regressions.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "package/compile_flags.h"
-#include "package/discovery.h"
+#include "lab/kernels/package/compile_flags.h"
+#include "lab/kernels/package/discovery.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Baselines of any origin: whatever the bytes, they either give a run that can be summarised and compared with itself,
 // or our own error of bad input.
-#include "run/channel_baseline.h"
+#include "lab/channels/channel_baseline.h"
 
 #include <cmath>
 #include <cstddef>
@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "run/channel_compare.h"
-#include "run/channel_contests.h"
+#include "lab/channels/channel_compare.h"
+#include "lab/channels/channel_contests.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "trace/import.h"
+#include "trace/import/import.h"
 
 namespace weir {
 

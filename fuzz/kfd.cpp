@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "amd/kfd/document.h"
 #include "base/error.h"
-#include "kfd/document.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kfd/smi_events.h"
+#include "amd/kfd/smi_events.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;

@@ -1,6 +1,6 @@
 // Configs of `weir overlap` of any origin, AORTA's included: whatever the text, it either gives points or throws our
 // own error.
-#include "run/overlap_config.h"
+#include "lab/overlap/overlap_config.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "page/results.h"
-#include "report/fields.h"
+#include "report/page/results.h"
+#include "report/text/fields.h"
 
 namespace {
 

@@ -1,11 +1,12 @@
 // Device profiles of any origin: whatever the text, it either gives a profile that reads back as itself or throws our
 // own error.
+#include "device/sim/profile.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "base/error.h"
-#include "device/sim_profile.h"
 
 namespace weir::sim {
 

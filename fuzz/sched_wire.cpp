@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "scheduler/wire.h"
+#include "submit/sched/wire.h"
 
 namespace {
 

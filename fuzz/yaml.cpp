@@ -1,12 +1,12 @@
 // Workload files of any origin: whatever the text, it either gives a step or throws our own error.
-#include "workload/yaml.h"
+#include "step/workload/yaml.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "base/error.h"
-#include "workload/cases.h"
+#include "step/workload/cases.h"
 
 namespace weir {
 // The program's own have nothing to do with what a file holds.

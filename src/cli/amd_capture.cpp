@@ -1,5 +1,5 @@
 // weir amd capture: runs a program with ROCm's log, the kernel's trace and KFD's state beside it, into one folder.
-#include "report/amd_capture.h"
+#include "report/text/amd_capture.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <memory>
 
-#include "amd_capture/manifest.h"
+#include "amd/capture/manifest.h"
 #include "base/error.h"
 
 namespace weir::cli {

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <limits>
 
-#include "amd_capture/capture_trace.h"
+#include "amd/capture/capture_trace.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "cli/amd_capture_sources.h"

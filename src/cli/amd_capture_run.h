@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "amd_capture/capture_plan.h"
+#include "amd/capture/capture_plan.h"
 #include "cli/amd_capture_folder.h"
 
 namespace weir::cli {

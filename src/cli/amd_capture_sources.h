@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "amd_capture/capture_plan.h"
+#include "amd/capture/capture_plan.h"
 #include "cli/amd_capture_folder.h"
 #include "cli/descriptor.h"
 

@@ -1,10 +1,10 @@
 // weir amd compare: two programs and their hardware queues, from logs, captures or timelines.
-#include "report/amd_compare.h"
+#include "report/text/amd_compare.h"
 
 #include <fmt/format.h>
 
-#include "amd_case/case_document.h"
-#include "amd_case/case_load.h"
+#include "amd/compare/case_document.h"
+#include "amd/compare/case_load.h"
 #include "base/json.h"
 #include "cli/list.h"
 #include "cli/process.h"

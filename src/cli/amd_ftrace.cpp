@@ -1,18 +1,18 @@
 // weir amd ftrace: what KFD did in a kernel trace, how long it took, and what of it the trace proves.
-#include "report/amd_ftrace.h"
+#include "report/text/amd_ftrace.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "amd/ftrace/read.h"
+#include "amd/ftrace/summary.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/telling.h"
-#include "ftrace/read.h"
-#include "ftrace/summary.h"
-#include "trace/byte_source.h"
+#include "trace/import/byte_source.h"
 
 namespace weir::cli {
 namespace {

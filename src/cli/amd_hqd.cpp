@@ -1,16 +1,16 @@
 // weir amd hqd: hardware queues of AMD GPUs from KFD's files in debugfs, of now or of an earlier moment.
-#include "report/amd_hqd.h"
+#include "report/text/amd_hqd.h"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 
+#include "amd/kfd/document.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/list.h"
 #include "cli/telling.h"
-#include "kfd/document.h"
-#include "trace/byte_source.h"
+#include "trace/import/byte_source.h"
 
 namespace weir::cli {
 namespace {

@@ -1,13 +1,13 @@
 // weir amd join: one row per hardware queue from a capture's log, kernel trace and snapshots, and one timeline of all.
-#include "report/amd_join.h"
+#include "report/text/amd_join.h"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <memory>
 
-#include "amd_join/join_load.h"
-#include "amd_join/merged_timeline.h"
+#include "amd/join/join_load.h"
+#include "amd/join/merged_timeline.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/options.h"

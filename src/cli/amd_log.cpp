@@ -1,9 +1,9 @@
 // weir amd log: what the runtime's log says of queues, streams and kernels.
-#include "report/amd_log.h"
+#include "report/text/amd_log.h"
 
 #include <fmt/format.h>
 
-#include "amd_log/log_document.h"
+#include "amd/log/log_document.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/options.h"

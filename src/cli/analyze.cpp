@@ -14,14 +14,14 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/telling.h"
-#include "report/analysis.h"
-#include "report/timeline_svg.h"
-#include "report/trace_comparison.h"
+#include "report/text/analysis.h"
+#include "report/text/timeline_svg.h"
+#include "report/text/trace_comparison.h"
 #include "run/trace_compare.h"
-#include "trace/chrome_json.h"
-#include "trace/list.h"
+#include "trace/export/chrome_json.h"
+#include "trace/export/timeline_csv.h"
+#include "trace/import/list.h"
 #include "trace/merge.h"
-#include "trace/timeline_csv.h"
 
 namespace weir::cli {
 namespace {

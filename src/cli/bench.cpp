@@ -7,8 +7,6 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "bench/document.h"
-#include "bench/regression_entries.h"
 #include "cli/bench_baseline.h"
 #include "cli/bench_child.h"
 #include "cli/bench_environment.h"
@@ -19,9 +17,11 @@
 #include "cli/list.h"
 #include "cli/private_folder.h"
 #include "cli/process.h"
-#include "report/bench_regressions.h"
-#include "report/bench_summary.h"
-#include "report/github.h"
+#include "lab/kernels/document.h"
+#include "lab/kernels/regression_entries.h"
+#include "report/figures/github.h"
+#include "report/text/bench_regressions.h"
+#include "report/text/bench_summary.h"
 
 namespace weir::cli {
 namespace {

@@ -10,14 +10,14 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "bench/document.h"
 #include "cli/bench_facts.h"
 #include "cli/descriptor.h"
 #include "cli/talking_process.h"
-#include "package/build.h"
-#include "package/discovery.h"
-#include "package/host_part.h"
-#include "package/ready_kernel.h"
+#include "lab/kernels/document.h"
+#include "lab/kernels/package/build.h"
+#include "lab/kernels/package/discovery.h"
+#include "lab/kernels/package/host_part.h"
+#include "lab/kernels/package/ready_kernel.h"
 
 namespace weir::cli {
 namespace {

@@ -3,9 +3,9 @@
 #include <optional>
 #include <sstream>
 
-#include "bench/document.h"
 #include "cli/process.h"
-#include "package/process.h"
+#include "lab/kernels/document.h"
+#include "lab/kernels/package/process.h"
 #include "weir_build.h"
 
 namespace weir::cli {

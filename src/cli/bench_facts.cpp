@@ -8,9 +8,9 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "bench/document.h"
-#include "channel_bench/team.h"
 #include "device/device.h"
+#include "lab/channels/loops/team.h"
+#include "lab/kernels/document.h"
 
 namespace weir::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "package/package.h"
+#include "lab/kernels/package/package.h"
 
 namespace weir::cli {
 

@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/units.h"
-#include "channel_bench/team.h"
 #include "cli/queues_flags.h"
 #include "cli/ready_files.h"
 #include "cli/seconds.h"
+#include "lab/channels/loops/team.h"
 
 namespace weir::cli {
 namespace {

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "bench/method.h"
-#include "bench/regression.h"
 #include "cli/ci_flags.h"
 #include "cli/command.h"
 #include "cli/export_flags.h"
 #include "cli/telling.h"
-#include "package/package.h"
+#include "lab/kernels/method.h"
+#include "lab/kernels/package/package.h"
+#include "lab/kernels/regression.h"
 
 namespace weir::cli {
 

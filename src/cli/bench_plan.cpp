@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "bench/document.h"
 #include "cli/bench_facts.h"
 #include "cli/process.h"
-#include "package/dependency.h"
+#include "lab/kernels/document.h"
+#include "lab/kernels/package/dependency.h"
 
 namespace weir::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "cli/bench_flags.h"
-#include "package/discovery.h"
+#include "lab/kernels/package/discovery.h"
 
 namespace weir::cli {
 

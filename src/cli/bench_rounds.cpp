@@ -8,10 +8,10 @@
 
 #include "base/error.h"
 #include "base/units.h"
-#include "bench/document.h"
 #include "cli/children.h"
 #include "cli/private_folder.h"
 #include "cli/talking_process.h"
+#include "lab/kernels/document.h"
 
 namespace weir::cli {
 namespace {

@@ -1,6 +1,6 @@
 // weir channel: measures the channels against each other, their floors and other people's queues, in processes of
 // their own; keeps baselines and compares with them.
-#include "report/channel.h"
+#include "report/text/channel.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,8 +17,8 @@
 #include "cli/children.h"
 #include "cli/list.h"
 #include "cli/process.h"
-#include "report/wrap.h"
-#include "run/channel_baseline.h"
+#include "lab/channels/channel_baseline.h"
+#include "report/text/wrap.h"
 
 namespace weir::cli {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "channel_bench/benchmark.h"
 #include "cli/descriptor.h"
-#include "run/channel_results.h"
+#include "lab/channels/channel_results.h"
+#include "lab/channels/loops/benchmark.h"
 
 namespace weir::cli {
 namespace {

@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/units.h"
-#include "channel_bench/team.h"
 #include "cli/queues_flags.h"
 #include "device/device.h"
-#include "run/channel_baseline.h"
+#include "lab/channels/channel_baseline.h"
+#include "lab/channels/loops/team.h"
 
 namespace weir::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "cli/channel_selection.h"
 #include "cli/command.h"
-#include "run/channel_results.h"
+#include "lab/channels/channel_results.h"
 
 namespace weir::cli {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "channel_bench/benchmark.h"
-#include "run/channel_document.h"
+#include "lab/channels/channel_document.h"
+#include "lab/channels/loops/benchmark.h"
 
 namespace weir::cli {
 

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "run/channel_contests.h"
+#include "lab/channels/channel_contests.h"
 
 namespace weir::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "channel_bench/benchmark.h"
-#include "run/channel_results.h"
+#include "lab/channels/channel_results.h"
+#include "lab/channels/loops/benchmark.h"
 
 namespace weir::cli {
 

@@ -12,8 +12,8 @@
 #include "base/json.h"
 #include "cli/descriptor.h"
 #include "cli/process.h"
-#include "report/github.h"
-#include "report/junit.h"
+#include "report/figures/github.h"
+#include "report/figures/junit.h"
 
 namespace weir::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/command.h"
-#include "report/judgement.h"
+#include "report/figures/judgement.h"
 
 namespace weir::cli {
 

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/units.h"
-#include "report/comparison.h"
+#include "report/text/comparison.h"
 
 namespace weir::cli {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "cli/completion_scripts.h"
-#include "cli/completion_words.h"
 #include "cli/list.h"
+#include "cli/manual/completion_scripts.h"
+#include "cli/manual/completion_words.h"
 
 namespace weir::cli {
 namespace {

@@ -1,5 +1,5 @@
 // weir conformance: runs one table of cases on devices and says what each cannot do and what it does wrong.
-#include "conformance/conformance.h"
+#include "lab/conformance/conformance.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/run_flags.h"
-#include "report/conformance.h"
-#include "run/conformance_document.h"
+#include "lab/conformance/conformance_document.h"
+#include "report/text/conformance.h"
 
 namespace weir::cli {
 namespace {

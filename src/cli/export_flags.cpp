@@ -2,9 +2,9 @@
 
 #include <iterator>
 
-#include "report/figures.h"
-#include "report/openmetrics.h"
-#include "report/results_csv.h"
+#include "report/figures/figures.h"
+#include "report/figures/openmetrics.h"
+#include "report/figures/results_csv.h"
 
 namespace weir::cli {
 

@@ -10,9 +10,9 @@
 #include "base/error.h"
 #include "base/plain_text.h"
 #include "cli/list.h"
-#include "report/figures.h"
-#include "report/openmetrics.h"
-#include "report/results_csv.h"
+#include "report/figures/figures.h"
+#include "report/figures/openmetrics.h"
+#include "report/figures/results_csv.h"
 
 namespace weir::cli {
 namespace {

@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/list.h"
-#include "cli/man_page.h"
-#include "cli/markdown_reference.h"
-#include "cli/topics.h"
+#include "cli/manual/man_page.h"
+#include "cli/manual/markdown_reference.h"
+#include "cli/manual/topics.h"
 #include "weir_build.h"
 
 namespace weir::cli {

@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "cli/history_flags.h"
 #include "cli/list.h"
-#include "history/document.h"
-#include "package/process.h"
-#include "report/history.h"
+#include "lab/kernels/package/process.h"
+#include "report/history/document.h"
+#include "report/text/history.h"
 
 namespace weir::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "cli/history_flags.h"
 #include "cli/list.h"
-#include "history/document.h"
+#include "report/history/document.h"
 
 namespace weir::cli {
 namespace {

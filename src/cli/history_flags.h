@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/telling.h"
-#include "history/store.h"
+#include "report/history/store.h"
 
 namespace weir::cli {
 

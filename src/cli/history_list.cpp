@@ -1,8 +1,8 @@
 // weir history list: what was added, and when.
 #include "cli/history_flags.h"
 #include "cli/list.h"
-#include "history/document.h"
-#include "report/history.h"
+#include "report/history/document.h"
+#include "report/text/history.h"
 
 namespace weir::cli {
 namespace {

@@ -1,8 +1,8 @@
 // weir history show: the points of one entry.
 #include "cli/history_flags.h"
 #include "cli/list.h"
-#include "history/document.h"
-#include "report/history.h"
+#include "report/history/document.h"
+#include "report/text/history.h"
 
 namespace weir::cli {
 namespace {

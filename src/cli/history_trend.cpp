@@ -6,8 +6,8 @@
 #include "base/units.h"
 #include "cli/history_flags.h"
 #include "cli/list.h"
-#include "history/document.h"
-#include "report/history.h"
+#include "report/history/document.h"
+#include "report/text/history.h"
 
 namespace weir::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
-#include "device/cuda.h"
-#include "device/gpu_activity.h"
+#include "device/gpu/activity.h"
+#include "device/gpu/cuda.h"
 #include "measure/environment.h"
 #include "weir_build.h"
 

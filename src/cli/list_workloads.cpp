@@ -11,9 +11,9 @@
 #include "base/options.h"
 #include "cli/list.h"
 #include "cli/ready_files.h"
-#include "report/wrap.h"
-#include "workload/workload.h"
-#include "workload/yaml.h"
+#include "report/text/wrap.h"
+#include "step/workload/workload.h"
+#include "step/workload/yaml.h"
 
 namespace weir::cli {
 namespace {

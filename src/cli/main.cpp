@@ -14,11 +14,11 @@
 #include "base/options.h"
 #include "base/plain_text.h"
 #include "cli/command.h"
-#include "cli/help_layout.h"
+#include "cli/manual/help_layout.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
-#include "report/github.h"
-#include "report/wrap.h"
+#include "report/figures/github.h"
+#include "report/text/wrap.h"
 #include "weir_build.h"
 
 namespace {

@@ -1,5 +1,5 @@
 // weir overlap: a training step with real collectives, and why its communication is not hidden.
-#include "run/overlap.h"
+#include "lab/overlap/overlap.h"
 
 #include <fmt/format.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
-#include "rank/alone.h"
-#include "rank/network.h"
-#include "report/overlap.h"
+#include "device/rank/alone.h"
+#include "device/rank/network.h"
+#include "report/text/overlap.h"
 
 namespace weir::cli {
 namespace {

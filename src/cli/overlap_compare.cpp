@@ -1,5 +1,5 @@
 // weir overlap compare: two runs of `weir overlap`, by the statistics of `weir compare`.
-#include "run/overlap_compare.h"
+#include "lab/overlap/overlap_compare.h"
 
 #include <memory>
 #include <string>

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "run/overlap_config.h"
+#include "lab/overlap/overlap_config.h"
 
 namespace weir::cli {
 

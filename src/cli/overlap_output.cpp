@@ -7,11 +7,11 @@
 
 #include "base/error.h"
 #include "cli/default_output.h"
-#include "report/overlap.h"
-#include "report/timeline_svg.h"
-#include "trace/chrome_json.h"
+#include "report/text/overlap.h"
+#include "report/text/timeline_svg.h"
+#include "trace/analyse/slice.h"
+#include "trace/export/chrome_json.h"
 #include "trace/merge.h"
-#include "trace/slice.h"
 #include "weir_build.h"
 
 namespace weir::cli {

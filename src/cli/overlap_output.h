@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "run/overlap.h"
+#include "lab/overlap/overlap.h"
 
 namespace weir::cli {
 

@@ -1,5 +1,5 @@
 // weir overlap tune: settings that expose the least communication, each trial a process of its own.
-#include "run/overlap_tune.h"
+#include "lab/overlap/overlap_tune.h"
 
 #include <fmt/format.h>
 
@@ -14,8 +14,8 @@
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
 #include "cli/seconds.h"
-#include "report/overlap_tune.h"
-#include "run/overlap.h"
+#include "lab/overlap/overlap.h"
+#include "report/text/overlap_tune.h"
 #include "weir_build.h"
 
 namespace weir::cli {

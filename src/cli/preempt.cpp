@@ -1,5 +1,5 @@
 // weir preempt: how long urgent work waits behind long kernels, for every way that the device has to let it pass.
-#include "report/preempt.h"
+#include "report/text/preempt.h"
 
 #include <fmt/format.h>
 
@@ -15,9 +15,9 @@
 #include "cli/preempt_stage.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
-#include "preempt/curve.h"
-#include "preempt/document.h"
-#include "report/preempt_svg.h"
+#include "lab/preempt/curve.h"
+#include "lab/preempt/document.h"
+#include "report/text/preempt_svg.h"
 
 namespace weir::cli {
 namespace {

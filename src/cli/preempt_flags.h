@@ -7,7 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/telling.h"
-#include "preempt/experiment.h"
+#include "lab/preempt/experiment.h"
 
 namespace weir::cli {
 

@@ -9,7 +9,7 @@
 #include "cli/children.h"
 #include "cli/run_flags.h"
 #include "cli/talking_process.h"
-#include "preempt/document.h"
+#include "lab/preempt/document.h"
 
 namespace weir::cli {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "cli/preempt_flags.h"
 #include "device/device.h"
-#include "preempt/experiment.h"
+#include "lab/preempt/experiment.h"
 
 namespace weir::cli {
 

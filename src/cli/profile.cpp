@@ -1,5 +1,5 @@
 // weir profile: a traced pass beside the timed one, written as a trace; or a program of the user's, unmodified.
-#include "report/profile.h"
+#include "report/text/profile.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@
 #include "cli/run_flags.h"
 #include "cli/submit_flags.h"
 #include "cli/user_program.h"
-#include "device/gpu_cupti.h"
+#include "device/gpu/cupti.h"
 #include "run/profile.h"
 
 namespace weir::cli {

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/default_output.h"
-#include "trace/chrome_json.h"
-#include "trace/timeline_csv.h"
+#include "trace/export/chrome_json.h"
+#include "trace/export/timeline_csv.h"
 #include "weir_build.h"
 
 namespace weir::cli {

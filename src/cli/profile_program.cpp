@@ -16,7 +16,7 @@
 #include "cli/process.h"
 #include "cli/user_program.h"
 #include "run/profile.h"
-#include "trace/import.h"
+#include "trace/import/import.h"
 
 namespace weir::cli {
 namespace {

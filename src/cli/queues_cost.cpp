@@ -1,5 +1,5 @@
 // weir queues cost: what sharing hardware queues costs a step, and what other counts would do.
-#include "report/queues_cost.h"
+#include "report/text/queues_cost.h"
 
 #include <fmt/format.h>
 
@@ -13,9 +13,9 @@
 #include "cli/process.h"
 #include "cli/queues_flags.h"
 #include "cli/run_words.h"
+#include "lab/queues/queue_cost.h"
+#include "lab/queues/queue_map.h"
 #include "measure/statistics.h"
-#include "run/queue_cost.h"
-#include "run/queue_map.h"
 
 namespace weir::cli {
 namespace {

@@ -1,13 +1,13 @@
 // weir queues limits: what a device takes before something waits.
-#include "report/queues_limits.h"
+#include "report/text/queues_limits.h"
 
 #include <algorithm>
 
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/queues_flags.h"
-#include "run/queue_map.h"
-#include "run/queues_limits.h"
+#include "lab/queues/queue_map.h"
+#include "lab/queues/queues_limits.h"
 
 namespace weir::cli {
 namespace {

@@ -1,5 +1,5 @@
 // weir queues map: which stream sits on which hardware queue.
-#include "report/queues_map.h"
+#include "report/text/queues_map.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "cli/process.h"
 #include "cli/queues_flags.h"
 #include "cli/run_flags.h"
-#include "run/queue_map.h"
+#include "lab/queues/queue_map.h"
 
 namespace weir::cli {
 namespace {

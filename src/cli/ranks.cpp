@@ -25,8 +25,8 @@
 #include "cli/children.h"
 #include "cli/hang.h"
 #include "cli/process.h"
-#include "rank/mpi.h"
-#include "rank/watch.h"
+#include "device/rank/mpi.h"
+#include "device/rank/watch.h"
 
 namespace weir::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "rank/communicator.h"
+#include "device/rank/communicator.h"
 
 namespace weir::cli {
 

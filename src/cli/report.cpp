@@ -13,8 +13,8 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/report_page.h"
-#include "report/fields.h"
-#include "report/wrap.h"
+#include "report/text/fields.h"
+#include "report/text/wrap.h"
 
 namespace weir::cli {
 namespace {

@@ -8,13 +8,13 @@
 #include "base/error.h"
 #include "base/plain_text.h"
 #include "cli/process.h"
-#include "page/baseline.h"
-#include "page/gather.h"
-#include "page/html.h"
-#include "page/results.h"
-#include "page/template.h"
-#include "report/fields.h"
-#include "report/wrap.h"
+#include "report/page/baseline.h"
+#include "report/page/gather.h"
+#include "report/page/html.h"
+#include "report/page/results.h"
+#include "report/page/template.h"
+#include "report/text/fields.h"
+#include "report/text/wrap.h"
 
 namespace weir::cli {
 namespace {

@@ -12,9 +12,9 @@
 #include "cli/run_flags.h"
 #include "cli/scheduled.h"
 #include "cli/submit_flags.h"
-#include "report/console.h"
-#include "report/dot.h"
-#include "report/step_text.h"
+#include "report/text/console.h"
+#include "report/text/dot.h"
+#include "report/text/step_text.h"
 
 namespace weir::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include "cli/ranks.h"
 #include "cli/ready_files.h"
 #include "cli/scheduled.h"
-#include "workload/yaml.h"
+#include "step/workload/yaml.h"
 
 namespace weir::cli {
 namespace {

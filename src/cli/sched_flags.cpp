@@ -11,8 +11,8 @@
 #include "base/options.h"
 #include "base/units.h"
 #include "cli/process.h"
-#include "scheduler/connection.h"
-#include "scheduler/server.h"
+#include "submit/sched/connection.h"
+#include "submit/sched/server.h"
 
 namespace weir::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cli/command.h"
-#include "scheduler/policy.h"
+#include "submit/sched/policy.h"
 
 namespace weir::cli {
 

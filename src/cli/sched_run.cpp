@@ -14,8 +14,8 @@
 #include "cli/process.h"
 #include "cli/sched_flags.h"
 #include "cli/user_program.h"
-#include "scheduler/ask.h"
-#include "scheduler/connection.h"
+#include "submit/sched/ask.h"
+#include "submit/sched/connection.h"
 
 namespace weir::cli {
 namespace {

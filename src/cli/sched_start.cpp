@@ -17,7 +17,7 @@
 #include "cli/descriptor.h"
 #include "cli/list.h"
 #include "cli/sched_flags.h"
-#include "scheduler/server.h"
+#include "submit/sched/server.h"
 
 namespace weir::cli {
 namespace {

@@ -1,10 +1,10 @@
 // weir sched status: who has a seat at the daemon, who waits for whom, and what each has used.
-#include "report/sched_status.h"
+#include "report/text/sched_status.h"
 
 #include "cli/list.h"
 #include "cli/sched_flags.h"
 #include "cli/telling.h"
-#include "scheduler/ask.h"
+#include "submit/sched/ask.h"
 
 namespace weir::cli {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "cli/list.h"
 #include "cli/sched_flags.h"
-#include "scheduler/ask.h"
+#include "submit/sched/ask.h"
 
 namespace weir::cli {
 namespace {

@@ -14,8 +14,8 @@
 #include "cli/process.h"
 #include "cli/sched_flags.h"
 #include "cli/watch_screen.h"
-#include "report/sched_status.h"
-#include "scheduler/ask.h"
+#include "report/text/sched_status.h"
+#include "submit/sched/ask.h"
 #include "weir_build.h"
 
 namespace weir::cli {

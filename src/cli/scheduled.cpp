@@ -11,11 +11,11 @@
 #include "base/plain_text.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
-#include "rank/communicator.h"
-#include "report/fields.h"
-#include "scheduler/connection.h"
-#include "scheduler/server.h"
-#include "stream/gated.h"
+#include "device/rank/communicator.h"
+#include "report/text/fields.h"
+#include "submit/gated.h"
+#include "submit/sched/connection.h"
+#include "submit/sched/server.h"
 
 namespace weir::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "step/command.h"
-#include "stream/submitter.h"
+#include "submit/submitter.h"
 
 namespace weir::cli {
 namespace {

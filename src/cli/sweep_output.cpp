@@ -11,10 +11,10 @@
 #include "cli/hang.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
-#include "report/console.h"
-#include "report/wrap.h"
+#include "report/text/console.h"
+#include "report/text/wrap.h"
 #include "run/scaling_curves.h"
-#include "stream/submitter.h"
+#include "submit/submitter.h"
 
 namespace weir::cli {
 

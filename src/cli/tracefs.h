@@ -1,7 +1,7 @@
 // Files of tracefs as they are. Knows how to write and read them; never which.
 #pragma once
 
-#include "amd_capture/capture_trace.h"
+#include "amd/capture/capture_trace.h"
 
 namespace weir::cli {
 

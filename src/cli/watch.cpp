@@ -21,11 +21,11 @@
 #include "cli/process.h"
 #include "cli/run_flags.h"
 #include "cli/watch_screen.h"
-#include "watch/device_source.h"
-#include "watch/document.h"
-#include "watch/kfd_source.h"
-#include "watch/openmetrics.h"
-#include "watch/view.h"
+#include "lab/watch/device_source.h"
+#include "lab/watch/document.h"
+#include "lab/watch/kfd_source.h"
+#include "lab/watch/openmetrics.h"
+#include "lab/watch/view.h"
 
 namespace weir::cli {
 namespace {

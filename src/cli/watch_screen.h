@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "watch/grid.h"
-#include "watch/view.h"
+#include "lab/watch/grid.h"
+#include "lab/watch/view.h"
 
 namespace weir::cli {
 

@@ -17,7 +17,7 @@ namespace weir {
 
 class Communicator;
 
-// Which stream each command goes to. Computed by src/stream; a device only obeys it.
+// Which stream each command goes to. Computed by src/submit; a device only obeys it.
 struct Placement {
   std::string name;
   int stream_count = 1;

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/relax.h"
-#include "rank/communicator.h"
+#include "device/rank/communicator.h"
 
 namespace weir {
 

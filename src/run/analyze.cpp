@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "run/analyze_device.h"
+#include "trace/analyse/last_arrivals.h"
 #include "trace/clock_alignment.h"
-#include "trace/last_arrivals.h"
 #include "trace/rank_collectives.h"
 #include "trace/timeline_builder.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "measure/timeline.h"
-#include "trace/import.h"
+#include "trace/import/import.h"
 
 namespace weir {
 

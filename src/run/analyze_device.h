@@ -5,7 +5,7 @@
 #include <span>
 
 #include "run/analyze.h"
-#include "trace/exposed_causes.h"
+#include "trace/analyse/exposed_causes.h"
 
 namespace weir {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "trace/analyse/overlap_times.h"
 #include "trace/kinds.h"
-#include "trace/overlap_times.h"
 
 namespace weir {
 

@@ -3,8 +3,8 @@
 
 #include "base/json.h"
 #include "run/analyze_words.h"
-#include "trace/breakdown.h"
-#include "trace/exposed_causes.h"
+#include "trace/analyse/breakdown.h"
+#include "trace/analyse/exposed_causes.h"
 
 namespace weir {
 

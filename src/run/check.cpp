@@ -16,8 +16,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/relax.h"
+#include "device/rank/communicator.h"
 #include "kernel/difference.h"
-#include "rank/communicator.h"
 #include "run/check_order.h"
 
 namespace weir {

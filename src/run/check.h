@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "device/device.h"
 #include "run/hang_watch.h"
-#include "stream/submitter.h"
+#include "submit/submitter.h"
 
 namespace weir {
 

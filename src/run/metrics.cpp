@@ -9,13 +9,13 @@
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "queue/switch_cost.h"
-#include "stream/placement.h"
-#include "trace/concurrency.h"
-#include "trace/fairness.h"
-#include "trace/queue_switch.h"
-#include "trace/role_latency.h"
-#include "trace/token_latency.h"
+#include "run/switch_cost.h"
+#include "submit/placement.h"
+#include "trace/analyse/concurrency.h"
+#include "trace/analyse/fairness.h"
+#include "trace/analyse/queue_switch.h"
+#include "trace/analyse/role_latency.h"
+#include "trace/analyse/token_latency.h"
 
 namespace weir {
 namespace {

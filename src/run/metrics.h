@@ -5,7 +5,7 @@
 
 #include "measure/result.h"
 #include "run/passes.h"
-#include "workload/workload.h"
+#include "step/workload/workload.h"
 
 namespace weir {
 

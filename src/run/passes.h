@@ -10,7 +10,7 @@
 #include "device/device.h"
 #include "run/hang_watch.h"
 #include "run/runner.h"
-#include "stream/submitter.h"
+#include "submit/submitter.h"
 
 namespace weir {
 

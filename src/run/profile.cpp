@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "run/describe_timeline.h"
-#include "trace/breakdown.h"
-#include "trace/slice.h"
+#include "trace/analyse/breakdown.h"
+#include "trace/analyse/slice.h"
+#include "trace/analyse/waterfall.h"
 #include "trace/timeline_builder.h"
-#include "trace/waterfall.h"
 
 namespace weir {
 namespace {

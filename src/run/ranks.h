@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "device/rank/communicator.h"
 #include "measure/result.h"
-#include "rank/communicator.h"
 #include "run/passes.h"
 #include "step/step.h"
 #include "trace/rank_skew.h"

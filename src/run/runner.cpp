@@ -16,8 +16,8 @@
 #include "run/metrics.h"
 #include "run/passes.h"
 #include "run/ranks.h"
-#include "stream/placement.h"
-#include "stream/submitter.h"
+#include "submit/placement.h"
+#include "submit/submitter.h"
 
 namespace weir {
 namespace {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "device/device.h"
+#include "device/rank/communicator.h"
 #include "measure/result.h"
-#include "rank/communicator.h"
-#include "workload/workload.h"
+#include "step/workload/workload.h"
 
 namespace weir {
 

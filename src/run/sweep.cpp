@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "run/metrics.h"
 #include "run/scaling_curves.h"
-#include "stream/placement.h"
-#include "stream/submitter.h"
+#include "submit/placement.h"
+#include "submit/submitter.h"
 #include "weir_build.h"
 
 namespace weir {

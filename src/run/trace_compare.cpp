@@ -10,10 +10,10 @@
 
 #include "base/error.h"
 #include "measure/statistics.h"
-#include "trace/breakdown.h"
+#include "trace/analyse/breakdown.h"
+#include "trace/analyse/slice.h"
 #include "trace/device_spans.h"
 #include "trace/intervals.h"
-#include "trace/slice.h"
 #include "trace/timeline_builder.h"
 
 namespace weir {

@@ -1,6 +1,6 @@
 // What a capture plans on which machine, and what becomes of it on a kernel that refuses parts: a kernel of tables
 // takes the place of tracefs.
-#include "amd_capture/capture_plan.h"
+#include "amd/capture/capture_plan.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <map>
 #include <set>
 
-#include "amd_capture/capture_trace.h"
+#include "amd/capture/capture_trace.h"
 
 namespace weir::amd {
 namespace {

@@ -1,5 +1,5 @@
 // The manifest of a capture: what is written is read again, and what is wrong or hostile is rejected by file and key.
-#include "amd_capture/manifest.h"
+#include "amd/capture/manifest.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

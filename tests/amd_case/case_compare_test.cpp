@@ -1,5 +1,5 @@
 // What two logs, captures or timelines are said to have in common and to differ in: only what they show.
-#include "amd_case/case_compare.h"
+#include "amd/compare/case_compare.h"
 
 #include <gtest/gtest.h>
 
@@ -7,13 +7,13 @@
 #include <filesystem>
 #include <fstream>
 
-#include "amd_capture/manifest.h"
-#include "amd_case/case_document.h"
-#include "amd_case/case_load.h"
+#include "amd/capture/manifest.h"
+#include "amd/compare/case_document.h"
+#include "amd/compare/case_load.h"
+#include "amd/compare/case_timeline.h"
+#include "amd/compare/case_verdict.h"
+#include "amd/log/log_document.h"
 #include "amd_case/case_texts.h"
-#include "amd_case/case_timeline.h"
-#include "amd_case/case_verdict.h"
-#include "amd_log/log_document.h"
 #include "base/error.h"
 #include "support/kfd_text.h"
 

@@ -1,4 +1,4 @@
-#include "amd_case/case_samples.h"
+#include "amd/compare/case_samples.h"
 
 #include <gtest/gtest.h>
 

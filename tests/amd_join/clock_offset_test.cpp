@@ -1,6 +1,6 @@
 // The interval solver: an offset that is known by construction must lie in what it says, and where the log does not
 // decide it must say nothing.
-#include "amd_join/clock_offset.h"
+#include "amd/join/clock_offset.h"
 
 #include <gtest/gtest.h>
 

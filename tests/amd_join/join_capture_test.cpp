@@ -7,8 +7,8 @@
 #include <fstream>
 #include <set>
 
-#include "amd_join/join_load.h"
-#include "amd_join/merged_timeline.h"
+#include "amd/join/join_load.h"
+#include "amd/join/merged_timeline.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "support/amd_capture.h"

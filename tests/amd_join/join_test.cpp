@@ -1,9 +1,9 @@
 // The join over plain data: what matches by what, and above all what must not match.
-#include "amd_join/join.h"
+#include "amd/join/join.h"
 
 #include <gtest/gtest.h>
 
-#include "amd_join/join_document.h"
+#include "amd/join/join_document.h"
 
 namespace weir::amd {
 namespace {

@@ -1,6 +1,6 @@
 // The merged timeline: valid JSON, lanes that overlap nowhere, packets within the calls that wrote them, and nothing of
 // the kernel where the clocks are not aligned.
-#include "amd_join/merged_timeline.h"
+#include "amd/join/merged_timeline.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "amd_log/log_counts.h"
+#include "amd/log/log_counts.h"
 
 #include <gtest/gtest.h>
 

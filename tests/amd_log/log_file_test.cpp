@@ -8,8 +8,8 @@
 #include <fstream>
 #include <random>
 
-#include "amd_log/log_blocks.h"
-#include "amd_log/log_document.h"
+#include "amd/log/log_blocks.h"
+#include "amd/log/log_document.h"
 #include "base/error.h"
 #include "support/amd_log_text.h"
 

@@ -1,4 +1,4 @@
-#include "amd_log/log_line.h"
+#include "amd/log/log_line.h"
 
 #include <gtest/gtest.h>
 

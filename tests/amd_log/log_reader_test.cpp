@@ -1,5 +1,5 @@
 // The runtime's log is read as it was written: scenes go through text of every version and come back.
-#include "amd_log/log_reader.h"
+#include "amd/log/log_reader.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <map>
 #include <optional>
 
-#include "amd_log/log_summary.h"
+#include "amd/log/log_summary.h"
 #include "base/error.h"
 #include "support/amd_log_text.h"
 

@@ -1,4 +1,4 @@
-#include "bench/accuracy.h"
+#include "lab/kernels/accuracy.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "bench/batch.h"
+#include "lab/kernels/batch.h"
 
 #include <gtest/gtest.h>
 

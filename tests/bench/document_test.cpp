@@ -1,4 +1,4 @@
-#include "bench/document.h"
+#include "lab/kernels/document.h"
 
 #include <gtest/gtest.h>
 

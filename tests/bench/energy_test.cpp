@@ -1,5 +1,5 @@
 // Energy from counters that step, from power alone, and from nothing, in virtual time.
-#include "bench/energy.h"
+#include "lab/kernels/energy.h"
 
 #include <gtest/gtest.h>
 

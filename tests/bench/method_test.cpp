@@ -1,5 +1,5 @@
 // The whole method on a scripted kernel in virtual time.
-#include "bench/method.h"
+#include "lab/kernels/method.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Verdicts between bench summaries: what counts as a regression, what is not comparable, and how often equal runs are
 // told apart, on synthetic noise with fixed seeds.
-#include "bench/regression.h"
+#include "lab/kernels/regression.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "base/error.h"
-#include "bench/latency_change.h"
+#include "lab/kernels/latency_change.h"
 #include "measure/bootstrap.h"
 
 namespace weir::testing {

@@ -1,9 +1,9 @@
-#include "bench/roofline.h"
+#include "lab/kernels/roofline.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "bench/cpu_ceilings.h"
+#include "lab/kernels/cpu_ceilings.h"
 
 namespace weir::testing {
 namespace {

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "bench/method.h"
-#include "bench/surroundings.h"
+#include "lab/kernels/method.h"
+#include "lab/kernels/package/ready_kernel.h"
+#include "lab/kernels/surroundings.h"
 #include "measure/bootstrap.h"
-#include "package/ready_kernel.h"
 
 namespace weir::testing {
 

@@ -1,9 +1,9 @@
-#include "bench/stopping.h"
+#include "lab/kernels/stopping.h"
 
 #include <gtest/gtest.h>
 
-#include "bench/outliers.h"
-#include "bench/warmup.h"
+#include "lab/kernels/outliers.h"
+#include "lab/kernels/warmup.h"
 #include "measure/bootstrap.h"
 
 namespace weir::testing {

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "channel_bench/benchmark.h"
-#include "channel_bench/carried.h"
-#include "channel_bench/core_pairs.h"
-#include "channel_bench/entry.h"
-#include "channel_bench/team.h"
-#include "channel_bench/uncontended.h"
+#include "lab/channels/loops/benchmark.h"
+#include "lab/channels/loops/carried.h"
+#include "lab/channels/loops/core_pairs.h"
+#include "lab/channels/loops/entry.h"
+#include "lab/channels/loops/team.h"
+#include "lab/channels/loops/uncontended.h"
 
 namespace weir::channel_bench {
 namespace {

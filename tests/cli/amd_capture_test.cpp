@@ -11,7 +11,7 @@
 #include <map>
 #include <sstream>
 
-#include "amd_capture/manifest.h"
+#include "amd/capture/manifest.h"
 #include "cli/program.h"
 #include "cli/queues_checks.h"
 

@@ -8,9 +8,9 @@
 #include <functional>
 
 #include "base/json.h"
-#include "channel_bench/team.h"
 #include "cli/program.h"
 #include "cli/queues_checks.h"
+#include "lab/channels/loops/team.h"
 
 namespace weir::testing {
 namespace {

@@ -42,7 +42,7 @@ TEST(CliReference, every_command_has_lines_to_type) {
   bool has_example = true;
   for (const std::string& line : lines) {
     if (line.starts_with("##")) {
-      EXPECT_TRUE(has_example) << command << " has no example: add one to src/cli/manual.cpp";
+      EXPECT_TRUE(has_example) << command << " has no example: add one to src/cli/manual/manual.cpp";
       command = line.substr(line.find(' ') + 1);
       has_example = false;
       ++commands;

@@ -7,8 +7,8 @@
 
 #include "base/json.h"
 #include "cli/program.h"
-#include "device/cuda.h"
-#include "device/gpu.h"
+#include "device/gpu/cuda.h"
+#include "device/gpu/gpu.h"
 
 namespace weir::testing {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "base/json.h"
 #include "cli/program.h"
-#include "trace/import.h"
-#include "trace/list.h"
+#include "trace/import/import.h"
+#include "trace/import/list.h"
 
 namespace weir::testing {
 namespace {

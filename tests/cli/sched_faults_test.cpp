@@ -17,10 +17,10 @@
 
 #include "base/units.h"
 #include "scheduler/daemon.h"
-#include "stream/gated.h"
 #include "stream/order_session.h"
-#include "stream/placement.h"
-#include "stream/submitter.h"
+#include "submit/gated.h"
+#include "submit/placement.h"
+#include "submit/submitter.h"
 
 namespace weir::testing {
 namespace {

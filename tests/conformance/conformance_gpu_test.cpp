@@ -2,12 +2,12 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "conformance/checks.h"
 #include "conformance/examined.h"
-#include "conformance/kernel_case.h"
 #include "kernel/attention.h"
 #include "kernel/chain.h"
 #include "kernel/gemm.h"
+#include "lab/conformance/checks.h"
+#include "lab/conformance/kernel_case.h"
 
 namespace weir::conformance {
 namespace {

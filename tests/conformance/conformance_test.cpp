@@ -1,12 +1,12 @@
 // The table on every device that can be had without a GPU: one test per device and group.
-#include "conformance/conformance.h"
+#include "lab/conformance/conformance.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "conformance/examined.h"
 #include "device/fake_gpu.h"
-#include "device/gpu.h"
+#include "device/gpu/gpu.h"
 
 namespace weir::conformance {
 namespace {

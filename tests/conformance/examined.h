@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/conformance.h"
+#include "lab/conformance/conformance.h"
 
 namespace weir::conformance {
 

@@ -4,10 +4,10 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "conformance/conformance.h"
 #include "conformance/examined.h"
 #include "device/fake_gpu.h"
-#include "device/gpu.h"
+#include "device/gpu/gpu.h"
+#include "lab/conformance/conformance.h"
 
 namespace weir::conformance {
 namespace {

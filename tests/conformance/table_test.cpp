@@ -6,9 +6,9 @@
 #include <set>
 
 #include "base/error.h"
-#include "conformance/conformance.h"
 #include "conformance/examined.h"
-#include "conformance/steps.h"
+#include "lab/conformance/conformance.h"
+#include "lab/conformance/steps.h"
 
 namespace weir::conformance {
 namespace {

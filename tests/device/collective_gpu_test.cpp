@@ -6,10 +6,10 @@
 #include <cstring>
 #include <numeric>
 
-#include "device/cuda.h"
-#include "device/gpu.h"
-#include "device/gpu_comms.h"
-#include "device/gpu_nccl.h"
+#include "device/gpu/comms.h"
+#include "device/gpu/cuda.h"
+#include "device/gpu/gpu.h"
+#include "device/gpu/nccl.h"
 
 namespace weir {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "device/collective_cases.h"
 #include "device/cpu_testing.h"
-#include "stream/submitter.h"
+#include "submit/submitter.h"
 #include "support/thread_communicator.h"
 
 namespace weir {

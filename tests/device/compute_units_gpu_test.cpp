@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "device/cuda.h"
-#include "device/gpu.h"
+#include "device/gpu/cuda.h"
+#include "device/gpu/gpu.h"
 #include "device/gpu_cases.h"
 #include "kernel/moment.h"
 #include "support/cuda_test.h"

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "device/fake_gpu.h"
-#include "device/gpu.h"
+#include "device/gpu/gpu.h"
 #include "device/gpu_cases.h"
 
 namespace weir {

@@ -1,6 +1,4 @@
 // What the cpu device says about its host, and the options and steps that it refuses.
-#include "device/cpu_host.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -8,6 +6,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "device/cpu/host.h"
 #include "device/cpu_testing.h"
 
 namespace weir::device_list {

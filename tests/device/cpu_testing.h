@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "device/cpu_seams.h"
+#include "device/cpu/seams.h"
 
 namespace weir {
 

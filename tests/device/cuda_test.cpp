@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "device/gpu_cublas.h"
-#include "device/gpu_library.h"
-#include "device/gpu_nvml.h"
+#include "device/gpu/cublas.h"
+#include "device/gpu/nvml.h"
 #include "device/list.h"
+#include "device/vendor_library.h"
 
 namespace weir {
 namespace {

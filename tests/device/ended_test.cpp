@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "device/allocation_count.h"
 #include "device/sim_testing.h"
-#include "scheduler/policy.h"
-#include "stream/placement.h"
-#include "stream/scheduled.h"
+#include "submit/placement.h"
+#include "submit/sched/policy.h"
+#include "submit/scheduled.h"
 
 namespace weir {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "device/gpu_api.h"
+#include "device/gpu/api.h"
 
 namespace weir::fake_gpu {
 

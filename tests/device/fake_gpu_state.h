@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "device/fake_gpu.h"
-#include "device/gpu_activity.h"
+#include "device/gpu/activity.h"
 #include "support/device_function.h"
 
 namespace weir {

@@ -1,6 +1,6 @@
 // Activity records on a real GPU: queues of streams, order within them, and the host's clock. Skipped where there is no
 // GPU or no CUPTI.
-#include "device/gpu.h"
+#include "device/gpu/gpu.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <map>
 #include <set>
 
-#include "device/cuda.h"
-#include "device/gpu_activity.h"
+#include "device/gpu/activity.h"
+#include "device/gpu/cuda.h"
 #include "device/gpu_cases.h"
 #include "kernel/gemm.h"
 #include "kernel/moment.h"

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "device/allocation_count.h"
 #include "device/fake_gpu.h"
-#include "device/gpu.h"
+#include "device/gpu/gpu.h"
 #include "device/gpu_cases.h"
 #include "kernel/gemm.h"
 

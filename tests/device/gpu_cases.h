@@ -1,4 +1,4 @@
-// What tests of devices over the table share: the steps of src/conformance, and what timelines of GPUs say besides.
+// What tests of devices over the table share: the steps of src/lab/conformance, and what timelines of GPUs say besides.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,12 +7,12 @@
 #include <chrono>
 #include <thread>
 
-#include "conformance/checks.h"
-#include "conformance/round_trip.h"
-#include "conformance/steps.h"
 #include "device/device.h"
 #include "kernel/chain.h"
-#include "stream/submitter.h"
+#include "lab/conformance/checks.h"
+#include "lab/conformance/round_trip.h"
+#include "lab/conformance/steps.h"
+#include "submit/submitter.h"
 
 namespace weir::gpu_cases {
 

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "device/fake_gpu.h"
-#include "device/gpu.h"
+#include "device/gpu/gpu.h"
 #include "device/gpu_cases.h"
 #include "device/lone_rank.h"
 

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "device/gpu_compiler.h"
+#include "device/gpu/compiler.h"
 
 namespace weir::testing {
 inline std::string read_header(const std::string& name) {

@@ -1,4 +1,5 @@
 // Compilers of GPU code in this process. NVRTC needs no GPU; a machine without it skips. hipRTC: tests/hiprtc.
+#include "device/compiler_log.h"
 #include "device/gpu_compiler_cases.h"
 
 namespace weir::testing {

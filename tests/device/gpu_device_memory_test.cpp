@@ -1,6 +1,4 @@
 // Memory of a GPU outside of any session, on the fake table: everything comes from the right entry and goes back to it.
-#include "device/gpu_device_memory.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
@@ -9,8 +7,9 @@
 #include "channel/memory_pool.h"
 #include "channel/payload.h"
 #include "device/fake_gpu.h"
-#include "device/gpu.h"
-#include "stream/device_memory.h"
+#include "device/gpu/device_memory.h"
+#include "device/gpu/gpu.h"
+#include "submit/device_memory.h"
 
 namespace weir {
 namespace {

@@ -1,13 +1,13 @@
 // The cuda device on a real GPU, beyond what the conformance table examines: times, errors, telemetry. Skipped where
 // there is none.
-#include "device/gpu.h"
+#include "device/gpu/gpu.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdio>
 
 #include "base/error.h"
-#include "device/cuda.h"
+#include "device/gpu/cuda.h"
 #include "device/gpu_cases.h"
 #include "support/cuda_test.h"
 

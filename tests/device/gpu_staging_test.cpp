@@ -7,17 +7,17 @@
 #include <thread>
 
 #include "base/error.h"
-#include "conformance/checks.h"
-#include "conformance/steps.h"
 #include "device/allocation_count.h"
 #include "device/collective_cases.h"
 #include "device/fake_gpu.h"
-#include "device/gpu.h"
-#include "device/gpu_error.h"
+#include "device/gpu/error.h"
+#include "device/gpu/gpu.h"
 #include "device/lone_rank.h"
-#include "rank/alone.h"
-#include "rank/network.h"
-#include "stream/submitter.h"
+#include "device/rank/alone.h"
+#include "device/rank/network.h"
+#include "lab/conformance/checks.h"
+#include "lab/conformance/steps.h"
+#include "submit/submitter.h"
 #include "support/thread_communicator.h"
 
 namespace weir {

@@ -1,5 +1,5 @@
 // The GPU device over a fake table, beyond what the conformance table examines: errors, memory, graphs, priorities.
-#include "device/gpu.h"
+#include "device/gpu/gpu.h"
 
 #include <gtest/gtest.h>
 

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <cstdio>
 
-#include "conformance/kernel_case.h"
 #include "device/gpu_cases.h"
 #include "kernel/attention.h"
 #include "kernel/ragged_gemm.h"
+#include "lab/conformance/kernel_case.h"
 #include "support/cuda_test.h"
 
 namespace weir {

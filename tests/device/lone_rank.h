@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "device/gpu_api.h"
-#include "rank/communicator.h"
+#include "device/gpu/api.h"
+#include "device/rank/communicator.h"
 
 namespace weir {
 

@@ -3,9 +3,9 @@
 
 #include "device/allocation_count.h"
 #include "device/device.h"
-#include "stream/placement.h"
-#include "stream/submitter.h"
-#include "workload/workload.h"
+#include "step/workload/workload.h"
+#include "submit/placement.h"
+#include "submit/submitter.h"
 
 namespace weir {
 namespace {

@@ -1,6 +1,4 @@
 // Profiles: what the program carries, what users write, what they get told.
-#include "device/sim_profile.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -8,6 +6,7 @@
 
 #include "base/error.h"
 #include "device/device.h"
+#include "device/sim/profile.h"
 
 namespace weir::sim {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "device/sim_testing.h"
 #include "kernel/moment.h"
-#include "stream/submitter.h"
+#include "submit/submitter.h"
 
 namespace weir {
 namespace {

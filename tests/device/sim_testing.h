@@ -6,8 +6,8 @@
 #include <numeric>
 #include <vector>
 
-#include "device/sim.h"
-#include "device/sim_machine.h"
+#include "device/sim/machine.h"
+#include "device/sim/sim.h"
 
 namespace weir {
 

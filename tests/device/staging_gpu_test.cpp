@@ -4,13 +4,13 @@
 
 #include <stdexcept>
 
-#include "conformance/checks.h"
-#include "conformance/steps.h"
 #include "device/collective_cases.h"
 #include "device/lone_rank.h"
-#include "rank/alone.h"
-#include "rank/network.h"
-#include "stream/submitter.h"
+#include "device/rank/alone.h"
+#include "device/rank/network.h"
+#include "lab/conformance/checks.h"
+#include "lab/conformance/steps.h"
+#include "submit/submitter.h"
 #include "support/cuda_test.h"
 
 namespace weir {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "device/cuda.h"
-#include "device/gpu.h"
+#include "device/gpu/cuda.h"
+#include "device/gpu/gpu.h"
 #include "docs/page.h"
 #include "docs/pages.h"
 

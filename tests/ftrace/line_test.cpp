@@ -1,5 +1,5 @@
 // Lines of all forms, one by one, as kernels from 4.x to 6.15 and trace-cmd print them.
-#include "ftrace/line.h"
+#include "amd/ftrace/line.h"
 
 #include <gtest/gtest.h>
 

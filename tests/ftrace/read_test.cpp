@@ -1,5 +1,5 @@
 // Files that are no traces, traces of something else, and hostile ones.
-#include "ftrace/read.h"
+#include "amd/ftrace/read.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ftrace/read.h"
+#include "amd/ftrace/read.h"
 #include "support/amd_scene.h"
 #include "support/ftrace_text.h"
 #include "trace/archive_testing.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "amd/ftrace/read.h"
 #include "base/error.h"
-#include "ftrace/read.h"
 
 namespace weir::ftrace {
 namespace {

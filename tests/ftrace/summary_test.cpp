@@ -1,5 +1,5 @@
 // What spans add up to, and which questions a trace may answer.
-#include "ftrace/summary.h"
+#include "amd/ftrace/summary.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The hip device from its table down: ROCm's libraries are opened by name as on any machine, and are fakes that run.
-#include "device/hip.h"
+#include "device/gpu/hip.h"
 
 #include <gtest/gtest.h>
 

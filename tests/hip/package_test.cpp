@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hip/hip_testing.h"
-#include "package/backends.h"
+#include "lab/kernels/package/backends.h"
 #include "package/scale_package.h"
 
 namespace weir::testing {

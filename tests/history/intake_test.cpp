@@ -1,4 +1,4 @@
-#include "history/intake.h"
+#include "report/history/intake.h"
 
 #include <gtest/gtest.h>
 

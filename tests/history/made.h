@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "history/intake.h"
-#include "history/store.h"
+#include "report/history/intake.h"
+#include "report/history/store.h"
 
 namespace weir::testing {
 

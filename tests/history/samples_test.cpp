@@ -1,4 +1,4 @@
-#include "history/samples.h"
+#include "report/history/samples.h"
 
 #include <gtest/gtest.h>
 

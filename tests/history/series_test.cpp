@@ -1,11 +1,11 @@
-#include "history/series.h"
+#include "report/history/series.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "history/document.h"
-#include "history/items.h"
 #include "history/made.h"
+#include "report/history/document.h"
+#include "report/history/items.h"
 
 namespace weir::history {
 namespace {

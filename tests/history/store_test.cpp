@@ -1,4 +1,4 @@
-#include "history/store.h"
+#include "report/history/store.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

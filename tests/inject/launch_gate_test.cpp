@@ -1,5 +1,5 @@
 // The launch gate over a device of the test's own, whose commands end when the test says so.
-#include "inject/launch_gate.h"
+#include "submit/inject/launch_gate.h"
 
 #include <gtest/gtest.h>
 

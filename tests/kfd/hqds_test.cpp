@@ -1,5 +1,5 @@
 // hqds: lines of all kernels, slots of all states, and what is not as it should be.
-#include "kfd/hqds.h"
+#include "amd/kfd/hqds.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "kfd/snapshot.h"
+#include "amd/kfd/snapshot.h"
 #include "support/kfd_text.h"
 
 namespace weir::testing {

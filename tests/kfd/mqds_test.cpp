@@ -1,12 +1,12 @@
 // mqds, rls and the choice of what a file is: odd variants and bad input.
-#include "kfd/mqds.h"
+#include "amd/kfd/mqds.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdio>
 
+#include "amd/kfd/document.h"
 #include "base/error.h"
-#include "kfd/document.h"
 #include "support/kfd_text.h"
 
 namespace weir::testing {

@@ -1,6 +1,6 @@
 // Suspending and resuming queues against a model of the driver: each refusal in its order, what the bits mean, and that
 // nothing stays suspended whatever fails, throws or ends the process.
-#include "kfd/queue_control.h"
+#include "amd/kfd/queue_control.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

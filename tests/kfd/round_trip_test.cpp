@@ -7,9 +7,9 @@
 #include <fstream>
 #include <map>
 
+#include "amd/kfd/occupancy.h"
+#include "amd/kfd/snapshot.h"
 #include "base/error.h"
-#include "kfd/occupancy.h"
-#include "kfd/snapshot.h"
 #include "support/kfd_text.h"
 
 namespace weir::testing {

@@ -1,5 +1,5 @@
 // Lines of the driver's events: evictions and restores with the NUL in them, cut anywhere; what is none is counted.
-#include "kfd/smi_events.h"
+#include "amd/kfd/smi_events.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // Compilers as child processes, what they say, and the cache of what they built.
-#include "package/build.h"
+#include "lab/kernels/package/build.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <fstream>
 
-#include "package/build_cache.h"
+#include "lab/kernels/package/build_cache.h"
 #include "packages.h"
 
 namespace weir::testing {

@@ -1,4 +1,4 @@
-#include "package/compile_flags.h"
+#include "lab/kernels/package/compile_flags.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "package/condition.h"
+#include "lab/kernels/package/condition.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "base/error.h"
-#include "package/discovery.h"
+#include "lab/kernels/package/discovery.h"
 
 namespace weir::package {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <set>
 
-#include "package/build.h"
-#include "package/host_memory.h"
+#include "lab/kernels/package/build.h"
+#include "lab/kernels/package/host_memory.h"
 #include "packages.h"
 
 namespace weir::testing {

@@ -1,4 +1,4 @@
-#include "package/dependency.h"
+#include "lab/kernels/package/dependency.h"
 
 #include <gtest/gtest.h>
 

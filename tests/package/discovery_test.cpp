@@ -1,4 +1,4 @@
-#include "package/discovery.h"
+#include "lab/kernels/package/discovery.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

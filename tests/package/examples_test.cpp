@@ -7,11 +7,11 @@
 #include <fstream>
 #include <sstream>
 
-#include "bench/accuracy.h"
-#include "device/gpu_compiler.h"
-#include "device/opencl_platforms.h"
-#include "package/build.h"
-#include "package/discovery.h"
+#include "device/gpu/compiler.h"
+#include "device/opencl/platforms.h"
+#include "lab/kernels/accuracy.h"
+#include "lab/kernels/package/build.h"
+#include "lab/kernels/package/discovery.h"
 #include "packages.h"
 
 namespace weir::testing {

@@ -1,7 +1,7 @@
 // Executables of packages: a sample in Python that does it right, and shell scripts that do it wrong.
 #include <gtest/gtest.h>
 
-#include "package/backends.h"
+#include "lab/kernels/package/backends.h"
 #include "packages.h"
 
 namespace weir::testing {

@@ -1,14 +1,14 @@
 // Kernels of packages on a GPU made of nothing: arguments, launches, errors, memory. The functions of the device source
 // are run on the host; what compiles and runs for real is in gpu_compiler_test.cpp and package_gpu_test.cpp.
-#include "package/gpu_kernel.h"
+#include "lab/kernels/package/gpu_kernel.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 
 #include "device/fake_gpu_state.h"
-#include "device/gpu_compiler.h"
-#include "package/launch_site.h"
+#include "device/gpu/compiler.h"
+#include "lab/kernels/package/launch_site.h"
 #include "package/scale_package.h"
 
 namespace weir::testing {

@@ -1,5 +1,5 @@
 // Tables and declarations of kernels that cannot be used, and how elements are drawn and rounded.
-#include "package/host_part.h"
+#include "lab/kernels/package/host_part.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <limits>
 #include <set>
 
-#include "package/build.h"
-#include "package/numbers.h"
+#include "lab/kernels/package/build.h"
+#include "lab/kernels/package/numbers.h"
 #include "packages.h"
 
 namespace weir::testing {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "package/discovery.h"
+#include "lab/kernels/package/discovery.h"
 #include "support/package_tree.h"
 
 namespace weir::package {

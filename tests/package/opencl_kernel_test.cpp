@@ -3,9 +3,9 @@
 
 #include <cstdlib>
 
-#include "device/opencl_platforms.h"
-#include "package/backends.h"
-#include "package/opencl_source.h"
+#include "device/opencl/platforms.h"
+#include "lab/kernels/package/backends.h"
+#include "lab/kernels/package/opencl_source.h"
 #include "package/scale_package.h"
 
 namespace weir::testing {

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "device/cuda.h"
-#include "device/gpu.h"
-#include "device/gpu_compiler.h"
-#include "device/gpu_context.h"
+#include "device/gpu/compiler.h"
+#include "device/gpu/context.h"
+#include "device/gpu/cuda.h"
+#include "device/gpu/gpu.h"
+#include "lab/kernels/package/backends.h"
 #include "measure/statistics.h"
-#include "package/backends.h"
 #include "package/scale_package.h"
 
 namespace weir::testing {

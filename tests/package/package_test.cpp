@@ -1,4 +1,4 @@
-#include "package/package.h"
+#include "lab/kernels/package/package.h"
 
 #include <gtest/gtest.h>
 

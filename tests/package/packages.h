@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "package/package.h"
-#include "package/ready_kernel.h"
+#include "lab/kernels/package/package.h"
+#include "lab/kernels/package/ready_kernel.h"
 
 namespace weir::testing {
 

@@ -1,5 +1,5 @@
 // Child processes: how they end, what they say, and that nothing of them is left.
-#include "package/process.h"
+#include "lab/kernels/package/process.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -12,9 +12,9 @@
 #include <string>
 
 #include "base/error.h"
-#include "package/build.h"
-#include "package/host_part.h"
-#include "package/ready_kernel.h"
+#include "lab/kernels/package/build.h"
+#include "lab/kernels/package/host_part.h"
+#include "lab/kernels/package/ready_kernel.h"
 
 namespace weir::testing {
 

@@ -1,5 +1,5 @@
 // What becomes of files and folders that somebody names: read, refused with a reason, or passed over.
-#include "page/gather.h"
+#include "report/page/gather.h"
 
 #include <gtest/gtest.h>
 

@@ -6,10 +6,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "page/gather.h"
-#include "page/html.h"
-#include "page/results.h"
 #include "page/samples.h"
+#include "report/page/gather.h"
+#include "report/page/html.h"
+#include "report/page/results.h"
 
 namespace weir::page {
 namespace {

@@ -1,12 +1,12 @@
 // The page itself: environments, ids, the order of findings and the headline; and the document inside HTML.
-#include "page/page.h"
+#include "report/page/page.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "page/html.h"
 #include "page/samples.h"
+#include "report/page/html.h"
 
 namespace weir::page {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "measure/timeline.h"
-#include "page/page.h"
+#include "report/page/page.h"
 #include "run/analyze.h"
 
 namespace weir::testing {

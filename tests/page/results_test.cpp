@@ -1,13 +1,13 @@
 // Results, sweeps and comparisons in a report: what is drawn together, what stays although it failed, what is found.
-#include "page/results.h"
+#include "report/page/results.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "page/baseline.h"
-#include "page/gather.h"
 #include "page/samples.h"
+#include "report/page/baseline.h"
+#include "report/page/gather.h"
 
 namespace weir::page {
 namespace {

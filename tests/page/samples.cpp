@@ -5,8 +5,8 @@
 
 #include <fstream>
 
-#include "page/gather.h"
-#include "page/results.h"
+#include "report/page/gather.h"
+#include "report/page/results.h"
 
 namespace weir::testing {
 

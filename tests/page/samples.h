@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "page/page.h"
+#include "report/page/page.h"
 
 namespace weir::testing {
 

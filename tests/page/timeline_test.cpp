@@ -1,4 +1,4 @@
-#include "page/timeline.h"
+#include "report/page/timeline.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 
 #include "page/decoded_lane.h"
-#include "page/lane_encoding.h"
+#include "report/page/lane_encoding.h"
 
 namespace weir::page {
 namespace {

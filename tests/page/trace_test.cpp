@@ -1,11 +1,11 @@
-#include "page/trace.h"
+#include "report/page/trace.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "page/decoded_lane.h"
 #include "page/picture_documents.h"
-#include "trace/chrome_json.h"
+#include "trace/export/chrome_json.h"
 #include "trace/importer_testing.h"
 
 namespace weir::page {

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "device/cpu_seams.h"
-#include "preempt/experiment.h"
+#include "device/cpu/seams.h"
+#include "lab/preempt/experiment.h"
 
 namespace weir::preempt {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "device/sim_testing.h"
-#include "preempt/experiment.h"
+#include "lab/preempt/experiment.h"
 
 namespace weir::preempt {
 namespace {

@@ -1,4 +1,4 @@
-#include "preempt/curve.h"
+#include "lab/preempt/curve.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "preempt/document.h"
+#include "lab/preempt/document.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // When requests are due, and what there is by name.
-#include "preempt/experiment.h"
+#include "lab/preempt/experiment.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "preempt/fit.h"
+#include "lab/preempt/fit.h"
 
 #include <gtest/gtest.h>
 

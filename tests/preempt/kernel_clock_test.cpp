@@ -1,5 +1,5 @@
 // Two clocks that differ and drift: where a moment of one lies on the other.
-#include "preempt/kernel_clock.h"
+#include "lab/preempt/kernel_clock.h"
 
 #include <gtest/gtest.h>
 

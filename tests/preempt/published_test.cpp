@@ -1,4 +1,4 @@
-#include "preempt/published.h"
+#include "lab/preempt/published.h"
 
 #include <gtest/gtest.h>
 

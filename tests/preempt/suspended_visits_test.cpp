@@ -1,6 +1,6 @@
 // Requests that come while the victim is suspended, against the model of the driver: in virtual time, with an intruder
 // that cannot run while the victim does.
-#include "preempt/suspended_visits.h"
+#include "lab/preempt/suspended_visits.h"
 
 #include <gtest/gtest.h>
 

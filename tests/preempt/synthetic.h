@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lab/preempt/curve.h"
 #include "measure/bootstrap.h"
-#include "preempt/curve.h"
 
 namespace weir::preempt::testing {
 

@@ -1,4 +1,4 @@
-#include "preempt/verdict.h"
+#include "lab/preempt/verdict.h"
 
 #include <gtest/gtest.h>
 

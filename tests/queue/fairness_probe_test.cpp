@@ -1,10 +1,10 @@
 // Shares of a full device: from moments made by hand, and what must hold on the cpu device.
-#include "queue/fairness_probe.h"
+#include "lab/queues/fairness_probe.h"
 
 #include <gtest/gtest.h>
 
+#include "lab/queues/queues_fairness.h"
 #include "measure/statistics.h"
-#include "run/queues_fairness.h"
 
 namespace weir {
 namespace {

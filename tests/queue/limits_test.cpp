@@ -1,10 +1,10 @@
 // Limits of the cpu device, which are known, and what is concluded from numbers made by hand.
-#include "queue/limits.h"
+#include "lab/queues/limits.h"
 
 #include <gtest/gtest.h>
 
-#include "queue/copy_overlap.h"
-#include "queue/priority_levels.h"
+#include "lab/queues/copy_overlap.h"
+#include "lab/queues/priority_levels.h"
 
 namespace weir {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "queue/probe.h"
+#include "lab/queues/probe.h"
 
 namespace weir {
 namespace {

@@ -6,8 +6,8 @@
 #include <random>
 
 #include "base/error.h"
-#include "device/sim.h"
-#include "queue/probe.h"
+#include "device/sim/sim.h"
+#include "lab/queues/probe.h"
 
 namespace weir {
 namespace {

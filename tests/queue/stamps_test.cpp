@@ -1,5 +1,5 @@
 // Steps of probe kernels on the cpu device, and what is read from moments.
-#include "queue/stamps.h"
+#include "lab/queues/stamps.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // Gaps of chains and where queue counts cross: from numbers made by hand, and the shape of what the cpu device gives.
-#include "queue/switch_gaps.h"
+#include "lab/queues/switch_gaps.h"
 
 #include <gtest/gtest.h>
 
-#include "queue/switch_tradeoff.h"
-#include "run/queues_switch.h"
+#include "lab/queues/queues_switch.h"
+#include "lab/queues/switch_tradeoff.h"
 
 namespace weir {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "device/rank/mpi.h"
 #include "kernel/random.h"
-#include "rank/mpi.h"
 
 namespace weir {
 namespace {

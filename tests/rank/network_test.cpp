@@ -1,11 +1,11 @@
-#include "rank/network.h"
+#include "device/rank/network.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "base/clock.h"
-#include "rank/alone.h"
+#include "device/rank/alone.h"
 
 namespace weir {
 namespace {

@@ -1,4 +1,4 @@
-#include "rank/watch.h"
+#include "device/rank/watch.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -55,8 +55,8 @@ TEST(Cross, finds_ours) {
   const Listing found = list_sources(WEIR_SOURCE_DIR);
   EXPECT_EQ(found.code, 0) << found.text;
   // One of each kind: vector instructions, inline assembly, a header, membarrier.
-  for (const char* source : {"src/bench/ceiling_loops.cpp", "src/package/host_memory.cpp", "src/trace/json_reader.cpp",
-                             "src/channel/system.cpp"})
+  for (const char* source : {"src/lab/kernels/ceiling_loops.cpp", "src/lab/kernels/package/host_memory.cpp",
+                             "src/trace/import/json_reader.cpp", "src/channel/system.cpp"})
     EXPECT_NE(found.text.find(source), std::string::npos) << source << " is not in\n" << found.text;
 }
 

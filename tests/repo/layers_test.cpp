@@ -1,5 +1,5 @@
 // Includes go one way: reads the table "| folder | may include |" in docs/architecture.md and checks every include in
-// src/ against it. The table is the rule; this file only knows how to read it.
+// src/ against it, and the table against circles. The table is the rule; this file only knows how to read it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,35 +27,51 @@ struct Rule {
 
 using Rules = std::map<std::string, Rule>;
 
-// `run`, `device (device.h only)`, `base (measure also kernel for cost)`, `run (result types)`, `(standard library)`
+bool is_below(const std::string& path, const std::string& folder) {
+  return path == folder || path.starts_with(folder + "/");
+}
+
+// The row of a folder is that of the longest folder in the table that it is or lies in; empty where there is none.
+std::string row_of(const Rules& rules, const std::string& path) {
+  std::string longest;
+  for (const auto& [folder, rule] : rules)
+    if (is_below(path, folder) && folder.size() > longest.size()) longest = folder;
+  return longest;
+}
+
+// `run`, `lab/queues`, `device (device.h only)`, `trace/*`, `(standard library)`
 void read_item(const std::string& item, const std::vector<std::string>& folders, Rules& rules) {
-  static const std::regex shape(R"(^([a-z_]*)\s*(?:\((.*)\))?$)");
+  static const std::regex shape(R"(^([a-z_/]*)(\*?)\s*(?:\((.*)\))?$)");
   static const std::regex only(R"(^(.+) only$)");
-  static const std::regex also(R"(^([a-z_]+) also ([a-z_]+)\b.*$)");
   std::smatch match;
   if (item.empty()) return;
   if (!std::regex_match(item, match, shape)) throw std::runtime_error("cannot read '" + item + "' in the table");
-  const std::string target = match[1];
-  const std::string remark = match[2];
+  std::string target = match[1];
+  const std::string remark = match[3];
   std::set<std::string> files;
   if (std::smatch parts; std::regex_match(remark, parts, only)) {
     for (const auto& file : split(std::string(parts[1]), ',')) files.insert(file);
-  } else if (std::regex_match(remark, parts, also)) {
-    rules[parts[1]].files[parts[2]] = {};
   }
   if (target.empty()) return;
-  for (const auto& folder : folders) rules[folder].files[target] = files;
+  std::vector<std::string> targets{target};
+  if (match[2].length() > 0) {
+    target.pop_back();
+    targets.clear();
+    for (const auto& [folder, rule] : rules)
+      if (is_below(folder, target)) targets.push_back(folder);
+    if (targets.empty()) throw std::runtime_error("the table allows an unknown folder '" + target + "'");
+  }
+  for (const auto& folder : folders)
+    for (const auto& each : targets) rules[folder].files[each] = files;
 }
 
-// | stream | device (device.h only), channel, step, measure, base |
-// | workload | step, kernel, base; **never** device, stream or queue |
-// | kernel, channel, measure | base (measure also kernel for cost) |
-// | run | everything above |
+// | submit | device (device.h only), channel, step, measure, base |
+// | device/cpu, device/sim | device, base; **never** each other |
+// | report | run, trace/*, base |
 // | cli | everything |
 Rules read_rules(const fs::path& document) {
   Rules rules;
   bool is_table = false;
-  std::vector<std::string> above;
   for (std::string line : read_lines(document)) {
     line = std::regex_replace(line, std::regex(R"(\*\*|`)"), "");
     if (std::regex_match(line, std::regex(R"(^\|\s*folder\s*\|\s*may include\s*\|\s*$)"))) {
@@ -75,16 +91,11 @@ Rules read_rules(const fs::path& document) {
       for (const auto& item : split(clause, ',')) {
         if (item == "everything") {
           for (const auto& folder : folders) rules[folder].everything = true;
-        } else if (item == "everything above") {
-          for (const auto& folder : folders) {
-            for (const auto& other : above) rules[folder].files[other] = {};
-          }
         } else {
           read_item(item, folders, rules);
         }
       }
     }
-    above.insert(above.end(), folders.begin(), folders.end());
   }
   if (rules.empty()) throw std::runtime_error(document.string() + " has no table '| folder | may include |'");
   for (const auto& [folder, rule] : rules) {
@@ -95,33 +106,48 @@ Rules read_rules(const fs::path& document) {
   return rules;
 }
 
+// Folders that the table lets include each other, by way of others too.
+std::vector<std::string> circles(const Rules& rules) {
+  std::map<std::string, std::set<std::string>> reached;
+  for (const auto& [folder, rule] : rules)
+    for (const auto& [target, files] : rule.files) reached[folder].insert(target);
+  for (bool is_growing = true; is_growing;) {
+    is_growing = false;
+    for (auto& [folder, targets] : reached)
+      for (const auto& target : std::set<std::string>(targets))
+        for (const auto& next : reached[target]) is_growing = targets.insert(next).second || is_growing;
+  }
+  std::vector<std::string> findings;
+  for (const auto& [folder, targets] : reached)
+    if (targets.contains(folder))
+      findings.push_back("docs/architecture.md lets " + folder + " include itself in a circle");
+  return findings;
+}
+
 std::vector<std::string> broken_includes(const fs::path& root) {
   const Rules rules = read_rules(root / "docs/architecture.md");
   // #include "step/step.h", # include <step/step.h>; group 1 is empty for a header outside any folder
   static const std::regex include(R"re(^\s*#\s*include\s*["<](?:([^">]*)/)?([^"/>]+)[">].*$)re");
-  std::vector<std::string> findings;
-  for (const auto& folder : folders_in(root / "src")) {
-    const auto own = rules.find(folder.filename());
-    if (own == rules.end()) {
-      findings.push_back("src/" + folder.filename().string() +
-                         ": docs/architecture.md does not say what it may include");
+  std::vector<std::string> findings = circles(rules);
+  for (const auto& file : files_below(root / "src", {".h", ".cpp", ".cu", ".cuh"})) {
+    const std::string row = row_of(rules, fs::relative(file.parent_path(), root / "src").string());
+    if (row.empty()) {
+      findings.push_back(fs::relative(file, root).string() + ": docs/architecture.md does not say what it may include");
       continue;
     }
-    for (const auto& file : files_below(folder, {".h", ".cpp", ".cu", ".cuh"})) {
-      const auto lines = read_lines(file);
-      for (std::size_t i = 0; i < lines.size(); ++i) {
-        std::smatch match;
-        if (!std::regex_match(lines[i], match, include)) continue;
-        const std::string target = match[1];
-        const bool is_ours = rules.contains(target) || target.starts_with(".");
-        if (!is_ours || target == own->first || own->second.everything) continue;
-        const auto allowed = own->second.files.find(target);
-        if (allowed != own->second.files.end() && (allowed->second.empty() || allowed->second.contains(match[2]))) {
-          continue;
-        }
-        findings.push_back(fs::relative(file, root).string() + ":" + std::to_string(i + 1) + ": " +
-                           std::string(trim(lines[i])) + " breaks the rule " + own->second.row);
-      }
+    const Rule& own = rules.at(row);
+    const auto lines = read_lines(file);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      std::smatch match;
+      if (!std::regex_match(lines[i], match, include)) continue;
+      const std::string path = match[1];
+      const std::string target = row_of(rules, path);
+      const bool is_ours = !target.empty() || path.starts_with(".") || fs::is_directory(root / "src" / path);
+      if (path.empty() || !is_ours || target == row || own.everything) continue;
+      const auto allowed = own.files.find(target);
+      if (allowed != own.files.end() && (allowed->second.empty() || allowed->second.contains(match[2]))) continue;
+      findings.push_back(fs::relative(file, root).string() + ":" + std::to_string(i + 1) + ": " +
+                         std::string(trim(lines[i])) + " breaks the rule " + own.row);
     }
   }
   return findings;
@@ -132,13 +158,15 @@ constexpr std::string_view kTable = R"(# Architecture
 | folder | may include |
 | --- | --- |
 | base | (standard library) |
-| kernel, channel, measure | base (measure also kernel for cost) |
+| kernel, channel | base |
+| measure | kernel (cost.h only), base |
 | step | kernel, base |
+| step/workload | step, kernel, base; **never** device |
 | device | step, kernel, measure, base |
-| stream | device (device.h only), channel, step, measure, base |
-| workload | step, kernel, base; **never** device, stream or queue |
-| run | everything above |
-| report | measure, run (result types), base |
+| device/cpu, device/sim | device, step, base; **never** each other |
+| submit | device (device.h only), channel, step, measure, base |
+| run | submit, device/*, step/*, measure, base |
+| report | measure, run, base |
 | cli | everything |
 
 After the table.
@@ -174,14 +202,23 @@ INSTANTIATE_TEST_SUITE_P(planted, Layers,
                                          Case{"src/base/a.h", "//\n#include \"step/step.h\"\n", false},
                                          Case{"src/base/a.h", "//\n#  include <step/step.h>\n", false},
                                          Case{"src/base/a.h", "//\n#include \"../step/step.h\"\n", false},
+                                         Case{"src/base/a.h", "//\n#include \"step/workload/moe.h\"\n", false},
+                                         Case{"src/base/deep/a.h", "//\n#include \"step/step.h\"\n", false},
+                                         Case{"src/base/deep/a.h", "//\n#include \"base/error.h\"\n", true},
                                          Case{"src/measure/a.cpp", "//\n#include \"kernel/cost.h\"\n", true},
+                                         Case{"src/measure/a.cpp", "//\n#include \"kernel/kernel.h\"\n", false},
                                          Case{"src/channel/a.cpp", "//\n#include \"kernel/cost.h\"\n", false},
-                                         Case{"src/stream/a.cpp", "//\n#include \"device/device.h\"\n", true},
-                                         Case{"src/stream/a.cpp", "//\n#include \"device/gpu_api.h\"\n", false},
-                                         Case{"src/device/a.cu", "//\n#include \"stream/placement.h\"\n", false},
-                                         Case{"src/workload/a.cpp", "//\n#include \"step/step.h\"\n", true},
-                                         Case{"src/workload/a.cpp", "//\n#include \"device/device.h\"\n", false},
-                                         Case{"src/run/a.cpp", "//\n#include \"device/gpu_api.h\"\n", true},
+                                         Case{"src/submit/a.cpp", "//\n#include \"device/device.h\"\n", true},
+                                         Case{"src/submit/a.cpp", "//\n#include \"device/plan.h\"\n", false},
+                                         Case{"src/submit/a.cpp", "//\n#include \"device/cpu/bell.h\"\n", false},
+                                         Case{"src/device/a.cu", "//\n#include \"submit/placement.h\"\n", false},
+                                         Case{"src/device/a.cpp", "//\n#include \"device/cpu/bell.h\"\n", false},
+                                         Case{"src/device/cpu/a.cpp", "//\n#include \"device/plan.h\"\n", true},
+                                         Case{"src/device/cpu/a.cpp", "//\n#include \"device/sim/a.h\"\n", false},
+                                         Case{"src/step/workload/a.cpp", "//\n#include \"step/step.h\"\n", true},
+                                         Case{"src/step/a.cpp", "//\n#include \"step/workload/a.h\"\n", false},
+                                         Case{"src/step/workload/a.cpp", "//\n#include \"device/device.h\"\n", false},
+                                         Case{"src/run/a.cpp", "//\n#include \"device/cpu/bell.h\"\n", true},
                                          Case{"src/run/a.cpp", "//\n#include \"report/console.h\"\n", false},
                                          Case{"src/report/a.cpp", "//\n#include \"run/result.h\"\n", true},
                                          Case{"src/report/a.cpp", "//\n#include \"device/device.h\"\n", false},
@@ -197,6 +234,13 @@ TEST(Layers, reports_a_folder_outside_the_table) {
   tree.write("docs/architecture.md", kTable);
   tree.write("src/util/a.h", "//\n");
   EXPECT_EQ(broken_includes(tree.root()).size(), 1U);
+}
+
+TEST(Layers, reports_circles_in_the_table) {
+  const ScratchTree tree;
+  tree.write("docs/architecture.md",
+             "| folder | may include |\n| --- | --- |\n| base | step |\n| step | kernel |\n| kernel | base |\n");
+  EXPECT_EQ(broken_includes(tree.root()).size(), 3U) << joined(broken_includes(tree.root()));
 }
 
 TEST(Layers, refuses_a_missing_or_unreadable_table) {

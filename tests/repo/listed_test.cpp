@@ -16,12 +16,14 @@ namespace fs = std::filesystem;
 // A source with a header of its own is support for the others; everything else offers the function named like the file.
 std::vector<std::string> unlisted_files(const fs::path& root) {
   std::vector<std::string> findings;
-  for (const auto& folder : folders_in(root / "src")) {
-    const fs::path list = folder / "list.cpp";
-    if (!fs::exists(list)) continue;
+  for (const auto& list : files_below(root / "src", {".cpp"})) {
+    if (list.filename() != "list.cpp") continue;
+    const fs::path folder = list.parent_path();
     std::string text;
     for (const auto& line : read_lines(list)) text += line.substr(0, line.find("//")) + "\n";
     for (const auto& file : files_below(folder, {".cpp"})) {
+      // A device has a folder of its own, named like it; so has what else lies below.
+      if (file.parent_path() != folder && file.stem() != file.parent_path().filename()) continue;
       const std::string stem = file.stem();
       const bool is_main = folder.filename() == "cli" && stem == "main";
       if (stem == "list" || is_main || fs::exists(fs::path(file).replace_extension(".h"))) continue;

@@ -29,16 +29,6 @@ std::vector<fs::path> files_below(const fs::path& folder, const std::vector<std:
   return files;
 }
 
-std::vector<fs::path> folders_in(const fs::path& folder) {
-  std::vector<fs::path> folders;
-  if (!fs::is_directory(folder)) return folders;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.is_directory()) folders.push_back(entry.path());
-  }
-  std::ranges::sort(folders);
-  return folders;
-}
-
 std::string_view trim(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\r");
   if (first == std::string_view::npos) return {};

@@ -15,9 +15,6 @@ std::vector<std::string> read_lines(const std::filesystem::path& file);
 std::vector<std::filesystem::path> files_below(const std::filesystem::path& folder,
                                                const std::vector<std::string>& extensions);
 
-// Sub-folders of `folder`, sorted.
-std::vector<std::filesystem::path> folders_in(const std::filesystem::path& folder);
-
 std::string_view trim(std::string_view text);
 // Trimmed parts between separators; separators inside parentheses do not count.
 std::vector<std::string> split(std::string_view text, char separator);

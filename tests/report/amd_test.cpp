@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <string>
 
-#include "amd_join/join_load.h"
-#include "ftrace/summary.h"
-#include "report/amd_ftrace.h"
-#include "report/amd_join.h"
+#include "amd/ftrace/summary.h"
+#include "amd/join/join_load.h"
+#include "report/text/amd_ftrace.h"
+#include "report/text/amd_join.h"
 #include "support/amd_capture.h"
 #include "support/amd_scene.h"
 #include "support/ftrace_text.h"

@@ -1,4 +1,4 @@
-#include "report/bench_regressions.h"
+#include "report/text/bench_regressions.h"
 
 #include <gtest/gtest.h>
 

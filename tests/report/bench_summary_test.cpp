@@ -1,4 +1,4 @@
-#include "report/bench_summary.h"
+#include "report/text/bench_summary.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 // What the text of weir channel says: who wins, two modes, what failed and what cannot be run; within 80 columns.
-#include "report/channel.h"
+#include "report/text/channel.h"
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "run/channel_document.h"
+#include "lab/channels/channel_document.h"
 #include "run/channel_testing.h"
 
 namespace weir::testing {

@@ -3,7 +3,7 @@
 
 #include <sstream>
 
-#include "report/comparison.h"
+#include "report/text/comparison.h"
 #include "support/comparisons.h"
 
 namespace weir {

@@ -1,5 +1,5 @@
 // The three forms of a comparison: width, escaping, nulls.
-#include "report/comparison.h"
+#include "report/text/comparison.h"
 
 #include <gtest/gtest.h>
 

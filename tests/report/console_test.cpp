@@ -1,4 +1,4 @@
-#include "report/console.h"
+#include "report/text/console.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "report/dot.h"
+#include "report/text/dot.h"
 
 #include <gtest/gtest.h>
 
-#include "report/step_text.h"
+#include "report/text/step_text.h"
 
 namespace weir {
 namespace {

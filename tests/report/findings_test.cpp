@@ -1,4 +1,4 @@
-#include "report/findings.h"
+#include "report/text/findings.h"
 
 #include <gtest/gtest.h>
 

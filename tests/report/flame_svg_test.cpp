@@ -1,4 +1,4 @@
-#include "report/flame_svg.h"
+#include "report/text/flame_svg.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // What GitHub's runner would make of a comparison: by its own rules of parsing, with names that would like to be
 // commands.
-#include "report/github.h"
+#include "report/figures/github.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "report/history.h"
+#include "report/text/history.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // JUnit files: well-formed whatever names hold, and each finding as CI systems understand it.
-#include "report/junit.h"
+#include "report/figures/junit.h"
 
 #include <gtest/gtest.h>
 

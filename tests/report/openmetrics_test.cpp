@@ -1,5 +1,5 @@
 // Results as OpenMetrics: every line against the grammar, base units, what is not known is not there, hostile names.
-#include "report/openmetrics.h"
+#include "report/figures/openmetrics.h"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,13 @@
-#include "report/preempt.h"
+#include "report/text/preempt.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <sstream>
 
-#include "preempt/document.h"
+#include "lab/preempt/document.h"
 #include "preempt/synthetic.h"
-#include "report/preempt_svg.h"
+#include "report/text/preempt_svg.h"
 
 namespace weir {
 namespace {

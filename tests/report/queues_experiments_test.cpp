@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 
+#include "lab/queues/queues_fairness.h"
+#include "lab/queues/queues_switch.h"
 #include "measure/statistics.h"
-#include "report/queues_fairness.h"
-#include "report/queues_switch.h"
-#include "run/queues_fairness.h"
-#include "run/queues_switch.h"
+#include "report/text/queues_fairness.h"
+#include "report/text/queues_switch.h"
 
 namespace weir {
 namespace {

@@ -1,5 +1,5 @@
 // Results as tables: RFC 4180 by a reader of our own, units in headings, cells that a spreadsheet would run.
-#include "report/results_csv.h"
+#include "report/figures/results_csv.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "report/sched_status.h"
+#include "report/text/sched_status.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "report/sections.h"
+#include "report/text/sections.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "report/timeline_svg.h"
+#include "report/text/timeline_svg.h"
 
 #include <gtest/gtest.h>
 

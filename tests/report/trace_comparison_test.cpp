@@ -1,4 +1,4 @@
-#include "report/trace_comparison.h"
+#include "report/text/trace_comparison.h"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "run/runner.h"
-#include "stream/placement.h"
-#include "stream/submitter.h"
+#include "submit/placement.h"
+#include "submit/submitter.h"
 #include "support/replay.h"
 
 namespace weir {

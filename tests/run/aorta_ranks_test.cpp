@@ -8,8 +8,8 @@
 
 #include "run/check.h"
 #include "run/runner.h"
-#include "stream/placement.h"
-#include "stream/submitter.h"
+#include "submit/placement.h"
+#include "submit/submitter.h"
 #include "support/replay.h"
 #include "support/thread_communicator.h"
 

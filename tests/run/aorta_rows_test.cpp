@@ -23,8 +23,8 @@
 
 #include "run/check.h"
 #include "run/runner.h"
-#include "stream/placement.h"
-#include "stream/submitter.h"
+#include "submit/placement.h"
+#include "submit/submitter.h"
 
 namespace weir {
 namespace {

@@ -1,13 +1,13 @@
 // Verdicts on channels: how often equal ones are called slower, how often slower ones are found. Synthetic noise with
 // fixed seeds: processes differ far more from each other than samples within one.
-#include "run/channel_compare.h"
+#include "lab/channels/channel_compare.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "base/error.h"
-#include "run/channel_calibration.h"
+#include "lab/channels/channel_calibration.h"
 #include "run/channel_testing.h"
 
 namespace weir::testing {

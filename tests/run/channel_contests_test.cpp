@@ -1,5 +1,5 @@
 // Who is told to win: the best competitor, floors, targets, and mutexes that are faster.
-#include "run/channel_contests.h"
+#include "lab/channels/channel_contests.h"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,13 @@
 // What processes found and what it amounts to; documents that read back as what they were made of; files of any origin.
-#include "run/channel_results.h"
+#include "lab/channels/channel_results.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 
 #include "base/error.h"
-#include "run/channel_baseline.h"
-#include "run/channel_document.h"
+#include "lab/channels/channel_baseline.h"
+#include "lab/channels/channel_document.h"
 #include "run/channel_testing.h"
 
 namespace weir::testing {

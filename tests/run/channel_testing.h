@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "run/channel_results.h"
+#include "lab/channels/channel_results.h"
 
 namespace weir::testing {
 

@@ -9,9 +9,9 @@
 
 #include "device/plan.h"
 #include "run/profile.h"
-#include "stream/submitter.h"
+#include "submit/submitter.h"
+#include "trace/analyse/waterfall.h"
 #include "trace/timeline_builder.h"
-#include "trace/waterfall.h"
 
 namespace weir {
 namespace {

@@ -10,11 +10,11 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "rank/network.h"
+#include "device/rank/network.h"
 #include "run/hang_watch.h"
 #include "run/passes.h"
-#include "stream/placement.h"
-#include "stream/submitter.h"
+#include "submit/placement.h"
+#include "submit/submitter.h"
 #include "support/thread_communicator.h"
 
 namespace weir {

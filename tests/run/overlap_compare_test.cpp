@@ -1,4 +1,4 @@
-#include "run/overlap_compare.h"
+#include "lab/overlap/overlap_compare.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "run/overlap_config.h"
+#include "lab/overlap/overlap_config.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "workload/workload.h"
+#include "step/workload/workload.h"
 
 namespace weir {
 namespace {

@@ -1,4 +1,4 @@
-#include "run/overlap_tune.h"
+#include "lab/overlap/overlap_tune.h"
 
 #include <gtest/gtest.h>
 

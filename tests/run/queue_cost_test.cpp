@@ -1,6 +1,6 @@
 // What calibration finds out about a device whose parameters are known, and how close its predictions come to that
 // device with other queue counts.
-#include "run/queue_cost.h"
+#include "lab/queues/queue_cost.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "base/units.h"
-#include "workload/yaml.h"
+#include "step/workload/yaml.h"
 
 namespace weir {
 namespace {

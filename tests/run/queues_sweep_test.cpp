@@ -1,13 +1,13 @@
 // The queue sweep without processes: what is complete, what is mismatched, and what counts as a difference.
-#include "run/queues_sweep.h"
+#include "lab/queues/queues_sweep.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "lab/queues/queues_convoy.h"
+#include "lab/queues/queues_judge.h"
 #include "measure/bootstrap.h"
-#include "run/queues_convoy.h"
-#include "run/queues_judge.h"
 
 namespace weir {
 namespace {

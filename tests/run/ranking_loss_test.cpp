@@ -6,14 +6,14 @@
 #include <cstring>
 #include <thread>
 
-#include "rank/alone.h"
+#include "device/rank/alone.h"
 #include "run/check.h"
-#include "stream/placement.h"
-#include "stream/submitter.h"
+#include "step/workload/ranking_transformer.h"
+#include "step/workload/workload.h"
+#include "submit/placement.h"
+#include "submit/submitter.h"
 #include "support/replay.h"
 #include "support/thread_communicator.h"
-#include "workload/ranking_transformer.h"
-#include "workload/workload.h"
 
 namespace weir {
 namespace {

@@ -9,8 +9,8 @@
 #include "kernel/chain.h"
 #include "run/check.h"
 #include "run/sweep.h"
-#include "stream/placement.h"
-#include "stream/submitter.h"
+#include "submit/placement.h"
+#include "submit/submitter.h"
 
 namespace weir {
 namespace {

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "run/runner.h"
 #include "run/sweep.h"
-#include "scheduler/policy.h"
-#include "workload/yaml.h"
+#include "step/workload/yaml.h"
+#include "submit/sched/policy.h"
 
 namespace weir {
 namespace {

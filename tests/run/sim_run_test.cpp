@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "run/runner.h"
 #include "run/sweep.h"
-#include "workload/workload.h"
+#include "step/workload/workload.h"
 
 namespace weir {
 namespace {

@@ -1,4 +1,4 @@
-#include "scheduler/bound.h"
+#include "submit/sched/bound.h"
 
 #include <gtest/gtest.h>
 

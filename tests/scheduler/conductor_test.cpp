@@ -1,4 +1,4 @@
-#include "scheduler/conductor.h"
+#include "submit/sched/conductor.h"
 
 #include <gtest/gtest.h>
 

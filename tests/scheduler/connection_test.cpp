@@ -1,4 +1,4 @@
-#include "scheduler/connection.h"
+#include "submit/sched/connection.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 #include <atomic>
 #include <functional>
 
-#include "scheduler/board.h"
 #include "scheduler/daemon.h"
+#include "submit/sched/board.h"
 
 namespace weir::testing {
 namespace {

@@ -15,8 +15,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "scheduler/connection.h"
-#include "scheduler/server.h"
+#include "submit/sched/connection.h"
+#include "submit/sched/server.h"
 
 namespace weir::testing {
 

@@ -13,7 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "scheduler/conductor.h"
+#include "submit/sched/conductor.h"
 
 namespace weir::testing {
 

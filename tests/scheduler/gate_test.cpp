@@ -1,4 +1,4 @@
-#include "scheduler/gate.h"
+#include "submit/sched/gate.h"
 
 #include <gtest/gtest.h>
 

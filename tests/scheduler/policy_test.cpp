@@ -1,5 +1,5 @@
 // What each policy decides, one situation at a time.
-#include "scheduler/policy.h"
+#include "submit/sched/policy.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "scheduler/server.h"
+#include "submit/sched/server.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "scheduler/conductor.h"
+#include "submit/sched/conductor.h"
 
 namespace weir::testing {
 

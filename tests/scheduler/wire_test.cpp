@@ -1,4 +1,4 @@
-#include "scheduler/wire.h"
+#include "submit/sched/wire.h"
 
 #include <gtest/gtest.h>
 

@@ -2,13 +2,13 @@
 // enqueued. Skipped where there is none.
 #include <gtest/gtest.h>
 
-#include "device/cuda.h"
-#include "device/gpu.h"
+#include "device/gpu/cuda.h"
+#include "device/gpu/gpu.h"
 #include "run/describe_timeline.h"
 #include "run/runner.h"
-#include "stream/submitter.h"
+#include "submit/submitter.h"
 #include "support/cuda_test.h"
-#include "trace/waterfall.h"
+#include "trace/analyse/waterfall.h"
 
 namespace weir {
 namespace {

@@ -1,6 +1,6 @@
 // Submitting through a channel: every channel, any number of producers and submitters, on devices that log, run, fail
 // or dawdle.
-#include "stream/channel.h"
+#include "submit/channel.h"
 
 #include <gtest/gtest.h>
 #include <time.h>
@@ -8,9 +8,9 @@
 #include <random>
 
 #include "base/error.h"
+#include "step/workload/workload.h"
 #include "stream/order_session.h"
-#include "stream/placement.h"
-#include "workload/workload.h"
+#include "submit/placement.h"
 
 namespace weir {
 namespace {

@@ -10,9 +10,9 @@
 #include "channel/memory_pool.h"
 #include "channel/mpsc.h"
 #include "channel/payload.h"
-#include "device/cuda.h"
-#include "device/gpu.h"
-#include "stream/device_memory.h"
+#include "device/gpu/cuda.h"
+#include "device/gpu/gpu.h"
+#include "submit/device_memory.h"
 #include "support/cuda_test.h"
 
 namespace weir {

@@ -1,5 +1,5 @@
 // Memory of devices that have none of their own: the host's, behind the same pool.
-#include "stream/device_memory.h"
+#include "submit/device_memory.h"
 
 #include <gtest/gtest.h>
 

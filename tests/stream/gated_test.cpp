@@ -1,4 +1,4 @@
-#include "stream/gated.h"
+#include "submit/gated.h"
 
 #include <gtest/gtest.h>
 
@@ -7,10 +7,10 @@
 #include <stdexcept>
 #include <thread>
 
-#include "scheduler/board.h"
 #include "stream/order_session.h"
-#include "stream/placement.h"
-#include "stream/submitter.h"
+#include "submit/placement.h"
+#include "submit/sched/board.h"
+#include "submit/submitter.h"
 
 namespace weir {
 namespace {

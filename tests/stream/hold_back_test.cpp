@@ -1,5 +1,5 @@
 // Commands in any order of arrival come out in an order that is safe.
-#include "stream/hold_back.h"
+#include "submit/hold_back.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <random>
 #include <thread>
 
+#include "step/workload/workload.h"
 #include "stream/order_session.h"
-#include "stream/placement.h"
-#include "workload/workload.h"
+#include "submit/placement.h"
 
 namespace weir {
 namespace {

@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "device/sim_testing.h"
 #include "kernel/random.h"
-#include "scheduler/policy.h"
-#include "stream/hold_back.h"
-#include "stream/scheduled.h"
+#include "submit/hold_back.h"
+#include "submit/sched/policy.h"
+#include "submit/scheduled.h"
 
 namespace weir {
 namespace {

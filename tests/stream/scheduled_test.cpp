@@ -1,5 +1,5 @@
 // The order in which a policy lets commands go, seen by a session that writes it down. Times are the test's own.
-#include "stream/scheduled.h"
+#include "submit/scheduled.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "kernel/chain.h"
 #include "stream/order_session.h"
-#include "stream/placement.h"
+#include "submit/placement.h"
 
 namespace weir {
 namespace {

@@ -1,4 +1,4 @@
-#include "stream/submitter.h"
+#include "submit/submitter.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "kernel/chain.h"
 #include "stream/order_session.h"
-#include "stream/placement.h"
+#include "submit/placement.h"
 
 namespace weir {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "amd_capture/manifest.h"
+#include "amd/capture/manifest.h"
 #include "support/amd_scene.h"
 #include "support/ftrace_text.h"
 

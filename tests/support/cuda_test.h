@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "device/cuda.h"
-#include "device/gpu.h"
+#include "device/gpu/cuda.h"
+#include "device/gpu/gpu.h"
 
 namespace weir {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kfd/debug_trap.h"
+#include "amd/kfd/debug_trap.h"
 
 namespace weir::testing {
 

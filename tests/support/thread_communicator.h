@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "rank/communicator.h"
+#include "device/rank/communicator.h"
 
 namespace weir {
 

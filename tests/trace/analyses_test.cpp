@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "trace/concurrency.h"
-#include "trace/fairness.h"
-#include "trace/queue_switch.h"
-#include "trace/role_latency.h"
+#include "trace/analyse/concurrency.h"
+#include "trace/analyse/fairness.h"
+#include "trace/analyse/queue_switch.h"
+#include "trace/analyse/role_latency.h"
 
 namespace weir {
 namespace {

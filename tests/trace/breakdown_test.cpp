@@ -1,4 +1,4 @@
-#include "trace/breakdown.h"
+#include "trace/analyse/breakdown.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "trace/byte_source.h"
+#include "trace/import/byte_source.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The Chrome/Kineto export: what other tools look for, odd texts, and the way back through our own importer.
-#include "trace/chrome_json.h"
+#include "trace/export/chrome_json.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "trace/import.h"
+#include "trace/import/import.h"
 #include "weir_build.h"
 
 namespace weir {

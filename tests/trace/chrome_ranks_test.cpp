@@ -9,15 +9,15 @@
 #include <string>
 #include <tuple>
 
-#include "trace/breakdown.h"
-#include "trace/chrome_json.h"
+#include "trace/analyse/breakdown.h"
+#include "trace/analyse/exposed_causes.h"
+#include "trace/analyse/overlap_times.h"
+#include "trace/analyse/queue_map.h"
+#include "trace/analyse/slice.h"
 #include "trace/clock_alignment.h"
-#include "trace/exposed_causes.h"
-#include "trace/import.h"
+#include "trace/export/chrome_json.h"
+#include "trace/import/import.h"
 #include "trace/merge.h"
-#include "trace/overlap_times.h"
-#include "trace/queue_map.h"
-#include "trace/slice.h"
 
 namespace weir {
 namespace {

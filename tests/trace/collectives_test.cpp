@@ -1,4 +1,4 @@
-#include "trace/collectives.h"
+#include "trace/analyse/collectives.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "trace/concurrency.h"
+#include "trace/analyse/concurrency.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "trace/critical_path.h"
+#include "trace/analyse/critical_path.h"
 
 #include <gtest/gtest.h>
 

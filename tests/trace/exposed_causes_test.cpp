@@ -1,5 +1,5 @@
 // Why communication was exposed: one hand-made timeline for each cause, and what holds for any timeline.
-#include "trace/exposed_causes.h"
+#include "trace/analyse/exposed_causes.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "support/random_timeline.h"
-#include "trace/breakdown.h"
+#include "trace/analyse/breakdown.h"
 
 namespace weir {
 namespace {

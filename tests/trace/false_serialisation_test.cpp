@@ -1,4 +1,4 @@
-#include "trace/false_serialisation.h"
+#include "trace/analyse/false_serialisation.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "trace/gaps.h"
+#include "trace/analyse/gaps.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 // Timelines whose waits can be worked out by hand, and one of a simulated device for which the same holds.
-#include "trace/head_of_line.h"
+#include "trace/analyse/head_of_line.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "device/sim.h"
+#include "device/sim/sim.h"
 #include "step/step.h"
 
 namespace weir {

@@ -1,4 +1,4 @@
-#include "trace/host_stalls.h"
+#include "trace/analyse/host_stalls.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "trace/import.h"
+#include "trace/import/import.h"
 
 #include "trace/archive_testing.h"
 #include "trace/importer_testing.h"

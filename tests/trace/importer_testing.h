@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "trace/import.h"
+#include "trace/import/import.h"
 
 #if WEIR_HAVE_SQLITE
 #include <sqlite3.h>

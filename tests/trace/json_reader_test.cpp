@@ -1,12 +1,12 @@
-#include "trace/json_reader.h"
+#include "trace/import/json_reader.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "trace/json_blocks.h"
-#include "trace/json_text.h"
+#include "trace/import/json_blocks.h"
+#include "trace/import/json_text.h"
 
 namespace weir {
 namespace {

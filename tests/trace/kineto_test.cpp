@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "trace/import.h"
-#include "trace/importer.h"
-#include "trace/list.h"
+#include "trace/import/import.h"
+#include "trace/import/importer.h"
+#include "trace/import/list.h"
 
 namespace weir {
 namespace {

@@ -1,4 +1,4 @@
-#include "trace/lane_use.h"
+#include "trace/analyse/lane_use.h"
 
 #include <gtest/gtest.h>
 

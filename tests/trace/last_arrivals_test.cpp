@@ -1,10 +1,10 @@
-#include "trace/last_arrivals.h"
+#include "trace/analyse/last_arrivals.h"
 
 #include <gtest/gtest.h>
 
-#include "trace/breakdown.h"
+#include "trace/analyse/breakdown.h"
+#include "trace/analyse/slice.h"
 #include "trace/ranks_timeline.h"
-#include "trace/slice.h"
 
 namespace weir {
 namespace {

@@ -1,4 +1,4 @@
-#include "trace/overlap_slowdown.h"
+#include "trace/analyse/overlap_slowdown.h"
 
 #include <gtest/gtest.h>
 

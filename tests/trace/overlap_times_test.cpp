@@ -1,5 +1,5 @@
 // How iterations hid their communication, by hand and against every nanosecond of random timelines.
-#include "trace/overlap_times.h"
+#include "trace/analyse/overlap_times.h"
 
 #include <gtest/gtest.h>
 

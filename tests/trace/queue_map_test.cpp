@@ -1,4 +1,4 @@
-#include "trace/queue_map.h"
+#include "trace/analyse/queue_map.h"
 
 #include <gtest/gtest.h>
 

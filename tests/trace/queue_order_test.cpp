@@ -1,4 +1,4 @@
-#include "trace/queue_order.h"
+#include "trace/analyse/queue_order.h"
 
 #include <gtest/gtest.h>
 

@@ -6,14 +6,14 @@
 #include <filesystem>
 #include <string_view>
 
-#include "trace/breakdown.h"
-#include "trace/concurrency.h"
-#include "trace/exposed_causes.h"
-#include "trace/import.h"
-#include "trace/list.h"
-#include "trace/overlap_times.h"
-#include "trace/queue_map.h"
-#include "trace/slice.h"
+#include "trace/analyse/breakdown.h"
+#include "trace/analyse/concurrency.h"
+#include "trace/analyse/exposed_causes.h"
+#include "trace/analyse/overlap_times.h"
+#include "trace/analyse/queue_map.h"
+#include "trace/analyse/slice.h"
+#include "trace/import/import.h"
+#include "trace/import/list.h"
 
 namespace weir {
 namespace {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <set>
 
-#include "trace/import.h"
+#include "trace/import/import.h"
 
 namespace weir {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "trace/clock_alignment.h"
-#include "trace/import.h"
-#include "trace/list.h"
+#include "trace/import/import.h"
+#include "trace/import/list.h"
 #include "trace/rank_collectives.h"
 
 namespace weir {

@@ -1,6 +1,6 @@
-#include "trace/csv_reader.h"
+#include "trace/import/csv_reader.h"
+#include "trace/import/list.h"
 #include "trace/importer_testing.h"
-#include "trace/list.h"
 
 namespace weir {
 namespace {

@@ -3,8 +3,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "trace/import.h"
-#include "trace/list.h"
+#include "trace/import/import.h"
+#include "trace/import/list.h"
 
 namespace weir {
 namespace {

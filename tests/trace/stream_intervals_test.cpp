@@ -1,4 +1,4 @@
-#include "trace/stream_intervals.h"
+#include "trace/analyse/stream_intervals.h"
 
 #include <gtest/gtest.h>
 

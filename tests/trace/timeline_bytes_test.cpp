@@ -8,10 +8,10 @@
 
 #include "base/error.h"
 #include "support/random_timeline.h"
-#include "trace/breakdown.h"
-#include "trace/exposed_causes.h"
+#include "trace/analyse/breakdown.h"
+#include "trace/analyse/exposed_causes.h"
+#include "trace/analyse/slice.h"
 #include "trace/merge.h"
-#include "trace/slice.h"
 
 namespace weir {
 namespace {

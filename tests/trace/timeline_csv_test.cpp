@@ -1,5 +1,5 @@
 // The CSV export: one row per command, empty where nothing is known, quoted where names need it.
-#include "trace/timeline_csv.h"
+#include "trace/export/timeline_csv.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "trace/top_kernels.h"
+#include "trace/analyse/top_kernels.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "trace/waterfall.h"
+#include "trace/analyse/waterfall.h"
 
 #include <gtest/gtest.h>
 

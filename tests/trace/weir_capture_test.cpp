@@ -4,7 +4,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "trace/capture_writer.h"
+#include "trace/export/capture_writer.h"
 #include "trace/importer_testing.h"
 
 namespace weir {

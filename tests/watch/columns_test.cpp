@@ -1,5 +1,5 @@
 // Cells as text, and the order of rows.
-#include "watch/columns.h"
+#include "lab/watch/columns.h"
 
 #include <gtest/gtest.h>
 

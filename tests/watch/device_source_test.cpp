@@ -1,6 +1,6 @@
 // A workload that runs again and again on the devices cpu and sim, and what is said of its queues. Real threads: run
 // under ThreadSanitizer too.
-#include "watch/device_source.h"
+#include "lab/watch/device_source.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The document of a sample: null with a reason, never 0.
-#include "watch/document.h"
+#include "lab/watch/document.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Samples from one thread to another: order, pace, the end and failures. Run under ThreadSanitizer too.
-#include "watch/feed.h"
+#include "lab/watch/feed.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "watch/sample.h"
+#include "lab/watch/sample.h"
 
 namespace weir::watch::testing {
 

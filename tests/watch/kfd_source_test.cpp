@@ -1,11 +1,11 @@
 // Rates from two looks at KFD, over wraps of the ring; and rows from the text that a kernel would show.
-#include "watch/kfd_source.h"
+#include "lab/watch/kfd_source.h"
 
 #include <gtest/gtest.h>
 
+#include "lab/watch/document.h"
 #include "support/amd_scene.h"
 #include "support/kfd_text.h"
-#include "watch/document.h"
 
 namespace weir::watch {
 namespace {

@@ -1,5 +1,5 @@
 // The metrics' text against the grammar of OpenMetrics 1.0, by the checker that all our metrics have to pass.
-#include "watch/openmetrics.h"
+#include "lab/watch/openmetrics.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Commands, busy time and backlog of each queue from spans, against figures counted by hand.
-#include "watch/timeline_tally.h"
+#include "lab/watch/timeline_tally.h"
 
 #include <gtest/gtest.h>
 

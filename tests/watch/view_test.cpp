@@ -1,5 +1,5 @@
 // What the live view looks like at any size, and what keys do to it.
-#include "watch/view.h"
+#include "lab/watch/view.h"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 
 #include "kernel/attention.h"
 #include "kernel/gemm.h"
+#include "step/workload/workload.h"
 #include "support/replay.h"
-#include "workload/workload.h"
 
 namespace weir {
 namespace {

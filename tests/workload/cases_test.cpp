@@ -1,6 +1,6 @@
 // The embedded YAML workloads: that they are the files of config/cases, and that case A is a CNN and case B an encoder,
 // by values: what their steps compute is compared with the models written out here.
-#include "workload/cases.h"
+#include "step/workload/cases.h"
 
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@
 #include "base/error.h"
 #include "kernel/gemm.h"
 #include "kernel/im2col.h"
+#include "step/workload/yaml.h"
 #include "support/replay.h"
-#include "workload/yaml.h"
 
 namespace weir {
 namespace {

@@ -1,4 +1,4 @@
-#include "workload/expression.h"
+#include "step/workload/expression.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "workload/workload.h"
+#include "step/workload/workload.h"
 
 namespace weir {
 namespace {

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "workload/ranking_transformer.h"
-#include "workload/workload.h"
+#include "step/workload/ranking_transformer.h"
+#include "step/workload/workload.h"
 
 namespace weir {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "workload/workload.h"
+#include "step/workload/workload.h"
 
 namespace weir {
 namespace {

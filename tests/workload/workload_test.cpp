@@ -1,4 +1,4 @@
-#include "workload/workload.h"
+#include "step/workload/workload.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "workload/yaml.h"
+#include "step/workload/yaml.h"
 
 #include <gtest/gtest.h>
 

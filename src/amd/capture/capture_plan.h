@@ -1,0 +1,104 @@
+// What a capture of AMD's queues will do on this machine, decided before anything is touched: the program's
+// environment, which files of tracefs are written in which order, what is copied when. Knows paths and words; opens
+// nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "amd/capture/manifest.h"
+#include "amd/log/log_settings.h"
+
+namespace weir::amd {
+
+// Where the kernel shows itself; tests have folders of their own.
+struct CaptureRoots {
+  std::string tracefs = "/sys/kernel/tracing";
+  std::string debugfs = "/sys/kernel/debug";
+  std::string sysfs = "/sys";
+  std::string kmsg = "/dev/kmsg";
+};
+
+struct CaptureRequest {
+  std::vector<std::string> command;
+  std::string folder;      // absolute: the program may change its own
+  std::string log_folder;  // the same, as the program is told; empty: by that path
+  int log_level = kQueueLogLevel;
+  std::uint32_t log_mask = kQueueLogMask;
+  int log_size_mib = 8192;  // beyond it ROCm empties the file, and queues lose their creation
+  bool has_trace = true;
+  bool wants_graph = false;
+  bool uses_top_instance = false;
+  bool keeps_first = true;  // of a buffer that is full; else the last
+  int buffer_mib = 16;      // per CPU
+  std::int64_t interval_ns = 1'000'000'000;
+  int most_snapshots = 20;  // while the program runs
+  int pid = 0;              // ours: it names what we make
+  CaptureRoots roots;
+};
+
+// What was found on this machine. Errors are errno's, 0 where the file may be used.
+struct CaptureFacts {
+  bool is_root = false;
+  bool has_driver = false;  // module/amdgpu in sysfs
+  bool is_nested = false;   // in a PID namespace of its own: the kernel's trace has other numbers
+  int tracefs = 0;          // trace_clock, to be written
+  bool has_instances = false, has_probes = false, has_events = false;
+  int hqds = 0, mqds = 0, rls = 0, sysfs = 0, kmsg = 0;
+};
+
+// One change to tracefs. Values are tried in order until one is taken.
+struct TraceStep {
+  enum class Action : std::uint8_t { make_folder, write, append };
+  enum class Stage : std::uint8_t {
+    prepare,  // nothing is traced where a required one is refused
+    tracer,   // functions are not traced where a required one is refused: then come the probes
+    probes,
+    events,
+    start
+  };
+  // How the value of before is put back; an instance of our own is removed instead.
+  enum class Undo : std::uint8_t { nothing, word, choice, list, events, remove_probe };
+
+  Action action = Action::write;
+  Stage stage = Stage::prepare;
+  Undo undo = Undo::nothing;
+  bool is_required = false;
+  std::string path;
+  std::vector<std::string> values;
+  std::string why;
+};
+
+struct TracePlan {
+  std::string root, folder;  // tracefs; our instance, or tracefs itself
+  bool is_instance = true;
+  std::vector<TraceStep> steps;
+};
+
+struct SnapshotFile {
+  std::string part, path;  // "hqds", "/sys/kernel/debug/kfd/hqds"
+};
+
+struct CapturePlan {
+  std::vector<std::pair<std::string, std::string>> environment;  // of the program
+  std::optional<TracePlan> trace;
+  std::vector<SnapshotFile> files;  // of each snapshot
+  bool has_sysfs = false, has_dmesg = false;
+  std::vector<CapturePart> missing;  // with reason and hint
+};
+
+CapturePlan plan_capture(const CaptureRequest& request, const CaptureFacts& facts);
+
+// Files of sysfs that a snapshot takes, as patterns below its root: "class/kfd/kfd/topology/nodes/*/gpu_id".
+const std::vector<std::string>& sysfs_patterns();
+
+// The same as commands for a shell, each with a comment why. Runs as it stands.
+std::string capture_script(const CaptureRequest& request, const CapturePlan& plan);
+
+// What an errno at a file of KFD, tracefs or the kernel's log means here, and what would help.
+CapturePart missing_part(std::string name, const std::string& path, int error, const CaptureFacts& facts);
+
+}  // namespace weir::amd

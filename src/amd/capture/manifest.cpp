@@ -1,0 +1,248 @@
+#include "amd/capture/manifest.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+#include "base/error.h"
+#include "base/yaml.h"
+
+namespace weir::amd {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostBytes = 16U << 20;  // of a manifest; ours are a few KiB
+constexpr std::size_t kMostNamespaces = 33;    // the kernel nests PID namespaces 32 deep
+constexpr const char* kHint = "A capture folder is written by `weir amd capture -o FOLDER -- ./program`.";
+
+// A place in the manifest: messages name the file and the key.
+class Place {
+ public:
+  Place(const Json& value, std::string path, const std::string& file)
+      : value_(value), path_(std::move(path)), file_(file) {}
+
+  [[noreturn]] void refuse(const std::string& what, std::string hint = kHint) const {
+    reject(fmt::format("{}: {}: {}", file_, path_, what), std::move(hint));
+  }
+  Place at(const char* key) const {
+    const std::string below = path_.empty() ? key : fmt::format("{}.{}", path_, key);
+    if (!value_.is_object()) refuse("an object is wanted here");
+    const auto found = value_.find(key);
+    if (found == value_.end()) reject(fmt::format("{}: {}: is missing", file_, below), kHint);
+    return {*found, below, file_};
+  }
+  template <class Each>
+  void each(Each&& body) const {
+    if (!value_.is_array()) refuse("a list is wanted here");
+    for (std::size_t i = 0; i < value_.size(); ++i) body(Place(value_[i], fmt::format("{}[{}]", path_, i), file_));
+  }
+  bool is_null() const { return value_.is_null(); }
+  std::size_t size() const { return value_.size(); }
+
+  std::string text() const {
+    if (!value_.is_string()) refuse("text is wanted here");
+    std::string text = value_.get<std::string>();
+    if (text.find('\0') != std::string::npos) refuse("a zero byte is in it");
+    return text;
+  }
+  std::string text_or_empty() const { return is_null() ? std::string() : text(); }
+  std::int64_t integer(std::int64_t lowest, std::int64_t highest) const {
+    if (!value_.is_number_integer()) refuse("a whole number is wanted here");
+    // A literal beyond 2^63 is unsigned; one beyond 2^64 became a fraction and was refused above.
+    const bool is_huge =
+        value_.is_number_unsigned() &&
+        value_.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    const std::int64_t value = is_huge ? 0 : value_.get<std::int64_t>();
+    if (is_huge || value < lowest || value > highest)
+      refuse(fmt::format("{} is not between {} and {}", value_.dump(), lowest, highest));
+    return value;
+  }
+  // A path below the folder: relative, of plain names.
+  std::string path_below() const {
+    const std::string path = text();
+    const auto refuse_it = [&](const char* why) { refuse(fmt::format("'{}' {}", shown(path), why)); };
+    if (path.empty()) refuse("a path is wanted here");
+    if (path.size() > 4096) refuse_it("is too long for a path");
+    if (path[0] == '/') refuse_it("leaves the folder: paths are relative to it");
+    for (const char c : path)
+      if (static_cast<unsigned char>(c) < ' ' || c == 127) refuse_it("has control characters");
+    for (std::size_t begin = 0; begin <= path.size();) {
+      const std::size_t end = std::min(path.find('/', begin), path.size());
+      const std::string_view name = std::string_view(path).substr(begin, end - begin);
+      if (name == "..") refuse_it("leaves the folder");
+      if (name.empty() || name == ".") refuse_it("is not a plain path");
+      begin = end + 1;
+    }
+    return path;
+  }
+
+ private:
+  const Json& value_;
+  std::string path_;
+  const std::string& file_;
+};
+
+constexpr std::int64_t kMostNs = std::numeric_limits<std::int64_t>::max();
+
+std::string short_text(const Place& place) {
+  const std::string text = place.text();
+  if (text.empty()) place.refuse("is empty");
+  if (text.size() > 64) place.refuse(fmt::format("'{}' is too long", shown(text)));
+  return text;
+}
+
+CapturedProcess read_process(const Place& place) {
+  CapturedProcess process;
+  const Place pids = place.at("pids");
+  pids.each([&](const Place& pid) {
+    process.pids.push_back(static_cast<int>(pid.integer(0, std::numeric_limits<int>::max())));
+  });
+  if (process.pids.empty() || process.pids.size() > kMostNamespaces)
+    pids.refuse(fmt::format("a process has 1 to {} numbers", kMostNamespaces));
+  process.name = place.at("name").text();
+  return process;
+}
+
+CapturePart read_part(const Place& place) {
+  CapturePart part;
+  part.name = short_text(place.at("name"));
+  place.at("files").each([&](const Place& file) { part.files.push_back(file.path_below()); });
+  part.reason = place.at("reason").text_or_empty();
+  part.hint = place.at("hint").text_or_empty();
+  return part;
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+// Links may lead anywhere, and `join` may run as root on a folder that another user prepared.
+void check_stays(const fs::path& folder, const std::string& path, const std::string& file) {
+  std::error_code status;
+  const fs::path root = fs::canonical(folder, status);
+  const fs::path resolved = status ? fs::path() : fs::weakly_canonical(root / path, status);
+  if (status) reject(fmt::format("{}: '{}': {}", file, shown(path), status.message()), kHint);
+  if (std::mismatch(root.begin(), root.end(), resolved.begin(), resolved.end()).first != root.end())
+    reject(fmt::format("{}: '{}' is a link that leaves the folder", file, shown(path)),
+           "Copy what it leads to into the folder.");
+}
+
+// Not read_json: a manifest may be a pipe that never ends, or a device.
+std::string read_bounded(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (descriptor < 0) reject(fmt::format("{}: {}", path.string(), std::strerror(errno)), kHint);
+  struct stat facts{};
+  std::string text;
+  const char* wrong = nullptr;
+  if (::fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+    wrong = "is not a plain file";
+  } else {
+    char part[65536];
+    for (ssize_t count = 1; count > 0 && text.size() <= kMostBytes;) {
+      count = ::read(descriptor, part, sizeof part);
+      if (count < 0 && errno == EINTR) {
+        count = 1;
+        continue;
+      }
+      if (count < 0) wrong = "cannot be read";
+      if (count > 0) text.append(part, static_cast<std::size_t>(count));
+    }
+  }
+  ::close(descriptor);
+  if (wrong == nullptr && text.size() > kMostBytes) wrong = "is larger than any manifest (16 MiB)";
+  if (wrong != nullptr) reject(fmt::format("{}: {}", path.string(), wrong), kHint);
+  return text;
+}
+
+}  // namespace
+
+Json to_json(const CaptureManifest& manifest) {
+  Json json;
+  json["schema"] = kCaptureSchema;
+  json["weir"] = manifest.weir;
+  json["command"] = manifest.command;
+  json["started_at"] = manifest.started_at;
+  json["started_ns"] = manifest.started_ns;
+  json["ended_ns"] = manifest.ended_ns;
+  json["exit_code"] = manifest.exit_code ? Json(*manifest.exit_code) : Json(nullptr);
+  json["kernel_release"] = manifest.kernel_release;
+  json["trace_clock"] = text_or_null(manifest.trace_clock);
+  json["environment"] = Json::array();
+  for (const auto& [name, value] : manifest.environment)
+    json["environment"].push_back({{"name", name}, {"value", value}});
+  json["processes"] = Json::array();
+  for (const CapturedProcess& process : manifest.processes)
+    json["processes"].push_back({{"pids", process.pids}, {"name", process.name}});
+  json["parts"] = Json::array();
+  for (const CapturePart& part : manifest.parts)
+    json["parts"].push_back({{"name", part.name},
+                             {"files", part.files},
+                             {"reason", text_or_null(part.reason)},
+                             {"hint", text_or_null(part.hint)}});
+  json["snapshots"] = Json::array();
+  for (const CaptureSnapshot& snapshot : manifest.snapshots)
+    json["snapshots"].push_back(
+        {{"when", snapshot.when}, {"folder", snapshot.folder}, {"taken_ns", snapshot.taken_ns}});
+  return json;
+}
+
+CaptureManifest parse_manifest(std::string_view text, const std::string& name) {
+  const Json json = parse_json(text, name);
+  const Place root(json, "", name);
+  if (!json.is_object() || !json.contains("schema"))
+    reject(fmt::format("{}: is no manifest of a capture: `schema` is missing", name), kHint);
+  if (const std::string schema = root.at("schema").text(); schema != kCaptureSchema)
+    root.at("schema").refuse(fmt::format("'{}' is not {}", shown(schema), kCaptureSchema));
+  CaptureManifest manifest;
+  manifest.weir = root.at("weir").text();
+  root.at("command").each([&](const Place& word) { manifest.command.push_back(word.text()); });
+  if (manifest.command.empty()) root.at("command").refuse("a program is wanted here");
+  manifest.started_at = root.at("started_at").text();
+  manifest.started_ns = root.at("started_ns").integer(0, kMostNs);
+  manifest.ended_ns = root.at("ended_ns").integer(0, kMostNs);
+  if (manifest.ended_ns < manifest.started_ns) root.at("ended_ns").refuse("is before started_ns");
+  if (const Place code = root.at("exit_code"); !code.is_null())
+    manifest.exit_code = static_cast<int>(code.integer(0, 255));
+  manifest.kernel_release = root.at("kernel_release").text();
+  manifest.trace_clock = root.at("trace_clock").text_or_empty();
+  root.at("environment").each([&](const Place& variable) {
+    manifest.environment.emplace_back(short_text(variable.at("name")), variable.at("value").text());
+  });
+  root.at("processes").each([&](const Place& process) { manifest.processes.push_back(read_process(process)); });
+  root.at("parts").each([&](const Place& place) {
+    CapturePart part = read_part(place);
+    for (const CapturePart& other : manifest.parts)
+      if (other.name == part.name) place.at("name").refuse(fmt::format("'{}' is there twice", shown(part.name)));
+    // A handful of names exist; the bound keeps the search above from growing with the square of a hostile list.
+    if (manifest.parts.size() >= 64) place.refuse("more than 64 parts");
+    manifest.parts.push_back(std::move(part));
+  });
+  root.at("snapshots").each([&](const Place& place) {
+    manifest.snapshots.push_back(
+        {short_text(place.at("when")), place.at("folder").path_below(), place.at("taken_ns").integer(0, kMostNs)});
+  });
+  return manifest;
+}
+
+CaptureManifest load_manifest(const fs::path& folder) {
+  std::error_code ignored;
+  const fs::path path = folder / kManifestFile;
+  if (!fs::is_directory(folder, ignored))
+    reject(fmt::format("{}: {}", folder.string(),
+                       fs::exists(folder, ignored) ? "is not a folder" : "there is no such folder"),
+           kHint);
+  if (!fs::exists(path, ignored))
+    reject(fmt::format("{}: there is no {} in it", folder.string(), kManifestFile), kHint);
+  CaptureManifest manifest = parse_manifest(read_bounded(path), path.string());
+  for (const CapturePart& part : manifest.parts)
+    for (const std::string& file : part.files) check_stays(folder, file, path.string());
+  for (const CaptureSnapshot& snapshot : manifest.snapshots) check_stays(folder, snapshot.folder, path.string());
+  return manifest;
+}
+
+}  // namespace weir::amd

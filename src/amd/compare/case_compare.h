@@ -1,0 +1,56 @@
+// Two sides against each other: queues, kernels, rates, gaps, backlog, and what the roadmap expected of them. A
+// difference is claimed only where intervals carry it. Knows sides; no files.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "amd/compare/case_side.h"
+#include "measure/bootstrap.h"
+
+namespace weir::amd {
+
+enum class Claim : std::uint8_t { a_more, b_more, not_distinguishable, cannot_say };
+std::string_view name_of(Claim claim);
+
+struct ComparedSide {
+  std::size_t samples = 0;
+  std::optional<double> value;
+  std::optional<Interval> interval;  // 95 %, bootstrap; by the rule of three where none of it was seen in the time
+};
+
+struct Compared {
+  CaseQuantity quantity = CaseQuantity::launch_rate;
+  std::string_view name, unit, statistic;  // "launch_rate", "1/s", "mean"
+  ComparedSide a, b;
+  std::optional<double> ratio;  // b / a
+  std::optional<double> p;      // Mann-Whitney, widened for correlation in time, after Holm
+  Claim claim = Claim::cannot_say;
+  std::string reason;  // where it cannot be said
+};
+
+// A claim needs intervals that do not overlap, and a p below this.
+inline constexpr double kLargestP = 0.05;
+
+// "A: ...; B: ...", or one for both where they are the same; empty where neither has one.
+std::string both_reasons(const std::string& a, const std::string& b);
+
+std::vector<Compared> compare_quantities(const CaseSide& a, const CaseSide& b);
+
+// Whether the two use the same hardware queues.
+struct QueueRelation {
+  enum class Kind : std::uint8_t { same_input, same_process, different_processes, unknown };
+  Kind kind = Kind::unknown;
+  std::vector<std::string> shared;            // labels, where queues can be told apart
+  std::optional<std::size_t> only_a, only_b;  // likewise
+  std::size_t equal_addresses = 0;            // rings of both with the same address, which means nothing by itself
+  std::optional<std::size_t> common_slots;    // hardware slots that queues of both were mapped to, at whatever time
+  std::string reason;
+};
+std::string_view name_of(QueueRelation::Kind kind);
+QueueRelation relate_queues(const CaseSide& a, const CaseSide& b);
+
+}  // namespace weir::amd

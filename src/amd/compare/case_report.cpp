@@ -1,0 +1,206 @@
+#include "amd/compare/case_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+
+namespace weir::amd {
+namespace {
+
+constexpr std::size_t kMostCounts = 4096;  // of a rate over time; ours are at most 256
+
+const Json& member(const Json& json, const char* key) {
+  static const Json kNull;
+  if (!json.is_object()) return kNull;
+  const auto found = json.find(key);
+  return found == json.end() ? kNull : *found;
+}
+const Json& items(const Json& json, const char* key) {
+  static const Json kEmpty = Json::array();
+  const Json& found = member(json, key);
+  return found.is_array() ? found : kEmpty;
+}
+std::optional<std::uint64_t> whole(const Json& json, const char* key) {
+  const Json& found = member(json, key);
+  if (found.is_number_unsigned()) return found.get<std::uint64_t>();
+  if (!found.is_number_integer()) return {};
+  const auto value = found.get<std::int64_t>();
+  return value < 0 ? std::nullopt : std::optional(static_cast<std::uint64_t>(value));
+}
+std::optional<int> small(const Json& json, const char* key) {
+  const auto value = whole(json, key);
+  return value && *value <= INT32_MAX ? std::optional(static_cast<int>(*value)) : std::nullopt;
+}
+std::string text(const Json& json, const char* key) {
+  const Json& found = member(json, key);
+  return found.is_string() ? found.get<std::string>() : std::string();
+}
+
+// "0x7f8acd200000"
+std::optional<std::uint64_t> address(const std::string& text) {
+  if (text.size() < 3 || text.size() > 18 || !text.starts_with("0x")) return {};
+  std::uint64_t value = 0;
+  for (const char c : text.substr(2)) {
+    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    if (digit < 0) return {};
+    value = value << 4 | static_cast<std::uint64_t>(digit);
+  }
+  return value;
+}
+
+class Side {
+ public:
+  explicit Side(const std::string& name) {
+    side_.source = CaseSource::log_report;
+    side_.name = name;
+  }
+
+  void take_process(const Json& process) {
+    const std::optional<int> pid = small(process, "pid");
+    if (pid) {
+      pids_.insert(*pid);
+    } else {
+      side_.has_unknown_process = true;
+    }
+    const std::uint64_t launches = whole(process, "launches").value_or(0);
+    side_.launches += launches;
+    dispatches_ += whole(process, "dispatches").value_or(0);
+    barriers_ += whole(process, "barriers").value_or(0);
+    for (const Json& queue : items(process, "queues")) take_queue(queue, pid);
+    for (const Json& copy : items(process, "copies")) {
+      copies_ += whole(copy, "count").value_or(0);
+      bytes_ += whole(copy, "bytes").value_or(0);
+      if (const std::string engine = text(copy, "engine"); !engine.empty()) engines_.insert(engine);
+    }
+    take_kernels(member(process, "kernels"));
+    if (launches == 0) return;
+    ++launching_;
+    take_rate(member(process, "launches_over_time"));
+  }
+
+  CaseSide finish() {
+    side_.pids.assign(pids_.begin(), pids_.end());
+    if (side_.queues.empty()) side_.queues_reason = "the log creates no queue and writes to none";
+    side_.copy_queues_reason = "a runtime log does not show the queues of copy engines; snapshots of KFD do";
+    const auto reasons = [&](std::initializer_list<CaseQuantity> quantities, const std::string& reason) {
+      for (const CaseQuantity quantity : quantities) side_.of(quantity).reason = reason;
+    };
+    reasons({CaseQuantity::gap, CaseQuantity::backlog, CaseQuantity::barrier_rate, CaseQuantity::copy_rate,
+             CaseQuantity::copied_bytes_rate, CaseQuantity::pause_share},
+            "a report has no samples of it: compare the log itself");
+    reasons({CaseQuantity::kernel_duration},
+            "a runtime log has the host's times only: how long kernels ran needs a timeline");
+    CaseSamples& rate = side_.of(CaseQuantity::launch_rate);
+    if (launching_ > 1) {
+      rate.values.clear();
+      rate.reason = "launches of several processes, each counted over its own time: compare the log itself";
+    } else if (rate.values.empty()) {
+      rate.reason = "the report has no whole stretch of time with launches";
+    }
+    if (dispatches_ > 0) {
+      side_.barriers = barriers_;
+    } else {
+      side_.barriers_reason = "the log has no packets: they are written from level 4 on (from ROCm 7.2 on: 5)";
+    }
+    if (copies_ > 0) {
+      side_.copies = copies_;
+      side_.copied_bytes = bytes_;
+      if (!engines_.empty()) side_.copy_engines = engines_.size();
+    } else {
+      side_.copies_reason = "the log has no copy by an engine; its mask may leave them out (COPY is 0x100)";
+    }
+    for (auto& [name, count] : kernels_) side_.kernels.push_back({name, count, {}});
+    std::stable_sort(side_.kernels.begin(), side_.kernels.end(),
+                     [](const CaseKernel& a, const CaseKernel& b) { return a.count > b.count; });
+    if (side_.kernels.empty()) {
+      side_.kernels_reason = "the log names no kernel";
+    } else if (!has_all_kernels_) {
+      side_.kernels_reason = "the report names only its most frequent kernels (--top)";
+    }
+    side_.launch_time = dispatches_ > 0 ? "when the host wrote the packet" : "when the host named the kernel";
+    side_.pause_time = "not in a report";
+    side_.is_pause_bound = true;
+    return std::move(side_);
+  }
+
+  void take_file(const std::string& file, const Json& json) {
+    side_.basis.push_back(
+        fmt::format("report of the log {}: {} lines", file.empty() ? "-" : file, whole(json, "lines").value_or(0)));
+    const Json& restarts = member(json, "restarts");
+    if (whole(restarts, "count").value_or(0) > 0) side_.notes.push_back("The log begins anew: runs are put together.");
+  }
+
+ private:
+  void take_queue(const Json& from, std::optional<int> pid) {
+    const std::string hwq = text(from, "hwq");
+    const auto ring = address(hwq);
+    if (!ring) return;  // none of ours
+    CaseQueue queue;
+    queue.label = hwq;
+    queue.seen_in = "log";
+    const Json& is_ring = member(from, "hwq_is_ring");
+    if (!is_ring.is_boolean() || is_ring.get<bool>()) queue.ring = ring;
+    queue.pid = pid;
+    if (const auto created = whole(from, "created_ns"); created && *created <= INT64_MAX)
+      queue.created_ns = static_cast<std::int64_t>(*created);
+    queue.priority = small(from, "priority");
+    queue.ring_packets = whole(from, "size_packets");
+    queue.launches = whole(from, "launches");
+    if (whole(from, "dispatches").value_or(0) > 0) queue.barriers = whole(from, "barriers");
+    queue.streams = whole(from, "streams_most");
+    side_.queues.push_back(std::move(queue));
+  }
+
+  void take_kernels(const Json& kernels) {
+    std::size_t named = 0;
+    for (const Json& kernel : items(kernels, "top")) {
+      kernels_[text(kernel, "name")] += whole(kernel, "count").value_or(0);
+      ++named;
+    }
+    has_all_kernels_ = has_all_kernels_ && whole(kernels, "distinct").value_or(0) <= named;
+    side_.unnamed_launches += whole(kernels, "without_name").value_or(0);
+  }
+
+  // {"begin_ns": 1, "width_ns": 1000000, "counts": [3, 4, 2]}: the last one is not over
+  void take_rate(const Json& over_time) {
+    const double width = static_cast<double>(whole(over_time, "width_ns").value_or(0));
+    const Json& counts = items(over_time, "counts");
+    if (width <= 0 || counts.size() > kMostCounts) return;
+    std::vector<double>& values = side_.of(CaseQuantity::launch_rate).values;
+    for (std::size_t i = 0; i + 1 < counts.size(); ++i)
+      values.push_back(counts[i].is_number() ? counts[i].get<double>() * 1e9 / width : 0);
+    side_.stretch_ns = width;
+    side_.observed_ns += width * static_cast<double>(values.size());
+  }
+
+  CaseSide side_;
+  std::set<int> pids_;
+  std::set<std::string> engines_;
+  std::map<std::string, std::uint64_t> kernels_;
+  std::uint64_t dispatches_ = 0, barriers_ = 0, copies_ = 0, bytes_ = 0, launching_ = 0;
+  bool has_all_kernels_ = true;
+};
+
+}  // namespace
+
+CaseSide side_of_log_report(const Json& document, const std::string& name) {
+  Side side(name);
+  std::size_t processes = 0;
+  for (const Json& file : items(document, "files")) {
+    side.take_file(text(file, "file"), file);
+    for (const Json& process : items(file, "processes")) {
+      side.take_process(process);
+      ++processes;
+    }
+  }
+  if (processes == 0)
+    reject(fmt::format("{}: a report of a log in which no process did anything", name),
+           "`weir amd log FILE --report json` writes it; name the log itself.");
+  return side.finish();
+}
+
+}  // namespace weir::amd

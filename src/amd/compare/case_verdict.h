@@ -1,0 +1,62 @@
+// Which preemption strategy fits A (urgent) beside B: rules over numbers, each printed with the numbers that it rests
+// on. A rule is no measurement of preemption, and says so. Knows what was compared; no files.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "amd/compare/case_compare.h"
+
+namespace weir::amd {
+
+// The roadmap's and the driver's figures that rules compare with.
+inline constexpr double kQuantumNs = 1e6;           // CP_HQD_QUANTUM as KFD sets it (0x111): 1 ms
+inline constexpr double kMostLongTime = 0.05;       // of B's kernel time, in kernels of a quantum or more
+inline constexpr double kLeastPauses = 0.5;         // of A's time, for B to run in while A does not
+inline constexpr std::size_t kMostSuspended = 8;    // queues that one suspend is asked to stop
+inline constexpr std::size_t kFewestKernels = 100;  // that a share of their time can be judged by
+
+enum class Fit : std::uint8_t { fits, does_not_fit, cannot_say };
+std::string_view name_of(Fit fit);
+
+// A number that a rule looked at.
+struct RuleNumber {
+  std::string what, unit;
+  std::optional<double> value;
+  std::optional<Interval> interval;
+  std::string bound;   // "at most" where it is a bound; empty where it is a value
+  std::string reason;  // why there is none
+};
+
+struct StrategyVerdict {
+  std::string_view strategy;  // "priority", "suspend_resume", "time_slice"
+  Fit fit = Fit::cannot_say;
+  std::string rule, because;
+  std::vector<RuleNumber> numbers;
+};
+
+struct PreemptionVerdict {
+  std::string premise;  // what is known, or assumed, of whose queues these are
+  bool is_premise_assumed = false;
+  std::string_view strategy;  // of the three; empty: cannot say
+  std::string because;
+  std::vector<StrategyVerdict> strategies;
+};
+
+PreemptionVerdict judge_preemption(const CaseSide& a, const CaseSide& b, const std::vector<Compared>& compared,
+                                   const QueueRelation& relation);
+
+// The roadmap's expectation of a case against what was seen.
+struct Expectation {
+  std::string_view side, expected;
+  std::size_t least = 0, most = 0;
+  bool wants_copies = false;
+  std::string observed;
+  std::string_view outcome;  // "as_expected", "other", "cannot_say"
+  std::string reason;
+};
+std::vector<Expectation> check_expectations(const CaseSide& a, const CaseSide& b);
+
+}  // namespace weir::amd

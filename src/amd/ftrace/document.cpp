@@ -1,0 +1,166 @@
+// The document weir.amd_ftrace/1: what was read, what was lost, what KFD did. null where there is no data, with the
+// reason in `unavailable` under the value's path.
+#include <fmt/format.h>
+
+#include "amd/ftrace/summary.h"
+
+namespace weir::ftrace {
+namespace {
+
+Json names_document(const std::vector<NameCount>& names) {
+  Json list = Json::array();
+  for (const NameCount& one : names) list.push_back({{"name", one.name}, {"calls", one.count}});
+  return list;
+}
+
+// How far apart its first and last stamps are; nothing where there are none.
+std::optional<std::int64_t> length_of(const FtraceCounters& counters) {
+  if (counters.first_ns == kNoTime || counters.last_ns <= counters.first_ns) return std::nullopt;
+  return counters.last_ns - counters.first_ns;
+}
+
+Json trace_document(const FtraceCounters& counters, const std::string& clock, Json& unavailable) {
+  const auto length = length_of(counters);
+  if (!length) unavailable["trace.length_ns"] = "no two stamps (function_graph has them with funcgraph-abstime)";
+  if (clock.empty()) unavailable["trace.clock"] = "the text does not name its clock; --trace-clock does";
+  if (counters.tracer.empty()) unavailable["trace.tracer"] = "the text has no header";
+  Json overwritten = nullptr;
+  if (counters.written_entries)
+    overwritten = *counters.written_entries - *counters.buffer_entries;
+  else
+    unavailable["trace.lost.overwritten"] = "the text has no header that counts entries";
+  Json unread = Json::array();
+  for (const UnreadLines& one : counters.unread)
+    unread.push_back({{"reason", one.reason}, {"lines", one.count}, {"first_line", one.first_line}});
+  return {{"tracer", counters.tracer.empty() ? Json(nullptr) : Json(counters.tracer)},
+          {"lines", counters.lines},
+          {"forms",
+           {{"functions", counters.functions},
+            {"graph", counters.graph_calls},
+            {"probes", counters.probes},
+            {"events", counters.events},
+            {"texts", counters.texts}}},
+          {"clock", clock.empty() ? Json(nullptr) : Json(clock)},
+          {"resolution_ns", counters.first_ns == kNoTime ? Json(nullptr) : Json(counters.resolution_ns)},
+          {"first_ns", counters.first_ns == kNoTime ? Json(nullptr) : Json(counters.first_ns)},
+          {"length_ns", length ? Json(*length) : Json(nullptr)},
+          {"has_returns", counters.has_returns},
+          {"has_tgid", counters.has_tgid},
+          {"lost",
+           {{"events", counters.lost_events},
+            {"gaps", counters.lost_gaps},
+            {"gaps_without_number", counters.lost_uncounted},
+            {"overwritten", overwritten},
+            {"spans_given_up", counters.given_up}}},
+          {"unmatched_returns", counters.unmatched_returns},
+          {"calls_without_time", counters.without_time},
+          {"lines_without_thread", counters.without_pid},
+          {"unread", std::move(unread)},
+          {"problem", counters.problem.empty() ? Json(nullptr) : Json(counters.problem)}};
+}
+
+Json runlist_document(const FtraceCounters& counters, Json& unavailable) {
+  const KfdCalls& calls = counters.calls;
+  const bool is_sent = calls.runlist_sent > 0;
+  const std::uint64_t rebuilds = is_sent ? calls.runlist_sent : calls.runlist_map;
+  const auto length = length_of(counters);
+  Json per_second = nullptr;
+  if (rebuilds > 0 && length) {
+    per_second = static_cast<double>(rebuilds) * 1e9 / static_cast<double>(*length);
+  } else {
+    unavailable["runlist.per_second"] = rebuilds > 0          ? "the trace has no length"
+                                        : calls.mes_add > 0   ? "this GPU's queues are mapped by its firmware (MES)"
+                                        : calls.map_texts > 0 ? "texts tell of queues, not of runlists"
+                                                              : "no runlist was sent, or the filter left it out";
+  }
+  return {{"rebuilds", rebuilds > 0 ? Json(rebuilds) : Json(nullptr)},
+          {"basis", is_sent                 ? Json("pm_send_runlist")
+                    : calls.runlist_map > 0 ? Json("map_queues_cpsch, which may find nothing to send: at most")
+                                            : Json(nullptr)},
+          {"per_second", per_second},
+          {"queues_by_text", calls.map_texts},
+          {"mes_adds", calls.mes_add},
+          {"mes_removes", calls.mes_remove}};
+}
+
+Json warning(const char* kind, std::string text, std::string advice) {
+  return {{"kind", kind}, {"text", std::move(text)}, {"advice", std::move(advice)}};
+}
+
+Json warnings_document(const FtraceCounters& counters) {
+  Json list = Json::array();
+  if (counters.lost_gaps > 0)
+    list.push_back(warning("lost_events",
+                           fmt::format("{} events lost in {} gaps; {} spans were cut", counters.lost_events,
+                                       counters.lost_gaps, counters.given_up),
+                           "Counts are lower bounds. Give tracing a larger buffer_size_kb or a narrower filter."));
+  if (counters.written_entries > counters.buffer_entries)
+    list.push_back(warning("overwritten",
+                           fmt::format("{} of {} entries were overwritten before they were read",
+                                       *counters.written_entries - *counters.buffer_entries, *counters.written_entries),
+                           "The beginning is missing: what was created there is not counted."));
+  else if (counters.buffers_started > 0)
+    list.push_back(warning(
+        "overwritten",
+        fmt::format("the buffers of {} CPUs begin late: events before were overwritten", counters.buffers_started),
+        "The beginning is missing: what was created there is not counted."));
+  if (counters.without_time > 0)
+    list.push_back(warning("no_times", fmt::format("{} calls of the graph have no stamp", counters.without_time),
+                           "echo 1 > options/funcgraph-abstime"));
+  if (counters.unmatched_returns > 0)
+    list.push_back(warning("unmatched_returns",
+                           fmt::format("{} returns without an entry were left out", counters.unmatched_returns),
+                           "Probe entries as well as returns, and start the trace before the program."));
+  if (!counters.has_returns && counters.functions > 0)
+    list.push_back(warning("entries_only", "the function tracer shows entries: lengths are bounded, not measured",
+                           "Use function_graph with funcgraph-abstime, or return probes."));
+  if (!counters.problem.empty()) list.push_back(warning("ends_early", counters.problem, "Fetch the file again."));
+  return list;
+}
+
+}  // namespace
+
+Json ftrace_document(const KfdSummary& summary, const FtraceCounters& counters, const DocumentOptions& options) {
+  const KfdCalls& calls = counters.calls;
+  Json unavailable = Json::object();
+  Json trace = trace_document(counters, options.trace_clock, unavailable);
+  Json runlist = runlist_document(counters, unavailable);
+  Json mqds = summary.mqds_document(calls);
+  if (mqds["inits_per_create"].is_null())
+    unavailable["mqds.inits_per_create"] = unavailable["mqds.allocations_per_create"] =
+        summary.creates() == 0 ? "no queue was created in the trace" : "no function of MQDs is in the trace";
+  unavailable["doorbells.user_writes"] = "programs write doorbells by plain stores: ftrace cannot see them";
+  return {{"schema", "weir.amd_ftrace/1"},
+          {"file", options.file},
+          {"command_line", options.command_line},
+          {"trace", std::move(trace)},
+          {"verbs", summary.verbs_document()},
+          {"processes", summary.processes_document()},
+          {"creates", summary.creates_document()},
+          {"mqds", std::move(mqds)},
+          {"kernel_queues",
+           {{"calls", calls.kcq},
+            {"functions", names_document(calls.kcq_names)},
+            {"jobs_on_compute_rings", calls.compute_ring_jobs},
+            {"amdgpu_calls_beyond_kfd", calls.amdgpu_beyond_kfd}}},
+          {"doorbells",
+           {{"allocations", calls.doorbell_allocate},
+            {"creates_with_one", summary.creates_with_doorbell()},
+            {"mmaps", calls.doorbell_mmap},
+            {"kernel_writes", calls.kernel_doorbell_write},
+            {"user_writes", nullptr}}},
+          {"runlist", std::move(runlist)},
+          {"ioctls", {{"calls", calls.kfd_ioctl}, {"by_name", names_document(calls.ioctls)}}},
+          {"other_calls",
+           {{"amdgpu_cs_ioctl", calls.cs_ioctl},
+            {"memory_maps", calls.memory_map},
+            {"evictions_scheduled", calls.evict_scheduled},
+            {"processes_ended", calls.process_end},
+            {"kfd_without_role", calls.unknown_kfd_calls},
+            {"kfd_without_role_names", names_document(calls.unknown_kfd)}}},
+          {"answers", ftrace_answers(summary, counters)},
+          {"warnings", warnings_document(counters)},
+          {"unavailable", std::move(unavailable)}};
+}
+
+}  // namespace weir::ftrace

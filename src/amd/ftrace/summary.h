@@ -1,0 +1,70 @@
+// What KFD's spans add up to: counts and lengths by verb and process, creates one by one, MQDs per create. Its document
+// is weir.amd_ftrace/1. Bounded, whatever a file holds. Knows no text for people.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "amd/ftrace/read.h"
+#include "amd/ftrace/tally.h"
+#include "base/json.h"
+
+namespace weir::ftrace {
+
+// Lengths that are known and lengths that are only bounded never mix; failed calls are in neither.
+struct VerbTally {
+  std::uint64_t calls = 0, failed = 0, succeeded = 0;  // the rest did not say
+  std::uint64_t bounded = 0, unknown = 0;              // lengths that are not exact
+  Tally exact, at_least, at_most;
+
+  void add(const KfdSpan& span);
+};
+
+class KfdSummary final : public KfdSink {
+ public:
+  void on(const KfdSpan& span) override;
+
+  const VerbTally& of(KfdVerb verb) const { return verbs_[static_cast<std::size_t>(verb)]; }
+  // Creates that are not known to have failed.
+  std::uint64_t creates() const { return of(KfdVerb::create).calls - of(KfdVerb::create).failed; }
+  std::uint64_t creates_with_doorbell() const { return creates_with_doorbell_; }
+  const std::vector<KfdSpan>& first_creates() const { return first_creates_; }
+
+  Json verbs_document() const;
+  Json processes_document() const;
+  Json mqds_document(const KfdCalls& calls) const;
+  Json creates_document() const;
+
+ private:
+  using Verbs = std::array<VerbTally, kVerbs>;
+  struct Owner {
+    bool is_process = false;  // else a thread, whose process was not recorded
+    int id = 0;
+    auto operator<=>(const Owner&) const = default;
+  };
+  static constexpr std::size_t kOwners = 64;    // with numbers of their own; more are put together
+  static constexpr std::size_t kCreates = 256;  // listed one by one
+  static constexpr std::size_t kRepeats = 64;   // different numbers of calls per create
+
+  Verbs verbs_;
+  std::map<Owner, std::map<KfdVerb, VerbTally>> owners_;
+  std::map<KfdVerb, VerbTally> others_;
+  std::uint64_t creates_with_doorbell_ = 0;
+  std::map<int, std::uint64_t> allocations_, inits_;  // calls per create: how many creates
+  std::vector<KfdSpan> first_creates_;
+};
+
+struct DocumentOptions {
+  std::string file;
+  std::string trace_clock;  // as the user gave it; empty: not known
+  std::vector<std::string> command_line;
+};
+// weir.amd_ftrace/1.
+Json ftrace_document(const KfdSummary& summary, const FtraceCounters& counters, const DocumentOptions& options);
+
+// answers.cpp: the questions that such traces are made for, each with an answer or the reason why there is none.
+Json ftrace_answers(const KfdSummary& summary, const FtraceCounters& counters);
+
+}  // namespace weir::ftrace

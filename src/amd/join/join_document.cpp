@@ -1,0 +1,282 @@
+#include "amd/join/join_document.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weir::amd {
+namespace {
+
+template <class Value>
+Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+Json time_or_null(std::int64_t ns) { return ns == INT64_MIN ? Json(nullptr) : Json(ns); }
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+Json address_or_null(const std::optional<std::uint64_t>& address) {
+  return address ? Json(address_text(*address)) : Json(nullptr);
+}
+Json gpu_or_null(const std::optional<std::uint32_t>& id) {
+  return id ? Json(fmt::format("{:#06x}", *id)) : Json(nullptr);
+}
+
+Json range_json(const std::optional<DurationRange>& range) {
+  if (!range) return nullptr;
+  return {{"least_ns", range->least_ns},
+          {"most_ns", range->most_ns == INT64_MAX ? Json(nullptr) : Json(range->most_ns)},
+          {"is_distinguishable", range->is_distinguishable}};
+}
+
+Json process_json(const JoinedProcess& process) {
+  return {{"log_pid", or_null(process.log_pid)},
+          {"host_pid", or_null(process.host_pid)},
+          {"name", text_or_null(process.name)},
+          {"rests_on", process.basis == ProcessBasis::none ? Json(nullptr) : Json(name_of(process.basis))},
+          {"rings_in_common", process.basis == ProcessBasis::rings ? Json(process.rings) : Json(nullptr)},
+          {"reason", process.host_pid ? Json(nullptr) : text_or_null(process.reason)}};
+}
+
+Json clock_json(const JoinInput& input, const ClockOffset& clock) {
+  const bool is_known = clock.is_known();
+  Json alternatives = Json::array();
+  for (const OffsetRange& range : clock.alternatives)
+    alternatives.push_back({{"low_ns", range.low_ns}, {"high_ns", range.high_ns}});
+  return {{"trace_clock", text_or_null(input.trace_clock)},
+          {"offset_ns", is_known ? Json(clock.middle_ns()) : Json(nullptr)},
+          {"error_ns", is_known ? Json(clock.half_width_ns()) : Json(nullptr)},
+          {"stamp_error_ns", kStampErrorNs},
+          {"rests_on", is_known ? Json(name_of(clock.basis)) : Json(nullptr)},
+          {"brackets", clock.brackets},
+          {"left_out", clock.left_out},
+          {"unused", clock.unused},
+          {"alternatives", std::move(alternatives)},
+          {"reason", is_known ? Json(nullptr) : text_or_null(clock.reason)},
+          {"warning", text_or_null(clock.warning)}};
+}
+
+Json runtime_json(const JoinedQueue& queue) {
+  if (queue.runtime == nullptr) return nullptr;
+  const QueueSummary& runtime = *queue.runtime;
+  Json streams = Json::array();
+  for (const JoinedStream& stream : queue.streams)
+    streams.push_back({{"handle", address_text(stream.handle)},
+                       {"priority", or_null(stream.priority)},
+                       {"since_ns", time_or_null(stream.since_ns)},
+                       {"is_default", stream.is_default}});
+  return {{"hwq", address_text(runtime.hwq)},
+          {"swq", runtime.swq == 0 ? Json(nullptr) : Json(address_text(runtime.swq))},
+          {"rocr_id", or_null(runtime.id)},
+          {"priority", or_null(runtime.priority)},
+          {"ring_packets", or_null(runtime.packets)},
+          {"is_cooperative", runtime.is_cooperative},
+          {"asked_ns", time_or_null(runtime.asked_ns)},
+          {"created_ns", time_or_null(runtime.created_ns)},
+          {"deleted_ns", time_or_null(runtime.deleted_ns)},
+          {"streams", std::move(streams)},
+          {"streams_now", or_null(runtime.streams_now)},
+          {"streams_most", or_null(runtime.streams_most)},
+          {"dispatches", runtime.dispatches},
+          {"barriers", runtime.barriers},
+          {"most_backlog_at_submit", or_null(runtime.backlog.max())}};
+}
+
+Json kfd_json(const JoinedQueue& queue) {
+  const ftrace::KfdSpan* const create = queue.create;
+  if (create == nullptr && !queue.kfd_id()) return nullptr;
+  Json json = {{"queue_id", or_null(queue.kfd_id())},
+               {"create_started_ns", create == nullptr ? Json(nullptr) : time_or_null(create->started_ns)},
+               {"create_ended_ns", create == nullptr ? Json(nullptr) : time_or_null(create->ended_ns)},
+               {"is_end_exact", create == nullptr ? Json(nullptr) : Json(create->end == ftrace::EndKind::exact)},
+               {"destroy_started_ns", queue.destroy == nullptr ? Json(nullptr) : Json(queue.destroy->started_ns)},
+               {"line", create == nullptr ? Json(nullptr) : Json(create->line)}};
+  return json;
+}
+
+Json sighting_json(const JoinInput& input, const Sighting& sighting) {
+  const kfd::Queue& queue = *sighting.queue;
+  Json slots = Json::array();
+  for (const kfd::Slot& slot : queue.slots)
+    slots.push_back({{"xcc", slot.xcc}, {"pipe", slot.pipe}, {"queue", slot.queue}});
+  return {{"snapshot", input.snapshots[sighting.snapshot].when},
+          {"taken_ns", time_or_null(input.snapshots[sighting.snapshot].taken_ns)},
+          {"is_active", queue.is_mapping_known ? Json(queue.is_active) : Json()},
+          {"slots", std::move(slots)},
+          {"vmid", or_null(queue.vmid)},
+          {"pipe_priority", or_null(queue.pipe_priority)},
+          {"queue_priority", or_null(queue.queue_priority)},
+          {"backlog_packets", or_null(queue.backlog_packets)},
+          {"was_preempted", or_null(queue.was_preempted)},
+          {"save_ticks", or_null(queue.save_ticks)},
+          {"restore_ticks", or_null(queue.restore_ticks)}};
+}
+
+// What does not change is told once, the rest as a series over the snapshots.
+Json hardware_json(const JoinInput& input, const JoinedQueue& queue) {
+  if (queue.sightings.empty()) return nullptr;
+  Json hardware = {{"kind", nullptr},
+                   {"ring_base", nullptr},
+                   {"ring_bytes", nullptr},
+                   {"doorbell", nullptr},
+                   {"mqd_bases", Json::array()}};
+  Json series = Json::array();
+  std::optional<std::uint64_t> most_backlog;
+  for (const Sighting& sighting : queue.sightings) {
+    const kfd::Queue& seen = *sighting.queue;
+    if (hardware["kind"].is_null() && seen.kind != kfd::QueueKind::unknown) hardware["kind"] = name_of(seen.kind);
+    if (hardware["ring_base"].is_null() && seen.ring_base != 0) hardware["ring_base"] = address_text(seen.ring_base);
+    if (hardware["ring_bytes"].is_null() && seen.ring_bytes != 0) hardware["ring_bytes"] = seen.ring_bytes;
+    if (hardware["doorbell"].is_null() && seen.doorbell) hardware["doorbell"] = address_text(*seen.doorbell);
+    if (hardware["mqd_bases"].empty())
+      for (const std::uint64_t base : seen.mqd_bases) hardware["mqd_bases"].push_back(address_text(base));
+    if (seen.backlog_packets) most_backlog = std::max(most_backlog.value_or(0), *seen.backlog_packets);
+    series.push_back(sighting_json(input, sighting));
+  }
+  hardware["most_backlog_packets"] = or_null(most_backlog);
+  hardware["series"] = std::move(series);
+  return hardware;
+}
+
+Json queue_json(const JoinInput& input, const Join& join, const JoinedQueue& queue) {
+  Json evidence = Json::array();
+  for (const Evidence& each : queue.evidence) {
+    Json keys = Json::array();
+    for (const MatchKey key : each.keys) keys.push_back(name_of(key));
+    evidence.push_back({{"from", name_of(each.from)},
+                        {"to", name_of(each.to)},
+                        {"by", std::move(keys)},
+                        {"snapshot", each.snapshot ? Json(input.snapshots[*each.snapshot].when) : Json(nullptr)},
+                        {"is_process_known", each.is_process_known}});
+  }
+  Json absences = Json::array();
+  for (const Absence& absence : queue.absences)
+    absences.push_back({{"part", name_of(absence.part)}, {"reason", absence.reason}});
+  return {{"role", name_of(queue.role)},
+          {"log_pid", queue.process ? or_null(join.processes[*queue.process].log_pid) : Json(nullptr)},
+          {"host_pid", or_null(queue.host_pid)},
+          {"gpu_id", gpu_or_null(queue.gpu_id())},
+          {"ring_base", address_or_null(queue.ring())},
+          {"runtime", runtime_json(queue)},
+          {"kfd", kfd_json(queue)},
+          {"hardware", hardware_json(input, queue)},
+          {"evidence", std::move(evidence)},
+          {"missing", std::move(absences)},
+          {"creation",
+           {{"asked_to_entered", range_json(queue.hops.asked_to_entered)},
+            {"entered_to_left", range_json(queue.hops.entered_to_left)},
+            {"left_to_created", range_json(queue.hops.left_to_created)},
+            {"asked_to_created", range_json(queue.hops.asked_to_created)},
+            {"reason", text_or_null(queue.hops.reason)}}}};
+}
+
+Json part_json(const JoinPart& part) {
+  return {{"name", part.name},
+          {"files", part.files},
+          {"is_read", part.is_read},
+          {"reason", text_or_null(part.reason)},
+          {"hint", text_or_null(part.hint)},
+          {"facts", part.facts}};
+}
+
+}  // namespace
+
+std::string_view name_of(ProcessBasis basis) {
+  switch (basis) {
+    case ProcessBasis::none:
+      break;
+    case ProcessBasis::manifest:
+      return "manifest";
+    case ProcessBasis::only_process:
+      return "only process of the manifest";
+    case ProcessBasis::given:
+      return "given";
+    case ProcessBasis::rings:
+      return "rings in common";
+  }
+  return "nothing";
+}
+
+std::string_view name_of(OffsetBasis basis) {
+  switch (basis) {
+    case OffsetBasis::none:
+      break;
+    case OffsetBasis::same_clock:
+      return "same clock";
+    case OffsetBasis::brackets:
+      return "brackets";
+    case OffsetBasis::order:
+      return "brackets paired by order";
+  }
+  return "nothing";
+}
+
+std::string_view name_of(QueueRole role) {
+  switch (role) {
+    case QueueRole::runtime:
+      return "runtime";
+    case QueueRole::internal:
+      return "internal";
+    case QueueRole::unlogged:
+      return "unlogged";
+    case QueueRole::other_process:
+      return "other process";
+    case QueueRole::unknown_process:
+      break;
+  }
+  return "unknown process";
+}
+
+std::string_view name_of(MatchKey key) {
+  switch (key) {
+    case MatchKey::ring:
+      return "ring";
+    case MatchKey::queue_id:
+      return "queue id";
+    case MatchKey::mqd:
+      return "mqd";
+    case MatchKey::doorbell:
+      return "doorbell";
+    case MatchKey::time:
+      break;
+  }
+  return "time";
+}
+
+std::string_view name_of(MatchSide side) {
+  switch (side) {
+    case MatchSide::log:
+      return "log";
+    case MatchSide::trace:
+      return "trace";
+    case MatchSide::snapshot:
+      break;
+  }
+  return "snapshot";
+}
+
+std::string address_text(std::uint64_t address) { return fmt::format("{:#x}", address); }
+
+Json join_document(const JoinInput& input, const Join& join, const JoinAbout& about) {
+  Json document = {{"schema", "weir.amd_join/1"},
+                   {"folder", text_or_null(about.folder)},
+                   {"command", about.command},
+                   {"parts", Json::array()},
+                   {"processes", Json::array()},
+                   {"clock", clock_json(input, join.clock)},
+                   {"snapshots", Json::array()},
+                   {"queues", Json::array()},
+                   {"failed_creates", join.failed_creates},
+                   {"unplaced_creates", join.unplaced_creates},
+                   {"unplaced_sightings", join.unplaced_sightings},
+                   {"verdicts", join_verdicts(input, join)},
+                   {"notes", join.notes},
+                   {"timeline", nullptr}};
+  for (const JoinPart& part : about.parts) document["parts"].push_back(part_json(part));
+  for (const JoinedProcess& process : join.processes) document["processes"].push_back(process_json(process));
+  for (const JoinSnapshot& snapshot : input.snapshots)
+    document["snapshots"].push_back(
+        {{"when", snapshot.when}, {"taken_ns", time_or_null(snapshot.taken_ns)}, {"queues", snapshot.queues.size()}});
+  for (const JoinedQueue& queue : join.queues) document["queues"].push_back(queue_json(input, join, queue));
+  return document;
+}
+
+}  // namespace weir::amd

@@ -1,0 +1,239 @@
+#include "amd/join/join_load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <system_error>
+#include <unordered_set>
+
+#include "amd/ftrace/read.h"
+#include "amd/log/log_reader.h"
+#include "base/error.h"
+#include "trace/import/byte_source.h"
+
+namespace weir::amd {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostCalls = 65'536;  // creations, updates and destructions that the join keeps
+constexpr std::size_t kMostSnapshots = 10'000;
+constexpr const char* kHowToCapture = "Capture all of it at once: sudo weir amd capture -- ./program";
+
+bool is_stopped(const std::atomic<bool>* stop) { return stop != nullptr && stop->load(std::memory_order_relaxed); }
+
+// Keeps what the join needs of a trace: everything else goes by.
+class CallCollector : public ftrace::KfdSink {
+ public:
+  explicit CallCollector(JoinInput& input) : input_(input) {
+    for (const CapturedProcess& each : input.processes)
+      if (!each.pids.empty()) pids_.insert(each.pids.front());
+  }
+
+  void on(const ftrace::KfdSpan& span) override {
+    if (span.verb != ftrace::KfdVerb::create && span.verb != ftrace::KfdVerb::update &&
+        span.verb != ftrace::KfdVerb::destroy)
+      return;
+    if (input_.calls.size() >= kMostCalls) {
+      ++input_.uncounted_calls;
+      return;
+    }
+    input_.calls.push_back(span);
+    const auto is_time = [](std::int64_t ns) { return ns > -kMostTimeNs && ns < kMostTimeNs; };
+    ftrace::KfdSpan& kept = input_.calls.back();
+    // A thread with the number of a process is its first one; of other threads only TGID tells the process.
+    if (!kept.process && pids_.contains(kept.pid)) kept.process = kept.pid;
+    if (!is_time(kept.started_ns)) kept.started_ns = kept.ended_ns = INT64_MIN;
+    if (!is_time(kept.ended_ns)) kept.ended_ns = INT64_MIN;
+  }
+
+ private:
+  JoinInput& input_;
+  std::unordered_set<int> pids_;
+};
+
+struct Stopped {};
+
+void read_logs(const CaptureFiles& files, const std::atomic<bool>* stop, LoadedCapture& loaded) {
+  for (const fs::path& path : files.logs) {
+    if (is_stopped(stop)) return;
+    JoinPart part{"log", {path.string()}, false, "", "", nullptr};
+    LogSummary summary;
+    try {
+      LogOptions options;
+      options.stop = stop;
+      const LogReading reading = read_log(path, summary, options);
+      part.is_read = true;
+      part.reason = reading.problem;
+      part.facts = {{"bytes", reading.bytes},
+                    {"lines", reading.lines},
+                    {"records", reading.records},
+                    {"without_pid", reading.without_pid},
+                    {"highest_level", reading.highest_level},
+                    {"restarts", summary.restart_count()}};
+      loaded.summaries.push_back(std::move(summary));
+      const LogSummary& kept = loaded.summaries.back();
+      loaded.first_logged.push_back(loaded.input.logged.size());
+      loaded.logs.push_back(path);
+      for (const ProcessSummary& process : kept.processes())
+        loaded.input.logged.push_back({&process, reading.problem.empty() && kept.restart_count() == 0 &&
+                                                     process.uncounted_queues == 0 && kept.uncounted_processes() == 0});
+      loaded.input.has_log = true;
+    } catch (const Error& error) {
+      part.reason = error.what();
+      part.hint = error.hint;
+    }
+    loaded.about.parts.push_back(std::move(part));
+  }
+}
+
+void read_traces(const CaptureFiles& files, const std::atomic<bool>* stop, LoadedCapture& loaded) {
+  JoinInput& input = loaded.input;
+  for (const fs::path& path : files.traces) {
+    if (is_stopped(stop)) return;
+    JoinPart part{"ftrace", {path.string()}, false, "", "", nullptr};
+    try {
+      const auto source = open_bytes(path);
+      CallCollector collector(input);
+      ftrace::FtraceOptions options;
+      options.name = path.string();
+      options.progress = [stop] {
+        if (is_stopped(stop)) throw Stopped{};
+      };
+      const ftrace::FtraceCounters counters = ftrace::read_ftrace(*source, collector, options);
+      part.is_read = true;
+      part.reason = counters.problem;
+      part.facts = {{"lines", counters.lines},
+                    {"tracer", counters.tracer.empty() ? Json(nullptr) : Json(counters.tracer)},
+                    {"lost_events", counters.lost_events},
+                    {"has_lost_events", counters.has_losses()},
+                    {"has_returns", counters.has_returns}};
+      // A trace that does not show KFD is no broken file, but of no use here.
+      try {
+        ftrace::require_kfd(counters, path.string());
+        input.has_trace = true;
+        input.has_lost_events = input.has_lost_events || counters.has_losses();
+        loaded.traces.push_back(path);
+      } catch (const Error& error) {
+        part.is_read = false;
+        part.reason = error.what();
+        part.hint = error.hint;
+      }
+    } catch (const Error& error) {
+      part.reason = error.what();
+      part.hint = error.hint;
+    } catch (const Stopped&) {
+      return;
+    }
+    loaded.about.parts.push_back(std::move(part));
+  }
+  std::stable_sort(input.calls.begin(), input.calls.end(),
+                   [](const ftrace::KfdSpan& a, const ftrace::KfdSpan& b) { return a.started_ns < b.started_ns; });
+}
+
+void read_snapshots(const CaptureFiles& files, const std::atomic<bool>* stop, LoadedCapture& loaded) {
+  std::size_t count = 0;
+  for (const SnapshotFolder& each : files.snapshots) {
+    if (is_stopped(stop)) return;
+    JoinPart part{"snapshot", {each.folder.string()}, false, "", "", nullptr};
+    if (++count > kMostSnapshots) {
+      part.reason = fmt::format("only the first {} snapshots are read", kMostSnapshots);
+      loaded.about.parts.push_back(std::move(part));
+      return;
+    }
+    try {
+      const kfd::Snapshot snapshot = kfd::load_snapshot(each.folder);
+      for (const kfd::MissingPart& missing : snapshot.missing) {
+        part.reason += (part.reason.empty() ? "" : "; ") + fmt::format("{}: {}", missing.part, missing.reason);
+        if (part.hint.empty()) part.hint = missing.hint;
+      }
+      part.is_read = snapshot.hqds || snapshot.mqds || snapshot.sysfs;
+      if (part.is_read) {
+        loaded.input.snapshots.push_back(
+            {each.when, each.taken_ns, kfd::queues_of(snapshot), snapshot.hqds || snapshot.mqds});
+        part.facts = {{"when", each.when}, {"queues", loaded.input.snapshots.back().queues.size()}};
+      }
+    } catch (const Error& error) {
+      part.reason = error.what();
+      part.hint = error.hint;
+    }
+    loaded.about.parts.push_back(std::move(part));
+  }
+  // Those without a time keep the order in which they were named, before the others.
+  std::stable_sort(loaded.input.snapshots.begin(), loaded.input.snapshots.end(),
+                   [](const JoinSnapshot& a, const JoinSnapshot& b) { return a.taken_ns < b.taken_ns; });
+}
+
+std::string all_missing(const CaptureFiles& files, const std::vector<JoinPart>& parts) {
+  std::string text = files.folder.empty()
+                         ? std::string("nothing could be read")
+                         : fmt::format("{}: nothing of this capture can be read", files.folder.string());
+  std::size_t told = 0;
+  for (const JoinPart& part : parts) {
+    if (++told > 12) {
+      text += fmt::format("\n  and {} more", parts.size() - 12);
+      break;
+    }
+    text += fmt::format("\n  {}: {}", part.name, part.reason.empty() ? "missing" : part.reason);
+  }
+  if (parts.empty()) text += ": its manifest names no log, no kernel trace and no snapshot";
+  return text;
+}
+
+}  // namespace
+
+CaptureFiles files_of_capture(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error))
+    reject(fmt::format("{}: not a folder of a capture", folder.string()),
+           fmt::format(
+               "Name the folder that weir amd capture wrote, or files: --log FILE --ftrace FILE --snapshot DIR. {}",
+               kHowToCapture));
+  if (!fs::exists(folder / kManifestFile, error))
+    reject(fmt::format("{}: has no {}", folder.string(), kManifestFile),
+           fmt::format("It is no folder of weir amd capture. Name files: --log FILE --ftrace FILE --snapshot DIR. {}",
+                       kHowToCapture));
+  const CaptureManifest manifest = load_manifest(folder);
+  CaptureFiles files;
+  files.folder = folder;
+  files.command = manifest.command;
+  files.trace_clock = manifest.trace_clock;
+  files.processes = manifest.processes;
+  for (const CapturePart& part : manifest.parts) {
+    if (part.name == "dmesg") continue;
+    for (const std::string& file : part.files) {
+      if (part.name == "log") files.logs.push_back(folder / file);
+      if (part.name == "ftrace") files.traces.push_back(folder / file);
+    }
+    if (part.files.empty())
+      files.missing.push_back(
+          {part.name, {}, false, part.reason.empty() ? "not captured" : part.reason, part.hint, nullptr});
+  }
+  for (const CaptureSnapshot& snapshot : manifest.snapshots)
+    files.snapshots.push_back({snapshot.when, folder / snapshot.folder, snapshot.taken_ns});
+  return files;
+}
+
+LoadedCapture load_capture(const CaptureFiles& files, const std::atomic<bool>* stop) {
+  LoadedCapture loaded;
+  loaded.about.folder = files.folder.string();
+  loaded.about.command = files.command;
+  loaded.input.trace_clock = files.trace_clock;
+  loaded.input.processes = files.processes;
+  loaded.input.given = files.given;
+  read_logs(files, stop, loaded);
+  read_traces(files, stop, loaded);
+  read_snapshots(files, stop, loaded);
+  loaded.about.parts.insert(loaded.about.parts.end(), files.missing.begin(), files.missing.end());
+  if (is_stopped(stop)) return loaded;
+  if (!loaded.input.has_log && !loaded.input.has_trace && loaded.input.snapshots.empty()) {
+    std::string hint;
+    for (const JoinPart& part : loaded.about.parts)
+      if (hint.empty()) hint = part.hint;
+    reject(all_missing(files, loaded.about.parts), hint.empty() ? kHowToCapture : hint + " " + kHowToCapture);
+  }
+  return loaded;
+}
+
+}  // namespace weir::amd

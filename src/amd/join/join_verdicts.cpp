@@ -1,0 +1,193 @@
+// What the join says in sentences.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "amd/join/join_document.h"
+#include "base/units.h"
+
+namespace weir::amd {
+namespace {
+
+std::string counted(std::size_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string duration(std::int64_t ns) { return format_duration(static_cast<double>(ns)); }
+
+std::string range_text(const DurationRange& range) {
+  if (range.most_ns == INT64_MAX) return fmt::format("at least {}", duration(range.least_ns));
+  if (!range.is_distinguishable) return fmt::format("at most {}", duration(range.most_ns));
+  const std::string least = duration(range.least_ns), most = duration(range.most_ns);
+  return least == most ? least : fmt::format("{} to {}", least, most);
+}
+
+struct Counts {
+  std::size_t runtime = 0, seen = 0, traced = 0, internal = 0, other = 0, unknown = 0, unlogged = 0;
+  std::set<std::pair<std::size_t, std::uint64_t>> streams;
+  std::optional<int> most_at_once;  // streams, by refCount: a queue may have had more of them one after another
+};
+
+Counts count(const Join& join) {
+  Counts counts;
+  for (const JoinedQueue& queue : join.queues) {
+    switch (queue.role) {
+      case QueueRole::runtime:
+        ++counts.runtime;
+        counts.seen += queue.sightings.empty() ? 0 : 1;
+        counts.traced += queue.create == nullptr ? 0 : 1;
+        if (queue.runtime->streams_most)
+          counts.most_at_once = std::max(counts.most_at_once.value_or(0), *queue.runtime->streams_most);
+        for (const JoinedStream& stream : queue.streams) counts.streams.emplace(*queue.process, stream.handle);
+        break;
+      case QueueRole::internal:
+        ++counts.internal;
+        break;
+      case QueueRole::unlogged:
+        ++counts.unlogged;
+        break;
+      case QueueRole::other_process:
+        ++counts.other;
+        break;
+      case QueueRole::unknown_process:
+        ++counts.unknown;
+        break;
+    }
+  }
+  return counts;
+}
+
+void say_matches(const JoinInput& input, const Counts& counts, std::vector<std::string>& verdicts) {
+  if (counts.runtime == 0) {
+    if (input.has_log)
+      verdicts.push_back("The log shows no hardware queue: was it written with the queue's mask (0x10)?");
+    return;
+  }
+  std::string text =
+      counts.streams.empty()
+          ? fmt::format("The log shows {}", counted(counts.runtime, "hardware queue"))
+          : fmt::format("{} on {} of the log{}", counted(counts.streams.size(), "stream"),
+                        counted(counts.runtime, "hardware queue"),
+                        counts.most_at_once ? fmt::format(", at most {} on one at a time", *counts.most_at_once) : "");
+  if (input.snapshots.empty()) {
+    verdicts.push_back(text + ". Where they are on the hardware is not known: there are no snapshots.");
+    return;
+  }
+  if (!has_rings(input)) {
+    verdicts.push_back(text +
+                       ". Where they are on the hardware is not known: the snapshots have neither hqds nor mqds, which "
+                       "root may read.");
+    return;
+  }
+  if (counts.seen == 0) {
+    verdicts.push_back(text + ".");
+    verdicts.push_back(
+        fmt::format("Nothing matches: no ring of the log is in a snapshot ({} read). Log and snapshots are of "
+                    "different runs, or no snapshot was taken while these queues lived.",
+                    input.snapshots.size()));
+    return;
+  }
+  verdicts.push_back(
+      fmt::format("{}; {} of {} found in KFD's snapshots by ring base.", text, counts.seen, counts.runtime));
+}
+
+void say_others(const Counts& counts, std::vector<std::string>& verdicts) {
+  if (counts.internal > 0)
+    verdicts.push_back(fmt::format("{} of the runtime's own beside them: in KFD, and not in the log.",
+                                   counted(counts.internal, "queue")));
+  if (counts.unlogged > 0)
+    verdicts.push_back(
+        fmt::format("{} of these processes in KFD only, and the log is not whole: the runtime's own, or "
+                    "lines that are missing.",
+                    counted(counts.unlogged, "queue")));
+  if (counts.other > 0)
+    verdicts.push_back(fmt::format("{} of other processes on the same machine.", counted(counts.other, "queue")));
+  if (counts.unknown > 0)
+    verdicts.push_back(
+        fmt::format("{} of which nobody knows whether their process is in the log.", counted(counts.unknown, "queue")));
+}
+
+// Of the earliest queue whose creation both parts show.
+void say_creation(const Join& join, std::vector<std::string>& verdicts) {
+  const JoinedQueue* first = nullptr;
+  for (const JoinedQueue& queue : join.queues)
+    if (queue.hops.asked_to_created && queue.hops.entered_to_left &&
+        (first == nullptr || queue.runtime->asked_ns < first->runtime->asked_ns))
+      first = &queue;
+  if (first == nullptr) return;
+  const DurationRange& kfd = *first->hops.entered_to_left;
+  verdicts.push_back(fmt::format("Creating the queue of ring {} took {} in the runtime, of which KFD's part is {}{}.",
+                                 address_text(first->runtime->hwq), range_text(*first->hops.asked_to_created),
+                                 range_text(kfd), first->hops.is_left_exact ? "" : " (no return was traced)"));
+}
+
+void say_clock(const JoinInput& input, const Join& join, std::vector<std::string>& verdicts) {
+  if (!input.has_log || !input.has_trace) return;
+  const ClockOffset& clock = join.clock;
+  if (!clock.is_known()) {
+    verdicts.push_back(fmt::format("Clocks of log and trace are not aligned: {}.", clock.reason));
+    return;
+  }
+  const std::string left_out = clock.left_out == 0 ? "" : fmt::format(", {} left out that fit nothing", clock.left_out);
+  if (clock.basis == OffsetBasis::same_clock)
+    verdicts.push_back(fmt::format(
+        "Log and trace have one clock (mono), {}; stamps are good to {}.",
+        clock.brackets == 0 ? std::string("which nothing in them checks")
+                            : fmt::format("checked against {}{}", counted(clock.brackets, "queue operation"), left_out),
+        duration(kStampErrorNs)));
+  else
+    verdicts.push_back(
+        fmt::format("Log = trace {} {}, to within {}, from {}{}{}. Nothing shorter than that is claimed.",
+                    clock.middle_ns() < 0 ? "-" : "+", duration(std::abs(clock.middle_ns())),
+                    duration(clock.half_width_ns()), counted(clock.brackets, "queue operation"), left_out,
+                    clock.basis == OffsetBasis::order ? ", paired by their order" : ""));
+}
+
+void say_state(const JoinInput& input, const Join& join, std::vector<std::string>& verdicts) {
+  std::uint64_t most = 0;
+  const JoinedQueue* deepest = nullptr;
+  std::size_t where = 0;
+  std::size_t preempted = 0;
+  for (const JoinedQueue& queue : join.queues) {
+    bool was_preempted = false;
+    for (const Sighting& sighting : queue.sightings) {
+      if (sighting.queue->backlog_packets.value_or(0) > most) {
+        most = *sighting.queue->backlog_packets;
+        deepest = &queue;
+        where = sighting.snapshot;
+      }
+      was_preempted = was_preempted || sighting.queue->was_preempted.value_or(false);
+    }
+    preempted += was_preempted ? 1 : 0;
+  }
+  if (deepest != nullptr && deepest->ring())
+    verdicts.push_back(fmt::format("The most backlog that a snapshot shows is {} on ring {} ({}).",
+                                   counted(most, "packet"), address_text(*deepest->ring()),
+                                   input.snapshots[where].when));
+  if (preempted > 0)
+    verdicts.push_back(fmt::format("{} had saved waves in a snapshot: preempted in the middle of a kernel.",
+                                   counted(preempted, "queue")));
+}
+
+}  // namespace
+
+std::vector<std::string> join_verdicts(const JoinInput& input, const Join& join) {
+  std::vector<std::string> verdicts;
+  const Counts counts = count(join);
+  say_matches(input, counts, verdicts);
+  say_others(counts, verdicts);
+  say_clock(input, join, verdicts);
+  say_creation(join, verdicts);
+  say_state(input, join, verdicts);
+  if (join.unplaced_creates > 0)
+    verdicts.push_back(fmt::format("{} of the trace could not be told apart, and {} placed on no queue.",
+                                   counted(join.unplaced_creates, "creation"),
+                                   join.unplaced_creates == 1 ? "is" : "are"));
+  if (join.failed_creates > 0)
+    verdicts.push_back(
+        fmt::format("{} failed in KFD: no queue came of that.", counted(join.failed_creates, "creation")));
+  return verdicts;
+}
+
+}  // namespace weir::amd

@@ -1,0 +1,27 @@
+// One picture of a capture, from runtime calls to hardware queues, as Chrome JSON for Perfetto and chrome://tracing:
+// lanes of host threads, streams, hardware queues, and of KFD for each process. Reads log and trace once more, in
+// memory that does not grow with them. Times are the log's; what cannot be put on its clock is left out and counted.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+
+#include "amd/join/join_load.h"
+
+namespace weir::amd {
+
+struct TimelineCounts {
+  std::uint64_t slices = 0, marks = 0, arrows = 0;
+  std::uint64_t kfd_spans = 0;
+  std::uint64_t kfd_left_out = 0;  // of the other clock, without an offset
+  std::uint64_t without_time = 0;  // spans of a trace without times
+  std::uint64_t without_lane = 0;  // events of lanes beyond what is drawn, which share one
+  bool is_stopped = false;         // nothing was written
+};
+
+TimelineCounts write_merged_timeline(const LoadedCapture& capture, const Join& join, const std::filesystem::path& path,
+                                     bool overwrite, const std::atomic<bool>* stop);
+
+Json to_json(const TimelineCounts& counts, const std::string& file);
+
+}  // namespace weir::amd

@@ -1,0 +1,99 @@
+// What KFD showed of its queues at one moment: debugfs (hqds, mqds, rls) and sysfs, decoded and put together queue by
+// queue. Knows files and registers; no runtime log and no trace.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "amd/kfd/hqds.h"
+#include "amd/kfd/mqds.h"
+#include "amd/kfd/rls.h"
+#include "amd/kfd/sysfs.h"
+
+namespace weir::kfd {
+
+// Where the kernel shows itself; tests and captures have folders of their own.
+struct Roots {
+  std::filesystem::path debugfs = "/sys/kernel/debug";  // .../kfd/hqds
+  std::filesystem::path sysfs = "/sys";                 // .../class/kfd/kfd, .../module/amdgpu/parameters
+};
+
+// The reason of a part that nobody put there; others are of parts that are there and cannot be used.
+inline constexpr const char* kNotInFolder = "not in the folder";
+
+// A part that could not be read: which path, why, and what would help.
+struct MissingPart {
+  std::string part;  // "hqds", "mqds", "rls", "sysfs"
+  std::string path, reason, hint;
+};
+
+struct Snapshot {
+  std::int64_t taken_ns = INT64_MIN;  // CLOCK_MONOTONIC; INT64_MIN where it is not known
+  std::optional<HqdFile> hqds;
+  std::optional<MqdFile> mqds;
+  std::optional<RunlistFile> runlists;
+  std::optional<SysfsState> sysfs;
+  std::vector<MissingPart> missing;
+};
+
+// Reads what the running kernel shows. Never throws for a part that is missing: `missing` has it.
+Snapshot read_snapshot(const Roots& roots);
+// Files of an earlier moment: hqds, mqds, rls (with or without .txt) and sysfs/ below `folder`.
+Snapshot load_snapshot(const std::filesystem::path& folder);
+// Adds text of one file; which of the three it is, its content tells. Rejects what is none, or a second of its kind.
+void add_file(Snapshot& snapshot, std::string_view text, const std::string& name);
+
+struct Slot {
+  int xcc = 0, pipe = 0, queue = 0;
+  int vmid = 0;
+  std::uint64_t read = 0, write = 0;  // as the registers have them: dwords, bytes of SDMA
+};
+
+enum class QueueKind : std::uint8_t { compute, sdma, hiq, diq, unknown };
+std::string_view name_of(QueueKind kind);
+
+// One queue, its images on all XCCs together.
+struct Queue {
+  QueueKind kind = QueueKind::compute;
+  int node = -1;                          // of the topology; -1 where it is not known
+  std::uint32_t gpu_id = 0;               // as KFD names it
+  std::optional<int> pid;                 // of the host's namespace
+  std::optional<std::uint32_t> queue_id;  // KFD's, unique within its process
+  std::uint64_t ring_base = 0, ring_bytes = 0;
+  std::vector<std::uint64_t> mqd_bases;                               // one per XCC where known
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> mqd_pointers;  // read and write of mqds, per XCC, in dwords
+  std::optional<std::uint32_t> doorbell;                              // index in dwords
+  std::vector<Slot> slots;        // where it is mapped now; empty: nowhere, or hqds is missing
+  bool is_active = false;         // some slot runs it now
+  bool is_mapping_known = false;  // false: not in a slot that was read, and not all of the GPU's were
+  bool is_aql = false;
+  std::optional<int> pipe_priority;              // 0 low, 1 medium, 2 high
+  std::optional<int> queue_priority;             // 0..15
+  std::optional<int> vmid;                       // nothing where its XCCs differ; slots have their own
+  std::optional<std::uint64_t> backlog_packets;  // of 64 bytes, written and not yet read; the most of its XCCs
+  std::optional<bool> was_preempted;  // in mid-kernel: waves are saved; nothing where CWSR's state is not shown
+  std::optional<std::uint64_t> save_ticks, restore_ticks;  // of the last CWSR save and restore, the longest of its XCCs
+
+  bool is_in_hqds = false, is_in_mqds = false;     // where it was seen
+  std::string backlog_reason;                      // why there is no backlog
+  bool is_backlog_least = false;                   // not mapped: as of its last unmapping, and there may be more by now
+  std::optional<std::uint64_t> backlog_bytes;      // SDMA and PM4: their commands have no one size
+  std::vector<std::uint32_t> queue_id_candidates;  // KFD's ids of this size and process, where several fit
+  std::string queue_id_reason;                     // why there is no queue_id
+  std::optional<Quantum> quantum;
+  std::optional<bool> has_cwsr;
+  std::uint64_t save_base = 0, save_bytes = 0;  // where waves are saved: of one XCC
+  std::optional<bool> is_doorbell_enabled, is_doorbell_hit;
+  int dequeue_request = 0;   // some XCC was told to let go of it: 1 drain, 2 reset, 3 save
+  std::uint32_t errors = 0;  // CP_HQD_ERROR of all XCCs together
+};
+
+// Stale slots (values of queues that are gone) make no queue. Ordered by GPU, process, ring.
+std::vector<Queue> queues_of(const Snapshot& snapshot);
+
+}  // namespace weir::kfd

@@ -1,0 +1,145 @@
+#include "amd/kfd/text.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace weir::kfd {
+namespace {
+
+int hex_value(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+}  // namespace
+
+void UnreadCounts::add(std::string_view reason, std::size_t line) {
+  const auto at =
+      std::find_if(all_.begin(), all_.end(), [&](const UnreadLines& each) { return each.reason == reason; });
+  if (at != all_.end()) {
+    ++at->count;
+  } else {
+    all_.push_back({std::string(reason), 1, line});
+  }
+}
+
+bool Lines::next(std::string_view& line) {
+  if (rest_.empty()) return false;
+  const void* const end = std::memchr(rest_.data(), '\n', rest_.size());
+  const std::size_t size = end ? static_cast<std::size_t>(static_cast<const char*>(end) - rest_.data()) : rest_.size();
+  line = rest_.substr(0, size);
+  rest_.remove_prefix(std::min(size + 1, rest_.size()));
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  ++number_;
+  return true;
+}
+
+bool Cursor::word(std::string_view expected) noexcept {
+  if (!rest_.starts_with(expected)) return false;
+  rest_.remove_prefix(expected.size());
+  return true;
+}
+
+bool Cursor::decimal(int& value) noexcept {
+  long long sum = 0;
+  std::size_t used = 0;
+  for (; used < rest_.size() && rest_[used] >= '0' && rest_[used] <= '9'; ++used) {
+    sum = sum * 10 + (rest_[used] - '0');
+    if (sum > INT_MAX) return false;
+  }
+  if (used == 0) return false;
+  value = static_cast<int>(sum);
+  rest_.remove_prefix(used);
+  return true;
+}
+
+bool Cursor::hex(std::uint32_t& value) noexcept {
+  std::uint32_t sum = 0;
+  std::size_t used = 0;
+  for (; used < rest_.size() && hex_value(rest_[used]) >= 0; ++used) {
+    if (used == 8) return false;
+    sum = sum << 4 | static_cast<std::uint32_t>(hex_value(rest_[used]));
+  }
+  if (used == 0) return false;
+  value = sum;
+  rest_.remove_prefix(used);
+  return true;
+}
+
+bool Cursor::hex8(std::uint32_t& value) noexcept {
+  if (rest_.size() < 8) return false;
+  std::uint32_t sum = 0;
+  for (std::size_t i = 0; i < 8; ++i) {
+    const int digit = hex_value(rest_[i]);
+    if (digit < 0) return false;
+    sum = sum << 4 | static_cast<std::uint32_t>(digit);
+  }
+  value = sum;
+  rest_.remove_prefix(8);
+  return true;
+}
+
+bool parse_hex_row(std::string_view line, std::size_t indent, HexRow& row) noexcept {
+  if (line.size() < indent + 18 || line.find_first_not_of(' ') != indent) return false;
+  Cursor cursor(line.substr(indent));
+  if (!cursor.hex8(row.at) || !cursor.word(":")) return false;
+  row.count = 0;
+  while (!cursor.is_done()) {
+    if (row.count == 8 || !cursor.word(" ") || !cursor.hex8(row.words[row.count])) return false;
+    ++row.count;
+  }
+  return row.count > 0;
+}
+
+void check_is_text(std::string_view text, const std::string& name) {
+  if (text.empty())
+    reject(fmt::format("{}: the file is empty", name),
+           "KFD's files in debugfs have no size: copy them with cat, not with tools that trust the size. An mqds that "
+           "is really empty says that no process has queues.");
+  const std::string_view start = text.substr(0, 4096);
+  const auto odd = std::count_if(start.begin(), start.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 0x7f || (byte < 0x20 && byte != '\n' && byte != '\r' && byte != '\t' && byte != 0x1b);
+  });
+  if (text.find('\0') != std::string_view::npos || static_cast<std::size_t>(odd) * 10 > start.size())
+    reject(fmt::format("{}: a binary file, not text of KFD", name),
+           "Give text of /sys/kernel/debug/kfd/hqds, mqds or rls.");
+}
+
+ReadText read_text(const std::filesystem::path& path, std::size_t limit_bytes) {
+  // O_NONBLOCK: a FIFO that somebody put there must not hold us.
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return {std::nullopt, errno};
+  ReadText result;
+  std::string text;
+  // Files of debugfs and sysfs say nothing of their size.
+  while (true) {
+    const std::size_t held = text.size();
+    const std::size_t room = std::max<std::size_t>(held, 64 * 1024);
+    text.resize(held + room);
+    const ssize_t got = ::read(file, text.data() + held, room);
+    const int error = errno;
+    text.resize(held + (got > 0 ? static_cast<std::size_t>(got) : 0));
+    if (got == 0) break;
+    if (got < 0 && error == EINTR) continue;
+    if (got < 0 || text.size() > limit_bytes) {
+      result.error = got < 0 ? error : EFBIG;
+      ::close(file);
+      return result;
+    }
+  }
+  ::close(file);
+  result.text = std::move(text);
+  return result;
+}
+
+}  // namespace weir::kfd

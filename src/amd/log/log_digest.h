@@ -1,0 +1,96 @@
+// What the lines of a log mean in their order: which call a thread is in, on which stream, which kernel it names next.
+// Tells a sink. Takes lines that were found; knows no file, and keeps nothing of what a queue did.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "amd/log/log_reader.h"
+#include "amd/log/log_scan.h"
+#include "amd/log/log_sink.h"
+
+namespace weir::amd {
+
+class LogDigest {
+ public:
+  explicit LogDigest(LogSink& sink);
+  // Blocks in the order of the file.
+  void digest(std::string_view text, const ScannedBlock& block);
+  // Tells what was still open, and what the file as a whole was like.
+  LogReading finish();
+
+  const LogReading& reading() const { return reading_; }
+  void unread(const std::string& reason, std::uint64_t count, std::uint64_t first_line);
+
+ private:
+  struct OpenCall {
+    std::string name;
+    LogMoment begun;
+    std::uint64_t stream = 0;
+  };
+  // What a thread is doing. Lines without thread (level 3) share one: there, the order of lines stands for it.
+  struct Thread {
+    std::optional<int> pid;
+    std::uint64_t tid = 0;
+    std::vector<OpenCall> calls;       // innermost last
+    std::uint64_t command_stream = 0;  // of the last "to queue:"
+    LogMoment asked;
+    std::uint64_t acquired = 0;   // queue, since the innermost call began
+    std::optional<int> priority;  // of the stream being created
+    std::string kernel;           // named, its packet not seen yet
+    LogMoment kernel_at;
+    std::uint64_t kernel_stream = 0;
+    bool has_kernel = false;
+    std::uint64_t stream() const;
+  };
+  struct Line {
+    std::string_view message;  // trimmed
+    LogMoment at;
+    Thread* thread = nullptr;
+  };
+
+  LogSink& sink_;
+  bool wants_calls_, wants_details_;
+  // Starts of packet lines that were parsed: a log repeats a few of them.
+  struct PacketStart {
+    std::string text;
+    Packet packet;
+  };
+  std::vector<PacketStart> packet_starts_;
+  std::size_t last_start_ = 0;
+  LogReading reading_;
+  std::map<std::string, UnreadLines> unread_;
+  std::map<std::pair<int, std::uint64_t>, Thread> threads_;  // pid -1: none
+  // Threads by the text that names them: most lines are of the same few.
+  struct Recent {
+    std::string text;
+    Thread* thread = nullptr;
+  };
+  std::array<Recent, 16> recent_;
+  std::uint64_t lines_before_ = 0;
+  std::uint64_t last_us_ = FoundLine::kNoTimeUs;
+
+  Thread& thread_of(std::string_view text);
+  void restart(std::uint64_t line);
+  void forget_threads();
+  void take_line(std::string_view text, const FoundLine& found);
+  void take_packet(const Line& line);
+  const Packet* packet_start(std::string_view& text);
+  void take_command(const Line& line);
+  void take_kernel(const Line& line);
+  void take_created(const Line& line);
+  void take_shared(const Line& line);
+  void take_copy(const Line& line);
+  void take_call(const Line& line);
+  void take_return(const Line& line);
+  void take_error(const Line& line, int level);
+  void tell_kernel(Thread& thread);
+  void not_understood(const Line& line, std::string_view what);
+};
+
+}  // namespace weir::amd

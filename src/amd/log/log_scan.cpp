@@ -1,0 +1,387 @@
+#include "amd/log/log_scan.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "amd/log/newline_mask.h"
+
+namespace weir::amd {
+namespace {
+
+constexpr std::size_t kMostNames = 2048, kLongestName = 128;
+constexpr int kRecentBits = 8;
+constexpr std::size_t kStretch = 16 << 10;
+
+std::uint64_t word(const char* at) {
+  std::uint64_t value;
+  std::memcpy(&value, at, sizeof value);
+  if constexpr (std::endian::native == std::endian::big) value = __builtin_bswap64(value);
+  return value;
+}
+
+// Writes where lines end, counted from `text`, and how many do. A place is written whether it is needed or not.
+std::size_t find_ends(const char* text, std::size_t size, std::uint16_t* ends) {
+  std::size_t count = 0;
+  const auto take = [&](std::size_t at, std::uint64_t mask) {
+    // With its last bit set a mask is never 0, which would cost the branch that all this is to avoid. Counting bits
+    // would go through the vector unit on arm64, and wait for it.
+    constexpr std::uint64_t kLast = std::uint64_t{1} << 63;
+    ends[count] = static_cast<std::uint16_t>(at + static_cast<std::size_t>(std::countr_zero(mask | kLast)));
+    count += mask != 0 ? 1 : 0;
+    mask &= mask - 1;
+    if (mask == 0) [[likely]]
+      return;
+    for (; mask != 0; mask &= mask - 1)
+      ends[count++] = static_cast<std::uint16_t>(at + static_cast<std::size_t>(std::countr_zero(mask)));
+  };
+  std::size_t at = 0;
+  for (; at + 64 <= size; at += 64) take(at, newline_mask(text + at));
+  if (at < size) take(at, newline_mask(text + at) & ((std::uint64_t{1} << (size - at)) - 1));
+  return count;
+}
+
+// Eight decimal digits, of which the first `skipped` count as 0. False where the others are no digits.
+bool eight_digits(const char* at, std::uint32_t skipped, std::uint64_t& value) {
+  std::uint64_t digits = word(at) ^ 0x3030303030303030;
+  digits &= ~std::uint64_t{0} << (8 * skipped);
+  if (((digits + 0x7676767676767676) | digits) & 0x8080808080808080) return false;
+  digits = digits * 10 + (digits >> 8);
+  value = (((digits & 0x000000FF000000FF) * 0x000F424000000064) +
+           (((digits >> 16) & 0x000000FF000000FF) * 0x0000271000000001)) >>
+          32;
+  return true;
+}
+
+// At least eight bytes, compared by words of which the last two may overlap.
+bool same(const char* a, const char* b, std::size_t size) {
+  std::uint64_t differs = word(a + size - 8) ^ word(b + size - 8);
+  for (std::size_t i = 0; i + 8 < size; i += 8) differs |= word(a + i) ^ word(b + i);
+  return differs == 0;
+}
+
+// What a message may be by its first character; 0: nothing that is looked for.
+enum Class : std::uint8_t { none, call, other };
+
+constexpr std::array<std::uint8_t, 256> classes() {
+  std::array<std::uint8_t, 256> table{};
+  table['h'] = table['_'] = call;
+  for (const char c : {'S', 'H', 'C', 'G', 'N', 'n', 'c', 'a', 'r', 'D', 'I'})
+    table[static_cast<unsigned char>(c)] = other;
+  return table;
+}
+constexpr std::array<std::uint8_t, 256> kClasses = classes();
+
+// Few lines come here; those that are frequent and not wanted are told apart by the second word of the switch.
+bool classify(std::string_view message, LineKind& kind) {
+  const auto is = [&](std::string_view start, LineKind of) {
+    kind = of;
+    return message.starts_with(start);
+  };
+  switch (message.front()) {
+    case 'S':
+      return is("SWq=", LineKind::packet) || is("ShaderName :", LineKind::kernel) ||
+             is("Selected queue refCount", LineKind::shared);
+    case 'H':
+      return is("HWq=", LineKind::packet) || is("HSA Async Copy", LineKind::copy) || is("HSA Copy", LineKind::copy) ||
+             is("HIP Version:", LineKind::version);
+    case 'C':
+      return is("Command (", LineKind::command) || is("Created SWq=", LineKind::created) ||
+             is("Callback: Queue", LineKind::error);
+    case 'G':
+      return is("Graph shader name :", LineKind::kernel);
+    case 'N':
+      return is("Number of allocated hardware queues", LineKind::asked);
+    case 'n':
+      return is("number of allocated hardware queues", LineKind::asked);
+    case 'c':
+      return is("created hardware queue", LineKind::created);
+    case 'a':
+      return is("acquireQueue refCount", LineKind::shared);
+    case 'r':
+      return is("releaseQueue refCount", LineKind::shared);
+    case 'D':
+      return is("Deleting hardware queue", LineKind::deleted);
+    case 'I':
+      // The first is how ROCm 7 writes it.
+      return is("Initalizing runtime stack", LineKind::runtime) ||
+             is("Initializing runtime stack", LineKind::runtime) || is("Initializing HSA stack", LineKind::runtime);
+    default:
+      return false;
+  }
+}
+
+// Calls that tell a stream, change one, or name kernels: the others need not be seen in their order.
+bool is_ordered(std::string_view name) {
+  for (const std::string_view part : {"Stream", "Launch", "Graph", "Async", "EventRecord"})
+    if (name.find(part) != std::string_view::npos) return true;
+  return false;
+}
+
+}  // namespace
+
+void ScannedBlock::clear() {
+  found.clear();
+  calls.clear();
+  auto kept_found = std::move(found);
+  auto kept_calls = std::move(calls);
+  *this = {};
+  found = std::move(kept_found);
+  calls = std::move(kept_calls);
+}
+
+LineScanner::LineScanner(bool wants_calls)
+    : wants_calls_(wants_calls), ends_(kStretch + 2), recent_(1 << kRecentBits) {}
+
+[[gnu::always_inline]] inline bool LineScanner::read_fast(Layout& layout, const char* line, std::size_t size,
+                                                          std::uint64_t& time_us) {
+  if (size <= layout.message_at || layout.message_at == 0 || size > kLongestLine) return false;
+  // All that must be where it was, in one test.
+  std::uint32_t us, first;
+  std::uint16_t bracket;
+  std::memcpy(&us, line + layout.us_at, 4);
+  std::memcpy(&first, line, 4);
+  std::memcpy(&bracket, line + layout.message_at - 2, 2);
+  const std::uint32_t level = static_cast<std::uint32_t>(static_cast<unsigned char>(line[1])) - '0';
+  const bool fits = ((us ^ layout.us) | ((first ^ layout.first) & layout.first_mask) |
+                     static_cast<std::uint32_t>((bracket ^ layout.bracket) & layout.bracket_mask) |
+                     static_cast<std::uint32_t>(line[layout.us_at + 4] ^ layout.mark)) == 0;
+  if (!fits || level > 9) return false;
+  // Most times differ from the last one in their last three digits only.
+  const char* const end = line + layout.digits_at + layout.digits;
+  const std::uint64_t high = word(end - 11), highest = word(line + layout.digits_at - 1);
+  if ((high ^ layout.last_high) | (highest ^ layout.last_highest)) {
+    if (line[layout.digits_at - 1] != ' ') return false;
+    std::uint64_t low, upper;
+    if (!eight_digits(end - 8, 0, low) || !eight_digits(end - 16, 16 - layout.digits, upper)) return false;
+    time_us = upper * 100'000'000 + low;
+    layout.last_high = high;
+    layout.last_highest = highest;
+    layout.base_us = time_us - time_us % 1000;
+    return true;
+  }
+  const auto digit = [&](int at) { return static_cast<std::uint32_t>(static_cast<unsigned char>(end[at])) - '0'; };
+  const std::uint32_t a = digit(-3), b = digit(-2), c = digit(-1);
+  if (a > 9 || b > 9 || c > 9) return false;
+  time_us = layout.base_us + a * 100 + b * 10 + c;
+  return true;
+}
+
+// Most lines end here: all that may wait until a line is wanted does.
+[[gnu::always_inline]] inline void LineScanner::take_record(const Record& record, ScannedBlock& out) {
+  ++out.records;
+  out.without_pid += record.has_process ? 0 : 1;
+  const int level = record.line[1] - '0';
+  out.highest_level = std::max(out.highest_level, level);
+  if (record.time_us < out.last_us || out.first_us == FoundLine::kNoTimeUs) [[unlikely]]
+    turn_back(record, out);
+  else if (record.time_us != FoundLine::kNoTimeUs)
+    out.last_us = record.time_us;
+  if (level <= 2) [[unlikely]] {
+    add(record, LineKind::error, record.message_at, out);
+    return;
+  }
+  const char* message = record.line + record.message_at;
+  const char* const end = record.line + record.size;
+  // Colours and blanks: "ESC[32m hipSetDevice ( 0 ) ESC[0m". The usual colour is passed in one step.
+  while (message < end && (*message == ' ' || *message == '\x1b')) {
+    if (*message == ' ') {
+      ++message;
+    } else if (std::memcmp(message, "\x1b[32m ", 6) == 0) {
+      message += 6;
+    } else {
+      while (message < end && *message != 'm') ++message;
+      if (message < end) ++message;
+    }
+  }
+  if (message >= end) return;
+  switch (kClasses[static_cast<unsigned char>(*message)]) {
+    case call:
+      switch (take_call(message, static_cast<std::size_t>(end - message), out)) {
+        case Call::begun:
+          return add(record, LineKind::call, static_cast<std::uint32_t>(message - record.line), out);
+        case Call::returned:
+          return add(record, LineKind::returned, static_cast<std::uint32_t>(message - record.line), out);
+        default:
+          return;
+      }
+    case other: {
+      LineKind kind{};
+      if (classify({message, static_cast<std::size_t>(end - message)}, kind))
+        add(record, kind, static_cast<std::uint32_t>(message - record.line), out);
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+// The first time of a block, one before the last, or none.
+void LineScanner::turn_back(const Record& record, ScannedBlock& out) {
+  if (record.time_us == FoundLine::kNoTimeUs) return;
+  if (out.first_us == FoundLine::kNoTimeUs) {
+    out.first_us = out.least_us = record.time_us;
+  } else if (out.last_us - record.time_us > kRestartUs) {
+    add(record, LineKind::restart, record.message_at, out);
+  }
+  out.most_us = std::max(out.most_us, out.last_us);
+  out.least_us = std::min(out.least_us, record.time_us);
+  out.last_us = record.time_us;
+}
+
+void LineScanner::add(const Record& record, LineKind kind, std::uint32_t message_at, ScannedBlock& out) {
+  out.found.push_back({record.time_us, static_cast<std::uint32_t>(record.line - block_),
+                       static_cast<std::uint32_t>(record.size), static_cast<std::uint32_t>(out.lines),
+                       static_cast<std::uint16_t>(record.process_at),
+                       static_cast<std::uint16_t>(record.has_process ? record.message_at - record.process_at - 1 : 0),
+                       message_at, kind, static_cast<std::uint8_t>(record.line[1] - '0')});
+}
+
+void LineScanner::read_slowly(const char* line, std::size_t size, ScannedBlock& out) {
+  const auto unread = [&](Unread reason) {
+    const auto at = static_cast<std::size_t>(reason);
+    if (out.unread[at]++ == 0) out.first_unread[at] = out.lines;
+  };
+  // A file that was truncated under a writer that goes on at its old place begins with NUL bytes.
+  const bool is_hole = size > 0 && line[0] == '\0';
+  if (is_hole) unread(Unread::hole);
+  if (size > kLongestLine) {
+    if (!is_hole) unread(Unread::too_long);
+    return;
+  }
+  while (size > 0 && line[0] == '\0') {
+    ++line;
+    --size;
+  }
+  auto head = parse_head({line, size});
+  if (!head) {
+    const std::size_t at = find_glued({line, size});
+    if (at != std::string_view::npos) head = parse_head({line + at, size - at});
+    if (!head) {
+      ++out.other_lines;
+      return;
+    }
+    line += at;
+    size -= at;
+    ++out.glued;
+  }
+  if (!head->time_us) {
+    take_record({line, size, FoundLine::kNoTimeUs, head->message_at, head->message_at, false}, out);
+    return;
+  }
+  const std::uint32_t process_at = std::min(head->us_at + 4, head->message_at);
+  if (head->digits >= 9 && head->digits <= 16 && head->digits_at >= 16 && head->message_at >= head->us_at + 5) {
+    layout_ = {};
+    layout_.us_at = head->us_at;
+    layout_.digits = head->digits;
+    layout_.digits_at = head->digits_at;
+    layout_.message_at = head->message_at;
+    layout_.has_process = head->pid.has_value();
+    layout_.mark = line[process_at];
+    std::memcpy(&layout_.us, "us: ", 4);
+    std::memcpy(&layout_.first, ":\0:\0", 4);
+    std::memcpy(&layout_.first_mask, "\xff\0\xff\0", 4);
+    std::memcpy(&layout_.bracket, "] ", 2);
+    layout_.bracket_mask = layout_.has_process ? 0xffff : 0;
+  }
+  take_record({line, size, *head->time_us, process_at, head->message_at, head->pid.has_value()}, out);
+}
+
+void LineScanner::scan(std::string_view text, ScannedBlock& out) {
+  out.clear();
+  block_ = text.data();
+  const char* line = text.data();
+  Layout layout = layout_;  // a copy that nothing else can change stays in registers
+  // Ends of lines are found for a stretch at once: where they are cannot be predicted, so no branch may depend on it.
+  for (std::size_t begin = 0; begin < text.size(); begin += kStretch) {
+    const std::size_t ends = find_ends(text.data() + begin, std::min(kStretch, text.size() - begin), ends_.data());
+    for (std::size_t i = 0; i < ends; ++i) {
+      const char* const stop = text.data() + begin + ends_[i];
+      const auto size = static_cast<std::size_t>(stop - line);
+      std::uint64_t time_us;
+      if (read_fast(layout, line, size, time_us)) [[likely]] {
+        take_record({line, size, time_us, layout.us_at + 4, layout.message_at, layout.has_process}, out);
+      } else {
+        read_slowly(line, size, out);
+        layout = layout_;
+      }
+      ++out.lines;
+      line = stop + 1;
+    }
+  }
+  out.most_us = std::max(out.most_us, out.last_us);
+  layout_ = layout;
+  finish(out);
+}
+
+// hipMalloc ( 0x7fffea224e88, 4096 )
+// hipMalloc: Returned hipSuccess : 0x7f3660900000: duration: 34 us
+// __hipPushCallConfiguration ( {32,1,1}, {32,1,1}, 0, stream:0x1952020 )
+LineScanner::Call LineScanner::take_call(const char* message, std::size_t size, ScannedBlock& out) {
+  if (std::memcmp(message, "hip", 3) != 0 && std::memcmp(message, "__hip", 5) != 0) return Call::none;
+  // Most calls are of names that were seen before, which eight of their letters tell apart.
+  Recent& recent = recent_[(word(message + 3) * 0x9E3779B97F4A7C15) >> (64 - kRecentBits)];
+  Name* name = recent.name;
+  std::size_t length = recent.length;
+  if (name == nullptr || length >= size || (message[length] != ' ' && message[length] != ':') ||
+      !same(message, recent.text.data(), length)) {
+    name = find_name(message, size, out);
+    if (name == nullptr) return Call::none;
+    length = name->text.size();
+    if (length >= 8 && length <= recent.text.size()) {
+      recent.name = name;
+      recent.length = length;
+      std::memcpy(recent.text.data(), message, length);
+    }
+  }
+  const char* const rest = message + length;
+  const std::size_t left = size - length;
+  const bool is_return = left > 11 && std::memcmp(rest, ": Returned ", 11) == 0;
+  if (!is_return && (left < 2 || rest[0] != ' ' || rest[1] != '(')) return Call::none;
+  if (name->begun == 0 && name->returned == 0) used_.push_back(name);
+  if (is_return) {
+    ++name->returned;
+    if (left < 21 || std::memcmp(rest + 11, "hipSuccess", 10) != 0) {
+      const std::string_view status{rest + 11, left - 11};
+      if (!status.starts_with("hipErrorNotReady") && name->failed++ == 0)
+        name->first_status = status.substr(0, std::min<std::size_t>(status.find(' '), 64));
+    }
+  } else {
+    ++name->begun;
+  }
+  if (!wants_calls_ && !name->is_ordered) return Call::none;
+  return is_return ? Call::returned : Call::begun;
+}
+
+LineScanner::Name* LineScanner::find_name(const char* message, std::size_t size, ScannedBlock& out) {
+  // A name ends at a blank or a colon. Not every text that begins like a call is one.
+  const std::size_t most = std::min(size, kLongestName);
+  std::size_t length = 0;
+  while (length < most && message[length] != ' ' && message[length] != ':') ++length;
+  if (length == most) return nullptr;
+  const std::string_view text{message, length}, rest{message + length, size - length};
+  if (!rest.starts_with(": Returned ") && !rest.starts_with(" (")) return nullptr;
+  const auto found = by_text_.find(text);
+  if (found != by_text_.end()) return found->second;
+  if (names_.size() == kMostNames) {
+    const auto at = static_cast<std::size_t>(Unread::too_many_names);
+    if (out.unread[at]++ == 0) out.first_unread[at] = out.lines;
+    return nullptr;
+  }
+  Name& name = names_.emplace_back();
+  name.text = text;
+  name.is_ordered = is_ordered(text);
+  by_text_.emplace(name.text, &name);
+  return &name;
+}
+
+void LineScanner::finish(ScannedBlock& out) {
+  for (Name* const name : used_) {
+    out.calls.push_back({&name->text, name->begun, name->returned, name->failed, std::move(name->first_status)});
+    name->begun = name->returned = name->failed = 0;
+    name->first_status.clear();
+  }
+  used_.clear();
+}
+
+}  // namespace weir::amd

@@ -1,0 +1,146 @@
+// What a runtime log says, counted: queues, streams, kernels, gaps, backlog, copies, errors, per process. Takes the
+// events of one pass; its memory is bounded whatever the log holds, and what a bound left out is counted. Knows no
+// file.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "amd/log/log_counts.h"
+#include "amd/log/log_sink.h"
+
+namespace weir::amd {
+
+// A hardware queue that the log created or wrote packets to. Never made up from anything else.
+struct QueueSummary {
+  std::uint64_t hwq = 0;  // base of the ring, or of the queue's object where `is_ring` is false
+  std::uint64_t swq = 0;  // 0 where the log does not say it
+  bool is_ring = true;
+  std::optional<std::uint32_t> id;       // ROCr's counter, of its packets
+  std::optional<int> priority;           // 0 low, 1 normal, 2 high; of "Created"
+  std::optional<std::uint64_t> packets;  // size of the ring
+  bool is_cooperative = false;
+  std::int64_t asked_ns = kNoTime, created_ns = kNoTime, deleted_ns = kNoTime;
+  std::optional<std::int64_t> creation_ns() const;  // asked -> created
+
+  std::optional<int> streams_now, streams_most;  // refCount, as the log says; nothing where it never does
+  std::uint64_t dispatches = 0;                  // packets that launch a kernel
+  std::uint64_t named = 0;                       // kernels of lines without packets (level 3), by their stream's queue
+  std::uint64_t barriers = 0, other_packets = 0;
+  std::unordered_map<std::uint32_t, std::uint64_t> kernels;  // index into LogSummary::kernel_names() -> count
+  std::uint64_t uncounted_kernels = 0;                       // launches whose kernel has no entry: none named, or full
+  std::int64_t first_launch_ns = kNoTime, last_launch_ns = kNoTime;
+  LogHistogram gap_ns;   // between one launch and the next on this queue, host time
+  LogHistogram backlog;  // packets not yet read when one was written (write index - read index)
+  TimeCounts launches;   // over time
+  std::uint64_t launched() const { return dispatches + named; }
+};
+
+// Which queue a stream used from when on.
+struct StreamUse {
+  std::int64_t since_ns = kNoTime;
+  std::uint64_t hwq = 0;
+};
+
+struct StreamSummary {
+  std::uint64_t handle = 0;
+  bool is_default = false;  // the log shows no creation: a default stream, or older than the log
+  std::optional<int> priority;
+  std::int64_t created_ns = kNoTime, destroyed_ns = kNoTime;
+  std::vector<StreamUse> uses;  // in order; at most kMostUses
+  std::uint64_t uncounted_uses = 0;
+  std::uint64_t hwq = 0;       // now, or last; 0: not known
+  std::uint64_t launches = 0;  // kernels
+};
+
+struct ProcessSummary {
+  std::size_t run = 0;                 // restarts of the file before it
+  std::optional<int> pid;              // nothing: lines without pid (level 3), of one process or of several
+  std::vector<QueueSummary> queues;    // in the order of their first line
+  std::vector<StreamSummary> streams;  // likewise
+  std::int64_t first_ns = kNoTime, last_ns = kNoTime;
+  std::uint64_t dispatches = 0, named = 0, barriers = 0, other_packets = 0;
+  std::uint64_t launches_without_queue = 0;                  // named, on a stream whose queue the log does not tell
+  std::uint64_t launches_without_stream = 0;                 // neither
+  std::unordered_map<std::uint32_t, std::uint64_t> kernels;  // as QueueSummary::kernels, over all queues
+  std::uint64_t uncounted_kernels = 0;
+  TimeCounts launches;                                         // over time, all queues
+  LogHistogram gap_ns;                                         // between launches, whatever their queues
+  std::map<std::string, std::uint64_t, std::less<>> commands;  // enqueued, by kind
+  struct Copies {
+    std::uint64_t count = 0, bytes = 0;
+  };
+  std::map<std::optional<std::uint32_t>, Copies> copies;  // by engine mask; nothing: ROCr chose
+  std::uint64_t errors = 0, warnings = 0;                 // lines of level 0 and 1, of level 2
+  std::uint64_t queue_errors = 0;                         // of those, queues that aborted
+  struct Message {
+    LogMoment at;
+    int level = 1;
+    bool is_queue = false;
+    std::uint64_t queue = 0;
+    std::string text;
+  };
+  std::vector<Message> messages;                              // the first kMostMessages
+  std::uint64_t uncounted_queues = 0, uncounted_streams = 0;  // mentions of those that found no room
+
+  std::uint64_t launched() const { return dispatches + named; }
+  const QueueSummary* queue(std::uint64_t hwq) const;  // the last that had this address; null where there is none
+};
+
+struct CallCounts {
+  std::uint64_t begun = 0, returned = 0, failed = 0;
+  std::string first_failure;  // "hipErrorOutOfMemory"
+};
+
+class LogSummary : public LogSink {
+ public:
+  static constexpr std::size_t kMostProcesses = 256, kMostQueues = 2048, kMostStreams = 65'536, kMostKernels = 65'536,
+                               kMostKernelCounts = 262'144, kMostUses = 32, kMostMessages = 32, kMostCalls = 2048,
+                               kMostKinds = 256;  // all but uses, messages and kinds: over all processes
+
+  LogSummary();
+  ~LogSummary() override;
+  LogSummary(LogSummary&&) noexcept;
+  LogSummary& operator=(LogSummary&&) noexcept;
+
+  void on(const QueueCreated&) override;
+  void on(const QueueDeleted&) override;
+  void on(const QueueShared&) override;
+  void on(const StreamChanged&) override;
+  void on(const Packet&) override;
+  void on(const KernelNamed&) override;
+  void on(const CommandEnqueued&) override;
+  void on(const LoggedCopy&) override;
+  void on(const LoggedError&) override;
+  bool wants_calls() const override { return false; }
+  bool wants_details() const override { return false; }
+  void on(const ApiCalls&) override;
+  void on_restart(std::uint64_t line) override;
+
+  // In the order of their first event. Without an event there is no process.
+  const std::vector<ProcessSummary>& processes() const { return processes_; }
+  const std::vector<std::string>& kernel_names() const { return kernel_names_; }
+  const std::map<std::string, CallCounts, std::less<>>& calls() const { return calls_; }  // HIP calls, all processes
+  const std::vector<std::uint64_t>& restarts() const { return restarts_; }  // lines; the first kMostMessages
+  std::uint64_t restart_count() const { return restart_count_; }
+  std::uint64_t uncounted_processes() const { return uncounted_processes_; }
+  std::uint64_t uncounted_names() const { return uncounted_names_; }  // launches of kernels beyond kMostKernels
+  std::uint64_t uncounted_calls() const { return uncounted_calls_; }
+
+ private:
+  struct Index;  // addresses -> places
+  std::unique_ptr<Index> index_;
+  std::vector<ProcessSummary> processes_;
+  std::vector<std::string> kernel_names_;
+  std::map<std::string, CallCounts, std::less<>> calls_;
+  std::vector<std::uint64_t> restarts_;
+  std::uint64_t restart_count_ = 0, uncounted_processes_ = 0, uncounted_names_ = 0, uncounted_calls_ = 0;
+};
+
+}  // namespace weir::amd

@@ -1,0 +1,142 @@
+// What a summary of the log means, in sentences: who shares queues, what creating them took, what is not known and why.
+// Knows the summary only.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "amd/log/log_document.h"
+#include "amd/log/log_settings.h"
+#include "base/units.h"
+
+namespace weir::amd {
+namespace {
+
+std::string counted(std::uint64_t count, std::string_view word) {
+  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+}
+
+std::string span(std::int64_t least, std::int64_t most) {
+  const std::string low = format_duration(static_cast<double>(least)),
+                    high = format_duration(static_cast<double>(most));
+  return low == high ? low : fmt::format("{} to {}", low, high);
+}
+
+// Streams and the queues they used. The log's refCount tells how many used a queue at the same time; that many streams
+// were seen on it over time alone does not.
+void tell_sharing(const ProcessSummary& process, std::vector<std::string>& verdicts) {
+  std::map<std::uint64_t, std::uint64_t> seen;  // queue -> streams
+  std::uint64_t streams = 0;
+  for (const StreamSummary& stream : process.streams) {
+    std::set<std::uint64_t> queues;
+    for (const StreamUse& use : stream.uses) queues.insert(use.hwq);
+    for (const std::uint64_t hwq : queues) ++seen[hwq];
+    streams += queues.empty() ? 0 : 1;
+  }
+  int most = 0;
+  bool is_known = true, all_at_once = true;
+  std::uint64_t fewest_seen = UINT64_MAX, most_seen = 0;
+  for (const auto& [hwq, count] : seen) {
+    const QueueSummary* const queue = process.queue(hwq);
+    fewest_seen = std::min(fewest_seen, count);
+    most_seen = std::max(most_seen, count);
+    if (queue == nullptr || !queue->streams_most) {
+      is_known = false;
+      continue;
+    }
+    most = std::max(most, *queue->streams_most);
+    all_at_once = all_at_once && static_cast<std::uint64_t>(*queue->streams_most) == count;
+  }
+  if (seen.empty()) {
+    if (!process.queues.empty())
+      verdicts.push_back(fmt::format("{} in this log; which streams use them, it does not tell.",
+                                     counted(process.queues.size(), "hardware queue")));
+    return;
+  }
+  const std::string used =
+      fmt::format("{} {{}} {}", counted(streams, "stream"), counted(seen.size(), "hardware queue"));
+  const auto with = [&](std::string_view verb) { return fmt::format(fmt::runtime(used), verb); };
+  if (!is_known)
+    verdicts.push_back(with(streams == 1 ? "uses" : "use") +
+                       "; the log tells no refCount, so whether several used one at the same time is not known.");
+  else if (most <= 1)
+    verdicts.push_back(with(streams == 1 ? "uses" : "use") + ", and never two the same one at a time.");
+  else if (all_at_once && fewest_seen == most_seen)
+    verdicts.push_back(with("share") + fmt::format(", {}{}.", most, seen.size() == 1 ? " on it" : " each"));
+  else if (all_at_once)
+    verdicts.push_back(with("share") + fmt::format(", {} to {} each.", fewest_seen, most_seen));
+  else
+    verdicts.push_back(with("used") + fmt::format(" over time; at most {} shared one at a time (refCount).", most));
+}
+
+void tell_creation(const ProcessSummary& process, std::vector<std::string>& verdicts) {
+  std::optional<std::int64_t> first;
+  std::int64_t least = INT64_MAX, most = 0;
+  std::size_t created = 0, later = 0;
+  for (const QueueSummary& queue : process.queues) {
+    if (queue.created_ns == kNoTime) continue;
+    const auto ns = queue.creation_ns();
+    if (++created == 1) {
+      first = ns;
+    } else if (ns) {
+      ++later;
+      least = std::min(least, *ns);
+      most = std::max(most, *ns);
+    }
+  }
+  if (created == 0) return;
+  if (first && later > 0)
+    verdicts.push_back(fmt::format("Creating a queue took {} the first time and {} later ({}).",
+                                   format_duration(static_cast<double>(*first)), span(least, most),
+                                   counted(later, "queue")));
+  else if (first)
+    verdicts.push_back(fmt::format("Creating its one queue took {}.", format_duration(static_cast<double>(*first))));
+}
+
+void tell_launches(const ProcessSummary& process, const LogReading& reading, std::vector<std::string>& verdicts) {
+  if (process.dispatches == 0) {
+    verdicts.push_back(fmt::format(
+        "No packets in this log (its highest level is {}): {}. {} writes them.", reading.highest_level,
+        process.named > 0 ? "kernels are counted by their names, on the queue of their stream, and backlog is not known"
+                          : "launches and backlog are not known",
+        kQueueLogSettings));
+    return;
+  }
+  LogHistogram backlog;
+  for (const QueueSummary& queue : process.queues) backlog.merge(queue.backlog);
+  if (backlog.count() == 0)
+    verdicts.push_back("This version of ROCm writes no read and write index: backlog is not known.");
+  else if (*backlog.max() == 0)
+    verdicts.push_back("No packet waited behind another when it was written: no backlog.");
+  else
+    verdicts.push_back(
+        fmt::format("Backlog at submit: median {}, at most {} packets; {:.1f} % of packets found a queue "
+                    "that was not empty.",
+                    *backlog.quantile(0.5), *backlog.max(),
+                    100.0 * static_cast<double>(backlog.at_least(1)) / static_cast<double>(backlog.count())));
+}
+
+}  // namespace
+
+std::vector<std::string> log_verdicts(const ProcessSummary& process, const LogReading& reading) {
+  std::vector<std::string> verdicts;
+  if (process.queue_errors > 0)
+    verdicts.push_back(fmt::format("{} aborted with an error.", counted(process.queue_errors, "queue")));
+  tell_sharing(process, verdicts);
+  tell_creation(process, verdicts);
+  tell_launches(process, reading, verdicts);
+  if (std::any_of(process.queues.begin(), process.queues.end(), [](const QueueSummary& q) { return !q.is_ring; }))
+    verdicts.push_back(
+        "This version of ROCm prints a queue's object as HWq, not its ring: it cannot be looked up in KFD's files.");
+  if (!process.pid)
+    verdicts.push_back(
+        reading.runtimes > 1
+            ? fmt::format("Lines have no pid, and {} wrote into this file: they cannot be told apart, and what belongs "
+                          "together rests on the order of lines.",
+                          counted(reading.runtimes, "program"))
+            : std::string("Lines have no pid and no thread: what belongs together rests on the order of lines."));
+  return verdicts;
+}
+
+}  // namespace weir::amd

@@ -1,0 +1,193 @@
+#include "cli/manual/topics.h"
+
+#include <algorithm>
+
+namespace weir::cli {
+namespace {
+
+constexpr Topic kTopics[] = {
+    {"exit-codes", "what the program's exit codes mean",
+     R"(  0    fine; of a comparison: nothing is slower for certain
+  1    a run failed: wrong output, a device that was lost, a hang, a file that
+       could not be written. What was measured before is kept and written
+  2    bad usage or bad input: a flag, a file, a value. Nothing was run
+  3    a comparison found something slower (or less accurate) for certain
+  4    only with --strict: too noisy to say
+  130  interrupted by Ctrl-C or SIGUSR1 (143 by SIGTERM); what there was is
+       written. A second Ctrl-C ends at once
+
+Commands that run a program of yours (profile --, sched run --, amd capture --)
+end with the program's own code, and with 1 where nothing could be captured.
+
+In scripts: a gate is `weir compare --baseline a.json --test b.json`; it fails
+a job by 3, and with --strict also by 4. More: docs/statistics.md.
+)"},
+    {"devices", "where work can run, and what --device takes",
+     R"(  auto      the first GPU that is found, else cpu
+  cpu       a software GPU: streams, events, graphs and hardware queues on the
+            host's cores. It computes everything, and is the reference
+  null      runs nothing: what the toolkit itself costs, the floor
+  sim:NAME  a GPU in virtual time: real hardware-queue behaviour without the
+            hardware, the same numbers on every machine. sim:FILE is a profile
+            of your own, --sim name=value changes one setting
+  cuda:N    NVIDIA, by the CUDA driver
+  hip:N     AMD, by ROCm
+  opencl:N  anything with an OpenCL driver
+
+`weir info` shows what is here, what is not and why. Vendors' libraries are
+opened when a device is asked for, never before: the program starts anywhere.
+Counts of hardware queues are read by drivers once, at their start:
+CUDA_DEVICE_MAX_CONNECTIONS and GPU_MAX_HW_QUEUES (see `weir help environment`).
+More: docs/backends.md, docs/sim.md, docs/opencl.md.
+)"},
+    {"terms", "streams, queues, channels, steps: our words",
+     R"(  host thread --enqueue--> channel --submit--> stream --launch--> hardware queue
+      --start/end--> kernel --finish--> step
+
+  command   one unit of GPU work: kernel, copy, collective or host function
+  step      one iteration of a workload: commands, and the order that follows
+            from what they read and write
+  workload  a recipe that builds a step for given sizes and a stream count
+  channel   carries commands between host threads, before any driver is called
+  stream    an in-order sequence of commands, as the program sees it
+  queue     a hardware queue; several streams may share one, and then wait for
+            each other without a reason in the program
+  placement which stream each command goes to
+  sample    one measured iteration; a run has many
+  segment   the part of a step that graph mode captures as one graph
+  timeline  when each command was enqueued, submitted, launched, started, ended
+  rank      one process of a multi-process run
+
+More: docs/architecture.md, docs/queues.md, docs/channels.md.
+)"},
+    {"statistics", "units, percentiles, intervals and verdicts",
+     R"(Times in files are nanoseconds (latency_ns), sizes are bytes, rates are per
+second in the workload's unit. A value that is not known is null, never 0, and a
+reason stands beside it.
+
+  p50 p95 p99   of the samples, linear between neighbours
+  interval      95 %, by bootstrap over blocks of neighbouring samples, so that
+                iterations that depend on each other do not make it too narrow.
+                None below 5 samples (p95: 40, p99: 200)
+  floor         the same step on the null device: what the toolkit costs
+  tracing       timing comes from a pass without it; the timeline from another
+                one, and what tracing cost is said
+
+A comparison is `slower` or `faster` only where the interval of the ratio lies
+beyond --threshold on one side; `same` where it lies within; else `ambiguous`.
+Runs of one process hide what differs from process to process: repeat them.
+More: docs/method.md, docs/statistics.md.
+)"},
+    {"files", "what is written where, and how to read it",
+     R"(Every document names its schema ("schema": "weir.result/1"); docs/schema has a
+JSON Schema of each. A new number means that old readers would misread it;
+keys may be added without one.
+
+  weir run -o FILE        weir.result/1, with all samples and the environment
+  weir sweep              weir.sweep/1: results/sweep-WORKLOAD-DEVICE.json
+  weir run-priority       results/CLASS: a sweep per workload, and report.html
+  weir profile -o FILE    a trace for Perfetto (Chrome/Kineto JSON), or CSV
+  weir analyze -o FILE    weir.analysis/1 with --report json
+  weir queues ... -o FILE weir.queues/1
+  weir overlap -o DIR     summary.json (weir.overlap/1), traces, report.md
+  weir bench              reports/: summary.json (weir.bench/1), one per kernel
+  weir report -o FILE     one HTML page; --json FILE: weir.report/1
+  weir history            one SQLite file (--db)
+  weir channel            .weir/channel: baselines
+
+Files are written under another name first and renamed, so none is ever half
+written. A name that you give is replaced only with --force. Where a name that
+weir chose is taken, the next run writes NAME-2, NAME-3, ... instead; --force
+replaces NAME, --resume continues the newest. reports/ and baselines, which are
+found by their names, are replaced by newer ones (docs/configuration.md). .gz
+files are read as they are.
+)"},
+    {"environment", "environment variables that are read",
+     R"(Of this program
+  WEIR_SCHED_SOCKET      where the scheduler's daemon listens (weir sched)
+  WEIR_SCHED_TERMS       set by `weir sched run`: the program's priority
+  WEIR_CUPTI_LIBRARY     the CUPTI library for `weir profile --`
+  WEIR_CAPTURE_FOLDER    set by `weir profile --` for the program that it runs,
+  WEIR_CAPTURE_LIMIT     like these two
+  WEIR_CAPTURE_LATENCY
+Of drivers; they are read once, at the start of a process
+  CUDA_DEVICE_MAX_CONNECTIONS   hardware queues on NVIDIA GPUs: 8, up to 32
+  GPU_MAX_HW_QUEUES             hardware queues per process on AMD GPUs: 4
+  DEBUG_HIP_IGNORE_STREAM_PRIORITY   0 lets stream priorities count
+  CUDA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES   which GPUs
+  CUDA_INJECTION64_PATH         another tool's library; then we stay out
+Of the system
+  CXX                    compiler of kernel packages (weir bench; default c++)
+  XDG_CACHE_HOME, HOME   compiled kernel packages: ~/.cache/weir/kernels
+  XDG_RUNTIME_DIR        the scheduler's socket
+  PATH                   mpirun, rocprofv3 and programs after --
+  HWLOC_COMPONENTS       for mpirun; without OpenCL where it is not set
+  LD_LIBRARY_PATH, LD_PRELOAD, TERM   as everywhere
+  GITHUB_ACTIONS, GITHUB_STEP_SUMMARY, GITHUB_OUTPUT   for --github
+
+Every variable that can change a measurement (CUDA_*, HIP_*, NCCL_*, OMP_* ...)
+is kept in the result, so that two runs can be told apart.
+)"},
+    {"configuration", "YAML files: workloads, scenarios, devices, kernels",
+     R"(  a workload    `weir run --file FILE`: commands, buffers, streams, parameters
+                (docs/yaml.md)
+  a scenario    `weir overlap FILE --set key=value`: model, sharding, network;
+                `weir overlap --keys` lists the keys (docs/overlap.md)
+  a device      `--device sim:FILE`: a simulated GPU (docs/sim.md)
+  a kernel      bench.yaml beside kernel.cpp, kernel.cu ... (docs/bench_yaml.md)
+
+Files that come with the program are known by their names, wherever it is
+installed: `weir run --file fork_join`, `weir overlap slow_network`. A file of
+that name in the working folder comes first. They lie in share/weir beside bin,
+to be copied and changed.
+
+Unknown keys are refused with the nearest one that there is; messages name file
+and line.
+)"},
+    {"troubleshooting", "what to look at when something is odd",
+     R"(A GPU is not found         `weir info` says why: no driver, no device file, or a
+                           library that is too old. Containers need the GPU.
+Results differ each time   look at the noise ratio (p99/p50) and the warnings;
+                           fix the clocks, stop other programs, more iterations.
+More streams do not help   `weir queues map` shows streams that share a queue,
+                           `weir queues cost` what that costs and what to set.
+Output is wrong (exit 1)   the report names the earliest wrong command; run with
+                           --device cpu and --placement serial to compare.
+It hangs                   --hang-timeout 30 says where each stream, rank and
+                           host thread stands (docs/hangs.md).
+Communication is exposed   `weir overlap` names the cause (docs/overlap.md).
+A trace cannot be read     `weir analyze FILE --format NAME`; what could not be
+                           read is counted, with the first line of each reason.
+MPI is missing             `weir info` says so; install Open MPI, build again.
+No live view, no .gz, ...  `weir --version` lists what this build has.
+
+More: docs/troubleshooting.md.
+)"},
+    {"reproducing", "how a number can be had again, here and elsewhere",
+     R"(A result holds what is needed: the command line, the commit, every parameter,
+the seed, the device and its driver, clocks and governor, and the environment
+variables that matter. Inputs depend on the seed alone, bit for bit the same on
+every device.
+
+  1. The same build: `weir --version` prints version and commit.
+  2. The same command: "command_line" in the file.
+  3. The same variables: "environment" in the file, compared by eye or by
+     `weir compare`, which says what differs.
+  4. Without the machine: --device sim:NAME gives the same numbers anywhere.
+  5. Then `weir compare --baseline theirs.json --test yours.json`.
+
+More: docs/method.md.
+)"},
+};
+
+}  // namespace
+
+std::span<const Topic> topics() { return kTopics; }
+
+const Topic* topic_named(std::string_view name) {
+  const auto all = topics();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Topic& each) { return each.name == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,221 @@
+#include "device/gpu/activity_trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <thread>
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kMostSpans = 500'000;
+constexpr int kPatience = 20;  // flushes, a millisecond apart, before incomplete records are taken as well
+
+// Channels are numbered per kind of engine, so that a copy's may have the number of a kernel's.
+std::int32_t queue_of(const GpuActivityRecord& record) noexcept {
+  const auto channel = static_cast<std::int32_t>(record.channel);
+  switch (record.channel_type) {
+    case GpuActivityRecord::Channel::unknown:
+      return kNoQueue;
+    case GpuActivityRecord::Channel::compute:
+      return channel;
+    default:
+      return channel + kCopyQueues;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<ActivityTrace> ActivityTrace::start(PrimaryContext& context, const Step& step,
+                                                    const Placement& placement, std::span<const GpuStream> streams,
+                                                    GpuCommands& commands, int iterations, std::string* reason) {
+  for (CommandId id = 0; id < step.commands().size(); ++id) {
+    if (commands.activity_count(id)) continue;
+    *reason = step.commands()[id].kind == CommandKind::collective
+                  ? "the step has collectives, of which a library decides how many kernels they are"
+                  : "the step has products of which the library decides how many kernels they are";
+    return nullptr;
+  }
+  const auto open = context.api().activity;
+  if (open == nullptr) return *reason = fmt::format("{} has no profiler here", context.api().vendor_name), nullptr;
+  const GpuActivity* const activity = open(reason);
+  if (activity == nullptr) return nullptr;
+
+  std::unique_ptr<ActivityTrace> trace(new ActivityTrace(*activity, commands, step, placement, iterations));
+  if (const int result = activity->start(); result != 0)
+    return *reason = fmt::format("{} does not start: {}", activity->version, activity->describe(result)), nullptr;
+  trace->is_started_ = true;
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    const int result = activity->stream_id(context.handle(), streams[i], &trace->lanes_[i].id);
+    if (result == 0) continue;
+    *reason = fmt::format("{} does not know a stream: {}", activity->version, activity->describe(result));
+    return nullptr;
+  }
+  commands.note_host_runs(trace->slots_);
+  return trace;
+}
+
+ActivityTrace::ActivityTrace(const GpuActivity& activity, const GpuCommands& commands, const Step& step,
+                             const Placement& placement, int iterations)
+    : activity_(activity),
+      commands_(commands),
+      step_(step),
+      placement_(placement),
+      slots_(std::clamp(kMostSpans / std::max<std::size_t>(step.commands().size(), 1), std::size_t{1},
+                        static_cast<std::size_t>(std::max(iterations, 1)))),
+      host_submissions_(step.commands().size(), 0),
+      lanes_(static_cast<std::size_t>(placement.stream_count)),
+      noted_(slots_ * step.commands().size()) {
+  for (CommandId id = 0; id < step.commands().size(); ++id) counts_of_.push_back(*commands.activity_count(id));
+}
+
+ActivityTrace::~ActivityTrace() {
+  if (is_started_) activity_.stop();
+}
+
+void ActivityTrace::begin() noexcept {
+  const std::size_t slot = begun_++ % slots_;
+  first_ = slot * counts_of_.size();
+  std::fill_n(noted_.begin() + static_cast<std::ptrdiff_t>(first_), counts_of_.size(), Noted{});
+}
+
+bool ActivityTrace::is_complete() const noexcept {
+  return std::all_of(lanes_.begin(), lanes_.end(),
+                     [](const Lane& lane) { return lane.forgotten + lane.records.size() >= lane.submitted; });
+}
+
+void ActivityTrace::collect() {
+  std::map<std::uint64_t, Lane*> lane_of;
+  for (Lane& lane : lanes_) lane_of[lane.id] = &lane;
+  // Records come some time after what they tell about has ended; without force only whole buffers of complete ones do.
+  for (int i = 0; i <= kPatience; ++i) {
+    activity_.flush(i == kPatience);
+    std::vector<GpuActivityRecord> records;
+    lost_ += activity_.take(&records);
+    for (const GpuActivityRecord& record : records)
+      if (const auto lane = lane_of.find(record.stream); lane != lane_of.end()) lane->second->records.push_back(record);
+    if (is_complete()) break;
+    if (i < kPatience) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  for (Lane& lane : lanes_) {
+    std::stable_sort(lane.records.begin(), lane.records.end(),
+                     [](const auto& a, const auto& b) { return a.correlation < b.correlation; });
+    const std::uint64_t found = lane.forgotten + lane.records.size();
+    lane.mismatch.clear();
+    if (found != lane.submitted) lane.mismatch = fmt::format("{} records for {}", found, lane.submitted);
+  }
+}
+
+void ActivityTrace::fill(Span& span, const Noted& noted, Lane& lane) const {
+  const std::uint32_t count = counts_of_[span.command];
+  if (count == 0) {
+    const GpuCommands::HostRuns* const runs = commands_.host_runs(span.command);
+    if (runs == nullptr || noted.position >= runs->count || runs->count - noted.position > runs->ring.size()) return;
+    const auto& run = runs->ring[noted.position % runs->ring.size()];
+    span.started_ns = run.started_ns;
+    span.ended_ns = run.ended_ns;
+    return;
+  }
+  if (!lane.mismatch.empty()) return;
+  const auto first = lane.records.begin() + static_cast<std::ptrdiff_t>(noted.position - lane.forgotten);
+  const auto kind = commands_.is_copy(span.command) ? GpuActivityRecord::Kind::copy : GpuActivityRecord::Kind::kernel;
+  std::int64_t started = first->started_ns, ended = first->ended_ns;
+  for (auto record = first; record != first + count; ++record) {
+    // A product may clear its workspace first.
+    const bool is_memset = record->kind == GpuActivityRecord::Kind::memset && count > 1;
+    if (record->kind != kind && !is_memset) {
+      lane.mismatch = fmt::format("command {} has a record of another kind", span.command);
+      return;
+    }
+    if (record->started_ns == kNoTime || record->ended_ns == kNoTime) return;
+    started = std::min(started, record->started_ns);
+    ended = std::max(ended, record->ended_ns);
+  }
+  span.queue = queue_of(*first);
+  span.started_ns = started;
+  span.ended_ns = ended;
+  // It has left its queue when its last kernel has. What CUPTI calls submitted, where it was asked for it, is just
+  // that: on an H200 (CUPTI 13.0, November 2026) never before the kernel before it in its stream had ended, and 0.6 us
+  // before its start where the device had room.
+  if (const GpuActivityRecord& last = *(first + count - 1); last.submitted_ns != kNoTime) {
+    span.launched_ns = last.submitted_ns;
+  } else if (count > 1) {
+    span.launched_ns = last.started_ns;
+  }
+}
+
+// A long session asks again and again: what no kept iteration needs goes.
+void ActivityTrace::forget() {
+  std::vector<std::uint64_t> needed(lanes_.size());
+  for (std::size_t i = 0; i < lanes_.size(); ++i) needed[i] = lanes_[i].submitted;
+  for (std::size_t i = 0; i < noted_.size(); ++i) {
+    const std::size_t command = i % counts_of_.size();
+    if (noted_[i].submitted_ns == kNoTime || counts_of_[command] == 0) continue;
+    std::uint64_t& first = needed[placement_.stream_of[command]];
+    first = std::min(first, noted_[i].position);
+  }
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    if (!lane.mismatch.empty()) continue;
+    lane.records.erase(lane.records.begin(),
+                       lane.records.begin() + static_cast<std::ptrdiff_t>(needed[i] - lane.forgotten));
+    lane.forgotten = needed[i];
+  }
+}
+
+std::string ActivityTrace::source() const {
+  std::string text = fmt::format("activity records of {}", activity_.version);
+  if (lost_ > 0) text += fmt::format("; {} of them were dropped", lost_);
+  std::size_t count = 0;
+  const Lane* first = nullptr;
+  for (const Lane& lane : lanes_) {
+    if (lane.mismatch.empty()) continue;
+    if (count++ == 0) first = &lane;
+  }
+  if (first != nullptr)
+    text += fmt::format("; {} of {} streams have no times, because records and commands do not fit (stream {}: {})",
+                        count, lanes_.size(), first - lanes_.data(), first->mismatch);
+  return text;
+}
+
+Timeline ActivityTrace::timeline() {
+  collect();
+  Timeline timeline;
+  timeline.has_exact_gaps = true;
+  const std::uint64_t kept = std::min<std::uint64_t>(begun_, slots_);
+  timeline.spans.reserve(kept * counts_of_.size());
+  for (std::uint64_t iteration = begun_ - kept; iteration < begun_; ++iteration) {
+    for (CommandId id = 0; id < counts_of_.size(); ++id) {
+      const Noted& noted = noted_[iteration % slots_ * counts_of_.size() + id];
+      if (noted.submitted_ns == kNoTime) continue;  // never submitted
+      Span span;
+      span.command = id;
+      span.iteration = static_cast<std::uint32_t>(iteration);
+      span.stream = placement_.stream_of[id];
+      span.role = step_.commands()[id].role;
+      span.submitted_ns = noted.submitted_ns;
+      span.accepted_ns = noted.accepted_ns;
+      fill(span, noted, lanes_[span.stream]);
+      timeline.spans.push_back(span);
+    }
+  }
+  // A kind that does not fit shows somewhere in a stream, and then nothing of that stream can be trusted.
+  for (Span& span : timeline.spans) {
+    if (lanes_[span.stream].mismatch.empty() || counts_of_[span.command] == 0) continue;
+    span.queue = kNoQueue;
+    span.started_ns = span.ended_ns = kNoTime;
+  }
+  // The profiler does not say how well it knows the host's clock. What it cannot deny: nothing starts before it is
+  // submitted.
+  for (const Span& span : timeline.spans)
+    if (span.started_ns != kNoTime)
+      timeline.clock_error_ns =
+          std::max(timeline.clock_error_ns, static_cast<double>(span.submitted_ns - span.started_ns));
+  timeline.source = source();
+  forget();
+  return timeline;
+}
+
+}  // namespace weir

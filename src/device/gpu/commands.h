@@ -1,0 +1,114 @@
+// A step's commands resolved for a GPU: one record each, so that launching is one table call. Knows no event.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "device/gpu/blas.h"
+#include "device/gpu/comms.h"
+#include "device/gpu/context.h"
+#include "device/gpu/memory.h"
+#include "device/gpu/staging.h"
+#include "device/host_threads.h"
+#include "step/step.h"
+
+namespace weir {
+
+// Two cache lines with everything that a kernel launch needs; the first is enough for a lean body.
+struct alignas(64) LaunchRecord {
+  GpuFunction function = nullptr;  // null: `other` says where the rest is
+  GpuStream stream = nullptr;
+  std::uint32_t grid = 1, block = 1;
+  std::uint64_t other = 0;
+  union {
+    KernelArguments arguments{};
+    ElementArguments lean;  // for functions that take these
+  };
+};
+static_assert(sizeof(LaunchRecord) == 128 && offsetof(LaunchRecord, lean) + sizeof(ElementArguments) == 64);
+
+class GpuCommands {
+ public:
+  // `threads` runs the host commands, `staged` carries collectives where `comms` does not; null where there are none.
+  GpuCommands(PrimaryContext& context, const Step& step, const Placement& placement, const GpuBuffers& buffers,
+              std::span<const GpuStream> streams, const StreamBlas& blas, const StreamComms& comms,
+              StagedCollectives* staged, HostThreads* threads);
+
+  const LaunchRecord* records() const noexcept { return records_.data(); }
+  // Copies, matrix products, host functions and collectives: what is not a launch of our own kernels.
+  int launch_other(const LaunchRecord& record) const noexcept;
+  // Runs every kind of matrix product once, so that the library loads its code outside of samples. Overwrites outputs.
+  void warm_up() const;
+  // Keeps the kernels that the library launches for each product, so that launching needs no decision of its own any
+  // more: about half of the host's time of a call. Products that are anything else stay with the library.
+  void record_products();
+
+  // How many kernels and copies a profiler sees of a command; nothing where a library decides that.
+  std::optional<std::uint32_t> activity_count(CommandId id) const noexcept;
+  bool is_copy(CommandId id) const noexcept;
+  // What one launch takes of the device; of a recorded product, its largest kernel.
+  std::optional<Footprint> footprint(CommandId id) const noexcept;
+
+  // When runs of one host command started and ended; the last ones. Written by the driver's thread.
+  struct HostRuns {
+    struct Run {
+      std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
+    };
+    std::vector<Run> ring;
+    std::uint64_t count = 0;  // runs since the notes were asked for
+  };
+  // Lets host commands note the last `kept` of their runs from now on. Call while nothing runs.
+  void note_host_runs(std::size_t kept);
+  // Null where the command is none of the host's, or nothing was asked for.
+  const HostRuns* host_runs(CommandId id) const noexcept;
+
+  // A result of launch_other in words. Results of other libraries are kept apart from the driver's by these offsets.
+  static constexpr int kBlasOffset = 1'000'000;
+  static constexpr int kCollectiveOffset = 2'000'000;
+  std::string describe(int result) const;
+
+ private:
+  struct Other {
+    enum class Kind : std::uint8_t { gemm, recorded, to_device, to_host, on_device, any, host, collective, staged };
+    Kind kind = Kind::any;
+    GpuBlasHandle handle = nullptr;
+    GpuGemm gemm{};
+    GpuPointer from = 0, to = 0;
+    std::uint64_t bytes = 0;
+    std::size_t host_call = 0;
+    std::size_t first_kernel = 0, kernel_count = 0;  // of a product: 0 where that is not known
+    GpuComm comm = nullptr;
+    GpuCollective collective{};
+    CommandId command = 0;  // of a staged collective
+  };
+  // What the driver's callback gets.
+  struct HostCall : GpuHostCall {
+    HostThreads* threads = nullptr;
+    void (*run_block)(const KernelCall&, std::uint32_t) = nullptr;
+    std::uint32_t blocks = 1;
+    KernelCall call;
+    HostRuns* runs = nullptr;  // null: nobody wants to know
+  };
+  static void run_host_call(GpuHostCall& call);
+  Other copy_of(const Step& step, CommandId id, const GpuBuffers& buffers) const;
+  Other gemm_of(const Step& step, CommandId id, const GpuBuffers& buffers, GpuBlasHandle handle) const;
+  Other collective_of(const Step& step, CommandId id, const GpuBuffers& buffers, const StreamComms& comms,
+                      StreamId stream) const;
+  Other host_of(const Step& step, CommandId id, const GpuBuffers& buffers, HostThreads* threads);
+
+  PrimaryContext& context_;
+  const GpuBlas* blas_;
+  const GpuCollectives* collectives_;
+  StagedCollectives* staged_;
+  std::vector<LaunchRecord> records_;  // by command
+  std::vector<Other> others_;
+  std::vector<GpuGraphOwner> recordings_;  // own what recorded kernels point to
+  std::vector<GpuRecordedKernel> recorded_;
+  std::vector<HostRuns> host_runs_;   // by host call
+  std::vector<HostCall> host_calls_;  // stays where it is once everything is resolved
+};
+
+}  // namespace weir

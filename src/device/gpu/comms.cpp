@@ -1,0 +1,144 @@
+#include "device/gpu/comms.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "device/gpu/nccl.h"
+#include "device/gpu/staging.h"
+#include "device/rank/communicator.h"
+
+namespace weir {
+namespace {
+
+constexpr const char* kAskedFor = "it was asked for";
+
+// What a rank tells the first one about itself, one line each: host, device, ranks on the host, devices, why no
+// library.
+std::string introduction(const PrimaryContext& context, Ranks local, int device_count, const std::string& reason) {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  return fmt::format("{}\n{}\n{}\n{}\n{}", host.data(), context.index(), local.count, device_count, reason);
+}
+
+// Why the library cannot connect these ranks; empty if it can.
+std::string objection(const std::vector<std::string>& introductions) {
+  std::map<std::pair<std::string, std::string>, std::size_t> owners;  // of devices, by host
+  for (std::size_t rank = 0; rank < introductions.size(); ++rank) {
+    std::istringstream lines(introductions[rank]);
+    std::string host, index, ranks, devices, reason;
+    for (std::string* field : {&host, &index, &ranks, &devices, &reason}) std::getline(lines, *field);
+    if (reason == kAskedFor) return reason;
+    if (!reason.empty()) return fmt::format("{} (rank {})", reason, rank);
+    if (std::stoi(ranks) > std::stoi(devices))
+      return fmt::format("NCCL needs a GPU per rank: {} ranks on this host, {} {}", ranks, devices,
+                         devices == "1" ? "GPU" : "GPUs");
+    const auto [owner, is_new] = owners.emplace(std::pair(host, index), rank);
+    if (!is_new)
+      return fmt::format("NCCL needs a GPU per rank: ranks {} and {} both use device {}", owner->second, rank, index);
+  }
+  return "";
+}
+
+// One verdict for all ranks: one that decides alone would leave the others waiting for it.
+std::string agreed_objection(PrimaryContext& context, Communicator& communicator, const std::string& reason) {
+  int devices = 0;
+  check(context.api(), context.api().device_count(&devices), "counting devices");
+  return broadcast_text(
+      communicator, objection(communicator.gather(introduction(context, communicator.local_ranks(), devices, reason))));
+}
+
+}  // namespace
+
+int launch_collective(const GpuCollectives& collectives, GpuComm comm, const GpuCollective& collective,
+                      GpuStream stream) noexcept {
+  const auto& [op, type, ranks, from, to, count] = collective;
+  const int number = nccl_type(type);
+  switch (op) {
+    case CollectiveOp::all_gather:
+      return collectives.all_gather(from, to, count, number, comm, stream);
+    case CollectiveOp::reduce_scatter:
+      return collectives.reduce_scatter(from, to, count, number, kNcclSum, comm, stream);
+    case CollectiveOp::all_reduce:
+      return collectives.all_reduce(from, to, count, number, kNcclSum, comm, stream);
+    case CollectiveOp::all_to_all:
+    case CollectiveOp::shift:
+      break;
+  }
+  int result = collectives.group_start();
+  if (result != 0) return result;
+  const auto note = [&](int next) {
+    if (result == 0) result = next;
+  };
+  if (op == CollectiveOp::shift) {
+    note(collectives.send(from, count, number, (ranks.rank + 1) % ranks.count, comm, stream));
+    note(collectives.recv(to, count, number, (ranks.rank + ranks.count - 1) % ranks.count, comm, stream));
+  } else {
+    const std::uint64_t bytes = count * size_of(type);
+    for (int peer = 0; peer < ranks.count; ++peer) {
+      note(collectives.send(from + static_cast<std::uint64_t>(peer) * bytes, count, number, peer, comm, stream));
+      note(collectives.recv(to + static_cast<std::uint64_t>(peer) * bytes, count, number, peer, comm, stream));
+    }
+  }
+  note(collectives.group_end());  // whatever was before it: a group that stays open swallows everything after it
+  return result;
+}
+
+StreamComms::StreamComms(PrimaryContext& context, const Step& step, const Placement& placement,
+                         Communicator* communicator, bool is_staged) {
+  comms_.resize(static_cast<std::size_t>(placement.stream_count));
+  std::vector<bool> has_collectives(comms_.size(), false);
+  bool is_needed = false;
+  for (CommandId id = 0; id < step.commands().size(); ++id) {
+    if (step.commands()[id].kind != CommandKind::collective) continue;
+    has_collectives[placement.stream_of[id]] = true;
+    is_needed = true;
+  }
+  if (!is_needed) return;
+  if (communicator == nullptr)
+    reject(fmt::format("{}: the step has collectives, but there are no other ranks to talk to", context.device_name()),
+           "Start the run with --ranks.");
+  ranks_ = communicator->ranks();
+  std::string reason = is_staged ? kAskedFor : "";
+  if (!is_staged) {
+    collectives_ = context.api().collectives == nullptr ? nullptr : context.api().collectives(&reason);
+    if (collectives_ == nullptr && reason.empty()) reason = "this build knows no library for them";
+  }
+  staged_reason_ = agreed_objection(context, *communicator, reason);
+  if (!staged_reason_.empty()) {
+    if (const std::string lacking = StagedCollectives::lacking(context.api()); !lacking.empty())
+      reject(fmt::format("collectives have to be staged through host memory ({}), but {}", staged_reason_, lacking),
+             is_staged ? "Use --device cpu, or leave network.* out." : "Use --device cpu, or a GPU for each rank.");
+    collectives_ = nullptr;
+    carrier_ = fmt::format("{}, staged through host memory: {}", communicator->library(), staged_reason_);
+    return;
+  }
+  carrier_ = collectives_->version;
+
+  const auto check_nccl = [&](int result, std::string_view action) {
+    if (result != 0)
+      fail(fmt::format("{}: {} failed: {}", context.device_name(), action, collectives_->describe(result)),
+           "NCCL_DEBUG=INFO says more.");
+  };
+  for (std::size_t stream = 0; stream < comms_.size(); ++stream) {
+    if (!has_collectives[stream]) continue;
+    GpuCommId id{};
+    if (ranks_.rank == 0) check_nccl(collectives_->get_unique_id(&id), "naming a communicator");
+    communicator->broadcast(std::as_writable_bytes(std::span(id.bytes)), 0);
+    GpuComm comm = nullptr;
+    check_nccl(collectives_->comm_init_rank(&comm, ranks_.count, id, ranks_.rank), "making a communicator");
+    comms_[stream] = Handle<GpuComm, Close>(comm, {collectives_});
+  }
+}
+
+void StreamComms::abandon() noexcept {
+  for (auto& comm : comms_)
+    if (comm) collectives_->comm_abort(comm.release());
+}
+
+}  // namespace weir

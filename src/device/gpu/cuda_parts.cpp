@@ -1,0 +1,145 @@
+#include "device/gpu/cuda_parts.h"
+
+#include "weir_build.h"
+
+#if WEIR_HAVE_CUDA
+#include <cuda.h>
+
+#if CUDA_VERSION >= 12050
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weir {
+namespace {
+
+struct Entries {
+  decltype(&cuDeviceGet) device_get = nullptr;
+  decltype(&cuDeviceGetDevResource) resource = nullptr;
+  decltype(&cuDevSmResourceSplitByCount) split = nullptr;
+  decltype(&cuDevResourceGenerateDesc) describe = nullptr;
+  decltype(&cuGreenCtxCreate) create = nullptr;
+  decltype(&cuGreenCtxDestroy) destroy = nullptr;
+  decltype(&cuGreenCtxStreamCreate) stream = nullptr;
+};
+
+Entries g_entries;  // written once, while the library is opened
+
+constexpr unsigned kMostParts = 256;  // of one device; the largest have fewer multiprocessors than that
+
+CUgreenCtx green(GpuPart part) { return reinterpret_cast<CUgreenCtx>(part); }
+
+// How a device comes apart: `groups` alike, and what they leave.
+struct Split {
+  CUdevice device = 0;
+  std::vector<CUdevResource> groups;
+  CUdevResource rest{};
+  bool has_rest = false;
+  int units() const { return groups.empty() ? 0 : static_cast<int>(groups[0].sm.smCount); }
+};
+
+int split(int index, int wanted, unsigned count, Split* split) {
+  CUresult result = g_entries.device_get(&split->device, index);
+  CUdevResource all{};
+  if (result == CUDA_SUCCESS) result = g_entries.resource(split->device, &all, CU_DEV_RESOURCE_TYPE_SM);
+  if (result != CUDA_SUCCESS) return result;
+  // All of it is no multiple of a group where the count of multiprocessors is none (132 on an H200); it need not be
+  // cut.
+  if (static_cast<unsigned>(wanted) == all.sm.smCount) {
+    split->groups.assign(1, all);
+    return 0;
+  }
+  unsigned groups = std::min(count, kMostParts);
+  split->groups.resize(groups);
+  result = g_entries.split(split->groups.data(), &groups, &all, &split->rest, 0, static_cast<unsigned>(wanted));
+  // Rounded up, it is more than the device has: no part, but no failure either.
+  if (result == CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION) groups = 0;
+  if (result != CUDA_SUCCESS && groups != 0) return result;
+  split->groups.resize(std::min<std::size_t>(groups, split->groups.size()));
+  split->has_rest = groups != 0 && split->rest.type == CU_DEV_RESOURCE_TYPE_SM && split->rest.sm.smCount > 0;
+  return 0;
+}
+
+int make_part(CUdevice device, CUdevResource& resource, GpuPart* part) {
+  CUdevResourceDesc description = nullptr;
+  CUgreenCtx context = nullptr;
+  CUresult result = g_entries.describe(&description, &resource, 1);
+  if (result == CUDA_SUCCESS) result = g_entries.create(&context, description, device, CU_GREEN_CTX_DEFAULT_STREAM);
+  *part = reinterpret_cast<GpuPart>(context);
+  return result;
+}
+
+int part_destroy(GpuPart part) { return g_entries.destroy(green(part)); }
+
+int part_units(int index, int wanted, int* units) {
+  Split parts;
+  const int result = split(index, wanted, 1, &parts);
+  *units = parts.units();
+  return result;
+}
+
+int divide(int index, int wanted, int count, bool makes_rest, GpuDivision* division) {
+  Split parts;
+  int result = split(index, wanted, static_cast<unsigned>(count), &parts);
+  if (result != 0) return result;
+  division->units = parts.units();
+  for (CUdevResource& group : parts.groups) {
+    GpuPart part = nullptr;
+    if (result = make_part(parts.device, group, &part); result != 0) break;
+    division->parts.push_back(part);
+  }
+  if (result == 0 && makes_rest && parts.has_rest) {
+    result = make_part(parts.device, parts.rest, &division->rest);
+    division->rest_units = static_cast<int>(parts.rest.sm.smCount);
+  }
+  if (result == 0) return 0;
+  for (GpuPart part : division->parts) part_destroy(part);
+  *division = {};
+  return result;
+}
+
+// Kernels of modules that the primary context has loaded are launched into such streams as into any other: a green
+// context is that context with fewer multiprocessors.
+int part_stream(GpuStream* stream, GpuPart part, unsigned flags, int priority) {
+  return g_entries.stream(reinterpret_cast<CUstream*>(stream), green(part), flags, priority);
+}
+
+}  // namespace
+
+void bind_parts(VendorLibrary& library, GpuApi& api) {
+  const char* missing = nullptr;
+  const auto want = [&](auto& entry, const char* symbol) {
+    library.want(entry, symbol);
+    if (entry == nullptr && missing == nullptr) missing = symbol;
+  };
+  want(g_entries.device_get, "cuDeviceGet");
+  want(g_entries.resource, "cuDeviceGetDevResource");
+  want(g_entries.split, "cuDevSmResourceSplitByCount");
+  want(g_entries.describe, "cuDevResourceGenerateDesc");
+  want(g_entries.create, "cuGreenCtxCreate");
+  want(g_entries.destroy, "cuGreenCtxDestroy");
+  want(g_entries.stream, "cuGreenCtxStreamCreate");
+  if (missing != nullptr) {
+    api.parts_reason = fmt::format("the driver lacks {}: drivers since CUDA 12.5 have green contexts", missing);
+    return;
+  }
+  api.part_units = part_units;
+  api.divide = divide;
+  api.part_destroy = part_destroy;
+  api.part_stream = part_stream;
+}
+
+}  // namespace weir
+
+#else
+
+namespace weir {
+
+void bind_parts(VendorLibrary&, GpuApi& api) {
+  api.parts_reason = "left out of this build: CUDA's headers are older than 12.5, which has green contexts";
+}
+
+}  // namespace weir
+
+#endif
+#endif

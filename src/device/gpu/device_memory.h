@@ -1,0 +1,12 @@
+// Memory of a GPU, and pinned memory of the host, outside of any session. Knows no step.
+#pragma once
+
+#include <memory>
+
+#include "device/gpu/context.h"
+
+namespace weir {
+
+std::unique_ptr<DeviceMemory> make_gpu_memory(std::shared_ptr<PrimaryContext> context, Place place);
+
+}  // namespace weir

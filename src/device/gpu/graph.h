@@ -1,0 +1,27 @@
+// A segment of a step recorded as one graph: captured from its streams by the same loop that submits it eagerly,
+// launched as one.
+#pragma once
+
+#include <span>
+
+#include "device/gpu/commands.h"
+#include "device/plan.h"
+
+namespace weir {
+
+class StepGraph {
+ public:
+  // Captures commands [begin, end) on `streams` and launches on the first of them. `events` are the plan's, which is
+  // one for graphs.
+  StepGraph(PrimaryContext& context, const Plan& plan, CommandId begin, CommandId end, const GpuCommands& commands,
+            std::span<const GpuStream> streams, std::span<const GpuEvent> events);
+
+  int launch() const noexcept { return api_.graph_launch(exec_.get(), stream_); }
+
+ private:
+  const GpuApi& api_;
+  GpuStream stream_;
+  GpuGraphExecOwner exec_;
+};
+
+}  // namespace weir

@@ -1,0 +1,78 @@
+#include "device/gpu/hip_code.h"
+
+#include "weir_build.h"
+
+#if WEIR_HAVE_HIP
+
+#if WEIR_HIP_IS_PACKED
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <vector>
+#endif
+
+extern "C" const unsigned char weir_hip_code[];
+extern "C" const unsigned char weir_hip_code_end[];
+
+namespace weir {
+
+#if WEIR_HIP_IS_PACKED
+
+namespace {
+
+// A bundle of code for several GPUs is mostly alike: 2.2 MB for four of them are 0.7 MB packed. The end of a gzip file
+// says how long it is unpacked, as 32 bits, the lowest first.
+struct Unpacked {
+  Unpacked() {
+    const auto packed = static_cast<std::size_t>(weir_hip_code_end - weir_hip_code);
+    std::size_t size = 0;
+    for (int i = 3; i >= 0; --i) size = size << 8 | weir_hip_code[packed - 4 + static_cast<std::size_t>(i)];
+    code.resize(size);
+    z_stream stream{};
+    stream.next_in = const_cast<unsigned char*>(weir_hip_code);
+    stream.avail_in = static_cast<uInt>(packed);
+    stream.next_out = code.data();
+    stream.avail_out = static_cast<uInt>(size);
+    constexpr int kGzip = 16;
+    int result = inflateInit2(&stream, MAX_WBITS + kGzip);
+    if (result == Z_OK) {
+      result = inflate(&stream, Z_FINISH);
+      inflateEnd(&stream);
+    }
+    if (result == Z_STREAM_END && stream.avail_out == 0) return;
+    code.clear();
+    reason = fmt::format("it cannot be unpacked (zlib says {})", result);
+  }
+  std::vector<unsigned char> code;
+  std::string reason;
+};
+
+}  // namespace
+
+const void* hip_code(std::string* reason) {
+  static const Unpacked unpacked;
+  if (!unpacked.code.empty()) return unpacked.code.data();
+  if (reason != nullptr) *reason = unpacked.reason;
+  return nullptr;
+}
+
+#else
+
+const void* hip_code(std::string*) { return weir_hip_code; }
+
+#endif
+
+}  // namespace weir
+
+#else
+
+namespace weir {
+
+const void* hip_code(std::string* reason) {
+  if (reason != nullptr) *reason = "left out of this build: " WEIR_HIP_REASON;
+  return nullptr;
+}
+
+}  // namespace weir
+
+#endif

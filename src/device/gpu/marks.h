@@ -1,0 +1,49 @@
+// How far a GPU's streams have come, for who watches a run that does not go on: the streams themselves count into host
+// memory. Knows streams and counts; never what was submitted.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "device/gpu/error.h"
+
+namespace weir {
+
+class StreamMarks {
+ public:
+  // A lane is a stream, or the only one of graphs.
+  StreamMarks(const GpuApi& api, std::size_t lanes);
+
+  // Behind a command (or a graph): counts it, and lets the stream say when it has come past it. Several threads may
+  // call it at once, each with lanes of its own.
+  int mark(std::size_t lane, GpuStream stream) noexcept {
+    // Relaxed: one thread writes a lane, and who reads it does not need the newest value.
+    std::atomic<std::uint64_t>& submitted = submitted_[lane].count;
+    const std::uint64_t count = submitted.load(std::memory_order_relaxed) + 1;
+    submitted.store(count, std::memory_order_relaxed);
+    if (api_.stream_write == nullptr) return 0;
+    return api_.stream_write(stream, reinterpret_cast<GpuPointer>(words_ + lane), static_cast<std::uint32_t>(count), 0);
+  }
+  // Everything has ended. What a driver without such writes has instead.
+  void note_all_ended() noexcept;
+
+  bool is_exact() const noexcept { return api_.stream_write != nullptr; }
+  struct Counts {
+    std::uint64_t submitted = 0, ended = 0;
+  };
+  // From any thread, at any time; calls nothing of the driver's, which may be what hangs.
+  Counts counts(std::size_t lane) const noexcept;
+
+ private:
+  struct alignas(64) Submitted {
+    std::atomic<std::uint64_t> count{0};
+  };
+  const GpuApi& api_;
+  std::size_t lanes_;
+  std::unique_ptr<Submitted[]> submitted_;
+  GpuHostMemoryOwner memory_;
+  std::uint32_t* words_;  // by lane: the low half of the number of marks that the stream has passed
+};
+
+}  // namespace weir

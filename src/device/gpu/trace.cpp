@@ -1,0 +1,64 @@
+#include "device/gpu/trace.h"
+
+#include <algorithm>
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kMostEvents = 100'000;
+
+}  // namespace
+
+CommandEvents::CommandEvents(const GpuApi& api, DeviceClock& clock, std::size_t commands, int iterations)
+    : api_(api),
+      clock_(clock),
+      commands_(commands),
+      slots_(std::clamp(kMostEvents / (2 * std::max<std::size_t>(commands, 1)), std::size_t{1},
+                        static_cast<std::size_t>(std::max(iterations, 1)))) {
+  events_.reserve(slots_ * commands_ * 2);
+  for (std::size_t i = 0; i < slots_ * commands_ * 2; ++i) events_.push_back(make_event(api, kGpuEventTiming));
+  submitted_ns_.resize(slots_ * commands_, kNoTime);
+  accepted_ns_.resize(slots_ * commands_, kNoTime);
+  base_.resize(slots_, 0);
+}
+
+void CommandEvents::begin() noexcept {
+  const std::size_t slot = begun_++ % slots_;
+  first_ = slot * commands_;
+  std::fill_n(submitted_ns_.begin() + static_cast<std::ptrdiff_t>(first_), commands_, kNoTime);
+  base_[slot] = clock_.base();
+}
+
+Timeline CommandEvents::timeline(const Step& step, const Placement& placement) {
+  Timeline timeline;
+  timeline.source = "device events around each command, which add gaps of their own";
+  timeline.has_exact_gaps = false;
+  const ClockMap map(clock_.first_fix(), clock_.take_fix());
+  timeline.clock_error_ns = map.error_ns();
+  const std::uint64_t kept = std::min<std::uint64_t>(begun_, slots_);
+  timeline.spans.reserve(kept * commands_);
+  for (std::uint64_t iteration = begun_ - kept; iteration < begun_; ++iteration) {
+    const std::size_t slot = iteration % slots_;
+    for (CommandId id = 0; id < commands_; ++id) {
+      const std::size_t index = slot * commands_ + id;
+      if (submitted_ns_[index] == kNoTime) continue;  // never submitted
+      Span span;
+      span.command = id;
+      span.iteration = static_cast<std::uint32_t>(iteration);
+      span.stream = placement.stream_of[id];
+      span.role = step.commands()[id].role;
+      span.submitted_ns = submitted_ns_[index];
+      span.accepted_ns = accepted_ns_[index];
+      const std::int64_t started = clock_.time_of(events_[2 * index].get(), base_[slot]);
+      const std::int64_t ended = clock_.time_of(events_[2 * index + 1].get(), base_[slot]);
+      if (started != kNoTime && ended != kNoTime) {
+        span.started_ns = map.host_time(started);
+        span.ended_ns = map.host_time(ended);
+      }
+      timeline.spans.push_back(span);
+    }
+  }
+  return timeline;
+}
+
+}  // namespace weir

@@ -1,0 +1,81 @@
+// A step's commands resolved for OpenCL: one record each, with a kernel object whose arguments are set, so that
+// launching is one call. Knows no event of the plan.
+#pragma once
+
+#include "device/opencl/blas.h"
+#include "device/opencl/host.h"
+
+#if WEIR_HAVE_OPENCL
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "step/step.h"
+
+namespace weir {
+
+struct alignas(64) OpenclRecord {
+  enum class Kind : std::uint8_t { kernel, gemm, to_device, to_host, on_device, host };
+  Kind kind = Kind::kernel;
+  cl_command_queue queue = nullptr;
+  cl_kernel kernel = nullptr;
+  std::size_t global = 1, local = 1;
+  // Of copies. `from` and `to` are null where the device does not reach that side.
+  cl_mem from = nullptr, to = nullptr;
+  std::size_t from_offset = 0, to_offset = 0, bytes = 0;
+  std::byte* host = nullptr;  // the side in host memory
+  std::size_t gemm = 0;
+};
+
+class OpenclCommands {
+ public:
+  // `blas` null: matrix products are kernels of our own. `hosts` null where there are no host commands.
+  OpenclCommands(OpenclContext& context, const Step& step, const Placement& placement, const OpenclBuffers& buffers,
+                 std::span<const cl_command_queue> queues, const OpenclBlas* blas, OpenclHostCalls* hosts);
+
+  const OpenclRecord& record(CommandId id) const noexcept { return records_[id]; }
+  void prefetch(CommandId id) const noexcept { __builtin_prefetch(&records_[id]); }
+
+  // `begin` and `end` are null where nobody wants to know. `begin` gets an event only where `end` is not enough to tell
+  // when the command started: that of a marker in front of it.
+  int launch(CommandId id, cl_uint wait_count, const cl_event* waits, cl_event* begin, cl_event* end) const noexcept {
+    const OpenclRecord& r = records_[id];
+    if (r.kind == OpenclRecord::Kind::kernel) [[likely]]
+      return enqueue_kernel_(r.queue, r.kernel, 1, nullptr, &r.global, &r.local, wait_count,
+                             wait_count == 0 ? nullptr : waits, end);
+    return launch_other(id, wait_count, wait_count == 0 ? nullptr : waits, begin, end);
+  }
+  bool begins_by_marker(CommandId id) const noexcept {
+    return records_[id].kind == OpenclRecord::Kind::gemm || records_[id].kind == OpenclRecord::Kind::host;
+  }
+
+  // Runs the step up to its last new kind of command, in order, so that what is compiled at a first launch is compiled
+  // outside of samples. Kernels that wait do not. Overwrites buffers.
+  void warm_up(cl_command_queue queue);
+  // A result of launch() in words.
+  std::string describe(int result) const;
+
+ private:
+  int launch_other(CommandId id, cl_uint wait_count, const cl_event* waits, cl_event* begin,
+                   cl_event* end) const noexcept;
+  void resolve_kernel(CommandId id, const OpenclBuffers& buffers);
+  void resolve_gemm(CommandId id, const OpenclBuffers& buffers);
+  void resolve_copy(CommandId id, const OpenclBuffers& buffers);
+  OpenclKernelOwner make_kernel(CommandId id, const OpenclBuffers& buffers, const KernelShape& shape) const;
+
+  OpenclContext& context_;
+  const OpenclApi& api_;
+  decltype(OpenclApi::enqueue_kernel) enqueue_kernel_;
+  const Step& step_;
+  const OpenclBuffers& buffers_;
+  const OpenclBlas* blas_;
+  OpenclHostCalls* hosts_;
+  std::vector<OpenclRecord> records_;  // by command
+  std::vector<OpenclGemm> gemms_;
+  std::vector<OpenclKernelOwner> kernels_;
+};
+
+}  // namespace weir
+#endif

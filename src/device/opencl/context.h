@@ -1,0 +1,95 @@
+// One OpenCL device with its context: facts, queues, programs built on first need, what its host memory can do. Knows
+// kernels; no step and no stream.
+#pragma once
+
+#include "device/opencl/api.h"
+
+#if WEIR_HAVE_OPENCL
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "device/device.h"
+
+namespace weir {
+
+// What never changes about one device.
+struct OpenclFacts {
+  std::string model, platform, platform_version, driver_version;
+  bool is_gpu = false, is_cpu = false;
+  int version = 12;  // 10 * major + minor
+  int compute_units = 0;
+  std::uint64_t memory_bytes = 0, largest_buffer_bytes = 0;
+  cl_device_svm_capabilities svm = 0;
+  std::string extensions;              // " a b c "
+  cl_uint command_buffer_version = 0;  // as CL_MAKE_VERSION has it; 0 where there are no command buffers
+  cl_bitfield command_buffer_capabilities = 0;
+  cl_bitfield command_buffer_queue_properties = 0;  // that a queue must have
+
+  bool offers(std::string_view extension) const;
+};
+
+// How kernels and the host come to use the same memory.
+enum class OpenclSharing : std::uint8_t { none, fine_svm, mapped };
+
+// What every kernel takes besides its operands; the prelude of the device code has the same layout.
+struct OpenclArguments {
+  std::uint64_t offsets[kMaxOperands];  // bytes
+  std::int64_t dims[kMaxDims];
+  float scalars[kMaxScalars];
+};
+static_assert(sizeof(OpenclArguments) == 96);
+
+class OpenclContext {
+ public:
+  // Makes the context; throws where the platform cannot.
+  OpenclContext(const OpenclApi& api, cl_platform_id platform, cl_device_id device, OpenclFacts facts);
+
+  const OpenclApi& api() const noexcept { return api_; }
+  const OpenclFacts& facts() const noexcept { return facts_; }
+  cl_platform_id platform() const noexcept { return platform_; }
+  cl_device_id device() const noexcept { return device_; }
+  cl_context get() const noexcept { return context_.get(); }
+  const std::string& name() const noexcept { return name_; }
+  void set_index(std::size_t index) { name_ = "opencl:" + std::to_string(index); }
+
+  // `properties` as of CL_QUEUE_PROPERTIES; `priority` as of Command::priority, where the device has hints for it.
+  OpenclQueueOwner make_queue(cl_command_queue_properties properties, int priority = 0) const;
+  OpenclMemoryOwner make_buffer(cl_mem_flags flags, std::size_t bytes, void* host = nullptr) const;
+
+  // Compiles a source; null where the driver refuses it, with its log.
+  OpenclProgramOwner try_build(const std::string& source, const std::string& options, cl_int* result,
+                               std::string* log) const;
+  // A kernel of the catalogue with its own arguments. Compiles it on first need, and throws with the compiler's log.
+  // From any thread.
+  OpenclKernelOwner make_kernel(std::string_view kernel, ElementType type);
+  // The largest power of two up to `wanted` that the kernel can have as a work-group.
+  std::size_t work_group(cl_kernel kernel, unsigned wanted) const;
+
+  // Whether kernels can read a clock. Compiles one on the first call.
+  const Capability& kernel_clock();
+  // How host memory is shared with running kernels, found by trial on the first call; with a reason where it is not.
+  OpenclSharing sharing(std::string* reason = nullptr);
+
+ private:
+  OpenclProgramOwner build(const std::string& source, const std::string& options, std::string_view what) const;
+  std::string build_options(ElementType type) const;
+
+  const OpenclApi& api_;
+  cl_platform_id platform_;
+  cl_device_id device_;
+  OpenclFacts facts_;
+  std::string name_ = "opencl";
+  OpenclContextOwner context_;
+  std::mutex mutex_;  // of what is found out on first need
+  std::map<std::pair<std::string, ElementType>, OpenclProgramOwner> programs_;
+  std::optional<Capability> kernel_clock_;
+  std::optional<std::pair<OpenclSharing, std::string>> sharing_;
+};
+
+}  // namespace weir
+#endif

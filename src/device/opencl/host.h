@@ -1,0 +1,92 @@
+// Host functions in the order of OpenCL queues: a marker's callback wakes a thread of ours, which runs the body and
+// lets the queue go on by a user event. Knows kernel bodies and queues; no plan.
+#pragma once
+
+#include "device/opencl/memory.h"
+
+#if WEIR_HAVE_OPENCL
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "device/host_threads.h"
+
+namespace weir {
+
+// The driver's threads only hand over: a body on one of them would hold other queues up.
+class OpenclHostCalls {
+ public:
+  // Whether a command is done by the host: a host function, or a copy within host memory that the device cannot reach.
+  static bool does(const Step& step, const OpenclBuffers& buffers, CommandId id);
+
+  // `most_in_flight` is how often each call may be submitted and not have ended.
+  OpenclHostCalls(const OpenclContext& context, const Step& step, const OpenclBuffers& buffers,
+                  std::size_t most_in_flight);
+  // Call when nothing is in flight, or after abandon().
+  ~OpenclHostCalls();
+  OpenclHostCalls(const OpenclHostCalls&) = delete;
+  OpenclHostCalls& operator=(const OpenclHostCalls&) = delete;
+
+  // Submits a host command after `waits`. `begin` and `end` may be null; they get events of their own. A queue that is
+  // in order goes on after it; in another, `end` is what others have to wait for.
+  int launch(CommandId id, cl_command_queue queue, bool is_in_order, cl_uint wait_count, const cl_event* waits,
+             cl_event* begin, cl_event* end) noexcept;
+  // Runs it here and now.
+  void run(CommandId id) noexcept;
+
+  // Lets everything that waits for a host function fail: for a device that will never call back.
+  void abandon() noexcept;
+  std::exception_ptr take_failure() noexcept { return threads_.take_failure(); }
+
+  // When the last runs of a command started and ended, on the host's clock; `kept` of them from now on.
+  struct Runs {
+    struct Run {
+      std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
+    };
+    std::vector<Run> ring;
+    std::uint64_t count = 0;
+  };
+  void note_runs(std::size_t kept);
+  const Runs& runs(CommandId id) const noexcept { return calls_[call_of_[id]].runs; }
+
+ private:
+  struct Call;
+  struct Slot {
+    OpenclHostCalls* owner = nullptr;
+    Call* call = nullptr;
+    std::atomic<cl_event> gate{nullptr};  // what the queue waits for; null when nobody has to open it any more
+    cl_int status = CL_COMPLETE;          // of what was before it
+  };
+  struct Call {
+    void (*run_block)(const KernelCall&, std::uint32_t) = nullptr;
+    std::uint32_t blocks = 1;
+    KernelCall call;
+    std::vector<Slot> slots;
+    std::size_t launched = 0;
+    Runs runs;
+  };
+  static void CL_CALLBACK on_reached(cl_event event, cl_int status, void* slot);
+  void open(Slot& slot, cl_int status) noexcept;
+  void run(Call& call) noexcept;
+  void work() noexcept;
+
+  const OpenclApi& api_;
+  cl_context context_;
+  HostThreads threads_;
+  std::vector<Call> calls_;
+  std::vector<std::uint32_t> call_of_;  // by command
+  std::mutex mutex_;                    // of the four below
+  std::condition_variable changed_;
+  std::vector<Slot*> reached_;  // a ring with room for all slots
+  std::size_t first_ = 0, count_ = 0;
+  bool is_stopping_ = false;
+  std::jthread thread_;  // last: joined before what it uses goes
+};
+
+}  // namespace weir
+#endif

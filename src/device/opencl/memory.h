@@ -1,0 +1,50 @@
+// A step's buffers on an OpenCL device: memory of the device and of the host, initial contents, reading back. Knows no
+// command.
+#pragma once
+
+#include "device/opencl/sharing.h"
+
+#if WEIR_HAVE_OPENCL
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "step/step.h"
+
+namespace weir {
+
+// The arguments of a launch without its offsets.
+OpenclArguments opencl_arguments(const KernelShape& shape);
+
+// Memory outside of sessions, as Device::memory() gives it; null where the device shares none, so that the host's own
+// has to do.
+std::unique_ptr<DeviceMemory> make_opencl_memory(std::shared_ptr<OpenclContext> context);
+
+class OpenclBuffers {
+ public:
+  // Rejects what does not fit, saying how much is missing.
+  OpenclBuffers(OpenclContext& context, const Step& step);
+
+  // What kernels take; null for host memory that the device does not reach.
+  cl_mem memory(BufferId id) const noexcept { return memory_[id]; }
+  // Null for memory of the device.
+  std::byte* host(BufferId id) const noexcept { return host_address_[id]; }
+
+  // Sets every buffer to its initial contents, bit for bit what initialise() gives, and waits.
+  void initialise(cl_command_queue queue);
+  void read(BufferId id, std::span<std::byte> bytes, cl_command_queue queue) const;
+
+ private:
+  void initialise_on_device(const Buffer& buffer, cl_mem memory, cl_command_queue queue);
+
+  OpenclContext& context_;
+  const Step& step_;
+  std::vector<OpenclMemoryOwner> device_;
+  std::vector<OpenclHostMemory> host_;
+  std::vector<cl_mem> memory_;            // by buffer
+  std::vector<std::byte*> host_address_;  // by buffer
+};
+
+}  // namespace weir
+#endif

@@ -1,0 +1,18 @@
+#include "device/rank/alone.h"
+
+#include <unistd.h>
+
+#include <cstring>
+
+namespace weir {
+
+Communicator::Request AloneCommunicator::start(int, CollectiveOp, ElementType type, const void* from, void* to,
+                                               std::uint64_t count) {
+  // Of one rank every collective's result is its input.
+  if (from != to) std::memcpy(to, from, count * size_of(type));
+  return 0;
+}
+
+void AloneCommunicator::abort(int code) noexcept { ::_exit(code); }
+
+}  // namespace weir

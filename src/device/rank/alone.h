@@ -1,0 +1,24 @@
+// A communicator of one rank: its collectives copy. What steps that keep their collectives (Ranks::talks_alone) run on
+// without MPI.
+#pragma once
+
+#include "device/rank/communicator.h"
+
+namespace weir {
+
+class AloneCommunicator final : public Communicator {
+ public:
+  Ranks ranks() const override { return {0, 1, true}; }
+  Ranks local_ranks() const override { return {0, 1, true}; }
+  std::string library() const override { return "none: one rank copies to itself"; }
+  void open_channels(int) override {}
+  Request start(int channel, CollectiveOp op, ElementType type, const void* from, void* to,
+                std::uint64_t count) override;
+  bool test(Request) override { return true; }
+  void barrier() override {}
+  void broadcast(std::span<std::byte>, int) override {}
+  std::vector<std::string> gather(const std::string& text) override { return {text}; }
+  [[noreturn]] void abort(int code) noexcept override;
+};
+
+}  // namespace weir

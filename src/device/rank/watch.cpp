@@ -1,0 +1,91 @@
+#include "device/rank/watch.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string>
+
+namespace weir {
+namespace {
+
+constexpr int kPeriod_ms = 500;  // of looking into /proc, where the kernel does not tell
+
+// Becomes readable when the process dies; -1 before Linux 5.3. Without it a launcher that ends the whole job at once
+// may be faster than we are, and then nobody can say which rank died first.
+int death_of(pid_t pid) {
+#ifdef SYS_pidfd_open
+  return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0u));
+#else
+  static_cast<void>(pid);
+  return -1;
+#endif
+}
+
+// When the process was started, in clock ticks since boot; nothing where it is gone, or dead and not yet buried.
+// 1234 (weir (x)) S 1 1234 ... : the name may hold anything, so the fields are counted from the last ')'.
+std::optional<unsigned long long> start_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const std::size_t name_end = line.rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(line.substr(name_end + 1));
+  std::string field;
+  for (int number = 3; fields >> field; ++number) {
+    if (number == 3 && (field == "Z" || field == "X")) return std::nullopt;
+    if (number == 22) return std::stoull(field);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+RankWatch::RankWatch(std::span<const RankProcess> processes,
+                     std::function<void(const RankProcess& dead, int lowest_alive)> on_death)
+    : on_death_(std::move(on_death)) {
+  for (const RankProcess& process : processes)
+    if (const auto started = start_of(process.pid)) watched_.push_back({process, *started});
+  // The first is for us: it says that the watch is over.
+  wakers_.push_back(::eventfd(0, EFD_CLOEXEC));
+  for (const Watched& watched : watched_) wakers_.push_back(death_of(watched.process.pid));
+  thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
+}
+
+RankWatch::~RankWatch() {
+  thread_.request_stop();
+  const std::uint64_t one = 1;
+  if (::write(wakers_[0], &one, sizeof one) < 0) {
+    // Then it ends within a period.
+  }
+  thread_.join();
+  for (const int waker : wakers_)
+    if (waker >= 0) ::close(waker);
+}
+
+void RankWatch::watch(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "rank watch");  // for who looks with ps or top
+  std::vector<pollfd> polled;
+  for (const int waker : wakers_) polled.push_back({waker, POLLIN, 0});  // poll() passes over -1
+  while (!stop.stop_requested()) {
+    ::poll(polled.data(), polled.size(), kPeriod_ms);
+    if (stop.stop_requested()) return;
+    const Watched* dead = nullptr;
+    int lowest_alive = -1;
+    for (const Watched& watched : watched_) {
+      const bool is_alive = start_of(watched.process.pid) == watched.started;
+      if (!is_alive && dead == nullptr) dead = &watched;
+      if (is_alive && (lowest_alive < 0 || watched.process.rank < lowest_alive)) lowest_alive = watched.process.rank;
+    }
+    if (dead == nullptr) continue;
+    on_death_(dead->process, lowest_alive);
+    return;
+  }
+}
+
+}  // namespace weir

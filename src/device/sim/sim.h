@@ -1,0 +1,14 @@
+// A GPU in virtual time, made from a profile. For the list of devices, and for who makes profiles of its own.
+#pragma once
+
+#include <memory>
+
+#include "device/device.h"
+#include "device/sim/profile.h"
+
+namespace weir {
+
+// Rejects a profile that contradicts itself.
+std::unique_ptr<Device> open_sim(sim::SimProfile profile);
+
+}  // namespace weir

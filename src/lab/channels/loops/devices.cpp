@@ -1,0 +1,234 @@
+// Several devices that work on one step: a producer tells a submitter per device to run its part, and goes on when all
+// have. What that costs beyond one device is the price of coordination.
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "channel/broadcast.h"
+#include "channel/command_record.h"
+#include "channel/mutex_deque.h"
+#include "channel/spsc.h"
+#include "lab/channels/loops/device_step.h"
+#include "lab/channels/loops/entry.h"
+#include "lab/channels/loops/list.h"
+#include "measure/statistics.h"
+
+namespace weir::channel_bench {
+namespace {
+
+constexpr int kKernels = 64;  // of a device's part of a step
+
+// A channel for each device.
+template <class Channel>
+class OneEach {
+ public:
+  OneEach(std::size_t capacity, int devices) {
+    for (int i = 0; i < devices; ++i) channels_.push_back(std::make_unique<Channel>(capacity));
+  }
+  // Tells the first `devices` of them.
+  bool tell(const CommandRecord& item, int devices, const Patience& patience) noexcept {
+    for (int i = 0; i < devices; ++i) {
+      Channel& channel = *channels_[static_cast<std::size_t>(i)];
+      if (!patience.until([&] { return channel.try_push(item) == Outcome::done; })) return false;
+    }
+    return true;
+  }
+  bool hear(int device, CommandRecord& item, const Patience& patience) noexcept {
+    Channel& channel = *channels_[static_cast<std::size_t>(device)];
+    return patience.until([&] { return channel.try_pop(item) == Outcome::done; });
+  }
+
+ private:
+  std::vector<std::unique_ptr<Channel>> channels_;
+};
+
+// One for all: everybody hears everything, and does what concerns it.
+class OneForAll {
+ public:
+  OneForAll(std::size_t capacity, int devices) : channel_(capacity, static_cast<std::size_t>(devices)) {
+    for (int i = 0; i < devices; ++i) ends_.push_back(channel_.subscribe(Behind::blocks));
+  }
+  bool tell(const CommandRecord& item, int, const Patience& patience) noexcept {
+    return patience.until([&] { return channel_.try_push(item) == Outcome::done; });
+  }
+  bool hear(int device, CommandRecord& item, const Patience& patience) noexcept {
+    auto& end = ends_[static_cast<std::size_t>(device)];
+    return patience.until([&] { return end.try_pop(item) == Outcome::done; });
+  }
+
+ private:
+  Broadcast<CommandRecord> channel_;
+  std::vector<Broadcast<CommandRecord>::Subscriber> ends_;
+};
+
+struct alignas(kApart) Ended {
+  std::atomic<std::uint32_t> step{0};
+};
+
+constexpr std::uint32_t kLast = std::uint32_t{1} << 31;
+
+// Steps on all devices and on the first alone take turns, so that both meet the same machine.
+struct Times {
+  std::vector<double> all, one;
+};
+
+template <class Way>
+class Run {
+ public:
+  Run(const Conditions& conditions, std::vector<std::unique_ptr<DeviceStep>>& steps)
+      : conditions_(conditions),
+        steps_(steps),
+        devices_(static_cast<int>(steps.size())),
+        way_(conditions.capacity, devices_),
+        ended_(steps.size()) {}
+
+  void sample(Times& times, Tally& sent, Tally& received) {
+    run_team(conditions_.cores, devices_ + 1, [&](int thread) {
+      if (thread == 0) {
+        lead(times, sent, received);
+      } else {
+        follow(thread - 1);
+      }
+    });
+  }
+
+ private:
+  void lead(Times& times, Tally& sent, Tally& received) {
+    const Patience patience;
+    const std::int64_t until_ns = now_ns() + static_cast<std::int64_t>(conditions_.sample_ms * 1e6);
+    CommandRecord item = make_synchronize(kAllStreams);
+    Tally told, heard;
+    for (std::uint32_t turn = 1;; ++turn) {
+      // The last one must be everybody's, or some would wait for more.
+      const bool is_last = turn % 2 == 0 && turn >= 40 && (now_ns() >= until_ns || turn >= (1U << 20));
+      const int devices = turn % 2 == 0 ? devices_ : 1;
+      item.id = is_last ? turn | kLast : turn;
+      item.stream = static_cast<std::uint16_t>(devices);
+      for (int i = 0; i < devices; ++i) told.add(item.id * std::uint64_t{64} + static_cast<std::uint64_t>(i));
+      const std::int64_t began = now_ns();
+      bool is_heard = way_.tell(item, devices, patience);
+      for (int i = 0; i < devices && is_heard; ++i) {
+        // Pairs with the release in follow().
+        is_heard = patience.until([&] {
+          return ended_[static_cast<std::size_t>(i)].step.load(std::memory_order_acquire) == item.id ||
+                 is_broken_.load(std::memory_order_relaxed);
+        }) && !is_broken_.load(std::memory_order_relaxed);
+        if (is_heard) heard.add(item.id * std::uint64_t{64} + static_cast<std::uint64_t>(i));
+      }
+      const auto ns = static_cast<double>(now_ns() - began);
+      if (!is_heard) break;
+      (devices == devices_ && turn % 2 == 0 ? times.all : times.one).push_back(ns);
+      if (is_last) break;
+    }
+    sent.add(told);
+    received.add(heard);
+  }
+  void follow(int device) {
+    const Patience patience;
+    CommandRecord item{};
+    while (way_.hear(device, item, patience)) {
+      if (device < item.stream) {
+        try {
+          steps_[static_cast<std::size_t>(device)]->run();
+        } catch (...) {
+          is_broken_.store(true, std::memory_order_relaxed);
+          throw;
+        }
+        // Pairs with the acquire in lead().
+        ended_[static_cast<std::size_t>(device)].step.store(item.id, std::memory_order_release);
+      }
+      if ((item.id & kLast) != 0) return;
+    }
+  }
+
+  const Conditions& conditions_;
+  std::vector<std::unique_ptr<DeviceStep>>& steps_;
+  int devices_;
+  Way way_;
+  std::vector<Ended> ended_;
+  std::atomic<bool> is_broken_{false};
+};
+
+template <class Way>
+Measurement measure(const Conditions& conditions, const std::vector<std::string>& devices) {
+  Measurement measurement;
+  std::vector<std::unique_ptr<DeviceStep>> steps;
+  for (const std::string& device : devices) {
+    steps.push_back(std::make_unique<DeviceStep>(device, kKernels));
+    steps.back()->run();
+  }
+  Tally sent, received;
+  std::vector<double> all, one;
+  for (int sample = 0; sample < conditions.samples && sent == received; ++sample) {
+    Times times;
+    times.all.reserve(1 << 20);
+    times.one.reserve(1 << 20);
+    Run<Way>(conditions, steps).sample(times, sent, received);
+    if (times.all.empty() || times.one.empty()) break;
+    measurement.samples.push_back(median(times.all));
+    all.insert(all.end(), times.all.begin(), times.all.end());
+    one.insert(one.end(), times.one.begin(), times.one.end());
+  }
+  if (!all.empty()) {
+    measurement.p50_ns = median(all);
+    measurement.p99_ns = quantile(all, 0.99);
+    measurement.facts = {{"one_device_ns", median(one)}, {"overhead_ns", median(all) - median(one)}};
+  }
+  judge(sent, received, measurement);
+  return measurement;
+}
+
+template <class Way>
+void enter(std::vector<Benchmark>& list, const Conditions& conditions, const char* contestant, bool is_null, int count,
+           const std::vector<std::string>& devices, const std::string& missing) {
+  Benchmark benchmark;
+  benchmark.group = "devices";
+  benchmark.name = (is_null ? "null/" : "gpus/") + std::to_string(count);
+  benchmark.contestant = contestant;
+  benchmark.what = std::to_string(kKernels) + " kernels on each of " + std::to_string(count) +
+                   (is_null ? " devices that run nothing" : " GPUs") +
+                   ", a thread each, until one producer knows that all have ended";
+  benchmark.run = [devices](const Conditions& given) { return measure<Way>(given, devices); };
+  benchmark.unavailable = missing;
+  if (missing.empty() && core_count(conditions) < count + 1)
+    benchmark.unavailable = std::to_string(count + 1) + " threads that wait for each other need as many cores; there " +
+                            (core_count(conditions) == 1 ? "is 1" : "are " + std::to_string(core_count(conditions)));
+  list.push_back(std::move(benchmark));
+}
+
+std::vector<Benchmark> benchmarks(const Conditions& conditions) {
+  std::vector<Benchmark> list;
+  const auto enter_all = [&](bool is_null, int count, const std::vector<std::string>& devices,
+                             const std::string& missing) {
+    enter<OneEach<Spsc<CommandRecord>>>(list, conditions, "spsc", is_null, count, devices, missing);
+    enter<OneForAll>(list, conditions, "broadcast", is_null, count, devices, missing);
+    enter<OneEach<MutexDeque<CommandRecord>>>(list, conditions, "mutex_deque", is_null, count, devices, missing);
+  };
+  for (const int count : {1, 2, 4})
+    enter_all(true, count, std::vector<std::string>(static_cast<std::size_t>(count), "null"), "");
+  const std::string kind = conditions.device.substr(0, conditions.device.find(':'));
+  const bool has_gpus = kind != "cpu" && kind != "sim" && kind != "null";
+  const std::vector<std::string> found = has_gpus ? devices_like(conditions.device) : std::vector<std::string>();
+  for (const std::size_t count : {std::size_t{1}, std::size_t{2}, std::size_t{4}}) {
+    std::string missing;
+    if (!has_gpus) {
+      missing = "--device " + conditions.device + " has no GPUs; use --device cuda, hip or opencl";
+    } else if (found.size() < count) {
+      missing = found.empty() ? why_not_on(conditions.device) : "there are " + std::to_string(found.size()) + " GPUs";
+      if (found.size() == 1) missing = "there is one GPU";
+    }
+    const auto used = found.begin() + static_cast<std::ptrdiff_t>(std::min(count, found.size()));
+    enter_all(false, static_cast<int>(count), {found.begin(), used}, missing);
+  }
+  return list;
+}
+
+}  // namespace
+
+Group devices() {
+  return {"devices", "one producer and several devices, a submitter each: what it costs to wait for all", "",
+          benchmarks};
+}
+
+}  // namespace weir::channel_bench

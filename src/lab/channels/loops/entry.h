@@ -1,0 +1,69 @@
+// How groups enter their benchmarks, and what bounds all loops of benchmarks. Knows no channel.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "channel/system.h"
+#include "lab/channels/loops/benchmark.h"
+#include "lab/channels/loops/team.h"
+
+namespace weir::channel_bench {
+
+using Run = std::function<Measurement(const Conditions&)>;
+
+template <class Contestant>
+Benchmark entry(std::string group, std::string name, Unit unit, std::string what, Run run) {
+  Benchmark benchmark;
+  benchmark.group = std::move(group);
+  benchmark.name = std::move(name);
+  benchmark.contestant = Contestant::kName;
+  benchmark.is_ours = Contestant::kIsOurs;
+  benchmark.unit = unit;
+  benchmark.what = std::move(what);
+  benchmark.run = std::move(run);
+  return benchmark;
+}
+
+inline int core_count(const Conditions& conditions) {
+  return static_cast<int>(conditions.cores.empty() ? usable_cores().size() : conditions.cores.size());
+}
+// For `what`: nothing where each thread has a core of its own.
+inline std::string sharing(const Conditions& conditions, int threads) {
+  const int cores = core_count(conditions);
+  if (cores >= threads) return {};
+  return " (" + std::to_string(threads) + " threads on " + std::to_string(cores) + (cores == 1 ? " core)" : " cores)");
+}
+
+// How long threads of a sample wait for commands that do not come. What is lost then shows in the tallies.
+class Patience {
+ public:
+  // Called with the number of times in a row that nothing had changed.
+  bool is_over(int spins) const noexcept { return (spins & 1023) == 1023 && now_ns() > deadline_ns_; }
+  std::int64_t deadline_ns() const noexcept { return deadline_ns_; }
+
+  // Waits until `attempt` is true; false: it is over. Every contestant waits in this way.
+  template <class Attempt>
+  bool until(Attempt&& attempt) const noexcept(noexcept(attempt())) {
+    for (int spins = 0; !attempt(); ++spins) {
+      if (is_over(spins)) return false;
+      System::relax(spins);
+    }
+    return true;
+  }
+  // The same without a pause between attempts: where each thread has a core of its own and every nanosecond counts.
+  template <class Attempt>
+  bool poll(Attempt&& attempt) const noexcept(noexcept(attempt())) {
+    for (int spins = 0; !attempt(); spins = (spins + 1) & 0xffff)
+      if (is_over(spins)) return false;
+    return true;
+  }
+
+ private:
+  static constexpr std::int64_t kNs = 10'000'000'000;
+  std::int64_t deadline_ns_ = now_ns() + kNs;
+};
+
+}  // namespace weir::channel_bench

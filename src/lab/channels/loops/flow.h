@@ -1,0 +1,146 @@
+// A flow of commands from some threads to others for as long as a sample lasts: who has sent and received how many, and
+// when all have arrived. Channels come in by the two functions that push and pop.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "channel/system.h"
+#include "lab/channels/loops/entry.h"
+#include "lab/channels/loops/team.h"
+
+namespace weir::channel_bench {
+
+class Flow {
+ public:
+  Flow(int producers, int consumers, double sample_ms)
+      : sent_(static_cast<std::size_t>(producers)),
+        received_(static_cast<std::size_t>(consumers)),
+        sample_ns_(static_cast<std::int64_t>(sample_ms * 1e6)),
+        producing_(producers) {}
+
+  const Patience& patience() const noexcept { return patience_; }
+
+  // A producer's: whether it goes on. It asks once per kBlock commands, since a clock costs as much as some pushes.
+  static constexpr int kBlock = 256;
+  bool goes_on() noexcept {
+    const std::int64_t now = now_ns();
+    std::int64_t until = until_ns_.load(std::memory_order_relaxed);
+    // The first one to come sets the end for all; nothing else is told by it.
+    if (until == 0 && until_ns_.compare_exchange_strong(until, now + sample_ns_, std::memory_order_relaxed))
+      return true;
+    return now < until;
+  }
+  // The number that a producer gives to its `index`-th command.
+  static std::uint32_t number(int producer, std::uint64_t index) noexcept {
+    return (static_cast<std::uint32_t>(producer) << 24) + static_cast<std::uint32_t>(index);
+  }
+  void end_producer(int producer, std::uint64_t count) noexcept {
+    sent_[static_cast<std::size_t>(producer)].tally.count = count;
+    total_sent_.fetch_add(count, std::memory_order_relaxed);
+    producing_.fetch_sub(1, std::memory_order_acq_rel);  // pairs with the acquire in has_ended()
+  }
+  // A consumer's that found nothing to pop: whether there will be nothing more. `told`: what it said the last time.
+  bool has_ended(const Tally& tally, std::uint64_t& told) noexcept {
+    if (producing_.load(std::memory_order_acquire) != 0) return false;  // pairs with end_producer()
+    total_received_.fetch_add(tally.count - told, std::memory_order_relaxed);
+    told = tally.count;
+    return total_received_.load(std::memory_order_relaxed) >= total_sent_.load(std::memory_order_relaxed);
+  }
+  void end_consumer(int consumer, const Tally& tally) noexcept {
+    received_[static_cast<std::size_t>(consumer)].tally = tally;
+  }
+
+  // When all threads have ended. Sums are made here: they would be part of what is timed otherwise.
+  Tally sent() const noexcept {
+    Tally all;
+    for (std::size_t producer = 0; producer < sent_.size(); ++producer)
+      for (std::uint64_t i = 0; i < sent_[producer].tally.count; ++i) all.add(number(static_cast<int>(producer), i));
+    return all;
+  }
+  Tally received() const noexcept {
+    Tally all;
+    for (const auto& line : received_) all.add(line.tally);
+    return all;
+  }
+
+ private:
+  struct alignas(kApart) Line {
+    Tally tally;
+  };
+  std::vector<Line> sent_, received_;
+  std::int64_t sample_ns_;
+  Patience patience_;
+  alignas(kApart) std::atomic<std::int64_t> until_ns_{0};
+  alignas(kApart) std::atomic<int> producing_;
+  std::atomic<std::uint64_t> total_sent_{0}, total_received_{0};
+};
+
+// Each sample: `make` gives a channel, `produce(channel, index, flow)` returns how many it pushed, and
+// `consume(channel, flow)` returns the tally of what it popped. Consumers are the first threads, so that one consumer
+// and one producer are on the first two cores.
+template <class Make, class Produce, class Consume>
+Measurement measure_flow(const Conditions& conditions, int producers, int consumers, Make&& make, Produce&& produce,
+                         Consume&& consume) {
+  Measurement measurement;
+  for (int sample = 0; sample < conditions.samples && measurement.failure.empty(); ++sample) {
+    const auto channel = make();
+    Flow flow(producers, consumers, conditions.sample_ms);
+    const std::int64_t ns = run_team(conditions.cores, producers + consumers, [&](int thread) {
+      if (thread < consumers) {
+        flow.end_consumer(thread, consume(*channel, flow));
+      } else {
+        const int producer = thread - consumers;
+        flow.end_producer(producer, produce(*channel, producer, flow));
+      }
+    });
+    const Tally sent = flow.sent();
+    measurement.samples.push_back(static_cast<double>(sent.count) * 1e9 / static_cast<double>(ns));
+    judge(sent, flow.received(), measurement);
+  }
+  return measurement;
+}
+
+// One command at a time, on both sides.
+template <class Contestant, class Carried>
+std::uint64_t produce_singly(Contestant& channel, int producer, Flow& flow) {
+  const Carried carried;
+  auto end = channel.producer();
+  auto item = carried.make();
+  std::uint64_t count = 0;
+  while (flow.goes_on()) {
+    for (int i = 0; i < Flow::kBlock; ++i) {
+      carried.mark(item, Flow::number(producer, count));
+      if (!flow.patience().until([&] { return end.try_push(item); })) return count;
+      ++count;
+    }
+  }
+  return count;
+}
+template <class Contestant, class Carried>
+Tally consume_singly(Contestant& channel, Flow& flow) {
+  const Carried carried;
+  auto end = channel.consumer();
+  auto item = carried.make();
+  Tally tally;
+  std::uint64_t told = 0;
+  for (int spins = 0;;) {
+    if (end.try_pop(item)) {
+      tally.add(carried.mark_of(item));
+      spins = 0;
+      continue;
+    }
+    if (flow.has_ended(tally, told) || flow.patience().is_over(spins)) return tally;
+    System::relax(spins++);
+  }
+}
+template <class Contestant, class Carried>
+Measurement measure_singly(const Conditions& conditions, int producers, int consumers) {
+  return measure_flow(
+      conditions, producers, consumers, [&] { return std::make_unique<Contestant>(conditions.capacity); },
+      produce_singly<Contestant, Carried>, consume_singly<Contestant, Carried>);
+}
+
+}  // namespace weir::channel_bench

@@ -1,0 +1,134 @@
+// Request and response: a command through the channel, its result back through a oneshot, against the legacy way of a
+// queue behind a mutex and polling for completion.
+#include "channel/request.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "channel/channel.h"
+#include "lab/channels/loops/list.h"
+#include "lab/channels/loops/team.h"
+#include "measure/statistics.h"
+
+namespace weir::channel_bench {
+namespace {
+
+constexpr std::int64_t kPatienceNs = 10'000'000'000;  // then something is broken
+
+std::uint64_t answer(std::uint64_t question) { return question * 3 + 1; }
+
+// One client, one server, each trip timed. `Way` has call(record, result) and serve(), which ends when it is closed.
+template <class Way>
+Measurement measure(const Conditions& conditions) {
+  Measurement measurement;
+  const int trips = std::max(500, static_cast<int>(conditions.sample_ms * 1e6 / 1000));
+  std::vector<double> single, all;
+  Tally sent, received;
+  for (int sample = 0; sample < conditions.samples; ++sample) {
+    const auto way = std::make_unique<Way>(conditions.capacity);
+    single.clear();
+    run_team(conditions.cores, 2, [&](int thread) {
+      if (thread == 1) {
+        way->serve();
+        return;
+      }
+      const CloseOnExit closer(way->channel);
+      for (int i = 0; i < trips; ++i) {
+        const auto id = static_cast<std::uint32_t>(i);
+        std::uint64_t result = 0;
+        const std::int64_t began_ns = now_ns();
+        if (!way->call(make_synchronize(0, id), result, Limit::until(began_ns + kPatienceNs))) return;
+        single.push_back(static_cast<double>(now_ns() - began_ns));
+        sent.add(answer(id));
+        received.add(result);
+      }
+    });
+    if (single.size() != static_cast<std::size_t>(trips)) {
+      measurement.failure = "a request had no reply within 10 s";
+      measurement.samples.clear();
+      return measurement;
+    }
+    measurement.samples.push_back(median(single));
+    all.insert(all.end(), single.begin(), single.end());
+  }
+  measurement.p50_ns = median(all);
+  measurement.p99_ns = quantile(all, 0.99);
+  judge(sent, received, measurement);
+  return measurement;
+}
+
+template <class Channel>
+struct ThroughOneshot {
+  explicit ThroughOneshot(std::size_t capacity) : channel(capacity), requests(channel) {}
+  bool call(const CommandRecord& record, std::uint64_t& result, Limit limit) noexcept {
+    return requests.call(record, result, limit) == Outcome::done;
+  }
+  void serve() noexcept {
+    const typename Requests<Channel>::Server server(requests);
+    typename Requests<Channel>::Taken taken;
+    while (requests.take(taken) == Outcome::done) taken.reply(answer(taken.record().id));
+  }
+  Channel channel;
+  Requests<Channel> requests;
+};
+
+// Both sides ask the mutex again and again whether there is something.
+struct Polling {
+  explicit Polling(std::size_t capacity) : channel(capacity), replies(capacity) {}
+  bool call(const CommandRecord& record, std::uint64_t& result, Limit limit) noexcept {
+    if (channel.push(record, limit) != Outcome::done) return false;
+    for (int spins = 0; replies.try_pop(result) != Outcome::done; ++spins) {
+      System::relax(spins);
+      if (spins % 64 == 63 && limit.is_past()) return false;
+    }
+    return true;
+  }
+  void serve() noexcept {
+    CommandRecord record;
+    Outcome outcome = Outcome::empty;
+    for (int spins = 0; outcome != Outcome::closed; ++spins) {
+      outcome = channel.try_pop(record);
+      if (outcome == Outcome::done) {
+        replies.push(answer(record.id));
+        spins = 0;
+      } else {
+        System::relax(spins);
+      }
+    }
+  }
+  MutexDeque<CommandRecord> channel;
+  MutexDeque<std::uint64_t> replies;
+};
+
+template <class Way>
+Benchmark make(const Conditions& conditions, std::string contestant, std::string what) {
+  Benchmark benchmark;
+  benchmark.group = "request";
+  benchmark.name = "round_trip";
+  benchmark.contestant = std::move(contestant);
+  benchmark.what = std::move(what);
+  benchmark.target = Target{5000, "< 5 us"};
+  benchmark.run = measure<Way>;
+  if (conditions.cores.size() == 1) benchmark.unavailable = "client and server need a core each";
+  return benchmark;
+}
+
+std::vector<Benchmark> benchmarks(const Conditions& conditions) {
+  const std::string what = "a client asks and waits, a server answers: through the channel, back by oneshot";
+  std::vector<Benchmark> all = {
+      make<ThroughOneshot<Spsc<Request<>>>>(conditions, "spsc", what),
+      make<ThroughOneshot<Mpsc<Request<>>>>(conditions, "mpsc", what),
+      make<ThroughOneshot<Mpmc<Request<>>>>(conditions, "mpmc", what),
+      make<ThroughOneshot<Priority<Request<>>>>(conditions, "priority", what),
+      make<ThroughOneshot<MutexDeque<Request<>>>>(conditions, "mutex_deque", what),
+      make<Polling>(conditions, "mutex_polling", "a queue behind a mutex each way, both sides poll"),
+  };
+  all.back().is_ours = false;
+  return all;
+}
+
+}  // namespace
+
+Group request() { return {"request", "request and response with a time-out", "Round-Trip Latency", benchmarks}; }
+
+}  // namespace weir::channel_bench

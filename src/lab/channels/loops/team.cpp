@@ -1,0 +1,96 @@
+#include "lab/channels/loops/team.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "channel/system.h"
+
+namespace weir::channel_bench {
+namespace {
+
+bool bind(const std::vector<int>& cores, int index) {
+  if (cores.empty()) return false;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<std::size_t>(cores[static_cast<std::size_t>(index) % cores.size()]), &set);
+  return sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+}  // namespace
+
+std::int64_t run_team(const std::vector<int>& cores, int threads, const std::function<void(int)>& body) {
+  std::atomic<int> ready{0};
+  std::atomic<bool> is_released{false};
+  std::atomic<std::int64_t> ended_ns{0};
+  std::exception_ptr thrown;
+  std::mutex thrown_mutex;
+  std::vector<std::jthread> team;
+  for (int i = 0; i < threads; ++i) {
+    team.emplace_back([&, i] {
+      bind(cores, i);
+      ready.fetch_add(1, std::memory_order_relaxed);
+      for (int spins = 0; !is_released.load(std::memory_order_acquire); ++spins)
+        System::relax(spins);  // pairs with the store below
+      try {
+        body(i);
+      } catch (...) {
+        const std::lock_guard lock(thrown_mutex);
+        thrown = std::current_exception();
+      }
+      const std::int64_t now = now_ns();
+      std::int64_t latest = ended_ns.load(std::memory_order_relaxed);
+      while (latest < now && !ended_ns.compare_exchange_weak(latest, now, std::memory_order_relaxed)) {
+      }
+    });
+  }
+  while (ready.load(std::memory_order_relaxed) != threads) yield_core();
+  const std::int64_t began_ns = now_ns();
+  is_released.store(true, std::memory_order_release);  // pairs with the load of each thread
+  team.clear();
+  if (thrown) std::rethrow_exception(thrown);
+  return ended_ns.load(std::memory_order_relaxed) - began_ns;
+}
+
+BoundToCore::BoundToCore(const std::vector<int>& cores, int index) {
+  cpu_set_t set;
+  if (cores.empty() || sched_getaffinity(0, sizeof set, &set) != 0) return;
+  if (!bind(cores, index)) return;
+  before_.resize(sizeof set);
+  std::memcpy(before_.data(), &set, sizeof set);
+}
+
+BoundToCore::~BoundToCore() {
+  if (before_.empty()) return;
+  cpu_set_t set;
+  std::memcpy(&set, before_.data(), sizeof set);
+  sched_setaffinity(0, sizeof set, &set);
+}
+
+std::vector<int> usable_cores() {
+  cpu_set_t set;
+  std::vector<int> cores;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(static_cast<std::size_t>(core), &set)) cores.push_back(core);
+  return cores;
+}
+
+void judge(const Tally& sent, const Tally& received, Measurement& measurement) {
+  measurement.sent += sent.count;
+  measurement.received += received.count;
+  if (sent == received) return;
+  measurement.is_checksum_right = false;
+  measurement.failure = sent.count != received.count
+                            ? fmt::format("{} of {} commands arrived", received.count, sent.count)
+                            : std::string("what arrived is not what was sent: the checksums differ");
+  measurement.samples.clear();
+}
+
+}  // namespace weir::channel_bench

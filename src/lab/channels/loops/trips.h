@@ -1,0 +1,112 @@
+// Round trips: a command there and its answer back, between two threads through two channels, every trip timed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "lab/channels/loops/entry.h"
+#include "lab/channels/loops/team.h"
+#include "measure/statistics.h"
+
+namespace weir::channel_bench {
+
+// What the trips of a benchmark took, sample by sample and all together.
+class Trips {
+ public:
+  Trips() { ns_.reserve(kMost); }
+
+  void add(std::int64_t ns) noexcept { ns_.push_back(static_cast<double>(ns)); }
+  bool is_full() const noexcept { return ns_.size() + 1 >= kMost; }
+  std::size_t count() const noexcept { return ns_.size(); }
+
+  void end_sample(Measurement& measurement) {
+    if (ns_.empty()) return;
+    measurement.samples.push_back(median(ns_));
+    all_.insert(all_.end(), ns_.begin(), ns_.end());
+    ns_.clear();
+  }
+  void end(Measurement& measurement) const {
+    if (all_.empty()) return;
+    measurement.p50_ns = median(all_);
+    measurement.p99_ns = quantile(all_, 0.99);
+  }
+
+ private:
+  static constexpr std::size_t kMost = 1 << 16;  // of a sample: nothing is allocated while trips are timed
+  std::vector<double> ns_, all_;
+};
+
+// The last trip of a sample is marked, since only the thread that asks knows the time.
+inline constexpr std::uint32_t kLastTrip = std::uint32_t{1} << 31;
+
+// The thread that asks: `send` and `receive` move one item and are false where it was given up.
+template <class Carried, class Send, class Receive>
+void ask(const Conditions& conditions, const Carried& carried, Trips& trips, Tally& sent, Tally& received, Send&& send,
+         Receive&& receive) {
+  constexpr std::size_t kFewestTrips = 50;
+  typename Carried::Item item = carried.make();
+  Tally there, back;
+  const std::int64_t until_ns = now_ns() + static_cast<std::int64_t>(conditions.sample_ms * 1e6);
+  for (std::uint32_t turn = 1;; ++turn) {
+    const bool is_last = trips.is_full() || (trips.count() >= kFewestTrips && now_ns() >= until_ns);
+    const std::uint32_t mark = is_last ? turn | kLastTrip : turn;
+    carried.mark(item, mark);
+    there.add(mark);
+    const std::int64_t began = now_ns();
+    const bool is_back = send(item) && receive(item);
+    const std::int64_t ended = now_ns();
+    if (!is_back) break;
+    back.add(carried.mark_of(item));
+    trips.add(ended - began);
+    if (is_last) break;
+  }
+  sent.add(there);
+  received.add(back);
+}
+// And the one that answers with what it was sent.
+template <class Carried, class Receive, class Send>
+void answer(const Carried& carried, Receive&& receive, Send&& send) {
+  typename Carried::Item item = carried.make();
+  while (receive(item) && send(item) && (carried.mark_of(item) & kLastTrip) == 0) {
+  }
+}
+
+// kIsBare: attempts without pauses; for two threads on two cores.
+template <class Contestant, class Carried, bool kIsBare>
+Measurement measure_trips(const Conditions& conditions) {
+  using Item = typename Carried::Item;
+  Measurement measurement;
+  Trips trips;
+  Tally sent, received;
+  for (int sample = 0; sample < conditions.samples && sent == received; ++sample) {
+    const auto there = std::make_unique<Contestant>(conditions.capacity);
+    const auto back = std::make_unique<Contestant>(conditions.capacity);
+    run_team(conditions.cores, 2, [&](int thread) {
+      const Patience patience;
+      const auto wait = [&](auto&& attempt) {
+        if constexpr (kIsBare) {
+          return patience.poll(attempt);
+        } else {
+          return patience.until(attempt);
+        }
+      };
+      // A thread's own ends: some have state, and two threads' must not share a line.
+      auto out = (thread == 0 ? *there : *back).producer();
+      auto in = (thread == 0 ? *back : *there).consumer();
+      const auto send = [&](const Item& item) { return wait([&] { return out.try_push(item); }); };
+      const auto receive = [&](Item& item) { return wait([&] { return in.try_pop(item); }); };
+      if (thread == 0) {
+        ask(conditions, Carried{}, trips, sent, received, send, receive);
+      } else {
+        answer(Carried{}, receive, send);
+      }
+    });
+    trips.end_sample(measurement);
+  }
+  trips.end(measurement);
+  judge(sent, received, measurement);
+  return measurement;
+}
+
+}  // namespace weir::channel_bench

@@ -1,0 +1,104 @@
+#include "lab/conformance/conformance_document.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace weir {
+namespace {
+
+using conformance::CaseResult;
+using conformance::Outcome;
+using conformance::Report;
+
+constexpr std::pair<Outcome::Status, const char*> kStatuses[] = {{Outcome::Status::passed, "passed"},
+                                                                 {Outcome::Status::skipped, "skipped"},
+                                                                 {Outcome::Status::failed, "failed"},
+                                                                 {Outcome::Status::not_run, "not_run"}};
+
+const char* key_of(Outcome::Status status) {
+  return std::find_if(std::begin(kStatuses), std::end(kStatuses),
+                      [&](const auto& each) { return each.first == status; })
+      ->second;
+}
+
+Json count_of(std::span<const CaseResult> results) {
+  Json counts = Json::object();
+  counts["cases"] = results.size();
+  for (const auto& [status, key] : kStatuses)
+    counts[key] = std::count_if(results.begin(), results.end(), [&, wanted = status](const CaseResult& result) {
+      return result.outcome.status == wanted;
+    });
+  double seconds = 0;
+  for (const CaseResult& result : results) seconds += result.seconds;
+  counts["seconds"] = seconds;
+  return counts;
+}
+
+Json groups_of(std::span<const CaseResult> results) {
+  Json groups = Json::array();
+  for (std::size_t begin = 0, end = 0; begin < results.size(); begin = end) {
+    while (end < results.size() && results[end].which->group == results[begin].which->group) ++end;
+    Json group = Json::object();
+    group["name"] = results[begin].which->group;
+    group.update(count_of(results.subspan(begin, end - begin)));
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+Json capabilities_of(const DeviceInfo& info) {
+  Json all = Json::object();
+  const auto add = [&](const char* name, const Capability& capability) {
+    all[name] = {{"is_offered", capability.is_offered},
+                 {"reason", capability.is_offered ? Json() : Json(capability.reason)}};
+  };
+  add("graphs", info.graphs);
+  add("priorities", info.priorities);
+  add("host_functions", info.host_functions);
+  add("host_memory", info.host_memory);
+  add("kernel_clock", info.kernel_clock);
+  add("compute_units", info.compute_units);
+  return all;
+}
+
+Json to_json(const Report& report) {
+  Json device = Json::object();
+  device["device"] = weir::to_json(report.info);
+  device["capabilities"] = capabilities_of(report.info);
+  device["has_passed"] = report.has_passed();
+  device["is_interrupted"] = report.is_interrupted;
+  device["lost"] = report.lost.empty() ? Json() : Json(report.lost);
+  device["counts"] = count_of(report.results);
+  device["groups"] = groups_of(report.results);
+  Json cases = Json::array();
+  for (const CaseResult& result : report.results)
+    cases.push_back({{"group", result.which->group},
+                     {"name", result.which->name},
+                     {"outcome", key_of(result.outcome.status)},
+                     {"text", result.outcome.text.empty() ? Json() : Json(result.outcome.text)},
+                     {"seconds", result.seconds}});
+  device["cases"] = std::move(cases);
+  return device;
+}
+
+}  // namespace
+
+Json conformance_document(const ConformanceRun& run, const RunContext& context) {
+  Json document = Json::object();
+  document["schema"] = "weir.conformance/1";
+  document["created"] = wall_time();
+  document["command_line"] = context.command_line;
+  document["environment"] = context.environment;
+  document["status"] = run.is_interrupted ? "interrupted" : "complete";
+  document["filters"] = run.filters;
+  document["devices"] = Json::array();
+  for (const Report& report : run.reports) document["devices"].push_back(to_json(report));
+  document["not_opened"] = Json::array();
+  for (const auto& [device, reason] : run.not_opened)
+    document["not_opened"].push_back({{"device", device}, {"reason", reason}});
+  return document;
+}
+
+}  // namespace weir

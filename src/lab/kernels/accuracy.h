@@ -1,0 +1,25 @@
+// How far a checked run is from its reference, and whether that is too far. Knows numbers; never runs anything.
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+#include "lab/kernels/package/ready_kernel.h"
+
+namespace weir::bench {
+
+// The relative error up to which results of a precision pass where nobody says otherwise.
+double default_tolerance(package::Precision precision);
+
+struct Accuracy {
+  Json block;               // "accuracy" of an entry (bench/document.h); null fields where there is no reference
+  bool is_accurate = true;  // false: beyond a tolerance, not finite, not equal, or a fault
+  std::string inaccuracy;   // in words, where it is not
+};
+Accuracy judge_accuracy(const package::Checked& checked, package::Precision precision,
+                        const package::Tolerance& tolerance);
+
+// Of two checks of the same kernel the one that is worse; the block says when it was made.
+Accuracy worse_of(Accuracy before, Accuracy after);
+
+}  // namespace weir::bench

@@ -1,0 +1,63 @@
+// The documents of `weir bench`: one entry per case, one file per kernel, one summary. Puts rounds together. Runs
+// nothing.
+//
+// An entry: {"kernel_name", "backend", "precision", "problem_size": {name: number | [numbers]}, "key", "seed",
+//  "device": {"name", "model"}, "how", "launches_per_run",
+//  "timing": {"latency_ms_p50", "latency_ms_p90", "latency_ms_p99", "latency_ms_mean", "latency_ms_std",
+//             "throughput_ops_per_sec", "iterations", "interval_ms", "samples_ms", "rounds": [samples per process],
+//             "batch", "clock", "resolution", "stopped_by", "warmup_runs", "is_steady", "disturbed", "outliers",
+//             "is_cold", "is_launch_bound", "items_per_sec"},
+//  "memory": {"peak_mb", "allocated_mb", "reason"},
+//  "energy": {"energy_j" (per run), "power_w", "source", "window_s", "reason"},
+//  "accuracy": {"rmse", "max_error", "relative_error", "tolerance", "is_within", "outputs", "reason"},
+//  "roofline": {...}, "yardstick_ns": [...],
+//  "success": bool, "status": "ok" | "inaccurate" | "failed" | "crashed" | "timed_out" | "skipped",
+//  "error": null | {"what", "hint", "signal", "output"}}
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "lab/kernels/method.h"
+#include "lab/kernels/package/discovery.h"
+
+namespace weir::bench {
+
+// An entry without results: what was to be measured. Without a precision where the package could not be asked for its
+// own; its key ends at the backend then.
+Json entry_of(const package::Package& package, const package::Case& wanted);
+Json entry_of(const package::Package& package, package::Backend backend);
+// An entry for a package of which nothing can run.
+Json entry_of(const package::Package& package);
+// Adds what was measured, or why not.
+void put_measurement(Json& entry, const Measurement& measurement, const package::ReadyKernel& kernel);
+void put_failure(Json& entry, const std::string& status, const std::string& what, const std::string& hint,
+                 const std::string& signal, const std::string& output);
+
+// Entries of the same key from several processes as one: samples of all, the worst accuracy, the energy of all.
+// Rejects an empty list.
+Json merge_rounds(std::span<const Json> rounds);
+
+// kernels/NAME.json (weir.bench_kernel/1): the fields of the first entry that succeeded (else of the first), and all
+// of them under "cases".
+Json kernel_document(const std::string& name, std::span<const Json> entries);
+
+// summary.json (weir.bench/1): "environment", "options", "ceilings", "cases" (all entries, by p50), "findings",
+// "recommendations", "skipped", "regressions" (null without a baseline), "counts" by status.
+Json summary_document(const Json& environment, const Json& options, const Json& ceilings, std::span<const Json> entries,
+                      std::span<const package::Skipped> skipped);
+
+// What stands out, each with its figures, from entries alone; empty where nothing does.
+std::vector<std::string> findings(std::span<const Json> entries);
+std::vector<std::string> recommendations(std::span<const Json> entries);
+
+// A value of an entry by its path; null and nothing where it is not there.
+const Json& value_at(const Json& entry, std::initializer_list<const char*> path);
+std::optional<double> number_at(const Json& entry, std::initializer_list<const char*> path);
+bool is_set(const Json& entry, std::initializer_list<const char*> path);  // true, and there
+
+}  // namespace weir::bench

@@ -1,0 +1,192 @@
+#include "lab/kernels/package/build_cache.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "lab/kernels/package/build.h"
+
+namespace weir::package {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostFiles = 4096;
+constexpr std::uintmax_t kMostBytes = std::uintmax_t{64} << 20;
+
+std::optional<std::string> content_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  std::ostringstream text;
+  text << file.rdbuf();
+  return std::move(text).str();
+}
+
+bool is_source(const fs::path& path) {
+  static constexpr std::array<std::string_view, 22> kEndings = {
+      ".c",   ".cc",  ".cpp", ".cxx", ".h",   ".hh", ".hpp", ".hxx", ".inc", ".inl", ".ipp",
+      ".tpp", ".def", ".cu",  ".cuh", ".hip", ".cl", ".clh", ".ixx", ".txt", ".tcc", ".impl"};
+  return std::find(kEndings.begin(), kEndings.end(), path.extension().string()) != kEndings.end();
+}
+
+// A rule of make, as compilers write it with -MMD: "a.so: /p/kernel.cpp /q/with\ blank.h \" and further lines.
+std::vector<std::string> prerequisites(const std::string& rule) {
+  std::vector<std::string> paths;
+  std::string path;
+  const auto take = [&] {
+    if (!path.empty()) paths.push_back(std::exchange(path, {}));
+  };
+  const std::size_t colon = rule.find(": ");
+  for (std::size_t i = colon == std::string::npos ? rule.size() : colon + 1; i < rule.size(); ++i) {
+    const char c = rule[i];
+    if (c == '\\' && i + 1 < rule.size() && rule[i + 1] == '\n') {
+      take();
+      ++i;
+    } else if (c == '\\' && i + 1 < rule.size() && (rule[i + 1] == ' ' || rule[i + 1] == '#')) {
+      path += rule[++i];
+    } else if (c == '$' && i + 1 < rule.size() && rule[i + 1] == '$') {
+      path += rule[++i];
+    } else if (c == ' ' || c == '\n' || c == '\t') {
+      take();
+    } else {
+      path += c;
+    }
+  }
+  take();
+  return paths;
+}
+
+bool is_below(const fs::path& path, const fs::path& folder) {
+  const fs::path relative = path.lexically_relative(folder);
+  return !relative.empty() && *relative.begin() != "..";
+}
+
+}  // namespace
+
+void ContentHash::add_byte(unsigned char byte) {
+  constexpr Wide kPrime = (Wide{0x1000000} << 64) | 0x13b;
+  state_ = (state_ ^ byte) * kPrime;
+}
+
+ContentHash& ContentHash::add(std::string_view piece) {
+  for (std::uint64_t size = piece.size(), i = 0; i < 8; ++i) add_byte(static_cast<unsigned char>(size >> (8 * i)));
+  for (const char c : piece) add_byte(static_cast<unsigned char>(c));
+  return *this;
+}
+
+std::string ContentHash::text() const {
+  return fmt::format("{:016x}{:016x}", static_cast<std::uint64_t>(state_ >> 64), static_cast<std::uint64_t>(state_));
+}
+
+void make_private(const fs::path& folder, bool is_secret) {
+  std::error_code status;
+  if (folder.has_parent_path()) fs::create_directories(folder.parent_path(), status);
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    fail(fmt::format("{}: cannot be made: {}", folder.string(), std::strerror(errno)), "Choose another cache folder.");
+  struct stat found{};
+  if (::lstat(folder.c_str(), &found) != 0)
+    fail(fmt::format("{}: {}", folder.string(), std::strerror(errno)), "Choose another cache folder.");
+  if (!S_ISDIR(found.st_mode))
+    reject(fmt::format("{}: is no folder{}", folder.string(), S_ISLNK(found.st_mode) ? " but a link" : ""),
+           "Remove it, or choose another cache folder.");
+  if (found.st_uid != ::geteuid())
+    reject(fmt::format("{}: belongs to another user, who could change what is run from it", folder.string()),
+           "Choose another cache folder.");
+  if ((found.st_mode & (is_secret ? 077U : 022U)) != 0)
+    reject(fmt::format("{}: is open to others (mode {:o}), who could change what is run from it", folder.string(),
+                       found.st_mode & 07777U),
+           fmt::format("chmod 700 {}", folder.string()));
+}
+
+void write_headers(const fs::path& folder) {
+  make_private(folder, false);
+  make_private(folder / "weir", false);
+  for (const EmbeddedHeader& header : embedded_headers()) {
+    const fs::path path = folder / "weir" / header.name;
+    if (content_of(path) != std::string(header.text)) write_file(path, header.text, true);
+  }
+}
+
+void add_sources(ContentHash& hash, const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::uintmax_t bytes = 0;
+  std::error_code status;
+  auto entry = fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied, status);
+  for (; !status && entry != fs::recursive_directory_iterator(); entry.increment(status)) {
+    if (!is_source(entry->path()) || !entry->is_regular_file(status)) continue;
+    bytes += entry->file_size(status);
+    files.push_back(entry->path());
+    if (files.size() > kMostFiles || bytes > kMostBytes)
+      reject(fmt::format("{}: has more than {} sources, or more than {} MiB of them", folder.string(), kMostFiles,
+                         kMostBytes >> 20),
+             "A package is one kernel; put it into a folder of its own.");
+  }
+  std::sort(files.begin(), files.end());
+  for (const fs::path& file : files)
+    hash.add(file.lexically_relative(folder).string()).add(content_of(file).value_or(""));
+}
+
+CacheEntry::CacheEntry(fs::path cache, const std::string& name, const std::string& key) {
+  std::string stem;
+  for (const char c : name.substr(0, 60)) stem += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  library_ = cache / fmt::format("{}-{}.so", stem, key);
+  deps_ = cache / fmt::format("{}-{}.deps", stem, key);
+  log_ = cache / fmt::format("{}-{}.log", stem, key);
+}
+
+// Of each line: 0123456789abcdef0123456789abcdef /path/of/file
+bool CacheEntry::is_fresh() const {
+  if (::access(library_.c_str(), R_OK) != 0) return false;
+  const auto list = content_of(deps_);
+  if (!list) return false;
+  std::istringstream lines(*list);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.size() < 34) return false;
+    const auto content = content_of(line.substr(33));
+    if (!content || ContentHash().add(*content).text() != line.substr(0, 32)) return false;
+  }
+  return true;
+}
+
+fs::path CacheEntry::unfinished() const { return library_.string() + fmt::format(".{}.tmp", ::getpid()); }
+fs::path CacheEntry::unfinished_deps() const { return deps_.string() + fmt::format(".{}.tmp", ::getpid()); }
+
+void CacheEntry::take(const fs::path& own) const {
+  std::string list;
+  for (const std::string& path : prerequisites(content_of(unfinished_deps()).value_or(""))) {
+    const fs::path file = fs::absolute(path).lexically_normal();
+    if (is_below(file, own)) continue;
+    // A name with a line break cannot be listed: then the entry never counts as fresh.
+    const auto content = content_of(file);
+    list += file.string().find('\n') != std::string::npos || !content
+                ? "?\n"
+                : fmt::format("{} {}\n", ContentHash().add(*content).text(), file.string());
+  }
+  // The library first: whoever is stopped in between leaves a new library with an old list, and it is built again. An
+  // old library with a new list would pass for fresh.
+  if (std::rename(unfinished().c_str(), library_.c_str()) != 0) {
+    const std::string words = std::strerror(errno);
+    discard();
+    fail(fmt::format("{}: cannot be written: {}", library_.string(), words), "Is the disk full?");
+  }
+  discard();
+  write_file(deps_, list, true);
+}
+
+void CacheEntry::discard() const {
+  std::error_code status;
+  fs::remove(unfinished(), status);
+  fs::remove(unfinished_deps(), status);
+}
+
+}  // namespace weir::package

@@ -1,0 +1,314 @@
+#include "lab/kernels/package/discovery.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "base/error.h"
+#include "lab/kernels/package/dependency.h"
+#include "lab/kernels/package/text.h"
+
+namespace weir::package {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostDepth = 16;
+constexpr std::size_t kMostFolders = 100'000;
+constexpr std::size_t kMostNotes = 100;
+constexpr std::size_t kMostNameBytes = 100;  // NAME.json has to fit into a folder entry
+constexpr std::size_t kConfigBytes = 512 << 10;
+
+constexpr std::string_view kSkippedFolders[] = {"node_modules", "build", "__pycache__"};
+constexpr std::pair<std::string_view, Form> kFiles[] = {{"kernel.cpp", Form::host_source},
+                                                        {"kernel.cu", Form::cuda_source},
+                                                        {"kernel.hip", Form::hip_source},
+                                                        {"kernel.cl", Form::opencl_source},
+                                                        {"kernel.so", Form::library}};
+// What lies beside a kernel and is none, whatever its x bit says.
+constexpr std::string_view kOtherEndings[] = {".h",    ".hpp", ".cuh", ".inl", ".md",  ".txt",  ".json",
+                                              ".yaml", ".yml", ".o",   ".a",   ".d",   ".log",  ".bak",
+                                              ".orig", ".ptx", ".spv", ".csv", ".pyc", ".cubin"};
+
+std::string shown_path(const fs::path& path) { return printable(path_from_here(path).string(), 300); }
+
+// The entries of a folder that matter.
+struct Listing {
+  std::vector<std::string> folders, links;
+  std::vector<Part> parts;
+  std::vector<std::string> libraries;    // *.so, kernel.so not among them
+  std::vector<std::string> executables;  // kernel, kernel.py
+  std::vector<std::string> others;       // kernel.py without its x bit, kernel.c
+  bool has_config = false;
+  bool has_misnamed_config = false;  // bench.yml
+
+  bool is_package(bool is_inside_package) const {
+    // Libraries beside a package's sources are what it links, not packages.
+    return has_config || has_misnamed_config || !parts.empty() || !executables.empty() || !others.empty() ||
+           (libraries.size() == 1 && !is_inside_package);
+  }
+};
+
+void take_file(Listing& listing, const fs::path& file, const std::string& name) {
+  for (const auto& [known, form] : kFiles)
+    if (name == known) {
+      listing.parts.push_back({form, file});
+      return;
+    }
+  if (name.ends_with(".so")) {
+    listing.libraries.push_back(name);
+  } else if (name == "kernel" || name.starts_with("kernel.")) {
+    const bool is_other = std::any_of(std::begin(kOtherEndings), std::end(kOtherEndings),
+                                      [&](std::string_view ending) { return name.ends_with(ending); });
+    if (is_other || name.ends_with("~")) return;
+    (::access(file.c_str(), X_OK) == 0 ? listing.executables : listing.others).push_back(name);
+  }
+}
+
+void add_executable(Package& package, const Listing& listing) {
+  if (listing.executables.size() > 1)
+    reject(fmt::format("{} executables: {}", listing.executables.size(),
+                       printable(fmt::format("{}", fmt::join(listing.executables, ", ")), 200)),
+           "Keep one of them in the folder.");
+  if (listing.executables.size() == 1) {
+    const fs::path file = package.folder / listing.executables[0];
+    interpreter_of(file);  // rejects one that could never start
+    package.parts.push_back({Form::executable, file});
+  }
+}
+void add_library(Package& package, const Listing& listing) {
+  if (listing.libraries.size() > 1)
+    reject(fmt::format("{} libraries, and none is kernel.so", listing.libraries.size()),
+           "Rename the one that holds the kernel to kernel.so.");
+  if (listing.libraries.size() == 1) package.parts.push_back({Form::library, package.folder / listing.libraries[0]});
+}
+[[noreturn]] void refuse_empty(const Package& package, const Listing& listing) {
+  constexpr const char* kForms = "kernel.cpp, kernel.cu, kernel.hip, kernel.cl, kernel.so, or an executable kernel";
+  if (listing.others.empty()) reject("no kernel: the folder has nothing that can run", fmt::format("Add {}.", kForms));
+  const std::string name = printable(listing.others[0], 100);
+  reject(fmt::format("{} is not executable, and no source that is built here", name),
+         fmt::format("chmod +x {} where it is to be run as it is; else a package has {}.",
+                     shown_path(package.folder / name), kForms));
+}
+
+// Reads what the folder has; knows no other package, so that several threads may do it.
+Package read_package(const fs::path& folder, const Listing& listing) {
+  Package package;
+  package.folder = folder;
+  package.parts = listing.parts;
+  package.has_config = listing.has_config;
+  try {
+    add_executable(package, listing);
+    if (package.parts.empty()) add_library(package, listing);
+    if (package.parts.empty()) refuse_empty(package, listing);
+    if (!listing.has_config && listing.has_misnamed_config) reject("bench.yml is not read", "Rename it to bench.yaml.");
+    if (listing.has_config) {
+      const fs::path file = folder / "bench.yaml";
+      package.config = parse_config(file_beginning(file, kConfigBytes), shown_path(file), &package);
+    }
+  } catch (const Error& error) {
+    package.trouble = error.what();
+    package.hint = error.hint;
+  }
+  package.dependencies = dependencies_of(package);
+  return package;
+}
+
+class Finder {
+ public:
+  void walk(const fs::path& root) {
+    struct Pending {
+      fs::path folder;
+      int depth;
+      bool is_inside;  // a package
+    };
+    std::vector<Pending> pending = {{root, 0, false}};
+    while (!pending.empty()) {
+      const Pending next = std::move(pending.back());
+      pending.pop_back();
+      if (!is_new(next.folder)) continue;
+      const Listing listing = list(next.folder);
+      for (const std::string& link : listing.links)
+        note(
+            fmt::format("{}: a link to a folder is not followed; name it with --path", shown_path(next.folder / link)));
+      const bool is_package = listing.is_package(next.is_inside);
+      if (is_package) candidates_.push_back({next.folder, listing});
+      if (!listing.parts.empty() || !listing.executables.empty())
+        for (const std::string& name : listing.others)
+          note(fmt::format("{}: it is not executable and no known source, so it is not used",
+                           shown_path(next.folder / name)));
+      if (listing.libraries.size() > 1 && !is_package && !next.is_inside)
+        note(fmt::format("{}: {} libraries and none is kernel.so, so it is not taken for a package",
+                         shown_path(next.folder), listing.libraries.size()));
+      if (next.depth == kMostDepth) {
+        if (!listing.folders.empty())
+          note(fmt::format("{}: folders below it are too deep to be searched", shown_path(next.folder)));
+        continue;
+      }
+      if (seen_.size() + pending.size() + listing.folders.size() > kMostFolders)
+        reject(fmt::format("{}: more than {} folders", shown_path(root), kMostFolders),
+               "Name the folders that hold kernels, not one far above them.");
+      for (const std::string& name : listing.folders)
+        pending.push_back({next.folder / name, next.depth + 1, is_package || next.is_inside});
+    }
+  }
+
+  // yaml-cpp takes 0.4 ms for a file of 20 lines (Neoverse-V1 core, 2026-11), which is most of all the time.
+  Discovery finish() {
+    if (dropped_notes_ > 0) notes_.push_back(fmt::format("{} more of these", dropped_notes_));
+    std::vector<Package> packages(candidates_.size());
+    std::atomic<std::size_t> next = 0;  // gives each index away once; what is written is seen after get()
+    const auto read = [&] {
+      for (std::size_t i = next++; i < packages.size(); i = next++)
+        packages[i] = read_package(candidates_[i].folder, candidates_[i].listing);
+    };
+    std::vector<std::future<void>> others;
+    const std::size_t threads = std::min<std::size_t>(std::thread::hardware_concurrency(), packages.size() / 16);
+    while (others.size() + 1 < threads) others.push_back(std::async(std::launch::async, read));
+    read();
+    for (auto& other : others) other.get();
+    return {std::move(packages), std::move(notes_)};
+  }
+
+ private:
+  // Roots may lie in each other, and mounts may show a folder twice.
+  bool is_new(const fs::path& folder) {
+    struct stat facts{};
+    if (::stat(folder.c_str(), &facts) != 0) return true;  // listing it will say why
+    return seen_.insert({facts.st_dev, facts.st_ino}).second;
+  }
+  void note(std::string text) {
+    if (notes_.size() < kMostNotes)
+      notes_.push_back(std::move(text));
+    else
+      ++dropped_notes_;
+  }
+
+  Listing list(const fs::path& folder) {
+    Listing listing;
+    std::error_code status;
+    fs::directory_iterator entry(folder, status);
+    for (; !status && entry != fs::directory_iterator(); entry.increment(status)) {
+      const std::string name = entry->path().filename().string();
+      if (name.empty() || name[0] == '.') continue;
+      std::error_code ignored;
+      if (name == "bench.yaml") {
+        listing.has_config = true;  // whatever it is: reading it will say
+      } else if (entry->is_directory(ignored)) {
+        if (entry->is_symlink(ignored))
+          listing.links.push_back(name);
+        else if (std::find(std::begin(kSkippedFolders), std::end(kSkippedFolders), name) == std::end(kSkippedFolders))
+          listing.folders.push_back(name);
+      } else if (name == "bench.yml") {
+        listing.has_misnamed_config = true;
+      } else if (name.ends_with(".so") || name.starts_with("kernel")) {
+        // Pipes and sockets are left out here; so are links that lead nowhere.
+        if (entry->is_regular_file(ignored)) take_file(listing, entry->path(), name);
+      }
+    }
+    if (status) note(fmt::format("{}: cannot be read: {}", shown_path(folder), status.message()));
+    // The order of a file system is no order; of folders the last is taken first.
+    for (auto* const names : {&listing.libraries, &listing.executables, &listing.others, &listing.links})
+      std::sort(names->begin(), names->end());
+    std::sort(listing.folders.rbegin(), listing.folders.rend());
+    std::sort(listing.parts.begin(), listing.parts.end(), [](const Part& a, const Part& b) { return a.form < b.form; });
+    return listing;
+  }
+
+  struct Candidate {
+    fs::path folder;
+    Listing listing;
+  };
+  std::vector<Candidate> candidates_;
+  std::vector<std::string> notes_;
+  std::set<std::pair<dev_t, ino_t>> seen_;
+  std::size_t dropped_notes_ = 0;
+};
+
+// Letters, digits, _ . and -; a name that begins with neither - nor a point.
+std::string safe_name(const std::string& text) {
+  std::string name = text.substr(0, kMostNameBytes);
+  for (char& c : name) {
+    const bool is_safe =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+    if (!is_safe) c = '_';
+  }
+  if (name.empty() || name[0] == '.' || name[0] == '-') name.insert(0, "_");
+  return name;
+}
+
+// The last `count` parts of a path: a_softmax for 2.
+std::string tail_name(const fs::path& folder, std::size_t count) {
+  std::vector<std::string> parts;
+  for (const fs::path& part : folder.relative_path()) parts.push_back(part.string());
+  const std::size_t first = parts.size() - std::min(count, parts.size());
+  return safe_name(fmt::format("{}", fmt::join(parts.begin() + static_cast<std::ptrdiff_t>(first), parts.end(), "_")));
+}
+
+void give_names(std::vector<Package>& packages) {
+  constexpr std::size_t kMostParts = 4;
+  std::vector<std::size_t> parts(packages.size(), 1);
+  std::map<std::string, std::vector<std::size_t>> by_name;
+  for (std::size_t level = 1;; ++level) {
+    by_name.clear();
+    for (std::size_t i = 0; i < packages.size(); ++i) {
+      packages[i].name = tail_name(packages[i].folder, parts[i]);
+      by_name[packages[i].name].push_back(i);
+    }
+    if (by_name.size() == packages.size()) return;
+    if (level == kMostParts) break;
+    for (const auto& [name, same] : by_name)
+      if (same.size() > 1)
+        for (const std::size_t i : same) ++parts[i];
+  }
+  // Alike for four parts, or made alike by what is replaced: they are counted, in the order of their folders.
+  std::set<std::string> taken;
+  for (const auto& [name, same] : by_name) taken.insert(name);
+  for (const auto& [name, same] : by_name) {
+    std::size_t number = 2;
+    for (std::size_t k = 1; k < same.size(); ++k) {
+      while (!taken.insert(fmt::format("{}_{}", name, number)).second) ++number;
+      packages[same[k]].name = fmt::format("{}_{}", name, number);
+    }
+  }
+}
+
+}  // namespace
+
+fs::path path_from_here(const fs::path& path) {
+  std::error_code status;
+  const fs::path here = fs::current_path(status);
+  const fs::path near = status ? fs::path() : path.lexically_relative(here);
+  return near.empty() || *near.begin() == ".." ? path : near;
+}
+
+Discovery discover(std::span<const fs::path> roots) {
+  Finder finder;
+  for (const fs::path& root : roots) {
+    std::error_code status;
+    if (!fs::exists(root, status)) reject(fmt::format("{}: there is no such folder", printable(root.string(), 300)));
+    if (!fs::is_directory(root, status))
+      reject(fmt::format("{}: this is not a folder", printable(root.string(), 300)),
+             "Name the folder that the kernel is in.");
+    fs::path folder = fs::absolute(root).lexically_normal();
+    if (!folder.has_filename()) folder = folder.parent_path();  // "kernels/"
+    finder.walk(folder);
+  }
+  Discovery found = finder.finish();
+  std::sort(found.packages.begin(), found.packages.end(),
+            [](const Package& a, const Package& b) { return a.folder.native() < b.folder.native(); });
+  give_names(found.packages);
+  std::sort(found.packages.begin(), found.packages.end(),
+            [](const Package& a, const Package& b) { return a.name < b.name; });
+  return found;
+}
+
+}  // namespace weir::package

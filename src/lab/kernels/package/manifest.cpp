@@ -1,0 +1,139 @@
+// kernel_manifest.json: what was found, what it rests on, and why parts of it do not run. Reads no file.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "lab/kernels/package/discovery.h"
+
+namespace weir::package {
+namespace {
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+template <class Value>
+Json value_or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json();
+}
+template <class Word>
+Json names_of(const std::vector<Word>& words) {
+  Json names = Json::array();
+  for (const Word word : words) names.push_back(name_of(word));
+  return names;
+}
+
+// 1024 rather than 1024.0: sizes are counts.
+Json number(double value) {
+  if (value > -1e15 && value < 1e15 && value == static_cast<double>(static_cast<std::int64_t>(value)))
+    return static_cast<std::int64_t>(value);
+  return value;
+}
+
+Json sweeps_of(const std::vector<Sweep>& sweeps) {
+  Json all = Json::object();
+  for (const Sweep& sweep : sweeps) {
+    Json values = Json::array();
+    for (const std::vector<double>& value : sweep.values) {
+      Json numbers = Json::array();
+      for (const double each : value) numbers.push_back(number(each));
+      values.push_back(value.size() == 1 ? numbers[0] : numbers);
+    }
+    all[sweep.name] = std::move(values);
+  }
+  return all;
+}
+
+Json limits_of(const Tolerance& limits) {
+  return {{"rmse", value_or_null(limits.rmse)}, {"relative_error", value_or_null(limits.relative_error)}};
+}
+
+Json config_of(const Config& config) {
+  Json tolerances = limits_of(config.tolerances);
+  for (const auto& [precision, limits] : config.precision_tolerances)
+    tolerances[std::string(name_of(precision))] = limits_of(limits);
+  Json skips = Json::array();
+  for (const SkipCondition& skip : config.skip_conditions)
+    skips.push_back({{"backend", skip.backend ? Json(name_of(*skip.backend)) : Json()},
+                     {"reason", skip.reason},
+                     {"check", skip.check ? Json(skip.check->text()) : Json()}});
+  constexpr const char* kCompilers[] = {"auto", "runtime", "ahead"};
+  return {{"problem_size", sweeps_of(config.problem_size)},
+          {"precisions", config.precisions.empty() ? Json() : names_of(config.precisions)},
+          {"backends", config.backends.empty() ? Json() : names_of(config.backends)},
+          {"tolerances", std::move(tolerances)},
+          {"skip_conditions", std::move(skips)},
+          {"iterations", value_or_null(config.iterations)},
+          {"warmup", value_or_null(config.warmup)},
+          {"seed", value_or_null(config.seed)},
+          {"time_limit_s", value_or_null(config.time_limit_s)},
+          {"dependencies", config.dependencies},
+          {"compile_flags", config.compile_flags},
+          {"compiler", kCompilers[static_cast<int>(config.compiler)]},
+          {"arguments", config.arguments}};
+}
+
+// What parts and bench.yaml leave: both have to have it.
+std::vector<Backend> offered(const Package& package) {
+  std::vector<Backend> backends = package.backends();
+  const auto& wanted = package.config.backends;
+  if (!wanted.empty())
+    std::erase_if(backends,
+                  [&](Backend each) { return std::find(wanted.begin(), wanted.end(), each) == wanted.end(); });
+  return backends;
+}
+
+// Why the package, or a backend that its bench.yaml names, cannot run whatever the machine has.
+std::vector<Skipped> skipped_by_files(const Package& package) {
+  constexpr const char* kFiles[] = {"kernel.cpp", "kernel.cu", "kernel.hip", "kernel.cl"};
+  std::vector<Skipped> skipped;
+  if (!package.trouble.empty()) skipped.push_back({package.name, "", "", "", package.trouble, package.hint});
+  const std::vector<Backend> served = package.backends();
+  for (const Backend backend : package.config.backends)
+    if (std::find(served.begin(), served.end(), backend) == served.end())
+      skipped.push_back({package.name, std::string(name_of(backend)), "", "",
+                         fmt::format("bench.yaml names {}, and no file of the package serves it", name_of(backend)),
+                         fmt::format("Add {}, or take it out of backends.", kFiles[static_cast<int>(backend)])});
+  return skipped;
+}
+
+Json entry_of(const Skipped& skipped) {
+  return {{"backend", text_or_null(skipped.backend)},
+          {"precision", text_or_null(skipped.precision)},
+          {"problem", text_or_null(skipped.problem)},
+          {"reason", skipped.reason},
+          {"hint", text_or_null(skipped.hint)}};
+}
+
+Json package_document(const Package& package, std::vector<const Skipped*> given) {
+  Json parts = Json::array(), dependencies = Json::array(), skipped = Json::array();
+  for (const Part& part : package.parts)
+    parts.push_back({{"form", name_of(part.form)}, {"file", part.file.filename().string()}});
+  for (const Dependency& each : package.dependencies)
+    dependencies.push_back({{"name", each.name}, {"needed_by", each.needed_by}});
+  for (const Skipped& own : skipped_by_files(package)) {
+    const auto is_same = [&](const Skipped* each) { return each->backend == own.backend && each->precision.empty(); };
+    if (std::none_of(given.begin(), given.end(), is_same)) skipped.push_back(entry_of(own));
+  }
+  for (const Skipped* const each : given) skipped.push_back(entry_of(*each));
+  return {{"name", package.name},
+          {"path", path_from_here(package.folder).string()},
+          {"backend", names_of(offered(package))},
+          {"parts", std::move(parts)},
+          {"dependencies", std::move(dependencies)},
+          {"has_config", package.has_config},
+          // Nothing of it is in effect where the package cannot be used.
+          {"config", package.trouble.empty() ? config_of(package.config) : Json()},
+          {"skipped", std::move(skipped)}};
+}
+
+}  // namespace
+
+Json manifest_document(const Discovery& discovery, std::span<const Skipped> skipped) {
+  std::map<std::string_view, std::vector<const Skipped*>> by_package;
+  for (const Skipped& each : skipped) by_package[each.package].push_back(&each);
+  Json kernels = Json::array();
+  for (const Package& package : discovery.packages)
+    kernels.push_back(package_document(package, by_package[package.name]));
+  return {{"schema", "weir.kernel_manifest/1"}, {"kernels", std::move(kernels)}, {"notes", discovery.notes}};
+}
+
+}  // namespace weir::package

@@ -1,0 +1,91 @@
+// Which part of a package serves a backend, and how it is opened. Knows no backend from inside.
+#include <fmt/format.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+#include "lab/kernels/package/backends.h"
+#include "lab/kernels/package/build.h"
+#include "lab/kernels/package/compile_flags.h"
+
+namespace weir::package {
+namespace {
+
+constexpr std::uintmax_t kMostSourceBytes = std::uintmax_t{16} << 20;
+
+std::string read_source(const Package& package, const Part& part) {
+  std::error_code status;
+  const auto bytes = std::filesystem::file_size(part.file, status);
+  std::ifstream file(part.file, std::ios::binary);
+  if (status || !file) reject(fmt::format("{}: {} cannot be read", package.name, part.file.string()));
+  if (bytes > kMostSourceBytes)
+    reject(fmt::format("{}: {} has more than {} MiB", package.name, part.file.string(), kMostSourceBytes >> 20));
+  std::ostringstream text;
+  text << file.rdbuf();
+  return std::move(text).str();
+}
+
+std::shared_ptr<const HostPart> open_host(const Package& package, const std::filesystem::path& library,
+                                          Backend backend) {
+  auto part = std::make_shared<const HostPart>(library, package.name);
+  // Before anything runs: a result named "cuda" must not come from a kernel that knows nothing of it.
+  if ((part->table().backends & bit_of(backend)) == 0)
+    reject(fmt::format("{}: the kernel says that it does not serve {}", package.name, name_of(backend)),
+           "Add the backend to the table of weir_kernel(), or leave it out of backends in bench.yaml.");
+  return part;
+}
+
+Form source_of(Backend backend) {
+  constexpr Form kForms[] = {Form::host_source, Form::cuda_source, Form::hip_source, Form::opencl_source};
+  return kForms[static_cast<int>(backend)];
+}
+
+// A device source with its host part: kernel.cpp, or else the same file.
+std::unique_ptr<OpenPackage> open_source(const Package& package, const Part& part, Backend backend,
+                                         const OpenOptions& options) {
+  if (backend == Backend::cpu)
+    return open_cpu(open_host(package, build_host_part(package, part, options), backend), options);
+  if (package.config.compiler == Compiler::ahead && backend != Backend::opencl) {
+    DeviceSource none;
+    none.name = part.file.filename().string();
+    none.built_by = backend == Backend::cuda ? "nvcc" : "hipcc";
+    return open_gpu(open_host(package, build_ahead(package, part, options), backend), backend, std::move(none),
+                    options);
+  }
+  const Part* const beside = package.find(Form::host_source);
+  auto host = open_host(package, build_host_part(package, beside != nullptr ? *beside : part, options), backend);
+  DeviceSource source;
+  source.name = part.file.string();
+  source.text = read_source(package, part);
+  source.flags = flags_for(part.form, false, package.config.compile_flags, package.folder);
+  return backend == Backend::opencl ? open_opencl(std::move(host), std::move(source), options)
+                                    : open_gpu(std::move(host), backend, std::move(source), options);
+}
+
+std::unique_ptr<OpenPackage> open_library(const Package& package, const Part& part, Backend backend,
+                                          const OpenOptions& options) {
+  auto host = open_host(package, part.file, backend);
+  if (backend == Backend::cpu) return open_cpu(std::move(host), options, "library");
+  DeviceSource none;
+  none.name = part.file.filename().string();
+  none.built_by = "library";
+  return backend == Backend::opencl ? open_opencl(std::move(host), std::move(none), options)
+                                    : open_gpu(std::move(host), backend, std::move(none), options);
+}
+
+}  // namespace
+
+std::unique_ptr<OpenPackage> open_package(const Package& package, Backend backend, const OpenOptions& options) {
+  if (!package.trouble.empty()) reject(fmt::format("{}: {}", package.name, package.trouble), package.hint);
+  if (const Part* part = package.find(source_of(backend))) return open_source(package, *part, backend, options);
+  if (const Part* part = package.find(Form::library)) return open_library(package, *part, backend, options);
+  if (package.find(Form::executable) != nullptr) return open_executable(package, backend, options);
+  reject(fmt::format("{}: has nothing for {}", package.name, name_of(backend)),
+         fmt::format("Add {}, a library kernel.so or an executable.", backend == Backend::cpu    ? "kernel.cpp"
+                                                                      : backend == Backend::cuda ? "kernel.cu"
+                                                                      : backend == Backend::hip  ? "kernel.hip"
+                                                                                                 : "kernel.cl"));
+}
+
+}  // namespace weir::package

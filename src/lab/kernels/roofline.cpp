@@ -1,0 +1,109 @@
+#include "lab/kernels/roofline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace weir::bench {
+namespace {
+
+Json ceiling_json(const Ceiling& ceiling) { return {{"value", number_or_null(ceiling.value)}, {"how", ceiling.how}}; }
+
+Ceiling ceiling_from(const Json& json) {
+  Ceiling ceiling;
+  if (!json.is_object()) return ceiling;
+  if (const auto value = json.find("value"); value != json.end() && value->is_number() && value->get<double>() > 0)
+    ceiling.value = value->get<double>();
+  if (const auto how = json.find("how"); how != json.end() && how->is_string()) ceiling.how = how->get<std::string>();
+  return ceiling;
+}
+
+std::optional<double> rate(const std::optional<double>& amount, double seconds) {
+  if (!amount || !(seconds > 0)) return std::nullopt;
+  return *amount / seconds;
+}
+
+std::optional<double> share(const std::optional<double>& value, const std::optional<double>& of) {
+  if (!value || !of || !(*of > 0)) return std::nullopt;
+  return *value / *of;
+}
+
+}  // namespace
+
+Json ceilings_document(const Ceilings& ceilings) {
+  Json compute = Json::object();
+  for (const auto& [precision, ceiling] : ceilings.compute)
+    compute[std::string(package::name_of(precision))] = ceiling_json(ceiling);
+  return {{"device", ceilings.device}, {"bandwidth", ceiling_json(ceilings.bandwidth)}, {"compute", compute}};
+}
+
+Ceilings ceilings_from(const Json& document) {
+  Ceilings ceilings;
+  if (!document.is_object()) reject("ceilings are an object with device, bandwidth and compute");
+  if (const auto device = document.find("device"); device != document.end() && device->is_string())
+    ceilings.device = device->get<std::string>();
+  if (const auto found = document.find("bandwidth"); found != document.end()) ceilings.bandwidth = ceiling_from(*found);
+  const auto compute = document.find("compute");
+  if (compute != document.end() && compute->is_object())
+    for (const package::Precision precision : package::kPrecisions)
+      if (const auto found = compute->find(std::string(package::name_of(precision))); found != compute->end())
+        ceilings.compute[precision] = ceiling_from(*found);
+  return ceilings;
+}
+
+Json roofline(const package::Work& work, package::Precision precision, double seconds, const Ceilings* ceilings) {
+  const std::optional<double> bandwidth = rate(work.bytes, seconds), compute = rate(work.flop, seconds);
+  Ceiling memory_ceiling, compute_ceiling;
+  if (ceilings != nullptr) {
+    memory_ceiling = ceilings->bandwidth;
+    const auto found = ceilings->compute.find(precision);
+    if (found != ceilings->compute.end()) compute_ceiling = found->second;
+  }
+  const std::optional<double> of_memory = share(bandwidth, memory_ceiling.value);
+  const std::optional<double> of_compute = share(compute, compute_ceiling.value);
+
+  std::vector<std::string> reasons;
+  if (!work.flop) reasons.push_back("the kernel does not tell its flop");
+  if (!work.bytes) reasons.push_back("the kernel does not tell its bytes");
+  if (!(seconds > 0)) reasons.push_back("there is no time");
+  if (ceilings == nullptr) reasons.push_back("no ceilings were measured");
+  if (ceilings != nullptr && work.bytes && !memory_ceiling.value)
+    reasons.push_back("no bandwidth ceiling: " + memory_ceiling.how);
+  if (ceilings != nullptr && work.flop && !compute_ceiling.value)
+    reasons.push_back(fmt::format("no {} ceiling: {}", package::name_of(precision), compute_ceiling.how));
+
+  // Bound by the ceiling that leaves less room at this intensity. That needs both: with one of them alone the part of
+  // it is said, and nothing is claimed about the other.
+  Json bound = nullptr;
+  if (of_memory && of_compute) bound = *of_memory >= *of_compute ? "memory" : "compute";
+  std::optional<double> of_ceiling = of_memory;
+  if (of_compute && (!of_memory || *of_compute > *of_memory)) of_ceiling = of_compute;
+  const char* const of = !of_ceiling ? nullptr : of_ceiling == of_memory ? "bandwidth" : "compute";
+  const bool is_beyond = of_ceiling && *of_ceiling > 1;
+  if (is_beyond && of_ceiling == of_memory)
+    reasons.push_back("beyond the bandwidth of memory: the data stays in caches, or bytes are told too high");
+  else if (is_beyond)
+    reasons.push_back("beyond the measured compute ceiling: what measured it is slower, or flop are told too high");
+
+  std::optional<double> intensity;
+  if (work.flop && work.bytes && *work.bytes > 0) intensity = *work.flop / *work.bytes;
+  return {{"flop", number_or_null(work.flop)},
+          {"bytes", number_or_null(work.bytes)},
+          {"intensity", number_or_null(intensity)},
+          {"bound", bound},
+          {"of_ceiling", number_or_null(of_ceiling)},
+          {"of", of == nullptr ? Json(nullptr) : Json(of)},
+          {"is_beyond", is_beyond},
+          {"bandwidth", number_or_null(bandwidth)},
+          {"compute", number_or_null(compute)},
+          {"ceiling_bandwidth", number_or_null(memory_ceiling.value)},
+          {"ceiling_compute", number_or_null(compute_ceiling.value)},
+          {"reason", reasons.empty() ? Json(nullptr) : Json(fmt::format("{}", fmt::join(reasons, "; ")))}};
+}
+
+}  // namespace weir::bench

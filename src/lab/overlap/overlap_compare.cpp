@@ -1,0 +1,167 @@
+#include "lab/overlap/overlap_compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "lab/overlap/overlap.h"
+#include "measure/statistics.h"
+
+namespace weir {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Metric {
+  const char* name;
+  const char* unit;
+  const std::vector<double> OverlapPointFile::* samples;
+  bool is_less_better;
+};
+constexpr Metric kMetrics[] = {{"step", "ns", &OverlapPointFile::step_ns, true},
+                               {"exposed", "ns", &OverlapPointFile::exposed_ns, true},
+                               {"efficiency", "", &OverlapPointFile::efficiency, false}};
+
+// Follows names; null where one of them is missing, whatever the file holds.
+const Json& at(const Json& json, std::initializer_list<const char*> names) {
+  static const Json kNull;
+  const Json* found = &json;
+  for (const char* const name : names) {
+    if (!found->is_object()) return kNull;
+    const auto next = found->find(name);
+    if (next == found->end()) return kNull;
+    found = &*next;
+  }
+  return *found;
+}
+
+std::vector<double> numbers(const Json& list) {
+  std::vector<double> found;
+  if (list.is_array())
+    for (const Json& each : list)
+      if (each.is_number()) found.push_back(each.get<double>());
+  return found;
+}
+
+std::string word(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
+}
+
+OverlapPointFile point_of(const Json& summary, const std::string& origin) {
+  if (word(at(summary, {"schema"})) != kOverlapSchema)
+    reject(fmt::format("{}: not a summary of `weir overlap` ({})", origin, kOverlapSchema),
+           "Name a summary.json, or the folder that it is in.");
+  OverlapPointFile point;
+  point.origin = origin;
+  if (const Json& config = at(summary, {"config"}); config.is_object())
+    for (const auto& [key, value] : config.items()) point.config[key] = word(value);
+  point.config["ranks"] = word(at(summary, {"ranks", "count"}));
+  point.settings = {{"device", word(at(summary, {"device", "model"}))},
+                    {"collectives", word(at(summary, {"ranks", "collectives"}))},
+                    {"driver", word(at(summary, {"device", "driver"}))}};
+  if (const std::string status = word(at(summary, {"status"})); status != "complete")
+    point.failure = status == "failed" ? word(at(summary, {"failure"})) : fmt::format("the run is {}", status);
+  point.step_ns = numbers(at(summary, {"step_ns", "overlapped", "samples_ns"}));
+  point.exposed_ns = numbers(at(summary, {"overlap", "samples", "exposed_ns"}));
+  point.efficiency = numbers(at(summary, {"overlap", "samples", "efficiency"}));
+  return point;
+}
+
+// What differs between two configs, but for what says where and for how long to run.
+std::vector<std::string> differences(const OverlapPointFile& a, const OverlapPointFile& b) {
+  std::vector<std::string> notes;
+  const auto compare = [&](const auto& before, const auto& after) {
+    for (const auto& [key, value] : before) {
+      const auto found = after.find(key);
+      const std::string other = found == after.end() ? "not set" : found->second;
+      if (other != value) notes.push_back(fmt::format("{} differs: {} vs {}", key, value, other));
+    }
+    for (const auto& [key, value] : after)
+      if (!before.contains(key)) notes.push_back(fmt::format("{} differs: not set vs {}", key, value));
+  };
+  compare(a.config, b.config);
+  compare(a.settings, b.settings);
+  return notes;
+}
+
+PairComparison pair_of(const OverlapPointFile& before, const OverlapPointFile& after, const CompareOptions& options) {
+  PairComparison pair;
+  pair.label = before.label.empty() ? "overlap" : before.label;
+  pair.key = before.config;
+  pair.notes = differences(before, after);
+  if (!after.failure.empty()) {
+    pair.verdict = Verdict::slower;
+    pair.failure = "test: " + after.failure;
+    return pair;
+  }
+  if (!before.failure.empty()) {
+    pair.failure = "baseline: " + before.failure;
+    return pair;
+  }
+  for (const Metric& metric : kMetrics) {
+    MetricComparison& result = pair.metrics.emplace_back();
+    result.metric = metric.name;
+    result.unit = metric.unit;
+    measure_change(before.*metric.samples, after.*metric.samples, metric.is_less_better, options, result);
+  }
+  return pair;
+}
+
+}  // namespace
+
+OverlapFile load_overlap(const fs::path& path) {
+  OverlapFile file;
+  file.name = path.string();
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) {
+    file.points.push_back(point_of(read_json(path), path.string()));
+    return file;
+  }
+  if (fs::exists(path / "summary.json", ignored)) {
+    file.points.push_back(point_of(read_json(path / "summary.json"), (path / "summary.json").string()));
+    return file;
+  }
+  std::vector<fs::path> folders;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, ignored))
+    if (entry.is_directory(ignored) && fs::exists(entry.path() / "summary.json", ignored))
+      folders.push_back(entry.path());
+  std::sort(folders.begin(), folders.end());
+  for (const fs::path& folder : folders) {
+    OverlapPointFile& point =
+        file.points.emplace_back(point_of(read_json(folder / "summary.json"), (folder / "summary.json").string()));
+    point.label = folder.filename().string();
+  }
+  if (file.points.empty())
+    reject(fmt::format("{}: there is no summary.json in it", path.string()), "Name a folder of `weir overlap -o`.");
+  return file;
+}
+
+Comparison compare_overlap(const OverlapFile& baseline, const OverlapFile& test, const CompareOptions& options) {
+  Comparison comparison{baseline.name, options, {}, 0};
+  TestComparison& result = comparison.tests.emplace_back();
+  result.name = test.name;
+  const bool is_one = baseline.points.size() == 1 && test.points.size() == 1;
+  for (const OverlapPointFile& before : baseline.points) {
+    const auto after = std::find_if(test.points.begin(), test.points.end(), [&](const OverlapPointFile& other) {
+      return is_one || other.label == before.label;
+    });
+    if (after == test.points.end()) {
+      result.baseline_only.push_back({before.label, before.origin, "the test has no such point"});
+    } else {
+      result.pairs.push_back(pair_of(before, *after, options));
+    }
+  }
+  for (const OverlapPointFile& after : test.points) {
+    const bool has_partner = is_one || std::any_of(baseline.points.begin(), baseline.points.end(),
+                                                   [&](const auto& other) { return other.label == after.label; });
+    if (!has_partner) result.test_only.push_back({after.label, after.origin, "the baseline has no such point"});
+  }
+  if (result.pairs.empty())
+    reject(fmt::format("{}: no point has a partner in {}", test.name, baseline.name),
+           "Compare sweeps over the same values, or single runs.");
+  decide_all(comparison, [](const MetricComparison& metric) { return metric.metric != "efficiency"; });
+  return comparison;
+}
+
+}  // namespace weir

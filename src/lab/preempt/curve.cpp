@@ -1,0 +1,285 @@
+#include "lab/preempt/curve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/units.h"
+#include "lab/preempt/verdict.h"
+#include "measure/statistics.h"
+
+namespace weir::preempt {
+namespace {
+
+constexpr double kMostDrift = 0.2;
+constexpr double kBlockOff = 0.25;   // a victim's blocks may be that far from what was asked for
+constexpr double kClockShare = 0.2;  // of a latency that its clock's error may be
+constexpr double kMostSpread = 0.1;  // of a victim's throughput with nobody in its way
+constexpr int kResamples = 1000;
+
+template <class From, class To>
+std::vector<double> differences(std::span<const Request> requests, From from, To to) {
+  std::vector<double> latencies;
+  latencies.reserve(requests.size());
+  for (const Request& request : requests)
+    if (request.*to != kNoTime) latencies.push_back(static_cast<double>(request.*to - request.*from));
+  return latencies;
+}
+
+std::vector<double> to_start_of(const Observation& seen) {
+  return differences(seen.requests, &Request::due_ns, &Request::started_ns);
+}
+std::vector<double> to_end_of(const Observation& seen) {
+  return differences(seen.requests, &Request::due_ns, &Request::ended_ns);
+}
+
+// A queue that only gets longer: medians of the last three quarters, each above the one before by a part of the time
+// that lies between them. The first quarter does not count, because every queue fills at first.
+bool grows_until_the_end(std::span<const Request> requests) {
+  constexpr std::size_t kFewest = 40;
+  constexpr double kPart = 0.05;  // 5 % more came than passed
+  std::vector<double> due, latency;
+  for (const Request& request : requests) {
+    if (request.ended_ns == kNoTime) continue;
+    due.push_back(static_cast<double>(request.due_ns));
+    latency.push_back(static_cast<double>(request.ended_ns - request.due_ns));
+  }
+  if (due.size() < kFewest) return false;
+  const std::size_t quarter = due.size() / 4;
+  const auto middle = [&](const std::vector<double>& values, std::size_t which) {
+    return median(std::span(values).subspan(which * quarter, quarter));
+  };
+  for (const std::size_t which : {2U, 3U})
+    if (middle(latency, which) - middle(latency, which - 1) < kPart * (middle(due, which) - middle(due, which - 1)))
+      return false;
+  return true;
+}
+
+// Blocks that were done, per ns. Those of memory are as large as a trial made them, so what they read counts instead:
+// by their time, kernels that read more slowly would seem to lose nothing, and fewer compute units always something.
+std::optional<double> throughput(const Victim& victim, const Observation& seen) {
+  const bool is_sized = victim.kind == VictimKind::memory;
+  if (seen.victim_wall_ns <= 0 || seen.victim_blocks == 0 || (is_sized && seen.block_words <= 0)) return std::nullopt;
+  return static_cast<double>(seen.victim_blocks) / static_cast<double>(seen.victim_wall_ns) *
+         (is_sized ? static_cast<double>(seen.block_words) : 1);
+}
+
+std::optional<double> ratio(std::optional<double> above, std::optional<double> below) {
+  if (!above || !below || *below <= 0) return std::nullopt;
+  return *above / *below;
+}
+
+// A victim with nobody in its way, as often as that was observed.
+struct FullSpeed {
+  std::optional<double> mean;
+  double spread = 0;  // of the fastest over the slowest, less 1
+};
+FullSpeed full_speed(std::span<const Undisturbed> all, const Victim& victim) {
+  std::vector<double> found;
+  for (const Undisturbed& one : all)
+    if (is_same(one.victim, victim))
+      if (const auto speed = throughput(victim, one.observation)) found.push_back(*speed);
+  if (found.empty()) return {};
+  const auto [slowest, fastest] = std::minmax_element(found.begin(), found.end());
+  return {mean(found), *fastest / *slowest - 1};
+}
+
+std::string place(const Curve& curve, const Point& point) {
+  return fmt::format("{}, {}", curve.mechanism->name, words_for(point.victim));
+}
+
+// What is wrong with the victim's work; empty where nothing is.
+std::string wrong_work(const Curve& curve, const Point& point) {
+  const auto lost = point.observation.lost_blocks.value_or(0);
+  const auto repeated = point.observation.repeated_blocks.value_or(0);
+  if (lost == 0 && repeated == 0) return "";
+  return fmt::format("{}: {} of the victim's blocks were lost and {} repeated in {} preemptions", place(curve, point),
+                     lost, repeated, point.observation.preemptions);
+}
+
+// What is doubtful, each kind once: the observation where it is worst, and how many more there are.
+class Doubts {
+ public:
+  void add(const char* kind, double how_much, const std::string& words) {
+    Doubt& doubt = doubts_[kind];
+    if (doubt.count++ > 0 && how_much <= doubt.most) return;
+    doubt.most = how_much;
+    doubt.words = words;
+  }
+  void add_to(std::vector<std::string>& warnings) const {
+    for (const auto& [kind, doubt] : doubts_)
+      warnings.push_back(doubt.count == 1 ? doubt.words
+                                          : fmt::format("{} (and {} more like this)", doubt.words, doubt.count - 1));
+  }
+
+ private:
+  struct Doubt {
+    std::size_t count = 0;
+    double most = 0;
+    std::string words;
+  };
+  std::map<std::string, Doubt> doubts_;
+};
+
+void note_doubts(const Curve& curve, const Point& point, Doubts& doubts) {
+  const Observation& seen = point.observation;
+  const auto unended = seen.requests.size() - point.to_end.count;
+  if (unended > 0)
+    doubts.add("unended", static_cast<double>(unended),
+               fmt::format("{}: {} of {} requests did not end and are in no figure", place(curve, point), unended,
+                           seen.requests.size()));
+  if (point.is_overloaded)
+    doubts.add("overloaded", *point.to_end.p50,
+               fmt::format("{}: requests came faster than they passed, latency grew until the end and says how long "
+                           "that was",
+                           place(curve, point)));
+  const auto error = static_cast<double>(seen.clock_error_ns);
+  if (point.to_start.p50 && error > kClockShare * *point.to_start.p50)
+    doubts.add("clock", error / std::max(1.0, *point.to_start.p50),
+               fmt::format("{}: moments of the device are known to {} only, the median latency is {}",
+                           place(curve, point), format_duration(error), format_duration(*point.to_start.p50)));
+  const auto asked = static_cast<double>(point.victim.block_ns);
+  const double off = seen.block_ns > 0 ? std::fabs(static_cast<double>(seen.block_ns) / asked - 1) : 0;
+  if (off > kBlockOff)
+    doubts.add("blocks", off,
+               fmt::format("{}: its blocks took {} instead of {}", place(curve, point),
+                           format_duration(static_cast<double>(seen.block_ns)), format_duration(asked)));
+}
+
+}  // namespace
+
+std::string words_for(const Victim& victim) {
+  const std::string block = format_duration(static_cast<double>(victim.block_ns));
+  if (victim.kind == VictimKind::persistent) return fmt::format("persistent, {} blocks", block);
+  return fmt::format("{}{} wave{} of {} blocks", victim.kind == VictimKind::memory ? "memory, " : "", victim.waves,
+                     victim.waves == 1 ? "" : "s", block);
+}
+
+bool is_same(const Victim& a, const Victim& b) {
+  return a.kind == b.kind && a.block_ns == b.block_ns && (a.waves == b.waves || a.kind == VictimKind::persistent);
+}
+
+Quantiles quantiles_of(std::span<const double> latencies_ns, std::uint64_t seed) {
+  Quantiles found;
+  found.count = latencies_ns.size();
+  if (latencies_ns.empty()) return found;
+  std::vector<double> sorted(latencies_ns.begin(), latencies_ns.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto at = [&](double level) -> std::optional<double> {
+    if (sorted.size() < fewest_requests(level)) return std::nullopt;
+    return quantile_sorted(sorted, level);
+  };
+  found.mean = mean(sorted);
+  found.p50 = quantile_sorted(sorted, 0.5);
+  found.p90 = at(0.9);
+  found.p99 = at(0.99);
+  found.p999 = at(0.999);
+  found.most = sorted.back();
+  // In the order in which they came: requests behind one kernel wait together, which the intervals have to know.
+  BootstrapOptions options;
+  options.resamples = kResamples;
+  options.seed = seed;
+  if (const auto intervals = summary_intervals(latencies_ns, options)) {
+    found.p50_interval = intervals->p50;
+    found.p99_interval = intervals->p99;
+  }
+  return found;
+}
+
+Point point_of(const Victim& victim, Observation observation, const Plan& plan) {
+  const std::uint64_t seed = plan.seed;
+  Point point;
+  point.victim = victim;
+  point.requests = plan.requests;
+  point.interval_ns = plan.interval_ns;
+  point.late = quantiles_of(differences(observation.requests, &Request::due_ns, &Request::submitted_ns), seed);
+  point.to_start = quantiles_of(to_start_of(observation), seed);
+  point.to_end = quantiles_of(to_end_of(observation), seed);
+  point.is_overloaded = grows_until_the_end(observation.requests);
+  point.observation = std::move(observation);
+  return point;
+}
+
+Alone alone_of(std::vector<Observation> repeats, std::uint64_t seed) {
+  Alone alone;
+  std::vector<double> starts, ends;
+  std::vector<std::vector<double>> by_repeat;
+  for (const Observation& seen : repeats) {
+    const auto start = to_start_of(seen), end = to_end_of(seen);
+    starts.insert(starts.end(), start.begin(), start.end());
+    ends.insert(ends.end(), end.begin(), end.end());
+    if (end.empty()) continue;
+    alone.medians_ns.push_back(median(end));
+    by_repeat.push_back(end);
+  }
+  alone.to_start = quantiles_of(starts, seed);
+  alone.to_end = quantiles_of(ends, seed);
+  alone.repeats = std::move(repeats);
+  if (alone.medians_ns.size() < 2) return alone;
+  const auto [least, most] = std::minmax_element(alone.medians_ns.begin(), alone.medians_ns.end());
+  if (*least <= 0) return alone;
+  alone.drift = *most / *least - 1;
+  BootstrapOptions options;
+  options.resamples = kResamples;
+  options.seed = seed;
+  const auto interval =
+      median_ratio_interval(by_repeat[static_cast<std::size_t>(most - alone.medians_ns.begin())],
+                            by_repeat[static_cast<std::size_t>(least - alone.medians_ns.begin())], options);
+  alone.has_drifted = *alone.drift > kMostDrift && interval && interval->low > 1;
+  return alone;
+}
+
+Findings conclude(const Plan& plan, Alone alone, std::vector<Undisturbed> undisturbed, std::vector<Curve> curves) {
+  Findings findings;
+  findings.plan = plan;
+  findings.alone = std::move(alone);
+  findings.undisturbed = std::move(undisturbed);
+  findings.curves = std::move(curves);
+  std::vector<std::string> unobserved;
+  for (Curve& curve : findings.curves)
+    for (Point& point : curve.points) {
+      if (!point.failure.empty()) {
+        unobserved.push_back(fmt::format("{}: {}", place(curve, point), point.failure));
+        continue;
+      }
+      point.against_alone = ratio(point.to_end.p99, findings.alone.to_end.p99);
+      const FullSpeed full = full_speed(findings.undisturbed, point.victim);
+      if (const auto left = ratio(throughput(point.victim, point.observation), full.mean))
+        point.victim_loss = 1 - *left;
+      if (std::string wrong = wrong_work(curve, point); !wrong.empty()) findings.failures.push_back(std::move(wrong));
+    }
+  for (const Undisturbed& one : findings.undisturbed)
+    if (!one.failure.empty())
+      unobserved.push_back(fmt::format("{} without an intruder: {}", words_for(one.victim), one.failure));
+  findings.failures.insert(findings.failures.end(), unobserved.begin(), unobserved.end());
+  Doubts doubts;
+  for (const Curve& curve : findings.curves)
+    for (const Point& point : curve.points)
+      if (point.failure.empty()) note_doubts(curve, point, doubts);
+  for (const Victim& victim : plan.victims)
+    if (const FullSpeed full = full_speed(findings.undisturbed, victim); full.spread > kMostSpread)
+      doubts.add("speed", full.spread,
+                 fmt::format("{}: its own throughput differed by {:.0f} % from one time to the next, losses are "
+                             "doubtful",
+                             words_for(victim), 100 * full.spread));
+  doubts.add_to(findings.warnings);
+  if (findings.alone.has_drifted)
+    findings.warnings.insert(
+        findings.warnings.begin(),
+        fmt::format(
+            "the intruder alone drifted: its median differs by {:.0f} % between repeats ({} to {}); numbers "
+            "against alone are doubtful",
+            100 * *findings.alone.drift,
+            format_duration(*std::min_element(findings.alone.medians_ns.begin(), findings.alone.medians_ns.end())),
+            format_duration(*std::max_element(findings.alone.medians_ns.begin(), findings.alone.medians_ns.end()))));
+  const auto none = std::find_if(findings.curves.begin(), findings.curves.end(), [](const Curve& curve) {
+    return curve.mechanism->name == "none" && !curve.points.empty();
+  });
+  for (Curve& curve : findings.curves) judge(curve, none == findings.curves.end() ? nullptr : &*none);
+  findings.verdict = overall_verdict(findings.curves, findings.alone);
+  return findings;
+}
+
+}  // namespace weir::preempt

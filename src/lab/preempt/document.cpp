@@ -1,0 +1,309 @@
+#include "lab/preempt/document.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "lab/preempt/published.h"
+
+namespace weir::preempt {
+namespace {
+
+Json interval_json(const std::optional<Interval>& interval) {
+  if (!interval) return nullptr;
+  return Json::array({interval->low, interval->high});
+}
+
+// Which quantiles there are too few requests for; null where there are enough for all.
+Json shortage(const Quantiles& quantiles) {
+  constexpr std::pair<const char*, double> kLevels[] = {{"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}};
+  std::string text;
+  for (const auto& [name, level] : kLevels)
+    if (quantiles.count < fewest_requests(level))
+      text += fmt::format("{}{} needs {} requests", text.empty() ? "" : ", ", name, fewest_requests(level));
+  if (text.empty()) return nullptr;
+  return fmt::format("{}; there are {}", text, quantiles.count);
+}
+
+Json quantiles_json(const Quantiles& quantiles) {
+  Json json = Json::object();
+  json["count"] = quantiles.count;
+  json["mean_ns"] = number_or_null(quantiles.mean);
+  json["p50_ns"] = number_or_null(quantiles.p50);
+  json["p90_ns"] = number_or_null(quantiles.p90);
+  json["p99_ns"] = number_or_null(quantiles.p99);
+  json["p999_ns"] = number_or_null(quantiles.p999);
+  json["max_ns"] = number_or_null(quantiles.most);
+  json["p50_interval_ns"] = interval_json(quantiles.p50_interval);
+  json["p99_interval_ns"] = interval_json(quantiles.p99_interval);
+  json["too_few"] = shortage(quantiles);
+  return json;
+}
+
+Json time_or_null(std::int64_t ns) { return ns == kNoTime ? Json(nullptr) : Json(ns); }
+
+Json count_or_null(const std::optional<std::uint64_t>& count) { return count ? Json(*count) : Json(nullptr); }
+
+Json requests_json(std::span<const Request> requests) {
+  Json due = Json::array(), submitted = Json::array(), started = Json::array(), ended = Json::array();
+  for (const Request& request : requests) {
+    due.push_back(request.due_ns);
+    submitted.push_back(request.submitted_ns);
+    started.push_back(time_or_null(request.started_ns));
+    ended.push_back(time_or_null(request.ended_ns));
+  }
+  Json json = Json::object();
+  json["due_ns"] = std::move(due);
+  json["submitted_ns"] = std::move(submitted);
+  json["started_ns"] = std::move(started);
+  json["ended_ns"] = std::move(ended);
+  return json;
+}
+
+Json fit_json(const std::optional<Fit>& fit) {
+  if (!fit) return nullptr;
+  Json json = Json::object();
+  json["latency"] = fit->is_to_start ? "to_start" : "to_end";
+  json["quantile"] = fit->level;
+  json["constant_ns"] = fit->constant_ns;
+  json["per_block"] = fit->per_block;
+  json["per_block_interval"] = interval_json(fit->per_block_interval);
+  json["lengths"] = fit->lengths;
+  json["shortest_block_ns"] = fit->shortest_ns;
+  json["longest_block_ns"] = fit->longest_ns;
+  json["waves"] = fit->waves > 0 ? Json(fit->waves) : Json(nullptr);
+  return json;
+}
+
+std::optional<double> in_blocks(const Point& point) {
+  if (!point.to_start.p99 || point.observation.block_ns <= 0) return std::nullopt;
+  return *point.to_start.p99 / static_cast<double>(point.observation.block_ns);
+}
+
+Json point_json(const Point& point, const Alone& alone) {
+  Json json = Json::object();
+  Json why = Json::object();  // something is null
+  json["victim"] = to_json(point.victim);
+  json["failure"] = point.failure.empty() ? Json(nullptr) : Json(point.failure);
+  json["requests"] = point.requests;
+  json["interval_ns"] = point.interval_ns;
+  json["is_overloaded"] = point.is_overloaded;
+  json["late"] = quantiles_json(point.late);
+  json["to_start"] = quantiles_json(point.to_start);
+  json["to_end"] = quantiles_json(point.to_end);
+  json["start_p99_in_blocks"] = number_or_null(in_blocks(point));
+  json["against_alone"] = number_or_null(point.against_alone);
+  json["victim_loss"] = number_or_null(point.victim_loss);
+  json["observation"] = to_json(point.observation);
+  const auto explain = [&](const char* name, bool is_missing, const char* reason) {
+    if (is_missing) why[name] = point.failure.empty() ? reason : "the observation failed";
+  };
+  explain("to_start", point.to_start.count == 0, "the device does not tell when a command starts");
+  explain("start_p99_in_blocks", json["start_p99_in_blocks"].is_null(),
+          point.observation.block_ns <= 0 ? "blocks were not measured" : "too few requests started");
+  explain("against_alone", !point.against_alone,
+          alone.to_end.p99 ? "too few requests" : "too few requests of the intruder alone");
+  explain("victim_loss", !point.victim_loss,
+          point.observation.victim_blocks == 0 ? "no block of the victim ended while it was observed"
+                                               : "the victim was not observed without an intruder");
+  explain("lost_blocks", !point.observation.lost_blocks || !point.observation.repeated_blocks,
+          "the victim's blocks cannot be counted one by one here");
+  json["unavailable"] = std::move(why);
+  return json;
+}
+
+Json curve_json(const Curve& curve, const Alone& alone) {
+  Json json = Json::object();
+  json["name"] = curve.mechanism->name;
+  json["level"] = curve.mechanism->level.empty() ? Json(nullptr) : Json(curve.mechanism->level);
+  json["summary"] = curve.mechanism->summary;
+  json["is_offered"] = curve.offered.is_offered;
+  json["reason"] = curve.offered ? Json(nullptr) : Json(curve.offered.reason);
+  json["verdict"] = curve.verdict;
+  json["follows"] = curve.follows == Follows::unknown ? Json(nullptr) : Json(name_of(curve.follows));
+  json["fit"] = fit_json(curve.fit);
+  json["points"] = Json::array();
+  for (const Point& point : curve.points) json["points"].push_back(point_json(point, alone));
+  return json;
+}
+
+Json alone_json(const Alone& alone) {
+  Json json = Json::object();
+  json["to_start"] = quantiles_json(alone.to_start);
+  json["to_end"] = quantiles_json(alone.to_end);
+  json["medians_ns"] = alone.medians_ns;
+  json["drift"] = number_or_null(alone.drift);
+  json["has_drifted"] = alone.has_drifted;
+  json["repeats"] = Json::array();
+  for (const Observation& repeat : alone.repeats) json["repeats"].push_back(requests_json(repeat.requests));
+  return json;
+}
+
+Json undisturbed_json(const Undisturbed& one) {
+  const Observation& seen = one.observation;
+  Json json = Json::object();
+  json["victim"] = to_json(one.victim);
+  json["failure"] = one.failure.empty() ? Json(nullptr) : Json(one.failure);
+  json["victim_blocks"] = seen.victim_blocks;
+  json["victim_wall_ns"] = seen.victim_wall_ns;
+  json["block_ns"] = seen.block_ns > 0 ? Json(seen.block_ns) : Json(nullptr);
+  json["block_words"] = seen.block_words > 0 ? Json(seen.block_words) : Json(nullptr);
+  return json;
+}
+
+Json published_json() {
+  const Published& all = published();
+  Json json = Json::object();
+  json["source"] = all.source;
+  json["url"] = all.url;
+  json["device"] = all.device;
+  json["licence"] = all.licence;
+  json["levels"] = Json::array();
+  for (const PublishedCurve& curve : all.curves) {
+    Json level = Json::object();
+    level["level"] = curve.level;
+    level["summary"] = curve.summary;
+    level["points"] = Json::array();
+    for (const PublishedPoint& point : curve.points) {
+      Json row = Json::object();
+      row["kernel_us"] = point.kernel_us;
+      row["mean_us"] = point.mean_us;
+      row["p50_us"] = point.p50_us;
+      row["p90_us"] = point.p90_us;
+      row["p99_us"] = point.p99_us;
+      level["points"].push_back(std::move(row));
+    }
+    json["levels"].push_back(std::move(level));
+  }
+  return json;
+}
+
+// What another process of ours wrote: rejects what has another shape instead of trusting it.
+template <class Read>
+auto read_as(const char* what, const std::string& file, Read read) {
+  try {
+    return read();
+  } catch (const JsonError&) {
+    reject(fmt::format("{}: holds no {}", file, what));
+  }
+}
+
+}  // namespace
+
+Json to_json(const Victim& victim) {
+  Json json = Json::object();
+  json["kind"] = name_of(victim.kind);
+  json["waves"] = victim.kind == VictimKind::persistent ? Json(nullptr) : Json(victim.waves);
+  json["block_ns"] = victim.block_ns;
+  return json;
+}
+
+Victim victim_from(const Json& json, const std::string& file) {
+  return read_as("victim", file, [&] {
+    Victim victim;
+    const auto name = json.at("kind").get<std::string>();
+    const auto kind = victim_kind_named(name);
+    if (!kind) reject(fmt::format("{}: there is no victim '{}'", file, name));
+    victim.kind = *kind;
+    if (!json.at("waves").is_null()) victim.waves = json.at("waves").get<int>();
+    victim.block_ns = json.at("block_ns").get<std::int64_t>();
+    return victim;
+  });
+}
+
+Json to_json(const Plan& plan) {
+  Json json = Json::object();
+  json["requests"] = plan.requests;
+  json["interval_ns"] = plan.interval_ns;
+  json["intruder_ns"] = plan.intruder_ns;
+  json["alone_repeats"] = plan.alone_repeats;
+  json["in_flight"] = plan.in_flight;
+  json["queued_ahead"] = plan.queued_ahead;
+  json["undisturbed_ns"] = plan.undisturbed_ns;
+  json["seed"] = plan.seed;
+  json["victims"] = Json::array();
+  for (const Victim& victim : plan.victims) json["victims"].push_back(to_json(victim));
+  return json;
+}
+
+Plan plan_from(const Json& json, const std::string& file) {
+  return read_as("plan", file, [&] {
+    Plan plan;
+    json.at("requests").get_to(plan.requests);
+    json.at("interval_ns").get_to(plan.interval_ns);
+    json.at("intruder_ns").get_to(plan.intruder_ns);
+    json.at("alone_repeats").get_to(plan.alone_repeats);
+    json.at("in_flight").get_to(plan.in_flight);
+    json.at("queued_ahead").get_to(plan.queued_ahead);
+    json.at("undisturbed_ns").get_to(plan.undisturbed_ns);
+    json.at("seed").get_to(plan.seed);
+    for (const Json& victim : json.at("victims")) plan.victims.push_back(victim_from(victim, file));
+    return plan;
+  });
+}
+
+Json to_json(const Observation& seen) {
+  Json json = Json::object();
+  json["clock_error_ns"] = seen.clock_error_ns;
+  json["victim_wall_ns"] = seen.victim_wall_ns;
+  json["victim_blocks"] = seen.victim_blocks;
+  json["lost_blocks"] = count_or_null(seen.lost_blocks);
+  json["repeated_blocks"] = count_or_null(seen.repeated_blocks);
+  json["preemptions"] = seen.preemptions;
+  json["block_ns"] = seen.block_ns > 0 ? Json(seen.block_ns) : Json(nullptr);
+  json["block_words"] = seen.block_words > 0 ? Json(seen.block_words) : Json(nullptr);
+  json["blocks_at_once"] = seen.blocks_at_once > 0 ? Json(seen.blocks_at_once) : Json(nullptr);
+  json["suspend_ns"] = seen.suspend_ns;
+  json["resume_ns"] = seen.resume_ns;
+  json["requests"] = requests_json(seen.requests);
+  return json;
+}
+
+Observation observation_from(const Json& json, const std::string& file) {
+  return read_as("observation", file, [&] {
+    Observation seen;
+    json.at("clock_error_ns").get_to(seen.clock_error_ns);
+    json.at("victim_wall_ns").get_to(seen.victim_wall_ns);
+    json.at("victim_blocks").get_to(seen.victim_blocks);
+    json.at("preemptions").get_to(seen.preemptions);
+    if (!json.at("block_ns").is_null()) json.at("block_ns").get_to(seen.block_ns);
+    if (!json.at("block_words").is_null()) json.at("block_words").get_to(seen.block_words);
+    if (!json.at("blocks_at_once").is_null()) json.at("blocks_at_once").get_to(seen.blocks_at_once);
+    json.at("suspend_ns").get_to(seen.suspend_ns);
+    json.at("resume_ns").get_to(seen.resume_ns);
+    if (!json.at("lost_blocks").is_null()) seen.lost_blocks = json.at("lost_blocks").get<std::uint64_t>();
+    if (!json.at("repeated_blocks").is_null()) seen.repeated_blocks = json.at("repeated_blocks").get<std::uint64_t>();
+    const Json& requests = json.at("requests");
+    const Json &due = requests.at("due_ns"), &submitted = requests.at("submitted_ns");
+    const Json &started = requests.at("started_ns"), &ended = requests.at("ended_ns");
+    const auto time = [](const Json& value) { return value.is_null() ? kNoTime : value.get<std::int64_t>(); };
+    for (std::size_t i = 0; i < due.size(); ++i)
+      seen.requests.push_back({time(due.at(i)), time(submitted.at(i)), time(started.at(i)), time(ended.at(i))});
+    return seen;
+  });
+}
+
+Json preempt_document(const Findings& findings, const Circumstances& circumstances) {
+  Json document = Json::object();
+  document["schema"] = "weir.preempt/1";
+  document["created"] = wall_time();
+  document["command_line"] = circumstances.command_line;
+  document["device"] = circumstances.device;
+  document["environment"] = circumstances.environment;
+  document["status"] = findings.is_complete ? "complete" : "ended_early";
+  document["failures"] = findings.failures;
+  document["verdict"] = findings.verdict;
+  document["warnings"] = findings.warnings;
+  document["plan"] = to_json(findings.plan);
+  document["alone"] = alone_json(findings.alone);
+  document["undisturbed"] = Json::array();
+  for (const Undisturbed& one : findings.undisturbed) document["undisturbed"].push_back(undisturbed_json(one));
+  document["mechanisms"] = Json::array();
+  for (const Curve& curve : findings.curves) document["mechanisms"].push_back(curve_json(curve, findings.alone));
+  document["published"] = published_json();
+  return document;
+}
+
+}  // namespace weir::preempt

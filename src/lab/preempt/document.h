@@ -1,0 +1,28 @@
+// Findings as a document (weir.preempt/1), and observations as they travel between processes. Knows no file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "lab/preempt/curve.h"
+
+namespace weir::preempt {
+
+// What a document says of the run besides its findings.
+struct Circumstances {
+  std::vector<std::string> command_line;
+  Json device = Json::object();
+  Json environment = Json::object();
+};
+Json preempt_document(const Findings& findings, const Circumstances& circumstances);
+
+Json to_json(const Plan& plan);
+Json to_json(const Victim& victim);
+Json to_json(const Observation& observation);
+// Of what to_json made. They reject anything else in the name of `file`.
+Plan plan_from(const Json& json, const std::string& file);
+Victim victim_from(const Json& json, const std::string& file);
+Observation observation_from(const Json& json, const std::string& file);
+
+}  // namespace weir::preempt

@@ -1,0 +1,81 @@
+#include "lab/preempt/intruder.h"
+
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <algorithm>
+
+namespace weir::preempt {
+namespace {
+
+// Sleeps until shortly before, and looks at the clock for the rest where cores are not what the device is made of.
+void wait_until(std::int64_t due_ns, bool is_gpu) noexcept {
+  const std::int64_t asleep_ns = is_gpu ? due_ns - 100'000 : due_ns;
+  if (now_ns() < asleep_ns) {
+    const timespec until{asleep_ns / 1'000'000'000, asleep_ns % 1'000'000'000};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
+  }
+  while (now_ns() < due_ns) {
+  }
+}
+
+}  // namespace
+
+Intruder::Intruder(Arena& arena, std::vector<std::int64_t> due_ns, bool tells)
+    : arena_(arena), due_ns_(std::move(due_ns)), submitted_ns_(due_ns_.size(), kNoTime), tells_(tells) {
+  has_sent_all_ = due_ns_.empty();
+}
+
+void Intruder::send_one(std::int64_t now_ns) noexcept {
+  const int index = arrived_.load(std::memory_order_relaxed);  // this thread's own
+  // Arrived first, then the flag: who sees the flag and launches all the same knows that somebody is there.
+  arrived_.store(index + 1, std::memory_order_release);  // pairs with arrived()
+  if (tells_) arena_.tell(index + 1);
+  submitted_ns_[static_cast<std::size_t>(index)] = now_ns;
+  arena_.request(index);
+  if (index + 1 == static_cast<int>(due_ns_.size())) has_sent_all_.store(true, std::memory_order_release);  // is_over()
+}
+
+std::int64_t Intruder::send(std::int64_t now_ns) noexcept {
+  for (auto next = static_cast<std::size_t>(arrived_.load(std::memory_order_relaxed)); next < due_ns_.size(); ++next) {
+    if (is_stopped_.load(std::memory_order_relaxed)) break;
+    if (begin_ns_ + due_ns_[next] > now_ns) return begin_ns_ + due_ns_[next];
+    send_one(now_ns);
+    now_ns = std::max(now_ns, arena_.now_ns());
+  }
+  has_sent_all_.store(true, std::memory_order_release);  // pairs with is_over()
+  return kNoTime;
+}
+
+void Intruder::run() noexcept {
+  // Of this thread alone: by default timers are up to 50 us late on purpose.
+  prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+  for (const std::int64_t due_ns : due_ns_) {
+    wait_until(begin_ns_ + due_ns, arena_.is_gpu());
+    if (is_stopped_.load(std::memory_order_relaxed)) break;
+    send_one(now_ns());
+  }
+  has_sent_all_.store(true, std::memory_order_release);  // pairs with is_over()
+}
+
+int Intruder::ended() noexcept {
+  const int arrived = this->arrived();
+  while (ended_ < arrived && arena_.moment(ended_).ended_ns != 0) ++ended_;
+  return ended_;
+}
+
+std::vector<Request> Intruder::requests(const ClockLine& clock) const {
+  std::vector<Request> all(static_cast<std::size_t>(arrived()));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Moment moment = arena_.moment(static_cast<int>(i));
+    all[i].due_ns = begin_ns_ + due_ns_[i];
+    all[i].submitted_ns = submitted_ns_[i];
+    if (moment.ended_ns == 0) continue;  // it never ran: 0 is no moment of the clock
+    // No kernel starts before it is submitted: where the clocks say so, they are off by that much.
+    all[i].started_ns = std::max(clock.host_ns(moment.started_ns), submitted_ns_[i]);
+    all[i].ended_ns = std::max(clock.host_ns(moment.ended_ns), all[i].started_ns);
+  }
+  return all;
+}
+
+}  // namespace weir::preempt

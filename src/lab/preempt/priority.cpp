@@ -1,0 +1,31 @@
+// The intruder's stream is the most urgent there is: what that is worth is the hardware's business.
+#include "lab/preempt/arena.h"
+#include "lab/preempt/contest.h"
+#include "lab/preempt/list.h"
+
+namespace weir::preempt::mechanism_list {
+namespace {
+
+Capability offered(Device& device) {
+  const DeviceInfo info = device.info();
+  if (const Capability can = can_observe(info); !can) return can;
+  if (!info.priorities) return info.priorities;
+  if (info.highest_priority <= 0) return lacking("no priority of this device is above the normal one");
+  return {};
+}
+
+Observation observe(const Experiment& experiment, const Victim* victim) {
+  return hold_contest(experiment, victim, {.intruder_priority = experiment.device->info().highest_priority});
+}
+
+}  // namespace
+
+Mechanism priority() {
+  return {.name = "priority",
+          .level = "",
+          .summary = "the intruder's stream has the highest priority, and a hardware queue of its own",
+          .offered = offered,
+          .observe = observe};
+}
+
+}  // namespace weir::preempt::mechanism_list

@@ -1,0 +1,28 @@
+// A hardware queue for each of them: nobody stands behind the other's kernels, but who gets the device is not said.
+#include "lab/preempt/arena.h"
+#include "lab/preempt/contest.h"
+#include "lab/preempt/list.h"
+
+namespace weir::preempt::mechanism_list {
+namespace {
+
+Capability offered(Device& device) {
+  const DeviceInfo info = device.info();
+  if (const Capability can = can_observe(info); !can) return can;
+  if (info.hardware_queues.value.value_or(2) < 2) return lacking("the device has one hardware queue");
+  return {};
+}
+
+}  // namespace
+
+Mechanism queues() {
+  return {.name = "queues",
+          .level = "",
+          .summary = "equal streams, each on a hardware queue of its own",
+          .offered = offered,
+          .observe = [](const Experiment& experiment, const Victim* victim) {
+            return hold_contest(experiment, victim, {});
+          }};
+}
+
+}  // namespace weir::preempt::mechanism_list

@@ -1,0 +1,31 @@
+// The victim is another process: the driver divides the device's time between the two.
+#include "lab/preempt/arena.h"
+#include "lab/preempt/contest.h"
+#include "lab/preempt/list.h"
+
+namespace weir::preempt::mechanism_list {
+namespace {
+
+Capability offered(Device& device) {
+  const DeviceInfo info = device.info();
+  if (const Capability can = can_observe(info); !can) return can;
+  if (info.is_virtual) return lacking("a simulated device belongs to one process");
+  return {};
+}
+
+// Here is the intruder alone, while run_victim() keeps the other process busy. A victim of this process would share its
+// context, and no time would be sliced.
+Observation observe(const Experiment& experiment, const Victim*) { return hold_contest(experiment, nullptr, {}); }
+
+}  // namespace
+
+Mechanism time_slice() {
+  return {.name = "time_slice",
+          .level = "",
+          .summary = "two processes, between which the driver divides the device's time",
+          .offered = offered,
+          .observe = observe,
+          .is_between_processes = true};
+}
+
+}  // namespace weir::preempt::mechanism_list

@@ -1,0 +1,168 @@
+#include "lab/queues/limits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "lab/queues/stamps.h"
+
+namespace weir {
+namespace {
+
+constexpr int kRepetitions = 3;
+
+struct DepthTrial {
+  std::optional<int> launches;
+  std::int64_t waited_ns = 0;
+  bool ran_out_of_time = false;
+};
+
+DepthTrial try_depth(StampSession& session, int most_launches, std::int64_t limit_ns) {
+  DepthTrial trial;
+  session.begin();
+  session.submit(CommandId{0});
+  if (!session.await_started(0)) fail("a held kernel did not start", "Is somebody else using the device?");
+  const std::int64_t hold_ends_ns = session.now_ns() + limit_ns;
+  for (int i = 0; i < most_launches; ++i) {
+    SubmitCall call;
+    call.from_ns = session.now_ns();
+    if (session.moment(0).ended_ns != 0) {
+      trial.ran_out_of_time = true;
+      break;
+    }
+    session.submit(static_cast<CommandId>(i + 1));
+    call.to_ns = session.now_ns();
+    // Whoever waits for room waits until the held kernel has ended; anything else that is slow does not.
+    if (waited_for_hold(call, hold_ends_ns) && session.moment(0).ended_ns != 0) {
+      trial.launches = i;
+      trial.waited_ns = call.to_ns - call.from_ns;
+      break;
+    }
+  }
+  session.release(0);
+  session.finish();
+  return trial;
+}
+
+// A session whose only use of streams is to have many: the device may have fewer.
+std::unique_ptr<StampSession> one_kernel_per_stream(Device& device, int streams, std::int64_t duration_ns) {
+  StampStep step(0, static_cast<std::uint32_t>(streams));
+  for (int i = 0; i < streams; ++i)
+    step.stamp({.stream = static_cast<StreamId>(i)}, duration_ns, static_cast<std::uint32_t>(i));
+  return std::make_unique<StampSession>(device, std::move(step), streams);
+}
+
+}  // namespace
+
+bool waited_for_hold(const SubmitCall& call, std::int64_t hold_ends_ns) {
+  constexpr std::int64_t kShortestNs = 1'000'000;  // below, any hiccup of the host would do
+  const std::int64_t took_ns = call.to_ns - call.from_ns;
+  return took_ns >= kShortestNs && took_ns > (hold_ends_ns - call.from_ns) / 2;
+}
+
+QueueDepth measure_queue_depth(Device& device, int most_launches) {
+  QueueDepth depth;
+  depth.tried = most_launches;
+  std::int64_t longest_ns = 0;
+  for (std::int64_t limit_ns = 60'000'000; limit_ns <= 1'000'000'000; limit_ns *= 4) {
+    longest_ns = limit_ns;
+    StampStep step(1, static_cast<std::uint32_t>(most_launches) + 1);
+    step.hold({}, 0, 0, 1, limit_ns);
+    for (int i = 1; i <= most_launches; ++i) step.stamp({}, 0, static_cast<std::uint32_t>(i));
+    StampSession session(device, std::move(step), 1);
+    bool is_too_slow = false;
+    for (int i = 0; i < kRepetitions && !is_too_slow; ++i) {
+      const DepthTrial trial = try_depth(session, most_launches, limit_ns);
+      is_too_slow = trial.ran_out_of_time;
+      if (trial.launches) depth.found.push_back(*trial.launches);
+      if (trial.launches && !depth.waited_ns) depth.waited_ns = trial.waited_ns;
+    }
+    if (!is_too_slow) {
+      if (depth.found.size() == static_cast<std::size_t>(kRepetitions)) {
+        depth.launches = {*std::min_element(depth.found.begin(), depth.found.end()), "by experiment"};
+      } else if (depth.found.empty()) {
+        depth.launches.reason = fmt::format("more than {}: the host never had to wait", most_launches);
+      } else {
+        depth.launches.reason =
+            fmt::format("the host waited in {} of {} repetitions only", depth.found.size(), kRepetitions);
+      }
+      return depth;
+    }
+    depth.found.clear();
+    depth.waited_ns.reset();
+  }
+  depth.launches.reason = fmt::format("{} launches take longer than a kernel could be held ({})", most_launches,
+                                      format_duration(static_cast<double>(longest_ns)));
+  return depth;
+}
+
+std::optional<int> largest_at_once(std::span<const ResidentLimit::Point> points, std::int64_t duration_ns) {
+  std::optional<int> largest;
+  for (const ResidentLimit::Point& point : points) {
+    if (2 * point.makespan_ns > 3 * duration_ns) break;
+    largest = point.kernels;
+  }
+  return largest;
+}
+
+ResidentLimit measure_resident_limit(Device& device, int most_streams) {
+  constexpr std::int64_t kShortestNs = 2'000'000, kLongestNs = 50'000'000;
+  ResidentLimit limit;
+  limit.tried = most_streams;
+  limit.duration_ns = kShortestNs;
+  std::unique_ptr<StampSession> session;
+  std::map<int, std::int64_t> makespans;
+  // No kernel has one of its own stream in front of it, so nothing blocks at the head of a queue: what is left to wait
+  // for is room on the device.
+  std::vector<CommandId> commands(static_cast<std::size_t>(most_streams));
+  for (std::size_t i = 0; i < commands.size(); ++i) commands[i] = static_cast<CommandId>(i);
+  const auto run = [&](int kernels) {
+    session->begin();
+    const std::int64_t from_ns = session->now_ns();
+    session->submit(std::span(commands).first(static_cast<std::size_t>(kernels)));
+    const std::int64_t submitted_in_ns = session->now_ns() - from_ns;
+    session->finish();
+    const std::vector<Moment> moments = session->moments(0, static_cast<std::uint32_t>(kernels));
+    limit.most_at_once = std::max(limit.most_at_once, most_at_once(moments));
+    return std::pair(makespan_ns(moments), submitted_in_ns);
+  };
+  const auto fits = [&](int kernels) {
+    std::int64_t best_ns = INT64_MAX;
+    for (int i = 0; i < kRepetitions; ++i) best_ns = std::min(best_ns, run(kernels).first);
+    makespans[kernels] = best_ns;
+    return 2 * best_ns <= 3 * limit.duration_ns;
+  };
+
+  session = one_kernel_per_stream(device, most_streams, limit.duration_ns);
+  run(most_streams);  // warms up
+  // A host that needs long to submit them all would look like a device that cannot run them at once.
+  const std::int64_t needed_ns = std::min(8 * run(most_streams).second, kLongestNs);
+  if (needed_ns > limit.duration_ns) {
+    limit.duration_ns = needed_ns;
+    session.reset();
+    session = one_kernel_per_stream(device, most_streams, limit.duration_ns);
+    run(most_streams);
+  }
+  limit.most_at_once = 0;
+
+  int most_that_fit = 0, fewest_that_do_not = most_streams + 1;
+  if (fits(most_streams)) most_that_fit = most_streams;
+  while (most_that_fit < most_streams && fewest_that_do_not - most_that_fit > 1) {
+    const int middle = most_that_fit + (fewest_that_do_not - most_that_fit) / 2;
+    (fits(middle) ? most_that_fit : fewest_that_do_not) = middle;
+  }
+  for (const auto& [kernels, makespan] : makespans) limit.points.push_back({kernels, makespan});
+  if (most_that_fit == 0) {
+    limit.kernels.reason = "even one kernel took more than 1.5 times as long as it should: the device is not idle";
+  } else if (most_that_fit == most_streams) {
+    limit.kernels.reason = fmt::format("more than {}: as many as were tried ran at once", most_streams);
+  } else {
+    limit.kernels = {most_that_fit, "by experiment"};
+  }
+  return limit;
+}
+
+}  // namespace weir

@@ -1,0 +1,468 @@
+#include "lab/queues/probe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <random>
+
+#include "base/error.h"
+#include "lab/queues/lab.h"
+#include "measure/statistics.h"
+
+namespace weir {
+namespace {
+
+constexpr std::int64_t kShortestWindowNs = 200'000, kLongestWindowNs = 15'000'000;
+constexpr int kBaselineMarks = 200, kBaselineRounds = 12;
+constexpr std::int64_t kBaselinePauseNs = 2'000'000;
+constexpr int kFewestRepetitions = 3, kMostRepetitions = 12;
+constexpr double kBusy = 0.1;       // late marks with nothing held: beyond this no verdict is worth anything
+constexpr std::size_t kSample = 8;  // marks that tell roughly whether everybody is stuck
+constexpr int kMostAttempts = 5;    // at a trial whose hold ended too early
+constexpr int kWitnesses = 3;       // times that a stream must be stopped by chance before it is taken for a policy
+constexpr int kGrace = 2;           // windows more for who was late and not stuck
+
+class Prober {
+ public:
+  Prober(Device& device, const ProbeOptions& options) : device_(device), options_(options), random_(options.seed) {
+    lab_ = std::make_unique<Lab>(device, options.streams);
+    probe_.streams = options.streams;
+  }
+
+  QueueProbe run() {
+    const std::int64_t begun = ended_ns_ = lab_->now_ns();
+    try {
+      infer();
+    } catch (const Stopped&) {
+      probe_.policy = MappingPolicy::unknown;
+      probe_.queues.reset();
+      probe_.reason = "interrupted";
+    }
+    if (lab_) ended_ns_ = lab_->now_ns();
+    probe_.elapsed_ns = ended_ns_ - begun;
+    return std::move(probe_);
+  }
+
+ private:
+  struct Stopped {};
+  using Streams = std::vector<StreamId>;
+
+  void infer() {
+    if (!take_baseline()) return;
+    if (rotates()) {
+      probe_.policy = MappingPolicy::rotating;
+      saturate();
+    } else if (classify() && are_classes_mutual()) {
+      probe_.queues = 1 + *std::max_element(probe_.queue_of_stream.begin(), probe_.queue_of_stream.end());
+      if (*probe_.queues == 1) {
+        probe_.policy = MappingPolicy::one_queue;
+        const auto verdict = stuck({0}, all_but({0}), false);
+        if (std::find(verdict.begin(), verdict.end(), 0) == verdict.end())
+          probe_.reason =
+              "one kernel that runs stops all others: the queue waits for each command's end, or the device "
+              "runs one kernel at a time";
+      } else {
+        probe_.policy = MappingPolicy::fixed;
+        ended_ns_ = lab_->now_ns();
+        lab_.reset();  // its streams hold references
+        if (is_cyclic()) tell_creation_policy();
+      }
+    } else {
+      saturate();
+    }
+    // New streams would follow a table of which nobody knows where it goes on.
+    if (probe_.queues && !probe_.is_lower_bound && probe_.policy != MappingPolicy::fixed) tell_records();
+    const double doubt = options_.streams * std::pow(probe_.baseline.late_probability, probe_.baseline.repetitions);
+    probe_.confidence = 1 - std::min(1.0, doubt);
+  }
+
+  void report(std::string_view phase, int done, int total) const {
+    if (options_.progress) options_.progress(phase, done, total);
+    if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) throw Stopped{};
+  }
+
+  Streams all_but(const Streams& excluded) const {
+    Streams rest;
+    for (int i = 0; i < options_.streams; ++i)
+      if (std::find(excluded.begin(), excluded.end(), i) == excluded.end()) rest.push_back(static_cast<StreamId>(i));
+    return rest;
+  }
+
+  // What marks look like while nobody is held. False where that is no base for any verdict.
+  bool take_baseline() {
+    ProbeBaseline& base = probe_.baseline;
+    std::vector<double> times, first;
+    std::int64_t granularity = 0;
+    const Streams everybody = all_but({});
+    const auto round = [&](std::int64_t window_ns, bool counts) {
+      lab_->begin();
+      std::vector<std::uint8_t> is_late;
+      for (const StreamId stream : everybody) {
+        const std::int64_t took = lab_->mark(stream, window_ns);
+        is_late.push_back(took == kNoTime);
+        (counts ? times : first).push_back(static_cast<double>(took == kNoTime ? window_ns : took));
+      }
+      const auto late = static_cast<int>(std::count(is_late.begin(), is_late.end(), 1));
+      lab_->look_again(everybody, is_late, kGrace * window_ns);
+      std::int64_t last_ns = 0;
+      for (const StreamId stream : everybody) {
+        if (!counts || is_late[stream] != 0) continue;
+        const Moment moment = lab_->moment_of_mark(stream);
+        base.stretched += moment.ended_ns - moment.started_ns > 2 * Lab::kMarkNs;
+        base.shrunk += moment.ended_ns - moment.started_ns < Lab::kMarkNs / 2;
+        // Times between marks are anything; a clock that goes in steps shows them as multiples of its step.
+        if (last_ns != 0) granularity = std::gcd(granularity, moment.started_ns - last_ns);
+        last_ns = moment.started_ns;
+      }
+      lab_->release();
+      if (!counts) return;
+      base.marks += probe_.streams;
+      base.late += late;
+      base.missing += static_cast<int>(std::count(is_late.begin(), is_late.end(), 1));
+    };
+    round(kLongestWindowNs, false);  // loads code
+    first.clear();
+    for (int i = 0; i < 2; ++i) round(kLongestWindowNs, false);
+    const double slowest = *std::max_element(first.begin(), first.end());
+    base.window_ns = std::clamp(static_cast<std::int64_t>(4 * slowest), kShortestWindowNs, kLongestWindowNs);
+    // Spread over some time: who else uses the device does not do so all the time.
+    for (int i = 0; i < kBaselineRounds || base.marks < kBaselineMarks; ++i) {
+      report("baseline", i, kBaselineRounds);
+      round(base.window_ns, true);
+      lab_->pause(kBaselinePauseNs);
+    }
+    base.median_ns = median(times);
+    base.granularity_ns = granularity;
+    base.late_probability = std::min(1.0, (base.missing + 3.0) / base.marks);
+    if (base.missing > kBusy * base.marks) {
+      probe_.reason =
+          fmt::format("{} of {} marks did not come back with nothing held: somebody else keeps the device busy",
+                      base.missing, base.marks);
+      return false;
+    }
+    base.repetitions = kFewestRepetitions;
+    while (base.repetitions < kMostRepetitions &&
+           options_.streams * std::pow(base.late_probability, base.repetitions) > 1 - options_.confidence)
+      ++base.repetitions;
+    return true;
+  }
+
+  // Who of `marked`, in that order, does not get through while `held` are held; by position.
+  std::vector<std::uint8_t> stuck(const Streams& held, const Streams& marked, bool is_blocking = true) {
+    for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+      std::vector<std::uint8_t> verdict;
+      ++probe_.trials;
+      lab_->begin();
+      for (const StreamId stream : held) lab_->hold(stream, is_blocking);
+      lab_->settle(probe_.baseline.window_ns);
+      for (const StreamId stream : marked) verdict.push_back(lab_->mark(stream, probe_.baseline.window_ns) == kNoTime);
+      lab_->look_again(marked, verdict, kGrace * probe_.baseline.window_ns);
+      const bool is_valid = lab_->is_holding();
+      lab_->release();
+      if (is_valid) return verdict;
+      ++probe_.spoilt;
+    }
+    fail("the queue probe could not hold a stream for as long as a trial takes",
+         "The machine is too busy: close other programs, or use fewer --streams.");
+  }
+
+  // Whether a stream that becomes busy takes the next queue: then a hold stops whoever's turn it is, and those that
+  // were stopped get through when they come first. Marking only them again and again leaves nobody, in halves at worst.
+  bool rotates() {
+    const int rounds = std::max(probe_.baseline.repetitions,
+                                2 + static_cast<int>(std::bit_width(static_cast<unsigned>(probe_.streams))));
+    for (int witness = 0; witness < kWitnesses; ++witness) {
+      report("policy", witness, kWitnesses);
+      Streams stopped = still_stuck(0, all_but({0}));
+      if (stopped.empty()) return false;
+      for (int round = 0; round < rounds && !stopped.empty(); ++round) {
+        std::shuffle(stopped.begin(), stopped.end(), random_);
+        if (stopped.size() > kSample) stopped.resize(kSample);
+        stopped = still_stuck(0, std::move(stopped));
+      }
+      if (!stopped.empty()) return false;
+    }
+    // One that takes a free queue a little late looks the same so far, with two queues; but it stays where it was.
+    return is_stuck_in_the_end(1);
+  }
+
+  // Marks one stream again and again while the first is held: in turn, it comes to that queue sooner or later.
+  bool is_stuck_in_the_end(StreamId stream) {
+    const Streams again(static_cast<std::size_t>(2 * probe_.streams), stream);
+    ++probe_.trials;
+    lab_->begin();
+    lab_->hold(0);
+    lab_->settle(probe_.baseline.window_ns);
+    bool is_stuck = false;
+    for (std::size_t i = 0; i < again.size() && !is_stuck; ++i)
+      is_stuck = lab_->mark(again[i], probe_.baseline.window_ns) == kNoTime;
+    lab_->release();
+    return is_stuck;
+  }
+
+  // Those of `marked`, shuffled, that do not get through while `holder` is held.
+  Streams still_stuck(StreamId holder, Streams marked) {
+    std::shuffle(marked.begin(), marked.end(), random_);
+    const auto verdict = stuck({holder}, marked);
+    Streams left;
+    for (std::size_t k = 0; k < marked.size(); ++k)
+      if (verdict[k] != 0) left.push_back(marked[k]);
+    return left;
+  }
+
+  // Holds each stream alone. True if some of them share a queue: then queue_of_stream has the classes.
+  bool classify() {
+    std::vector<int> label(static_cast<std::size_t>(options_.streams), -1);
+    int labels = 0;
+    for (int i = 0; i < options_.streams; ++i) {
+      report("classes", i, options_.streams);
+      if (label[static_cast<std::size_t>(i)] >= 0) continue;
+      const auto holder = static_cast<StreamId>(i);
+      Streams members;
+      for (int k = i + 1; k < options_.streams; ++k)
+        if (label[static_cast<std::size_t>(k)] < 0) members.push_back(static_cast<StreamId>(k));
+      // Who gets through once is no member; who never does is one, as certainly as the repetitions make it.
+      for (int same = 0; same < probe_.baseline.repetitions && !members.empty();) {
+        const std::size_t before = members.size();
+        members = still_stuck(holder, std::move(members));
+        same = members.size() == before ? same + 1 : 0;
+      }
+      label[holder] = labels;
+      for (const StreamId member : members) label[member] = labels;
+      ++labels;
+    }
+    if (labels == options_.streams) return false;
+    probe_.queue_of_stream = std::move(label);
+    return true;
+  }
+
+  // Who shares a queue stops each other, whoever is held. On a busy host a worker that does not get a core looks like a
+  // stream that is stuck, time and again, but not for every holder.
+  bool are_classes_mutual() {
+    std::map<int, Streams> classes;
+    for (int i = 0; i < options_.streams; ++i)
+      classes[probe_.queue_of_stream[static_cast<std::size_t>(i)]].push_back(static_cast<StreamId>(i));
+    for (auto& [label, members] : classes) {
+      if (members.size() < 2) continue;
+      for (int round = 0; round < probe_.baseline.repetitions; ++round) {
+        report("classes", options_.streams, options_.streams);
+        std::shuffle(members.begin(), members.end(), random_);
+        Streams others(members.begin() + 1, members.end());
+        if (others.size() > kSample) others.resize(kSample);
+        const std::size_t count = others.size();
+        if (still_stuck(members[0], std::move(others)).size() == count) continue;
+        probe_.queue_of_stream.clear();
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool are_all_stuck(int held_count, std::size_t most_marks) {
+    Streams streams = all_but({});
+    std::shuffle(streams.begin(), streams.end(), random_);
+    const Streams held(streams.begin(), streams.begin() + held_count);
+    Streams marked(streams.begin() + held_count, streams.end());
+    if (marked.size() > most_marks) marked.resize(most_marks);
+    const auto verdict = stuck(held, marked);
+    const auto count = static_cast<int>(std::count(verdict.begin(), verdict.end(), 1));
+    probe_.saturation.push_back({held_count, count, static_cast<int>(marked.size())});
+    return count == static_cast<int>(marked.size());
+  }
+
+  // The fewest held streams with which nobody else gets through.
+  void saturate() {
+    const int most = options_.streams - 1;
+    const auto everybody = static_cast<std::size_t>(options_.streams);
+    const auto not_saturated = [&] {
+      probe_.queues = options_.streams;
+      probe_.is_lower_bound = true;
+      probe_.policy = MappingPolicy::unshared;
+      probe_.reason =
+          fmt::format("no two of {} streams ever share a queue: there are at least that many", options_.streams);
+    };
+    int low = 0, high = most;  // not stuck at low, stuck at high
+    if (!are_all_stuck(high, everybody)) {
+      // Once may be chance where the policy is dynamic.
+      for (int r = 1; r < probe_.baseline.repetitions; ++r)
+        if (are_all_stuck(high, everybody)) return not_certain();
+      return not_saturated();
+    }
+    const auto search = [&] {
+      while (high - low > 1) {
+        report("saturation", most - (high - low), most);
+        const int middle = (low + high) / 2;
+        (are_all_stuck(middle, kSample) ? high : low) = middle;
+      }
+    };
+    search();
+    for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+      report("saturation", attempt, kMostAttempts);
+      bool is_stuck = true, is_free_below = high == 1;
+      for (int r = 0; r < probe_.baseline.repetitions && is_stuck; ++r) is_stuck = are_all_stuck(high, everybody);
+      for (int r = 0; r < probe_.baseline.repetitions && !is_free_below; ++r)
+        is_free_below = !are_all_stuck(high - 1, everybody);
+      if (is_stuck && is_free_below) {
+        if (is_out_of_room(high)) return;
+        probe_.queues = high;
+        if (probe_.policy == MappingPolicy::unknown) probe_.policy = MappingPolicy::load_based;
+        return;
+      }
+      high = is_stuck ? high - 1 : high + 1;
+      if (high > most) return not_saturated();
+    }
+    not_certain();
+  }
+
+  // Held kernels with nothing behind them stop no queue. If they stop everybody all the same, the device runs no more
+  // kernels at once, and that is what was counted.
+  bool is_out_of_room(int held_count) {
+    Streams held(static_cast<std::size_t>(held_count));
+    std::iota(held.begin(), held.end(), StreamId{0});
+    const auto verdict = stuck(held, all_but(held), false);
+    if (std::find(verdict.begin(), verdict.end(), 0) != verdict.end()) return false;
+    probe_.policy = MappingPolicy::unknown;
+    probe_.queues = held_count;
+    probe_.is_lower_bound = true;
+    probe_.reason =
+        fmt::format("the device runs only {} kernels at once, which comes before any limit of its queues", held_count);
+    return true;
+  }
+
+  void not_certain() {
+    probe_.policy = MappingPolicy::unknown;
+    probe_.queues.reset();
+    probe_.reason = "the number of held streams that stops all others differs from trial to trial";
+  }
+
+  // Holds as many streams as stop everybody else, with an event behind each instead of a kernel.
+  void tell_records() {
+    if (lab_) lab_.reset();
+    const int streams = probe_.streams - 1;  // the events' own is one more
+    if (streams < 2) return;
+    Lab lab(device_, streams, {.records = true});
+    Streams held = {0};
+    Streams marked;
+    if (is_static(probe_.policy)) {
+      for (int i = 1; i < streams; ++i)
+        if (probe_.queue_of_stream[static_cast<std::size_t>(i)] == probe_.queue_of_stream[0])
+          marked.push_back(static_cast<StreamId>(i));
+    } else {
+      if (*probe_.queues >= streams) return;
+      held.resize(static_cast<std::size_t>(*probe_.queues));
+      std::iota(held.begin(), held.end(), StreamId{0});
+      marked = all_but(held);
+      marked.pop_back();
+    }
+    if (marked.size() > kSample) marked.resize(kSample);
+    int blocked = 0;
+    const int rounds = probe_.baseline.repetitions;
+    for (int round = 0; round < rounds; ++round) {
+      report("events", round, rounds);
+      ++probe_.trials;
+      std::vector<std::uint8_t> is_stuck;
+      lab.begin();
+      for (const StreamId stream : held) lab.hold(stream, false);
+      lab.settle(probe_.baseline.window_ns);
+      for (const StreamId stream : marked) is_stuck.push_back(lab.mark(stream, probe_.baseline.window_ns) == kNoTime);
+      lab.look_again(marked, is_stuck, kGrace * probe_.baseline.window_ns);
+      const bool is_valid = lab.is_holding();
+      lab.release();
+      if (!is_valid) {
+        ++probe_.spoilt;
+        return;  // not known
+      }
+      blocked += std::find(is_stuck.begin(), is_stuck.end(), 0) == is_stuck.end() ? 1 : 0;
+    }
+    ended_ns_ = lab.now_ns();
+    if (!marked.empty() && (blocked == 0 || blocked == rounds)) probe_.record_blocks = blocked == rounds;
+  }
+
+  bool is_cyclic() const {
+    const int queues = *probe_.queues;
+    for (int i = 0; i < options_.streams; ++i)
+      if (probe_.queue_of_stream[static_cast<std::size_t>(i)] != i % queues) return false;
+    return true;
+  }
+
+  // A on one queue, B on the next, C on all others; B goes. A new stream takes B's place where references are counted,
+  // and comes to A where the queues take turns.
+  void tell_creation_policy() {
+    int with_a = 0, with_none = 0;
+    const int rounds = probe_.baseline.repetitions;
+    for (int round = 0; round < rounds; ++round) {
+      report("creation", round, rounds);
+      Lab a(device_, 1);
+      auto b = std::make_unique<Lab>(device_, 1);
+      std::unique_ptr<Lab> c;
+      if (*probe_.queues > 2) c = std::make_unique<Lab>(device_, *probe_.queues - 2);
+      b.reset();
+      Lab d(device_, 1);
+      const auto is_behind = [&](Lab& holder, StreamId stream) {
+        ++probe_.trials;
+        holder.begin();
+        holder.hold(stream);
+        holder.settle(probe_.baseline.window_ns);
+        d.begin();
+        const Streams only = {0};
+        std::vector<std::uint8_t> is_stuck = {d.mark(0, probe_.baseline.window_ns) == kNoTime};
+        d.look_again(only, is_stuck, kGrace * probe_.baseline.window_ns);
+        holder.release();
+        d.release();
+        return is_stuck[0] != 0;
+      };
+      bool is_elsewhere = false;
+      for (int i = 0; c && i < c->streams() && !is_elsewhere; ++i)
+        is_elsewhere = is_behind(*c, static_cast<StreamId>(i));
+      if (!is_elsewhere) ++(is_behind(a, 0) ? with_a : with_none);
+    }
+    if (with_a == rounds) {
+      probe_.policy = MappingPolicy::round_robin;
+    } else if (with_none == rounds) {
+      probe_.policy = MappingPolicy::least_referenced;
+    } else {
+      probe_.reason = "streams get their queues in turn, but whether by turn or by counting references did not show";
+    }
+  }
+
+  Device& device_;
+  ProbeOptions options_;
+  std::mt19937_64 random_;
+  std::unique_ptr<Lab> lab_;
+  QueueProbe probe_;
+  std::int64_t ended_ns_ = 0;
+};
+
+}  // namespace
+
+std::string_view name_of(MappingPolicy policy) {
+  constexpr std::string_view kNames[] = {"unknown",          "one_queue", "unshared", "round_robin",
+                                         "least_referenced", "fixed",     "rotating", "load_based"};
+  return kNames[static_cast<int>(policy)];
+}
+
+std::string_view in_words(MappingPolicy policy) {
+  constexpr std::string_view kWords[] = {
+      "not known",
+      "one queue for all streams",
+      "no two streams share a queue",
+      "fixed: a stream gets the next queue in turn when it is created, and keeps it",
+      "fixed: a stream gets the queue with the fewest streams when it is created, and keeps it",
+      "fixed: a stream keeps its queue",
+      "dynamic: a stream takes the next queue in turn whenever it becomes busy",
+      "dynamic: a stream takes a free queue whenever it becomes busy, while there is one",
+  };
+  return kWords[static_cast<int>(policy)];
+}
+
+QueueProbe probe_queues(Device& device, const ProbeOptions& options) {
+  if (options.streams < 2)
+    reject(fmt::format("--streams {}: the probe needs at least 2", options.streams), "Use --streams 40.");
+  return Prober(device, options).run();
+}
+
+}  // namespace weir

@@ -1,0 +1,209 @@
+#include "lab/queues/queue_cost.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "lab/queues/queue_map.h"
+#include "submit/submitter.h"
+#include "trace/analyse/head_of_line.h"
+
+namespace weir {
+namespace {
+
+constexpr double kWorthIt = 0.03;  // a change below this is not advised: the prediction is no better than that
+constexpr int kUnlimited = 128;    // more queues than any step has streams
+constexpr double kTrusted = 0.1;   // how far the fitted step may be from the measured one
+
+Json to_json(const HeadOfLine& found, const Step& step) {
+  Json blockers = Json::array();
+  for (const HeadOfLine::Blocker& blocker : found.blockers) {
+    const Command& command = step.commands()[blocker.command];
+    const bool is_kernel = command.kind == CommandKind::kernel || command.kind == CommandKind::host;
+    blockers.push_back({{"command", blocker.command},
+                        {"name", is_kernel ? std::string(kernel(command.kernel).name) : "copy"},
+                        {"stream", blocker.stream},
+                        {"caused_ns", blocker.caused_ns}});
+  }
+  return {{"waited_ns", found.waited_ns},
+          {"longest_ns", found.longest_ns},
+          {"commands", found.commands},
+          {"of_commands", found.total},
+          {"blockers", std::move(blockers)}};
+}
+
+Json head_of_line_json(const Timeline& timeline, const Step& step, std::string* reason) {
+  Timeline kept = timeline;
+  std::erase_if(kept.spans, [](const Span& span) { return span.iteration == 0; });  // warms up
+  const HeadOfLine found = head_of_line(kept, [&](std::uint32_t id) { return step.predecessors(id); });
+  *reason = found.reason;
+  return found.reason.empty() ? to_json(found, step) : Json(nullptr);
+}
+
+std::string setting_of(const DeviceInfo& info, int queues) {
+  return fmt::format("{} {}", info.queue_variable.empty() ? "use" : "set", info.queue_setting(queues));
+}
+
+std::string percent(double change) { return fmt::format("{:+.0f} %", 100 * change); }
+
+std::string times(int queues) { return queues == 1 ? "1 hardware queue" : fmt::format("{} hardware queues", queues); }
+
+// The difference in words, against the advised count or else the best of the others.
+std::optional<std::string> explain(const QueueCost& cost, double now_ns, double unlimited_ns) {
+  const QueueCost::Prediction* other = nullptr;
+  for (const QueueCost::Prediction& prediction : cost.predictions) {
+    if (prediction.queues == cost.queues_now || (cost.advised && prediction.queues != *cost.advised)) continue;
+    if (other == nullptr || prediction.step_ns <= other->step_ns) other = &prediction;
+  }
+  if (other == nullptr) return std::nullopt;
+  const std::string both = fmt::format("With {} a step takes {}, with {} it would take {}", times(cost.queues_now),
+                                       format_duration(now_ns), times(other->queues), format_duration(other->step_ns));
+  const double difference = now_ns - other->step_ns;
+  const bool has_more = other->queues > cost.queues_now;
+  if (std::abs(difference) >= kWorthIt * now_ns && (difference > 0) != has_more)
+    return fmt::format(
+        "{}. The difference, {}, is not blocking: with more queues in use each hop between them costs more.", both,
+        format_duration(std::abs(difference)));
+  if (difference >= kWorthIt * now_ns)
+    return fmt::format(
+        "{}. The difference, {}, is head-of-line blocking: ready commands waited only because an unrelated command sat "
+        "in front of them in the same hardware queue.",
+        both, format_duration(difference));
+  if (difference <= -kWorthIt * now_ns)
+    return fmt::format(
+        "{}. The difference, {}, would be head-of-line blocking: ready commands would wait only because an unrelated "
+        "command sat in front of them in the same hardware queue.",
+        both, format_duration(-difference));
+  if (now_ns - unlimited_ns >= kWorthIt * now_ns) return both + ": that makes no difference.";
+  return both + ": hardly any ready command waits behind an unrelated one.";
+}
+
+}  // namespace
+
+QueueCost price_queues(Device& device, const CostRequest& request, const RunContext& context,
+                       const RunControl& control) {
+  const DeviceInfo info = device.info();
+  QueueCost cost;
+  cost.document = queues_document("cost", info, context);
+  check_request(info, request.run, {});
+  const BuiltRun built = build_run(info, request.run);
+  const StepRun run{built, request.run.submit, request.run.iterations, request.run.warmup, request.measured};
+
+  const QueueProbe& probe = request.probe;
+  warn_about_others(cost.document, device, probe);
+  if (!probe.queues || probe.is_lower_bound) {
+    // What the device says of itself will do where the probe cannot see the end.
+    if (!info.hardware_queues.value) fail("how many hardware queues there are is not known: " + probe.reason);
+    cost.document["warnings"].push_back({{"kind", "queues"},
+                                         {"text", "the probe did not count the queues: " + probe.reason},
+                                         {"advice", "The number is what the device says of itself."}});
+  }
+  if (probe.policy == MappingPolicy::one_queue || probe.policy == MappingPolicy::unshared ||
+      probe.policy == MappingPolicy::unknown || probe.policy == MappingPolicy::fixed)
+    cost.document["warnings"].push_back(
+        {{"kind", "mapping"},
+         {"text",
+          fmt::format("how streams get queues does not show here ({}); other counts are predicted as if a stream "
+                      "{}",
+                      in_words(probe.policy),
+                      probe.policy == MappingPolicy::fixed ? "got the next one in turn"
+                                                           : "took a free one whenever it becomes busy")},
+         {"advice", "Repeat it with another number of queues, or --verify the predictions."}});
+  QueueProbe used = probe;
+  if (!probe.queues || probe.is_lower_bound) used.queues = *info.hardware_queues.value;
+  cost.queues_now = *used.queues;
+
+  const Calibration calibration = calibrate(device, run, used, control);
+  cost.profile = calibration.profile;
+  const auto predict = [&](int queues, bool is_traced) {
+    sim::SimProfile profile = calibration.profile;
+    profile.queues = queues;
+    return simulate(profile, run, is_traced);
+  };
+  Simulated now = predict(cost.queues_now, true);
+  Simulated unlimited = predict(kUnlimited, false);
+  // What no setting explains is the same share of every step.
+  const double unexplained = calibration.measured.step_ns / now.step_ns;
+  now.step_ns *= unexplained;
+  unlimited.step_ns *= unexplained;
+
+  Json json = Json::object();
+  json["workload"] = workload_of(request.run).name;
+  json["streams"] = built.streams;
+  json["scale"] = name_of(built.scale);
+  json["submit"] = request.run.submit;
+  json["queues"] = cost.queues_now;
+  json["mapping"] = {{"policy", name_of(probe.policy)}, {"words", in_words(probe.policy)}};
+  json["measured"] = {{"step_ns", calibration.measured.step_ns},
+                      {"interval_ns", calibration.measured.interval},
+                      {"submit_ns", calibration.measured.submit_ns},
+                      {"process_ns", calibration.measured.process_ns},
+                      {"iterations", request.run.iterations}};
+  if (calibration.measured.interval.is_null())
+    cost.document["unavailable"]["cost.measured.interval_ns"] =
+        "several processes, or too few iterations: their medians are in process_ns";
+  const double residual = calibration.simulated_ns / calibration.measured.step_ns - 1;
+  json["calibration"] = {{"timeline", calibration.timeline},
+                         {"durations", calibration.profile.durations.size()},
+                         {"unfitted_ns", calibration.first_ns},
+                         {"simulated_ns", calibration.simulated_ns},
+                         {"residual", residual},
+                         {"host_factor", calibration.host_factor},
+                         {"contention", calibration.profile.contention},
+                         {"room", calibration.profile.room}};
+  if (std::abs(residual) > kTrusted)
+    cost.document["warnings"].push_back(
+        {{"kind", "calibration"},
+         {"text",
+          fmt::format("the simulated step takes {} where the measured one takes {}",
+                      format_duration(calibration.simulated_ns), format_duration(calibration.measured.step_ns))},
+         {"advice", "Take the predictions as directions, and --verify them."}});
+
+  json["predictions"] = Json::array();
+  for (const int queues : request.queues) {
+    const double step_ns = queues == cost.queues_now ? now.step_ns : unexplained * predict(queues, false).step_ns;
+    cost.predictions.push_back({queues, step_ns});
+    json["predictions"].push_back({{"queues", queues}, {"step_ns", step_ns}, {"change", step_ns / now.step_ns - 1}});
+  }
+
+  std::string reason;
+  Json blocked = head_of_line_json(now.timeline, built.step, &reason);
+  if (blocked.is_null()) cost.document["unavailable"]["cost.head_of_line.simulated"] = reason;
+  json["head_of_line"] = {{"step_ns", std::max(0.0, now.step_ns - unlimited.step_ns)},
+                          {"unlimited_step_ns", unlimited.step_ns},
+                          {"simulated", std::move(blocked)}};
+
+  const auto best = std::min_element(cost.predictions.begin(), cost.predictions.end(),
+                                     [](const auto& a, const auto& b) { return a.step_ns < b.step_ns; });
+  std::string sentence = fmt::format("leave it at {}: no other count is predicted to be more than {:.0f} % faster",
+                                     times(cost.queues_now), 100 * kWorthIt);
+  if (best != cost.predictions.end()) {
+    // Fewer queues do as well where the difference is within what the prediction is worth.
+    auto enough = best;
+    for (auto it = cost.predictions.begin(); it != cost.predictions.end(); ++it)
+      if (it->step_ns <= best->step_ns * 1.005 && it->queues < enough->queues) enough = it;
+    const double change = enough->step_ns / now.step_ns - 1;
+    if (change < -kWorthIt) {
+      cost.advised = enough->queues;
+      sentence = fmt::format("{}: predicted {}", setting_of(info, enough->queues), percent(change));
+    }
+  }
+  json["advice"] = {{"queues", cost.advised ? Json(*cost.advised) : Json(nullptr)}, {"sentence", sentence}};
+  if (!cost.advised) cost.document["unavailable"]["cost.advice.queues"] = "no change is worth it";
+
+  if (const auto explanation = explain(cost, now.step_ns, unlimited.step_ns)) {
+    json["explanation"] = *explanation;
+  } else {
+    json["explanation"] = nullptr;
+    cost.document["unavailable"]["cost.explanation"] = "no other queue counts to compare with";
+  }
+  json["verification"] = nullptr;
+  cost.document["unavailable"]["cost.verification"] = "not asked for (--verify)";
+  cost.document["cost"] = std::move(json);
+  return cost;
+}
+
+}  // namespace weir

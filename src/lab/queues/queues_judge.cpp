@@ -1,0 +1,178 @@
+#include "lab/queues/queues_judge.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+#include "measure/result.h"
+#include "measure/statistics.h"
+
+namespace weir {
+namespace {
+
+constexpr double kSmallestDifference = 0.02;
+constexpr double kSignificance = 0.05;
+
+std::vector<double> samples_of(const Json& point) {
+  std::vector<double> samples;
+  for (const Json& run : point["runs"])
+    for (const Json& sample : run["samples_ns"]) samples.push_back(sample.get<double>());
+  return samples;
+}
+
+// Slowest and fastest process, by their medians.
+Interval range_of(const Json& runs) {
+  Interval range{runs[0]["p50_ns"].get<double>(), runs[0]["p50_ns"].get<double>()};
+  for (const Json& run : runs) {
+    range.low = std::min(range.low, run["p50_ns"].get<double>());
+    range.high = std::max(range.high, run["p50_ns"].get<double>());
+  }
+  return range;
+}
+
+// All processes together; null where none could say.
+Json throughput_of(const Json& runs) {
+  std::vector<double> values;
+  std::string unit;
+  for (const Json& run : runs) {
+    if (!run["throughput"].is_object() || !run["throughput"]["value"].is_number()) return nullptr;
+    values.push_back(run["throughput"]["value"].get<double>());
+    unit = run["throughput"]["unit"].get<std::string>();
+  }
+  const auto [lowest, highest] = std::minmax_element(values.begin(), values.end());
+  return {{"value", mean(values)}, {"unit", unit}, {"lowest", *lowest}, {"highest", *highest}};
+}
+
+// Points that differ in nothing but the queue count, by index.
+std::vector<std::vector<std::size_t>> groups_of(const Json& points) {
+  std::vector<std::vector<std::size_t>> groups;
+  const auto is_same = [&](const Json& a, const Json& b) {
+    return a["streams"] == b["streams"] && a["scale"] == b["scale"] && a["params"] == b["params"];
+  };
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const auto group = std::find_if(groups.begin(), groups.end(),
+                                    [&](const auto& members) { return is_same(points[members[0]], points[i]); });
+    if (group == groups.end()) {
+      groups.push_back({i});
+    } else {
+      group->push_back(i);
+    }
+  }
+  for (auto& group : groups)
+    std::sort(group.begin(), group.end(), [&](std::size_t a, std::size_t b) {
+      return points[a]["queues"].get<int>() < points[b]["queues"].get<int>();
+    });
+  return groups;
+}
+
+std::string counted(const std::vector<int>& queues) {
+  return fmt::format("{} {}", fmt::join(queues, ", "), queues.size() == 1 && queues[0] == 1 ? "queue" : "queues");
+}
+
+std::string sentence_of(const Json& best, const std::vector<int>& same, const std::vector<int>& unknown,
+                        const std::vector<std::pair<double, int>>& slower) {
+  const int queues = best["queues"].get<int>();
+  std::string text;
+  if (slower.empty() && unknown.empty()) {
+    if (same.empty()) return "only one queue count was measured";
+    std::vector<int> all = same;
+    all.insert(std::upper_bound(all.begin(), all.end(), queues), queues);
+    return fmt::format("no difference beyond noise between {}", counted(all));
+  }
+  text = fmt::format("best with {} ({})", counted({queues}), format_duration(best["p50_ns"].get<double>()));
+  if (!same.empty()) text += fmt::format("; no difference beyond noise to {}", counted(same));
+  if (!slower.empty()) {
+    const auto [ratio, worst] = *std::max_element(slower.begin(), slower.end());
+    text += fmt::format("; slowest with {}: {:.2f} times as long", counted({worst}), ratio);
+  }
+  if (!unknown.empty()) text += fmt::format("; too few samples to judge {}", counted(unknown));
+  return text;
+}
+
+}  // namespace
+
+void judge_points(Json& sweep) {
+  sweep["best"] = Json::array();
+  Json& points = sweep["points"];  // behind the insertion above, which moves members
+  // p-values of all comparisons share one significance level (Holm), whichever group they are in.
+  struct Test {
+    std::size_t index, best;
+    double p;
+  };
+  std::vector<Test> tests;
+  struct Group {
+    std::vector<std::size_t> members;
+    std::size_t best;
+  };
+  std::vector<Group> groups;
+  for (std::vector<std::size_t>& members : groups_of(points)) {
+    std::erase_if(members, [&](std::size_t i) { return points[i]["status"] != "complete"; });
+    if (members.empty()) continue;
+    std::map<std::size_t, std::vector<double>> samples;
+    for (const std::size_t i : members) {
+      samples[i] = samples_of(points[i]);
+      points[i]["latency_ns"] = to_json(*summarise(samples[i]));
+      points[i]["throughput"] = throughput_of(points[i]["runs"]);
+    }
+    const std::size_t best = *std::min_element(members.begin(), members.end(), [&](std::size_t a, std::size_t b) {
+      return median(samples[a]) < median(samples[b]);
+    });
+    const Dependence of_best = serial_dependence(samples[best]);
+    for (const std::size_t i : members) {
+      const double ratio = median(samples[i]) / median(samples[best]);
+      points[i]["ratio"] = number_or_null(ratio);
+      points[i]["ratio_interval"] = points[i]["p"] = points[i]["verdict"] = nullptr;
+      if (i == best) {
+        points[i]["verdict"] = "best";
+        continue;
+      }
+      const auto interval = median_ratio_interval(samples[i], samples[best]);
+      if (!interval) continue;
+      points[i]["ratio_interval"] = {interval->low, interval->high};
+      const Dependence own = serial_dependence(samples[i]);
+      const double inflation = joint_inflation(own, samples[i].size(), of_best, samples[best].size());
+      tests.push_back({i, best, mann_whitney(samples[i], samples[best], inflation).p});
+    }
+    groups.push_back({members, best});
+  }
+  std::vector<double> p_values;
+  for (const Test& test : tests) p_values.push_back(test.p);
+  const std::vector<double> adjusted = holm(p_values);
+  for (std::size_t t = 0; t < tests.size(); ++t) {
+    Json& point = points[tests[t].index];
+    point["p"] = adjusted[t];
+    const bool is_apart = range_of(point["runs"]).low > range_of(points[tests[t].best]["runs"]).high;
+    const bool is_clear = is_apart && adjusted[t] < kSignificance && point["ratio_interval"][0].get<double>() > 1 &&
+                          point["ratio"].get<double>() > 1 + kSmallestDifference;
+    point["verdict"] = is_clear ? "slower" : "same";
+  }
+  for (const Group& group : groups) {
+    const Json& best = points[group.best];
+    std::vector<int> same, unknown;
+    std::vector<std::pair<double, int>> slower;
+    for (const std::size_t i : group.members) {
+      const int queues = points[i]["queues"].get<int>();
+      if (points[i]["verdict"].is_null()) unknown.push_back(queues);
+      if (points[i]["verdict"] == "same") same.push_back(queues);
+      if (points[i]["verdict"] == "slower") slower.emplace_back(points[i]["ratio"].get<double>(), queues);
+    }
+    Json entry = Json::object();
+    entry["streams"] = best["streams"];
+    entry["scale"] = best["scale"];
+    entry["params"] = best["params"];
+    entry["queues"] = best["queues"];
+    entry["p50_ns"] = best["latency_ns"]["p50"];
+    entry["same"] = same;
+    entry["is_clear"] = !slower.empty() && same.empty() && unknown.empty();
+    entry["sentence"] = sentence_of(entry, same, unknown, slower);
+    sweep["best"].push_back(std::move(entry));
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,131 @@
+#include "lab/queues/queues_limits.h"
+
+#include <fmt/format.h>
+
+#include "lab/queues/queue_map.h"
+
+namespace weir {
+namespace {
+
+template <class T>
+Json value_or_null(const Known<T>& known) {
+  return known.value ? Json(*known.value) : Json();
+}
+
+// Notes in the document why a member of "limits" has no value.
+template <class T>
+void explain(Json& document, const std::string& name, const Known<T>& known) {
+  if (!known.value) document["unavailable"]["limits." + name] = known.reason;
+}
+
+}  // namespace
+
+Json to_json(const QueueDepth& depth) {
+  Json json;
+  json["value"] = value_or_null(depth.launches);
+  json["at_least"] = depth.launches.value  ? Json(*depth.launches.value)
+                     : depth.found.empty() ? Json(depth.tried)
+                                           : Json();
+  json["tried"] = depth.tried;
+  json["repetitions"] = depth.found;
+  json["waited_ns"] = depth.waited_ns ? Json(*depth.waited_ns) : Json();
+  return json;
+}
+
+Json to_json(const ResidentLimit& limit) {
+  Json json;
+  json["value"] = value_or_null(limit.kernels);
+  json["most_at_once"] = limit.most_at_once;
+  json["tried"] = limit.tried;
+  json["duration_ns"] = limit.duration_ns;
+  json["points"] = Json::array();
+  for (const ResidentLimit::Point& point : limit.points)
+    json["points"].push_back({{"kernels", point.kernels}, {"makespan_ns", point.makespan_ns}});
+  return json;
+}
+
+Json to_json(const CopyOverlap& overlap) {
+  Json json;
+  json["engines_at_least"] = overlap.engines_at_least;
+  json["alone"] = Json::array();
+  for (const CopyOverlap::Alone& copy : overlap.alone)
+    json["alone"].push_back({{"direction", name_of(copy.direction)},
+                             {"size_bytes", copy.size_bytes},
+                             {"time_ns", copy.time_ns},
+                             {"bytes_per_s", static_cast<double>(copy.size_bytes) / copy.time_ns * 1e9}});
+  json["together"] = Json::array();
+  for (const CopyOverlap::Together& set : overlap.together) {
+    Json directions = Json::array();
+    for (const CopyDirection direction : set.directions) directions.push_back(name_of(direction));
+    json["together"].push_back({{"directions", directions}, {"time_ns", set.time_ns}, {"overlap", set.overlap}});
+  }
+  return json;
+}
+
+Json to_json(const PriorityLevels& levels) {
+  Json json;
+  json["value"] = value_or_null(levels.levels);
+  json["lowest"] = levels.lowest;
+  json["highest"] = levels.highest;
+  json["blocks_at_once"] = levels.blocks_at_once == 0 ? Json() : Json(levels.blocks_at_once);
+  json["victim_blocks"] = levels.victim_blocks == 0 ? Json() : Json(levels.victim_blocks);
+  json["pairs"] = Json::array();
+  for (const PriorityLevels::Pair& pair : levels.pairs)
+    json["pairs"].push_back({{"lower", pair.lower},
+                             {"higher", pair.higher},
+                             {"passed_equal", pair.passed_equal},
+                             {"passed_higher", pair.passed_higher},
+                             {"differs", value_or_null(pair.differs)}});
+  return json;
+}
+
+Json measure_limits(Device& device, const LimitsRequest& request, const RunContext& context) {
+  constexpr int kPhases = 5;
+  const auto progress = [&](std::string_view phase, int done) {
+    if (request.progress) request.progress(phase, done, kPhases);
+  };
+  const DeviceInfo info = device.info();
+  Json document = queues_document("limits", info, context);
+  Json& limits = document["limits"] = Json::object();
+
+  progress("counting queues", 0);
+  ProbeOptions options;
+  options.streams = probed_streams(0);
+  const QueueProbe probe = probe_queues(device, options);
+  warn_about_others(document, device, probe);
+  Known<int> queues{std::nullopt, probe.reason};
+  if (probe.queues && probe.is_lower_bound) {
+    queues.reason = fmt::format("at least {}: {}", *probe.queues, probe.reason);
+  } else if (probe.queues) {
+    queues = {probe.queues, "by experiment"};
+  }
+  limits["hardware_queues"] = {{"value", value_or_null(queues)}, {"told", value_or_null(info.hardware_queues)}};
+  explain(document, "hardware_queues", queues);
+  if (!info.hardware_queues.value) document["unavailable"]["limits.hardware_queues.told"] = info.hardware_queues.reason;
+
+  progress("filling a queue", 1);
+  const QueueDepth depth = measure_queue_depth(device, request.launches);
+  limits["queue_depth"] = to_json(depth);
+  explain(document, "queue_depth", depth.launches);
+
+  progress("resident kernels", 2);
+  const ResidentLimit resident = measure_resident_limit(device, request.streams);
+  limits["resident_kernels"] = to_json(resident);
+  explain(document, "resident_kernels", resident.kernels);
+
+  progress("copies", 3);
+  limits["copies"] = to_json(measure_copy_overlap(device, request.copy_bytes));
+  limits["copies"]["engines_told"] = value_or_null(info.copy_engines);
+  if (!info.copy_engines.value) document["unavailable"]["limits.copies.engines_told"] = info.copy_engines.reason;
+
+  progress("priorities", 4);
+  const PriorityLevels priorities = measure_priority_levels(device);
+  limits["priorities"] = to_json(priorities);
+  explain(document, "priorities", priorities.levels);
+  for (const PriorityLevels::Pair& pair : priorities.pairs)
+    if (!pair.differs.value)
+      document["unavailable"][fmt::format("limits.priorities.{}_{}", pair.lower, pair.higher)] = pair.differs.reason;
+  return document;
+}
+
+}  // namespace weir

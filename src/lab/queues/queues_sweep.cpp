@@ -1,0 +1,262 @@
+#include "lab/queues/queues_sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "lab/queues/queues_document.h"
+#include "lab/queues/queues_judge.h"
+#include "measure/statistics.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kMostPoints = 10'000;
+
+std::vector<ParamValues> combinations_of(const QueuesSweepRequest& request) {
+  std::vector<ParamValues> combinations = {{}};
+  for (const auto& [name, values] : request.params) {
+    std::vector<ParamValues> longer;
+    for (const ParamValues& before : combinations) {
+      for (const std::string& value : values) {
+        longer.push_back(before);
+        longer.back().emplace_back(name, value);
+      }
+    }
+    combinations = std::move(longer);
+  }
+  return combinations;
+}
+
+Json to_json(const ParamValues& params) {
+  Json json = Json::object();
+  for (const auto& [name, value] : params) json[name] = value;
+  return json;
+}
+
+RunRequest request_at(const QueuesSweepRequest& request, const QueuesPoint& point) {
+  RunRequest run = request.run;
+  run.streams = point.streams;
+  run.scale = point.scale;
+  run.params = point.params;
+  return run;
+}
+
+// What a resumed sweep must have in common with the file, so that its points are comparable.
+Json settings_of(const DeviceInfo& info, const QueuesSweepRequest& request) {
+  const RunRequest& run = request.run;
+  const Workload& workload = workload_of(run);
+  Json settings = Json::object();
+  settings["workload"] = workload.name;
+  settings["definition"] = run.loaded ? Json(run.loaded->source.hash) : Json(nullptr);
+  settings["device"] = info.name;
+  settings["model"] = info.model;
+  settings["sim"] = request.sim;
+  settings["compute_units"] = info.stream_compute_units > 0 ? Json(info.stream_compute_units) : Json(nullptr);
+  settings["queues_set_by"] = request.setting;
+  settings["precision"] = run.precision.empty() ? std::string(name_of(workload.precision)) : run.precision;
+  settings["submit"] = run.submit;
+  settings["placement"] = run.placement;
+  settings["repeats"] = request.repeats;
+  settings["iterations"] = run.iterations;
+  settings["warmup"] = run.warmup;
+  settings["seed"] = run.seed;
+  settings["checks_output"] = run.checks_output;
+  return settings;
+}
+
+// A file may hold anything: what a point is used for must be there, and of the right type.
+bool is_run(const Json& run) {
+  return run.is_object() && run.contains("p50_ns") && run["p50_ns"].is_number() && run.contains("warnings") &&
+         run["warnings"].is_array() && run.contains("throughput") && run.contains("samples_ns") &&
+         run["samples_ns"].is_array() && !run["samples_ns"].empty() &&
+         std::all_of(run["samples_ns"].begin(), run["samples_ns"].end(),
+                     [](const Json& sample) { return sample.is_number(); });
+}
+
+bool is_usable(const Json& point) {
+  return point.is_object() && point["queues"].is_number_integer() && point["streams"].is_number_integer() &&
+         (point["status"] == "complete" || point["status"] == "partial") && point["scale"].is_string() &&
+         point["params"].is_object() && point["runs"].is_array() &&
+         std::all_of(point["runs"].begin(), point["runs"].end(), is_run);
+}
+
+Json points_to_keep(const QueuesSweepRequest& request, const Json& settings) {
+  std::error_code status;
+  if (!request.resumes || !std::filesystem::exists(request.output, status)) return Json::array();
+  const Json document = read_json(request.output);
+  const auto refuse = [&](const std::string& why) {
+    reject(fmt::format("--resume: {}: {}", request.output.string(), why),
+           "Resume with the same flags, or choose another --output.");
+  };
+  const bool is_ours = document.is_object() && document.value("schema", Json()) == "weir.queues/1" &&
+                       document.contains("sweep") && document["sweep"].is_object() &&
+                       document["sweep"].contains("settings") && document["sweep"]["settings"].is_object() &&
+                       document["sweep"].contains("points") && document["sweep"]["points"].is_array();
+  if (!is_ours) refuse("not a sweep over queue counts");
+  for (const auto& [name, value] : settings.items()) {
+    const Json before = document["sweep"]["settings"].value(name, Json());
+    if (before != value)
+      refuse(fmt::format("it was run with {} = {}, now it is {}", name, before.dump(), value.dump()));
+  }
+  Json kept = Json::array();
+  for (const Json& point : document["sweep"]["points"])
+    if (is_usable(point)) kept.push_back(point);
+  return kept;
+}
+
+bool is_at(const Json& json, const QueuesPoint& point) {
+  return json["queues"] == point.queues && json["streams"] == point.streams && json["scale"] == point.scale &&
+         json["params"] == to_json(point.params);
+}
+
+// What the points' own runs warned of, once for all of them, and the points that cannot be used.
+void collect_warnings(Json& document) {
+  const Json& points = document["sweep"]["points"];
+  Json warnings = Json::array();
+  std::map<std::string, std::size_t> told;
+  for (const Json& point : points) {
+    std::set<std::string> codes;
+    for (const Json& run : point["runs"])
+      for (const Json& code : run["warnings"])
+        if (code.is_string()) codes.insert(code.get<std::string>());
+    for (const std::string& code : codes) ++told[code];
+    if (point["status"] == "complete" || point["status"] == "partial") continue;
+    warnings.push_back(
+        {{"kind", point["status"]},
+         {"text", fmt::format("{} queues, {} streams, {}: {}", point["queues"].dump(), point["streams"].dump(),
+                              point["scale"].get<std::string>(), point["failure"].get<std::string>())},
+         {"advice", "The point is left out of every comparison."}});
+  }
+  // Sharing queues is what is measured here.
+  told.erase("shared_queues");
+  for (const auto& [code, count] : told)
+    warnings.push_back({{"kind", code},
+                        {"text", fmt::format("{} of {} points warn: {}", count, points.size(), code)},
+                        {"advice", "More --iterations or --warmup, or a quieter machine, make differences clearer."}});
+  document["warnings"] = std::move(warnings);
+}
+
+}  // namespace
+
+std::vector<QueuesPoint> points_of(const QueuesSweepRequest& request) {
+  std::vector<QueuesPoint> points;
+  for (const std::string& scale : request.scales)
+    for (const ParamValues& params : combinations_of(request))
+      for (const int streams : request.streams)
+        for (const int queues : request.queues) points.push_back({queues, streams, scale, params});
+  return points;
+}
+
+void check_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request) {
+  std::size_t count = request.queues.size() * request.streams.size() * request.scales.size();
+  for (const auto& [name, values] : request.params) count = std::min(count, kMostPoints) * values.size();
+  if (count > kMostPoints)
+    reject(fmt::format("--hw-queues, --streams, --scale and --param ask for more than {} points", kMostPoints),
+           "Give shorter lists.");
+  for (const QueuesPoint& point : points_of(request))
+    if (point.queues == request.queues.front()) check_request(info, request_at(request, point), {});
+}
+
+Json empty_point(const QueuesPoint& point) {
+  Json json = Json::object();
+  json["queues"] = point.queues;
+  json["streams"] = point.streams;
+  json["scale"] = point.scale;
+  json["params"] = to_json(point.params);
+  json["status"] = "partial";
+  json["runs"] = Json::array();
+  for (const char* name : {"failure", "latency_ns", "throughput", "ratio", "ratio_interval", "p", "verdict"})
+    json[name] = nullptr;
+  return json;
+}
+
+void add_run(Json& point, const std::string& setting, int repeats, const PointRun& run) {
+  const auto spoil = [&](const char* status, const std::string& failure) {
+    point["status"] = status;
+    point["failure"] = failure;
+  };
+  if (!run.failure.empty()) return spoil("failed", run.failure);
+  if (!run.result.is_object()) return spoil("failed", "its process wrote no result");
+  const Json& result = run.result;
+  const Json seen_queues = result["device"].value("hardware_queues", Json());
+  const Json seen_variable = result["environment"]["variables"].value(setting, Json());
+  const bool is_variable = !setting.starts_with("--");
+  const int queues = point["queues"].get<int>();
+  if (is_variable && seen_variable != std::to_string(queues))
+    return spoil("mismatched", fmt::format("its process saw {} = {}", setting, seen_variable.dump()));
+  // A device that cannot tell its count is believed where the variable was seen.
+  if (seen_queues.is_null() ? !is_variable : seen_queues != queues)
+    return spoil("mismatched", fmt::format("its process saw {} hardware queues", seen_queues.dump()));
+  const Json& samples = result["samples"]["latency_ns"];
+  if (!samples.is_array() || samples.empty()) return spoil("failed", "its result has no latency samples");
+  Json warnings = Json::array();
+  for (const Json& warning : result["warnings"]) warnings.push_back(warning["code"]);
+  point["runs"].push_back({{"seen", {{"hardware_queues", seen_queues}, {"variable", seen_variable}}},
+                           {"p50_ns", result["metrics"]["latency_ns"]["p50"]},
+                           {"throughput", result["metrics"]["throughput"]},
+                           {"samples_ns", samples},
+                           {"warnings", std::move(warnings)}});
+  if (point["runs"].size() >= static_cast<std::size_t>(repeats)) point["status"] = "complete";
+}
+
+Json run_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request, const RunContext& context,
+                      const QueuesSweepControl& control) {
+  const std::vector<QueuesPoint> points = points_of(request);
+  const Json settings = settings_of(info, request);
+  const Json kept = points_to_keep(request, settings);
+  check_writable(request.output, request.overwrites || request.resumes);
+
+  Json document = queues_document("sweep", info, context);
+  document["unavailable"]["sweep.points.latency_ns.p95_interval"] =
+      fmt::format("where it is null: fewer than {} samples; p99_interval needs {}", fewest_for_quantile(0.95),
+                  fewest_for_quantile(0.99));
+  document["unavailable"]["sweep.points.verdict"] =
+      fmt::format("where it is null: the point failed, or has fewer than {} samples", kFewestForInterval);
+  Json& sweep = document["sweep"];
+  sweep = Json::object();
+  sweep["status"] = "interrupted";
+  sweep["settings"] = settings;
+  sweep["asked"] = points.size();
+  // From the first save on, so that another kill loses none of them, whether this call asks for them or not.
+  sweep["points"] = kept;
+  sweep["best"] = Json::array();
+  bool is_saved = false;
+  const auto save = [&] {
+    collect_warnings(document);
+    write_file(request.output, to_text(document), request.overwrites || request.resumes || is_saved);
+    is_saved = true;
+  };
+  const auto place_of = [&](const QueuesPoint& point) {
+    for (std::size_t i = 0; i < sweep["points"].size(); ++i)
+      if (is_at(sweep["points"][i], point)) return i;
+    sweep["points"].push_back(empty_point(point));
+    return sweep["points"].size() - 1;
+  };
+  const std::size_t group = request.queues.size(), repeats = static_cast<std::size_t>(request.repeats);
+  bool is_stopped = false;
+  for (std::size_t turn = 0; turn < points.size() * repeats && !is_stopped; ++turn) {
+    const std::size_t begin = turn / (group * repeats) * group;
+    const std::size_t round = turn / group % repeats;
+    const QueuesPoint& asked = points[begin + turn % group];
+    const std::size_t at = place_of(asked);
+    if (sweep["points"][at]["runs"].size() > round || sweep["points"][at]["status"] == "failed" ||
+        sweep["points"][at]["status"] == "mismatched")
+      continue;
+    if (control.on_begin) control.on_begin(asked, turn, points.size() * repeats);
+    const PointRun run = control.run(asked);
+    is_stopped = run.is_interrupted;
+    if (is_stopped) break;
+    add_run(sweep["points"][at], request.setting, request.repeats, run);
+    save();
+  }
+  if (!is_stopped) sweep["status"] = "complete";
+  judge_points(sweep);  // once: the intervals of all points take longer than a short run
+  save();
+  return document;
+}
+
+}  // namespace weir

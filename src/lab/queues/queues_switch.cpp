@@ -1,0 +1,167 @@
+#include "lab/queues/queues_switch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "lab/queues/switch_tradeoff.h"
+
+namespace weir {
+namespace {
+
+constexpr double kLeastShare = 0.01;
+
+Json to_json(const Known<Gaps>& gaps) {
+  if (!gaps.value) return {{"value", nullptr}, {"reason", gaps.reason}};
+  return {{"value", {{"p50", gaps.value->p50_ns}, {"p90", gaps.value->p90_ns}, {"count", gaps.value->count}}},
+          {"reason", nullptr}};
+}
+
+Json to_json(const std::optional<SwitchGap>& gap) {
+  return gap ? Json{{"count", gap->count}, {"median", gap->median_ns}} : Json();
+}
+
+Json to_json(const QueueSwitch& found) {
+  Json json;
+  json["same_stream_ns"] = to_json(found.same_stream);
+  json["same_queue_ns"] = to_json(found.same_queue);
+  json["other_queue_ns"] = to_json(found.other_queue);
+  json["unknown_queue_ns"] = to_json(found.unknown_queue);
+  json["same_queue_overhead_ns"] = number_or_null(found.same_queue_overhead_ns);
+  json["other_queue_overhead_ns"] = number_or_null(found.other_queue_overhead_ns);
+  json["unknown_queue_overhead_ns"] = number_or_null(found.unknown_queue_overhead_ns);
+  json["reason"] = found.reason.empty() ? Json() : Json(found.reason);
+  return json;
+}
+
+Json to_json(const SwitchCost& cost) {
+  return {{"ns_per_hop", number_or_null(cost.ns_per_hop)},
+          {"hops", cost.hops},
+          {"repetitions", cost.repetitions},
+          {"reason", cost.reason.empty() ? Json() : Json(cost.reason)}};
+}
+
+Json to_json(const Known<Serialisation>& known) {
+  if (!known.value) return {{"value", nullptr}, {"reason", known.reason}};
+  const Serialisation& found = *known.value;
+  return {{"value",
+           {{"kernels", found.kernels},
+            {"makespan_ns", found.makespan_ns},
+            {"ideal_ns", found.ideal_ns},
+            {"lost_ns_per_kernel", found.lost_ns_per_kernel()}}},
+          {"reason", nullptr}};
+}
+
+// By stream count, what each queue count costs; settings without a number have no place in it.
+std::map<int, std::vector<QueueCosts>> costs_by_streams(const Json& settings) {
+  std::map<int, std::vector<QueueCosts>> costs;
+  for (const Json& setting : settings) {
+    if (!setting["hardware_queues"].is_number()) continue;
+    for (const Json& row : setting["rows"]) {
+      const Json& hops = row["hops_ns"]["value"];
+      const Json& lost = row["serialisation"]["value"];
+      if (hops.is_null() || lost.is_null()) continue;
+      const double share = lost["lost_ns_per_kernel"].get<double>() / setting["parallel_ns"].get<double>();
+      // One stream has nothing to gain from queues, and what is below a hundredth of a kernel is noise.
+      if (row["streams"].get<int>() < 2) continue;
+      costs[row["streams"].get<int>()].push_back(
+          {setting["hardware_queues"].get<int>(), hops["p50"].get<double>(), share < kLeastShare ? 0.0 : share});
+    }
+  }
+  return costs;
+}
+
+void add_crossings(Json& document, double kernel_ns) {
+  Json& found = document["switch"];
+  found["kernel_ns"] = kernel_ns;
+  Json& best = found["best"] = Json::array();
+  for (const auto& [streams, costs] : costs_by_streams(found["settings"])) {
+    if (costs.size() < 2) continue;
+    const auto cheapest = std::min_element(costs.begin(), costs.end(), [&](const QueueCosts& a, const QueueCosts& b) {
+      return a.cost_ns(kernel_ns) < b.cost_ns(kernel_ns);
+    });
+    Json ranges = Json::array();
+    for (const BestRange& range : best_ranges(costs))
+      ranges.push_back(
+          {{"hardware_queues", range.queues}, {"from_ns", range.from_ns}, {"to_ns", number_or_null(range.to_ns)}});
+    best.push_back({{"streams", streams},
+                    {"hardware_queues", cheapest->queues},
+                    {"ns_per_command", cheapest->cost_ns(kernel_ns)},
+                    {"ranges", ranges}});
+  }
+  if (best.empty())
+    document["unavailable"]["switch.best"] = "fewer than two queue counts were measured: give --hw-queues a list";
+}
+
+}  // namespace
+
+Json to_json(const StreamSwitch& found) {
+  Json json;
+  json["streams"] = found.streams;
+  json["was_queued_ahead"] = found.was_queued_ahead;
+  json["hops_ns"] = to_json(found.hops);
+  json["graph_ns"] = to_json(found.graph);
+  json["within_queue_ns"] = to_json(found.within_queue);
+  json["across_queues_ns"] = to_json(found.across_queues);
+  json["timeline"] = to_json(found.timeline);
+  json["controlled"] = to_json(found.controlled);
+  json["serialisation"] = to_json(found.serialisation);
+  return json;
+}
+
+Json measure_switch(Device& device, const SwitchSettings& settings, const RunContext& context) {
+  const DeviceInfo info = device.info();
+  Json document = queues_document("switch", info, context);
+  Json setting;
+  setting["hardware_queues"] = info.hardware_queues.value ? Json(*info.hardware_queues.value) : Json();
+  if (!info.hardware_queues.value) document["unavailable"]["switch.hardware_queues"] = info.hardware_queues.reason;
+  setting["hops"] = settings.request.hops;
+  setting["stamp_ns"] = settings.request.stamp_ns;
+  setting["parallel_ns"] = settings.request.parallel_ns;
+  setting["depth"] = settings.request.depth;
+  setting["repetitions"] = settings.request.repetitions;
+  setting["rows"] = Json::array();
+  int done = 0;
+  for (const int streams : settings.streams) {
+    if (settings.progress)
+      settings.progress(fmt::format("{} streams", streams), done++, static_cast<int>(settings.streams.size()));
+    setting["rows"].push_back(to_json(measure_switch_gaps(device, streams, settings.request)));
+    if (!setting["rows"].back()["was_queued_ahead"].get<bool>())
+      document["warnings"].push_back(
+          {{"kind", "host_late"},
+           {"text", fmt::format("{} streams: the chain could not be queued ahead; gaps may be the host's", streams)},
+           {"advice", "Use fewer --hops."}});
+  }
+  document["switch"]["settings"] = Json::array({setting});
+  add_crossings(document, settings.kernel_ns);
+  return document;
+}
+
+Json merge_switch(std::span<const Json> documents, double kernel_ns, const RunContext& context) {
+  if (documents.empty()) fail("no documents to merge");
+  Json merged = documents[0];
+  merged["command_line"] = context.command_line;
+  std::vector<Json> settings;
+  Json warnings = Json::array();
+  for (const Json& document : documents) {
+    if (!document.contains("switch") || !document["switch"].contains("settings"))
+      reject("a document without the member 'switch' cannot be merged");
+    for (const Json& setting : document["switch"]["settings"]) settings.push_back(setting);
+    for (const Json& warning : document["warnings"]) warnings.push_back(warning);
+    for (const auto& [name, why] : document["unavailable"].items()) merged["unavailable"][name] = why;
+  }
+  const auto queues = [](const Json& setting) {
+    return setting["hardware_queues"].is_number() ? setting["hardware_queues"].get<int>() : 0;
+  };
+  std::stable_sort(settings.begin(), settings.end(),
+                   [&](const Json& a, const Json& b) { return queues(a) < queues(b); });
+  merged["switch"]["settings"] = settings;
+  merged["warnings"] = warnings;
+  merged["unavailable"].erase("switch.best");
+  add_crossings(merged, kernel_ns);
+  return merged;
+}
+
+}  // namespace weir

@@ -1,0 +1,81 @@
+#include "lab/watch/document.h"
+
+namespace weir::watch {
+namespace {
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+// A figure as a member of its own, and why it is missing or a bound under its name in `unavailable` or `at_least`.
+void add(Json& json, const char* name, const Figure& figure) {
+  json[name] = number_or_null(figure.value);
+  if (!figure.value) {
+    json["unavailable"][name] = figure.reason;
+  } else if (figure.is_at_least) {
+    json["at_least"][name] = figure.reason;
+  }
+}
+
+Json row_json(const Row& row) {
+  Json json = {{"key", row.key},
+               {"label", row.label},
+               {"device", row.device},
+               {"kind", row.kind},
+               {"pid", or_null(row.pid)},
+               {"active", or_null(row.is_active)},
+               {"mapped", or_null(row.is_mapped)},
+               {"preempted", or_null(row.is_preempted)}};
+  json["unavailable"] = Json::object();
+  json["at_least"] = Json::object();
+  if (!row.is_active) json["unavailable"]["active"] = row.active_reason;
+  add(json, "backlog", row.backlog);
+  add(json, "most_backlog", row.most_backlog);
+  add(json, "priority", row.priority);
+  json["priority_text"] = text_or_null(row.priority_text);
+  add(json, "streams", row.streams);
+  add(json, "kernels_per_s", row.kernels_per_s);
+  add(json, "commands_per_s", row.commands_per_s);
+  add(json, "packets_per_s", row.packets_per_s);
+  add(json, "busy", row.busy);
+  return json;
+}
+
+}  // namespace
+
+Json watch_document(const Sample& sample, std::int64_t interval_ns, const std::string& created) {
+  Json json = {{"schema", kWatchSchema},
+               {"created", created},
+               {"source", sample.source},
+               {"device", text_or_null(sample.device)},
+               {"model", text_or_null(sample.model)},
+               {"workload", text_or_null(sample.workload)},
+               {"sample", sample.number},
+               {"taken_ns", sample.taken_ns == INT64_MIN ? Json(nullptr) : Json(sample.taken_ns)},
+               {"interval_ns", interval_ns},
+               {"window_ns", or_null(sample.window_ns)},
+               {"clock", sample.is_virtual ? "virtual" : "host"},
+               {"backlog_unit", sample.unit == Unit::packets ? "packets" : "commands"}};
+  Json facts = Json::array();
+  for (const Fact& fact : sample.facts)
+    facts.push_back({{"name", fact.name},
+                     {"unit", fact.unit},
+                     {"meaning", fact.help},
+                     {"value", number_or_null(fact.figure.value)},
+                     {"reason", text_or_null(fact.figure.reason)}});
+  json["facts"] = std::move(facts);
+  Json queues = Json::array();
+  for (const Row& row : sample.rows) queues.push_back(row_json(row));
+  json["queues"] = std::move(queues);
+  Json missing = Json::array();
+  for (const Missing& part : sample.missing)
+    missing.push_back({{"part", part.part}, {"path", part.path}, {"reason", part.reason}, {"hint", part.hint}});
+  json["missing"] = std::move(missing);
+  json["notes"] = sample.notes;
+  return json;
+}
+
+}  // namespace weir::watch

@@ -1,0 +1,16 @@
+// A sample as a document (weir.watch/1): null where a source does not know, with the reason beside it.
+#pragma once
+
+#include <cstdint>
+
+#include "base/json.h"
+#include "lab/watch/sample.h"
+
+namespace weir::watch {
+
+inline constexpr const char* kWatchSchema = "weir.watch/1";
+
+// `created`: wall time, ISO 8601.
+Json watch_document(const Sample& sample, std::int64_t interval_ns, const std::string& created);
+
+}  // namespace weir::watch

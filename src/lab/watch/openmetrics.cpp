@@ -1,0 +1,92 @@
+#include "lab/watch/openmetrics.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <vector>
+
+#include "measure/openmetrics_text.h"
+
+namespace weir::watch {
+namespace {
+
+struct Family {
+  std::string_view name, type, unit, help;
+  std::function<std::optional<double>(const Row&)> value;
+};
+
+std::optional<double> truth(const std::optional<bool>& claim) {
+  if (!claim) return std::nullopt;
+  return *claim ? 1 : 0;
+}
+
+const std::vector<Family>& queue_families() {
+  static const std::vector<Family> kFamilies = {
+      {"queue_active", "gauge", "",
+       "1 where the queue is on the hardware now (kfd), or ran something in the window (device).",
+       [](const Row& row) { return truth(row.is_active); }},
+      {"queue_mapped", "gauge", "", "1 where the queue has a hardware slot now.",
+       [](const Row& row) { return truth(row.is_mapped); }},
+      {"queue_preempted", "gauge", "", "1 where the queue was preempted in mid-kernel.",
+       [](const Row& row) { return truth(row.is_preempted); }},
+      {"queue_priority", "gauge", "", "Priority as the source has it; higher is more urgent.",
+       [](const Row& row) { return row.priority.value; }},
+      {"queue_streams", "gauge", "", "Streams that use the queue.", [](const Row& row) { return row.streams.value; }},
+      {"queue_kernels_per_second", "gauge", "", "Kernels that started, over the window.",
+       [](const Row& row) { return row.kernels_per_s.value; }},
+      {"queue_commands_per_second", "gauge", "", "Commands that started, over the window.",
+       [](const Row& row) { return row.commands_per_s.value; }},
+      {"queue_packets_per_second", "gauge", "",
+       "Packets that were read, over the window; a lower bound where the ring may have wrapped more than once.",
+       [](const Row& row) { return row.packets_per_s.value; }},
+      {"queue_busy_ratio", "gauge", "ratio", "Part of the window in which a command of the queue ran.",
+       [](const Row& row) { return row.busy.value; }},
+      {"queue_kernels", "counter", "", "Kernels since the watch began, while it looked.",
+       [](const Row& row) { return row.kernels.value; }},
+      {"queue_commands", "counter", "", "Commands since the watch began, while it looked.",
+       [](const Row& row) { return row.commands.value; }},
+      {"queue_packets", "counter", "packets",
+       "Packets read since the watch began; a lower bound where the ring may have wrapped more than once.",
+       [](const Row& row) { return row.packets.value; }},
+  };
+  return kFamilies;
+}
+
+MetricLabels labels_of(const Row& row) {
+  MetricLabels labels = {{"queue", row.key}, {"device", row.device}, {"kind", row.kind}};
+  if (row.pid) labels.emplace_back("pid", fmt::format("{}", *row.pid));
+  return labels;
+}
+
+}  // namespace
+
+std::string metrics_text(const Sample& sample) {
+  OpenMetricsText text("weir_watch_");
+  text.family("source_info", "gauge", "", "What is watched; always 1.");
+  text.add({{"source", sample.source}, {"device", sample.device}, {"workload", sample.workload}}, 1);
+  text.family("samples", "counter", "", "Samples since the watch began.");
+  text.add({}, static_cast<double>(sample.number));
+  text.family("window_seconds", "gauge", "seconds", "What rates are taken over.");
+  if (sample.window_ns) text.add({}, static_cast<double>(*sample.window_ns) / 1e9);
+  text.family("queues", "gauge", "", "Queues that the source shows.");
+  if (sample.missing.empty() || !sample.rows.empty()) text.add({}, static_cast<double>(sample.rows.size()));
+  for (const Fact& fact : sample.facts) {
+    const std::string name = fmt::format("device_{}_{}", fact.name, fact.unit);
+    text.family(name, "gauge", fact.unit, fact.help);
+    if (fact.figure.value) text.add({{"device", sample.device}}, *fact.figure.value);
+  }
+  const std::string_view unit = sample.unit == Unit::packets ? "packets" : "commands";
+  text.family(fmt::format("queue_backlog_{}", unit), "gauge", unit,
+              sample.unit == Unit::packets ? "Written to the ring and not yet read."
+                                           : "Submitted and not yet started, on average over the window.");
+  for (const Row& row : sample.rows)
+    if (row.backlog.value) text.add(labels_of(row), *row.backlog.value);
+  for (const Family& family : queue_families()) {
+    text.family(family.name, family.type, family.unit, family.help);
+    for (const Row& row : sample.rows)
+      if (const auto value = family.value(row)) text.add(labels_of(row), *value);
+  }
+  return text.end();
+}
+
+}  // namespace weir::watch

@@ -1,0 +1,57 @@
+// What our own timelines say of each hardware queue, added up over the pieces of a window: commands, busy time,
+// backlog. Knows spans and steps; starts nothing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "lab/watch/sample.h"
+#include "measure/timeline.h"
+
+namespace weir::watch {
+
+class TimelineTally {
+ public:
+  // `spans` of some iterations that ran between the two times, without a break. Queues that they name are added up;
+  // spans without a queue are told apart by stream, but host functions, which no hardware queue runs, are one row.
+  void add(std::span<const Span> spans, const Step& step, std::int64_t begun_ns, std::int64_t ended_ns);
+
+  bool is_empty() const { return window_ns_ == 0; }
+  std::int64_t window_ns() const { return window_ns_; }
+  std::uint64_t untimed() const { return untimed_; }  // commands without a start or an end
+
+  // A row per queue that was ever used; `device` is part of its key.
+  std::vector<Row> rows(const std::string& device) const;
+  // Begins a new window; what counters are made of stays.
+  void clear();
+
+ private:
+  enum class Lane : std::uint8_t { queue, copy_queue, stream, host };
+  struct LaneId {
+    Lane lane = Lane::queue;
+    std::int32_t number = 0;
+    auto operator<=>(const LaneId&) const = default;
+  };
+  struct Tally {
+    std::uint64_t kernels = 0, commands = 0;          // of this window
+    std::uint64_t all_kernels = 0, all_commands = 0;  // ever
+    std::uint64_t timed = 0;                          // of this window's commands
+    double busy_ns = 0, backlog_ns = 0;               // the latter: commands times how long they waited
+    std::uint64_t most_backlog = 0;
+    std::set<std::uint16_t> streams;
+    int lowest_priority = INT32_MAX, highest_priority = INT32_MIN;
+  };
+  static LaneId lane_of(const Span& span, const Step& step);
+  static Row row_of(const LaneId& id, const Tally& tally, double window_s, const std::string& device);
+
+  std::map<LaneId, Tally> tallies_;
+  std::int64_t window_ns_ = 0;
+  std::uint64_t untimed_ = 0;
+};
+
+}  // namespace weir::watch

@@ -1,0 +1,345 @@
+#include "lab/watch/view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/units.h"
+
+namespace weir::watch {
+namespace {
+
+constexpr std::array<std::int64_t, 11> kIntervalsMs = {50,    100,    200,    500,    1'000,  2'000,
+                                                       5'000, 10'000, 30'000, 60'000, 600'000};
+
+constexpr std::array<std::string_view, 10> kHelp = {"q          quit",
+                                                    "s  >  <    sort by the next, the previous column",
+                                                    "r          reverse the order",
+                                                    "p  space   pause: the picture stands still, sampling goes on",
+                                                    "+  -       sample less often, more often",
+                                                    "arrows     scroll; PgUp PgDn Home End too",
+                                                    "Ctrl-L     draw the screen anew",
+                                                    "h  ?       this page, and back",
+                                                    "",
+                                                    "- in a cell: the source does not know; --json says why."};
+
+std::string fact_text(const Fact& fact) {
+  const double value = *fact.figure.value;
+  std::string text;
+  if (fact.unit == "ratio") {
+    text = fmt::format("{:.0f} %", 100 * value);
+  } else if (fact.unit == "bytes") {
+    text = format_bytes(static_cast<std::uint64_t>(std::max(0.0, value)));
+  } else if (fact.unit == "watts") {
+    text = fmt::format("{:.0f} W", value);
+  } else if (fact.unit == "celsius") {
+    text = fmt::format("{:.0f} C", value);
+  } else if (fact.unit == "hertz") {
+    text = fmt::format("{:.0f} MHz", value / 1e6);
+  } else {
+    text = fmt::format("{}", value);
+  }
+  std::string words = fact.name;
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return fmt::format("{} {}", words, text);
+}
+
+// Only what is known: a line of dashes would say nothing.
+std::string facts_text(const Sample& sample) {
+  std::string text;
+  for (const Fact& fact : sample.facts) {
+    if (!fact.figure.value) continue;
+    if (!text.empty()) text += "   ";
+    text += fact_text(fact);
+  }
+  return text;
+}
+
+std::string title_text(const View& view, const Sample* sample) {
+  std::string text = "weir watch";
+  if (sample != nullptr) {
+    text += sample->source == "kfd" ? "  KFD" : fmt::format("  {}", sample->device);
+    if (!sample->workload.empty()) text += fmt::format("  {}", sample->workload);
+  }
+  text += fmt::format("  every {}", interval_text(view.interval_ns));
+  if (sample != nullptr) text += fmt::format("  #{}", sample->number);
+  return text;
+}
+
+std::vector<std::string> remarks_of(const Sample& sample) {
+  std::vector<std::string> remarks = sample.notes;
+  for (const Missing& missing : sample.missing)
+    remarks.push_back(fmt::format("{}: {}: {}. {}", missing.part, missing.path, missing.reason, missing.hint));
+  return remarks;
+}
+
+std::string no_rows_text(const Sample& sample) {
+  return sample.missing.empty() ? "No queues now."
+                                : fmt::format("No queues can be seen: {}", sample.missing.front().reason);
+}
+
+// Lines above the table; what a small screen has no room for is left out, the title last.
+struct Layout {
+  int facts = 0, remarks = 0;  // lines of each
+  int heading = 1;             // where the table begins
+  int footer = 0;
+  std::size_t rows = 0;
+};
+
+Layout layout_of(const Sample* sample, int width, int height) {
+  Layout layout;
+  const bool has_facts = sample != nullptr && !facts_text(*sample).empty();
+  if (has_facts && height >= 7) layout.facts = 1;
+  if (sample != nullptr && height >= 10) {
+    std::size_t lines = 0;
+    for (const std::string& remark : remarks_of(*sample)) lines += broken(remark, width).size();
+    layout.remarks = static_cast<int>(std::min<std::size_t>(lines, height >= 16 ? 3 : 1));
+  }
+  layout.heading = height >= 2 ? 1 + layout.facts + layout.remarks : 0;
+  layout.footer = height >= 4 ? 1 : 0;
+  layout.rows = static_cast<std::size_t>(std::max(0, height - layout.heading - 1 - layout.footer));
+  return layout;
+}
+
+struct Placed {
+  Column column;
+  int x, width;
+};
+
+// The most important columns that fit, in their usual order; the one that rows are sorted by is among them. The queue's
+// names take what is left over.
+std::vector<Placed> place_columns(Column sort, int width) {
+  std::vector<ColumnType> chosen(columns().begin(), columns().end());
+  std::stable_sort(chosen.begin(), chosen.end(), [&](const ColumnType& a, const ColumnType& b) {
+    const auto weight = [&](const ColumnType& type) {
+      if (type.column == Column::queue) return 100;
+      return type.column == sort ? 99 : type.importance;
+    };
+    return weight(a) > weight(b);
+  });
+  std::vector<Placed> placed;
+  int used = 0;
+  for (const ColumnType& type : chosen) {
+    const int wanted = static_cast<int>(type.width) + (placed.empty() ? 0 : 1);
+    if (!placed.empty() && used + wanted > width) break;
+    used += wanted;
+    placed.push_back({type.column, 0, static_cast<int>(type.width)});
+  }
+  std::sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) { return a.column < b.column; });
+  placed[0].width += std::max(0, width - used);
+  int x = 0;
+  for (Placed& one : placed) {
+    one.x = x;
+    x += one.width + 1;
+  }
+  return placed;
+}
+
+void put_cell(Grid& grid, const Placed& place, int y, const std::string& text, Style style) {
+  const int length = std::min(static_cast<int>(text.size()), place.width);
+  const int x = place.column == Column::queue ? place.x : place.x + place.width - length;
+  grid.put(x, y, std::string_view(text).substr(0, static_cast<std::size_t>(length)), style);
+}
+
+void draw_table(Grid& grid, const View& view, const Sample& sample, int top, std::size_t rows) {
+  const std::vector<Placed> places = place_columns(view.sort, grid.width());
+  grid.paint(top, Style::reverse);
+  for (const Placed& place : places)
+    put_cell(grid, place, top, heading(place.column, sample),
+             place.column == view.sort ? Style::sorted : Style::reverse);
+  if (sample.rows.empty() && rows > 0) grid.put(0, top + 1, no_rows_text(sample), Style::dim);
+  const std::vector<std::size_t> order = order_of(sample, view.sort, view.is_reversed);
+  for (std::size_t i = 0; i < rows && view.first_row + i < order.size(); ++i) {
+    const Row& row = sample.rows[order[view.first_row + i]];
+    const bool is_busy = row.is_active == true || row.backlog.value.value_or(0) > 0;
+    for (const Placed& place : places)
+      put_cell(grid, place, top + 1 + static_cast<int>(i), cell(place.column, row),
+               is_busy ? Style::plain : Style::dim);
+  }
+}
+
+std::string footer_text(const View& view, const Sample* sample, std::size_t rows, int width) {
+  std::string text = width >= 60   ? "q quit  s sort  r reverse  p pause  +- interval  h help"
+                     : width >= 30 ? "q quit  s sort  p pause  h help"
+                                   : "q quit  h help";
+  const std::size_t all = sample == nullptr ? 0 : sample->rows.size();
+  if (all <= rows) return text;
+  const std::string range = fmt::format("{}-{} of {}", view.first_row + 1, std::min(all, view.first_row + rows), all);
+  if (text.size() + 2 + range.size() > static_cast<std::size_t>(std::max(width, 0))) return range;
+  return text + std::string(static_cast<std::size_t>(width) - text.size() - range.size(), ' ') + range;
+}
+
+}  // namespace
+
+Key key_of(int character) {
+  switch (character) {
+    case 's':
+    case '>':
+    case '.':
+      return Key::sort_next;
+    case 'S':
+    case '<':
+    case ',':
+      return Key::sort_previous;
+    case 'r':
+      return Key::reverse;
+    case 'p':
+    case ' ':
+      return Key::pause;
+    case '+':
+    case '=':
+      return Key::slower;
+    case '-':
+      return Key::faster;
+    case 'h':
+    case '?':
+      return Key::help;
+    case 'q':
+    case 'Q':
+      return Key::quit;
+    case 'k':
+      return Key::up;
+    case 'j':
+      return Key::down;
+    case 12:  // Ctrl-L
+      return Key::redraw;
+    default:
+      return Key::none;
+  }
+}
+
+void press(View& view, Key key, std::size_t rows, std::size_t room) {
+  const std::size_t count = columns().size();
+  const auto column = static_cast<std::size_t>(view.sort);
+  const std::size_t page = std::max<std::size_t>(room, 1);
+  switch (key) {
+    case Key::sort_next:
+      view.sort = static_cast<Column>((column + 1) % count);
+      break;
+    case Key::sort_previous:
+      view.sort = static_cast<Column>((column + count - 1) % count);
+      break;
+    case Key::reverse:
+      view.is_reversed = !view.is_reversed;
+      break;
+    case Key::pause:
+      view.is_paused = !view.is_paused;
+      break;
+    case Key::slower:
+      for (const std::int64_t ms : kIntervalsMs)
+        if (ms * 1'000'000 > view.interval_ns) {
+          view.interval_ns = ms * 1'000'000;
+          break;
+        }
+      break;
+    case Key::faster:
+      for (auto ms = kIntervalsMs.rbegin(); ms != kIntervalsMs.rend(); ++ms)
+        if (*ms * 1'000'000 < view.interval_ns) {
+          view.interval_ns = *ms * 1'000'000;
+          break;
+        }
+      break;
+    case Key::help:
+      view.shows_help = !view.shows_help;
+      break;
+    case Key::quit:
+      view.has_quit = true;
+      break;
+    case Key::up:
+      view.first_row -= view.first_row > 0 ? 1 : 0;
+      break;
+    case Key::down:
+      ++view.first_row;
+      break;
+    case Key::page_up:
+      view.first_row -= std::min(view.first_row, page);
+      break;
+    case Key::page_down:
+      view.first_row += page;
+      break;
+    case Key::first:
+      view.first_row = 0;
+      break;
+    case Key::last:
+      view.first_row = rows;
+      break;
+    case Key::none:
+    case Key::redraw:
+    case Key::resize:
+      break;
+  }
+  // Also behind a resize, and when rows have gone: the last row stays at the bottom.
+  view.first_row = std::min(view.first_row, rows > room ? rows - room : 0);
+}
+
+std::size_t rows_shown(const View&, const Sample* sample, int width, int height) {
+  return layout_of(sample, width, height).rows;
+}
+
+Grid picture(const View& view, const Sample* sample, int width, int height) {
+  Grid grid(width, height);
+  if (view.shows_help) {
+    grid.put(0, 0, "weir watch: keys", Style::bold);
+    for (std::size_t i = 0; i < kHelp.size(); ++i) grid.put(0, static_cast<int>(i) + 1, kHelp[i]);
+    int y = static_cast<int>(kHelp.size()) + 2;
+    if (sample != nullptr)
+      for (const std::string& remark : remarks_of(*sample))
+        for (const std::string& line : broken(remark, width)) grid.put(0, y++, line);
+    return grid;
+  }
+  const Layout layout = layout_of(sample, width, height);
+  if (layout.heading > 0) {
+    grid.put(0, 0, title_text(view, sample), Style::bold);
+    // Right-aligned, over the end of a long title: it must be seen that the picture stands still.
+    constexpr std::string_view kPaused = " PAUSED";
+    if (view.is_paused) grid.put(std::max(0, width - static_cast<int>(kPaused.size())), 0, kPaused, Style::reverse);
+  }
+  View clamped = view;
+  press(clamped, Key::none, sample == nullptr ? 0 : sample->rows.size(), layout.rows);
+  if (layout.footer > 0) grid.put(0, height - 1, footer_text(clamped, sample, layout.rows, width), Style::dim);
+  if (sample == nullptr) {
+    grid.put(0, layout.heading, "Waiting for the first sample.", Style::dim);
+    return grid;
+  }
+  if (layout.facts > 0) grid.put(0, 1, facts_text(*sample));
+  int y = 1 + layout.facts;
+  for (const std::string& remark : remarks_of(*sample))
+    for (const std::string& line : broken(remark, width))
+      if (y < layout.heading) grid.put(0, y++, line, Style::dim);
+  draw_table(grid, clamped, *sample, layout.heading, layout.rows);
+  return grid;
+}
+
+std::string table_text(const View& view, const Sample& sample, int width) {
+  std::string text;
+  const auto add = [&](const std::string& paragraph) {
+    for (const std::string& line : broken(paragraph, width)) text += line + "\n";
+  };
+  add(sample.source == "kfd" ? std::string("Queues that KFD shows")
+                             : fmt::format("Queues of {} ({}) under {}", sample.device, sample.model, sample.workload));
+  if (sample.window_ns)
+    add(fmt::format("Rates over {}{}.", format_duration(static_cast<double>(*sample.window_ns)),
+                    sample.is_virtual ? " of simulated time" : ""));
+  add(facts_text(sample));
+  text += "\n";
+  // A line more than rows and heading, for the one that says that there are none.
+  Grid grid(width, static_cast<int>(std::min<std::size_t>(sample.rows.size(), 9'000)) + 2);
+  View whole = view;
+  whole.first_row = 0;
+  draw_table(grid, whole, sample, 0, static_cast<std::size_t>(grid.height() - 1));
+  text += grid.text();
+  if (sample.rows.size() > 9'000) add(fmt::format("{} more", sample.rows.size() - 9'000));
+  const std::vector<std::string> remarks = remarks_of(sample);
+  if (!remarks.empty()) text += "\n";
+  for (const std::string& remark : remarks) add(remark);
+  return text;
+}
+
+std::string interval_text(std::int64_t ns) {
+  if (ns % 60'000'000'000 == 0) return fmt::format("{} min", ns / 60'000'000'000);
+  if (ns % 1'000'000'000 == 0) return fmt::format("{} s", ns / 1'000'000'000);
+  return fmt::format("{} ms", ns / 1'000'000);
+}
+
+}  // namespace weir::watch

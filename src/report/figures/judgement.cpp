@@ -1,0 +1,133 @@
+#include "report/figures/judgement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "report/text/bench_regressions.h"
+#include "report/text/comparison.h"
+#include "report/text/comparison_words.h"
+#include "report/text/fields.h"
+
+namespace weir {
+namespace {
+
+using fields::at;
+using fields::number;
+using fields::text;
+
+Judgement of_pair(const PairComparison& pair) {
+  Judgement judgement;
+  judgement.label = pair.label;
+  judgement.badness = slowness_of(pair);
+  // A baseline that failed leaves nothing to judge; a test that failed is worse than slow.
+  judgement.finding = pair.verdict == Verdict::slower      ? pair.failure.empty() ? Finding::slower : Finding::failed
+                      : pair.verdict == Verdict::ambiguous ? Finding::ambiguous
+                      : pair.verdict == Verdict::faster    ? Finding::faster
+                                                           : Finding::same;
+  const auto say = [&](const std::string& line) { judgement.text += (judgement.text.empty() ? "" : "\n") + line; };
+  if (!pair.failure.empty()) say(pair.failure);
+  for (const MetricComparison& metric : pair.metrics) say(metric_line(metric));
+  for (const std::string& note : pair.notes) say("note: " + note);
+  return judgement;
+}
+
+Judgement of_lone(const LonePoint& point, const char* side) {
+  return {Finding::lone, point.label, fmt::format("only in the {}: {}", side, point.nearest), 0};
+}
+
+// "slower", "less_accurate", ... of bench_regressions.md, by what it means for a gate.
+Finding finding_of(const std::string& verdict, bool is_regression) {
+  if (verdict == "failed") return Finding::failed;
+  if (is_regression) return Finding::slower;
+  if (verdict == "faster") return Finding::faster;
+  if (verdict == "same") return Finding::same;
+  if (verdict == "new" || verdict == "gone") return Finding::lone;
+  return Finding::ambiguous;
+}
+
+Judgement of_regression(const Json& entry) {
+  const Json& claim = at(entry, {"is_regression"});
+  const std::string verdict = text(entry, {"verdict"});
+  Judgement judgement;
+  judgement.finding = finding_of(verdict, claim.is_boolean() && claim.get<bool>());
+  judgement.label = text(entry, {"key"});
+  judgement.badness = number(entry, {"ratio"}).value_or(0);
+  judgement.text = regression_line(entry);
+  return judgement;
+}
+
+const Json& list_at(const Json& json, std::initializer_list<const char*> keys) {
+  static const Json kNone = Json::array();
+  const Json& found = at(json, keys);
+  return found.is_array() ? found : kNone;
+}
+
+}  // namespace
+
+const char* name_of(Finding finding) {
+  constexpr std::array kNames{"failed", "slower", "ambiguous", "lone", "faster", "same"};
+  return kNames[static_cast<std::size_t>(finding)];
+}
+
+std::map<Finding, std::size_t> Judged::counts() const {
+  std::map<Finding, std::size_t> counts;
+  for (const JudgedSuite& suite : suites)
+    for (const Judgement& judgement : suite.cases) ++counts[judgement.finding];
+  return counts;
+}
+
+Finding Judged::verdict() const {
+  const auto found = counts();
+  for (const auto& [finding, count] : found)
+    if (finding != Finding::lone) return finding;
+  return Finding::same;
+}
+
+Judged judge(const Comparison& comparison, const std::string& tool, bool is_strict) {
+  Judged judged{tool, verdict_line(comparison), is_strict, exit_code(comparison, is_strict), {}};
+  for (const TestComparison& test : comparison.tests) {
+    JudgedSuite& suite = judged.suites.emplace_back();
+    suite.name = fmt::format("{} against {}", test.name, comparison.baseline);
+    for (const PairComparison& pair : test.pairs) suite.cases.push_back(of_pair(pair));
+    for (const LonePoint& point : test.baseline_only) suite.cases.push_back(of_lone(point, "baseline"));
+    for (const LonePoint& point : test.test_only) suite.cases.push_back(of_lone(point, "test"));
+  }
+  return judged;
+}
+
+Judged judge_bench(const Json& summary, bool is_strict, int exit_code) {
+  Judged judged{"weir bench", "", is_strict, exit_code, {}};
+  JudgedSuite& suite = judged.suites.emplace_back();
+  const Json& regressions = at(summary, {"regressions"});
+  suite.name = regressions.is_object() ? fmt::format("cases against {}", text(regressions, {"baseline"})) : "cases";
+  std::map<std::string, std::size_t> by_key;
+  for (const Json& entry : list_at(regressions, {"cases"})) {
+    suite.cases.push_back(of_regression(entry));
+    by_key[suite.cases.back().label] = suite.cases.size() - 1;
+  }
+  for (const Json& entry : list_at(summary, {"cases"})) {
+    const std::string key = text(entry, {"key"}), status = text(entry, {"status"});
+    const bool is_failed = status != "ok" && status != "skipped";
+    const auto found = by_key.find(key);
+    // What failed has no times to compare; a baseline does not change that.
+    if (found != by_key.end() && !is_failed) continue;
+    Judgement judgement;
+    judgement.label = key;
+    judgement.finding = is_failed ? Finding::failed : status == "skipped" ? Finding::lone : Finding::same;
+    judgement.text =
+        status == "ok" ? "it ran, and was not compared" : fmt::format("{}: {}", status, text(entry, {"error", "what"}));
+    if (found != by_key.end()) {
+      suite.cases[found->second] = std::move(judgement);
+    } else {
+      suite.cases.push_back(std::move(judgement));
+    }
+  }
+  for (const auto& [finding, count] : judged.counts())
+    judged.summary += fmt::format("{}{} {}", judged.summary.empty() ? "" : ", ", count,
+                                  finding == Finding::same && !regressions.is_object() ? "ran" : name_of(finding));
+  return judged;
+}
+
+}  // namespace weir

@@ -1,0 +1,167 @@
+#include "report/figures/results_csv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <map>
+
+#include "base/error.h"
+#include "base/plain_text.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kMostColumns = 1'000;
+
+bool is_number(std::string_view text) {
+  double value = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+  return end.ec == std::errc() && end.ptr == text.data() + text.size();
+}
+
+// "0.5" -> "p50", "0.999" -> "p999": as people say them.
+std::string quantile_word(const std::string& quantile) {
+  if (quantile == "0") return "min";
+  if (quantile == "1") return "max";
+  std::string digits = quantile.substr(quantile.find('.') + 1);
+  if (digits.size() == 1) digits += '0';
+  return "p" + digits;
+}
+
+// latency, {quantile 0.5}, seconds -> latency_p50_seconds; throughput_per_second, {work FLOP} -> FLOP comes before
+// "per".
+std::string heading(const Figure& figure) {
+  std::string name = figure.name, rate;
+  if (name.ends_with("_per_second")) {
+    rate = "_per_second";
+    name.resize(name.size() - rate.size());
+  }
+  for (const auto& [key, value] : figure.labels)
+    if (!value.empty()) name += "_" + (key == "quantile" ? quantile_word(value) : value);
+  if (!figure.unit.empty()) name += "_" + figure.unit;
+  return name + rate;
+}
+
+// Columns in the order in which they are first met.
+class Columns {
+ public:
+  std::size_t of(const std::string& name) {
+    const auto [found, is_new] = index_.emplace(name, names_.size());
+    if (is_new) names_.push_back(name);
+    if (names_.size() > kMostColumns)
+      reject(fmt::format("the table would have more than {} columns", kMostColumns),
+             "Export fewer files at a time, of one kind.");
+    return found->second;
+  }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::map<std::string, std::size_t> index_;
+  std::vector<std::string> names_;
+};
+
+// Cells by column; those that are not there are empty.
+using Line = std::map<std::size_t, std::string>;
+
+std::string cells(const Line& line, std::size_t columns) {
+  std::string text;
+  std::size_t column = 0;
+  for (const auto& [at, cell] : line) {
+    text.append(at - column, ',');
+    column = at;
+    text += cell;
+  }
+  text.append(columns - 1 - column, ',');
+  return text;
+}
+
+std::string table(const Columns& columns, const std::vector<Line>& lines) {
+  std::string text;
+  for (std::size_t i = 0; i < columns.names().size(); ++i) text += (i == 0 ? "" : ",") + csv_cell(columns.names()[i]);
+  text += "\r\n";
+  for (const Line& line : lines) text += cells(line, columns.names().size()) + "\r\n";
+  return text;
+}
+
+void put_identity(const FigureRow& row, Columns& columns, Line& line) {
+  line[columns.of("kind")] = csv_cell(row.group);
+  for (const auto& [name, value] : row.labels)
+    if (!value.empty()) line[columns.of(name)] = csv_cell(value);
+}
+
+// Labels first: rows of several kinds have different ones, and figures should not come between.
+void name_labels(std::span<const FigureRow> rows, Columns& columns) {
+  columns.of("kind");
+  for (const FigureRow& row : rows)
+    for (const auto& [name, value] : row.labels) columns.of(name);
+}
+
+}  // namespace
+
+std::string csv_cell(std::string_view text) {
+  std::string cell = without_controls(as_utf8(text), ' ', "\n");
+  if (!cell.empty() && std::string_view("=+-@").find(cell[0]) != std::string_view::npos && !is_number(cell))
+    cell.insert(0, "'");
+  if (cell.find_first_of(",\"\n") == std::string::npos) return cell;
+  std::string quoted = "\"";
+  for (const char c : cell) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string results_csv(std::span<const FigureRow> rows) {
+  Columns columns;
+  name_labels(rows, columns);
+  for (const char* name : {"status", "failure", "created", "weir_version", "weir_commit"}) columns.of(name);
+  std::vector<Line> lines;
+  for (const FigureRow& row : rows) {
+    Line& line = lines.emplace_back();
+    put_identity(row, columns, line);
+    line[columns.of("status")] = csv_cell(row.status);
+    line[columns.of("failure")] = csv_cell(row.failure);
+    line[columns.of("created")] = csv_cell(row.created);
+    line[columns.of("weir_version")] = csv_cell(row.version);
+    line[columns.of("weir_commit")] = csv_cell(row.commit);
+    for (const Figure& figure : row.figures) line[columns.of(heading(figure))] = fmt::format("{}", figure.value);
+  }
+  return table(columns, lines);
+}
+
+std::string samples_csv(std::span<const FigureRow> rows) {
+  Columns columns;
+  name_labels(rows, columns);
+  columns.of("point");
+  const std::size_t before = columns.of("sample") + 1;
+  const auto column_of = [&](const FigureSeries& series) {
+    return columns.of(fmt::format("{}_{}", series.name, series.unit));
+  };
+  for (const FigureRow& row : rows)
+    for (const FigureSeries& series : row.series) column_of(series);
+  std::string text = table(columns, {});
+  // There may be millions of lines: what a point's lines have in common is made once.
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    Line identity;
+    put_identity(rows[r], columns, identity);
+    identity[columns.of("point")] = fmt::to_string(r);
+    const std::string opening = cells(identity, before - 1);
+    std::vector<const FigureSeries*> by_column(columns.names().size() - before, nullptr);
+    std::size_t count = 0;
+    for (const FigureSeries& series : rows[r].series) {
+      by_column[column_of(series) - before] = &series;
+      count = std::max(count, series.values.size());
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      fmt::format_to(std::back_inserter(text), "{},{}", opening, i);
+      for (const FigureSeries* series : by_column) {
+        text += ',';
+        if (series != nullptr && i < series->values.size())
+          fmt::format_to(std::back_inserter(text), "{}", series->values[i]);
+      }
+      text += "\r\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace weir

@@ -1,0 +1,293 @@
+#include "report/history/document.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/options.h"
+
+namespace weir::history {
+namespace {
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+Json texts(const std::map<std::string, std::string>& values) {
+  Json json = Json::object();
+  for (const auto& [name, value] : values) json[name] = value;
+  return json;
+}
+
+Json interval_json(const Measure& measure) {
+  if (!measure.low || !measure.high) return nullptr;
+  return Json::array({number_or_null(measure.low), number_or_null(measure.high)});
+}
+
+Json measure_json(const Measure& measure) {
+  return {{"unit", text_or_null(measure.unit)},
+          {"median", number_or_null(measure.median)},
+          {"interval", interval_json(measure)},
+          {"count", measure.count},
+          {"reason", measure.median ? Json() : Json(measure.reason)}};
+}
+
+Json machine_json(const Machine& machine) {
+  return {{"id", machine.id}, {"label", machine.label}, {"facts", texts(machine.facts)}};
+}
+
+Json entry_json(const Entry& entry) {
+  return {{"id", entry.id},
+          {"added", entry.added},
+          {"tag", text_or_null(entry.tag)},
+          {"commit", text_or_null(entry.commit)},
+          {"commit_basis", text_or_null(entry.commit_basis)},
+          {"weir", {{"version", entry.weir_version}, {"commit", entry.weir_commit}}},
+          {"points", entry.points},
+          {"failed", entry.failed},
+          {"machines", entry.machines},
+          {"workloads", entry.workloads}};
+}
+
+Json document_of(const char* kind, const Store& store) {
+  return {{"schema", kSchema}, {"kind", kind}, {"file", store.name()}};
+}
+
+Json change_json(const Series& series, const ChangePoint& change) {
+  const Point& before = series.points[change.index - 1];
+  const Point& after = series.points[change.index];
+  return {{"index", change.index},
+          {"ratio", change.ratio},
+          {"p", change.p},
+          {"verdict", series.is_worse(change) ? "slower" : "faster"},
+          {"median_before", change.before},
+          {"median_after", change.after},
+          {"last_before", {{"at", before.at}, {"commit", text_or_null(before.commit)}, {"entry", before.entry}}},
+          {"first_after", {{"at", after.at}, {"commit", text_or_null(after.commit)}, {"entry", after.entry}}}};
+}
+
+// What may explain a change: facts that do not part machines, where they changed with it.
+Json explanations(Store& store, const Series& series, const ChangePoint& change) {
+  Json found = Json::array();
+  const Point& before = series.points[change.index - 1];
+  const Point& after = series.points[change.index];
+  if (before.weir_version != after.weir_version)
+    found.push_back({{"fact", "weir"}, {"before", before.weir_version}, {"after", after.weir_version}});
+  if (before.conditions == after.conditions) return found;
+  const Json old_facts = store.conditions(before.conditions).second,
+             new_facts = store.conditions(after.conditions).second;
+  for (const char* fact : {"system", "kernel", "compiler"}) {
+    if (!old_facts.is_object() || !new_facts.is_object()) break;
+    const Json was = old_facts.value(fact, Json()), is = new_facts.value(fact, Json());
+    if (was != is && was.is_string() && is.is_string())
+      found.push_back({{"fact", fact}, {"before", was}, {"after", is}});
+  }
+  return found;
+}
+
+Json series_json(Store& store, const Series& series) {
+  Json points = Json::array(), failed = Json::array(), changes = Json::array();
+  for (const Point& point : series.points) {
+    const Measure& measure = series.measure(point);
+    points.push_back({{"at", point.at},
+                      {"commit", text_or_null(point.commit)},
+                      {"tag", text_or_null(point.tag)},
+                      {"entry", point.entry},
+                      {"median", number_or_null(measure.median)},
+                      {"interval", interval_json(measure)},
+                      {"count", measure.count}});
+  }
+  for (const Point& point : series.failed)
+    failed.push_back({{"at", point.at},
+                      {"commit", text_or_null(point.commit)},
+                      {"tag", text_or_null(point.tag)},
+                      {"entry", point.entry},
+                      {"reason", point.failure}});
+  for (const ChangePoint& change : series.judged.changes) {
+    Json json = change_json(series, change);
+    json["explanations"] = explanations(store, series, change);
+    changes.push_back(std::move(json));
+  }
+  const auto& drift = series.judged.drift;
+  return {{"title", series.title},
+          {"machine", series.machine.id},
+          {"workload", series.key.at("workload")},
+          {"key", texts(series.key)},
+          {"metric", series.metric},
+          {"unit", text_or_null(series.unit)},
+          {"is_less_better", series.is_less_better},
+          {"points", std::move(points)},
+          {"failed", std::move(failed)},
+          {"changes", std::move(changes)},
+          {"changes_reason", text_or_null(series.judged.reason)},
+          {"drift", drift ? Json({{"change", drift->change}, {"p", drift->p}}) : Json()},
+          {"notes", series.notes}};
+}
+
+// Several machines: how each differs from the first, so that a reader sees why there are several.
+Json differences(const Machine& first, const Machine& other) {
+  Json found = Json::array();
+  const auto value = [](const Machine& machine, const std::string& fact) {
+    const auto at = machine.facts.find(fact);
+    return at == machine.facts.end() ? Json() : Json(at->second);
+  };
+  for (const auto& [fact, was] : first.facts)
+    if (const Json is = value(other, fact); is != Json(was))
+      found.push_back({{"fact", fact}, {"first", was}, {"this", is}});
+  for (const auto& [fact, is] : other.facts)
+    if (!first.facts.contains(fact)) found.push_back({{"fact", fact}, {"first", nullptr}, {"this", is}});
+  return found;
+}
+
+Json gate_json(const std::vector<Series>& all, std::size_t within) {
+  Json failures = Json::array();
+  std::size_t unjudged = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (const ChangePoint* const change = all[i].late_regression(within))
+      failures.push_back({{"series", i}, {"reason", "regressed"}, {"ratio", change->ratio}});
+    else if (all[i].has_failed_last())
+      failures.push_back({{"series", i}, {"reason", "the newest run failed"}, {"ratio", nullptr}});
+    else if (!all[i].judged.reason.empty())
+      ++unjudged;
+  }
+  const bool is_held = failures.empty();
+  return {{"within", within}, {"is_held", is_held}, {"failures", std::move(failures)}, {"unjudged", unjudged}};
+}
+
+[[noreturn]] void reject_empty(Store& store, const HistorySelection& selection) {
+  const std::vector<std::string> names = store.workloads();
+  std::string all;
+  for (const std::string& name : names)
+    if (all.size() < 300) all += (all.empty() ? "" : ", ") + name;
+  if (std::find(names.begin(), names.end(), selection.workload) == names.end())
+    reject(fmt::format("{}: has no workload '{}'", store.name(), selection.workload),
+           all.empty() ? "The history is empty." : fmt::format("It has: {}.", all));
+  reject(fmt::format("{}: nothing of '{}' fits the selection", store.name(), selection.workload),
+         "Leave out --streams, --param, --key or --machine to see what there is.");
+}
+
+// Quoted where it has to be; what a spreadsheet would take for a formula is kept from being one.
+std::string csv_cell(const std::string& text) {
+  std::string cell = text;
+  if (!cell.empty() && std::string_view("=+-@\t\r").find(cell[0]) != std::string_view::npos) cell.insert(0, "'");
+  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
+  std::string quoted = "\"";
+  for (const char c : cell) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string csv_number(std::optional<double> value) { return value ? fmt::format("{}", *value) : std::string(); }
+
+}  // namespace
+
+Json added_document(const Store& store, const Added& added, const AddOptions& options, const Intake& intake) {
+  Json json = document_of("add", store);
+  json["entry"] = added.entry ? Json(*added.entry) : Json();
+  json["commit"] = text_or_null(options.commit);
+  json["commit_basis"] = text_or_null(options.commit_basis);
+  json["tag"] = text_or_null(options.tag);
+  json["points"] = added.points;
+  json["failed"] = added.failed;
+  json["known"] = added.known;
+  json["known_entries"] = added.known_entries;
+  std::map<std::string, std::string> labels;
+  for (const NewPoint& point : intake.points) labels[point.machine.id] = point.machine.label;
+  json["machines"] = Json::array();
+  for (const auto& [id, label] : labels) json["machines"].push_back({{"id", id}, {"label", label}});
+  json["notes"] = intake.notes;
+  return json;
+}
+
+Json list_document(Store& store, const EntryFilter& filter) {
+  Json json = document_of("list", store);
+  json["machines"] = Json::array();
+  for (const Machine& machine : store.machines()) json["machines"].push_back(machine_json(machine));
+  json["entries"] = Json::array();
+  for (const Entry& entry : store.entries(filter)) json["entries"].push_back(entry_json(entry));
+  return json;
+}
+
+Json show_document(Store& store, std::int64_t id) {
+  const std::vector<Entry> entries = store.entries();
+  const auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.id == id; });
+  if (found == entries.end())
+    reject(fmt::format("{}: has no entry {}", store.name(), id), "`weir history list` shows them.");
+  Json json = document_of("show", store);
+  json["entry"] = entry_json(*found);
+  json["machines"] = Json::array();
+  for (const Machine& machine : store.machines())
+    if (std::find(found->machines.begin(), found->machines.end(), machine.id) != found->machines.end())
+      json["machines"].push_back(machine_json(machine));
+  json["points"] = Json::array();
+  PointFilter filter;
+  filter.entry = id;
+  for (const Point& point : store.points(filter))
+    json["points"].push_back(
+        {{"workload", point.workload()},
+         {"key", texts(point.key)},
+         {"machine", point.machine},
+         {"measured", text_or_null(point.measured)},
+         {"weir", {{"version", text_or_null(point.weir_version)}, {"commit", text_or_null(point.weir_commit)}}},
+         {"origin", point.origin},
+         {"failure", text_or_null(point.failure)},
+         {"latency", measure_json(point.latency)},
+         {"throughput", measure_json(point.throughput)}});
+  return json;
+}
+
+Json trend_document(Store& store, const TrendOptions& options) {
+  const std::vector<Series> all = make_series(store, options.selection, options.changes);
+  if (all.empty()) reject_empty(store, options.selection);
+  Json json = document_of("trend", store);
+  json["selection"] = {{"workload", options.selection.workload},
+                       {"metric", text_or_null(options.selection.metric)},
+                       {"machine", text_or_null(options.selection.machine)},
+                       {"key", texts(options.selection.key)}};
+  json["method"] = {{"threshold", options.changes.threshold},
+                    {"significance", options.changes.significance},
+                    {"permutations", options.changes.permutations},
+                    {"seed", options.changes.seed},
+                    {"fewest_per_level", kFewestPerLevel}};
+  json["machines"] = Json::array();
+  std::vector<const Machine*> machines;
+  for (const Series& series : all)
+    if (std::none_of(machines.begin(), machines.end(),
+                     [&](const Machine* one) { return one->id == series.machine.id; }))
+      machines.push_back(&series.machine);
+  for (const Machine* const machine : machines) {
+    Json each = machine_json(*machine);
+    each["differs_from_first"] = differences(*machines.front(), *machine);
+    json["machines"].push_back(std::move(each));
+  }
+  json["series"] = Json::array();
+  for (const Series& series : all) json["series"].push_back(series_json(store, series));
+  json["gate"] = options.is_gate ? gate_json(all, options.within) : Json();
+  return json;
+}
+
+int gate_code(const Json& trend) {
+  const Json& gate = trend.at("gate");
+  return gate.is_object() && !gate.at("is_held").get<bool>() ? 3 : 0;
+}
+
+std::string points_csv(Store& store, const PointFilter& filter) {
+  std::string csv =
+      "entry,at,commit,tag,machine,machine_label,workload,key,failure,latency_ns,latency_low_ns,latency_high_ns,"
+      "latency_count,throughput,throughput_unit,throughput_low,throughput_high,throughput_count,weir_version\n";
+  std::map<std::string, std::string> labels;
+  for (const Machine& machine : store.machines()) labels[machine.id] = machine.label;
+  for (const Point& point : store.points(filter)) {
+    std::string key;
+    for (const auto& [name, value] : point.key)
+      if (name != "workload") key += fmt::format("{}{}={}", key.empty() ? "" : " ", name, value);
+    csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", point.entry, csv_cell(point.at),
+                       csv_cell(point.commit), csv_cell(point.tag), csv_cell(point.machine),
+                       csv_cell(labels[point.machine]), csv_cell(point.workload()), csv_cell(key),
+                       csv_cell(point.failure), csv_number(point.latency.median), csv_number(point.latency.low),
+                       csv_number(point.latency.high), point.latency.count, csv_number(point.throughput.median),
+                       csv_cell(point.throughput.unit), csv_number(point.throughput.low),
+                       csv_number(point.throughput.high), point.throughput.count, csv_cell(point.weir_version));
+  }
+  return csv;
+}
+
+}  // namespace weir::history

@@ -1,0 +1,62 @@
+#include "report/history/items.h"
+
+#include <algorithm>
+
+#include "report/history/series.h"
+
+namespace weir::history {
+namespace {
+
+// How many runs ago the last change was; those without one come last.
+std::size_t age_of(const Series& series) {
+  return series.judged.changes.empty() ? static_cast<std::size_t>(-1)
+                                       : series.points.size() - series.judged.changes.back().index;
+}
+
+Json item_of(Store& store, const Series& series) {
+  Json points = Json::array(), changes = Json::array();
+  for (const Point& point : series.points) {
+    const Measure& measure = series.measure(point);
+    points.push_back({{"at", point.at},
+                      {"commit", point.commit},
+                      {"tag", point.tag.empty() ? Json() : Json(point.tag)},
+                      {"median", *measure.median},
+                      {"interval", measure.low ? Json::array({*measure.low, *measure.high}) : Json()},
+                      {"count", measure.count}});
+  }
+  for (const ChangePoint& change : series.judged.changes)
+    changes.push_back({{"index", change.index},
+                       {"ratio", change.ratio},
+                       {"p", change.p},
+                       {"verdict", series.is_worse(change) ? "slower" : "faster"}});
+  auto [device, environment] = store.conditions(series.points.back().conditions);
+  Json notes = series.notes;
+  if (!series.judged.reason.empty()) notes.push_back("not judged: " + series.judged.reason);
+  if (series.judged.drift) notes.push_back("drifts slowly, without a step");
+  return {{"title", series.title},
+          {"notes", std::move(notes)},
+          {"device", std::move(device)},
+          {"environment", std::move(environment)},
+          {"workload", series.key.at("workload")},
+          {"metric", series.metric},
+          {"unit", series.unit},
+          {"is_less_better", series.is_less_better},
+          {"points", std::move(points)},
+          {"changes", std::move(changes)}};
+}
+
+}  // namespace
+
+std::vector<Json> history_items(const std::filesystem::path& file, const HistorySelection& selection) {
+  Store store(file, Access::read);
+  std::vector<Series> all = make_series(store, selection);
+  // Of runs that all failed there is nothing to draw.
+  std::erase_if(all, [](const Series& series) { return series.points.empty(); });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Series& one, const Series& two) { return age_of(one) < age_of(two); });
+  std::vector<Json> items;
+  for (const Series& series : all) items.push_back(item_of(store, series));
+  return items;
+}
+
+}  // namespace weir::history

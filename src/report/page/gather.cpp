@@ -1,0 +1,217 @@
+#include "report/page/gather.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "report/page/baseline.h"
+#include "report/page/trace.h"
+#include "report/page/walk.h"
+#include "report/text/fields.h"
+
+namespace weir::page {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uintmax_t kLargestFile = std::uintmax_t{256} << 20;
+constexpr std::uintmax_t kLargestSum = std::uintmax_t{1} << 30;  // of documents, which are parsed whole
+
+// Documents that show nothing by themselves, and what to give instead.
+struct Part {
+  std::string_view schema;
+  const char* advice;
+};
+constexpr std::array kParts = {
+    Part{"weir.bench_kernel/1", "is one kernel of a bench. Give the folder, or its summary.json."},
+    Part{"weir.bench_environment/1", "says where a bench ran. Give the folder, or its summary.json."},
+    Part{"weir.kernel_manifest/1", "lists the packages that a bench found. It holds no measurement."},
+    Part{"weir.watch/1", "is one moment of `weir watch`. Use `weir profile` for what happens over time."},
+    Part{"weir.report/1", "is the document of a report. Give the files that it was made of."},
+};
+
+std::string start_of(const fs::path& path, std::size_t bytes) {
+  std::ifstream file(path, std::ios::binary);
+  std::string start(bytes, '\0');
+  file.read(start.data(), static_cast<std::streamsize>(bytes));
+  start.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
+  return start;
+}
+
+// {"schema": "weir.result/1", ...: as Weir writes them; the order of keys may be another where others have been at it.
+bool begins_as_document(std::string_view start) {
+  for (const std::string_view part : {"{", "\"schema\"", ":", "\"weir."}) {
+    start.remove_prefix(std::min(start.find_first_not_of(" \t\r\n"), start.size()));
+    if (!start.starts_with(part)) return false;
+    start.remove_prefix(part.size());
+  }
+  return true;
+}
+
+bool may_be_json(std::string_view start) {
+  const std::size_t first = start.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && (start[first] == '{' || start[first] == '[');
+}
+
+// What is wrong, without the name that stands beside it anyway.
+std::string reason_of(const Error& error, const std::string& name) {
+  std::string_view what = error.what();
+  if (what.starts_with(name + ": ")) what.remove_prefix(name.size() + 2);
+  return error.hint.empty() ? std::string(what) : fmt::format("{}. {}", what, error.hint);
+}
+
+std::string shown(const std::string& schema) { return schema.size() <= 80 ? schema : schema.substr(0, 80) + "..."; }
+
+class Gatherer {
+ public:
+  Gatherer(Page& page, const GatherOptions& options)
+      : page_(page), options_(options), sections_(sections()), spans_left_(options.max_spans) {}
+
+  void take(const FoundFile& file) {
+    const std::string name = file.path.string();
+    if (options_.progress) options_.progress(name);
+    std::error_code ignored;
+    if (!options_.passed_over.empty() && fs::equivalent(file.path, options_.passed_over, ignored)) return;
+    try {
+      look_at(file, name);
+    } catch (const Error& error) {
+      page_.refuse(name, reason_of(error, name));
+    } catch (const std::exception& error) {
+      // A document may be wrong in ways that nobody thought of; the others still make a report.
+      page_.refuse(name, fmt::format("it could not be read as what it says it is: {}", error.what()));
+    }
+  }
+
+  std::vector<Measured> measured;
+
+ private:
+  void look_at(const FoundFile& file, const std::string& name) {
+    std::error_code status;
+    const std::uintmax_t size = fs::file_size(file.path, status);
+    if (status) reject(fmt::format("cannot be read: {}", status.message()));
+    const std::string start = start_of(file.path, 4096);
+    if (start.empty()) {
+      if (file.is_named || file.path.extension() == ".json")
+        reject(size == 0 ? "the file is empty" : "cannot be read", "Was the run that should have written it killed?");
+      return;
+    }
+    if (file.path.extension() == ".jsonl") {
+      if (file.is_named)
+        reject("is a list of documents, one in each line", "Give the folder, or the summary that lies beside it.");
+      return;
+    }
+    if (start.starts_with("SQLite format 3") && take_history(file.path)) return;
+    if (!begins_as_document(start)) {
+      if (is_trace(file.path)) return take_trace(file.path);
+      const bool is_meant = file.is_named || file.path.extension() == ".json";
+      // Folders hold other things as well: tables, pictures, logs.
+      if (!is_meant) return;
+      if (!may_be_json(start))
+        reject("is neither a document of Weir nor a trace of a known format",
+               "`weir analyze --help` names the formats of traces.");
+    }
+    if (size > kLargestFile || (sum_ += size) > kLargestSum)
+      reject(fmt::format("is too large for a report: documents may have {} MiB each and {} MiB together",
+                         kLargestFile >> 20, kLargestSum >> 20),
+             "Give fewer files.");
+    take_document(file, name, read_json(file.path));
+  }
+
+  // Traces may be SQLite files as well: what is no history is left to the importers.
+  bool take_history(const fs::path& path) {
+    try {
+      add_history(page_, path);
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
+  void take_trace(const fs::path& path) {
+    if (spans_left_ == 0)
+      reject(fmt::format("the spans of other traces have filled --max-spans {}", options_.max_spans),
+             "Raise it, or make a report of this trace alone.");
+    TraceOptions options;
+    options.max_spans = spans_left_;
+    if (options_.progress) options.progress = [&] { options_.progress(path.string()); };
+    spans_left_ -= std::min(spans_left_, add_trace(page_, path, options));
+  }
+
+  void take_document(const FoundFile& file, const std::string& name, const Json& document) {
+    if (is_aorta(document)) return take_results(name, "AORTA", document);
+    const Json& value = fields::at(document, {"schema"});
+    if (!value.is_string() || !value.string().starts_with("weir."))
+      reject("is JSON, but neither a document of Weir (it has no \"schema\") nor a trace of a known format",
+             "Give what `weir run`, `weir sweep`, `weir compare`, `weir bench` and others write with -o.");
+    const std::string schema = value.get<std::string>();
+    if (schema == "weir.result/1" || schema == "weir.sweep/1") return take_results(name, schema, document);
+    for (const Part& part : kParts)
+      if (schema == part.schema) {
+        if (file.is_named) page_.refuse(name, part.advice);
+        return;
+      }
+    take_section(name, schema, document);
+  }
+
+  void take_results(const std::string& name, const std::string& schema, const Json& document) {
+    std::vector<Measured> read = read_measured(page_, Page::kNoSource, name, document);
+    if (read.empty()) {
+      const Json& results = fields::at(document, {"results"});
+      if (results.is_array() && results.empty())
+        page_.refuse(name, "holds no results. Did the sweep finish a single point?");
+      return;
+    }
+    const std::size_t source = page_.add_source(name, schema, document);
+    for (Measured& each : read) {
+      each.source = source;
+      measured.push_back(std::move(each));
+    }
+  }
+
+  void take_section(const std::string& name, const std::string& schema, const Json& document) {
+    const auto is_of = [&](const Section& section) { return section.schema == schema; };
+    if (std::none_of(sections_.begin(), sections_.end(), is_of)) reject_schema(schema);
+    const std::size_t source = page_.add_source(name, schema, document);
+    const std::size_t before = page_.item_count();
+    for (const Section& section : sections_)
+      if (is_of(section)) section.add(page_, source, document);
+    if (page_.item_count() == before)
+      page_.refuse(name, fmt::format("{} without anything to show: its lists are empty or not what they should be. "
+                                     "Measure it again.",
+                                     schema));
+  }
+
+  // "weir.sweep/2" of a later Weir, or something that no version has written.
+  [[noreturn]] void reject_schema(const std::string& schema) const {
+    const std::string kind = schema.substr(0, schema.rfind('/') + 1);
+    const auto version = parse_integer(std::string_view(schema).substr(kind.size()));
+    bool is_known = kind == "weir.result/" || kind == "weir.sweep/";
+    for (const Section& section : sections_) is_known = is_known || (!kind.empty() && section.schema == kind + "1");
+    if (is_known && version && *version > 1)
+      reject(fmt::format("'{}' was written by a newer Weir: this one reads version 1", shown(schema)),
+             "Update this program, or make the file again with it.");
+    reject(fmt::format("'{}' is no document that a report can show", shown(schema)));
+  }
+
+  Page& page_;
+  const GatherOptions& options_;
+  std::vector<Section> sections_;
+  std::size_t spans_left_;
+  std::uintmax_t sum_ = 0;
+};
+
+}  // namespace
+
+std::vector<Measured> gather(Page& page, const std::vector<fs::path>& paths, const GatherOptions& options) {
+  const Walk walk = walk_paths(paths);
+  Gatherer gatherer(page, options);
+  for (const FoundFile& file : walk.files) gatherer.take(file);
+  for (const Walk::Left& left : walk.left) page.refuse(left.path, left.reason);
+  return std::move(gatherer.measured);
+}
+
+}  // namespace weir::page

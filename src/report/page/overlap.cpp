@@ -1,0 +1,91 @@
+// weir.overlap/1: how much communication each rank hid, and why the rest was exposed.
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "report/page/list.h"
+#include "report/page/overlap_bars.h"
+#include "report/page/told.h"
+#include "report/page/values.h"
+
+namespace weir::page {
+namespace {
+
+constexpr std::size_t kMostRanks = 1024, kMostCauses = 32;
+constexpr double kLeastLoss = 0.02;  // of a step, exposed: what costs less is left to the picture
+constexpr double kLeastGain = 0.02;  // of a step, against everything on one stream
+
+void find_losses(Page& page, const std::string& name, const Json& document, const std::string& anchor) {
+  if (const Json failure = values::word_or_null(document, {"failure"}); failure.is_string())
+    page.find({Tone::bad, 1, fmt::format("{}: the run failed: {}", name, failure.get<std::string>()), "", anchor});
+  const Json& overlap = values::at(document, {"overlap"});
+  const auto span = values::amount(overlap, {"span_ns"}), exposed = values::amount(overlap, {"exposed_ns"});
+  const auto efficiency = values::finite(overlap, {"efficiency"});
+  if (span && exposed && *span > 0 && efficiency) {
+    const double share = *exposed / *span;
+    const Json& causes = values::list(document, {"causes"});
+    const Json& first = causes.empty() ? Json() : causes.front();
+    const std::string advice = values::sentence(values::word(first, {"advice"}));
+    page.find({share >= kLeastLoss ? Tone::warning : Tone::good, share,
+               fmt::format("{}: {:.1f} % of the communication was hidden; {} of a step ({:.1f} %) were exposed.", name,
+                           100 * *efficiency, format_duration(*exposed), 100 * share),
+               share >= kLeastLoss ? advice : "", anchor});
+  }
+  const auto step = values::amount(document, {"step_ns", "overlapped", "p50"});
+  const auto serial = values::amount(document, {"step_ns", "serial", "p50"});
+  // Medians alone: what lies within each other's intervals is no difference.
+  const Json own = values::interval(document, {"step_ns", "overlapped", "p50_interval"});
+  const Json other = values::interval(document, {"step_ns", "serial", "p50_interval"});
+  if (step && serial && *serial > 0 && own.is_array() && other.is_array() &&
+      own[0].get<double>() > other[1].get<double>() && *step > *serial * (1 + kLeastGain))
+    page.find(
+        {Tone::warning, *step / *serial - 1,
+         fmt::format("{}: a step takes {} on several streams and {} on one: overlapping costs more than it hides.",
+                     name, format_duration(*step), format_duration(*serial)),
+         "Use one stream, or look at what compute loses beside communication (inflation).", anchor});
+  for (const Json& straggler : values::list(document, {"stragglers"}))
+    page.find({Tone::warning, 0,
+               fmt::format("{}: rank {} keeps the others waiting: {}.", name, fields::text(straggler, {"rank"}),
+                           values::word(straggler, {"reason"})),
+               "", anchor});
+}
+
+}  // namespace
+
+void section_list::overlap(Page& page, std::size_t source, const Json& document) {
+  const std::string name = "overlap " + values::word(document, {"name"}, "run");
+  const auto ranks = values::count(document, {"ranks", "count"});
+  const Json& overlap = values::at(document, {"overlap"});
+  Json item = page.item("overlaps", ranks > 0 ? fmt::format("{}: {} rank{}", name, ranks, ranks == 1 ? "" : "s") : name,
+                        source, page.environment_of(source));
+  item["step_p50_ns"] = values::duration(document, {"step_ns", "overlapped", "p50"});
+  item["serial_step_p50_ns"] = values::duration(document, {"step_ns", "serial", "p50"});
+  item["efficiency"] = values::number(overlap, {"efficiency"});
+  item["best_efficiency"] = values::number(overlap, {"best_efficiency"});
+  item["inflation"] = values::number(overlap, {"inflation"});
+  item["bars"] = Json::array();
+  std::vector<std::string> notes;
+  for (const Json& rank : values::list(document, {"per_rank"})) {
+    if (item["bars"].size() == kMostRanks) {
+      notes.push_back(fmt::format("Only the first {} ranks are drawn.", kMostRanks));
+      break;
+    }
+    OverlapBar bar;
+    bar.label = "rank " + fields::text(rank, {"rank"});
+    if (make_bar(values::at(rank, {"overlapped"}), bar, notes)) item["bars"].push_back(to_json(bar));
+  }
+  item["causes"] = Json::array();
+  for (const Json& cause : values::list(document, {"causes"}))
+    if (item["causes"].size() < kMostCauses)
+      item["causes"].push_back({{"cause", values::word(cause, {"cause"}, "unknown")},
+                                {"ns_per_step", values::amount(cause, {"ns_per_step"}).value_or(0)},
+                                {"share", values::amount(cause, {"share"}, 1).value_or(0)},
+                                {"meaning", values::word(cause, {"meaning"})},
+                                {"advice", values::word(cause, {"advice"})}});
+  for (const Json& note : values::list(document, {"notes"}))
+    if (note.is_string()) notes.push_back(note.get<std::string>());
+  item["notes"] = std::move(notes);
+  find_losses(page, name, document, page.add("overlaps", std::move(item)));
+  add_told(page, source, document, name);
+}
+
+}  // namespace weir::page

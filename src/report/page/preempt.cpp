@@ -1,0 +1,168 @@
+// weir.preempt/1: how long urgent work waits, a curve per mechanism, beside what others published.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/units.h"
+#include "report/page/list.h"
+#include "report/page/values.h"
+
+namespace weir::page {
+namespace {
+
+constexpr std::size_t kMostGroups = 16, kMostCurves = 64, kMostPoints = 512, kMostWords = 50;
+
+// Victims that differ in the time of their blocks only make one picture: a line between others would mean nothing.
+struct Group {
+  std::string kind;
+  double waves = 0;  // 0: not known
+  auto operator<=>(const Group&) const = default;
+};
+
+Group group_of(const Json& victim) {
+  return {values::word(victim, {"kind"}, "victim"), values::amount(victim, {"waves"}).value_or(0)};
+}
+
+std::string words_of(const Group& group) {
+  if (group.waves <= 0) return group.kind == "persistent" ? "one persistent kernel" : group.kind + " kernels";
+  return fmt::format("{}kernels of {:.0f} wave{}", group.kind == "waves" ? "" : group.kind + "-bound ", group.waves,
+                     group.waves == 1 ? "" : "s");
+}
+
+bool is_known(const Json& latency) { return values::amount(latency, {"p50_ns"}).value_or(0) > 0; }
+
+// To the first block where every point tells it, else to the end: as the SVG picture has it.
+const char* latency_of(const Json& document) {
+  for (const Json& mechanism : values::list(document, {"mechanisms"}))
+    for (const Json& point : values::list(mechanism, {"points"}))
+      if (values::at(point, {"failure"}).is_null() && !is_known(values::at(point, {"to_start"}))) return "to_end";
+  return is_known(values::at(document, {"alone", "to_start"})) ? "to_start" : "to_end";
+}
+
+Json point_item(const Json& point, const char* latency) {
+  const Json& victim = values::at(point, {"victim"});
+  const auto block = values::amount(victim, {"block_ns"}), waves = values::amount(victim, {"waves"});
+  // A persistent kernel has no waves: how long it runs is not in the document.
+  const auto kernel =
+      block && waves && *block * *waves <= values::kLongest ? std::optional(*block * *waves) : std::nullopt;
+  const auto requests = values::amount(point, {latency, "p50_ns"});
+  return {{"victim", fmt::format("{}, blocks of {}", words_of(group_of(victim)),
+                                 block ? format_duration(*block) : std::string("?"))},
+          {"kernel_ns", number_or_null(kernel)},
+          {"block_ns", number_or_null(block)},
+          {"p50_ns", number_or_null(requests)},
+          {"p99_ns", values::duration(point, {latency, "p99_ns"})},
+          {"p99_interval_ns", values::interval(point, {latency, "p99_interval_ns"})},
+          {"victim_loss", values::number(point, {"victim_loss"})},
+          {"is_overloaded", values::is_true(point, {"is_overloaded"})},
+          {"failure", values::word_or_null(point, {"failure"})}};
+}
+
+Json curve_item(const Json& mechanism, const Group& group, const char* latency) {
+  std::vector<Json> points;
+  for (const Json& point : values::list(mechanism, {"points"}))
+    if (group_of(values::at(point, {"victim"})) == group && points.size() < kMostPoints)
+      points.push_back(point_item(point, latency));
+  std::stable_sort(points.begin(), points.end(), [](const Json& a, const Json& b) {
+    return values::amount(a, {"block_ns"}).value_or(0) < values::amount(b, {"block_ns"}).value_or(0);
+  });
+  return {{"name", values::word(mechanism, {"name"}, "?")},
+          {"level", values::word_or_null(mechanism, {"level"})},
+          {"verdict", values::word_or_null(mechanism, {"verdict"})},
+          {"reason",
+           values::is_true(mechanism, {"is_offered"}) ? Json(nullptr) : values::word_or_null(mechanism, {"reason"})},
+          {"points", std::move(points)}};
+}
+
+Json published_items(const Json& published) {
+  Json items = Json::array();
+  const std::string source = values::word(published, {"source"}, "published");
+  for (const Json& level : values::list(published, {"levels"})) {
+    if (items.size() == kMostCurves) break;
+    Json points = Json::array();
+    for (const Json& point : values::list(level, {"points"})) {
+      const auto kernel = values::amount(point, {"kernel_us"}, values::kLongest / 1e3);
+      if (!kernel || points.size() == kMostPoints) continue;
+      const auto in_ns = [&](const char* key) {
+        const auto us = values::amount(point, {key}, values::kLongest / 1e3);
+        return us ? Json(*us * 1e3) : Json(nullptr);
+      };
+      points.push_back({{"kernel_ns", *kernel * 1e3}, {"p50_ns", in_ns("p50_us")}, {"p99_ns", in_ns("p99_us")}});
+    }
+    // "XSched (OSDI 2025), evaluation data" -> "XSched Lv1, NVIDIA GV100"
+    items.push_back(
+        {{"name", fmt::format("{} {}, {}", source.substr(0, source.find(' ')), values::word(level, {"level"}, "?"),
+                              values::word(published, {"device"}, "?"))},
+         {"url", values::word(published, {"url"})},
+         {"points", std::move(points)}});
+  }
+  return items;
+}
+
+// Most block times first; then in the order of the document.
+std::vector<Group> groups_of(const Json& document) {
+  std::vector<std::pair<Group, std::size_t>> found;
+  const auto add = [&](const Json& victim) {
+    const Group group = group_of(victim);
+    const auto at = std::find_if(found.begin(), found.end(), [&](const auto& one) { return one.first == group; });
+    if (at != found.end())
+      ++at->second;
+    else if (found.size() < kMostGroups)
+      found.emplace_back(group, 1);
+  };
+  for (const Json& victim : values::list(document, {"plan", "victims"})) add(victim);
+  for (const Json& mechanism : values::list(document, {"mechanisms"}))
+    for (const Json& point : values::list(mechanism, {"points"})) add(values::at(point, {"victim"}));
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<Group> groups;
+  for (const auto& [group, count] : found) groups.push_back(group);
+  if (groups.empty()) groups.emplace_back();
+  return groups;
+}
+
+void find_verdicts(Page& page, const std::string& title, const Json& document, const std::string& anchor) {
+  std::size_t told = 0;
+  for (const Json& failure : values::list(document, {"failures"}))
+    if (failure.is_string() && ++told <= kMostWords)
+      page.find({Tone::bad, 1, fmt::format("{}: {}", title, failure.get<std::string>()), "", anchor});
+  for (const Json& warning : values::list(document, {"warnings"})) {
+    const std::string words = warning.is_string() ? warning.get<std::string>() : values::word(warning, {"text"});
+    if (!words.empty() && ++told <= kMostWords)
+      page.find({Tone::warning, 0, fmt::format("{}: {}.", title, words), values::word(warning, {"advice"}), anchor});
+  }
+  if (const std::string verdict = values::word(document, {"verdict"}); !verdict.empty())
+    page.find({Tone::neutral, 1, fmt::format("{}: {}", title, values::sentence(verdict)), "", anchor});
+}
+
+}  // namespace
+
+void section_list::preempt(Page& page, std::size_t source, const Json& document) {
+  const std::string title = "preempt on " + fields::text(document, {"device", "name"});
+  const char* const latency = latency_of(document);
+  const bool is_early = values::word(document, {"status"}) == "ended_early";
+  std::string first;
+  for (const Group& group : groups_of(document)) {
+    const bool is_first = first.empty();
+    Json item = page.item("preemptions", fmt::format("{}: behind {}", title, words_of(group)), source,
+                          page.environment_of(source));
+    item["verdict"] = values::word(document, {"verdict"});
+    item["alone_p99_ns"] = values::duration(document, {"alone", latency, "p99_ns"});
+    item["curves"] = Json::array();
+    for (const Json& mechanism : values::list(document, {"mechanisms"})) {
+      if (item["curves"].size() == kMostCurves) break;
+      Json curve = curve_item(mechanism, group, latency);
+      // What cannot be had here is told once.
+      if (is_first || !curve["points"].empty()) item["curves"].push_back(std::move(curve));
+    }
+    item["published"] = is_first ? published_items(values::at(document, {"published"})) : Json::array();
+    item["notes"].push_back(fmt::format("Latency counts from when a request was due {}.",
+                                        std::string(latency) == "to_start" ? "to its first block" : "to its end"));
+    if (is_early) item["notes"].push_back("Ended early: some points are missing.");
+    const std::string id = page.add("preemptions", std::move(item));
+    if (is_first) first = id;
+  }
+  find_verdicts(page, title, document, first);
+}
+
+}  // namespace weir::page

@@ -1,0 +1,27 @@
+// weir.profile/1: a traced pass beside a timed one: where commands spend their time, and what tracing cost.
+#include <fmt/format.h>
+
+#include "report/page/list.h"
+#include "report/page/told.h"
+#include "report/page/values.h"
+#include "report/page/waterfall.h"
+
+namespace weir::page {
+namespace {
+
+constexpr std::size_t kMostDevices = 64;
+
+}  // namespace
+
+void section_list::profile(Page& page, std::size_t source, const Json& document) {
+  const std::string name = "profile of " + values::word(document, {"workload"}, "a program");
+  std::size_t drawn = 0;
+  for (const Json& device : values::list(document, {"devices"})) {
+    if (++drawn > kMostDevices) break;
+    const std::string label = values::word(device, {"device"}, "device " + fields::text(device, {"id"}));
+    add_waterfalls(page, source, fmt::format("{}: {}", name, label), values::at(device, {"waterfall"}));
+  }
+  add_told(page, source, document, name);
+}
+
+}  // namespace weir::page

@@ -1,0 +1,69 @@
+#include "report/page/span_names.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/plain_text.h"
+
+namespace weir::page {
+namespace {
+
+constexpr std::size_t kLongestName = 400;
+// A hostile trace names every command differently.
+constexpr std::size_t kMostNames = 65'536, kMostBytes = 8U << 20;
+
+}  // namespace
+
+const char* to_string(DrawnKind kind) noexcept {
+  switch (kind) {
+    case DrawnKind::kernel:
+      return "kernel";
+    case DrawnKind::collective:
+      return "collective";
+    case DrawnKind::copy:
+      return "copy";
+    case DrawnKind::memset:
+      return "memset";
+    case DrawnKind::host:
+      return "host";
+    case DrawnKind::step:
+      break;
+  }
+  return "step";
+}
+
+SpanNames::SpanNames(const Timeline& timeline)
+    : timeline_(timeline),
+      uses_((timeline.names.size() + 1) * kDrawnKinds, 0),
+      numbers_((timeline.names.size() + 1) * kDrawnKinds, 0) {}
+
+std::uint32_t SpanNames::add(std::string text, DrawnKind kind) {
+  if (text.size() > kLongestName) text = std::string(whole_characters(text, kLongestName)) + "...";
+  bytes_ += text.size();
+  table_.push_back({{"text", std::move(text)}, {"kind", to_string(kind)}});
+  return static_cast<std::uint32_t>(table_.size() - 1);
+}
+
+void SpanNames::number() {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < uses_.size(); ++i)
+    if (uses_[i] > 0) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return uses_[a] > uses_[b]; });
+  // The rest goes by its kind.
+  std::vector<std::uint32_t> rest(kDrawnKinds, UINT32_MAX);
+  for (const std::size_t slot : order) {
+    const std::size_t name = slot / kDrawnKinds;
+    const auto kind = static_cast<DrawnKind>(slot % kDrawnKinds);
+    const bool has_room = table_.size() < kMostNames && bytes_ < kMostBytes;
+    if (has_room && name < timeline_.names.size()) {
+      numbers_[slot] = add(timeline_.names[name], kind);
+      continue;
+    }
+    std::uint32_t& shared = rest[static_cast<std::size_t>(kind)];
+    if (shared == UINT32_MAX) shared = add(std::string("unnamed ") + to_string(kind), kind);
+    numbers_[slot] = shared;
+    if (name < timeline_.names.size()) ++left_out_;
+  }
+}
+
+}  // namespace weir::page

@@ -1,0 +1,176 @@
+// Documents without a picture of their own, as `weir` tells them in the terminal; and what they warn of.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "report/page/list.h"
+#include "report/text/amd_capture.h"
+#include "report/text/amd_compare.h"
+#include "report/text/amd_ftrace.h"
+#include "report/text/amd_hqd.h"
+#include "report/text/amd_join.h"
+#include "report/text/amd_log.h"
+#include "report/text/analysis.h"
+#include "report/text/channel.h"
+#include "report/text/conformance.h"
+#include "report/text/fields.h"
+#include "report/text/overlap.h"
+#include "report/text/overlap_tune.h"
+#include "report/text/profile.h"
+#include "report/text/queues_convoy.h"
+#include "report/text/queues_cost.h"
+#include "report/text/queues_fairness.h"
+#include "report/text/queues_limits.h"
+#include "report/text/queues_map.h"
+#include "report/text/queues_sweep.h"
+#include "report/text/queues_switch.h"
+#include "report/text/sched_status.h"
+#include "report/text/sections.h"
+#include "report/text/trace_comparison.h"
+
+namespace weir::page {
+namespace {
+
+using fields::at;
+
+constexpr std::size_t kMostRows = 2'000;          // of a table
+constexpr std::size_t kLongestPlain = 64 * 1024;  // of a text in columns
+constexpr std::size_t kMostWarnings = 50;
+
+struct Told {
+  Report report;
+  std::string plain;
+};
+
+Told in_sections(Report report) { return {std::move(report), {}}; }
+
+// The first line is the title.
+Told in_columns(std::string text) {
+  Told told;
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  told.report.title = text.substr(0, end);
+  told.plain = text.substr(std::min(text.find_first_not_of('\n', end), text.size()));
+  return told;
+}
+
+struct Teller {
+  std::string_view kind;  // a schema, or an experiment of weir.queues/1
+  Told (*tell)(const Json& document);
+};
+
+constexpr std::array kTellers = {
+    Teller{"weir.amd_capture/1",
+           [](const Json& document) { return in_sections(capture_report(document, {}, "the folder")); }},
+    Teller{"weir.amd_compare/1", [](const Json& document) { return in_sections(amd_compare_report(document)); }},
+    Teller{"weir.amd_ftrace/1", [](const Json& document) { return in_sections(ftrace_report(document, false)); }},
+    Teller{"weir.amd_hqd/1", [](const Json& document) { return in_sections(amd_hqd_report(document, false)); }},
+    Teller{"weir.amd_join/1", [](const Json& document) { return in_sections(amd_join_report(document, false)); }},
+    Teller{"weir.amd_log/1", [](const Json& document) { return in_sections(amd_log_report(document, false)); }},
+    Teller{"weir.channel/1", [](const Json& document) { return in_sections(channel_report(document)); }},
+    Teller{"weir.analysis/1", [](const Json& document) { return in_sections(analysis_report(document, false)); }},
+    Teller{"weir.overlap/1", [](const Json& document) { return in_sections(overlap_report(document)); }},
+    Teller{"weir.overlap_tune/1", [](const Json& document) { return in_sections(tune_report(document)); }},
+    Teller{"weir.sched_status/1", [](const Json& document) { return in_sections(sched_status_report(document)); }},
+    Teller{"weir.conformance/1",
+           [](const Json& document) {
+             std::string text = "weir conformance\n\n";
+             for (const Json& device : at(document, {"devices"})) text += describe_conformance(device) + "\n";
+             return in_columns(text + conformance_summary(document));
+           }},
+    Teller{"weir.profile/1", [](const Json& document) { return in_columns(describe_profile(document)); }},
+    Teller{"weir.trace_comparison/1", [](const Json& document) { return in_columns(trace_comparison_text(document)); }},
+    Teller{"map", [](const Json& document) { return in_columns(describe_queue_map(document)); }},
+    Teller{"limits", [](const Json& document) { return in_columns(describe_limits(document)); }},
+    Teller{"switch", [](const Json& document) { return in_columns(describe_switch(document)); }},
+    Teller{"cost", [](const Json& document) { return in_columns(describe_queue_cost(document)); }},
+    Teller{"sweep", [](const Json& document) { return in_columns(describe_queues_sweep(document)); }},
+    Teller{"convoy", [](const Json& document) { return in_columns(describe_queues_convoy(document)); }},
+    Teller{"fairness", [](const Json& document) { return in_columns(describe_fairness(document)); }},
+};
+
+Json table_json(const ReportTable& table) {
+  Json json = {{"columns", Json::array()}, {"rows", Json::array()}, {"after", table.after}};
+  for (const ReportTable::Column& column : table.columns)
+    json["columns"].push_back({{"heading", column.heading}, {"is_text", column.is_text}});
+  for (std::size_t i = 0; i < std::min(table.rows.size(), kMostRows); ++i) json["rows"].push_back(table.rows[i]);
+  if (table.rows.size() > kMostRows)
+    json["after"] = fmt::format("{} of {} rows are shown. {}", kMostRows, table.rows.size(), table.after);
+  return json;
+}
+
+Json section_json(const ReportSection& section) {
+  Json json = {{"title", section.title}, {"facts", Json::array()}, {"tables", Json::array()}};
+  for (const auto& [label, value] : section.facts) json["facts"].push_back(Json::array({label, value}));
+  for (const ReportTable& table : section.tables) json["tables"].push_back(table_json(table));
+  json["remarks"] = section.remarks;
+  return json;
+}
+
+Json lines_of(const std::string& text) {
+  Json lines = Json::array();
+  std::size_t kept = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    if (kept + end - begin > kLongestPlain) {
+      lines.push_back("... (cut: the document has more)");
+      break;
+    }
+    kept += end - begin + 1;
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+// Kinds of documents name the same fields differently.
+std::string one_of(const Json& json, std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (const Json& value = at(json, {name}); value.is_string()) return value.get<std::string>();
+  return {};
+}
+
+void find_in(Page& page, const Json& document, const std::string& title, const std::string& anchor) {
+  if (one_of(document, {"status"}) == "failed") {
+    const std::string why = one_of(document, {"failure", "reason"});
+    page.find({Tone::bad, 1, fmt::format("{}: failed{}.", title, why.empty() ? "" : ": " + why),
+               one_of(document, {"hint"}), anchor});
+  }
+  const Json& devices = at(document, {"devices"});
+  if (devices.is_array())
+    for (const Json& device : devices)
+      if (at(device, {"has_passed"}) == Json(false))
+        page.find({Tone::bad, 1,
+                   fmt::format("{} did not pass the conformance cases: {} failed of {}.",
+                               fields::text(device, {"device", "name"}), fields::text(device, {"counts", "failed"}),
+                               fields::text(device, {"counts", "cases"})),
+                   "Do not trust its numbers; each failure is explained below.", anchor});
+  const Json& warnings = at(document, {"warnings"});
+  if (!warnings.is_array()) return;
+  for (std::size_t i = 0; i < std::min(warnings.size(), kMostWarnings); ++i) {
+    const std::string words =
+        warnings[i].is_string() ? warnings[i].get<std::string>() : one_of(warnings[i], {"message", "text"});
+    if (!words.empty())
+      page.find({Tone::warning, 0.05, fmt::format("{}: {}.", title, words), one_of(warnings[i], {"advice"}), anchor});
+  }
+}
+
+}  // namespace
+
+void section_list::text(Page& page, std::size_t source, const Json& document) {
+  const std::string schema = fields::text(document, {"schema"});
+  const std::string kind = schema == "weir.queues/1" ? fields::text(document, {"experiment"}) : schema;
+  const auto teller =
+      std::find_if(kTellers.begin(), kTellers.end(), [&](const Teller& each) { return each.kind == kind; });
+  if (teller == kTellers.end()) return;
+  const Told told = teller->tell(document);
+  const std::string title = told.report.title.empty() ? schema : told.report.title;
+  Json item = page.item("texts", title, source, page.environment_of(source));
+  item["opening"] = told.report.opening;
+  item["sections"] = Json::array();
+  for (const ReportSection& section : told.report.sections) item["sections"].push_back(section_json(section));
+  item["plain"] = lines_of(told.plain);
+  find_in(page, document, title, page.add("texts", std::move(item)));
+}
+
+}  // namespace weir::page

@@ -1,0 +1,408 @@
+#include "report/page/timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <tuple>
+#include <unordered_map>
+
+#include "base/units.h"
+#include "report/page/lane_encoding.h"
+#include "report/page/span_names.h"
+#include "trace/analyse/iterations.h"
+
+namespace weir::page {
+namespace {
+
+// Numbers of a page are exact up to 2^53, which is 104 days; nothing that belongs together is further apart.
+constexpr std::uint64_t kFarthest = std::uint64_t{1} << 52;
+constexpr std::size_t kMostLanes = 2000;     // of a group
+constexpr std::size_t kMostSteps = 100'000;  // they are few, and do not count against the limit
+
+// Anything that is drawn, wherever it comes from.
+struct Piece {
+  std::int64_t started_ns = 0, ended_ns = 0;
+  std::uint32_t name = kNoName;
+  DrawnKind kind = DrawnKind::kernel;
+};
+
+struct Lane {
+  std::string label;
+  std::int64_t order = 0;
+  std::vector<Piece> pieces;
+};
+
+struct Group {
+  std::string label;
+  std::map<std::int64_t, Lane> lanes;
+};
+
+std::uint64_t distance(std::int64_t a, std::int64_t b) noexcept {
+  return a > b ? static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b)
+               : static_cast<std::uint64_t>(b) - static_cast<std::uint64_t>(a);
+}
+
+// Which pieces are drawn, by their starts.
+class Window {
+ public:
+  void consider(const Piece& piece) { starts_.push_back(piece.started_ns); }
+
+  void choose(std::size_t most) {
+    if (starts_.empty()) return;
+    const auto nth = [&](std::size_t n) {
+      std::nth_element(starts_.begin(), starts_.begin() + static_cast<std::ptrdiff_t>(n), starts_.end());
+      return starts_[n];
+    };
+    median_ = nth(starts_.size() / 2);
+    // What is far from the middle has a broken time; without it the rest fits.
+    std::erase_if(starts_, [&](std::int64_t start) { return distance(start, median_) > kFarthest; });
+    first_ = *std::min_element(starts_.begin(), starts_.end());
+    total_ = starts_.size();
+    if (total_ > most) {
+      is_cut_ = true;
+      const std::size_t before = (total_ - most) / 2;
+      low_ = nth(before);
+      high_ = nth(before + most);
+      const auto within = static_cast<std::size_t>(std::count_if(
+          starts_.begin(), starts_.end(), [&](std::int64_t start) { return start >= low_ && start < high_; }));
+      // Many may start at one time: as many of those as there is room for.
+      room_ = within < most ? most - within : 0;
+    }
+    starts_.clear();
+    starts_.shrink_to_fit();
+  }
+
+  bool is_near(const Piece& piece) const noexcept {
+    return distance(piece.started_ns, median_) <= kFarthest && distance(piece.ended_ns, median_) <= kFarthest;
+  }
+  bool takes(const Piece& piece) noexcept {
+    if (!is_cut_) return true;
+    if (piece.started_ns >= low_ && piece.started_ns < high_) return true;
+    if (piece.started_ns != high_ || room_ == 0) return false;
+    --room_;
+    return true;
+  }
+  // Steps that begin within; they take no room from commands.
+  bool covers(const Piece& step) const noexcept {
+    return !is_cut_ || (step.started_ns >= low_ && step.started_ns <= high_);
+  }
+  bool is_cut() const noexcept { return is_cut_; }
+  std::size_t total() const noexcept { return total_; }
+  std::string words() const {
+    return fmt::format("{} to {} after its first", format_duration(static_cast<double>(low_ - first_)),
+                       format_duration(static_cast<double>(high_ - first_)));
+  }
+
+ private:
+  std::vector<std::int64_t> starts_;
+  std::int64_t median_ = 0, first_ = 0, low_ = 0, high_ = 0;
+  std::size_t room_ = 0, total_ = 0;
+  bool is_cut_ = false;
+};
+
+struct Odd {
+  std::size_t without_times = 0, backwards = 0, far = 0, unplaced = 0;
+};
+
+class Drawing {
+ public:
+  Drawing(const Timeline& timeline, std::size_t most) : timeline_(timeline), names_(timeline), most_(most) {
+    std::set<int> ranks;
+    for (const TraceDevice& device : timeline.devices) ranks.insert(rank_of(device.process));
+    has_ranks_ = ranks.size() > 1;
+  }
+
+  DrawnTimeline draw() {
+    add_steps();
+    each_piece([&](const Piece& piece) { window_.consider(piece); });
+    window_.choose(most_);
+    place_steps();
+    place_commands();
+    place_calls();
+    names_.number();
+    return finish();
+  }
+
+ private:
+  int rank_of(std::uint16_t process) const {
+    return process < timeline_.processes.size() ? timeline_.processes[process].rank : 0;
+  }
+  std::string rank_words(std::uint16_t process) const {
+    return has_ranks_ ? fmt::format("rank {}, ", rank_of(process)) : "";
+  }
+
+  // What can be drawn at all; counts the rest once.
+  std::optional<Piece> piece_of(std::int64_t started_ns, std::int64_t ended_ns, std::uint32_t name, DrawnKind kind,
+                                Odd* odd) const {
+    if (started_ns == kNoTime || ended_ns == kNoTime) {
+      if (odd != nullptr) ++odd->without_times;
+      return std::nullopt;
+    }
+    if (ended_ns < started_ns) {
+      if (odd != nullptr) ++odd->backwards;
+      return std::nullopt;
+    }
+    return Piece{started_ns, ended_ns, name, kind};
+  }
+  std::optional<Piece> piece_of(const Span& span, Odd* odd = nullptr) const {
+    return piece_of(span.started_ns, span.ended_ns, span.name, drawn_kind(span.kind), odd);
+  }
+  std::optional<Piece> piece_of(const HostCall& call, Odd* odd = nullptr) const {
+    return piece_of(call.started_ns, call.ended_ns, call.name, DrawnKind::host, odd);
+  }
+
+  template <class Visit>
+  void each_piece(Visit visit) const {
+    for (const Span& span : timeline_.spans)
+      if (const auto piece = piece_of(span)) visit(*piece);
+    for (const HostCall& call : timeline_.calls)
+      if (const auto piece = piece_of(call)) visit(*piece);
+  }
+
+  // Whether it is drawn; counts it if so.
+  bool keep(const Piece& piece) {
+    if (!window_.is_near(piece)) {
+      ++odd_.far;
+      return false;
+    }
+    if (piece.kind == DrawnKind::step ? !window_.covers(piece) : !window_.takes(piece)) return false;
+    if (piece.kind != DrawnKind::step) ++drawn_;
+    origin_ns_ = std::min(origin_ns_, piece.started_ns);
+    return true;
+  }
+
+  // Steps that the program marked; else those that commands carry the number of.
+  void add_steps() {
+    std::set<std::uint16_t> processes;
+    for (const TraceRange& range : timeline_.ranges) processes.insert(range.process);
+    for (const std::uint16_t process : processes)
+      for (const TraceRange& range : iteration_ranges(timeline_, process))
+        steps_[process].push_back({range.started_ns, range.ended_ns, range.name, DrawnKind::step});
+    if (!steps_.empty()) return;
+    std::map<std::pair<std::uint16_t, std::uint32_t>, Piece> found;
+    for (const Span& span : timeline_.spans) {
+      const auto piece = piece_of(span);
+      if (!piece) continue;
+      Piece& step = found.try_emplace({process_of(span), span.iteration}, *piece).first->second;
+      step.started_ns = std::min(step.started_ns, piece->started_ns);
+      step.ended_ns = std::max(step.ended_ns, piece->ended_ns);
+      step.kind = DrawnKind::step;
+    }
+    std::map<std::uint16_t, std::size_t> counts;
+    for (const auto& [key, step] : found) ++counts[key.first];
+    for (auto& [key, step] : found) {
+      if (counts[key.first] < 2) continue;
+      step.name = key.second;  // a number, until there is a table
+      steps_[key.first].push_back(step);
+      are_steps_numbers_ = true;
+    }
+  }
+
+  std::uint16_t device_of(const Span& span) const {
+    return span.stream < timeline_.streams.size() ? timeline_.streams[span.stream].device : std::uint16_t{0};
+  }
+  std::uint16_t process_of(const Span& span) const {
+    const std::uint16_t device = device_of(span);
+    return device < timeline_.devices.size() ? timeline_.devices[device].process : std::uint16_t{0};
+  }
+
+  void place_steps() {
+    std::size_t placed = 0, beyond = 0;
+    for (const auto& [process, pieces] : steps_)
+      for (const Piece& piece : pieces) {
+        if (placed == kMostSteps || !keep(piece)) {
+          beyond += placed == kMostSteps ? 1 : 0;
+          continue;
+        }
+        ++placed;
+        Lane& lane = step_group_.lanes[process];
+        if (lane.label.empty()) lane.label = has_ranks_ ? fmt::format("rank {}", rank_of(process)) : "steps";
+        lane.pieces.push_back(piece);
+        if (!are_steps_numbers_) names_.count(piece.name, DrawnKind::step);
+      }
+    step_group_.label = "steps";
+    if (beyond > 0) notes_.push_back(fmt::format("The first {} steps are drawn, {} are not.", placed, beyond));
+  }
+
+  void place_commands() {
+    bool has_queues = false;
+    std::size_t without_queue = 0;
+    for (const Span& span : timeline_.spans) {
+      const auto piece = piece_of(span, &odd_);
+      if (!piece || !keep(*piece)) continue;
+      names_.count(piece->name, piece->kind);
+      const std::uint16_t device = device_of(span);
+      DeviceGroups& groups = devices_[device];
+      Lane& stream = groups.streams.lanes[span.stream];
+      if (stream.pieces.empty()) describe_stream(span.stream, stream);
+      stream.pieces.push_back(*piece);
+      if (span.queue == kNoQueue) {
+        ++without_queue;
+        continue;
+      }
+      has_queues = true;
+      Lane& queue = groups.queues.lanes[span.queue];
+      if (queue.pieces.empty()) describe_queue(span.queue, queue);
+      queue.pieces.push_back(*piece);
+    }
+    if (has_queues && without_queue > 0)
+      notes_.push_back(
+          fmt::format("{} commands name no hardware queue: they are in their stream's lane only.", without_queue));
+  }
+
+  void place_calls() {
+    for (const HostCall& call : timeline_.calls) {
+      const auto piece = piece_of(call, &odd_);
+      if (!piece || !keep(*piece)) continue;
+      names_.count(piece->name, piece->kind);
+      Lane& lane = hosts_[call.process].lanes[call.thread];
+      if (lane.pieces.empty()) lane.label = fmt::format("thread {}", call.thread);
+      lane.pieces.push_back(*piece);
+    }
+  }
+
+  void describe_stream(std::uint16_t stream, Lane& lane) const {
+    if (stream < timeline_.streams.size()) {
+      const TraceStream& facts = timeline_.streams[stream];
+      lane.label = facts.label;
+      lane.order = static_cast<std::int64_t>(std::min<std::uint64_t>(facts.id, INT64_MAX));
+    } else {
+      lane.order = stream;
+    }
+    if (lane.label.empty()) lane.label = fmt::format("stream {}", lane.order);
+  }
+  void describe_queue(std::int32_t queue, Lane& lane) const {
+    const auto at = std::lower_bound(timeline_.queues.begin(), timeline_.queues.end(), queue,
+                                     [](const TraceQueue& a, std::int32_t id) { return a.id < id; });
+    lane.order = queue;
+    lane.label = at != timeline_.queues.end() && at->id == queue && !at->label.empty() ? at->label
+                 : queue >= kCopyQueues ? fmt::format("copy engine {}", queue - kCopyQueues)
+                                        : fmt::format("queue {}", queue);
+  }
+
+  void add_group(Group& group, bool is_by_count, Json& groups) {
+    if (group.lanes.empty()) return;
+    std::vector<Lane*> lanes;
+    for (auto& [key, lane] : group.lanes) lanes.push_back(&lane);
+    const auto is_longer = [](const Lane* a, const Lane* b) { return a->pieces.size() > b->pieces.size(); };
+    if (lanes.size() > kMostLanes) {
+      std::stable_sort(lanes.begin(), lanes.end(), is_longer);
+      notes_.push_back(fmt::format("{}: {} lanes, of which the {} with most spans are drawn.", group.label,
+                                   lanes.size(), kMostLanes));
+      lanes.resize(kMostLanes);
+    }
+    if (is_by_count)
+      std::stable_sort(lanes.begin(), lanes.end(), is_longer);
+    else
+      std::stable_sort(lanes.begin(), lanes.end(), [](const Lane* a, const Lane* b) { return a->order < b->order; });
+    Json list = Json::array();
+    std::vector<LaneSpan> spans;
+    for (Lane* lane : lanes) {
+      spans.clear();
+      spans.reserve(lane->pieces.size());
+      for (const Piece& piece : lane->pieces)
+        spans.push_back({distance(piece.started_ns, origin_ns_), distance(piece.ended_ns, origin_ns_), name_of(piece)});
+      lane->pieces = {};
+      EncodedLane encoded = encode_lane(spans);
+      end_ns_ = std::max(end_ns_, encoded.end_ns);
+      list.push_back({{"label", std::move(lane->label)},
+                      {"count", encoded.count},
+                      {"busy_ns", encoded.busy_ns},
+                      {"spans", std::move(encoded.spans)}});
+    }
+    groups.push_back({{"label", std::move(group.label)}, {"lanes", std::move(list)}});
+  }
+
+  std::uint32_t name_of(const Piece& piece) {
+    if (piece.kind != DrawnKind::step || !are_steps_numbers_) return names_.of(piece.name, piece.kind);
+    const auto [at, is_new] = step_names_.try_emplace(piece.name, 0);
+    if (is_new) at->second = names_.add(fmt::format("step {}", piece.name), DrawnKind::step);
+    return at->second;
+  }
+
+  DrawnTimeline finish() {
+    DrawnTimeline drawn;
+    drawn.spans = drawn_;
+    if (origin_ns_ == INT64_MAX) origin_ns_ = 0;
+    Json groups = Json::array();
+    add_group(step_group_, false, groups);
+    std::vector<std::uint16_t> order;
+    for (const auto& [device, lanes] : devices_) order.push_back(device);
+    const auto key = [&](std::uint16_t device) {
+      if (device >= timeline_.devices.size()) return std::tuple(0, std::int64_t{device});
+      return std::tuple(rank_of(timeline_.devices[device].process), timeline_.devices[device].id);
+    };
+    std::stable_sort(order.begin(), order.end(), [&](std::uint16_t a, std::uint16_t b) { return key(a) < key(b); });
+    for (const std::uint16_t device : order) {
+      DeviceGroups& lanes = devices_[device];
+      std::string label = "device";
+      if (device < timeline_.devices.size())
+        label = rank_words(timeline_.devices[device].process) + timeline_.devices[device].label;
+      lanes.streams.label = "Streams of " + label;
+      lanes.queues.label = "Hardware queues of " + label;
+      add_group(lanes.streams, false, groups);
+      add_group(lanes.queues, false, groups);
+    }
+    for (auto& [process, lanes] : hosts_) {
+      lanes.label = rank_words(process) + "host threads";
+      add_group(lanes, true, groups);
+    }
+    tell_odd();
+    drawn.fields = {{"origin_ns", origin_ns_},
+                    {"end_ns", end_ns_},
+                    {"source_of_times", timeline_.source},
+                    {"names", names_.take()},
+                    {"groups", std::move(groups)},
+                    {"left_out", window_.is_cut() ? window_.total() - drawn_ : 0},
+                    {"left_out_reason", nullptr}};
+    if (window_.is_cut())
+      drawn.fields["left_out_reason"] = fmt::format(
+          "The trace has {} commands and host calls; the {} in its middle are drawn, {}. A stretch without holes "
+          "from "
+          "the middle is shown because the beginning warms up; --max-spans sets how many.",
+          window_.total(), drawn_, window_.words());
+    drawn.notes = std::move(notes_);
+    return drawn;
+  }
+
+  void tell_odd() {
+    const auto tell = [&](std::size_t count, const char* what) {
+      if (count > 0) notes_.push_back(fmt::format("{} of the trace {}, and are not drawn.", count, what));
+    };
+    tell(odd_.without_times, "have no start or no end");
+    tell(odd_.backwards, "end before they start");
+    tell(odd_.far, "lie more than 52 days from the middle of the trace");
+    if (names_.left_out() > 0)
+      notes_.push_back(fmt::format("{} names are too many to keep; their spans go by their kind.", names_.left_out()));
+  }
+
+  struct DeviceGroups {
+    Group streams, queues;
+  };
+
+  const Timeline& timeline_;
+  SpanNames names_;
+  std::size_t most_;
+  bool has_ranks_ = false, are_steps_numbers_ = false;
+  Window window_;
+  Odd odd_;
+  std::map<std::uint16_t, std::vector<Piece>> steps_;
+  std::map<std::uint32_t, std::uint32_t> step_names_;
+  Group step_group_;
+  std::map<std::uint16_t, DeviceGroups> devices_;
+  std::map<std::uint16_t, Group> hosts_;
+  std::vector<std::string> notes_;
+  std::size_t drawn_ = 0;
+  std::int64_t origin_ns_ = INT64_MAX;
+  std::uint64_t end_ns_ = 0;
+};
+
+}  // namespace
+
+DrawnTimeline draw_timeline(const Timeline& timeline, std::size_t most) { return Drawing(timeline, most).draw(); }
+
+}  // namespace weir::page

@@ -1,0 +1,90 @@
+#include "report/page/trace.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "report/page/analysis_items.h"
+#include "report/page/timeline.h"
+#include "run/analyze.h"
+#include "trace/import/byte_source.h"
+#include "trace/import/import.h"
+#include "trace/import/list.h"
+#include "trace/merge.h"
+
+namespace weir::page {
+namespace {
+
+bool looks_like_trace(ByteSource& bytes) {
+  const std::string_view start = bytes.peek(kSniffBytes);
+  for (const Importer& importer : importers())
+    if (importer.sniff(start)) return true;
+  return TarReader::sniff(start);
+}
+
+// The document tells how many commands a queue ran; the timeline also of which stream they were.
+CountedQueues count_queues(const Timeline& timeline) {
+  std::map<std::pair<std::uint16_t, std::int32_t>, std::uint64_t> counts;
+  for (const Span& span : timeline.spans)
+    if (span.queue != kNoQueue && span.queue < kCopyQueues && span.stream < timeline.streams.size())
+      ++counts[{span.stream, span.queue}];
+  CountedQueues counted;
+  const auto grid_of = [&](std::uint16_t device) -> QueueGrid& {
+    const TraceDevice& facts = timeline.devices[device];
+    return counted[{timeline.processes[facts.process].rank, facts.id}];
+  };
+  std::map<std::int32_t, std::string> labels;
+  for (const TraceQueue& queue : timeline.queues) labels[queue.id] = queue.label;
+  // Queues in the order of their ids, streams in that of the source.
+  for (const TraceQueue& queue : timeline.queues)
+    if (queue.id < kCopyQueues && queue.device < timeline.devices.size()) grid_of(queue.device).queue(queue.label);
+  for (const auto& [place, commands] : counts) {
+    const TraceStream& stream = timeline.streams[place.first];
+    const auto label = labels.find(place.second);
+    QueueGrid& grid = grid_of(stream.device);
+    grid.set(grid.stream(stream.label),
+             grid.queue(label != labels.end() ? label->second : std::to_string(place.second)), commands);
+  }
+  return counted;
+}
+
+}  // namespace
+
+bool is_trace(const std::filesystem::path& file) {
+  try {
+    return looks_like_trace(*open_bytes(file));
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::size_t add_trace(Page& page, const std::filesystem::path& file, const TraceOptions& options) {
+  ImportOptions import;
+  import.format = options.format;
+  import.limits.memory_bytes = options.memory_bytes;
+  import.progress = options.progress;
+  std::vector<ImportedTrace> traces = import_traces({file}, import);
+  ImportedTrace trace = std::move(traces.front());
+  const std::string format = trace.files.empty() ? "trace" : trace.files.front().format;
+  const std::size_t source = page.add_source(file.string(), format, Json::object());
+  const std::string name = file.filename().string();
+  // Brings the clocks of ranks together, so it comes before the drawing.
+  const Json analysis = analyze_timeline(trace.timeline, trace.files, {});
+
+  std::string id;
+  DrawnTimeline drawn = draw_timeline(trace.timeline, options.max_spans);
+  if (drawn.spans > 0 || drawn.fields["left_out"] != 0) {
+    Json item = page.item("timelines", name, source, page.environment_of(source));
+    for (const Dropped& dropped : trace.timeline.dropped)
+      drawn.notes.push_back(fmt::format("{} x {} (first: {})", dropped.count, dropped.reason, dropped.first));
+    drawn.notes.insert(drawn.notes.end(), trace.timeline.notes.begin(), trace.timeline.notes.end());
+    item["notes"] = std::move(drawn.notes);
+    for (auto& [key, value] : drawn.fields.items()) item[key] = std::move(value);
+    id = page.add("timelines", std::move(item));
+  }
+  CountedQueues counted = count_queues(trace.timeline);
+  trace.timeline = {};
+  add_analysis(page, source, name, analysis, id, std::move(counted));
+  return drawn.spans;
+}
+
+}  // namespace weir::page

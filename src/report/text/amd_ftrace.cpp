@@ -1,0 +1,245 @@
+#include "report/text/amd_ftrace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "report/text/fields.h"
+
+namespace weir {
+namespace {
+
+using fields::at;
+using fields::number;
+using fields::text;
+
+std::string duration(const Json& json, std::initializer_list<const char*> keys) {
+  const auto ns = number(json, keys);
+  return ns ? format_duration(*ns) : "-";
+}
+
+std::string count(const Json& json, std::initializer_list<const char*> keys) {
+  const auto value = number(json, keys);
+  return value ? fmt::format("{:.0f}", *value) : "-";
+}
+
+std::string reason(const Json& document, const char* path) {
+  const std::string words = text(at(document, {"unavailable"}), {path});
+  return words == "-" ? "not known" : "not known: " + words;
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string all;
+  for (const std::string& part : parts) all += (all.empty() ? "" : ", ") + part;
+  return all;
+}
+
+// A few words for each question of the document; its own where it has one that this report does not know.
+std::string label_of(const Json& answer) {
+  static constexpr std::pair<const char*, const char*> kLabels[] = {
+      {"how_is_a_queue_asked_for", "asking for a queue"},   {"how_long_does_kfd_take", "creating it takes"},
+      {"doorbell_or_ioctl_per_launch", "ioctl per launch"}, {"where_is_the_mqd_allocated", "its MQD"},
+      {"is_a_kernel_queue_used", "kernel queues (KCQ)"},    {"how_long_does_preemption_take", "preemption takes"}};
+  const std::string key = text(answer, {"key"});
+  for (const auto& [known, label] : kLabels)
+    if (key == known) return label;
+  return text(answer, {"question"});
+}
+
+ReportSection answer_section(const Json& document) {
+  ReportSection section;
+  section.title = "Answers";
+  for (const Json& one : at(document, {"answers"})) {
+    const std::string words = text(one, {"answer"});
+    section.facts.emplace_back(label_of(one), words == "-" ? "not answered: " + text(one, {"reason"}) : words);
+  }
+  return section;
+}
+
+ReportSection trace_section(const Json& document) {
+  ReportSection section;
+  section.title = "The trace";
+  const Json& trace = at(document, {"trace"});
+  std::vector<std::string> forms;
+  for (const auto& [name, lines] : at(trace, {"forms"}).items())
+    if (lines.is_number() && lines > 0) forms.push_back(fmt::format("{} {}", lines.dump(), name));
+  section.facts.emplace_back("entries", joined(forms));
+  const std::string tracer = text(trace, {"tracer"});
+  section.facts.emplace_back("tracer", tracer == "-" ? reason(document, "trace.tracer") : tracer);
+  section.facts.emplace_back(
+      "length", number(trace, {"length_ns"}) ? duration(trace, {"length_ns"}) : reason(document, "trace.length_ns"));
+  const std::string clock = text(trace, {"clock"});
+  section.facts.emplace_back("clock", clock == "-" ? reason(document, "trace.clock") : clock);
+  if (number(trace, {"resolution_ns"}))
+    section.facts.emplace_back("stamps", "rounded to " + duration(trace, {"resolution_ns"}));
+  const std::string overwritten = count(trace, {"lost", "overwritten"});
+  section.facts.emplace_back(
+      "lost", fmt::format("{} events in {} gaps; overwritten: {}", count(trace, {"lost", "events"}),
+                          count(trace, {"lost", "gaps"}),
+                          overwritten == "-" ? reason(document, "trace.lost.overwritten") : overwritten));
+  for (const Json& unread : at(trace, {"unread"}))
+    section.facts.emplace_back("unread", fmt::format("{} lines, {} (first: line {})", count(unread, {"lines"}),
+                                                     text(unread, {"reason"}), count(unread, {"first_line"})));
+  return section;
+}
+
+// One row for each kind of length: known lengths and bounds never share one.
+// `owner`: of the first column, where the table has one; that one has no room for p90.
+void add_rows(ReportTable& table, const Json& verb, const std::string* owner) {
+  bool is_first = true;
+  const auto add = [&](const char* kind, const Json& tally) {
+    std::vector<std::string> row;
+    if (owner) row.push_back(is_first ? *owner : "");
+    row.insert(row.end(), {is_first ? text(verb, {"verb"}) : "", is_first ? count(verb, {"calls"}) : "", kind,
+                           count(tally, {"n"}), duration(tally, {"min_ns"}), duration(tally, {"p50_ns"}),
+                           duration(tally, {"p99_ns"}), duration(tally, {"max_ns"})});
+    if (!owner) row.insert(row.begin() + 6, duration(tally, {"p90_ns"}));
+    table.rows.push_back(std::move(row));
+    is_first = false;
+  };
+  for (const char* kind : {"exact", "at_least", "at_most"})
+    if (const Json& tally = at(verb, {kind}); tally.is_object())
+      add(kind[0] == 'e' ? "exact" : kind[3] == 'l' ? "at least" : "at most", tally);
+  if (is_first) add("-", Json());
+}
+
+ReportSection verb_section(const Json& document) {
+  ReportSection section;
+  section.title = "What KFD did";
+  ReportTable table;
+  table.columns = {{"call", true}, {"calls"}, {"length", true}, {"n"}, {"min"}, {"p50"}, {"p90"}, {"p99"}, {"max"}};
+  for (const Json& verb : at(document, {"verbs"})) add_rows(table, verb, nullptr);
+  if (table.rows.empty()) {
+    section.remarks.emplace_back("No call that makes, changes or moves a queue is in the trace.");
+    return section;
+  }
+  section.tables.push_back(std::move(table));
+  for (const Json& verb : at(document, {"verbs"})) {
+    if (number(verb, {"failed"}).value_or(0) > 0)
+      section.remarks.push_back(fmt::format("{} of {} {} calls failed: no length counts them.", count(verb, {"failed"}),
+                                            count(verb, {"calls"}), text(verb, {"verb"})));
+    if (number(verb, {"length_unknown"}).value_or(0) > 0)
+      section.remarks.push_back(fmt::format("{} of {} {} calls have no length: only their entries were seen.",
+                                            count(verb, {"length_unknown"}), count(verb, {"calls"}),
+                                            text(verb, {"verb"})));
+  }
+  section.remarks.emplace_back("preempt: from unmap until the fence, in which the hardware lets go of its queues.");
+  return section;
+}
+
+ReportSection process_section(const Json& document, bool is_full) {
+  ReportSection section;
+  section.title = "By process";
+  ReportTable table;
+  table.columns = {{"process", true}, {"call", true}, {"calls"}, {"length", true}, {"n"},
+                   {"min"},           {"p50"},        {"p99"},   {"max"}};
+  std::size_t shown = 0;
+  bool has_threads = false;
+  const Json& processes = at(document, {"processes"});
+  for (const Json& process : processes) {
+    if (!is_full && shown == 6) break;
+    ++shown;
+    const std::string id = text(process, {"process"}), thread = text(process, {"thread"});
+    has_threads = has_threads || thread != "-";
+    std::string owner = id != "-" ? id : thread != "-" ? "thread " + thread : "not known";
+    if (at(process, {"is_rest"}) == true) owner = "the rest";
+    for (const Json& verb : at(process, {"verbs"})) {
+      add_rows(table, verb, &owner);
+      owner.clear();
+    }
+  }
+  if (processes.size() > shown) table.after = fmt::format("{} more: --full", processes.size() - shown);
+  section.tables.push_back(std::move(table));
+  if (has_threads)
+    section.remarks.emplace_back(
+        "Threads whose process is not in the text: echo 1 > options/record-tgid (function_graph prints none).");
+  return section;
+}
+
+std::string hexadecimal(const Json& json, const char* key) {
+  const Json& value = at(json, {key});
+  return value.is_number_integer() && value >= 0 ? fmt::format("{:#x}", value.get<std::uint64_t>()) : "-";
+}
+
+std::string length_of(const Json& create) {
+  const std::string known = duration(create, {"duration_ns"}), most = duration(create, {"longest_ns"});
+  if (text(create, {"end"}) == "exact") return known;
+  if (known != "-" && most != "-") return known + " .. " + most;
+  if (known != "-") return ">= " + known;
+  return most != "-" ? "<= " + most : "-";
+}
+
+ReportSection create_section(const Json& document, bool is_full) {
+  ReportSection section;
+  const Json& creates = at(document, {"creates"});
+  section.title = "Creates";
+  ReportTable table;
+  table.columns = {{"line"}, {"thread"}, {"queue"}, {"gpu"}, {"doorbell"}, {"ring"}, {"result"}, {"took", true}};
+  std::size_t shown = 0;
+  for (const Json& create : creates) {
+    if (!is_full && shown == 10) break;
+    ++shown;
+    const auto result = number(create, {"result"});
+    table.rows.push_back({count(create, {"line"}), text(create, {"thread"}), text(create, {"queue_id"}),
+                          hexadecimal(create, "gpu_id"), hexadecimal(create, "doorbell"),
+                          hexadecimal(create, "ring_base"),
+                          !result        ? "?"
+                          : *result == 0 ? "ok"
+                                         : fmt::format("{:.0f}", *result),
+                          length_of(create)});
+  }
+  if (creates.size() > shown) table.after = fmt::format("{} more: --full", creates.size() - shown);
+  section.tables.push_back(std::move(table));
+  section.remarks.emplace_back(
+      "result: ok, the error of a create that failed and made no queue, or ? where no return value was traced.");
+  return section;
+}
+
+ReportSection rest_section(const Json& document) {
+  ReportSection section;
+  section.title = "Runlists, doorbells, ioctls";
+  const Json& runlist = at(document, {"runlist"});
+  section.facts.emplace_back(
+      "runlists",
+      number(runlist, {"rebuilds"})
+          ? fmt::format("{} rebuilds, {} a second (by {})", count(runlist, {"rebuilds"}),
+                        number(runlist, {"per_second"}) ? format_quantity(*number(runlist, {"per_second"})) : "-",
+                        text(runlist, {"basis"}))
+          : reason(document, "runlist.per_second"));
+  const Json& doorbells = at(document, {"doorbells"});
+  section.facts.emplace_back(
+      "doorbells", fmt::format("{} allocated, {} mapped, {} writes by the kernel; writes by programs: {}",
+                               count(doorbells, {"allocations"}), count(doorbells, {"mmaps"}),
+                               count(doorbells, {"kernel_writes"}), reason(document, "doorbells.user_writes")));
+  std::vector<std::string> ioctls;
+  for (const Json& one : at(document, {"ioctls", "by_name"}))
+    if (ioctls.size() < 8) ioctls.push_back(fmt::format("{} {}", text(one, {"name"}), count(one, {"calls"})));
+  section.facts.emplace_back("ioctls", ioctls.empty() ? "none is named in the trace" : joined(ioctls));
+  std::vector<std::string> others;
+  for (const Json& one : at(document, {"other_calls", "kfd_without_role_names"}))
+    if (others.size() < 4) others.push_back(fmt::format("{} {}", text(one, {"name"}), count(one, {"calls"})));
+  if (!others.empty())
+    section.facts.emplace_back(
+        "other KFD", fmt::format("{} calls: {}{}", count(document, {"other_calls", "kfd_without_role"}), joined(others),
+                                 others.size() == 4 ? ", ..." : ""));
+  return section;
+}
+
+}  // namespace
+
+Report ftrace_report(const Json& document, bool is_full) {
+  Report report;
+  report.title = "weir amd ftrace: " + text(document, {"file"});
+  for (const Json& warning : at(document, {"warnings"}))
+    report.opening.push_back(fmt::format("Note: {}. {}", text(warning, {"text"}), text(warning, {"advice"})));
+  report.sections.push_back(answer_section(document));
+  report.sections.push_back(verb_section(document));
+  if (!at(document, {"processes"}).empty()) report.sections.push_back(process_section(document, is_full));
+  if (!at(document, {"creates"}).empty()) report.sections.push_back(create_section(document, is_full));
+  report.sections.push_back(rest_section(document));
+  report.sections.push_back(trace_section(document));
+  return report;
+}
+
+}  // namespace weir

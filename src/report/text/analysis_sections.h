@@ -1,0 +1,22 @@
+// The sections of one device of a weir.analysis/1 document. Judge nothing themselves; lists have at most `most` rows.
+#pragma once
+
+#include <cstddef>
+
+#include "base/json.h"
+#include "report/text/sections.h"
+
+namespace weir::analysis {
+
+ReportSection times_section(const Json& device);
+ReportSection iterations_section(const Json& device, std::size_t most);
+ReportSection queues_section(const Json& device, std::size_t most);
+ReportSection serialisation_section(const Json& device, std::size_t most);
+ReportSection host_section(const Json& device);
+ReportSection path_section(const Json& device, std::size_t most);
+ReportSection exposed_section(const Json& device);
+ReportSection collectives_section(const Json& device, std::size_t most);
+ReportSection top_section(const Json& device, std::size_t most);
+ReportSection gaps_section(const Json& device);
+
+}  // namespace weir::analysis

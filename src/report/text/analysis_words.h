@@ -1,0 +1,74 @@
+// Words for values of a weir.analysis/1 document, as its sections use them. Knows no section.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "report/text/fields.h"
+
+namespace weir::analysis {
+
+using fields::at;
+using fields::number;
+
+inline std::string duration(const Json& json, const char* key) {
+  const auto value = number(json, {key});
+  return value ? format_duration(*value) : "-";
+}
+
+inline std::string percent(std::optional<double> share) { return share ? fmt::format("{:.1f} %", 100 * *share) : "-"; }
+
+inline std::string count(const Json& json, const char* key) {
+  const auto value = number(json, {key});
+  return value ? fmt::format("{:.0f}", *value) : "-";
+}
+
+// "1 stream", "4 streams"
+inline std::string counted(const Json& json, const char* key, const char* noun) {
+  const std::string value = count(json, key);
+  return fmt::format("{} {}{}", value, noun, value == "1" ? "" : "s");
+}
+
+// "1 call", "4 calls"
+inline std::string counted(double amount, const char* noun) {
+  return fmt::format("{:.0f} {}{}", amount, noun, amount == 1 ? "" : "s");
+}
+
+inline std::string word(const Json& json, const char* key) { return fields::text(json, {key}); }
+
+inline std::string share_of(const Json& json, const char* part, const char* whole) {
+  const auto a = number(json, {part}), b = number(json, {whole});
+  return a && b && *b > 0 ? percent(*a / *b) : "-";
+}
+
+inline std::string with_share(const Json& times, const char* part, const char* whole) {
+  return fmt::format("{} ({})", duration(times, part), share_of(times, part, whole));
+}
+
+inline std::vector<double> numbers(const Json& list) {
+  std::vector<double> values;
+  if (list.is_array())
+    for (const Json& value : list) values.push_back(value.is_number() ? value.get<double>() : 0);
+  return values;
+}
+
+inline std::string joined(const Json& list, std::size_t most) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const Json& item : list) {
+    if (shown == most) return text + fmt::format(" and {} more", list.size() - most);
+    text += (shown++ > 0 ? ", " : "") + (item.is_string() ? item.get<std::string>() : item.dump());
+  }
+  return text;
+}
+
+inline std::string sentence(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
+}  // namespace weir::analysis

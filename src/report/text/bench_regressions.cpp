@@ -1,0 +1,204 @@
+#include "report/text/bench_regressions.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/units.h"
+#include "report/text/fields.h"
+
+namespace weir {
+namespace {
+
+using fields::at;
+using fields::number;
+using fields::text;
+
+constexpr std::size_t kMostReasons = 8, kMostNamed = 4;  // in a summary; regressions.md has them all
+
+// "+12.3 %"
+std::string percent(std::optional<double> ratio) {
+  return ratio ? fmt::format("{:+.1f} %", 100 * (*ratio - 1)) : std::string("-");
+}
+
+// "+7.1 .. +18.0 %"
+std::string range(const Json& entry) {
+  const Json& interval = at(entry, {"interval"});
+  if (!interval.is_array() || interval.size() != 2 || !interval[0].is_number() || !interval[1].is_number()) return "-";
+  return fmt::format("{:+.1f} .. {:+.1f} %", 100 * (interval[0].get<double>() - 1),
+                     100 * (interval[1].get<double>() - 1));
+}
+
+std::string duration(std::optional<double> ms) { return ms ? format_duration(*ms * 1e6) : std::string("-"); }
+
+std::string verdict_words(const Json& entry) {
+  std::string words = text(entry, {"verdict"});
+  for (char& letter : words)
+    if (letter == '_') letter = ' ';
+  return words;
+}
+
+bool is_regression(const Json& entry) {
+  const Json& value = at(entry, {"is_regression"});
+  return value.is_boolean() && value.get<bool>();
+}
+
+// "1 slower, 3 ambiguous, 12 same"
+std::string counts_text(const Json& regressions) {
+  std::string words;
+  const Json& counts = at(regressions, {"counts"});
+  if (!counts.is_object()) return words;
+  for (const auto& [name, count] : counts.items()) {
+    std::string plain = name;
+    for (char& letter : plain)
+      if (letter == '_') letter = ' ';
+    words += fmt::format("{}{} {}", words.empty() ? "" : ", ", text(count, {}), plain);
+  }
+  return words;
+}
+
+std::string conclusion(const Json& regressions) {
+  const std::string verdict = text(regressions, {"verdict"});
+  if (verdict == "regressed") return "Something regressed.";
+  if (verdict == "same") return "Nothing regressed.";
+  return "No regression was found, but not everything could be judged.";
+}
+
+const Json& cases_of(const Json& regressions) {
+  static const Json kNone = Json::array();
+  const Json& cases = at(regressions, {"cases"});
+  return cases.is_array() ? cases : kNone;
+}
+
+std::vector<std::string> notes_of(const Json& regressions) {
+  std::vector<std::string> notes;
+  const Json& list = at(regressions, {"notes"});
+  if (list.is_array())
+    for (const Json& note : list) notes.push_back(text(note, {}));
+  return notes;
+}
+
+// Only one side has times. With --filter that is most of a baseline.
+bool is_one_sided(const Json& entry) {
+  const std::string verdict = text(entry, {"verdict"});
+  return verdict == "gone" || verdict == "new";
+}
+
+ReportTable table_of(const Json& cases, bool has_all) {
+  ReportTable table;
+  table.columns = {{"case", true}, {"verdict", true}, {"before"}, {"now"}, {"change"}, {"likely range"}};
+  for (const Json& entry : cases) {
+    const std::string verdict = verdict_words(entry);
+    if (!has_all && (verdict == "same" || is_one_sided(entry))) continue;
+    table.rows.push_back({text(entry, {"key"}), verdict, duration(number(entry, {"p50_ms_before"})),
+                          duration(number(entry, {"p50_ms_after"})), percent(number(entry, {"ratio"})), range(entry)});
+  }
+  return table;
+}
+
+std::string thresholds(const Json& regressions) {
+  const auto latency = number(regressions, {"options", "latency"}),
+             accuracy = number(regressions, {"options", "accuracy"}),
+             certainty = number(regressions, {"options", "certainty"});
+  if (!latency || !accuracy || !certainty) return "-";
+  return fmt::format("more than {:.3g} % slower with {:.4g} % certainty; an error larger by more than {:.3g}",
+                     100 * *latency, 100 * *certainty, *accuracy);
+}
+
+// "gone: this run does not have it: a, b, c, d and 8 more"
+std::vector<std::string> gone(const Json& cases) {
+  std::map<std::string, std::vector<std::string>> by_reason;
+  for (const Json& entry : cases)
+    if (text(entry, {"verdict"}) == "gone") by_reason[text(entry, {"reason"})].push_back(text(entry, {"key"}));
+  std::vector<std::string> lines;
+  for (const auto& [reason, keys] : by_reason) {
+    const std::size_t named = std::min(keys.size(), kMostNamed);
+    lines.push_back(fmt::format("gone: {}: {}", reason, fmt::join(keys.begin(), keys.begin() + named, ", ")));
+    if (keys.size() > named) lines.back() += fmt::format(" and {} more", keys.size() - named);
+  }
+  return lines;
+}
+
+std::vector<std::string> reasons(const Json& cases, std::size_t most, bool has_gone) {
+  std::vector<std::string> lines;
+  std::size_t left_out = 0;
+  for (const Json& entry : cases) {
+    const std::string verdict = verdict_words(entry);
+    if (verdict == "same" || verdict == "faster" || verdict == "new" || (verdict == "gone" && !has_gone)) continue;
+    if (lines.size() >= most && !is_regression(entry)) {
+      ++left_out;
+      continue;
+    }
+    lines.push_back(fmt::format("{}: {}: {}", text(entry, {"key"}), verdict, text(entry, {"reason"})));
+  }
+  if (left_out > 0) lines.push_back(fmt::format("and {} more in regressions.md", left_out));
+  return lines;
+}
+
+}  // namespace
+
+std::string regression_line(const Json& entry) {
+  std::string line = verdict_words(entry);
+  if (number(entry, {"ratio"}))
+    line =
+        fmt::format("{} -> {}, {} ({}): {}", duration(number(entry, {"p50_ms_before"})),
+                    duration(number(entry, {"p50_ms_after"})), percent(number(entry, {"ratio"})), range(entry), line);
+  return at(entry, {"reason"}).is_string() ? fmt::format("{}: {}", line, text(entry, {"reason"})) : line;
+}
+
+ReportSection regressions_section(const Json& regressions) {
+  ReportSection section;
+  section.title = "Regressions";
+  if (!regressions.is_object()) {
+    section.remarks.push_back("Nothing was compared: there is no baseline (--compare-to REF or FILE).");
+    return section;
+  }
+  section.facts = {{"baseline", text(regressions, {"baseline"})},
+                   {"result", fmt::format("{} {}", conclusion(regressions), counts_text(regressions))},
+                   {"counts as one", thresholds(regressions)}};
+  ReportTable table = table_of(cases_of(regressions), false);
+  if (!table.rows.empty()) section.tables.push_back(std::move(table));
+  section.remarks = reasons(cases_of(regressions), kMostReasons, false);
+  for (std::string& line : gone(cases_of(regressions))) section.remarks.push_back(std::move(line));
+  for (std::string& note : notes_of(regressions)) section.remarks.push_back(std::move(note));
+  return section;
+}
+
+std::string regressions_markdown(const Json& regressions) {
+  Report report;
+  report.title = "Regressions";
+  if (!regressions.is_object()) {
+    report.opening = regressions_section(regressions).remarks;
+    return report_markdown(report);
+  }
+  const Json& cases = cases_of(regressions);
+  report.opening = {fmt::format("{} {}", conclusion(regressions), counts_text(regressions))};
+  ReportSection basis;
+  basis.title = "Compared";
+  basis.facts = {{"baseline", text(regressions, {"baseline"})}, {"counts as one", thresholds(regressions)}};
+  basis.remarks = notes_of(regressions);
+  ReportSection all;
+  all.title = "Cases";
+  if (cases.empty())
+    all.remarks.push_back("There are none on either side.");
+  else
+    all.tables.push_back(table_of(cases, true));
+  ReportSection why;
+  why.title = "Why";
+  why.remarks = reasons(cases, cases.size(), true);
+  if (why.remarks.empty()) why.remarks.push_back("All cases are the same, faster or new.");
+  ReportSection reading;
+  reading.title = "How to read this";
+  reading.remarks = {
+      "before, now: medians of all samples. change: what the verdict rests on, the median of all ratios between a "
+      "process of each side, each by the lower quartile of its samples; it may differ from the ratio of the medians. "
+      "likely "
+      "range: where the true change is, each end with the certainty asked for.",
+      "ambiguous is neither good nor bad: measure again with more rounds, on a quieter machine."};
+  report.sections = {basis, all, why, reading};
+  return report_markdown(report);
+}
+
+}  // namespace weir

@@ -1,0 +1,305 @@
+#include "report/text/bench_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/plain_text.h"
+#include "base/units.h"
+#include "report/text/bench_regressions.h"
+#include "report/text/fields.h"
+#include "report/text/sections.h"
+
+namespace weir {
+namespace {
+
+using fields::at;
+using fields::number;
+using fields::text;
+
+constexpr std::size_t kShownInTerminal = 25;
+constexpr std::size_t kLongestReason = 600, kMostNamed = 4;
+constexpr const char* kNone = "None.";
+
+std::string word(const Json& json, const char* key) {
+  const Json& value = at(json, {key});
+  return value.is_string() ? value.get<std::string>() : "";
+}
+
+std::string milliseconds(const Json& entry, const char* key) {
+  const auto value = number(entry, {"timing", key});
+  return value ? format_duration(*value * 1e6) : "-";
+}
+std::string with_digits(std::optional<double> value, const char* unit = "") {
+  return value ? fmt::format("{:.3g}{}", *value, unit) : "-";
+}
+// 1.34 GB, not 1.34e+03 MB.
+std::string megabytes(std::optional<double> value) {
+  return value && *value >= 999.5 ? with_digits(*value / 1000, " GB") : with_digits(value, " MB");
+}
+std::string percent(std::optional<double> share) { return share ? fmt::format("{:.0f} %", *share * 100) : "-"; }
+
+bool has_samples(const Json& entry) { return number(entry, {"timing", "latency_ms_p50"}).has_value(); }
+bool is_good(const Json& entry) { return word(entry, "status") == "ok"; }
+
+// "12.3 G cell/s", or runs where the kernel did not tell what it works on.
+std::string rate(const Json& entry) {
+  if (const auto items = number(entry, {"timing", "items_per_sec"})) {
+    const std::string name = text(entry, {"timing", "item_name"});
+    return fmt::format("{} {}/s", format_quantity(*items), name == "-" ? "items" : name);
+  }
+  const auto runs = number(entry, {"timing", "throughput_ops_per_sec"});
+  return runs ? fmt::format("{} runs/s", format_quantity(*runs)) : "-";
+}
+
+ReportSection environment_section(const Json& summary) {
+  ReportSection section;
+  section.title = "Environment";
+  const Json& environment = at(summary, {"environment"});
+  const auto fact = [&](const char* label, const std::string& value) {
+    if (!value.empty() && value != "-") section.facts.emplace_back(label, value);
+  };
+  const Json& git = at(environment, {"git"});
+  fact("commit", git.is_object() ? fmt::format("{}{}", word(git, "commit").substr(0, 12),
+                                               at(git, {"is_changed"}) == true ? ", with changes" : "")
+                                 : "none: the working folder is in no git repository, or that has no commit");
+  fact("system", fmt::format("{}, {}", text(environment, {"system"}), text(environment, {"kernel"})));
+  fact("processor", fmt::format("{}, {} logical cores", text(environment, {"cpu_model"}), text(environment, {"cpus"})));
+  for (const auto& [name, compiler] : at(environment, {"compilers"}).items())
+    if (compiler.is_string()) fact(name == "host" ? "compiler" : name.c_str(), compiler.get<std::string>());
+  for (const auto& [name, device] : at(environment, {"devices"}).items()) {
+    const bool is_here = at(device, {"is_present"}) == true;
+    if (name != "cpu")
+      fact(name.c_str(), is_here
+                             ? fmt::format("{} {}{}", word(device, "name"), word(device, "model"),
+                                           word(device, "driver").empty() ? "" : ", driver " + word(device, "driver"))
+                             : fmt::format("not here: {}", text(device, {"reason"})));
+  }
+  for (const auto& [name, ceilings] : at(summary, {"ceilings"}).items()) {
+    std::string told;
+    if (const auto bandwidth = number(ceilings, {"bandwidth", "value"}))
+      told = fmt::format("{:.3g} GB/s", *bandwidth / 1e9);
+    for (const auto& [precision, ceiling] : at(ceilings, {"compute"}).items())
+      if (const auto value = number(ceiling, {"value"}))
+        told += fmt::format("{}{} {:.3g} Gflop/s", told.empty() ? "" : ", ", precision, *value / 1e9);
+    fact(fmt::format("{} at best", name).c_str(), told);
+  }
+  return section;
+}
+
+// A terminal has room for few columns, so the parts of a key give way one by one; a file has room for all of it.
+void add_columns(ReportTable& table, bool is_full) {
+  if (is_full) {
+    table.columns.push_back({"case", true});
+  } else {
+    for (const char* heading : {"kernel", "on", "in", "problem"}) table.columns.push_back({heading, true});
+  }
+}
+void add_cells(std::vector<std::string>& row, const Json& entry, bool is_full) {
+  const std::string key = word(entry, "key"), kernel = word(entry, "kernel_name");
+  if (is_full) {
+    row.push_back(key);
+    return;
+  }
+  const std::string backend = text(entry, {"backend"}), precision = text(entry, {"precision"});
+  const std::string before = fmt::format("{}/{}/{}/", kernel, backend, precision);
+  row.insert(row.end(), {kernel, backend, precision, key.starts_with(before) ? key.substr(before.size()) : "-"});
+}
+
+ReportSection leaderboard(const Json& cases, std::size_t most, bool is_full) {
+  ReportSection section;
+  section.title = "Performance Leaderboard";
+  ReportTable table;
+  table.columns = {{"#"}};
+  add_columns(table, is_full);
+  table.columns.push_back({"p50"});
+  if (is_full) table.columns.push_back({"p90"});
+  table.columns.push_back({"p99"});
+  if (is_full) table.columns.push_back({"rate"});
+  table.columns.push_back({"of best"});
+  std::size_t rank = 0;
+  for (const Json& entry : cases) {
+    if (!is_good(entry) || !has_samples(entry)) continue;
+    if (++rank > most) continue;
+    std::vector<std::string> row = {std::to_string(rank)};
+    add_cells(row, entry, is_full);
+    row.push_back(milliseconds(entry, "latency_ms_p50"));
+    if (is_full) row.push_back(milliseconds(entry, "latency_ms_p90"));
+    row.push_back(milliseconds(entry, "latency_ms_p99"));
+    if (is_full) row.push_back(rate(entry));
+    row.push_back(percent(number(entry, {"roofline", "of_ceiling"})));
+    table.rows.push_back(std::move(row));
+  }
+  if (rank > most) table.after = fmt::format("{} more are in summary.md.", rank - most);
+  if (rank == 0) {
+    section.remarks.emplace_back("None: no case was measured.");
+  } else {
+    section.tables.push_back(std::move(table));
+  }
+  return section;
+}
+
+std::string why_not(const Json& entry) {
+  std::string why = text(entry, {"error", "what"});
+  if (const std::string signal = text(entry, {"error", "signal"}); signal != "-") why = signal + ", " + why;
+  if (has_samples(entry) && word(entry, "status") != "inaccurate")
+    why += fmt::format("; {} samples before that, p50 {}", text(entry, {"timing", "iterations"}),
+                       milliseconds(entry, "latency_ms_p50"));
+  return why.substr(0, kLongestReason);
+}
+
+// "a, b, c and 4 more"
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kMostNamed); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > kMostNamed) text += fmt::format(" and {} more", names.size() - kMostNamed);
+  return text;
+}
+
+// What is not on the leaderboard, and why: in a file case by case, on a terminal by reason.
+void add_missing(const Json& cases, bool is_full, ReportSection& section) {
+  ReportTable table;
+  table.columns = {{"case", true}, {"status", true}, {"why", true}};
+  std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
+  for (const Json& entry : cases) {
+    if (is_good(entry)) continue;
+    const std::string status = word(entry, "status") == "timed_out" ? "timed out" : word(entry, "status");
+    table.rows.push_back({word(entry, "key"), status, why_not(entry)});
+    const std::string reason = fmt::format("{}: {}", status, why_not(entry));
+    const auto found =
+        std::find_if(by_reason.begin(), by_reason.end(), [&](const auto& one) { return one.first == reason; });
+    if (found == by_reason.end()) {
+      by_reason.push_back({reason, {word(entry, "key")}});
+    } else {
+      found->second.push_back(word(entry, "key"));
+    }
+  }
+  if (is_full && !table.rows.empty()) section.tables.push_back(std::move(table));
+  if (is_full) return;
+  for (const auto& [reason, keys] : by_reason) section.remarks.push_back(fmt::format("{} ({})", reason, joined(keys)));
+}
+
+ReportSection resources(const Json& cases, std::size_t most, bool is_full) {
+  ReportSection section;
+  section.title = "Resource Usage";
+  ReportTable table;
+  add_columns(table, is_full);
+  table.columns.push_back({"peak"});
+  if (is_full) table.columns.push_back({"allocated"});
+  table.columns.push_back({"energy/run"});
+  if (is_full) table.columns.push_back({"power"});
+  table.columns.push_back({"rmse"});
+  std::map<std::string, std::size_t> reasons;
+  std::size_t count = 0;
+  for (const Json& entry : cases) {
+    if (!has_samples(entry)) continue;
+    for (const char* block : {"memory", "energy", "accuracy"})
+      if (const std::string reason = text(entry, {block, "reason"}); reason != "-" && is_good(entry))
+        ++reasons[fmt::format("{}: {}", block, reason)];
+    if (++count > most) continue;
+    std::vector<std::string> row;
+    add_cells(row, entry, is_full);
+    row.push_back(megabytes(number(entry, {"memory", "peak_mb"})));
+    if (is_full) row.push_back(megabytes(number(entry, {"memory", "allocated_mb"})));
+    row.push_back(with_digits(number(entry, {"energy", "energy_j"}), " J"));
+    if (is_full) row.push_back(with_digits(number(entry, {"energy", "power_w"}), " W"));
+    row.push_back(with_digits(number(entry, {"accuracy", "rmse"})));
+    table.rows.push_back(std::move(row));
+  }
+  if (count > most) table.after = fmt::format("{} more are in summary.md.", count - most);
+  if (count == 0) {
+    section.remarks.emplace_back("None: no case was measured.");
+    return section;
+  }
+  section.tables.push_back(std::move(table));
+  for (const auto& [reason, times] : reasons)
+    section.remarks.push_back(fmt::format("{} ({} of {} cases)", reason, times, count));
+  return section;
+}
+
+ReportSection list_section(const char* title, const Json& lines) {
+  ReportSection section;
+  section.title = title;
+  for (const Json& line : lines)
+    if (line.is_string()) section.remarks.push_back("- " + line.get<std::string>());
+  if (section.remarks.empty()) section.remarks.emplace_back(kNone);
+  return section;
+}
+
+Report make_report(const Json& summary, bool is_full) {
+  const std::size_t most = is_full ? SIZE_MAX : kShownInTerminal;
+  Report report;
+  report.title = "weir bench";
+  const Json &cases = at(summary, {"cases"}), &counts = at(summary, {"counts"});
+  std::string told = fmt::format("{} case{}", cases.size(), cases.size() == 1 ? "" : "s");
+  for (const auto& [status, count] : counts.items())
+    if (count.is_number_integer() && count.get<std::int64_t>() > 0)
+      told += fmt::format(", {} {}", count.get<std::int64_t>(), status == "timed_out" ? "timed out" : status);
+  report.opening.push_back(fmt::format("{}; {}", told, text(summary, {"created"})));
+  const bool is_interrupted = word(summary, "status") == "interrupted";
+  if (is_interrupted) report.opening.emplace_back("Interrupted: this is what had been measured by then.");
+  if (at(summary, {"options", "is_cold"}) == true)
+    report.opening.emplace_back("Caches were emptied before every run (--cold).");
+  report.sections.push_back(environment_section(summary));
+  report.sections.push_back(leaderboard(cases, most, is_full));
+  add_missing(cases, is_full, report.sections.back());
+  report.sections.push_back(resources(cases, most, is_full));
+  report.sections.push_back(list_section("Key Findings", at(summary, {"findings"})));
+  report.sections.push_back(list_section("Recommendations", at(summary, {"recommendations"})));
+  report.sections.push_back(regressions_section(at(summary, {"regressions"})));
+  if (is_interrupted)
+    report.sections.back().remarks = {"Nothing was compared: the run was interrupted before all was measured."};
+  return report;
+}
+
+Report plan_report(const Json& plan) {
+  Report report;
+  report.title = "weir bench --list";
+  ReportSection units;
+  units.title = "Would run";
+  ReportTable table;
+  table.columns = {{"package", true}, {"backend", true}, {"precisions", true}, {"problems"}, {"samples"}, {"rounds"}};
+  for (const Json& unit : at(plan, {"units"})) {
+    std::string precisions;
+    for (const Json& one : at(unit, {"precisions"}))
+      precisions += (precisions.empty() ? "" : ",") + one.get<std::string>();
+    table.rows.push_back(
+        {word(unit, "package"), word(unit, "backend"), precisions.empty() ? "of the kernel" : precisions,
+         std::to_string(at(unit, {"problems"}).size()), text(unit, {"iterations"}), text(unit, {"rounds"})});
+  }
+  if (table.rows.empty())
+    units.remarks.emplace_back("Nothing.");
+  else
+    units.tables.push_back(std::move(table));
+  report.sections.push_back(std::move(units));
+  ReportSection others;
+  others.title = "Would not run";
+  std::map<std::string, std::vector<std::string>> by_reason;
+  for (const Json& one : at(plan, {"skipped"}))
+    by_reason[word(one, "reason")].push_back(
+        word(one, "backend").empty() ? word(one, "package") : word(one, "package") + "/" + word(one, "backend"));
+  for (const auto& [reason, names] : by_reason) others.remarks.push_back(fmt::format("{} ({})", reason, joined(names)));
+  if (others.remarks.empty()) others.remarks.emplace_back("Nothing.");
+  report.sections.push_back(std::move(others));
+  return report;
+}
+
+}  // namespace
+
+std::string bench_text(const Json& summary) { return report_text(make_report(summary, false)); }
+std::string bench_markdown(const Json& summary) { return report_markdown(make_report(summary, true)); }
+
+std::string bench_line(const Json& entry) {
+  std::string line = fmt::format("{}: {}", word(entry, "key"), word(entry, "status"));
+  if (has_samples(entry)) line += ", p50 " + milliseconds(entry, "latency_ms_p50");
+  if (const std::string what = text(entry, {"error", "what"}); what != "-")
+    line += ": " + what.substr(0, std::min<std::size_t>(what.find('\n'), 200));
+  // Names and messages are a package's own, and terminals obey escapes.
+  return without_controls(line, ' ');
+}
+
+std::string bench_plan_text(const Json& plan) { return report_text(plan_report(plan)); }
+std::string bench_plan_markdown(const Json& plan) { return report_markdown(plan_report(plan)); }
+
+}  // namespace weir

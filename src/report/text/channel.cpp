@@ -1,0 +1,302 @@
+#include "report/text/channel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/units.h"
+#include "report/text/fields.h"
+#include "report/text/sections.h"
+
+namespace weir {
+namespace {
+
+using fields::at;
+using fields::number;
+using fields::text;
+
+// 217 ns, 14.2 M/s
+std::string value_text(const std::string& unit, std::optional<double> value) {
+  if (!value) return "-";
+  if (unit != "per_second") return format_duration(*value);
+  const std::string quantity = format_quantity(*value);
+  return quantity + (quantity.find(' ') == std::string::npos ? " /s" : "/s");
+}
+
+// 225 - 242 ns, 980 ns - 1.02 us
+std::string range_text(const std::string& unit, std::optional<double> low, std::optional<double> high) {
+  const std::string from = value_text(unit, low), to = value_text(unit, high);
+  const std::size_t suffix = from.find(' ');
+  const bool is_one_unit = suffix != std::string::npos && to.ends_with(from.substr(suffix));
+  return (is_one_unit ? from.substr(0, suffix) : from) + " - " + to;
+}
+
+std::string factor_text(double factor) {
+  return fmt::format("{:.{}f}x", factor, factor < 9.995 ? 2 : factor < 99.95 ? 1 : 0);
+}
+
+std::string times_text(std::optional<double> times) { return times ? factor_text(*times) : ""; }
+
+std::string place_of(const Json& benchmark) {
+  return text(benchmark, {"name"}) + "/" + text(benchmark, {"contestant"});
+}
+
+bool is_measured(const Json& benchmark) { return number(benchmark, {"value"}).has_value(); }
+
+Report opening_of(const Json& document) {
+  Report report;
+  std::size_t measured = 0, failed = 0, unavailable = 0;
+  for (const Json& benchmark : at(document, {"benchmarks"})) {
+    const std::string status = text(benchmark, {"status"});
+    measured += status == "measured" ? 1 : 0;
+    failed += status == "failed" ? 1 : 0;
+    unavailable += status == "unavailable" ? 1 : 0;
+  }
+  report.title = fmt::format("weir channel: {} benchmark{} measured", measured, measured == 1 ? "" : "s");
+  if (failed > 0) report.title += fmt::format(", {} failed", failed);
+  if (unavailable > 0) report.title += fmt::format(", {} cannot be run here", unavailable);
+  const Json& settings = at(document, {"settings"});
+  std::string cores;
+  for (const Json& core : at(settings, {"cores"})) cores += fmt::format("{}{}", cores.empty() ? "" : ",", core.dump());
+  const Json& environment = at(document, {"environment"});
+  report.opening.push_back(
+      fmt::format("{} processes in shuffled order (seed {}), {} samples of about {} ms each, channels of {} commands",
+                  text(settings, {"processes"}), text(settings, {"seed"}), text(settings, {"samples"}),
+                  fmt::format("{:g}", number(settings, {"sample_ms"}).value_or(0)), text(settings, {"capacity"})));
+  report.opening.push_back(
+      fmt::format("{}, {} cpus, governor {}, load {}; threads bound to {}", text(environment, {"architecture"}),
+                  text(environment, {"cpus"}),
+                  at(environment, {"governor"}).is_null() ? "unknown" : text(environment, {"governor"}),
+                  text(environment, {"load_average"}), cores.empty() ? "nothing" : "cores " + cores));
+  if (text(document, {"status"}) != "complete") report.opening.push_back("Interrupted: what was measured until then.");
+  return report;
+}
+
+ReportTable table_of(const std::vector<const Json*>& benchmarks) {
+  const auto has = [&](auto member) {
+    return std::any_of(benchmarks.begin(), benchmarks.end(), [&](const Json* one) { return member(*one); });
+  };
+  const bool has_p99 = has([](const Json& one) { return number(one, {"p99_ns"}).has_value(); });
+  const bool has_best = has([](const Json& one) { return number(one, {"best", "times"}).has_value(); });
+  const bool has_floor = has([](const Json& one) { return number(one, {"floor", "times"}).has_value(); });
+  ReportTable table;
+  table.columns = {{"benchmark", true}, {"contestant", true}, {"median"}, {"processes"}};
+  if (has_p99) table.columns.push_back({"p99"});
+  if (has_best) table.columns.push_back({"best"});
+  if (has_floor) table.columns.push_back({"floor"});
+  std::string before;
+  for (const Json* one : benchmarks) {
+    const std::string unit = text(*one, {"unit"}), name = text(*one, {"name"});
+    std::vector<std::string> row = {name == before ? "" : name, text(*one, {"contestant"}),
+                                    value_text(unit, number(*one, {"value"})),
+                                    range_text(unit, number(*one, {"low"}), number(*one, {"high"}))};
+    if (has_p99) row.push_back(value_text("", number(*one, {"p99_ns"})));
+    if (has_best) row.push_back(times_text(number(*one, {"best", "times"})));
+    if (has_floor) row.push_back(times_text(number(*one, {"floor", "times"})));
+    table.rows.push_back(std::move(row));
+    before = name;
+  }
+  return table;
+}
+
+void add_modes(const Json& benchmark, ReportSection& section) {
+  const Json& modes = at(benchmark, {"modes"});
+  if (modes.is_null()) return;
+  const std::string unit = text(benchmark, {"unit"});
+  const auto mode = [&](const char* which) {
+    return fmt::format("{} ({:.0f} % of the samples)", value_text(unit, number(modes, {which, "value"})),
+                       100 * number(modes, {which, "share"}).value_or(0));
+  };
+  section.remarks.push_back(fmt::format("{} has two modes: {} and {}", place_of(benchmark), mode("low"), mode("high")));
+}
+
+// "cannot be run here: REASON: a, b, c", one line per reason.
+void add_unavailable(const std::vector<const Json*>& benchmarks, ReportSection& section) {
+  std::vector<std::pair<std::string, std::string>> reasons;
+  for (const Json* one : benchmarks) {
+    const std::string status = text(*one, {"status"}), reason = text(*one, {"reason"});
+    if (status == "failed") section.remarks.push_back(fmt::format("! {} failed: {}", place_of(*one), reason));
+    if (status != "unavailable" && status != "not_run") continue;
+    auto found = std::find_if(reasons.begin(), reasons.end(), [&](const auto& known) { return known.first == reason; });
+    if (found == reasons.end()) found = reasons.insert(reasons.end(), {reason, ""});
+    found->second += (found->second.empty() ? "" : ", ") + place_of(*one);
+  }
+  for (const auto& [reason, places] : reasons)
+    section.remarks.push_back(fmt::format("not measured ({}): {}", reason, places));
+}
+
+ReportSection section_of(const Json& document, const Json& group) {
+  ReportSection section;
+  const std::string name = text(group, {"name"});
+  section.title = fmt::format("{}: {}", name, text(group, {"summary"}));
+  std::vector<const Json*> all, measured;
+  for (const Json& benchmark : at(document, {"benchmarks"})) {
+    if (text(benchmark, {"group"}) != name) continue;
+    all.push_back(&benchmark);
+    if (is_measured(benchmark)) measured.push_back(&benchmark);
+  }
+  if (!measured.empty()) section.tables.push_back(table_of(measured));
+  for (const Json* one : measured) add_modes(*one, section);
+  for (const Json& win : at(document, {"mutex_wins"}))
+    if (text(win, {"group"}) == name)
+      section.remarks.push_back(fmt::format("{}: {} is {} faster than {} here", text(win, {"name"}),
+                                            text(win, {"mutex"}), factor_text(number(win, {"factor"}).value_or(1)),
+                                            text(win, {"channel"})));
+  add_unavailable(all, section);
+  return section;
+}
+
+// The targets that somebody set, for each benchmark that has one: what the best of ours does, and how many meet it.
+void add_targets(const Json& document, Report& report) {
+  struct Row {
+    std::string target, place;
+    const Json* best = nullptr;
+    int met = 0, all = 0;
+  };
+  std::vector<Row> rows;
+  for (const Json& benchmark : at(document, {"benchmarks"})) {
+    const Json& target = at(benchmark, {"target"});
+    if (target.is_null() || !is_measured(benchmark) || at(benchmark, {"is_ours"}) != true) continue;
+    const std::string place = text(benchmark, {"group"}) + "/" + text(benchmark, {"name"});
+    auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& known) {
+      return known.place == place && known.target == text(target, {"text"});
+    });
+    if (row == rows.end()) row = rows.insert(rows.end(), {text(target, {"text"}), place, &benchmark});
+    const bool is_less_better = text(benchmark, {"unit"}) != "per_second";
+    const double value = number(benchmark, {"value"}).value_or(0), best = number(*row->best, {"value"}).value_or(0);
+    if (is_less_better ? value < best : value > best) row->best = &benchmark;
+    row->met += at(target, {"is_met"}) == true ? 1 : 0;
+    ++row->all;
+  }
+  if (rows.empty()) return;
+  ReportTable table;
+  table.columns = {{"target", true}, {"benchmark", true}, {"best"}, {"contestant", true}, {"", true}};
+  for (const Row& row : rows)
+    table.rows.push_back({row.target, row.place, value_text(text(*row.best, {"unit"}), number(*row.best, {"value"})),
+                          text(*row.best, {"contestant"}),
+                          row.met == row.all ? "pass"
+                          : row.met == 0     ? "FAIL"
+                                             : fmt::format("{}/{} pass", row.met, row.all)});
+  ReportSection section;
+  section.title = "Targets: the best of ours, and how many of ours meet them";
+  section.tables.push_back(std::move(table));
+  report.sections.push_back(std::move(section));
+}
+
+std::string change_text(std::optional<double> slowness) {
+  if (!slowness) return "-";
+  return fmt::format("{:+.1f} %", 100 * (*slowness - 1));
+}
+
+void add_comparison(const Json& document, Report& report) {
+  const Json& comparison = at(document, {"comparison"});
+  if (comparison.is_null()) return;
+  ReportSection section;
+  std::map<std::string, int> ours, controls;
+  ReportTable table;
+  table.columns = {{"benchmark", true}, {"baseline"}, {"now"}, {"time"}, {"noise"}, {"verdict", true}};
+  std::map<std::string, std::string> units;
+  for (const Json& benchmark : at(document, {"benchmarks"})) units[text(benchmark, {"id"})] = text(benchmark, {"unit"});
+  std::map<std::string, int> reasons;
+  for (const Json& change : at(comparison, {"changes"})) {
+    const std::string verdict = text(change, {"verdict"}), id = text(change, {"id"});
+    ++(at(change, {"is_ours"}) == true ? ours : controls)[verdict];
+    if (verdict == "same") continue;
+    const auto noise = number(change, {"noise"});
+    table.rows.push_back({id, value_text(units[id], number(change, {"baseline_value"})),
+                          value_text(units[id], number(change, {"test_value"})),
+                          change_text(number(change, {"slowness"})),
+                          noise ? fmt::format("{:.1f} %", 100 * (*noise - 1)) : "-",
+                          verdict + (at(change, {"is_ours"}) == true ? "" : " (control)")});
+    // Every benchmark has its own figure of noise, which the table shows.
+    if (!at(change, {"reason"}).is_null() && !text(change, {"reason"}).starts_with("identical processes"))
+      ++reasons[text(change, {"reason"})];
+  }
+  const auto count = [](std::map<std::string, int>& counts) {
+    return fmt::format("{} slower, {} faster, {} the same, {} ambiguous", counts["slower"], counts["faster"],
+                       counts["same"], counts["ambiguous"]);
+  };
+  section.title = fmt::format("Against the baseline '{}'", text(comparison, {"baseline"}));
+  section.facts.emplace_back("channels", count(ours));
+  section.facts.emplace_back("controls", count(controls));
+  if (!table.rows.empty()) {
+    table.after =
+        "time: how much longer it takes now; noise: what identical processes differ by. A change must exceed it, and "
+        "the "
+        "threshold, and be significant among all benchmarks.";
+    section.tables.push_back(std::move(table));
+  }
+  for (const auto& [reason, times] : reasons)
+    section.remarks.push_back(fmt::format("{} ({} benchmark{})", reason, times, times == 1 ? "" : "s"));
+  for (const char* list : {"baseline_only", "test_only"})
+    if (const std::size_t alone = at(comparison, {list}).size(); alone > 0)
+      section.remarks.push_back(fmt::format("{} benchmark{} only in {}", alone, alone == 1 ? " is" : "s are",
+                                            list[0] == 'b' ? "the baseline" : "this run"));
+  for (const Json& note : at(comparison, {"notes"}))
+    if (note.is_string()) section.remarks.push_back("! " + note.get<std::string>());
+  report.sections.push_back(std::move(section));
+}
+
+void add_calibration(const Json& document, Report& report) {
+  const Json& calibration = at(document, {"calibration"});
+  if (calibration.is_null()) return;
+  ReportSection section;
+  section.title = "Calibration: how often is this program called slower than itself?";
+  ReportTable table;
+  table.columns = {{"group", true}, {"benchmarks"}, {"1 v 1, >10 %"}, {"sides, >10 %"}, {"our rule"}};
+  const auto percent = [](std::optional<double> part) { return part ? fmt::format("{:.1f} %", 100 * *part) : "-"; };
+  const auto add = [&](const Json& row, const std::string& name) {
+    table.rows.push_back({name, text(row, {"benchmarks"}), percent(number(row, {"plain_single"})),
+                          percent(number(row, {"plain_sides"})), percent(number(row, {"ours"}))});
+  };
+  for (const Json& row : at(calibration, {"groups"})) add(row, text(row, {"group"}));
+  add(at(calibration, {"all"}), "all");
+  table.after = fmt::format(
+      "1 v 1: one process against one, as a single run before and after would be. sides: half of {} processes against "
+      "the others, dealt in {} ways.",
+      text(calibration, {"processes"}), text(calibration, {"deals"}));
+  section.tables.push_back(std::move(table));
+  if (at(calibration, {"can_alarm"}) == false)
+    section.remarks.push_back(
+        "! So few processes can prove nothing among so many benchmarks: our rule is silent here whatever they say. Use "
+        "more --processes, or fewer groups.");
+  section.remarks.push_back(fmt::format("Our rule calls something slower in {} of the deals.",
+                                        percent(number(calibration, {"deals_with_alarm"}))));
+  section.remarks.push_back(
+      fmt::format("First half of the processes against the second, which shows drift: {} slower, {} faster.",
+                  text(calibration, {"drifted_slower"}), text(calibration, {"drifted_faster"})));
+  report.sections.push_back(std::move(section));
+}
+
+Report report_of(const Json& document) {
+  Report report = opening_of(document);
+  for (const Json& group : at(document, {"groups"})) report.sections.push_back(section_of(document, group));
+  const bool has_factors =
+      std::any_of(at(document, {"benchmarks"}).begin(), at(document, {"benchmarks"}).end(),
+                  [](const Json& one) { return !at(one, {"best"}).is_null() || !at(one, {"floor"}).is_null(); });
+  if (has_factors && !report.sections.empty())
+    report.opening.push_back(
+        "best: its time by that of the best that is not ours or a mutex (below 1: ahead); floor: by that of bare cache "
+        "lines");
+  add_targets(document, report);
+  add_comparison(document, report);
+  add_calibration(document, report);
+  if (const Json& warnings = at(document, {"warnings"}); !warnings.empty()) {
+    ReportSection section;
+    section.title = "Careful";
+    for (const Json& warning : warnings)
+      section.remarks.push_back(fmt::format("! {} {}", text(warning, {"message"}), text(warning, {"advice"})));
+    report.sections.push_back(std::move(section));
+  }
+  return report;
+}
+
+}  // namespace
+
+Report channel_report(const Json& document) { return report_of(document); }
+
+std::string channel_text(const Json& document) { return report_text(report_of(document)); }
+std::string channel_markdown(const Json& document) { return report_markdown(report_of(document)); }
+
+}  // namespace weir

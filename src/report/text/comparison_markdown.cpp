@@ -1,0 +1,188 @@
+// A comparison as Markdown, fit for a comment on a pull request.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/plain_text.h"
+#include "base/units.h"
+#include "report/text/comparison.h"
+#include "report/text/comparison_words.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kMostOpen = 10;    // pairs, and remarks, that are not folded
+constexpr std::size_t kReserve = 1'000;  // for what closes the text
+constexpr std::size_t kLongestName = 300, kLongestRemark = 600;
+constexpr double kShareOfRows = 0.75;  // of the room; remarks have the rest
+
+// Cells of a table must not end early, and names from files must not become markup. GitHub looks for mentions (@name),
+// issues (#12) and addresses in what is rendered, where a backslash is gone already: an empty comment breaks those up.
+std::string inert(std::string_view text, std::size_t most) {
+  const std::string plain = without_controls(as_utf8(text), ' ');
+  const std::string_view whole = whole_characters(plain, most);
+  const auto is_word = [&](std::size_t i) {
+    return i < whole.size() && (std::isalnum(static_cast<unsigned char>(whole[i])) != 0 || whole[i] == '_');
+  };
+  std::string safe;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    const char c = whole[i];
+    if (c == '_' && (i == 0 || !is_word(i - 1) || !is_word(i + 1))) safe += '\\';
+    if (std::string_view("|<`*\\[]~$").find(c) != std::string_view::npos) safe += '\\';
+    if (c == '&') {
+      safe += "&amp;";
+      continue;
+    }
+    safe += c;
+    const std::string_view rest = whole.substr(i);
+    if (c == '@' || c == '#' || rest.starts_with("://") || (c == '-' && i >= 2 && whole.substr(i - 2, 2) == "GH") ||
+        (c == 'w' && rest.starts_with("w.") && i >= 2 && whole.substr(i - 2, 2) == "ww"))
+      safe += "<!-- -->";
+  }
+  return safe + (whole.size() < plain.size() ? "..." : "");
+}
+
+std::string name(const std::string& text) { return inert(text, kLongestName); }
+
+// As a reader should meet them.
+int rank_of(const PairComparison& pair) {
+  switch (pair.verdict) {
+    case Verdict::slower:
+      return pair.failure.empty() ? 1 : 0;
+    case Verdict::ambiguous:
+      return 2;
+    case Verdict::faster:
+      return 3;
+    case Verdict::same:
+      return 4;
+  }
+  return 4;
+}
+
+// Rows of one pair, together or not at all.
+std::string rows_of(const PairComparison& pair) {
+  if (pair.metrics.empty())
+    return fmt::format("| {} | - | - | - | - | - | - | **{}** |\n", name(pair.label),
+                       pair.failure.empty() || pair.verdict != Verdict::slower ? name_of(pair.verdict) : "failed");
+  std::string rows;
+  for (const MetricComparison& metric : pair.metrics) {
+    const bool is_loud = metric.verdict == Verdict::slower || metric.verdict == Verdict::faster;
+    const std::string unit = metric.metric == "throughput" && !metric.unit.empty() ? " " + metric.unit : "";
+    rows += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", name(pair.label), name(metric.metric),
+                        name(value_text(metric, metric.baseline_median) + unit),
+                        name(value_text(metric, metric.test_median) + unit),
+                        metric.ratio ? format_ratio(*metric.ratio) : "-", interval_text(metric), name(p_text(metric)),
+                        is_loud ? fmt::format("**{}**", name_of(metric.verdict)) : name_of(metric.verdict));
+  }
+  return rows;
+}
+
+std::vector<std::string> remarks_of(const TestComparison& test, const std::vector<const PairComparison*>& pairs) {
+  std::vector<std::string> remarks;
+  const auto say = [&](const std::string& about, const std::string& text) {
+    remarks.push_back(fmt::format("- {}{}{}\n", name(about), about.empty() ? "" : ": ", inert(text, kLongestRemark)));
+  };
+  for (const PairComparison* pair : pairs) {
+    if (!pair->failure.empty()) say(pair->label, pair->failure);
+    for (const MetricComparison& metric : pair->metrics)
+      if (!metric.reason.empty()) say(fmt::format("{}, {}", pair->label, metric.metric), metric.reason);
+    for (const std::string& note : pair->notes) say(pair->label, note);
+  }
+  for (const std::string& note : test.notes) say("", note);
+  for (const LonePoint& point : test.baseline_only) say("only in the baseline: " + point.label, point.nearest);
+  for (const LonePoint& point : test.test_only) say("only in the test: " + point.label, point.nearest);
+  return remarks;
+}
+
+// Text that grows up to a bound and counts what found no room.
+class Page {
+ public:
+  explicit Page(std::size_t most) : most_(most) {}
+
+  void allow(double share) {
+    limit_ = most_ < kReserve ? 0 : static_cast<std::size_t>(static_cast<double>(most_ - kReserve) * share);
+  }
+  // Headings and ends of folds: small, and the text would be broken without.
+  void put(const std::string& text) { text_ += text; }
+  bool has_room() const { return text_.size() < limit_; }
+  bool put_if_room(const std::string& text) {
+    if (text_.size() + text.size() > limit_) return false;
+    text_ += text;
+    return true;
+  }
+  std::string& text() { return text_; }
+
+ private:
+  std::size_t most_, limit_ = 0;
+  std::string text_;
+};
+
+constexpr const char* kHead =
+    "| run | metric | baseline | test | ratio | 95 % interval | p | verdict |\n"
+    "| --- | --- | ---: | ---: | ---: | --- | ---: | --- |\n";
+
+std::string fold(const std::string& summary) { return fmt::format("\n<details><summary>{}</summary>\n\n", summary); }
+constexpr const char* kEndOfFold = "\n</details>\n";
+
+struct LeftOut {
+  std::size_t pairs = 0, remarks = 0;
+};
+
+void put_test(Page& page, const TestComparison& test, const std::string& baseline, LeftOut& left_out) {
+  std::vector<const PairComparison*> pairs;
+  for (const PairComparison& pair : test.pairs) pairs.push_back(&pair);
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const PairComparison* a, const PairComparison* b) { return rank_of(*a) < rank_of(*b); });
+  const auto same = std::find_if(pairs.begin(), pairs.end(),
+                                 [](const PairComparison* pair) { return pair->verdict == Verdict::same; });
+  const bool is_folded = pairs.size() > kMostOpen;
+  page.allow(kShareOfRows);
+  if (!page.has_room()) {
+    left_out.pairs += pairs.size();
+    return;
+  }
+  page.put(fmt::format("\n## {} against {}\n", name(test.name), name(baseline)));
+  const auto put_rows = [&](auto from, auto to) {
+    page.put(kHead);
+    for (; from != to; ++from)
+      if (!page.put_if_room(rows_of(**from))) ++left_out.pairs;
+  };
+  if (!is_folded) {
+    page.put("\n");
+    put_rows(pairs.begin(), pairs.end());
+  } else {
+    if (same != pairs.begin()) page.put("\n");
+    if (same != pairs.begin()) put_rows(pairs.begin(), same);
+    if (same != pairs.end()) {
+      page.put(fold(fmt::format("{} the same", pairs.end() - same)));
+      put_rows(same, pairs.end());
+      page.put(kEndOfFold);
+    }
+  }
+  page.allow(1);
+  const std::vector<std::string> remarks = remarks_of(test, pairs);
+  if (remarks.empty()) return;
+  const bool has_fold = remarks.size() > kMostOpen;
+  page.put(has_fold ? fold(fmt::format("{} remarks", remarks.size())) : "\n");
+  for (const std::string& remark : remarks)
+    if (!page.put_if_room(remark)) ++left_out.remarks;
+  if (has_fold) page.put(kEndOfFold);
+}
+
+}  // namespace
+
+std::string comparison_markdown(const Comparison& comparison, std::size_t most) {
+  Page page(most);
+  page.put(fmt::format("# Comparison: {}\n\n{}\n", verdict_line(comparison), method_line(comparison)));
+  LeftOut left_out;
+  for (const TestComparison& test : comparison.tests) put_test(page, test, comparison.baseline, left_out);
+  if (left_out.pairs + left_out.remarks > 0)
+    page.put(fmt::format(
+        "\n**Cut:** {} runs and {} remarks are left out, because GitHub takes {} characters here. `weir compare "
+        "--format json` has them all.\n",
+        left_out.pairs, left_out.remarks, most));
+  return page.text();
+}
+
+}  // namespace weir

@@ -1,0 +1,279 @@
+#include "report/text/console.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/units.h"
+#include "report/text/fields.h"
+#include "run/scaling_curves.h"
+
+namespace weir {
+namespace {
+
+using fields::at;
+using fields::number;
+using fields::text;
+
+constexpr double kGoodFit = 0.8;  // R2 from which on a fitted law is worth printing
+
+std::string duration(std::optional<double> ns) { return ns ? format_duration(*ns) : "-"; }
+
+// Rates in GFLOP/s carry a scaled unit already; those that count things are scaled here: 3.90 M.
+std::string bare_rate(double value, const std::string& unit) {
+  if (unit.starts_with("GFLOP") || unit.starts_with("TFLOP"))
+    return fmt::format("{:.{}f}", value, value < 1 ? 4 : (value < 100 ? 2 : 0));
+  return format_quantity(value);
+}
+
+std::string rate(std::optional<double> value, const std::string& unit) {
+  return value ? fmt::format("{} {}", bare_rate(*value, unit), unit) : "-";
+}
+
+void line(std::string& out, const char* label, const std::string& value) {
+  out += fmt::format("  {:<13}{}\n", label, value);
+}
+
+// Breaks at blanks so that advice stays readable at 80 columns.
+std::string wrapped(const std::string& words, std::size_t indent) {
+  std::string out;
+  std::size_t column = indent;
+  std::size_t begin = 0;
+  while (begin < words.size()) {
+    const std::size_t end = std::min(words.find(' ', begin), words.size());
+    const std::size_t length = end - begin;
+    if (column + length > 79 && column > indent) {
+      out += '\n';
+      out.append(indent, ' ');
+      column = indent;
+    } else if (begin > 0) {
+      out += ' ';
+    }
+    out.append(words, begin, length);
+    column += length + 1;
+    begin = end + 1;
+  }
+  return out;
+}
+
+void add_convoy(std::string& out, const Json& result) {
+  if (at(result, {"metrics", "convoy"}).is_null()) return;
+  line(out, "convoy index",
+       fmt::format("{:.2f}: {} commands p99 {} mixed, {} alone",
+                   number(result, {"metrics", "convoy", "index"}).value_or(NAN),
+                   text(result, {"metrics", "convoy", "role"}),
+                   duration(number(result, {"metrics", "convoy", "mixed_ns", "p99"})),
+                   duration(number(result, {"metrics", "convoy", "alone_ns", "p99"}))));
+}
+
+void add_serving(std::string& out, const Json& result) {
+  for (const auto& [label, key] :
+       {std::pair("first token", "first_token_ns"), std::pair("next token", "next_token_ns")})
+    if (const auto p50 = number(result, {"metrics", "serving", key, "p50"}))
+      line(out, label,
+           fmt::format("p50 {}, p99 {}", duration(p50), duration(number(result, {"metrics", "serving", key, "p99"}))));
+}
+
+void add_traced(std::string& out, const Json& result) {
+  if (const auto mean = number(result, {"metrics", "concurrency", "mean"}))
+    line(out, "concurrency",
+         fmt::format("{:.2f} commands at once on average, {} at most", *mean,
+                     text(result, {"metrics", "concurrency", "max"})));
+  if (const auto fairness = number(result, {"metrics", "fairness"}))
+    line(out, "fairness", fmt::format("{:.3f} (Jain; 1 is equal)", *fairness));
+  if (const auto hop = number(result, {"metrics", "queue_switch", "controlled", "ns_per_hop"}))
+    line(out, "queue switch",
+         fmt::format("{} per hop to another stream (chain of {} kernels)", format_duration(*hop),
+                     text(result, {"metrics", "queue_switch", "controlled", "hops"})));
+  add_convoy(out, result);
+  add_serving(out, result);
+}
+
+void add_ranks(std::string& out, const Json& result) {
+  const Json& ranks = at(result, {"ranks"});
+  if (ranks.is_null()) return;
+  const Json& members = at(ranks, {"per_rank"});
+  std::optional<double> fastest, slowest;
+  for (const Json& member : members) {
+    const auto median = number(member, {"latency_ns", "p50"});
+    if (!median) continue;
+    fastest = std::min(fastest.value_or(*median), *median);
+    slowest = std::max(slowest.value_or(*median), *median);
+  }
+  const std::size_t hosts = at(ranks, {"hosts"}).size();
+  line(out, "ranks",
+       fmt::format("{} on {} host{}, {}", text(ranks, {"count"}), hosts, hosts == 1 ? "" : "s",
+                   text(ranks, {"library"})));
+  if (fastest)
+    line(out, "", fmt::format("p50 {} (fastest rank) .. {} (slowest)", duration(fastest), duration(slowest)));
+  if (const auto skew = number(ranks, {"skew", "p50_ns"}))
+    line(out, "skew",
+         fmt::format("p50 {}  p95 {}  max {}  ({} collectives)", format_duration(*skew),
+                     duration(number(ranks, {"skew", "p95_ns"})), duration(number(ranks, {"skew", "max_ns"})),
+                     text(ranks, {"skew", "instances"})));
+  double busiest = 0;
+  for (const Json& member : members) busiest = std::max(busiest, number(member, {"collective_share"}).value_or(0));
+  if (busiest > 0) line(out, "collectives", fmt::format("up to {:.0f} % of a rank's time", 100 * busiest));
+  for (const Json& straggler : at(ranks, {"stragglers"}))
+    line(out, "straggler",
+         wrapped(fmt::format("rank {} {}", text(straggler, {"rank"}), text(straggler, {"reason"})), 15));
+}
+
+void add_check(std::string& out, const Json& result) {
+  const std::string status = text(result, {"check", "status"});
+  if (status == "passed") {
+    line(out, "check",
+         fmt::format("passed: {} buffers as the CPU reference, worst error {:.1e}", text(result, {"check", "buffers"}),
+                     number(result, {"check", "worst_relative_error"}).value_or(0)));
+  } else {
+    line(out, "check", wrapped(fmt::format("{}: {}", status, text(result, {"check", "reason"})), 15));
+  }
+}
+
+}  // namespace
+
+std::string describe_result(const Json& result) {
+  std::string out =
+      fmt::format("{}, {} streams, on {} ({})\n", text(result, {"workload", "name"}), text(result, {"streams"}),
+                  text(result, {"device", "name"}), text(result, {"device", "model"}));
+  out += fmt::format("  {}\n\n",
+                     wrapped(fmt::format("{}, scale {}; submit {}, placement {}, sync {}", text(result, {"precision"}),
+                                         text(result, {"scale"}), text(result, {"submit"}), text(result, {"placement"}),
+                                         text(result, {"sync_mode"})),
+                             2));
+  if (text(result, {"status"}) == "interrupted")
+    out += fmt::format("  INTERRUPTED: {} iterations were asked for\n\n", text(result, {"iterations"}));
+  if (text(result, {"status"}) == "failed") out += "  FAILED: " + wrapped(text(result, {"failure"}), 10) + "\n\n";
+
+  const std::string unit = text(result, {"workload", "unit"});
+  const Json& throughput = at(result, {"metrics", "throughput"});
+  if (!throughput.is_null()) {
+    std::string value = rate(number(throughput, {"value"}), unit);
+    const Json& interval = at(throughput, {"interval"});
+    if (interval.is_array() && interval.size() == 2 && interval[0].is_number() && interval[1].is_number())
+      value += fmt::format("  (95 % interval {} .. {})", bare_rate(interval[0].get<double>(), unit),
+                           bare_rate(interval[1].get<double>(), unit));
+    line(out, "throughput", value);
+  }
+  const Json& latency = at(result, {"metrics", "latency_ns"});
+  if (!latency.is_null()) {
+    line(out, "latency",
+         fmt::format("p50 {}  p95 {}  p99 {}  ({} iterations)", duration(number(latency, {"p50"})),
+                     duration(number(latency, {"p95"})), duration(number(latency, {"p99"})), text(latency, {"count"})));
+  }
+  if (const auto device = number(result, {"metrics", "device_ns", "p50"}))
+    line(out, "on device", fmt::format("p50 {} from the first start to the last end", format_duration(*device)));
+  // A scheduled host waits until a command may go: that is no cost of submitting.
+  const bool waits = text(result, {"submit"}).starts_with("scheduled:");
+  line(out, "host cost",
+       fmt::format("{} per command{}, {} commands (floor {})",
+                   duration(number(result, {"metrics", "host_ns_per_command"})), waits ? " with waiting" : "",
+                   text(result, {"commands_per_iteration"}),
+                   duration(number(result, {"metrics", "floor_ns_per_command"}))));
+  add_traced(out, result);
+  if (const auto bytes = number(result, {"metrics", "memory", "allocated_bytes"}))
+    line(out, "memory", format_bytes(static_cast<std::uint64_t>(*bytes)));
+  if (const auto joules = number(result, {"metrics", "energy", "joules_per_iteration"}))
+    line(out, "energy",
+         fmt::format("{:.3g} J per iteration, {:.1f} W", *joules,
+                     number(result, {"metrics", "energy", "mean_watts"}).value_or(0)));
+  add_ranks(out, result);
+  add_check(out, result);
+
+  for (const Json& warning : at(result, {"warnings"}))
+    out += fmt::format("\n  ! {}\n    {}\n", wrapped(text(warning, {"message"}) + ".", 4),
+                       wrapped(text(warning, {"advice"}), 4));
+  return out;
+}
+
+constexpr std::size_t kMostSubmitWidth = 12;  // then a row with a mark has 80 columns
+
+std::string sweep_head(const Json& settings, std::size_t submit_width) {
+  submit_width = std::min(submit_width, kMostSubmitWidth);
+  return fmt::format("{} on {} ({}), scale {}, {}\n\n{:>7}  {:<{}} {:>18} {:>9} {:>9} {:>9}  {}\n",
+                     text(settings, {"workload"}), text(settings, {"device"}), text(settings, {"model"}),
+                     text(settings, {"scale"}), text(settings, {"precision"}), "streams", "submit", submit_width,
+                     "throughput", "p50", "p99", "host/cmd", "check");
+}
+
+std::string sweep_row(const Json& result, bool was_kept, std::size_t submit_width) {
+  const Json& units = at(result, {"device", "compute_units"});
+  std::string way = way_of(text(result, {"submit"}), units.is_number_integer() ? units.get<int>() : 0);
+  submit_width = std::min(submit_width, kMostSubmitWidth);
+  // A long name (scheduled:earliest_deadline:2) has a line of its own, so that the numbers stay within 80 columns.
+  if (way.size() > submit_width) way += "\n" + std::string(9 + submit_width, ' ');
+  const std::string unit = text(result, {"workload", "unit"});
+  const bool is_interrupted = text(result, {"status"}) == "interrupted";
+  if (text(result, {"status"}) == "failed")
+    return fmt::format("{:>7}  {:<{}} FAILED: {}\n", text(result, {"streams"}), way, submit_width,
+                       wrapped(text(result, {"failure"}), 10 + submit_width));
+  return fmt::format("{:>7}  {:<{}} {:>18} {:>9} {:>9} {:>9}  {}{}\n", text(result, {"streams"}), way, submit_width,
+                     rate(number(result, {"metrics", "throughput", "value"}), unit),
+                     duration(number(result, {"metrics", "latency_ns", "p50"})),
+                     duration(number(result, {"metrics", "latency_ns", "p99"})),
+                     duration(number(result, {"metrics", "host_ns_per_command"})),
+                     was_kept         ? "kept"
+                     : is_interrupted ? "interrupted"
+                                      : text(result, {"check", "status"}),
+                     at(result, {"warnings"}).empty() ? "" : " !");
+}
+
+std::string rate_words(double value, const std::string& unit) { return rate(value, unit); }
+
+std::string scaling_words(const std::string& name, const Json& analysis, const std::string& unit) {
+  const Json& rows = at(analysis, {"rows"});
+  if (rows.size() < 2) return {};  // one point scales to nothing
+  std::string words = fmt::format("{}: best at {} stream{}", name, text(analysis, {"best_streams"}),
+                                  at(analysis, {"best_streams"}) == 1 ? "" : "s");
+  for (const Json& row : rows)
+    if (at(row, {"streams"}) == at(analysis, {"best_streams"}))
+      words += fmt::format(" ({}, {:.2f}x of {}, efficiency {:.0f}%)", rate(number(row, {"throughput"}), unit),
+                           number(row, {"speedup"}).value_or(NAN), text(rows[0], {"streams"}),
+                           100 * number(row, {"efficiency"}).value_or(NAN));
+  if (at(analysis, {"knee"}).is_number())
+    words += fmt::format("; {} enough for 95% of it",
+                         at(analysis, {"knee"}) == 1 ? "1 is" : text(analysis, {"knee"}) + " are");
+  words += '.';
+  // A law that does not describe the points predicts nothing.
+  const double fit = number(analysis, {"usl", "r_squared"}).value_or(0);
+  if (fit >= kGoodFit) {
+    words += fmt::format(" Scalability law: contention {:.3f}, coherency {:.5f} (R2 {:.3f})",
+                         number(analysis, {"usl", "alpha"}).value_or(NAN),
+                         number(analysis, {"usl", "beta"}).value_or(NAN), fit);
+    if (const auto peak = number(analysis, {"usl", "peak_streams"}))
+      words += fmt::format(", peak near {:.0f} stream{}", *peak, *peak < 1.5 ? "" : "s");
+    words += '.';
+  } else if (!at(analysis, {"usl"}).is_null()) {
+    words += fmt::format(" The scalability law does not fit (R2 {:.2f}).", fit);
+  }
+  return words;
+}
+
+std::string sweep_summary(const Json& sweep) {
+  std::string out;
+  const Json& results = at(sweep, {"results"});
+  const std::string unit = results.empty() ? "" : text(results[0], {"workload", "unit"});
+  for (const auto& [submit, analysis] : at(sweep, {"scaling"}).items())
+    if (const std::string words = scaling_words(submit, analysis, unit); !words.empty())
+      out += wrapped(words, 2) + "\n";
+  // One line per kind of warning: where it was seen, and what it said the first time.
+  std::map<std::string, std::pair<std::string, std::string>> seen;
+  for (const Json& result : results) {
+    for (const Json& warning : at(result, {"warnings"})) {
+      auto& [where, words] = seen[text(warning, {"code"})];
+      if (words.empty()) words = text(warning, {"message"}) + ". " + text(warning, {"advice"});
+      where += fmt::format("{}{} {}", where.empty() ? "" : ", ", text(result, {"streams"}), text(result, {"submit"}));
+    }
+  }
+  for (const auto& [code, entry] : seen) {
+    const auto& [where, words] = entry;
+    out += wrapped(fmt::format("! {} (at {}): {}", code, where, words), 2) + "\n";
+  }
+  return out;
+}
+
+}  // namespace weir

@@ -1,0 +1,271 @@
+#include "report/text/dot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "base/units.h"
+#include "report/text/step_text.h"
+
+namespace weir {
+namespace {
+
+// Light enough for black text; neighbours differ for colour-blind readers too (after ColorBrewer's Set3).
+constexpr std::array<std::string_view, 12> kColours = {"#8dd3c7", "#ffffb3", "#bebada", "#fb8072",
+                                                       "#80b1d3", "#fdb462", "#b3de69", "#fccde5",
+                                                       "#d9d9d9", "#bc80bd", "#ccebc5", "#ffed6f"};
+
+constexpr std::string_view shape_of(CommandKind kind) {
+  constexpr std::string_view kShapes[] = {"box", "cds", "note", "hexagon"};
+  return kShapes[static_cast<int>(kind)];
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out;
+}
+
+std::string html(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
+  return out;
+}
+
+// Commands that follow each other on one stream and are drawn as one.
+struct Node {
+  std::vector<CommandId> commands;
+  StreamId stream = 0;
+};
+
+// How much is drawn as one node: from nothing to everything.
+enum class Merging : std::uint8_t { none, role_between_waits, between_waits, role, stream };
+
+constexpr std::string_view name_of(Merging merging) {
+  constexpr std::string_view kNames[] = {"", "runs of one role between waits", "runs between waits", "runs of one role",
+                                         "streams"};
+  return kNames[static_cast<int>(merging)];
+}
+
+class Drawing {
+ public:
+  Drawing(const StepView& view, std::size_t most_nodes) : view_(view) {
+    const auto count = view.step.commands().size();
+    waits_.resize(count, false);
+    is_waited_for_.resize(count, false);
+    for (const StepView::Wait& wait : view.waits) {
+      if (wait.is_carried) continue;
+      waits_[wait.after] = true;
+      is_waited_for_[wait.before] = true;
+    }
+    for (const Merging merging :
+         {Merging::none, Merging::role_between_waits, Merging::between_waits, Merging::role, Merging::stream}) {
+      merging_ = merging;
+      merge();
+      if (nodes_.size() <= most_nodes) break;
+    }
+  }
+
+  std::string text() {
+    out_ = "digraph step {\n";
+    header();
+    streams();
+    edges();
+    legend();
+    out_ += "}\n";
+    return std::move(out_);
+  }
+
+ private:
+  bool joins(CommandId last, CommandId next) const {
+    const auto commands = view_.step.commands();
+    const bool is_one_role = commands[last].role == commands[next].role && commands[last].kind == commands[next].kind;
+    const bool is_free = !waits_[next] && !is_waited_for_[last];
+    switch (merging_) {
+      case Merging::none:
+        return false;
+      case Merging::role_between_waits:
+        return is_one_role && is_free;
+      case Merging::between_waits:
+        return is_free;
+      case Merging::role:
+        return is_one_role;
+      case Merging::stream:
+        return true;
+    }
+    return false;
+  }
+
+  void merge() {
+    const auto count = view_.step.commands().size();
+    nodes_.clear();
+    node_of_.assign(count, 0);
+    std::vector<std::size_t> last(static_cast<std::size_t>(view_.placement.stream_count), SIZE_MAX);
+    for (CommandId id = 0; id < count; ++id) {
+      std::size_t& node = last[view_.placement.stream_of[id]];
+      if (node == SIZE_MAX || !joins(nodes_[node].commands.back(), id)) {
+        node = nodes_.size();
+        nodes_.push_back({{}, view_.placement.stream_of[id]});
+      }
+      nodes_[node].commands.push_back(id);
+      node_of_[id] = node;
+    }
+  }
+
+  void header() {
+    const Step& step = view_.step;
+    std::string title = fmt::format("{}: {} streams, {} commands, ", escaped(view_.workload),
+                                    view_.placement.stream_count, step.commands().size());
+    title += step.counted() ? fmt::format("work counted by the device ({})", escaped(view_.unit))
+                            : fmt::format("work {:.4g} per iteration ({})", step.work(), escaped(view_.unit));
+    title += fmt::format("\\l{} scale, {}, placed {}", view_.scale, view_.precision, escaped(view_.placement.name));
+    for (const auto& [name, value] : view_.params) title += fmt::format(", {}={}", escaped(name), escaped(value));
+    if (merging_ != Merging::none)
+      title += fmt::format("\\lin summary: {} commands drawn as {} nodes ({})", step.commands().size(), nodes_.size(),
+                           name_of(merging_));
+    out_ += fmt::format(
+        "  graph [rankdir=LR, newrank=true, fontname=\"Helvetica\", fontsize=16, labelloc=t, labeljust=l,\n"
+        "         nodesep=0.18, ranksep=0.35, pad=0.3, splines=true, label=\"{}\\l\"];\n"
+        "  node [fontname=\"Helvetica\", fontsize=10, style=filled, color=\"#555555\", height=0.4, "
+        "margin=\"0.1,0.05\"];\n"
+        "  edge [fontname=\"Helvetica\", fontsize=9, arrowsize=0.7];\n\n",
+        title);
+  }
+
+  std::string label(const Node& node) const {
+    const CommandId first = node.commands.front();
+    const Command& command = view_.step.commands()[first];
+    const std::string urgent = command.priority == 0 ? "" : fmt::format("\\npriority {}", command.priority);
+    if (node.commands.size() == 1)
+      return fmt::format("#{} {}\\n{}{}", first, command_name(command), escaped(command_size(view_.step, first)),
+                         urgent);
+    std::vector<std::string> names;
+    bool is_one_role = true;
+    for (const CommandId id : node.commands) {
+      const std::string name = command_name(view_.step.commands()[id]);
+      if (names.size() < 4 && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      is_one_role = is_one_role && view_.step.commands()[id].role == command.role;
+    }
+    std::string list;
+    for (std::size_t i = 0; i < names.size(); ++i)
+      list += i == 3 ? ", ..." : fmt::format("{}{}", i == 0 ? "" : ", ", names[i]);
+    return fmt::format("{} x {}\\n#{} ... #{}{}{}", node.commands.size(), list, first, node.commands.back(),
+                       is_one_role ? "" : "\\nseveral roles", urgent);
+  }
+
+  std::string_view colour(std::uint8_t role) const { return kColours[role % kColours.size()]; }
+
+  void streams() {
+    const auto streams = static_cast<std::size_t>(view_.placement.stream_count);
+    std::vector<std::string> rows(streams);
+    std::vector<std::size_t> last(streams, SIZE_MAX), commands(streams, 0);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const Node& node = nodes_[i];
+      const Command& command = view_.step.commands()[node.commands.front()];
+      const bool is_run = node.commands.size() > 1;
+      rows[node.stream] +=
+          fmt::format("    n{} [label=\"{}\", shape={}, fillcolor=\"{}\"{}{}];\n", i, label(node),
+                      shape_of(command.kind), colour(command.role),
+                      command.kind == CommandKind::kernel ? ", style=\"filled,rounded\"" : ", margin=\"0.2,0.08\"",
+                      is_run ? ", peripheries=2" : "");
+      // A row is held together by its own order, which is weightier than any arrow across.
+      std::size_t& before = last[node.stream];
+      rows[node.stream] +=
+          before == SIZE_MAX
+              ? fmt::format("    s{} -> n{} [style=invis, weight=20];\n", node.stream, i)
+              : fmt::format("    n{} -> n{} [color=\"#999999\", arrowsize=0.5, weight=20];\n", before, i);
+      before = i;
+      commands[node.stream] += node.commands.size();
+    }
+    std::string same;
+    // Backwards, because Graphviz stacks rows from below; it changes their order only to save crossings.
+    for (std::size_t s = streams; s-- > 0;) {
+      out_ += fmt::format(
+          "  subgraph cluster_{0} {{\n    style=\"filled,rounded\"; color=\"#f4f4f4\"; label=\"\";\n"
+          "    s{0} [label=\"stream {0}\\n{1} command{2}\", shape=plaintext, style=\"\", fontsize=11];\n{3}  }}\n",
+          s, commands[s], commands[s] == 1 ? "" : "s", rows[s]);
+      same += fmt::format(" s{};", s);
+    }
+    out_ += fmt::format("  {{ rank=same;{} }}\n\n", same);
+  }
+
+  void edges() {
+    std::map<std::array<std::size_t, 3>, std::size_t> counts;  // from, to, carried
+    for (const StepView::Wait& wait : view_.waits) {
+      const std::size_t from = node_of_[wait.before], to = node_of_[wait.after];
+      if (from != to) ++counts[{from, to, wait.is_carried}];
+    }
+    for (const auto& [edge, count] : counts) {
+      const std::string times = count == 1 ? "" : fmt::format(", label=\"{}\"", count);
+      out_ += edge[2] != 0
+                  ? fmt::format("  n{} -> n{} [style=dashed, color=\"#b03060\", constraint=false{}];\n", edge[0],
+                                edge[1], times)
+                  : fmt::format("  n{} -> n{} [color=\"#1f3f7f\", penwidth=1.4{}];\n", edge[0], edge[1], times);
+    }
+  }
+
+  void legend() {
+    std::string rows;
+    for (std::size_t i = 0; i < view_.roles.size() && i < 40; ++i)
+      rows += fmt::format("<tr><td bgcolor=\"{}\" width=\"24\"></td><td align=\"left\">{}</td></tr>",
+                          colour(static_cast<std::uint8_t>(i)), html(view_.roles[i]));
+    const auto row = [&](std::string_view sign, std::string_view colour, std::string_view text) {
+      rows +=
+          fmt::format("<tr><td><font color=\"{}\">{}</font></td><td align=\"left\">{}</td></tr>", colour, sign, text);
+    };
+    row("&#8594;", "#999999", "order within a stream");
+    row("&#8594;", "#1f3f7f", "waits for an event of another stream");
+    const bool is_carried =
+        std::any_of(view_.waits.begin(), view_.waits.end(), [](const auto& wait) { return wait.is_carried; });
+    if (is_carried) row("&#8669;", "#b03060", "dashed: waits for the iteration before");
+    out_ += fmt::format(
+        "\n  subgraph cluster_legend {{\n    style=\"\"; color=\"#cccccc\"; label=\"\";\n"
+        "    legend [shape=plaintext, style=\"\", label=<<table border=\"0\" cellborder=\"0\" "
+        "cellspacing=\"3\">{}</table>>];\n"
+        "  }}\n",
+        rows);
+    if (merging_ == Merging::none || has_other_kinds()) kinds();
+  }
+
+  bool has_other_kinds() const {
+    const auto commands = view_.step.commands();
+    return std::any_of(commands.begin(), commands.end(),
+                       [](const Command& command) { return command.kind != CommandKind::kernel; });
+  }
+
+  // Shapes only need explaining where there is more than one.
+  void kinds() {
+    if (!has_other_kinds()) return;
+    constexpr std::pair<std::string_view, CommandKind> kKinds[] = {{"kernel", CommandKind::kernel},
+                                                                   {"copy", CommandKind::copy},
+                                                                   {"host function", CommandKind::host},
+                                                                   {"collective", CommandKind::collective}};
+    for (const auto& [name, kind] : kKinds) {
+      const auto commands = view_.step.commands();
+      const bool is_used = std::any_of(commands.begin(), commands.end(),
+                                       [kind = kind](const Command& command) { return command.kind == kind; });
+      if (is_used)
+        out_ += fmt::format("  subgraph cluster_legend {{ k{} [label=\"{}\", shape={}, fillcolor=white{}]; }}\n",
+                            static_cast<int>(kind), name, shape_of(kind),
+                            kind == CommandKind::kernel ? ", style=\"filled,rounded\"" : "");
+    }
+  }
+
+  const StepView& view_;
+  std::vector<bool> waits_, is_waited_for_;
+  Merging merging_ = Merging::none;
+  std::vector<Node> nodes_;
+  std::vector<std::size_t> node_of_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string draw_step(const StepView& view, std::size_t most_nodes) { return Drawing(view, most_nodes).text(); }
+
+}  // namespace weir

@@ -1,0 +1,87 @@
+#include "report/text/queues_convoy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/units.h"
+#include "report/text/fields.h"
+#include "report/text/wrap.h"
+
+namespace weir {
+namespace {
+
+using fields::at;
+
+constexpr std::size_t kBarColumns = 23;
+
+// Latencies span decades, so a bar's length is the logarithm: one kernel's own time is its beginning.
+std::string bar(double ns, double shortest, double longest) {
+  if (ns <= 0 || shortest <= 0 || longest <= shortest) return "#";
+  const double part = std::log(ns / shortest) / std::log(longest / shortest);
+  return std::string(1 + static_cast<std::size_t>(std::lround(std::clamp(part, 0.0, 1.0) * (kBarColumns - 1))), '#');
+}
+
+std::string index_text(const Json& index) {
+  if (!index.is_object() || !at(index, {"p99"}).is_number()) return "unknown";
+  std::string text = fmt::format("{:.2f}", at(index, {"p99"}).get<double>());
+  const Json& interval = at(index, {"p99_interval"});
+  if (interval.is_array() && interval.size() == 2 && interval[0].is_number() && interval[1].is_number())
+    text += fmt::format("  ({:.2f} to {:.2f})", interval[0].get<double>(), interval[1].get<double>());
+  return text;
+}
+
+}  // namespace
+
+std::string describe_queues_convoy(const Json& document) {
+  const Json& convoy = at(document, {"convoy"});
+  std::string out = "\n";
+  out +=
+      wrapped(fmt::format(
+                  "Small kernels ({}, 1 block, {} streams) and large ones ({}, {} {}, two on each of {} "
+                  "streams) on {} ({}): submitted to ended.",
+                  format_duration(at(convoy, {"small", "ns"}).get<double>()), at(convoy, {"small", "streams"}).dump(),
+                  format_duration(at(convoy, {"large", "ns"}).get<double>()), at(convoy, {"large", "blocks"}).dump(),
+                  at(convoy, {"large", "blocks"}) == 1 ? "block" : "blocks", at(convoy, {"large", "streams"}).dump(),
+                  at(document, {"device", "name"}).get<std::string>(),
+                  at(document, {"device", "model"}).get<std::string>()),
+              0) +
+      "\n\n";
+  double shortest = 0, longest = 0;
+  for (const auto& [name, json] : at(convoy, {"cases"}).items()) {
+    if (!at(json, {"latency_ns"}).is_object()) continue;
+    const double p50 = at(json, {"latency_ns", "p50"}).get<double>(),
+                 p99 = at(json, {"latency_ns", "p99"}).get<double>();
+    shortest = shortest == 0 ? p50 : std::min(shortest, p50);
+    longest = std::max(longest, p99);
+  }
+  out +=
+      fmt::format("{:<8}{:>7}{:>11}{:>11}{:>11}{:>7}  p99, logarithmic\n", "case", "queues", "p50", "p95", "p99", "n");
+  for (const auto& [name, json] : at(convoy, {"cases"}).items()) {
+    const Json& latency = at(json, {"latency_ns"});
+    if (!latency.is_object()) {
+      out += fmt::format("{:<8}{:>7}  {}\n", name, at(json, {"queues"}).dump(),
+                         wrapped(at(json, {"reason"}).is_string() ? at(json, {"reason"}).get<std::string>() : "-", 17));
+      continue;
+    }
+    out += fmt::format("{:<8}{:>7}{:>11}{:>11}{:>11}{:>7}  {}\n", name, at(json, {"queues"}).dump(),
+                       format_duration(at(latency, {"p50"}).get<double>()),
+                       format_duration(at(latency, {"p95"}).get<double>()),
+                       format_duration(at(latency, {"p99"}).get<double>()), at(latency, {"count"}).dump(),
+                       bar(at(latency, {"p99"}).get<double>(), shortest, longest));
+  }
+  out += fmt::format("\nconvoy index        {}\n", index_text(at(convoy, {"convoy_index"})));
+  out += "                    p99 beside / p99 alone: what large kernels cost at all\n";
+  out += fmt::format("head-of-line index  {}\n", index_text(at(convoy, {"head_of_line_index"})));
+  out += "                    p99 behind / p99 beside: what sharing a queue adds\n\n";
+  out += wrapped(at(convoy, {"sentence"}).get<std::string>(), 0) + "\n";
+  for (const Json& warning : at(document, {"warnings"}))
+    out += wrapped(fmt::format("Careful: {}. {}", at(warning, {"text"}).get<std::string>(),
+                               at(warning, {"advice"}).get<std::string>()),
+                   0) +
+           "\n";
+  return out;
+}
+
+}  // namespace weir

@@ -1,0 +1,90 @@
+#include "report/text/queues_cost.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "report/text/queues_text.h"
+#include "report/text/wrap.h"
+
+namespace weir {
+namespace {
+
+using queues_text::at;
+using queues_text::line;
+using queues_text::number;
+using queues_text::text;
+
+std::string duration(const Json& json) { return json.is_number() ? format_duration(json.get<double>()) : "-"; }
+
+const Json* verified(const Json& cost, int queues) {
+  for (const Json& one : at(cost, {"verification"}))
+    if (at(one, {"queues"}) == queues) return &one;
+  return nullptr;
+}
+
+std::string table(const Json& cost) {
+  const bool has_measured = at(cost, {"verification"}).is_array();
+  const double now = number(cost, {"queues"}).value_or(0);
+  double longest = 1;
+  for (const Json& point : at(cost, {"predictions"})) longest = std::max(longest, at(point, {"step_ns"}).get<double>());
+  std::string out = fmt::format("\n  {:>6}  {:>11}  {:>8}  {}\n", "queues", "predicted", "change",
+                                has_measured ? fmt::format("{:>11}  {:>7}", "measured", "error") : "");
+  for (const Json& point : at(cost, {"predictions"})) {
+    const int queues = at(point, {"queues"}).get<int>();
+    const double step_ns = at(point, {"step_ns"}).get<double>();
+    out += fmt::format("  {:>6}  {:>11}  {:>+6.0f} %  ", queues, format_duration(step_ns),
+                       100 * at(point, {"change"}).get<double>());
+    if (has_measured) {
+      const Json* const one = verified(cost, queues);
+      out += one == nullptr ? fmt::format("{:>11}  {:>7}  ", "", "")
+                            : fmt::format("{:>11}  {:>+5.1f} %  ", duration((*one)["measured_ns"]),
+                                          100 * (*one)["error"].get<double>());
+    }
+    const std::size_t room = has_measured ? 18 : 38;
+    out += std::string(
+        std::max<std::size_t>(1, static_cast<std::size_t>(static_cast<double>(room) * step_ns / longest)), '#');
+    out += queues == static_cast<int>(now) ? " now\n" : "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string describe_queue_cost(const Json& document) {
+  const Json& cost = at(document, {"cost"});
+  std::string out = queues_text::heading(document);
+  line(out, "step",
+       fmt::format("{}, {} streams, {}, submitted {}", text(cost, {"workload"}), text(cost, {"streams"}),
+                   text(cost, {"scale"}), text(cost, {"submit"})));
+  const Json& interval = at(cost, {"measured", "interval_ns"});
+  line(out, "measured",
+       fmt::format("{}{} with {} hardware queues; the host submits for {}", duration(at(cost, {"measured", "step_ns"})),
+                   interval.is_array() && interval.size() == 2
+                       ? fmt::format(" ({} to {})", duration(interval[0]), duration(interval[1]))
+                       : "",
+                   text(cost, {"queues"}), duration(at(cost, {"measured", "submit_ns"}))));
+  line(out, "mapping", text(cost, {"mapping", "words"}));
+  line(out, "calibrated",
+       fmt::format("{} durations ({}); the simulated step takes {} ({:+.1f} %; {} before fitting)",
+                   text(cost, {"calibration", "durations"}), text(cost, {"calibration", "timeline"}),
+                   duration(at(cost, {"calibration", "simulated_ns"})),
+                   100 * number(cost, {"calibration", "residual"}).value_or(0),
+                   duration(at(cost, {"calibration", "unfitted_ns"}))));
+  const Json& blocked = at(cost, {"head_of_line", "simulated"});
+  if (blocked.is_object())
+    line(out, "head of line",
+         fmt::format("{} of the step; {} of {} commands waited behind an unrelated one, {} in all, the longest {}",
+                     duration(at(cost, {"head_of_line", "step_ns"})), text(blocked, {"commands"}),
+                     text(blocked, {"of_commands"}), duration(at(blocked, {"waited_ns"})),
+                     duration(at(blocked, {"longest_ns"}))));
+  out += table(cost);
+  if (at(cost, {"explanation"}).is_string())
+    out += "\n" + wrapped(at(cost, {"explanation"}).get<std::string>(), 0) + "\n";
+  out += fmt::format("\n  -> {}\n", wrapped(text(cost, {"advice", "sentence"}), 5));
+  queues_text::warnings(out, document);
+  return out;
+}
+
+}  // namespace weir

@@ -1,0 +1,109 @@
+#include "report/text/queues_sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+#include "report/text/fields.h"
+#include "report/text/wrap.h"
+
+namespace weir {
+namespace {
+
+using fields::at;
+
+constexpr std::size_t kHeadWidth = 8, kCellWidth = 18;
+constexpr std::size_t kCellsPerLine = (kReportColumns - kHeadWidth) / kCellWidth;
+
+std::string size_of(const Json& point) {
+  std::string text = at(point, {"scale"}).get<std::string>();
+  for (const auto& [name, value] : at(point, {"params"}).items())
+    text += fmt::format(", {}={}", name, value.get<std::string>());
+  return text;
+}
+
+// "1.23 ms  1.00 *": the median, and how many times the best of its column.
+std::string cell(const Json& points, const std::string& size, int queues, int streams) {
+  for (const Json& point : points) {
+    if (at(point, {"queues"}) != queues || at(point, {"streams"}) != streams || size_of(point) != size) continue;
+    if (at(point, {"status"}) != "complete") return at(point, {"status"}).get<std::string>();
+    const Json& verdict = at(point, {"verdict"});
+    const char mark = verdict == "best" ? '*' : verdict == "same" ? '=' : verdict.is_null() ? '?' : ' ';
+    const Json& ratio = at(point, {"ratio"});
+    return fmt::format("{} {:>6} {}", format_duration(at(point, {"latency_ns", "p50"}).get<double>()),
+                       ratio.is_number() ? fmt::format("{:.2f}", ratio.get<double>()) : "-", mark);
+  }
+  return "-";
+}
+
+std::string matrix(const Json& points, const std::string& size, const std::set<int>& queues,
+                   const std::vector<int>& streams) {
+  std::string text;
+  for (std::size_t from = 0; from < streams.size(); from += kCellsPerLine) {
+    const std::size_t to = std::min(from + kCellsPerLine, streams.size());
+    std::string head = fmt::format("{:<{}}", "queues", kHeadWidth);
+    for (std::size_t i = from; i < to; ++i)
+      head += fmt::format("{:>{}}", fmt::format("{} stream{}  ", streams[i], streams[i] == 1 ? "" : "s"), kCellWidth);
+    text += head + "\n";
+    for (const int count : queues) {
+      std::string row = fmt::format("{:<{}}", count, kHeadWidth);
+      for (std::size_t i = from; i < to; ++i)
+        row += fmt::format("{:>{}}", cell(points, size, count, streams[i]), kCellWidth);
+      while (row.ends_with(' ')) row.pop_back();
+      text += row + "\n";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+void add_wrapped(std::string& out, const std::string& words) { out += wrapped(words, 0) + "\n"; }
+
+}  // namespace
+
+std::string describe_queues_sweep(const Json& document) {
+  const Json& sweep = at(document, {"sweep"});
+  const Json& points = at(sweep, {"points"});
+  const Json& settings = at(sweep, {"settings"});
+  std::string out = "\n";
+  add_wrapped(out,
+              fmt::format("{} on {} ({}): median latency of an iteration, and how many times the best queue count "
+                          "of its column. Each point is {} {} its own; queues set by {}.",
+                          at(settings, {"workload"}).get<std::string>(), at(settings, {"device"}).get<std::string>(),
+                          at(settings, {"model"}).get<std::string>(), at(settings, {"repeats"}).dump(),
+                          at(settings, {"repeats"}) == 1 ? "process of" : "processes of",
+                          at(settings, {"queues_set_by"}).get<std::string>()));
+  out += "\n";
+  std::vector<std::string> sizes;
+  for (const Json& point : points)
+    if (std::find(sizes.begin(), sizes.end(), size_of(point)) == sizes.end()) sizes.push_back(size_of(point));
+  for (const std::string& size : sizes) {
+    std::set<int> queues, streams;
+    for (const Json& point : points) {
+      if (size_of(point) != size) continue;
+      queues.insert(at(point, {"queues"}).get<int>());
+      streams.insert(at(point, {"streams"}).get<int>());
+    }
+    add_wrapped(out, size);
+    out += matrix(points, size, queues, {streams.begin(), streams.end()});
+    for (const Json& best : at(sweep, {"best"}))
+      if (size_of(best) == size)
+        add_wrapped(out, fmt::format("{} stream{}: {}.", at(best, {"streams"}).dump(),
+                                     at(best, {"streams"}) == 1 ? "" : "s", at(best, {"sentence"}).get<std::string>()));
+    out += "\n";
+  }
+  if (points.empty())
+    add_wrapped(out, "No point was finished.");
+  else
+    add_wrapped(out, "* best of its column; = no difference to it beyond noise; ? too few samples.");
+  for (const Json& warning : at(document, {"warnings"}))
+    add_wrapped(out, fmt::format("Careful: {}. {}", at(warning, {"text"}).get<std::string>(),
+                                 at(warning, {"advice"}).get<std::string>()));
+  return out;
+}
+
+}  // namespace weir

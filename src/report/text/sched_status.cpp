@@ -1,0 +1,137 @@
+#include "report/text/sched_status.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "base/units.h"
+#include "report/text/fields.h"
+
+namespace weir {
+namespace {
+
+using fields::number;
+using fields::text;
+
+constexpr double kSecond = 1e9;
+
+std::string duration(const Json& json, std::initializer_list<const char*> keys, const char* otherwise) {
+  const auto ns = number(json, keys);
+  return ns ? format_duration(*ns) : otherwise;
+}
+
+// A number of clients may be anything that is written there.
+std::string count(const Json& json, std::initializer_list<const char*> keys) {
+  const auto value = number(json, keys);
+  return value ? format_quantity(*value) : "-";
+}
+
+// Only the term that the policy looks at: all three would not leave room for the rest.
+struct Term {
+  const char* heading;
+  std::string (*text)(const Json& client);
+};
+
+std::optional<Term> term_of(const std::string& policy) {
+  if (policy == "fifo") return std::nullopt;
+  if (policy == "weighted_fair" || policy == "time_slice")
+    return Term{"weight", [](const Json& client) { return text(client, {"weight"}); }};
+  if (policy == "earliest_deadline")
+    return Term{"deadline", [](const Json& client) { return duration(client, {"deadline_ns"}, "-"); }};
+  return Term{"priority", [](const Json& client) { return text(client, {"priority"}); }};
+}
+
+std::string state_of(const Json& client) {
+  const Json& waits_for = fields::at(client, {"waits_for"});
+  if (waits_for.is_array() && !waits_for.empty()) {
+    std::string others;
+    for (const Json& other : waits_for) {
+      const std::string pid = text(other, {"pid"});
+      others += (others.empty() ? "" : ",") + (pid == "-" ? "seat " + text(other, {"seat"}) : pid);
+    }
+    return "waits for " + others;
+  }
+  const Json& is_active = fields::at(client, {"is_active"});
+  if (!is_active.is_boolean()) return "alone";
+  return is_active.get<bool>() ? "active" : "idle";
+}
+
+// The same client in an earlier status: a seat may have been given to another one since.
+const Json* same_client(const Json& before, const Json& client) {
+  const Json& clients = fields::at(before, {"clients"});
+  if (!clients.is_array()) return nullptr;
+  for (const Json& other : clients)
+    if (text(other, {"seat"}) == text(client, {"seat"}) && text(other, {"pid"}) == text(client, {"pid"}) &&
+        number(other, {"joined_ns_ago"}).value_or(0) <= number(client, {"joined_ns_ago"}).value_or(0))
+      return &other;
+  return nullptr;
+}
+
+std::optional<double> growth(const Json& now, const Json& before, const char* key) {
+  const auto from = number(before, {key}), to = number(now, {key});
+  if (!from || !to || *to < *from) return std::nullopt;
+  return *to - *from;
+}
+
+std::string share(std::optional<double> ns, double of_ns) {
+  return ns && of_ns > 0 ? fmt::format("{:.1f} %", 100 * *ns / of_ns) : "-";
+}
+
+ReportTable clients_table(const Json& status, const Json& before) {
+  const auto now_ns = number(status, {"uptime_ns"}), then_ns = number(before, {"uptime_ns"});
+  const bool is_same_daemon = text(status, {"pid"}) == text(before, {"pid"}) && now_ns && then_ns && *now_ns > *then_ns;
+  const double since_ns = is_same_daemon ? *now_ns - *then_ns : 0;
+  const auto term = term_of(text(status, {"policy"}));
+  ReportTable table;
+  table.columns = {{"pid"}, {"program", true}};
+  if (term) table.columns.push_back({term->heading});
+  table.columns.push_back({"state", true});
+  for (const char* heading : {since_ns > 0 ? "device" : "used", since_ns > 0 ? "launch/s" : "launches", "waited"})
+    table.columns.push_back({heading});
+  const Json& clients = fields::at(status, {"clients"});
+  if (!clients.is_array()) return table;
+  for (const Json& client : clients) {
+    std::vector<std::string> row = {text(client, {"pid"}), text(client, {"program"})};
+    if (term) row.push_back(term->text(client));
+    row.push_back(state_of(client));
+    if (since_ns > 0) {
+      const Json* const old = same_client(before, client);
+      const auto of = [&](const char* key) { return old != nullptr ? growth(client, *old, key) : std::nullopt; };
+      const auto launches = of("launches");
+      row.push_back(share(of("used_ns"), since_ns));
+      row.push_back(launches ? format_quantity(*launches / since_ns * kSecond) : "-");
+      row.push_back(share(of("held_ns"), since_ns));
+    } else {
+      row.push_back(duration(client, {"used_ns"}, "-"));
+      row.push_back(count(client, {"launches"}));
+      row.push_back(duration(client, {"held_ns"}, "-"));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace
+
+Report sched_status_report(const Json& status, const Json& before) {
+  Report report;
+  report.title = fmt::format("Scheduler, process {}, up for {}", text(status, {"pid"}),
+                             duration(status, {"uptime_ns"}, "some time"));
+  report.opening.push_back(fmt::format("policy {}, slice {}, ageing {}, {} in flight", text(status, {"policy"}),
+                                       duration(status, {"slice_ns"}, "-"), duration(status, {"ageing_ns"}, "never"),
+                                       text(status, {"in_flight"})));
+  ReportTable table = clients_table(status, before);
+  ReportSection section;
+  section.title = table.rows.size() == 1 ? "1 client" : fmt::format("{} clients", table.rows.size());
+  if (table.rows.empty()) {
+    section.remarks.push_back("Run a program under it: weir sched run --priority high -- ./program");
+  } else {
+    const bool is_shared = fields::at(status, {"is_shared"}) == true;
+    section.tables.push_back(std::move(table));
+    if (!is_shared) section.remarks.push_back("Alone on the device: nothing is held, and nothing is counted.");
+  }
+  report.sections.push_back(std::move(section));
+  return report;
+}
+
+}  // namespace weir

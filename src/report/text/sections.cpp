@@ -1,0 +1,147 @@
+#include "report/text/sections.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/plain_text.h"
+#include "report/text/trace_comparison.h"
+#include "report/text/wrap.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kIndent = 2;
+constexpr std::size_t kBetween = 2;  // blanks between columns
+constexpr std::size_t kLeastText = 12;
+
+// Control characters of a file's names would move the cursor of whoever looks.
+std::string plain(std::string_view text) { return without_controls(text, ' '); }
+
+std::string markdown_cell(std::string_view text) {
+  std::string out;
+  for (const char c : plain(text)) {
+    if (c == '|' || c == '<' || c == '>' || c == '*' || c == '_' || c == '`' || c == '\\' || c == '[' || c == ']')
+      out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::vector<std::size_t> widths_of(const ReportTable& table) {
+  std::vector<std::size_t> widths;
+  for (const auto& column : table.columns) widths.push_back(column.heading.size());
+  for (const auto& row : table.rows)
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  std::size_t used =
+      kIndent + kBetween * (widths.size() - 1) + std::accumulate(widths.begin(), widths.end(), std::size_t{0});
+  // Texts give way, the widest first.
+  while (used > kReportColumns) {
+    std::size_t widest = widths.size();
+    for (std::size_t i = 0; i < widths.size(); ++i)
+      if (table.columns[i].is_text && widths[i] > kLeastText && (widest == widths.size() || widths[i] > widths[widest]))
+        widest = i;
+    if (widest == widths.size()) break;
+    --widths[widest];
+    --used;
+  }
+  return widths;
+}
+
+std::string table_text(const ReportTable& table) {
+  const std::vector<std::size_t> widths = widths_of(table);
+  const auto line = [&](const auto& cell_of) {
+    std::string text(kIndent, ' ');
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      const bool is_text = table.columns[i].is_text;
+      std::string cell = cell_of(i);
+      if (cell.size() > widths[i]) cell = short_kernel_name(cell, widths[i]);
+      text += fmt::format(fmt::runtime(is_text ? "{:<{}}" : "{:>{}}"), cell, widths[i]);
+      if (i + 1 < widths.size()) text += std::string(kBetween, ' ');
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text + "\n";
+  };
+  std::string text = line([&](std::size_t i) { return table.columns[i].heading; });
+  for (const auto& row : table.rows) text += line([&](std::size_t i) { return i < row.size() ? plain(row[i]) : ""; });
+  if (!table.after.empty()) text += std::string(kIndent, ' ') + wrapped(table.after, kIndent) + "\n";
+  return text;
+}
+
+std::string table_markdown(const ReportTable& table) {
+  std::string text = "|", rule = "|";
+  for (const auto& column : table.columns) {
+    text += fmt::format(" {} |", markdown_cell(column.heading));
+    rule += column.is_text ? " --- |" : " ---: |";
+  }
+  text += "\n" + rule + "\n";
+  for (const auto& row : table.rows) {
+    text += "|";
+    for (const std::string& cell : row) text += fmt::format(" {} |", markdown_cell(cell));
+    text += "\n";
+  }
+  if (!table.after.empty()) text += "\n" + markdown_cell(table.after) + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string report_text(const Report& report) {
+  std::string text = plain(report.title) + "\n";
+  for (const std::string& line : report.opening)
+    text += std::string(kIndent, ' ') + wrapped(plain(line), kIndent) + "\n";
+  for (const ReportSection& section : report.sections) {
+    text += "\n" + wrapped(plain(section.title), kIndent) + "\n";
+    std::size_t label = 0;
+    for (const auto& fact : section.facts) label = std::max(label, fact.first.size());
+    for (const auto& [name, value] : section.facts)
+      text += fmt::format("  {:<{}}  {}\n", name, label, wrapped(plain(value), label + 2 * kIndent));
+    for (const ReportTable& table : section.tables) {
+      if (!section.facts.empty() || &table != &section.tables.front()) text += "\n";
+      text += table_text(table);
+    }
+    for (const std::string& remark : section.remarks)
+      text += std::string(kIndent, ' ') + wrapped(plain(remark), kIndent) + "\n";
+  }
+  return text;
+}
+
+std::string report_markdown(const Report& report) {
+  std::string text = "# " + markdown_cell(report.title) + "\n";
+  for (const std::string& line : report.opening) text += "\n" + markdown_cell(line) + "\n";
+  for (const ReportSection& section : report.sections) {
+    text += "\n## " + markdown_cell(section.title) + "\n\n";
+    for (const auto& [name, value] : section.facts) {
+      // Without a label it goes on from the one before: a picture in characters.
+      if (name.empty())
+        text += fmt::format("  `{}`\n", plain(value));
+      else
+        text += fmt::format("- {}: {}\n", markdown_cell(name), markdown_cell(value));
+    }
+    for (const ReportTable& table : section.tables) {
+      if (!section.facts.empty() || &table != &section.tables.front()) text += "\n";
+      text += table_markdown(table);
+    }
+    for (const std::string& remark : section.remarks) text += "\n" + markdown_cell(remark) + "\n";
+  }
+  return text;
+}
+
+std::string sparkline(const std::vector<double>& values, std::size_t cells) {
+  if (values.empty() || cells == 0) return "";
+  static constexpr std::string_view kLevels = " .:-=+*#%@";
+  std::string line;
+  const double largest = std::max(*std::max_element(values.begin(), values.end()), 1e-300);
+  for (std::size_t i = 0; i < cells; ++i) {
+    const std::size_t from = i * values.size() / cells;
+    const std::size_t to = std::max(from + 1, (i + 1) * values.size() / cells);
+    double most = 0;
+    for (std::size_t j = from; j < std::min(to, values.size()); ++j) most = std::max(most, values[j]);
+    const double level = most / largest * static_cast<double>(kLevels.size() - 1);
+    line += kLevels[most > 0 ? std::max<std::size_t>(1, static_cast<std::size_t>(level + 0.5)) : 0];
+  }
+  return line;
+}
+
+}  // namespace weir

@@ -1,0 +1,75 @@
+#include "run/switch_cost.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernel/chain.h"
+#include "measure/statistics.h"
+#include "submit/placement.h"
+#include "submit/submitter.h"
+
+namespace weir {
+namespace {
+
+constexpr int kHops = 64;
+constexpr std::size_t kRepetitions = 15;
+// Longer than submitting 64 kernels with their events takes on a slow host (10 us each): then all are queued ahead.
+constexpr std::int64_t kHoldNs = 1'500'000;
+
+Step chain(int streams) {
+  StepBuilder step(1);
+  const BufferId data = step.output(ElementType::f32, 256);
+  const BufferId gate = step.output(ElementType::f32, 1);
+  // Both before the chain and on its first stream, so that they cost the same however the chain is placed.
+  step.launch("fill", {}, {.dims = {256, 0, 0}, .scalars = {1.0f}}, {{data}});
+  step.launch("spin", {}, {.dims = {kHoldNs, 1}, .scalars = {}}, {{gate}});
+  // The first hop reads the held kernel's output, every other one its predecessor's.
+  for (int hop = 0; hop <= kHops; ++hop) {
+    const KernelShape shape{.dims = {hop == 0 ? 1 : 256, chain_ops({ChainOp::mul})}, .scalars = {0.5f}};
+    const Operand in = hop == 0 ? Operand{gate} : Operand{data, 0, 256};
+    const Operand out = hop == 0 ? Operand{data, 0, 1} : Operand{data, 0, 256};
+    step.launch("chain", {.stream = static_cast<StreamId>(hop % streams)}, shape, {in, out});
+  }
+  return std::move(step).seal(streams);
+}
+
+std::vector<double> times(Device& device, const Step& step, const std::string& policy) {
+  const Placement placement = place(step, policy);
+  const auto session = device.prepare(step, placement, {});
+  const auto submitter = inline_submitter(step, *session);
+  std::vector<double> spans;
+  for (std::size_t i = 0; i <= kRepetitions; ++i) {
+    session->begin_iteration();
+    submitter->submit_step();
+    session->finish();
+    for (const IterationSpan& span : session->take_spans())
+      if (i > 0) spans.push_back(static_cast<double>(span.ended_ns - span.started_ns));  // the first one warms up
+  }
+  return spans;
+}
+
+}  // namespace
+
+SwitchCost measure_switch_cost(Device& device, int streams) {
+  SwitchCost cost;
+  cost.streams = streams;
+  if (streams < 2) {
+    cost.reason = "there is only one stream";
+    return cost;
+  }
+  // Each hop goes to the next stream, so a chain cannot use more streams than it has hops.
+  cost.streams = std::min(streams, kHops);
+  const Step step = chain(cost.streams);
+  const std::vector<double> one = times(device, step, "serial");
+  const std::vector<double> many = times(device, step, "natural");
+  if (one.empty() || many.empty()) {
+    cost.reason = "the device has no clock of its own";
+    return cost;
+  }
+  cost.hops = kHops;
+  cost.repetitions = std::min(one.size(), many.size());
+  cost.ns_per_hop = (median(many) - median(one)) / kHops;
+  return cost;
+}
+
+}  // namespace weir

@@ -1,0 +1,189 @@
+// Activation checkpointing: forward keeps every few blocks' input alone; backward's streams wait for others to
+// recompute the rest, one segment ahead.
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "step/workload/layers.h"
+#include "step/workload/list.h"
+
+namespace weir::workload_list {
+namespace {
+
+enum Role : std::uint8_t { kCompute, kRecompute };
+
+constexpr std::int64_t kChunks = 16;  // rows are cut into as many, whatever the stream count: 16 feed 32 streams
+
+// One block: y = x + W2 gelu(W1 norm(x)).
+class Checkpointed {
+ public:
+  Checkpointed(const Params& params, int stream_count)
+      : step_(params.seed, params.ranks),
+        layers_(step_, params.precision),
+        blocks_(params.integer("blocks")),
+        every_(params.integer("every")),
+        hidden_(params.integer("hidden")),
+        rows_(params.integer("batch") * params.integer("sequence")),
+        lanes_(divide_streams(stream_count, {1, 1})) {
+    require_multiple("blocks", blocks_, "every", every_);
+    const std::int64_t batch = params.integer("batch"), sequence = params.integer("sequence");
+    if (rows_ < kChunks)
+      reject(fmt::format("--param batch={}: with sequence={} that is {} rows; {} are needed", batch, sequence, rows_,
+                         kChunks),
+             fmt::format("Use batch={} or sequence={}, or more.", (kChunks + sequence - 1) / sequence,
+                         (kChunks + batch - 1) / batch));
+    for (std::int64_t b = 0; b < blocks_; ++b)
+      weights_.push_back({layers_.weights(hidden_, inner()), layers_.weights(inner(), hidden_)});
+  }
+
+  Step build(int stream_count, double samples) {
+    for (std::int64_t c = 0; c < kChunks; ++c) forward(c);
+    const std::int64_t segments = blocks_ / every_;
+    for (std::int64_t b = 0; b < blocks_; ++b) parts_.push_back(layers_.output(kChunks * 2 * matrix()));
+    for (std::int64_t c = 0; c < kChunks; ++c) recompute(c, segments - 1);
+    for (std::int64_t s = segments - 1; s >= 0; --s) {
+      // The next segment's recomputation is submitted first: it runs while this one goes back.
+      for (std::int64_t c = 0; c < kChunks && s > 0; ++c) recompute(c, s - 1);
+      for (std::int64_t c = 0; c < kChunks; ++c) backward(c, s);
+      for (std::int64_t b = s * every_; b < (s + 1) * every_; ++b) reduce(b);
+    }
+    step_.work(samples);
+    return std::move(step_).seal(stream_count);
+  }
+
+ private:
+  struct Weights {
+    Operand up, down;
+  };
+  // What backward needs of a block.
+  struct Activations {
+    Operand x, normal, up, active;
+  };
+  struct Chunk {
+    std::vector<Operand> checkpoints;   // input of each segment
+    std::vector<Activations> slots[2];  // recomputed, by block of the segment; segments take turns
+    Operand scratch_normal, scratch_up, scratch_active, gradient;
+  };
+  static std::uint64_t elements(std::int64_t count) { return static_cast<std::uint64_t>(count); }
+  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+  std::int64_t inner() const { return 4 * hidden_; }
+  std::int64_t matrix() const { return hidden_ * inner(); }
+  std::int64_t rows_of(std::int64_t c) const { return part_of(rows_, kChunks, c).count; }
+
+  void forward(std::int64_t c) {
+    const Lane lane = lanes_[kCompute][c];
+    const std::int64_t rows = rows_of(c), h = hidden_;
+    Chunk chunk;
+    Operand x{step_.sharded(layers_.type(), elements(rows * h))};
+    // What is not kept shares memory from block to block.
+    chunk.scratch_normal = layers_.output(rows * h);
+    chunk.scratch_up = layers_.output(rows * inner());
+    chunk.scratch_active = layers_.output(rows * inner());
+    const Operand down = layers_.output(rows * h), scratch_x = layers_.output(rows * h);
+    for (std::int64_t b = 0; b < blocks_; ++b) {
+      if (b % every_ == 0) chunk.checkpoints.push_back(x);
+      layers_.layer_norm(lane, x, rows, h, chunk.scratch_normal);
+      layers_.gemm(lane, chunk.scratch_normal, weights_[at(b)].up, {rows, inner(), h}, chunk.scratch_up);
+      layers_.gelu(lane, chunk.scratch_up, rows * inner(), chunk.scratch_active);
+      layers_.gemm(lane, chunk.scratch_active, weights_[at(b)].down, {rows, h, inner()}, down);
+      const bool is_kept = (b + 1) % every_ == 0;
+      x = layers_.add(lane, x, down, rows * h, 1, 1, is_kept ? layers_.output(rows * h) : scratch_x);
+    }
+    const Operand target{step_.sharded(layers_.type(), elements(rows * h))};
+    chunk.gradient = layers_.add(lane, x, target, rows * h, 1, -1);
+    for (auto& slot : chunk.slots)
+      for (std::int64_t i = 0; i < every_; ++i)
+        slot.push_back({layers_.output(rows * h), layers_.output(rows * h), layers_.output(rows * inner()),
+                        layers_.output(rows * inner())});
+    chunks_.push_back(std::move(chunk));
+  }
+
+  // From the segment's checkpoint, into the slot that the segment after the next has left.
+  void recompute(std::int64_t c, std::int64_t segment) {
+    const Lane lane = lanes_[kRecompute][c];
+    const std::int64_t rows = rows_of(c), h = hidden_;
+    Chunk& chunk = chunks_[at(c)];
+    for (std::int64_t i = 0; i < every_; ++i) {
+      const Activations& slot = chunk.slots[segment % 2][at(i)];
+      const Weights& weights = weights_[at(segment * every_ + i)];
+      if (i == 0) step_.copy(lane, chunk.checkpoints[at(segment)], slot.x);
+      layers_.layer_norm(lane, slot.x, rows, h, slot.normal);
+      layers_.gemm(lane, slot.normal, weights.up, {rows, inner(), h}, slot.up);
+      layers_.gelu(lane, slot.up, rows * inner(), slot.active);
+      if (i + 1 == every_) continue;
+      const Operand down = layers_.gemm(lane, slot.active, weights.down, {rows, h, inner()});
+      layers_.add(lane, slot.x, down, rows * h, 1, 1, chunk.slots[segment % 2][at(i + 1)].x);
+    }
+  }
+
+  void backward(std::int64_t c, std::int64_t segment) {
+    const Lane lane = lanes_[kCompute][c];
+    const std::int64_t rows = rows_of(c), h = hidden_;
+    Chunk& chunk = chunks_[at(c)];
+    for (std::int64_t i = every_ - 1; i >= 0; --i) {
+      const std::int64_t b = segment * every_ + i;
+      const Activations& kept = chunk.slots[segment % 2][at(i)];
+      const Operand part{parts_[at(b)].buffer, elements(c * 2 * matrix()), elements(2 * matrix())};
+      const Operand up_part{part.buffer, part.offset, elements(matrix())};
+      const Operand down_part{part.buffer, part.offset + elements(matrix()), elements(matrix())};
+      const Operand d_active = layers_.gemm(lane, chunk.gradient, weights_[at(b)].down,
+                                            {.m = rows, .n = inner(), .k = h, .transposes_b = true});
+      const Operand d_up = layers_.gelu_backward(lane, kept.up, d_active, rows * inner());
+      layers_.gemm(lane, kept.active, chunk.gradient, {.m = inner(), .n = h, .k = rows, .transposes_a = true},
+                   down_part);
+      layers_.gemm(lane, kept.normal, d_up, {.m = h, .n = inner(), .k = rows, .transposes_a = true}, up_part);
+      const Operand d_normal =
+          layers_.gemm(lane, d_up, weights_[at(b)].up, {.m = rows, .n = h, .k = inner(), .transposes_b = true});
+      const Operand dx = layers_.layer_norm_backward(lane, kept.x, d_normal, rows, h);
+      chunk.gradient = layers_.add(lane, chunk.gradient, dx, rows * h);
+    }
+  }
+
+  // The chunks' gradients of block b, added up; across ranks as well.
+  void reduce(std::int64_t b) {
+    for (std::int64_t i = 0; i < kChunks; ++i) {
+      const Lane lane = lanes_[kCompute][i];
+      const Part piece = part_of(2 * matrix(), kChunks, i);
+      const Operand from{parts_[at(b)].buffer, elements(piece.begin)};
+      const float mean = 1 / static_cast<float>(rows_ * step_.ranks().count);
+      const Operand sum = layers_.sum(lane, from, kChunks, piece.count, 2 * matrix(), mean);
+      if (step_.ranks().has_collectives())
+        step_.collective(CollectiveOp::all_reduce, lane, sum, layers_.output(piece.count));
+    }
+  }
+
+  StepBuilder step_;
+  Layers layers_;
+  std::int64_t blocks_, every_, hidden_, rows_;
+  std::vector<Lanes> lanes_;
+  std::vector<Weights> weights_;
+  std::vector<Operand> parts_;  // by block: [chunks][both matrices]
+  std::vector<Chunk> chunks_;
+};
+
+}  // namespace
+
+Workload activation_ckpt() {
+  Workload workload;
+  workload.name = "activation_ckpt";
+  workload.summary = "Backward on activations that other streams recompute";
+  workload.category = "distributed";
+  workload.priority = 2;
+  workload.unit = "samples/s";
+  workload.scaling = Scaling::divided;
+  workload.shows = "recomputation feeding gradients from another stream";
+  workload.streams = {4, 6, 32};
+  workload.params = {
+      integer_param("blocks", "blocks of normalisation, MLP and residual", {4, 4, 8}, 2, 256),
+      integer_param("every", "blocks from one checkpoint to the next", {2, 2, 2}, 1, 256),
+      integer_param("hidden", "width of a block; the MLP is four times as wide", {8, 64, 1024}, 1, 32768),
+      integer_param("batch", "samples", {4, 4, 4}, 1, 4096),
+      integer_param("sequence", "tokens of a sample", {8, 64, 512}, 1, 65536),
+  };
+  workload.roles = {"compute", "recompute"};
+  workload.build = [](const Params& params, int stream_count) {
+    return Checkpointed(params, stream_count).build(stream_count, static_cast<double>(params.integer("batch")));
+  };
+  return workload;
+}
+
+}  // namespace weir::workload_list

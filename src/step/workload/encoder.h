@@ -1,0 +1,51 @@
+// A pre-norm encoder layer over a batch of short sequences, forward and backward: attention of all tokens to all, and
+// an MLP. Rows are [tokens][batch]. Knows matrices and layers; nothing of shards, ranks or optimizers.
+#pragma once
+
+#include "step/workload/layers.h"
+
+namespace weir {
+
+struct EncoderSizes {
+  std::int64_t tokens = 1, batch = 1, dim = 1, heads = 1, mlp = 1;
+  std::int64_t rows() const { return tokens * batch; }
+  std::int64_t head_dim() const { return dim / heads; }
+};
+
+// Parameters and gradients are operands of parameter_count() elements, matrices one after the other: query, key, value
+// and out [dim][dim], up [dim][mlp], down [mlp][dim].
+class EncoderLayer {
+ public:
+  // What forward leaves for backward.
+  struct Kept {
+    Operand x, normal1, query, key, value, scores, seen, middle, normal2, up, active;
+  };
+
+  EncoderLayer(Layers& layers, const EncoderSizes& sizes) : layers_(layers), sizes_(sizes) {}
+
+  static std::int64_t parameter_count(const EncoderSizes& sizes) {
+    return 4 * sizes.dim * sizes.dim + 2 * sizes.dim * sizes.mlp;
+  }
+
+  // Products that do not need each other are spread over the lanes. Returns what goes on to the next layer.
+  Operand forward(const Lanes& lanes, Operand x, Operand parameters, Kept& kept);
+  // Gradients become beta times what they were, plus this batch's. Returns the gradient of x.
+  Operand backward(const Lanes& lanes, Operand dy, Operand parameters, const Kept& kept, Operand gradients, float beta);
+
+ private:
+  enum Matrix { kQuery, kKey, kValue, kOut, kUp, kDown };
+  Operand matrix(Operand flat, Matrix which) const;
+  Operand attend(const Lanes& lanes, Operand parameters, Kept& kept);
+  Operand attend_backward(const Lanes& lanes, Operand dy, Operand parameters, const Kept& kept, Operand gradients,
+                          float beta);
+  Operand expand_backward(const Lanes& lanes, Operand dy, Operand parameters, const Kept& kept, Operand gradients,
+                          float beta);
+  // [tokens][batch][heads][head_dim] to [batch][heads][tokens][head_dim], and back.
+  Operand by_head(Lane lane, Operand rows);
+  Operand by_token(Lane lane, Operand heads);
+
+  Layers& layers_;
+  EncoderSizes sizes_;
+};
+
+}  // namespace weir

@@ -1,0 +1,212 @@
+// A training step of a transformer, parameters sharded (FSDP) and blocks split over tensor-parallel parts: gathers,
+// reductions and partial sums on streams of their own, beside the compute that needs them.
+#include <cmath>
+
+#include "step/workload/list.h"
+#include "step/workload/transformer.h"
+
+namespace weir::workload_list {
+namespace {
+
+enum Role : std::uint8_t { kCompute, kAllGather, kReduceScatter, kTensorParallel };
+
+constexpr std::int64_t kHalves = 2;  // a partial sum is added up in two halves of its rows
+
+class Trainer {
+ public:
+  Trainer(const Params& params, int stream_count)
+      : step_(params.seed, params.ranks),
+        layers_(step_, params.precision),
+        blocks_(params.integer("blocks")),
+        hidden_(params.integer("hidden")),
+        batch_(params.integer("batch")),
+        rows_(params.integer("sequence")),
+        split_(params.integer("tensor_parallel")),
+        shards_(params.integer("shards")),
+        ranks_(params.ranks.count),
+        lanes_(divide_streams(stream_count, {1, 1, 1, 1})),
+        part_(layers_, rows_, hidden_, hidden_ / split_, params.integer("heads") / split_) {
+    require_multiple("hidden", hidden_, "heads", params.integer("heads"));
+    require_multiple("heads", params.integer("heads"), "tensor_parallel", split_);
+    // One flat parameter per block and part, as FSDP has it, padded so that every shard is as long.
+    const std::int64_t used = TransformerPart::flat_count(hidden_, hidden_ / split_), pieces = shards_ * ranks_;
+    flat_ = (used + pieces - 1) / pieces * pieces;
+  }
+
+  Step build(int stream_count) {
+    allocate();
+    gather(0, 0);
+    for (std::int64_t b = 0; b < blocks_; ++b) {
+      if (b + 1 < blocks_) gather(b + 1, b + 1);  // one block ahead; its slot is free when block b - 1 has ended
+      forward(b, b);
+    }
+    for (std::int64_t m = 0; m < batch_; ++m)
+      gradient_.push_back(layers_.add(lane(m, 0), states_.back()[at(m)], {target_[at(m)]}, rows_ * hidden_, 1, -1));
+    // Backward gathers again what forward let go; the last block is still there.
+    for (std::int64_t i = 0; i < blocks_; ++i) {
+      const std::int64_t b = blocks_ - 1 - i, turn = blocks_ - 1 + i;
+      if (b > 0) gather(b - 1, turn + 1);
+      backward(b, turn);
+      reduce_scatter(b);
+    }
+    step_.work(static_cast<double>(batch_));
+    return std::move(step_).seal(stream_count);
+  }
+
+ private:
+  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+  static std::uint64_t elements(std::int64_t count) { return static_cast<std::uint64_t>(count); }
+  Lane lane(std::int64_t m, std::int64_t t) const { return lanes_[kCompute][m * split_ + t]; }
+  // Gathered parameters of part t: gathers take turns in two slots.
+  BufferId gathered(std::int64_t turn, std::int64_t t) const { return gathered_[at(turn % 2 * split_ + t)]; }
+  TransformerPart::Kept& kept(std::int64_t b, std::int64_t m, std::int64_t t) {
+    return kept_[at((b * batch_ + m) * split_ + t)];
+  }
+  Operand share(Operand all, std::int64_t t) const {
+    return {all.buffer, elements(t * rows_ * hidden_), elements(rows_ * hidden_)};
+  }
+
+  void allocate() {
+    const ElementType type = layers_.type();
+    const float scale = std::sqrt(3.0f / static_cast<float>(hidden_));
+    for (std::int64_t i = 0; i < blocks_ * split_; ++i)
+      shard_.push_back(step_.sharded(type, elements(flat_ / ranks_), scale));
+    for (std::int64_t i = 0; i < blocks_ * split_; ++i) {
+      // Each micro-batch is a replica with a gradient of its own; what pads the flat parameter stays 0.
+      replicas_.push_back(step_.constant(type, elements(batch_ * flat_), 0));
+      reduced_.push_back(step_.output(type, elements(flat_)));
+      result_.push_back(step_.output(type, elements(flat_ / ranks_)));
+    }
+    for (std::int64_t i = 0; i < 2 * split_; ++i) gathered_.push_back(step_.output(type, elements(flat_)));
+    states_.resize(1);
+    for (std::int64_t m = 0; m < batch_; ++m) {
+      states_[0].push_back({step_.sharded(type, elements(rows_ * hidden_))});
+      target_.push_back(step_.sharded(type, elements(rows_ * hidden_)));
+    }
+    kept_.resize(at(blocks_ * batch_ * split_));
+  }
+
+  // Brings block b's parameters together, in pieces over the streams.
+  void gather(std::int64_t b, std::int64_t turn) {
+    const std::uint64_t piece = elements(flat_ / shards_), own = piece / elements(ranks_);
+    for (std::int64_t t = 0; t < split_; ++t)
+      for (std::int64_t f = 0; f < shards_; ++f)
+        step_.collective(CollectiveOp::all_gather, lanes_[kAllGather][t * shards_ + f],
+                         {shard_[at(b * split_ + t)], elements(f) * own, own},
+                         {gathered(turn, t), elements(f) * piece, piece});
+  }
+
+  // Adds up the parts' shares for micro-batch m, [split][rows][hidden], and `onto` where given.
+  Operand add_up(std::int64_t m, Operand shares, std::optional<Operand> onto) {
+    const Operand out = layers_.output(rows_ * hidden_);
+    const Operand sums = onto ? layers_.output(rows_ * hidden_) : out;
+    for (std::int64_t half = 0; half < kHalves; ++half) {
+      const Part part = part_of(rows_, kHalves, half);
+      if (part.count == 0) continue;
+      const Lane lane = lanes_[kTensorParallel][m * kHalves + half];
+      const std::int64_t begin = part.begin * hidden_, count = part.count * hidden_;
+      const auto slice = [&](Operand whole) { return Operand{whole.buffer, elements(begin), elements(count)}; };
+      layers_.sum(lane, {shares.buffer, elements(begin)}, split_, count, rows_ * hidden_, 1, slice(sums));
+      if (onto) layers_.add(lane, slice(*onto), slice(sums), count, 1, 1, slice(out));
+    }
+    return out;
+  }
+
+  void forward(std::int64_t b, std::int64_t turn) {
+    std::vector<Operand> middle, next;
+    for (std::int64_t m = 0; m < batch_; ++m) {
+      const Operand x = states_[at(b)][at(m)], shares = layers_.output(split_ * rows_ * hidden_);
+      for (std::int64_t t = 0; t < split_; ++t)
+        part_.attend(lane(m, t), x, {gathered(turn, t)}, kept(b, m, t), share(shares, t));
+      middle.push_back(add_up(m, shares, x));
+    }
+    for (std::int64_t m = 0; m < batch_; ++m) {
+      const Operand shares = layers_.output(split_ * rows_ * hidden_);
+      for (std::int64_t t = 0; t < split_; ++t)
+        part_.expand(lane(m, t), middle[at(m)], {gathered(turn, t)}, kept(b, m, t), share(shares, t));
+      next.push_back(add_up(m, shares, middle[at(m)]));
+    }
+    middles_.push_back(std::move(middle));
+    states_.push_back(std::move(next));
+  }
+
+  // Through the normalisation in front of attention or MLP, and past it along the residual.
+  Operand join(std::int64_t m, Operand x, Operand dy, Operand shares) {
+    const Lane on = lane(m, m % split_);
+    const Operand dx = layers_.layer_norm_backward(on, x, add_up(m, shares, {}), rows_, hidden_);
+    return layers_.add(on, dy, dx, rows_ * hidden_);
+  }
+
+  void backward(std::int64_t b, std::int64_t turn) {
+    const auto replica = [&](std::int64_t m, std::int64_t t) {
+      return TransformerPart::Flat{replicas_[at(b * split_ + t)], m * flat_};
+    };
+    for (std::int64_t m = 0; m < batch_; ++m) {
+      const Operand dy = gradient_[at(m)], shares = layers_.output(split_ * rows_ * hidden_);
+      for (std::int64_t t = 0; t < split_; ++t)
+        part_.expand_backward(lane(m, t), dy, {gathered(turn, t)}, kept(b, m, t), replica(m, t), share(shares, t));
+      gradient_[at(m)] = join(m, middles_[at(b)][at(m)], dy, shares);
+    }
+    for (std::int64_t m = 0; m < batch_; ++m) {
+      const Operand dy = gradient_[at(m)], shares = layers_.output(split_ * rows_ * hidden_);
+      for (std::int64_t t = 0; t < split_; ++t)
+        part_.attend_backward(lane(m, t), dy, {gathered(turn, t)}, kept(b, m, t), replica(m, t), share(shares, t));
+      gradient_[at(m)] = join(m, states_[at(b)][at(m)], dy, shares);
+    }
+  }
+
+  // Adds up the replicas' gradients of block b and leaves each rank its shards of the mean.
+  void reduce_scatter(std::int64_t b) {
+    const std::int64_t piece = flat_ / shards_, own = piece / ranks_;
+    const float mean = 1 / static_cast<float>(batch_ * ranks_);
+    for (std::int64_t t = 0; t < split_; ++t)
+      for (std::int64_t f = 0; f < shards_; ++f) {
+        const std::size_t i = at(b * split_ + t);
+        const Lane lane = lanes_[kReduceScatter][t * shards_ + f];
+        const Operand sum{reduced_[i], elements(f * piece), elements(piece)};
+        layers_.sum(lane, {replicas_[i], elements(f * piece)}, batch_, piece, flat_, mean, sum);
+        step_.collective(CollectiveOp::reduce_scatter, lane, sum, {result_[i], elements(f * own), elements(own)});
+      }
+  }
+
+  StepBuilder step_;
+  Layers layers_;
+  std::int64_t blocks_, hidden_, batch_, rows_, split_, shards_, ranks_;
+  std::vector<Lanes> lanes_;
+  TransformerPart part_;
+  std::int64_t flat_ = 0;
+  std::vector<BufferId> shard_, gathered_, replicas_, reduced_, result_, target_;
+  std::vector<std::vector<Operand>> states_, middles_;  // by block and micro-batch
+  std::vector<Operand> gradient_;                       // by micro-batch
+  std::vector<TransformerPart::Kept> kept_;
+};
+
+}  // namespace
+
+Workload fsdp_tp() {
+  Workload workload;
+  workload.name = "fsdp_tp";
+  workload.summary = "A sharded transformer's training step";
+  workload.category = "distributed";
+  workload.priority = 1;
+  workload.unit = "samples/s";
+  workload.scaling = Scaling::divided;
+  workload.shows = "all-gather / reduce-scatter / tensor-parallel all-reduce beside compute";
+  workload.streams = {4, 10, 64};
+  workload.params = {
+      integer_param("blocks", "transformer blocks", {2, 2, 4}, 1, 96),
+      integer_param("hidden", "width of a block", {16, 128, 2048}, 2, 32768),
+      integer_param("heads", "attention heads", {2, 4, 32}, 1, 256),
+      integer_param("batch", "micro-batches of one sequence each; 8 feed 64 streams", {8, 8, 8}, 1, 1024),
+      integer_param("sequence", "tokens of a sequence", {4, 32, 512}, 2, 32768),
+      integer_param("tensor_parallel", "parts that each block is split into", {2, 2, 2}, 1, 16),
+      integer_param("shards", "pieces that a gather or reduction is cut into; 8 feed 64 streams", {8, 8, 8}, 1, 64),
+  };
+  workload.roles = {"compute", "all_gather", "reduce_scatter", "tensor_parallel"};
+  workload.build = [](const Params& params, int stream_count) {
+    return Trainer(params, stream_count).build(stream_count);
+  };
+  return workload;
+}
+
+}  // namespace weir::workload_list

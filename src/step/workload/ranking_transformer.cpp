@@ -1,0 +1,306 @@
+// A training step of a ranking model: sparse features from an embedding table and dense ones as tokens, encoder layers,
+// a scorer, weighted cross-entropy, AdamW. Sharded over ranks as FSDP2 does it, or replicated as DDP does.
+#include "step/workload/ranking_transformer.h"
+
+#include <cmath>
+
+#include "base/error.h"
+#include "step/workload/encoder.h"
+#include "step/workload/list.h"
+#include "step/workload/ranking_units.h"
+
+namespace weir {
+namespace {
+
+constexpr auto kF32 = ElementType::f32, kI32 = ElementType::i32;
+
+RankingUnits::Options options_of(const Params& params) {
+  RankingUnits::Options options;
+  options.is_sharded = params.choice("mode") == "fsdp";
+  options.prefetch = params.integer("prefetch");
+  options.reshards = params.integer("reshard") == 1;
+  options.bucket_bytes = params.integer("bucket_kib") * 1024;
+  options.accumulation = params.integer("accumulation");
+  options.gradient_slots = params.integer("gradient_slots");
+  options.clip = static_cast<float>(params.number("clip"));
+  options.rate = static_cast<float>(params.number("rate"));
+  options.decay = static_cast<float>(params.number("decay"));
+  return options;
+}
+
+// Streams by role. DDP gathers nothing: those streams then carry the batch to the device.
+std::vector<Lanes> lanes_of(int stream_count, bool is_sharded) {
+  using enum RankingUnits::Role;
+  std::vector<Lanes> lanes = divide_streams(stream_count, {1, 1, 1, 1});
+  // As FSDP2: what others wait for comes first where streams compete.
+  lanes[kAllGather].priority = lanes[kReduceScatter].priority = 1;
+  if (!is_sharded) lanes[kAllGather] = {lanes[kAllGather].first, lanes[kAllGather].count, kAux, 0};
+  return lanes;
+}
+
+class Trainer {
+ public:
+  Trainer(const Params& params, int stream_count)
+      : step_(params.seed, params.ranks),
+        layers_(step_, params.precision),
+        options_(options_of(params)),
+        layer_count_(params.integer("layers")),
+        vocab_(params.integer("vocab")),
+        sparse_(params.integer("sparse")),
+        dense_(params.integer("dense")),
+        batch_(params.integer("batch")),
+        scorer_(params.integer("scorer")),
+        positive_weight_(static_cast<float>(params.number("positive_weight"))),
+        sizes_{.tokens = sparse_ + 1,
+               .batch = batch_ / params.ranks.count,
+               .dim = params.integer("dim"),
+               .heads = params.integer("heads"),
+               .mlp = params.integer("mlp")},
+        lanes_(lanes_of(stream_count, options_.is_sharded)),
+        encoder_(layers_, sizes_),
+        units_(checked(params), lanes_, options_, unit_sizes()) {}
+
+  Step build(int stream_count) {
+    hold_batch();
+    units_.allocate();
+    losses_ = step_.output(kF32, elements(options_.accumulation));
+    for (std::int64_t m = 0; m < options_.accumulation; ++m) fetch(m);
+    for (std::int64_t m = 0; m < options_.accumulation; ++m) {
+      forward(m);
+      if (m + 1 == options_.accumulation) report_loss();
+      backward(m);
+    }
+    units_.step();
+    step_.work(static_cast<double>(sizes_.batch * options_.accumulation));
+    return std::move(step_).seal(stream_count);
+  }
+
+ private:
+  using Role = RankingUnits::Role;
+  struct Samples {
+    Operand ids, dense, targets, weights;  // ids: [sparse][batch]
+  };
+
+  static std::uint64_t elements(std::int64_t count) { return static_cast<std::uint64_t>(count); }
+  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+  std::size_t last_unit() const { return at(layer_count_ + 1); }
+  const Lanes& compute() const { return lanes_[Role::kCompute]; }
+  float beta(std::int64_t m) const { return m == 0 ? 0.0f : 1.0f; }
+
+  // Before anything is built from sizes that do not fit.
+  Layers& checked(const Params& params) {
+    require_multiple("dim", sizes_.dim, "heads", sizes_.heads);
+    require_multiple("batch", batch_, "world size", params.ranks.count);
+    return layers_;
+  }
+
+  // Root (table and projection), one per layer, scorer (two matrices). Values that keep the variance of what they are
+  // applied to.
+  std::vector<RankingUnits::Unit> unit_sizes() const {
+    const auto scale = [](std::int64_t rows) { return std::sqrt(3.0f / static_cast<float>(rows)); };
+    std::vector<RankingUnits::Unit> units = {{(vocab_ + dense_) * sizes_.dim, scale(dense_)}};
+    units.resize(at(layer_count_ + 1), {EncoderLayer::parameter_count(sizes_), scale(sizes_.dim)});
+    units.push_back({(sizes_.dim + 1) * scorer_, scale(sizes_.dim)});
+    return units;
+  }
+
+  // The whole global batch of all micro-batches, the same on every rank.
+  void hold_batch() {
+    const std::int64_t samples = options_.accumulation * batch_;
+    host_ids_ = step_.host(kI32, elements(samples * sparse_), Init::uniform, static_cast<float>(vocab_));
+    host_dense_ = step_.host(layers_.type(), elements(samples * dense_), Init::uniform);
+    host_labels_ = step_.host(kI32, elements(samples), Init::uniform, 2);
+    // By label: 0 and 1 as floats, and what a sample weighs.
+    targets_ = step_.ramp(kF32, 2, 2);
+    weights_ = step_.ramp(kF32, 2, 2 * (positive_weight_ - 1), 1);
+    broadcast_ = step_.constant(kI32, elements(sizes_.tokens), 0);
+  }
+
+  // This rank's samples of a micro-batch.
+  void fetch(std::int64_t m) {
+    const std::int64_t first = m * batch_ + step_.ranks().rank * sizes_.batch, count = sizes_.batch;
+    const Lanes& lanes = lanes_[options_.is_sharded ? Role::kAux : Role::kAllGather];
+    const auto own = [&](BufferId host, ElementType type, std::int64_t width) {
+      const Operand to{step_.output(type, elements(count * width))};
+      step_.copy(lanes[fetched_++], {host, elements(first * width), elements(count * width)}, to);
+      return to;
+    };
+    const Operand ids = own(host_ids_, kI32, sparse_), dense = own(host_dense_, layers_.type(), dense_);
+    const Operand labels = own(host_labels_, kI32, 1);
+    // Rows of the model are [tokens][batch]: then sparse tokens and the dense one lie one after the other.
+    const Operand by_feature{step_.output(kI32, elements(count * sparse_))};
+    step_.launch("transpose", lanes[fetched_++], {.type = kI32, .dims = {1, count, sparse_, 1}}, {ids, by_feature});
+    const auto by_label = [&](BufferId table) {
+      const Operand to{step_.output(kF32, elements(count))};
+      step_.launch("gather", lanes[fetched_++], {.type = kF32, .dims = {count, 1, 2}}, {{table}, labels, to});
+      return to;
+    };
+    const Operand targets = by_label(targets_);
+    samples_.push_back({by_feature, dense, targets, by_label(weights_)});
+  }
+
+  // Parts of the root's and the scorer's parameters or gradients.
+  Operand table(Operand root) const { return {root.buffer, root.offset, elements(vocab_ * sizes_.dim)}; }
+  Operand projection(Operand root) const {
+    return {root.buffer, root.offset + elements(vocab_ * sizes_.dim), elements(dense_ * sizes_.dim)};
+  }
+  Operand hidden_weights(Operand scorer) const {
+    return {scorer.buffer, scorer.offset, elements(sizes_.dim * scorer_)};
+  }
+  Operand score_weights(Operand scorer) const {
+    return {scorer.buffer, scorer.offset + elements(sizes_.dim * scorer_), elements(scorer_)};
+  }
+  // Rows of the sparse tokens, and of the dense one behind them.
+  Operand sparse_rows(Operand tokens) const {
+    return {tokens.buffer, 0, elements(sparse_ * sizes_.batch * sizes_.dim)};
+  }
+  Operand dense_rows(Operand tokens) const {
+    return {tokens.buffer, elements(sparse_ * sizes_.batch * sizes_.dim), elements(sizes_.batch * sizes_.dim)};
+  }
+
+  void forward(std::int64_t m) {
+    const Samples& samples = samples_[at(m)];
+    const std::int64_t count = sizes_.batch, dim = sizes_.dim;
+    const Operand root = units_.use(0);
+    Operand x = layers_.output(sizes_.rows() * dim);
+    layers_.gather(compute()[0], table(root), vocab_, samples.ids, sparse_ * count, dim, sparse_rows(x));
+    layers_.gemm(compute()[1], samples.dense, projection(root), {count, dim, dense_}, dense_rows(x));
+    kept_.assign(at(layer_count_), {});
+    for (std::int64_t l = 0; l < layer_count_; ++l)
+      x = encoder_.forward(compute(), x, units_.use(at(l + 1)), kept_[at(l)]);
+
+    scorer_parameters_ = units_.use(last_unit());
+    const Lane lane = compute()[0];
+    pooled_ = layers_.sum(lane, x, sizes_.tokens, count * dim, count * dim, 1 / static_cast<float>(sizes_.tokens));
+    hidden_ = layers_.gemm(lane, pooled_, hidden_weights(scorer_parameters_), {count, scorer_, dim});
+    active_ = layers_.gelu(lane, hidden_, count * scorer_);
+    const Operand scores = layers_.gemm(lane, active_, score_weights(scorer_parameters_), {count, 1, scorer_});
+    // The mean over all samples of all ranks and micro-batches: sums are all that is left to do between them.
+    const float scale = 1 / static_cast<float>(batch_ * options_.accumulation);
+    d_scores_ = layers_.output(count);
+    step_.launch("weighted_bce", lane, {.type = layers_.type(), .dims = {count}, .scalars = {scale}},
+                 {scores, samples.targets, samples.weights, d_scores_, {losses_, elements(m), 1}});
+  }
+
+  void report_loss() {
+    const Lane lane = lanes_[Role::kAux][0];
+    Operand own{losses_};
+    if (options_.accumulation > 1) {
+      own = {step_.output(kF32, 1)};
+      step_.launch("sum_rows", lane, {.type = kF32, .dims = {1, options_.accumulation, 1, 1}, .scalars = {1}},
+                   {{losses_}, own});
+    }
+    step_.collective(CollectiveOp::all_reduce, lane, own, {step_.output(kF32, 1)});
+  }
+
+  // A unit's gradient has all that this rank adds to it.
+  void complete(std::size_t unit, std::int64_t m) {
+    if (m + 1 == options_.accumulation) units_.reduce(unit);
+  }
+
+  // From the scores to the encoder's output.
+  Operand score_backward(std::int64_t m) {
+    const std::int64_t count = sizes_.batch, dim = sizes_.dim;
+    const Operand gradient = units_.gradient(last_unit(), m);
+    const Lane lane = compute()[0];
+    const Operand d_active = layers_.gemm(lane, d_scores_, score_weights(scorer_parameters_),
+                                          {.m = count, .n = scorer_, .k = 1, .transposes_b = true});
+    layers_.gemm(compute()[1], active_, d_scores_,
+                 {.m = scorer_, .n = 1, .k = count, .transposes_a = true, .beta = beta(m)}, score_weights(gradient));
+    const Operand d_hidden = layers_.gelu_backward(lane, hidden_, d_active, count * scorer_);
+    layers_.gemm(compute()[2], pooled_, d_hidden,
+                 {.m = dim, .n = scorer_, .k = count, .transposes_a = true, .beta = beta(m)}, hidden_weights(gradient));
+    const Operand d_pooled = layers_.gemm(
+        lane, d_hidden, hidden_weights(scorer_parameters_),
+        {.m = count, .n = dim, .k = scorer_, .transposes_b = true, .alpha = 1 / static_cast<float>(sizes_.tokens)});
+    complete(last_unit(), m);
+    // Every token has the same share in the mean.
+    return layers_.gather(lane, d_pooled, 1, {broadcast_}, sizes_.tokens, count * dim);
+  }
+
+  void backward(std::int64_t m) {
+    const Samples& samples = samples_[at(m)];
+    const std::int64_t count = sizes_.batch, dim = sizes_.dim;
+    Operand d_x = score_backward(m);
+    for (std::int64_t l = layer_count_ - 1; l >= 0; --l) {
+      const Operand parameters = units_.use(at(l + 1)), gradient = units_.gradient(at(l + 1), m);
+      d_x = encoder_.backward(compute(), d_x, parameters, kept_[at(l)], gradient, beta(m));
+      complete(at(l + 1), m);
+    }
+    const Operand gradient = units_.gradient(0, m);
+    step_.launch("embedding_grad", compute()[0],
+                 {.type = layers_.type(), .dims = {sparse_ * count, dim, vocab_}, .scalars = {beta(m)}},
+                 {samples.ids, sparse_rows(d_x), table(gradient)});
+    layers_.gemm(compute()[1], samples.dense, dense_rows(d_x),
+                 {.m = dense_, .n = dim, .k = count, .transposes_a = true, .beta = beta(m)}, projection(gradient));
+    complete(0, m);
+  }
+
+  StepBuilder step_;
+  Layers layers_;
+  RankingUnits::Options options_;
+  std::int64_t layer_count_, vocab_, sparse_, dense_, batch_, scorer_;
+  float positive_weight_;
+  EncoderSizes sizes_;
+  std::vector<Lanes> lanes_;
+  EncoderLayer encoder_;
+  RankingUnits units_;
+  BufferId host_ids_ = 0, host_dense_ = 0, host_labels_ = 0, targets_ = 0, weights_ = 0, broadcast_ = 0, losses_ = 0;
+  std::int64_t fetched_ = 0;
+  std::vector<Samples> samples_;  // by micro-batch
+  // Of the micro-batch that is under way.
+  std::vector<EncoderLayer::Kept> kept_;
+  Operand scorer_parameters_, pooled_, hidden_, active_, d_scores_;
+};
+
+}  // namespace
+
+RankingBuffers ranking_buffers(const Step& step) {
+  const auto commands = step.commands();
+  for (auto id = static_cast<CommandId>(commands.size()); id-- > 0;) {
+    if (commands[id].kind != CommandKind::collective && commands[id].kind != CommandKind::copy) continue;
+    const Buffer& buffer = step.buffers()[step.accesses(id)[1].buffer];
+    if (buffer.type == kF32 && buffer.count == 1) return {step.accesses(id)[1].buffer};
+  }
+  reject("the step has no loss", "It must be one of ranking_transformer.");
+}
+
+Workload workload_list::ranking_transformer() {
+  Workload workload;
+  workload.name = "ranking_transformer";
+  workload.summary = "A ranking model's training step, sharded (FSDP2) or replicated (DDP)";
+  workload.category = "distributed";
+  workload.priority = 1;
+  workload.unit = "samples/s";
+  workload.scaling = Scaling::divided;
+  workload.shows = "how much of gathers and reductions hides behind compute, and what prefetch and buckets change";
+  workload.streams = {4, 4, 16};
+  workload.params = {
+      integer_param("layers", "encoder layers", {2, 4, 12}, 1, 256),
+      integer_param("dim", "width of a token", {16, 128, 1024}, 2, 32768),
+      integer_param("heads", "attention heads", {2, 4, 16}, 1, 256),
+      integer_param("mlp", "width of a layer's MLP", {32, 512, 4096}, 2, 131072),
+      integer_param("vocab", "rows of the embedding table", {50, 1000, 60000}, 2, 1 << 24),
+      integer_param("sparse", "sparse features: tokens from the table", {3, 15, 63}, 1, 4096),
+      integer_param("dense", "dense features: together one token", {5, 13, 13}, 1, 4096),
+      integer_param("batch", "samples of a micro-batch, over all ranks", {8, 32, 256}, 1, 1 << 20),
+      integer_param("accumulation", "micro-batches per step", {1, 1, 1}, 1, 64),
+      integer_param("scorer", "width of the scorer's hidden layer", {8, 64, 512}, 1, 32768),
+      choice_param("mode", "parameters sharded, or on every rank", "fsdp", {"fsdp", "ddp"}),
+      integer_param("prefetch", "fsdp: units that are gathered ahead", {1, 1, 1}, 0, 64),
+      integer_param("reshard", "fsdp: 1 lets go of parameters after forward, backward gathers again", {1, 1, 1}, 0, 1),
+      integer_param("bucket_kib", "most KiB of a collective; 0: a unit each", {0, 0, 0}, 0, 1 << 22),
+      integer_param("gradient_slots", "fsdp: gradients that may wait for their reduction; 0: all", {2, 2, 2}, 0, 64),
+      number_param("clip", "most that the norm of all gradients may be; 0: any", 1, 0, 1e9),
+      number_param("rate", "AdamW's learning rate", 1e-3, 0, 10),
+      number_param("decay", "AdamW's weight decay", 0.01, 0, 10),
+      number_param("positive_weight", "weight of positive samples", 2, 0, 1e6),
+  };
+  workload.roles = {"compute", "all_gather", "reduce_scatter", "aux"};
+  workload.build = [](const Params& params, int stream_count) {
+    return Trainer(params, stream_count).build(stream_count);
+  };
+  return workload;
+}
+
+}  // namespace weir

@@ -1,0 +1,204 @@
+#include "step/workload/ranking_units.h"
+
+#include <algorithm>
+
+namespace weir {
+namespace {
+
+constexpr auto kF32 = ElementType::f32;
+constexpr float kBeta1 = 0.9f, kBeta2 = 0.999f;
+// Elements that one block adds up, and the most blocks: a few per multiprocessor of a large GPU.
+constexpr std::int64_t kSquaresPerPart = 16384, kMostParts = 512;
+
+std::int64_t divide_up(std::int64_t amount, std::int64_t by) { return (amount + by - 1) / by; }
+
+}  // namespace
+
+RankingUnits::RankingUnits(Layers& layers, const std::vector<Lanes>& lanes, const Options& options,
+                           const std::vector<Unit>& units)
+    : layers_(layers), step_(layers.step()), lanes_(lanes), options_(options), ranks_(step_.ranks().count) {
+  std::int64_t begin = 0;
+  for (const Unit& given : units) {
+    Sharded unit;
+    unit.count = given.count;
+    unit.scale = given.scale;
+    cut(unit);
+    // Of each piece the rank's part. Padding lies behind everything else and moves no element.
+    const Slice slice{elements(step_.ranks().rank * unit.own), elements(unit.own), elements(unit.piece)};
+    unit.master = step_.slice(kF32, elements(unit.shard), options_.is_sharded ? slice : Slice{}, unit.scale);
+    unit.parts = std::min(kMostParts, divide_up(unit.shard, kSquaresPerPart));
+    unit.first_part = parts_;
+    parts_ += unit.parts;
+    units_.push_back(unit);
+  }
+  for (std::size_t u = units_.size(); u-- > 0;) {
+    units_[u].begin = begin;
+    begin += units_[u].flat;
+  }
+  // What forward lets go backward gathers again, but for the last unit, whose backward follows at once, and the first,
+  // whose parameters have no part in its gradients.
+  const std::int64_t rounds = has_slots() ? options_.accumulation : 1;
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    for (std::size_t u = 0; u < units_.size(); ++u) turns_.push_back(u);
+    for (std::size_t u = units_.size() - 1; has_slots() && u-- > 1;) turns_.push_back(u);
+  }
+}
+
+// Pieces of at most a bucket, as long as each other, and each a multiple of the ranks.
+void RankingUnits::cut(Sharded& unit) const {
+  if (!options_.is_sharded) {
+    unit.flat = unit.piece = unit.shard = unit.own = unit.count;
+    return;
+  }
+  const auto element = static_cast<std::int64_t>(size_of(layers_.type()));
+  const std::int64_t most =
+      options_.bucket_bytes == 0 ? unit.count : std::max(ranks_, options_.bucket_bytes / element / ranks_ * ranks_);
+  unit.pieces = divide_up(unit.count, most);
+  unit.own = divide_up(unit.count, unit.pieces * ranks_);
+  unit.piece = unit.own * ranks_;
+  unit.flat = unit.piece * unit.pieces;
+  unit.shard = unit.own * unit.pieces;
+}
+
+void RankingUnits::allocate() {
+  const ElementType type = layers_.type();
+  std::int64_t all = 0;
+  float least = units_[0].scale;
+  for (const Sharded& unit : units_) {
+    largest_ = std::max(largest_, unit.flat);
+    least = std::min(least, unit.scale);
+    all += unit.flat;
+  }
+  // What collectives write begins with numbers and not with poison, so that the computation alone, without them, has
+  // the same work to do. The check compares every byte of it with what they should have written.
+  for (Sharded& unit : units_) {
+    unit.low = step_.same_as(unit.master, type);
+    unit.mean = step_.constant(kF32, elements(unit.shard), 0);
+    unit.square = step_.constant(kF32, elements(unit.shard), 0);
+    if (!options_.is_sharded) continue;
+    if (!has_slots()) unit.gathered = step_.uniform(type, elements(unit.flat), unit.scale);
+    // What pads a unit has no gradient.
+    if (!shares_gradients()) unit.gradient = step_.constant(type, elements(unit.flat), 0);
+    unit.reduced = step_.constant(type, elements(unit.shard), 0);
+  }
+  const auto count = [](std::int64_t wanted, std::size_t useful) { return std::min(elements(wanted), useful); };
+  if (has_slots())
+    for (std::size_t i = 0; i < count(options_.prefetch + 1, turns_.size()); ++i)
+      slots_.push_back(step_.uniform(type, elements(largest_), least));
+  if (shares_gradients())
+    for (std::size_t i = 0; i < count(options_.gradient_slots, units_.size()); ++i)
+      gradient_slots_.push_back(step_.output(type, elements(largest_)));
+  if (!options_.is_sharded) {
+    all_gradients_ = step_.output(type, elements(all));
+    all_reduced_ = step_.constant(type, elements(all), 0);
+  }
+  squares_ = options_.clip > 0 ? step_.output(kF32, elements(parts_)) : step_.constant(kF32, 1, 0);
+  state_ = step_.constant(kF32, 2, 0);  // steps done, factor
+}
+
+void RankingUnits::gather(std::size_t turn) {
+  const Sharded& unit = units_[turns_[turn]];
+  const Operand to = gathered(turn);
+  for (std::int64_t f = 0; f < unit.pieces; ++f)
+    step_.collective(CollectiveOp::all_gather, next(kAllGather), {unit.low, elements(f * unit.own), elements(unit.own)},
+                     {to.buffer, to.offset + elements(f * unit.piece), elements(unit.piece)});
+}
+
+Operand RankingUnits::gathered(std::size_t turn) const {
+  const Sharded& unit = units_[turns_[turn]];
+  if (!has_slots()) return {unit.gathered};
+  // At the end of the slot, where a larger unit has what it computes with last: before that has been read, nothing of
+  // the next unit comes. Aligned for any type.
+  const std::int64_t offset = (largest_ - unit.flat) / 128 * 128;
+  return {slots_[turn % slots_.size()], elements(offset), elements(unit.flat)};
+}
+
+void RankingUnits::gather_through(std::size_t turn) {
+  for (; gathers_ <= turn && gathers_ < turns_.size(); ++gathers_) gather(gathers_);
+}
+
+Operand RankingUnits::use(std::size_t index) {
+  if (!options_.is_sharded) return {units_[index].low};
+  const std::size_t turn = has_slots() ? turn_++ : index;
+  gather_through(turn + static_cast<std::size_t>(options_.prefetch));
+  return gathered(turn);
+}
+
+BufferId RankingUnits::gradient_buffer(std::size_t unit) const {
+  return shares_gradients() ? gradient_slots_[(units_.size() - 1 - unit) % gradient_slots_.size()]
+                            : units_[unit].gradient;
+}
+
+Operand RankingUnits::gradient(std::size_t index, std::int64_t micro_batch) {
+  const Sharded& unit = units_[index];
+  if (!options_.is_sharded) return {all_gradients_, elements(unit.begin), elements(unit.count)};
+  const BufferId buffer = gradient_buffer(index);
+  // Another unit's gradient was in the slot before.
+  if (const std::int64_t padding = unit.flat - unit.count; shares_gradients() && padding > 0 && micro_batch == 0)
+    step_.launch("fill", lanes_[kCompute][0], {.type = layers_.type(), .dims = {padding}},
+                 {{buffer, elements(unit.count), elements(padding)}});
+  return {buffer, 0, elements(unit.count)};
+}
+
+void RankingUnits::reduce(std::size_t index) {
+  const Sharded& unit = units_[index];
+  if (!options_.is_sharded) {
+    all_reduce_until(unit.begin + unit.flat);
+    return;
+  }
+  for (std::int64_t f = 0; f < unit.pieces; ++f)
+    step_.collective(CollectiveOp::reduce_scatter, next(kReduceScatter),
+                     {gradient_buffer(index), elements(f * unit.piece), elements(unit.piece)},
+                     {unit.reduced, elements(f * unit.own), elements(unit.own)});
+  sum_squares(index);
+}
+
+// Buckets that are complete: of the elements below `complete`, which are all there are at the end.
+void RankingUnits::all_reduce_until(std::int64_t complete) {
+  const std::int64_t all = units_[0].begin + units_[0].flat;
+  const auto element = static_cast<std::int64_t>(size_of(layers_.type()));
+  const std::int64_t bucket = options_.bucket_bytes == 0 ? complete - reduced_until_
+                                                         : std::max<std::int64_t>(1, options_.bucket_bytes / element);
+  while (reduced_until_ < complete) {
+    const std::int64_t count = std::min(bucket, all - reduced_until_);
+    if (reduced_until_ + count > complete) break;
+    const std::uint64_t offset = elements(reduced_until_);
+    step_.collective(CollectiveOp::all_reduce, next(kReduceScatter), {all_gradients_, offset, elements(count)},
+                     {all_reduced_, offset, elements(count)});
+    reduced_until_ += count;
+  }
+  for (; squared_ < units_.size(); ++squared_) {
+    const std::size_t unit = units_.size() - 1 - squared_;
+    if (units_[unit].begin + units_[unit].flat > reduced_until_) break;
+    sum_squares(unit);
+  }
+}
+
+Operand RankingUnits::reduced(const Sharded& unit) const {
+  if (!options_.is_sharded) return {all_reduced_, elements(unit.begin), elements(unit.flat)};
+  return {unit.reduced};
+}
+
+void RankingUnits::sum_squares(std::size_t index) {
+  const Sharded& unit = units_[index];
+  if (options_.clip > 0)
+    step_.launch("square_sum", next(kAux), {.type = layers_.type(), .dims = {unit.shard, unit.parts}},
+                 {reduced(unit), {squares_, elements(unit.first_part), elements(unit.parts)}});
+}
+
+void RankingUnits::step() {
+  BufferId squares = squares_;
+  if (options_.clip > 0 && options_.is_sharded) {
+    squares = step_.constant(kF32, elements(parts_), 0);
+    step_.collective(CollectiveOp::all_reduce, next(kAux), {squares_}, {squares});
+  }
+  step_.launch("clip", next(kAux), {.type = kF32, .dims = {options_.clip > 0 ? parts_ : 1}, .scalars = {options_.clip}},
+               {{squares}, {state_}});
+  for (const Sharded& unit : units_)
+    step_.launch(
+        "adamw", next(kAux),
+        {.type = layers_.type(), .dims = {unit.shard}, .scalars = {options_.rate, kBeta1, kBeta2, options_.decay}},
+        {reduced(unit), {unit.master}, {unit.mean}, {unit.square}, {state_}, {unit.low}});
+}
+
+}  // namespace weir

@@ -1,0 +1,175 @@
+#include "submit/gated.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace weir {
+namespace {
+
+constexpr std::int64_t kLongNs = 50'000'000;
+constexpr int kSpins = 5000;  // about a millisecond of a loop that waits
+
+}  // namespace
+
+class GatedSession final : public Session {
+ public:
+  // `unit`: commands that the gate counts as one: 1, or all of a graph.
+  GatedSession(std::unique_ptr<Session> session, std::shared_ptr<GatedWork> work, const Placement& placement,
+               std::size_t unit)
+      : session_(std::move(session)), work_(std::move(work)), gate_(work_->gate()), placement_(placement), unit_(unit) {
+    const std::vector<StreamProgress> streams = session_->progress();
+    knows_ends_ = !streams.empty() && std::all_of(streams.begin(), streams.end(),
+                                                  [](const StreamProgress& stream) { return stream.is_exact; });
+    const std::lock_guard lock(work_->mutex_);
+    work_->sessions_.push_back(this);
+  }
+  ~GatedSession() override {
+    {
+      const std::lock_guard lock(work_->mutex_);
+      std::erase(work_->sessions_, this);
+    }
+    session_.reset();  // waits for what runs
+    leave_until(given_.load(std::memory_order_relaxed));
+  }
+
+  void begin_iteration() noexcept override {
+    if (!knows_ends_) enter_iteration();
+    session_->begin_iteration();
+  }
+
+  void submit(std::span<const CommandId> commands) noexcept override {
+    if (!knows_ends_ || !gate_.is_shared()) {
+      session_->submit(commands);
+      return;
+    }
+    const std::size_t batch = unit_ == 1 ? 1 : commands.size();
+    for (std::size_t i = 0; i < commands.size(); i += batch) {
+      // Behind a failure nothing ends any more, so nothing may wait for that.
+      if (session_->ended(placement_.stream_of[commands[i]]) == kAllEnded) {
+        session_->submit(commands.subspan(i));
+        return;
+      }
+      enter();
+      session_->submit(commands.subspan(i, batch));
+      given_.fetch_add(1, std::memory_order_release);  // pairs with the acquire in look()
+    }
+  }
+
+  void finish() override {
+    finish_all();
+    if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
+
+  void look() noexcept {
+    if (!knows_ends_) return;
+    // The count first: what is given to the device later can only make `running` larger, and leaving late costs a
+    // moment where leaving early would let too many commands run. What was submitted while nobody else was there runs
+    // as well, and was never counted; that too only leaves later.
+    const std::uint64_t given = given_.load(std::memory_order_acquire);  // pairs with the release in submit()
+    std::uint64_t running = 0;
+    for (const StreamProgress& stream : session_->progress()) running += stream.submitted - stream.ended;
+    running = (running + unit_ - 1) / unit_;
+    if (running < given) leave_until(given - running);
+  }
+
+  std::vector<IterationSpan> take_spans() override { return session_->take_spans(); }
+  Timeline timeline() override { return session_->timeline(); }
+  void reset() override { session_->reset(); }
+  void read(BufferId buffer, std::span<std::byte> bytes) override { session_->read(buffer, bytes); }
+  MemoryUse memory() const override { return session_->memory(); }
+  std::int64_t now_ns() noexcept override { return session_->now_ns(); }
+  void pause(std::int64_t ns) noexcept override { session_->pause(ns); }
+  void poll(StreamId stream) noexcept override { session_->poll(stream); }
+  std::span<std::byte> host_memory(BufferId buffer) override { return session_->host_memory(buffer); }
+  std::vector<StreamProgress> progress() noexcept override { return session_->progress(); }
+  std::optional<std::uint64_t> ended(StreamId stream) noexcept override { return session_->ended(stream); }
+  void relax(int spins) noexcept override { session_->relax(spins); }
+  int compute_units(StreamId stream) const override { return session_->compute_units(stream); }
+  std::string collectives() const override { return session_->collectives(); }
+  std::optional<Footprint> footprint(CommandId id) const override { return session_->footprint(id); }
+
+ private:
+  void enter() noexcept {
+    const std::int64_t begun = weir::now_ns();
+    gate_.enter();
+    if (weir::now_ns() - begun < kLongNs) return;
+    // A kernel that crashed never ends; devices find that out for those who wait in their own loops, as this one does.
+    for (int spins = 0; spins < kSpins; ++spins) session_->relax(spins);
+  }
+
+  // The gate can only be left when all has ended, so pipelined iterations are waited for while somebody else is there:
+  // otherwise others would wait for the whole run.
+  void enter_iteration() noexcept {
+    if (!gate_.is_shared()) return;
+    finish_all();
+    gate_.enter();
+    given_.fetch_add(1, std::memory_order_relaxed);  // read by this thread, and by none while it submits
+  }
+
+  void finish_all() noexcept {
+    try {
+      session_->finish();
+    } catch (...) {
+      if (failure_ == nullptr) failure_ = std::current_exception();
+    }
+    leave_until(given_.load(std::memory_order_relaxed));  // nobody submits while somebody waits for all
+  }
+
+  // As many have left then, all together; whoever comes second with the same count leaves nothing.
+  void leave_until(std::uint64_t count) noexcept {
+    std::uint64_t before = left_.load(std::memory_order_relaxed);
+    while (before < count && !left_.compare_exchange_weak(before, count, std::memory_order_relaxed)) {
+    }
+    if (before < count) gate_.leave(static_cast<std::uint32_t>(count - before));
+  }
+
+  std::unique_ptr<Session> session_;
+  std::shared_ptr<GatedWork> work_;
+  scheduler::Gate& gate_;
+  const Placement& placement_;
+  std::uint64_t unit_;
+  bool knows_ends_ = false;
+  std::exception_ptr failure_;           // of iterations that were waited for before anybody asked
+  std::atomic<std::uint64_t> given_{0};  // to the device, through the gate
+  std::atomic<std::uint64_t> left_{0};   // of these: the gate knows that they have ended
+};
+
+namespace {
+
+class GatedDevice final : public Device {
+ public:
+  GatedDevice(std::unique_ptr<Device> device, std::shared_ptr<GatedWork> work)
+      : work_(std::move(work)), device_(std::move(device)) {}
+
+  DeviceInfo info() const override { return device_->info(); }
+  Telemetry telemetry() override { return device_->telemetry(); }
+  std::unique_ptr<DeviceMemory> memory(Place place) override { return device_->memory(place); }
+  std::unique_ptr<Session> prepare(const Step& step, const Placement& placement,
+                                   const SessionOptions& options) override {
+    SessionOptions followed = options;
+    followed.follows_progress = true;
+    const std::size_t unit = options.mode == SubmitMode::graph ? step.commands().size() : 1;
+    return std::make_unique<GatedSession>(device_->prepare(step, placement, followed), work_, placement, unit);
+  }
+
+ private:
+  std::shared_ptr<GatedWork> work_;
+  std::unique_ptr<Device> device_;
+};
+
+}  // namespace
+
+void GatedWork::look() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (GatedSession* const session : sessions_) session->look();
+}
+
+std::unique_ptr<Device> gated_device(std::unique_ptr<Device> device, std::shared_ptr<GatedWork> work) {
+  return std::make_unique<GatedDevice>(std::move(device), std::move(work));
+}
+
+}  // namespace weir

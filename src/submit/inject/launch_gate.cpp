@@ -1,0 +1,189 @@
+#include "submit/inject/launch_gate.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "base/clock.h"
+#include "channel/system.h"
+
+namespace weir::inject {
+namespace {
+
+using State = GateDriver::State;
+
+// A thread that waits for commands of its own looks for itself for so long: with one command in flight, the device
+// idles from a command's end until that is seen, and whoever only attends sees it some 50 us late.
+constexpr std::int64_t kSpinNs = 2'000'000;
+
+// Our own calls of the driver come back to us as the program's do.
+thread_local bool t_is_inside = false;
+
+const void* this_thread() noexcept { return &t_is_inside; }
+
+class Visiting {
+ public:
+  Visiting(const GateDriver& driver, Context context) noexcept : driver_(driver) {
+    t_is_inside = true;
+    is_in_ = driver.begin(context, &visit_);
+  }
+  ~Visiting() {
+    if (is_in_) driver_.end(visit_);
+    t_is_inside = false;
+  }
+  Visiting(const Visiting&) = delete;
+  Visiting& operator=(const Visiting&) = delete;
+  explicit operator bool() const noexcept { return is_in_; }
+
+ private:
+  const GateDriver& driver_;
+  GateDriver::Visit visit_{};
+  bool is_in_ = false;
+};
+
+}  // namespace
+
+LaunchGate::LaunchGate(scheduler::Gate& gate, const GateDriver& driver) : gate_(&gate), driver_(&driver) {
+  lanes_.reserve(kLanes);
+  spares_.reserve(kSpares);
+}
+
+Context LaunchGate::hold(Stream stream) noexcept {
+  if (t_is_inside) return nullptr;
+  const Context context = driver_->context_of(stream.handle);
+  if (context == nullptr) return nullptr;
+  if (!gate_->try_enter()) wait();
+  return context;
+}
+
+void LaunchGate::wait() noexcept {
+  const std::int64_t started_ns = now_ns();
+  while (gate_->on_device() > 0 && now_ns() - started_ns < kSpinNs) {
+    look();
+    if (gate_->try_enter()) return;
+    ::sched_yield();
+  }
+  // It is the others' turn, or the wait is long: woken when that changes.
+  gate_->enter();
+}
+
+void LaunchGate::after(Stream stream, Context context, bool was_launched) noexcept {
+  // What cannot be marked is taken for ended: a launch too many is better than one that never comes.
+  if (!was_launched || !mark(stream, context)) gate_->leave(1);
+}
+
+bool LaunchGate::mark(Stream stream, Context context) noexcept {
+  // The attending thread holds it for about a microsecond, again and again: a launch shall not sleep for that.
+  constexpr int kLockSpins = 1000;
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  for (int spins = 0; !lock && spins < kLockSpins; ++spins)
+    if (!lock.try_lock()) System::pause();
+  if (!lock) lock.lock();
+  if (is_off_.load(std::memory_order_relaxed)) return false;
+  const void* const thread = stream.is_of_thread ? this_thread() : nullptr;
+  auto lane = std::find_if(lanes_.begin(), lanes_.end(), [&](const Lane& known) {
+    return known.handle == stream.handle && known.context == context && known.thread == thread;
+  });
+  const Visiting visiting(*driver_, context);
+  if (!visiting) return false;
+  if (lane != lanes_.end() && lane->count == kMarks) {
+    Mark& last = lane->marks[(lane->first + lane->count - 1) % kMarks];
+    if (!driver_->record(last.event, stream.handle)) return false;
+    ++last.commands;
+    return true;
+  }
+  if (lane == lanes_.end() && lanes_.size() == kLanes) return false;
+  const Event event = take_event(context);
+  if (event == nullptr) return false;
+  if (!driver_->record(event, stream.handle)) {
+    driver_->drop(event);
+    return false;
+  }
+  if (lane == lanes_.end()) lane = lanes_.insert(lanes_.end(), Lane{context, stream.handle, thread, {}, 0, 0});
+  lane->marks[(lane->first + lane->count++) % kMarks] = {event, 1};
+  return true;
+}
+
+Event LaunchGate::take_event(Context context) noexcept {
+  for (auto spare = spares_.rbegin(); spare != spares_.rend(); ++spare)
+    if (spare->context == context) {
+      const Event event = spare->event;
+      *spare = spares_.back();
+      spares_.pop_back();
+      return event;
+    }
+  return driver_->make();
+}
+
+void LaunchGate::keep_event(Context context, Event event) noexcept {
+  if (spares_.size() < kSpares)
+    spares_.push_back({context, event});
+  else
+    driver_->drop(event);
+}
+
+// How many of the lane's commands have ended since.
+std::uint32_t LaunchGate::collect(Lane& lane) noexcept {
+  std::uint32_t ended = 0;
+  const Visiting visiting(*driver_, lane.context);
+  State state = visiting ? State::ended : State::lost;
+  while (lane.count > 0 && state != State::running) {
+    const Mark mark = lane.marks[lane.first];
+    if (state != State::lost) state = driver_->query(mark.event);
+    if (state == State::running) break;
+    // An event of which nothing can be learned any more is not used again, nor are those behind it waited for.
+    if (state == State::ended) keep_event(lane.context, mark.event);
+    ended += mark.commands;
+    lane.first = (lane.first + 1) % kMarks;
+    --lane.count;
+  }
+  return ended;
+}
+
+void LaunchGate::look() noexcept {
+  // Whoever has the lock looks, or puts a mark into a stream that is full.
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock || is_off_.load(std::memory_order_relaxed)) return;
+  std::uint32_t ended = 0;
+  for (Lane& lane : lanes_) ended += collect(lane);
+  std::erase_if(lanes_, [](const Lane& lane) { return lane.count == 0; });
+  lock.unlock();
+  if (ended > 0) gate_->leave(ended);
+}
+
+void LaunchGate::forget() noexcept {
+  if (is_off_.load(std::memory_order_relaxed)) return;
+  std::uint32_t forgotten = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    for (Lane& lane : lanes_)
+      for (; lane.count > 0; --lane.count, lane.first = (lane.first + 1) % kMarks) {
+        const Mark& mark = lane.marks[lane.first];
+        forgotten += mark.commands;
+        const Visiting visiting(*driver_, lane.context);
+        if (visiting) driver_->drop(mark.event);
+      }
+    lanes_.clear();
+    for (const Spare& spare : spares_) {
+      const Visiting visiting(*driver_, spare.context);
+      if (visiting) driver_->drop(spare.event);
+    }
+    spares_.clear();
+  }
+  if (forgotten > 0) gate_->leave(forgotten);
+}
+
+void LaunchGate::turn_off() noexcept {
+  is_off_.store(true, std::memory_order_relaxed);
+  gate_->open_for_good();
+  // Somebody may be asking the driver, which will be gone soon; but a driver that does not answer must not keep the
+  // process from ending.
+  for (int tries = 0; tries < 100; ++tries) {
+    if (mutex_.try_lock()) return mutex_.unlock();
+    const timespec rest{0, 1'000'000};
+    ::clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, nullptr);
+  }
+}
+
+}  // namespace weir::inject

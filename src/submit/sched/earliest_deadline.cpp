@@ -1,0 +1,34 @@
+// Earliest deadline first: the request whose deadline comes next goes next; work without one fills the gaps.
+#include "submit/sched/list.h"
+#include "submit/sched/ordered.h"
+
+namespace weir::scheduler {
+namespace {
+
+// Whoever is idle is placed as if its request arrived now, so that an urgent one need not wait for a decision. By the
+// time it does arrive its deadline lies that much later: until this is asked again it may pass an active client whose
+// deadline falls into that difference, or keep it waiting.
+Ranking rank(const Situation& situation) {
+  std::array<std::int64_t, kMostClients> deadlines{};
+  const std::size_t count = situation.clients.size();
+  for (std::size_t seat = 0; seat < count; ++seat) {
+    const Client& client = situation.clients[seat];
+    const std::int64_t arrived_ns = client.is_active ? client.arrived_ns : situation.now_ns;
+    deadlines[seat] = client.terms.deadline_ns > 0 ? arrived_ns + client.terms.deadline_ns : kNever;
+  }
+  return {.ranks = ranks_by(std::span<const std::int64_t>(deadlines.data(), count))};
+}
+
+}  // namespace
+
+namespace policy_list {
+
+Policy earliest_deadline() {
+  return {.name = "earliest_deadline",
+          .summary = "the request whose deadline comes next; clients without one come last",
+          .rank = rank,
+          .follows_arrivals = true};
+}
+
+}  // namespace policy_list
+}  // namespace weir::scheduler

@@ -1,0 +1,173 @@
+#include "submit/sched/gate.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "channel/system.h"
+
+namespace weir::scheduler {
+namespace {
+
+constexpr auto kOrdered = std::memory_order_seq_cst;
+constexpr auto kCount = std::memory_order_relaxed;  // for people only
+
+}  // namespace
+
+Gate::Gate(Board& board, int seat, void (*ring)(void*), void* ring_context, const GateLimits& limits)
+    : limits_(limits),
+      board_(&board),
+      seat_(&board.seats[seat]),
+      bit_(std::uint64_t{1} << seat),
+      ring_(ring),
+      ring_context_(ring_context) {}
+
+void Gate::set_attendant(void (*wake)(void*), void* context) noexcept {
+  wake_ = wake;
+  wake_context_ = context;
+}
+
+void Gate::enter() noexcept {
+  // Pairs with settle(): "count, then look at the bit" here, "clear the bit, then look at the count" there. At least
+  // one of us sees the other, and sets the bit.
+  pending_.fetch_add(1, kOrdered);
+  if ((board_->active.load(kOrdered) & bit_) == 0) become_active();
+  const Hold hold = admit();
+  if (hold != Hold::none) [[unlikely]]
+    wait_behind(hold);
+  seat_->launches.fetch_add(1, kCount);
+}
+
+bool Gate::try_enter() noexcept {
+  pending_.fetch_add(1, kOrdered);  // as in enter()
+  if ((board_->active.load(kOrdered) & bit_) == 0) become_active();
+  if (admit() == Hold::none) {
+    seat_->launches.fetch_add(1, kCount);
+    return true;
+  }
+  const std::int64_t now = now_ns();
+  if (now - board_->beat_ns.load(std::memory_order_relaxed) > kSilentNs) {
+    admit_anyway();
+    seat_->launches.fetch_add(1, kCount);
+    return true;
+  }
+  seat_->alive_ns.store(now, std::memory_order_relaxed);
+  idle_since_ns_.store(now, std::memory_order_relaxed);  // ordered by the next line: settle() reads the count first
+  pending_.fetch_sub(1, kOrdered);
+  wake_attendant();
+  return false;
+}
+
+void Gate::leave(std::uint32_t commands) noexcept {
+  idle_since_ns_.store(now_ns(), std::memory_order_relaxed);  // ordered by the next lines, as in try_enter()
+  on_device_.fetch_sub(commands, kOrdered);
+  pending_.fetch_sub(commands, kOrdered);
+  // Pairs with sleep(): "count down, then look for sleepers" here.
+  if (own_waiting_.load(kOrdered) != 0) wake_own();
+}
+
+void Gate::become_active() noexcept {
+  if (!is_in_force_.load(kOrdered)) return;
+  const std::int64_t now = now_ns();
+  seat_->arrived_ns.store(now, std::memory_order_relaxed);  // published by the bit; the daemon reads that first
+  seat_->alive_ns.store(now, std::memory_order_relaxed);
+  const bool was_active = (board_->active.fetch_or(bit_, kOrdered) & bit_) != 0;
+  // Pairs with open_for_good(), which clears the bit behind the flag: nobody shall wait for a seat that is left.
+  if (!is_in_force_.load(kOrdered)) board_->active.fetch_and(~bit_, kOrdered);
+  if (!was_active && ring_ != nullptr && board_->follows_arrivals.load(std::memory_order_relaxed) != 0)
+    ring_(ring_context_);
+}
+
+Gate::Hold Gate::holds(std::uint32_t on_device) const noexcept {
+  if (!is_in_force_.load(kOrdered) || board_->is_closed.load(kOrdered) != 0) return Hold::none;
+  const std::uint32_t bound = seat_->in_flight.load(kOrdered);
+  if (bound == 0) return Hold::none;
+  if ((board_->active.load(kOrdered) & seat_->yields_to.load(kOrdered)) != 0) return Hold::others;
+  return on_device >= bound ? Hold::own : Hold::none;
+}
+
+Gate::Hold Gate::admit() noexcept {
+  std::uint32_t count = on_device_.load(kOrdered);
+  for (;;) {
+    const Hold hold = holds(count);
+    if (hold != Hold::none) return hold;
+    // Two threads that both saw room for one: the second finds the count changed and looks again.
+    if (on_device_.compare_exchange_weak(count, count + 1, kOrdered)) break;
+  }
+  if (count == 0) wake_attendant();
+  return Hold::none;
+}
+
+void Gate::admit_anyway() noexcept {
+  if (on_device_.fetch_add(1, kOrdered) == 0) wake_attendant();
+}
+
+void Gate::wait_behind(Hold hold) noexcept {
+  const std::int64_t begun = now_ns();
+  std::int64_t now = begun;
+  bool is_held = false;
+  while (hold != Hold::none) {
+    const std::int64_t beat = board_->beat_ns.load(std::memory_order_relaxed);
+    const std::int64_t silent_ns = beat == kNever ? kNever : beat + kSilentNs;
+    // A command on the device may itself wait for the one that is held here: for a flag that the program sets after
+    // its next launch, or a kernel on another stream. A bound must not make a deadlock of that.
+    const bool is_stuck =
+        hold == Hold::own && now - std::max(begun, idle_since_ns_.load(std::memory_order_relaxed)) > limits_.stuck_ns;
+    if (now > silent_ns || is_stuck) {
+      admit_anyway();
+      break;
+    }
+    seat_->alive_ns.store(now, std::memory_order_relaxed);
+    if (now - begun < limits_.spin_ns) {
+      System::pause();
+    } else {
+      sleep(hold, std::min(limits_.sleep_ns, silent_ns - now));
+    }
+    const std::int64_t before = now;
+    now = now_ns();
+    if (hold == Hold::others && !is_held) seat_->held.fetch_add(1, kCount);
+    is_held |= hold == Hold::others;
+    (hold == Hold::others ? seat_->held_ns : seat_->paced_ns)
+        .fetch_add(static_cast<std::uint64_t>(now - before), kCount);
+    hold = admit();
+  }
+}
+
+// A command may be held by both; it waits for the others first, and looks again then.
+void Gate::sleep(Hold hold, std::int64_t most_ns) noexcept {
+  std::atomic<std::uint32_t>& turn = hold == Hold::own ? own_turn_ : board_->turn;
+  std::atomic<std::uint32_t>& waiting = hold == Hold::own ? own_waiting_ : board_->waiting;
+  // Pairs with wake_waiting() and leave(). The key comes before the flag: whoever takes that down moves `turn` behind
+  // it, so either the key is old then, or the flag stands for as long as we sleep. The other way round one could take
+  // it down and move `turn` in between, and we would sleep behind somebody else with nobody knowing.
+  const std::uint32_t key = turn.load(kOrdered);
+  waiting.store(1, kOrdered);
+  if (holds(on_device_.load(kOrdered)) == hold) sleep_on(turn, key, most_ns);
+}
+
+void Gate::wake_own() noexcept {
+  own_waiting_.store(0, kOrdered);
+  own_turn_.fetch_add(1, kOrdered);  // pairs with the key in sleep()
+  wake_all(own_turn_);
+}
+
+std::int64_t Gate::settle(std::int64_t now_ns) noexcept {
+  seat_->alive_ns.store(now_ns, std::memory_order_relaxed);
+  if (pending_.load(kOrdered) != 0) return kNever;
+  if ((board_->active.load(std::memory_order_relaxed) & bit_) == 0) return kNever;  // this client's own bit
+  const std::int64_t due = idle_since_ns_.load(std::memory_order_relaxed) + linger_ns_.load(std::memory_order_relaxed);
+  if (now_ns < due) return due;
+  board_->active.fetch_and(~bit_, kOrdered);
+  // Pairs with enter(), see there.
+  if (pending_.load(kOrdered) != 0) become_active();
+  wake_waiting(*board_);
+  return kNever;
+}
+
+void Gate::open_for_good() noexcept {
+  is_in_force_.store(false, kOrdered);  // pairs with become_active(), and with holds() behind sleep()'s flag
+  board_->active.fetch_and(~bit_, kOrdered);
+  wake_everybody(*board_);
+  wake_own();
+}
+
+}  // namespace weir::scheduler

@@ -1,0 +1,27 @@
+// Highest priority first; clients of one priority share the device.
+#include "submit/sched/list.h"
+
+namespace weir::scheduler {
+namespace {
+
+// Depends on terms alone: right at every instant, whoever becomes active, without anybody being asked.
+Ranking rank(const Situation& situation) {
+  Ranking ranking;
+  for (std::size_t seat = 0; seat < situation.clients.size(); ++seat) {
+    ranking.ranks[seat] = static_cast<std::uint8_t>(kHighestPriority - situation.clients[seat].terms.priority);
+  }
+  return ranking;
+}
+
+}  // namespace
+
+namespace policy_list {
+
+Policy priority() {
+  return {.name = "priority",
+          .summary = "the highest priority first; clients of one priority share the device",
+          .rank = rank};
+}
+
+}  // namespace policy_list
+}  // namespace weir::scheduler

@@ -1,0 +1,75 @@
+#include "submit/sched/sched_status.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace weir::scheduler {
+namespace {
+
+Json pid_or_null(int pid) { return pid > 0 ? Json(pid) : Json(nullptr); }
+
+// Counters come from memory that clients write.
+Json counted(std::uint64_t value) { return std::min<std::uint64_t>(value, std::uint64_t{1} << 62); }
+
+Json client_document(const Standing& standing, int seat) {
+  const Conductor& conductor = *standing.conductor;
+  const Client& client = conductor.client(seat);
+  const auto index = static_cast<std::size_t>(seat);
+  const Occupant& occupant = (*standing.occupants)[index];
+  const Seat& place = standing.board->seats[index];
+  constexpr auto kCount = std::memory_order_relaxed;
+
+  // Whom it waits for at this moment; one that is idle waits for nobody.
+  Json waits_for = Json::array();
+  std::uint64_t ahead = client.is_active ? conductor.yields_to(seat) & conductor.active() : 0;
+  for (; ahead != 0; ahead &= ahead - 1) {
+    const int other = std::countr_zero(ahead);
+    waits_for.push_back(
+        {{"seat", other}, {"pid", pid_or_null((*standing.occupants)[static_cast<std::size_t>(other)].pid)}});
+  }
+  const std::uint32_t bound = place.in_flight.load(kCount);
+  // One that is alone passes its gate uncounted.
+  const bool is_shared = conductor.clients() > 1;
+  return {
+      {"seat", seat},
+      {"pid", pid_or_null(occupant.pid)},
+      {"program", occupant.program},
+      {"priority", client.terms.priority},
+      {"weight", client.terms.weight},
+      {"deadline_ns", client.terms.deadline_ns > 0 ? Json(client.terms.deadline_ns) : Json(nullptr)},
+      {"joined_ns_ago", std::max<std::int64_t>(0, standing.now_ns - occupant.joined_ns)},
+      {"is_active", is_shared ? Json(client.is_active) : Json(nullptr)},
+      {"active_ns", is_shared && client.is_active ? Json(std::max<std::int64_t>(0, standing.now_ns - client.arrived_ns))
+                                                  : Json(nullptr)},
+      {"waits_for", std::move(waits_for)},
+      {"in_flight", bound != 0 ? Json(bound) : Json(nullptr)},
+      {"used_ns", client.used_ns},
+      {"launches", counted(place.launches.load(kCount))},
+      {"held", counted(place.held.load(kCount))},
+      {"held_ns", counted(place.held_ns.load(kCount))},
+      {"paced_ns", counted(place.paced_ns.load(kCount))},
+  };
+}
+
+}  // namespace
+
+Json status_document(const Standing& standing) {
+  const Conductor& conductor = *standing.conductor;
+  Json clients = Json::array();
+  for (std::uint64_t left = conductor.seated(); left != 0; left &= left - 1)
+    clients.push_back(client_document(standing, std::countr_zero(left)));
+  return {
+      {"schema", "weir.sched_status/1"},
+      {"pid", standing.pid},
+      {"policy", conductor.policy().name},
+      {"uptime_ns", standing.now_ns - standing.begun_ns},
+      {"slice_ns", conductor.settings().slice_ns},
+      {"ageing_ns", conductor.settings().ageing_ns > 0 ? Json(conductor.settings().ageing_ns) : Json(nullptr)},
+      {"in_flight", standing.in_flight},
+      {"is_shared", conductor.clients() > 1},  // else nothing is counted, and is_active is null
+      {"most_clients", kMostClients},
+      {"clients", std::move(clients)},
+  };
+}
+
+}  // namespace weir::scheduler

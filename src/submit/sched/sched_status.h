@@ -1,0 +1,32 @@
+// The state of a daemon as a document. Names in it come from clients: fit for a terminal, and short.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "base/json.h"
+#include "submit/sched/board.h"
+#include "submit/sched/conductor.h"
+
+namespace weir::scheduler {
+
+// What the daemon knows of a seat beside board and conductor.
+struct Occupant {
+  int pid = 0;  // 0: not visible from here
+  std::string program;
+  std::int64_t joined_ns = 0;
+};
+
+struct Standing {
+  const Conductor* conductor = nullptr;
+  const Board* board = nullptr;
+  const std::array<Occupant, kMostClients>* occupants = nullptr;
+  int pid = 0;
+  std::int64_t begun_ns = 0, now_ns = 0;
+  std::uint32_t in_flight = 0;
+};
+
+Json status_document(const Standing& standing);  // "schema": "weir.sched_status/1"
+
+}  // namespace weir::scheduler

@@ -1,0 +1,383 @@
+#include "submit/sched/server.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "submit/sched/board.h"
+#include "submit/sched/bound.h"
+#include "submit/sched/conductor.h"
+#include "submit/sched/listener.h"
+#include "submit/sched/sched_status.h"
+#include "submit/sched/wire.h"
+
+namespace weir::scheduler {
+namespace {
+
+constexpr std::int64_t kSilentGuest_ns = 1'000'000'000;  // for who connects and says nothing, or does not go
+constexpr std::int64_t kTick_ns = 2'000'000;             // while somebody is active: who ended, who is charged
+constexpr std::size_t kMostGuests = 16;                  // connections without a seat
+constexpr std::uint32_t kNoBound = 1024;  // for who never makes way; counted, so that its activity is known
+
+struct Unmap {
+  void operator()(Board* board) const noexcept { ::munmap(board, sizeof(Board)); }
+};
+
+[[noreturn]] void fail_with_errno(const char* what) { fail(fmt::format("{}: {}", what, std::strerror(errno))); }
+
+const ServerOptions& checked(const ServerOptions& options) {
+  check(options.settings);
+  if (options.in_flight < 1 || options.in_flight > kNoBound)
+    reject(fmt::format("--in-flight {}: it goes from 1 to {}", options.in_flight, kNoBound),
+           "It says how many commands are on the device at most when a more urgent client arrives.");
+  return options;
+}
+
+Descriptor make_eventfd() {
+  Descriptor made(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!made) fail_with_errno("cannot make an eventfd");
+  return made;
+}
+
+void drain(int eventfd) {
+  std::uint64_t rings = 0;
+  [[maybe_unused]] const ssize_t taken = ::read(eventfd, &rings, sizeof rings);
+}
+
+// A connection: at first nobody's, then a client's, or of one who asked and is about to go.
+struct Guest {
+  Descriptor socket;
+  Descriptor process;  // pidfd: a child that was made without fork()'s handlers may hold the socket open
+  Peer peer;
+  std::int64_t since_ns = 0;
+  int seat = -1;
+  bool is_answered = false;
+  bool is_gone = false;
+};
+
+}  // namespace
+
+struct Server::State {
+  explicit State(const ServerOptions& chosen)
+      : options(checked(chosen)),
+        conductor(*chosen.policy, chosen.settings),
+        listener(std::in_place, chosen.socket),
+        stop_bell(make_eventfd()),
+        doorbell(make_eventfd()) {
+    make_board();
+  }
+
+  void make_board();
+  void serve();
+  std::int64_t next_wake_ns(std::int64_t now) const;
+  void wait(std::int64_t now);
+  void accept(std::int64_t now);
+  void refuse(Guest& guest, std::string why);
+  void listen_to(Guest& guest, std::int64_t now);
+  void seat(Guest& guest, const Request& request, std::int64_t now);
+  void unseat(const Guest& guest, std::int64_t now);
+  void observe(std::int64_t now);
+  void publish();
+  std::string status(std::int64_t now) const;
+
+  const ServerOptions options;
+  Conductor conductor;
+  std::optional<Listener> listener;
+  Descriptor stop_bell, doorbell, board_file;
+  std::unique_ptr<Board, Unmap> board;
+  std::vector<Guest> guests;
+  std::array<Occupant, kMostClients> occupants;
+  std::array<std::uint64_t, kMostClients> may_yield_to{};  // by seat: whom it may have to make way for some time
+  std::uint64_t silent = 0;                                // active, but stopped or stuck: nobody waits for them
+  std::int64_t begun_ns = now_ns();
+  std::int64_t accepts_again_ns = 0;  // no descriptors were left
+  std::vector<pollfd> files;
+  bool is_stopping = false;
+};
+
+void Server::State::make_board() {
+  board_file.reset(::memfd_create("weir_sched", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!board_file || ::ftruncate(board_file.get(), sizeof(Board)) != 0) fail_with_errno("cannot make shared memory");
+  if (::fcntl(board_file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    fail_with_errno("cannot seal shared memory");
+  void* const memory = ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED, board_file.get(), 0);
+  if (memory == MAP_FAILED) fail_with_errno("cannot map shared memory");
+  board.reset(new (memory) Board);
+  board->bytes = sizeof(Board);
+  board->follows_arrivals.store(options.policy->follows_arrivals ? 1 : 0);
+}
+
+void Server::State::accept(std::int64_t now) {
+  for (;;) {
+    Descriptor socket(::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) {
+      // Without descriptors the connection stays in the queue: look again later, not at once and forever.
+      if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) accepts_again_ns = now + kBeatNs;
+      if (errno == ECONNABORTED || errno == EINTR) continue;
+      return;
+    }
+    Guest guest{.socket = std::move(socket), .since_ns = now};
+    if (!options.peer(guest.socket.get(), &guest.peer) || guest.peer.user != ::geteuid()) {
+      refuse(guest, "this scheduler is another user's");
+      continue;
+    }
+    const auto waiting = std::count_if(guests.begin(), guests.end(), [](const Guest& other) { return other.seat < 0; });
+    if (static_cast<std::size_t>(waiting) >= kMostGuests) {
+      refuse(guest, "too many connections at once; try again");
+      continue;
+    }
+    guests.push_back(std::move(guest));
+  }
+}
+
+void Server::State::refuse(Guest& guest, std::string why) {
+  send_packet(guest.socket.get(), write_reply({Answer::refused, 0, 0, std::move(why)}));
+  guest.is_gone = true;
+}
+
+void Server::State::listen_to(Guest& guest, std::int64_t now) {
+  std::array<std::byte, kRequestBytes> packet;
+  const std::ptrdiff_t size = receive_packet(guest.socket.get(), packet, 0);
+  if (size == 0) {
+    guest.is_gone = true;
+    return;
+  }
+  // A client has nothing to say once it sits, and who asked has been answered.
+  if (guest.seat >= 0 || guest.is_answered) {
+    guest.is_gone = true;
+    return;
+  }
+  Request request;
+  const char* wrong =
+      size < 0 ? "it is too long" : read_request(std::span(packet).first(static_cast<std::size_t>(size)), &request);
+  if (wrong != nullptr) {
+    refuse(guest, fmt::format("the message cannot be read: {}", wrong));
+    return;
+  }
+  switch (request.ask) {
+    case Ask::join:
+      seat(guest, request, now);
+      return;
+    case Ask::status:
+      observe(now);
+      guest.is_gone = !send_packet(guest.socket.get(), write_reply({Answer::status, 0, 0, status(now)}));
+      break;
+    case Ask::stop:
+      send_packet(guest.socket.get(), write_reply({Answer::stopping, 0, 0, {}}));
+      is_stopping = true;
+      break;
+  }
+  guest.is_answered = true;
+  guest.since_ns = now;
+}
+
+void Server::State::seat(Guest& guest, const Request& request, std::int64_t now) {
+  Descriptor process(guest.peer.pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, guest.peer.pid, 0)) : -1);
+  if (guest.peer.pid > 0 && !process && errno == ESRCH) {
+    guest.is_gone = true;
+    return;
+  }
+  const int number = conductor.join(request.terms, now);
+  if (number < 0) {
+    refuse(guest, fmt::format("all {} seats are taken", kMostClients));
+    return;
+  }
+  const auto index = static_cast<std::size_t>(number);
+  Seat& place = board->seats[index];
+  place.arrived_ns.store(0);
+  place.alive_ns.store(0);
+  place.launches.store(0);
+  place.held.store(0);
+  place.held_ns.store(0);
+  place.paced_ns.store(0);
+  place.yields_to.store(0);
+  place.in_flight.store(0);
+  board->active.fetch_and(~(std::uint64_t{1} << number));  // set by one who sat here and did not know that it is gone
+  place.is_taken.store(1);
+  guest.seat = number;
+  guest.process = std::move(process);
+  occupants[index] = {static_cast<int>(guest.peer.pid), request.program, now};
+  for (std::uint64_t left = conductor.seated() & ~(std::uint64_t{1} << number); left != 0; left &= left - 1) {
+    const auto other = static_cast<std::size_t>(std::countr_zero(left));
+    const Terms& theirs = conductor.client(static_cast<int>(other)).terms;
+    const auto bit = [](std::size_t of, bool is_set) { return static_cast<std::uint64_t>(is_set) << of; };
+    may_yield_to[index] |= bit(other, may_yield(*options.policy, options.settings, request.terms, theirs));
+    may_yield_to[other] |= bit(index, may_yield(*options.policy, options.settings, theirs, request.terms));
+  }
+  // Before the answer: its first command shall find the device shared.
+  board->beat_ns.store(now);
+  publish();
+  const std::array files_to_send = {board_file.get(), doorbell.get()};
+  const Reply reply{Answer::seat, static_cast<std::uint32_t>(number), sizeof(Board), {}};
+  if (!send_packet(guest.socket.get(), write_reply(reply), files_to_send)) guest.is_gone = true;
+}
+
+void Server::State::unseat(const Guest& guest, std::int64_t now) {
+  const auto index = static_cast<std::size_t>(guest.seat);
+  const std::uint64_t bit = std::uint64_t{1} << guest.seat;
+  conductor.leave(guest.seat, now);
+  may_yield_to[index] = 0;
+  for (std::uint64_t& others : may_yield_to) others &= ~bit;
+  occupants[index] = {};
+  Seat& place = board->seats[index];
+  place.is_taken.store(0);
+  place.in_flight.store(0);
+  place.yields_to.store(0);
+  board->active.fetch_and(~bit);
+}
+
+void Server::State::observe(std::int64_t now) {
+  const std::uint64_t marked = board->active.load(std::memory_order_seq_cst) & conductor.seated();
+  std::array<std::int64_t, kMostClients> arrived{};
+  silent = 0;
+  for (std::uint64_t left = marked; left != 0; left &= left - 1) {
+    const int seat = std::countr_zero(left);
+    const Seat& place = board->seats[seat];
+    arrived[static_cast<std::size_t>(seat)] = std::min(now, place.arrived_ns.load(std::memory_order_relaxed));
+    // Stopped (^Z), or hung: whoever sleeps in its turn keeps nobody waiting.
+    if (now - place.alive_ns.load(std::memory_order_relaxed) > kSilentNs) silent |= std::uint64_t{1} << seat;
+  }
+  conductor.set_active(marked & ~silent, now, arrived.data());
+  conductor.advance(now);
+}
+
+void Server::State::publish() {
+  const std::uint64_t present = conductor.seated() & ~silent;
+  bool has_changed = false;
+  // What falls away first, then what is new: on the way from one set of masks to the other nobody waits in a circle,
+  // even if this process is stopped or killed between two stores.
+  for (const bool is_new : {false, true}) {
+    for (std::uint64_t left = conductor.seated(); left != 0; left &= left - 1) {
+      const int seat = std::countr_zero(left);
+      std::atomic<std::uint64_t>& place = board->seats[seat].yields_to;
+      const std::uint64_t wanted = conductor.yields_to(seat) & present, current = place.load();
+      const std::uint64_t next = is_new ? wanted : current & wanted;
+      if (next == current) continue;
+      place.store(next, std::memory_order_seq_cst);  // pairs with Gate::holds(), behind the flag of who goes to sleep
+      has_changed = true;
+    }
+  }
+  for (std::uint64_t left = conductor.seated(); left != 0; left &= left - 1) {
+    const auto seat = static_cast<std::size_t>(std::countr_zero(left));
+    const std::uint32_t bound = conductor.clients() < 2 ? 0 : may_yield_to[seat] != 0 ? options.in_flight : kNoBound;
+    if (board->seats[seat].in_flight.load() == bound) continue;
+    board->seats[seat].in_flight.store(bound, std::memory_order_seq_cst);
+    has_changed = true;
+  }
+  if (has_changed) wake_waiting(*board);
+}
+
+std::string Server::State::status(std::int64_t now) const {
+  return to_text(status_document(
+      {&conductor, board.get(), &occupants, static_cast<int>(::getpid()), begun_ns, now, options.in_flight}));
+}
+
+std::int64_t Server::State::next_wake_ns(std::int64_t now) const {
+  std::int64_t next = kNever;
+  if (accepts_again_ns > now) next = accepts_again_ns;
+  for (const Guest& guest : guests) {
+    if (guest.seat < 0) next = std::min(next, guest.since_ns + kSilentGuest_ns);
+  }
+  // One client alone waits for nobody: no beat, and no power drawn.
+  if (conductor.clients() < 2) return next;
+  next = std::min(next, now + ((board->active.load() & conductor.seated()) != 0 ? kTick_ns : kBeatNs));
+  return std::min(next, conductor.next_change_ns());
+}
+
+void Server::State::wait(std::int64_t now) {
+  files.clear();
+  files.push_back({stop_bell.get(), POLLIN, 0});
+  files.push_back({doorbell.get(), POLLIN, 0});
+  files.push_back({accepts_again_ns > now ? -1 : listener->get(), POLLIN, 0});
+  for (const Guest& guest : guests) {
+    files.push_back({guest.socket.get(), POLLIN, 0});
+    files.push_back({guest.process.get(), POLLIN, 0});  // -1: passed over
+  }
+  const std::int64_t next = next_wake_ns(now);
+  timespec most{};
+  const std::int64_t left = std::max<std::int64_t>(0, next - now);
+  most.tv_sec = static_cast<std::time_t>(left / 1'000'000'000);
+  most.tv_nsec = static_cast<long>(left % 1'000'000'000);
+  if (::ppoll(files.data(), files.size(), next == kNever ? nullptr : &most, nullptr) < 0) {
+    if (errno != EINTR) fail_with_errno("ppoll");
+    for (pollfd& file : files) file.revents = 0;
+  }
+}
+
+void Server::State::serve() {
+  while (!is_stopping) {
+    wait(now_ns());
+    const std::int64_t now = now_ns();
+    board->beat_ns.store(now, std::memory_order_relaxed);  // read by whoever waits at a gate
+    if (files[0].revents != 0) is_stopping = true;
+    if (files[1].revents != 0) drain(doorbell.get());
+    for (std::size_t i = 0; i < guests.size(); ++i) {
+      Guest& guest = guests[i];
+      if (files[4 + 2 * i].revents != 0)
+        guest.is_gone = true;
+      else if (files[3 + 2 * i].revents != 0)
+        listen_to(guest, now);
+      else if (guest.seat < 0 && now - guest.since_ns >= kSilentGuest_ns)
+        guest.is_gone = true;
+    }
+    const std::uint64_t before = conductor.seated();
+    std::erase_if(guests, [&](const Guest& guest) {
+      if (guest.is_gone && guest.seat >= 0) unseat(guest, now);
+      return guest.is_gone;
+    });
+    if (files[2].revents != 0) accept(now);
+    observe(now);
+    publish();
+    // One who died may have taken the flag of sleepers down and not woken them.
+    if (conductor.seated() != before) wake_everybody(*board);
+  }
+}
+
+Server::Server(const ServerOptions& options) : state_(std::make_unique<State>(options)) {}
+
+Server::~Server() = default;
+
+void Server::serve() {
+  State& state = *state_;
+  const int slack = ::prctl(PR_GET_TIMERSLACK);
+  ::prctl(PR_SET_TIMERSLACK, 1'000UL);  // slices are as short as 10 us
+  state.serve();
+  if (slack > 0) ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(slack));
+  state.board->is_closed.store(1, std::memory_order_seq_cst);  // pairs with Gate::holds()
+  wake_everybody(*state.board);
+  // Who asked for the end sees its connection closed last, and may start the next one then.
+  state.listener.reset();
+  state.guests.clear();
+}
+
+void Server::stop() noexcept {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(state_->stop_bell.get(), &one, sizeof one);
+}
+
+std::filesystem::path default_socket(const char* runtime_folder, unsigned user) {
+  const std::filesystem::path folder = runtime_folder != nullptr && runtime_folder[0] == '/'
+                                           ? std::filesystem::path(runtime_folder) / "weir"
+                                           : std::filesystem::path(fmt::format("/tmp/weir-{}", user));
+  return folder / "sched.sock";
+}
+
+}  // namespace weir::scheduler

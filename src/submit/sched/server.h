@@ -1,0 +1,46 @@
+// The scheduler's daemon: a unix socket of one user, a board in shared memory, and a conductor. One thread, one loop.
+// Clients are gone when their socket is, however they ended.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "submit/sched/ask.h"
+#include "submit/sched/policy.h"
+#include "submit/sched/socket.h"
+
+namespace weir::scheduler {
+
+struct ServerOptions {
+  std::filesystem::path socket;  // made with mode 0600 in a folder of mode 0700
+  const Policy* policy = nullptr;
+  Settings settings;
+  // Commands that a client may have on the device while it may have to make way for somebody.
+  std::uint32_t in_flight = 2;
+  PeerOf peer = peer_of;  // for tests
+};
+
+class Server {
+ public:
+  // Rejects where another daemon answers at that socket; replaces a stale one. Refuses what is not this user's.
+  explicit Server(const ServerOptions& options);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Serves until stop(), or a client asked for it; once. Board, seats and accounts stay right whatever clients send.
+  void serve();
+  // From a signal handler or any thread.
+  void stop() noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Where this user's daemon listens: $XDG_RUNTIME_DIR/weir/sched.sock, or /tmp/weir-UID/sched.sock.
+std::filesystem::path default_socket(const char* runtime_folder, unsigned user);
+
+}  // namespace weir::scheduler

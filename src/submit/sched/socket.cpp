@@ -1,0 +1,176 @@
+#include "submit/sched/socket.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/plain_text.h"
+
+namespace weir::scheduler {
+namespace {
+
+constexpr std::size_t kMostDescriptors = 4;
+constexpr std::size_t kControlBytes = CMSG_SPACE(sizeof(int) * kMostDescriptors);
+
+std::string shown(const std::string& path) { return "'" + without_controls(path, '?') + "'"; }
+
+// Waits until something can be received, or the deadline.
+bool is_readable(int socket, std::int64_t deadline_ns) noexcept {
+  for (;;) {
+    const std::int64_t left = std::max<std::int64_t>(0, deadline_ns - now_ns());
+    timespec most{};
+    most.tv_sec = static_cast<std::time_t>(left / 1'000'000'000);
+    most.tv_nsec = static_cast<long>(left % 1'000'000'000);
+    pollfd file{socket, POLLIN, 0};
+    const int ready = ::ppoll(&file, 1, &most, nullptr);
+    if (ready > 0) return true;
+    if (ready == 0 || errno != EINTR) return false;
+  }
+}
+
+}  // namespace
+
+void Descriptor::reset(int file) noexcept {
+  if (file_ >= 0) ::close(file_);
+  file_ = file;
+}
+
+bool peer_of(int socket, Peer* peer) noexcept {
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0 || size != sizeof credentials)
+    return false;
+  *peer = {credentials.pid, credentials.uid};
+  return true;
+}
+
+bool address_of(std::string_view path, sockaddr_un* address) noexcept {
+  *address = {};
+  address->sun_family = AF_UNIX;
+  // A path that begins with 0 would name an abstract socket, which has no owner and no mode.
+  if (path.empty() || path.size() >= sizeof address->sun_path || path.find('\0') != std::string_view::npos)
+    return false;
+  path.copy(address->sun_path, path.size());
+  return true;
+}
+
+std::string why_not_ours(const std::string& path, bool* is_missing) {
+  *is_missing = false;
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  struct stat facts{};
+  if (::stat(folder.c_str(), &facts) != 0) {
+    *is_missing = errno == ENOENT;
+    return "there is no folder " + shown(folder);
+  }
+  if (facts.st_uid != ::geteuid()) return "the folder " + shown(folder) + " is another user's";
+  if ((facts.st_mode & 0022) != 0) return "others may write in the folder " + shown(folder);
+  if (::lstat(path.c_str(), &facts) != 0) {
+    *is_missing = errno == ENOENT;
+    return *is_missing ? "there is no socket " + shown(path) : shown(path) + ": " + std::strerror(errno);
+  }
+  if (!S_ISSOCK(facts.st_mode)) return shown(path) + " is no socket";
+  if (facts.st_uid != ::geteuid()) return shown(path) + " is another user's";
+  return {};
+}
+
+Descriptor connect_to_daemon(const std::string& path, PeerOf peer, Peer* daemon, std::string* reason) {
+  sockaddr_un address;
+  bool is_missing = false;
+  if (!address_of(path, &address)) {
+    *reason = "a socket's path has 1 to 107 bytes, this one " + std::to_string(path.size());
+    return {};
+  }
+  *reason = why_not_ours(path, &is_missing);
+  if (!reason->empty()) {
+    if (is_missing) *reason = "no daemon listens at " + shown(path);
+    return {};
+  }
+  // Without blocking: a daemon that hangs has a full backlog at some time.
+  Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    const int error = errno;
+    *reason = error == ECONNREFUSED ? "no daemon listens at " + shown(path) + " any more"
+              : error == EAGAIN     ? "the daemon at " + shown(path) + " does not answer"
+                                    : "cannot connect to " + shown(path) + ": " + std::strerror(error);
+    errno = error;
+    return {};
+  }
+  // The file may have been replaced since it was looked at; the kernel says who listens.
+  if (!peer(socket.get(), daemon) || daemon->user != ::geteuid()) {
+    *reason = "the daemon at " + shown(path) + " is another user's";
+    return {};
+  }
+  return socket;
+}
+
+bool send_packet(int socket, std::string_view packet, std::span<const int> descriptors) noexcept {
+  iovec part{const_cast<char*>(packet.data()), packet.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) std::array<char, kControlBytes> control{};
+  if (!descriptors.empty()) {
+    if (descriptors.size() > kMostDescriptors) return false;
+    message.msg_control = control.data();
+    message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+    std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size_bytes());
+  }
+  for (;;) {
+    const ssize_t sent = ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent >= 0) return static_cast<std::size_t>(sent) == packet.size();
+    if (errno != EINTR) return false;
+  }
+}
+
+std::ptrdiff_t receive_packet(int socket, std::span<std::byte> buffer, std::int64_t deadline_ns,
+                              std::span<Descriptor> descriptors) noexcept {
+  iovec part{buffer.data(), buffer.size()};
+  alignas(cmsghdr) std::array<char, kControlBytes> control{};
+  msghdr message{};
+  ssize_t size = -1;
+  bool was_reset = false;
+  for (;;) {
+    if (!is_readable(socket, deadline_ns)) return -1;
+    message = {};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    // Without a place for descriptors the kernel closes those that were sent.
+    if (!descriptors.empty()) {
+      message.msg_control = control.data();
+      message.msg_controllen = control.size();
+    }
+    size = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
+    if (size >= 0) break;
+    if (errno == EINTR || errno == EAGAIN) continue;
+    // That the other end went without reading what we said is told first, then what it had said before.
+    if (errno != ECONNRESET || was_reset) return 0;
+    was_reset = true;
+  }
+  std::size_t taken = 0;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int file = -1;
+      std::memcpy(&file, CMSG_DATA(header) + i * sizeof file, sizeof file);
+      Descriptor received(file);
+      if (taken < descriptors.size()) descriptors[taken++] = std::move(received);
+    }
+  }
+  // MSG_TRUNC: the packet's own size. One that did not fit is none.
+  return static_cast<std::size_t>(size) > buffer.size() ? -1 : size;
+}
+
+}  // namespace weir::scheduler

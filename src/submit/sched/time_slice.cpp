@@ -1,0 +1,59 @@
+// Turns, one client after the other, of a slice times its weight each.
+#include <algorithm>
+
+#include "submit/sched/list.h"
+
+namespace weir::scheduler {
+namespace {
+
+// The next active seat after `seat`, around the table; `seat` itself comes last. -1: nobody is active.
+int next_active(std::span<const Client> clients, int seat) {
+  for (int step = 1; step <= kMostClients; ++step) {
+    const auto candidate = static_cast<std::size_t>((seat + step + kMostClients) % kMostClients);
+    if (candidate < clients.size() && clients[candidate].is_active) return static_cast<int>(candidate);
+  }
+  return -1;
+}
+
+// Ranks go around the table from whose turn it is, idle or not: when that client ends its request, the next one goes on
+// at once, and one that becomes active is in its place. A client that has had its turn and is alone goes on, but is
+// ranked behind all others: whoever arrives goes first without waiting for a decision; its own turn begins with that.
+Ranking rank(const Situation& situation) {
+  Ranking ranking{.turn = situation.turn};
+  Turn& turn = ranking.turn;
+  const auto is_active = [&](int seat) {
+    return seat >= 0 && static_cast<std::size_t>(seat) < situation.clients.size() &&
+           situation.clients[static_cast<std::size_t>(seat)].is_active;
+  };
+  bool is_somebodys = is_active(turn.seat) && !turn.is_over(situation.now_ns);
+  if (!is_somebodys) {
+    const int next = next_active(situation.clients, turn.seat);
+    if (next >= 0 && next != turn.seat) {
+      const double weight = situation.clients[static_cast<std::size_t>(next)].terms.weight;
+      const auto slice_ns = static_cast<std::int64_t>(static_cast<double>(situation.settings.slice_ns) * weight);
+      turn = {next, situation.now_ns + std::max<std::int64_t>(slice_ns, 1)};
+      is_somebodys = true;
+    }
+  }
+  const int begin = is_somebodys ? turn.seat : turn.seat + 1;
+  for (int seat = 0; seat < kMostClients; ++seat) {
+    ranking.ranks[static_cast<std::size_t>(seat)] =
+        static_cast<std::uint8_t>((seat - begin + 2 * kMostClients) % kMostClients);
+  }
+  if (is_somebodys) ranking.asks_again_ns = turn.until_ns;
+  return ranking;
+}
+
+}  // namespace
+
+namespace policy_list {
+
+Policy time_slice() {
+  return {.name = "time_slice",
+          .summary = "turns, one client after the other, of a slice times its weight",
+          .rank = rank,
+          .follows_arrivals = true};
+}
+
+}  // namespace policy_list
+}  // namespace weir::scheduler

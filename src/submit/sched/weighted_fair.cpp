@@ -1,0 +1,70 @@
+// Shares in proportion to weights: the turn goes to the client whose virtual time is least, for one slice.
+#include <algorithm>
+#include <tuple>
+
+#include "submit/sched/list.h"
+#include "submit/sched/ordered.h"
+
+namespace weir::scheduler {
+namespace {
+
+// Virtual time first. Of equals: not the one that has just had a turn, then the one that has waited longest, or clients
+// that come and go could starve one that stays.
+using Key = std::tuple<double, bool, std::int64_t, std::size_t>;
+
+// A turn lasts a slice whatever happens, because each hand-over costs the device some idle time; who wakes up meanwhile
+// waits for its end. Whoever is idle is placed where it would begin: no lower than those that are active. The one whose
+// turn it is may have used so much alone by then that the newcomer should pass it: it does when this is asked again.
+Ranking rank(const Situation& situation) {
+  Ranking ranking{.turn = situation.turn};
+  Turn& turn = ranking.turn;
+  const std::span<const Client> clients = situation.clients;
+  double least = std::numeric_limits<double>::infinity();
+  int active = 0;
+  for (const Client& client : clients) {
+    if (!client.is_active) continue;
+    least = std::min(least, client.virtual_ns);
+    ++active;
+  }
+  std::array<Key, kMostClients> keys{};
+  for (std::size_t seat = 0; seat < clients.size(); ++seat) {
+    const Client& client = clients[seat];
+    const bool had_turn = static_cast<int>(seat) == turn.seat;
+    const double begin = active > 0 ? std::max(client.virtual_ns, least) : client.virtual_ns;
+    keys[seat] = client.is_active ? Key{client.virtual_ns, had_turn, client.arrived_ns, seat}
+                                  : Key{begin, had_turn, situation.now_ns, seat};
+  }
+
+  const auto holder = static_cast<std::size_t>(turn.seat);  // of no use where that is -1
+  const bool holds = turn.seat >= 0 && holder < clients.size() && clients[holder].is_active;
+  bool is_somebodys = holds && !turn.is_over(situation.now_ns);
+  // One that is alone needs no turn: nobody has to ask when it is over, and a newcomer need not wait for its end.
+  if (!is_somebodys && active > (holds ? 1 : 0)) {
+    std::size_t chosen = clients.size();
+    for (std::size_t seat = 0; seat < clients.size(); ++seat) {
+      if (clients[seat].is_active && (chosen == clients.size() || keys[seat] < keys[chosen])) chosen = seat;
+    }
+    turn = {static_cast<int>(chosen), situation.now_ns + situation.settings.slice_ns};
+    is_somebodys = true;
+  }
+  if (is_somebodys) {
+    std::get<0>(keys[static_cast<std::size_t>(turn.seat)]) = -1;  // before all others: virtual times begin at 0
+    ranking.asks_again_ns = turn.until_ns;
+  }
+  ranking.ranks = ranks_by(std::span<const Key>(keys.data(), clients.size()));
+  return ranking;
+}
+
+}  // namespace
+
+namespace policy_list {
+
+Policy weighted_fair() {
+  return {.name = "weighted_fair",
+          .summary = "shares in proportion to weights, in turns of a slice",
+          .rank = rank,
+          .follows_arrivals = true};
+}
+
+}  // namespace policy_list
+}  // namespace weir::scheduler

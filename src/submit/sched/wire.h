@@ -1,0 +1,54 @@
+// What a client and the daemon say to each other, as bytes, and a client's terms as text. Whatever arrives is checked
+// here before anybody believes it. Knows no socket; throws nothing but for lack of memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "submit/sched/policy.h"
+
+namespace weir::scheduler {
+
+// What `weir sched run` hands to the program in the environment.
+inline constexpr const char* kSocketVariable = "WEIR_SCHED_SOCKET";
+inline constexpr const char* kTermsVariable = "WEIR_SCHED_TERMS";  // "priority=10;weight=1;deadline_ns=0"
+
+std::string write_terms(const Terms& terms);
+// False where the text is none; `terms` is unchanged then.
+bool read_terms(std::string_view text, Terms* terms) noexcept;
+// Within the limits of policy.h; what check() rejects with words.
+bool are_valid(const Terms& terms) noexcept;
+
+enum class Ask : std::uint16_t { join = 1, status = 2, stop = 3 };
+enum class Answer : std::uint16_t { seat = 1, refused = 2, status = 3, stopping = 4 };
+
+inline constexpr std::size_t kRequestBytes = 128;
+inline constexpr std::size_t kMostProgramBytes = 64;
+inline constexpr std::size_t kReplyHeadBytes = 24;
+inline constexpr std::size_t kMostReplyBytes = 128 * 1024;
+
+// From a client: one packet of kRequestBytes.
+struct Request {
+  Ask ask = Ask::join;
+  Terms terms;
+  std::string program;  // without control characters, at most kMostProgramBytes
+};
+
+// From the daemon: one packet. With `seat` come two descriptors: the board, and an eventfd to ring with.
+struct Reply {
+  Answer answer = Answer::refused;
+  std::uint32_t seat = 0;
+  std::uint32_t board_bytes = 0;
+  std::string text;  // why it refused, or the status document
+};
+
+// What is wrong with a packet; null where nothing is, and only then was anything written to the result.
+const char* read_request(std::span<const std::byte> packet, Request* request);
+const char* read_reply(std::span<const std::byte> packet, Reply* reply);
+std::string write_request(const Request& request);
+std::string write_reply(const Reply& reply);
+
+}  // namespace weir::scheduler

@@ -1,0 +1,380 @@
+#include "trace/analyse/critical_path.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "trace/device_spans.h"
+#include "trace/intervals.h"
+
+namespace weir {
+namespace {
+
+constexpr std::uint32_t kNone = UINT32_MAX;
+// Queues and events hand over within this; a command that starts later was not held by the one that ended before.
+constexpr std::uint64_t kHandover = 20'000;
+// A thread that was outside of the driver for longer may have been woken by another thread.
+constexpr std::uint64_t kThreadHandover = 50'000;
+// Commands of one stream should not overlap. Sources that call a hardware queue a stream show some that do; the one
+// that held the next is then a few places back.
+constexpr int kMostBack = 8;
+constexpr std::size_t kStepsKept = 1024;  // before they are reduced to the longest
+
+PathResource resource_of(SpanKind kind) {
+  switch (kind) {
+    case SpanKind::kernel:
+      return PathResource::compute;
+    case SpanKind::collective:
+      return PathResource::communication;
+    case SpanKind::copy:
+    case SpanKind::memset:
+      return PathResource::copy;
+    case SpanKind::host:
+      break;
+  }
+  return PathResource::host;
+}
+
+bool is_timed(const HostCall& call) {
+  return call.started_ns != kNoTime && call.ended_ns != kNoTime && call.ended_ns >= call.started_ns;
+}
+
+struct Moment {
+  std::int64_t ns = 0;
+  std::int64_t ended_ns = 0;  // of the command
+  std::uint32_t index = 0;
+};
+
+void sort_moments(std::vector<Moment>& moments) {
+  std::sort(moments.begin(), moments.end(), [](const Moment& a, const Moment& b) {
+    return a.ns != b.ns ? a.ns < b.ns : a.ended_ns != b.ended_ns ? a.ended_ns < b.ended_ns : a.index < b.index;
+  });
+}
+
+// The last one at or before `ns`.
+const Moment* last_until(const std::vector<Moment>& moments, std::int64_t ns) {
+  const auto after =
+      std::upper_bound(moments.begin(), moments.end(), ns, [](std::int64_t t, const Moment& m) { return t < m.ns; });
+  return after == moments.begin() ? nullptr : &*(after - 1);
+}
+
+class Walk {
+ public:
+  explicit Walk(const Timeline& timeline) : timeline_(timeline), order_(timed_by_start(timeline)) {}
+
+  std::optional<CriticalPath> path() {
+    if (order_.empty()) return std::nullopt;
+    index();
+    first_ns_ = timeline_.spans[order_.front()].started_ns;
+    std::uint32_t last = order_.front();
+    for (const std::uint32_t i : order_)
+      if (timeline_.spans[i].ended_ns > timeline_.spans[last].ended_ns) last = i;
+    cursor_ = timeline_.spans[last].ended_ns;
+    path_.span_ns = static_cast<double>(distance_ns(first_ns_, cursor_));
+    // Each round ends on a command, a call or a submission that has not been visited, so rounds are bounded by their
+    // number.
+    span_ = last;
+    while (cursor_ > first_ns_ && (span_ != kNone || call_ != kNoCall || submission_ != kNone)) {
+      if (span_ != kNone)
+        leave_span();
+      else if (call_ != kNoCall)
+        leave_call();
+      else
+        leave_submission();
+    }
+    spend(PathResource::unknown, first_ns_, kNone, kNoCall);
+    finish();
+    return std::move(path_);
+  }
+
+ private:
+  void index() {
+    const std::size_t count = timeline_.spans.size();
+    before_on_stream_.assign(count, kNone);
+    before_on_queue_.assign(count, kNone);
+    is_span_visited_.assign(count, false);
+    is_submission_visited_.assign(count, false);
+    is_call_visited_.assign(timeline_.calls.size(), false);
+    last_of_call_.assign(timeline_.calls.size(), kNone);
+    std::vector<std::uint32_t> last_on_stream(std::size_t{UINT16_MAX} + 1, kNone);
+    std::unordered_map<std::int32_t, std::uint32_t> last_on_queue;
+    for (const std::uint32_t i : order_) {
+      const Span& span = timeline_.spans[i];
+      before_on_stream_[i] = std::exchange(last_on_stream[span.stream], i);
+      if (span.queue != kNoQueue) {
+        const auto [at, is_new] = last_on_queue.try_emplace(span.queue, i);
+        if (!is_new) before_on_queue_[i] = std::exchange(at->second, i);
+      }
+      ends_.push_back({span.ended_ns, span.ended_ns, i});
+      if (span.seen_ns != kNoTime) seen_.push_back({span.seen_ns, span.ended_ns, i});
+      if (span.submitted_ns != kNoTime) submissions_.push_back({span.submitted_ns, span.ended_ns, i});
+      if (span.call < last_of_call_.size()) last_of_call_[span.call] = i;
+    }
+    for (std::uint32_t i = 0; i < timeline_.calls.size(); ++i)
+      if (is_timed(timeline_.calls[i])) call_ends_.push_back({timeline_.calls[i].ended_ns, 0, i});
+    for (std::vector<Moment>* moments : {&ends_, &seen_, &submissions_, &call_ends_}) sort_moments(*moments);
+    dependencies_ = timeline_.dependencies;
+    std::stable_sort(dependencies_.begin(), dependencies_.end(),
+                     [](const Dependency& a, const Dependency& b) { return a.after < b.after; });
+  }
+
+  // The path from `from` to the cursor was `resource`'s. Moves the cursor back.
+  void spend(PathResource resource, std::int64_t from, std::uint32_t span, std::uint32_t call) {
+    from = std::max(from, first_ns_);
+    if (from >= cursor_) return;
+    const auto took = static_cast<double>(distance_ns(from, cursor_));
+    path_.ns[static_cast<std::size_t>(resource)] += took;
+    if (call != kNoCall && resource == PathResource::host) {
+      path_.in_calls_ns += took;
+      add_name(calls_, timeline_.calls[call].name, resource, took);
+    } else if (span != kNone && resource == resource_of(timeline_.spans[span].kind)) {
+      add_name(names_, timeline_.spans[span].name, resource, took);
+    }
+    path_.longest.push_back({resource, from, cursor_, span, call});
+    if (path_.longest.size() >= kStepsKept) keep_longest();
+    cursor_ = from;
+  }
+
+  using Names = std::unordered_map<std::uint64_t, PathName>;
+  static void add_name(Names& names, std::uint32_t name, PathResource resource, double took) {
+    PathName& entry = names[std::uint64_t{name} << 8 | static_cast<std::uint64_t>(resource)];
+    entry.name = name;
+    entry.resource = resource;
+    ++entry.steps;
+    entry.total_ns += took;
+  }
+
+  void keep_longest() {
+    std::stable_sort(path_.longest.begin(), path_.longest.end(), [](const PathStep& a, const PathStep& b) {
+      return distance_ns(a.from_ns, a.to_ns) > distance_ns(b.from_ns, b.to_ns);
+    });
+    if (path_.longest.size() > kMostPathSteps) path_.longest.resize(kMostPathSteps);
+  }
+
+  bool can_visit(std::uint32_t span) const {
+    return span < is_span_visited_.size() && !is_span_visited_[span] && is_timed(timeline_.spans[span]) &&
+           timeline_.spans[span].started_ns <= cursor_;
+  }
+
+  // The command that the stream had to finish before the one that starts at the cursor.
+  std::uint32_t stream_predecessor(std::uint32_t span) const {
+    const std::uint32_t nearest = before_on_stream_[span];
+    std::uint32_t at = nearest;
+    for (int back = 0; at != kNone && back < kMostBack; ++back, at = before_on_stream_[at])
+      if (timeline_.spans[at].ended_ns <= cursor_) return at;
+    return nearest;
+  }
+
+  void leave_span() {
+    const std::uint32_t current = std::exchange(span_, kNone);
+    const Span& span = timeline_.spans[current];
+    is_span_visited_[current] = true;
+    ++path_.steps;
+    ++path_.commands;
+    spend(resource_of(span.kind), span.started_ns, current, kNoCall);
+    if (cursor_ <= first_ns_) return;
+    std::uint32_t best = kNone;
+    std::int64_t best_ns = INT64_MIN;
+    bool is_queue = false;
+    const auto offer = [&](std::uint32_t candidate) {
+      if (!can_visit(candidate)) return false;
+      const std::int64_t ended = std::min(timeline_.spans[candidate].ended_ns, cursor_);
+      if (best != kNone && ended <= best_ns) return false;
+      best = candidate;
+      best_ns = ended;
+      return true;
+    };
+    offer(stream_predecessor(current));
+    auto dependency = std::lower_bound(dependencies_.begin(), dependencies_.end(), current,
+                                       [](const Dependency& a, std::uint32_t after) { return a.after < after; });
+    for (; dependency != dependencies_.end() && dependency->after == current; ++dependency) offer(dependency->before);
+    if (const std::uint32_t queued = before_on_queue_[current]; queued != kNone) {
+      const Span& before = timeline_.spans[queued];
+      const bool was_ready = span.submitted_ns == kNoTime || span.submitted_ns <= before.ended_ns;
+      if (before.stream != span.stream && was_ready && before.ended_ns <= cursor_ &&
+          distance_ns(before.ended_ns, cursor_) <= kHandover)
+        is_queue = offer(queued);
+    }
+    // The call had returned, or else began, before the command started.
+    const std::int64_t released =
+        span.accepted_ns != kNoTime && span.accepted_ns <= cursor_ ? span.accepted_ns : span.submitted_ns;
+    const bool is_submission_known = released != kNoTime && !is_submission_visited_[current];
+    const bool is_submission_last = is_submission_known && (best == kNone || std::min(released, cursor_) > best_ns);
+    if (const std::uint32_t guess = unrecorded_wait(span, is_submission_last ? released : best_ns); guess != kNone) {
+      ++path_.inferred_steps;
+      spend(PathResource::waiting, timeline_.spans[guess].ended_ns, current, kNoCall);
+      span_ = guess;
+      return;
+    }
+    if (is_submission_last) {
+      spend(PathResource::launch, released, current, kNoCall);
+      is_submission_visited_[current] = true;
+      if (span.call >= timeline_.calls.size() || !is_timed(timeline_.calls[span.call]))
+        submission_ = current;
+      else if (is_call_visited_[span.call])
+        go_before(span.call);  // a copy whose call waited for it: the path came from there
+      else
+        call_ = span.call;
+      return;
+    }
+    if (best == kNone) return;
+    path_.queue_steps += is_queue ? 1 : 0;
+    spend(PathResource::waiting, best_ns, current, kNoCall);
+    span_ = best;
+  }
+
+  // Where the source does not record waits between streams: a command of another stream that ended right before one
+  // that had been ready for long, as far as is known, is what that waited for.
+  std::uint32_t unrecorded_wait(const Span& span, std::int64_t ready_ns) const {
+    if (timeline_.has_dependencies || distance_ns(ready_ns, cursor_) <= kHandover) return kNone;
+    const Moment* ended = last_until(ends_, cursor_);
+    for (int back = 0; ended != nullptr && back < kMostBack; ++back) {
+      if (ended->ns <= ready_ns || distance_ns(ended->ns, cursor_) > kHandover) return kNone;
+      if (timeline_.spans[ended->index].stream != span.stream && can_visit(ended->index)) return ended->index;
+      ended = ended == ends_.data() ? nullptr : ended - 1;
+    }
+    return kNone;
+  }
+
+  // The command that a call waited for, if it waited.
+  std::uint32_t waited_for(std::uint32_t index) const {
+    const HostCall& call = timeline_.calls[index];
+    const auto is_within = [&](std::uint32_t span) {
+      return can_visit(span) && timeline_.spans[span].ended_ns > call.started_ns &&
+             timeline_.spans[span].ended_ns <= call.ended_ns;
+    };
+    if (call.kind == CallKind::copy) {
+      const std::uint32_t own = last_of_call_[index];
+      return own != kNone && is_within(own) ? own : kNone;
+    }
+    if (call.kind != CallKind::synchronize) return kNone;
+    if (const Moment* seen = last_until(seen_, call.ended_ns); seen != nullptr && is_within(seen->index))
+      return seen->index;
+    const Moment* ended = last_until(ends_, call.ended_ns);
+    return ended != nullptr && is_within(ended->index) ? ended->index : kNone;
+  }
+
+  void leave_call() {
+    const std::uint32_t current = std::exchange(call_, kNoCall);
+    const HostCall& call = timeline_.calls[current];
+    is_call_visited_[current] = true;
+    ++path_.steps;
+    if (call.ended_ns <= cursor_) {
+      if (const std::uint32_t target = waited_for(current); target != kNone) {
+        spend(PathResource::host, timeline_.spans[target].ended_ns, kNone, current);
+        span_ = target;
+        return;
+      }
+    }
+    spend(PathResource::host, call.started_ns, kNone, current);
+    go_before(current);
+  }
+
+  // What the host did before a call: the thread's call before it, or another thread's that may have woken it.
+  void go_before(std::uint32_t current) {
+    const HostCall& call = timeline_.calls[current];
+    std::uint32_t before = kNoCall;
+    for (std::uint32_t i = current; i-- > 0;) {
+      const HostCall& other = timeline_.calls[i];
+      if (other.process != call.process || other.thread != call.thread) break;
+      if (!is_timed(other) || is_call_visited_[i]) continue;
+      before = i;
+      break;
+    }
+    const std::int64_t idle_from = before == kNoCall ? INT64_MIN : timeline_.calls[before].ended_ns;
+    if (idle_from < cursor_ && distance_ns(idle_from, cursor_) > kThreadHandover) {
+      const Moment* other = last_until(call_ends_, cursor_);
+      for (int back = 0; other != nullptr && other->ns > idle_from && back < kMostBack; ++back) {
+        const HostCall& waker = timeline_.calls[other->index];
+        if (waker.process == call.process && waker.thread != call.thread && !is_call_visited_[other->index]) {
+          before = other->index;
+          break;
+        }
+        other = other == call_ends_.data() ? nullptr : other - 1;
+      }
+    }
+    // Whatever the host did before its first call in the trace is the host's.
+    if (before == kNoCall) return spend(PathResource::host, first_ns_, kNone, kNoCall);
+    spend(PathResource::host, timeline_.calls[before].ended_ns, kNone, kNoCall);
+    call_ = before;
+  }
+
+  // Sources without calls: the host came from its previous submission, or from seeing a command end.
+  void leave_submission() {
+    const std::uint32_t current = std::exchange(submission_, kNone);
+    is_submission_visited_[current] = true;
+    spend(PathResource::host, timeline_.spans[current].submitted_ns, kNone, kNoCall);
+    if (cursor_ <= first_ns_) return;
+    const Moment* submitted = last_until(submissions_, cursor_);
+    while (submitted != nullptr && is_submission_visited_[submitted->index])
+      submitted = submitted == submissions_.data() ? nullptr : submitted - 1;
+    const Moment* seen = last_until(seen_, cursor_);
+    if (seen != nullptr && can_visit(seen->index) && (submitted == nullptr || seen->ns >= submitted->ns)) {
+      spend(PathResource::host, seen->ended_ns, kNone, kNoCall);
+      span_ = seen->index;
+    } else if (submitted != nullptr) {
+      submission_ = submitted->index;
+    } else {
+      spend(PathResource::host, first_ns_, kNone, kNoCall);
+    }
+  }
+
+  static std::vector<PathName> largest(const Names& names) {
+    std::vector<PathName> list;
+    for (const auto& [key, entry] : names) list.push_back(entry);
+    std::sort(list.begin(), list.end(), [](const PathName& a, const PathName& b) {
+      return a.total_ns != b.total_ns ? a.total_ns > b.total_ns : a.name < b.name;
+    });
+    if (list.size() > kMostPathNames) list.resize(kMostPathNames);
+    return list;
+  }
+
+  void finish() {
+    keep_longest();
+    path_.names = largest(names_);
+    path_.calls = largest(calls_);
+    if (path_.span_ns > 0)
+      for (std::size_t i = 0; i < kPathResources; ++i) path_.share[i] = path_.ns[i] / path_.span_ns;
+    path_.known = "order within streams";
+    if (timeline_.has_dependencies) path_.known += ", event waits between streams";
+    if (!before_on_queue_.empty() && std::any_of(before_on_queue_.begin(), before_on_queue_.end(),
+                                                 [](std::uint32_t before) { return before != kNone; }))
+      path_.known += ", order on hardware queues";
+    if (!timeline_.calls.empty())
+      path_.known += ", the host's calls";
+    else if (!submissions_.empty())
+      path_.known += ", times of submission";
+    else
+      path_.known += "; nothing of the host";
+    if (timeline_.has_dependencies) return;
+    path_.known += "; waits between streams are not in the source";
+    if (path_.inferred_steps > 0)
+      path_.known += fmt::format(", {} were inferred from what ended right before", path_.inferred_steps);
+  }
+
+  const Timeline& timeline_;
+  std::vector<std::uint32_t> order_;
+  std::vector<std::uint32_t> before_on_stream_, before_on_queue_, last_of_call_;
+  std::vector<Moment> ends_, seen_, submissions_, call_ends_;
+  std::vector<Dependency> dependencies_;  // by after
+  std::vector<bool> is_span_visited_, is_submission_visited_, is_call_visited_;
+  Names names_, calls_;
+  CriticalPath path_;
+  std::int64_t first_ns_ = 0, cursor_ = 0;
+  // Where the walk stands: one of these.
+  std::uint32_t span_ = kNone, call_ = kNoCall, submission_ = kNone;
+};
+
+}  // namespace
+
+const char* to_string(PathResource resource) noexcept {
+  constexpr std::array kNames{"compute", "communication", "copy", "host", "launch", "waiting", "unknown"};
+  static_assert(kNames.size() == kPathResources);
+  return kNames[static_cast<std::size_t>(resource)];
+}
+
+std::optional<CriticalPath> critical_path(const Timeline& timeline) { return Walk(timeline).path(); }
+
+}  // namespace weir

@@ -1,0 +1,59 @@
+// Why nothing else ran while a device communicated: each nanosecond of exposed communication gets one cause. Reads the
+// timeline of one device, and when the other ranks came to its collectives where somebody knows.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "measure/timeline.h"
+#include "trace/analyse/exposed_words.h"
+#include "trace/analyse/readiness.h"
+
+namespace weir {
+
+inline constexpr std::size_t kMostExposedStretches = 5;
+
+struct ExposedStretch {
+  std::int64_t from_ns = 0, to_ns = 0;
+  std::uint32_t collective = 0;     // that ran: index into spans
+  std::uint32_t blocked = kNoSpan;  // what would have run beside it; kNoSpan where nothing would have
+  std::uint32_t blocker = kNoSpan;  // what held `blocked` (shallow_prefetch: the collective) back, where that is known
+  std::int32_t queue = kNoQueue;    // of shared_queue
+  std::uint32_t iteration = 0;      // of the collective
+
+  bool operator==(const ExposedStretch&) const = default;
+};
+
+struct CauseTotal {
+  double total_ns = 0;
+  std::size_t stretches = 0;
+  std::vector<ExposedStretch> worst;  // longest first, at most kMostExposedStretches
+};
+
+struct ExposedCauses {
+  std::array<CauseTotal, kExposedCauses> causes;  // by ExposedCause
+  double exposed_ns = 0;                          // sum of them: BusyTimes::alone_communication_ns
+  bool are_submissions_known = false;
+  bool are_dependencies_known = false;
+  std::string reason;  // why causes are unknown
+
+  const CauseTotal& of(ExposedCause cause) const noexcept { return causes[static_cast<std::size_t>(cause)]; }
+};
+
+// When the last rank came to a collective, on the clock of the timeline.
+struct LastArrival {
+  std::uint32_t span = 0;
+  std::int64_t arrived_ns = 0;
+  int rank = 0;  // who came last
+};
+
+// `iterations` as for breakdown(): without them Span::iteration tells where one ends. `arrivals` in any order; those
+// that are no later than the clocks can tell count for nothing.
+ExposedCauses exposed_causes(const Timeline& timeline, std::span<const LastArrival> arrivals = {},
+                             std::span<const TraceRange> iterations = {});
+
+}  // namespace weir

@@ -1,0 +1,257 @@
+#include "trace/analyse/host_stalls.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "measure/statistics.h"
+#include "trace/device_spans.h"
+#include "trace/intervals.h"
+
+namespace weir {
+namespace {
+
+// Host and device clocks differ by less than this where they are one clock at all.
+constexpr std::int64_t kClockSlack = 2'000;
+constexpr double kSlowFactor = 10, kSlowAtLeast = 20'000;
+// A launch that waits for a full queue sees the backlog at about its largest.
+constexpr std::size_t kDeepBacklog = 16;
+// Functions that launched less often have no usual duration.
+constexpr std::size_t kFewestLaunches = 5;
+// How many calls in a row may have ended before a stretch until none of the earlier ones can reach into it. Calls nest
+// (runtime around driver), so one is not enough.
+constexpr int kMostNested = 4;
+
+double length(std::int64_t from, std::int64_t to) { return static_cast<double>(distance_ns(from, to)); }
+
+bool is_timed(const HostCall& call) {
+  return call.started_ns != kNoTime && call.ended_ns != kNoTime && call.ended_ns >= call.started_ns;
+}
+
+// By call: it returned only when the device had finished something.
+std::vector<bool> waiting_calls(const Timeline& timeline) {
+  std::vector<bool> waits(timeline.calls.size(), false);
+  for (std::size_t i = 0; i < waits.size(); ++i)
+    waits[i] = timeline.calls[i].kind == CallKind::synchronize && is_timed(timeline.calls[i]);
+  for (const Span& span : timeline.spans) {
+    if (span.call >= waits.size() || !is_timed(span)) continue;
+    const HostCall& call = timeline.calls[span.call];
+    if (call.kind == CallKind::copy && is_timed(call) && span.ended_ns <= call.ended_ns &&
+        span.ended_ns >= call.started_ns)
+      waits[span.call] = true;
+  }
+  return waits;
+}
+
+struct HostPart {
+  double synchronizing_ns = 0, in_calls_ns = 0;
+  std::uint32_t call = kNoCall;
+  double call_ns = 0;
+};
+
+// What the thread of call `next` did from `from` to `to`.
+HostPart host_part(const Timeline& timeline, const std::vector<bool>& waits, std::uint32_t next, std::int64_t from,
+                   std::int64_t to) {
+  const HostCall& own = timeline.calls[next];
+  std::vector<std::uint32_t> inside;
+  int ended_before = 0;
+  for (std::uint32_t i = next; i-- > 0 && ended_before < kMostNested;) {
+    const HostCall& call = timeline.calls[i];
+    if (call.process != own.process || call.thread != own.thread) break;
+    if (!is_timed(call)) continue;
+    if (call.ended_ns <= from)
+      ++ended_before;
+    else
+      inside.push_back(i);
+  }
+  HostPart part;
+  std::int64_t done = from;
+  // From the earliest on, so that an outer call takes all of its time and inner ones add nothing.
+  for (auto at = inside.rbegin(); at != inside.rend(); ++at) {
+    const HostCall& call = timeline.calls[*at];
+    const std::int64_t begin = std::max(done, call.started_ns), end = std::min(to, call.ended_ns);
+    if (end <= begin) continue;
+    const double took = length(begin, end);
+    (waits[*at] ? part.synchronizing_ns : part.in_calls_ns) += took;
+    if (took > part.call_ns) {
+      part.call = *at;
+      part.call_ns = took;
+    }
+    done = end;
+  }
+  if (length(from, to) - part.synchronizing_ns - part.in_calls_ns > part.call_ns) part.call = kNoCall;
+  return part;
+}
+
+// When the driver had the command, at most its start; kNoTime where nothing tells.
+std::int64_t handed_over(const Timeline& timeline, const std::vector<bool>& waits, const Span& span) {
+  if (span.accepted_ns != kNoTime) return std::min(span.accepted_ns, span.started_ns);
+  if (span.call >= timeline.calls.size() || waits[span.call] || !is_timed(timeline.calls[span.call])) return kNoTime;
+  return std::min(timeline.calls[span.call].ended_ns, span.started_ns);
+}
+
+std::optional<LaunchBound> find_launch_bound(const Timeline& timeline, const std::vector<bool>& waits,
+                                             std::string& reason) {
+  const std::vector<std::uint32_t> order = device_work_by_start(timeline);
+  if (order.empty()) {
+    reason = "no command of the device has times";
+    return std::nullopt;
+  }
+  if (std::none_of(order.begin(), order.end(),
+                   [&](std::uint32_t i) { return timeline.spans[i].submitted_ns != kNoTime; })) {
+    reason = fmt::format("the source does not say when the host submitted a command: {}", timeline.source);
+    return std::nullopt;
+  }
+  LaunchBound found;
+  double synchronizing = 0, in_calls = 0;
+  std::int64_t until = timeline.spans[order[0]].ended_ns;
+  for (std::size_t k = 1; k < order.size(); ++k) {
+    const Span* next = &timeline.spans[order[k]];
+    const std::int64_t from = until;
+    until = std::max(until, next->ended_ns);
+    if (next->started_ns <= from) continue;
+    const std::int64_t to = next->started_ns;
+    ++found.gaps;
+    found.idle_ns += length(from, to);
+    // Of those that start together the first one to be submitted could have ended the gap.
+    std::uint32_t which = order[k];
+    for (std::size_t other = k + 1; other < order.size() && timeline.spans[order[other]].started_ns == to; ++other) {
+      const std::int64_t submitted = timeline.spans[order[other]].submitted_ns;
+      if (submitted == kNoTime || (next->submitted_ns != kNoTime && next->submitted_ns <= submitted)) continue;
+      which = order[other];
+      next = &timeline.spans[which];
+    }
+    if (next->submitted_ns == kNoTime || (next->submitted_ns > to && length(to, next->submitted_ns) > kClockSlack)) {
+      ++found.unknown_gaps;
+      found.unknown_ns += length(from, to);
+      continue;
+    }
+    if (next->submitted_ns <= from) {
+      const std::int64_t handed = handed_over(timeline, waits, *next);
+      if (handed == kNoTime || handed <= from) continue;
+      ++found.calling_gaps;
+      found.calling_ns += length(from, handed);
+      found.calling_launch_ns += length(handed, to);
+      continue;
+    }
+    LaunchStall stall{from, to, std::min(next->submitted_ns, to), which, kNoCall, 0};
+    ++found.host_gaps;
+    found.host_ns += length(from, stall.submitted_ns);
+    found.launch_ns += length(stall.submitted_ns, to);
+    if (next->call < timeline.calls.size()) {
+      const HostPart part = host_part(timeline, waits, next->call, from, stall.submitted_ns);
+      synchronizing += part.synchronizing_ns;
+      in_calls += part.in_calls_ns;
+      stall.call = part.call;
+      stall.call_ns = part.call == kNoCall ? 0 : part.call_ns;
+    }
+    found.longest.push_back(stall);
+  }
+  const auto longer = [](const LaunchStall& a, const LaunchStall& b) {
+    return distance_ns(a.from_ns, a.submitted_ns) > distance_ns(b.from_ns, b.submitted_ns);
+  };
+  std::stable_sort(found.longest.begin(), found.longest.end(), longer);
+  if (found.longest.size() > kMostStalls) found.longest.resize(kMostStalls);
+  found.longest.shrink_to_fit();
+  if (found.idle_ns > 0) found.share_of_idle = found.host_ns / found.idle_ns;
+  if (!timeline.calls.empty()) {
+    found.synchronizing_ns = synchronizing;
+    found.in_calls_ns = in_calls;
+    found.outside_ns = std::max(0.0, found.host_ns - synchronizing - in_calls);
+  }
+  return found;
+}
+
+// Commands that had been submitted and had not started, at any moment.
+class Backlog {
+ public:
+  explicit Backlog(const Timeline& timeline) {
+    for (const Span& span : timeline.spans) {
+      if (span.submitted_ns == kNoTime || !is_timed(span)) continue;
+      submitted_.push_back(span.submitted_ns);
+      // Clocks that disagree must not make the count negative.
+      started_.push_back(std::max(span.started_ns, span.submitted_ns));
+    }
+    std::sort(submitted_.begin(), submitted_.end());
+    std::sort(started_.begin(), started_.end());
+  }
+  std::size_t at(std::int64_t ns) const {
+    const auto in = std::lower_bound(submitted_.begin(), submitted_.end(), ns) - submitted_.begin();
+    const auto out = std::upper_bound(started_.begin(), started_.end(), ns) - started_.begin();
+    return in > out ? static_cast<std::size_t>(in - out) : 0;
+  }
+
+ private:
+  std::vector<std::int64_t> submitted_, started_;
+};
+
+void add(BlockedCalls& calls, const BlockedCall& call) {
+  ++calls.count;
+  calls.total_ns += call.took_ns;
+  calls.longest.push_back(call);
+}
+
+void keep_longest(BlockedCalls& calls) {
+  std::stable_sort(calls.longest.begin(), calls.longest.end(),
+                   [](const BlockedCall& a, const BlockedCall& b) { return a.took_ns > b.took_ns; });
+  if (calls.longest.size() > kMostStalls) calls.longest.resize(kMostStalls);
+  calls.longest.shrink_to_fit();
+}
+
+HostBlocked find_blocked(const Timeline& timeline, const std::vector<bool>& waits) {
+  HostBlocked found;
+  const Backlog backlog(timeline);
+  // Launches of this device only; a process may have others.
+  std::vector<bool> is_launch(timeline.calls.size(), false);
+  for (const Span& span : timeline.spans)
+    if (span.call < is_launch.size() && timeline.calls[span.call].kind == CallKind::launch &&
+        is_timed(timeline.calls[span.call]))
+      is_launch[span.call] = true;
+  std::vector<double> all;
+  std::unordered_map<std::uint32_t, std::vector<double>> by_name;
+  std::vector<std::size_t> depth(timeline.calls.size(), 0);
+  for (std::uint32_t i = 0; i < timeline.calls.size(); ++i) {
+    if (!is_launch[i]) continue;
+    const HostCall& call = timeline.calls[i];
+    all.push_back(length(call.started_ns, call.ended_ns));
+    by_name[call.name].push_back(all.back());
+    depth[i] = backlog.at(call.started_ns);
+    found.most_backlog = std::max(found.most_backlog, depth[i]);
+  }
+  found.launches = all.size();
+  if (!all.empty()) found.launch_p50_ns = median(all);
+  std::unordered_map<std::uint32_t, double> limits;
+  for (const auto& [name, took] : by_name)
+    if (took.size() >= kFewestLaunches) limits[name] = std::max(kSlowAtLeast, kSlowFactor * median(took));
+  const std::size_t deep = std::max(kDeepBacklog, (found.most_backlog + 1) / 2);
+  for (std::uint32_t i = 0; i < timeline.calls.size(); ++i) {
+    const HostCall& call = timeline.calls[i];
+    if (!is_timed(call)) continue;
+    const double took = length(call.started_ns, call.ended_ns);
+    if (waits[i]) {
+      add(call.kind == CallKind::copy ? found.copies : found.synchronize, {i, took, backlog.at(call.started_ns)});
+    } else if (is_launch[i]) {
+      const auto limit = limits.find(call.name);
+      if (limit != limits.end() && took > limit->second)
+        add(depth[i] >= deep ? found.queue_full : found.slow, {i, took, depth[i]});
+    }
+  }
+  for (BlockedCalls* calls : {&found.queue_full, &found.slow, &found.synchronize, &found.copies}) keep_longest(*calls);
+  return found;
+}
+
+}  // namespace
+
+HostStalls host_stalls(const Timeline& timeline) {
+  HostStalls found;
+  const std::vector<bool> waits = waiting_calls(timeline);
+  found.launch_bound = find_launch_bound(timeline, waits, found.launch_bound_reason);
+  if (timeline.calls.empty())
+    found.blocked_reason = fmt::format("the source has no calls of the host: {}", timeline.source);
+  else
+    found.blocked = find_blocked(timeline, waits);
+  return found;
+}
+
+}  // namespace weir

@@ -1,0 +1,63 @@
+#include "trace/analyse/overlap_times.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "trace/analyse/collectives.h"
+#include "trace/device_spans.h"
+#include "trace/intervals.h"
+
+namespace weir {
+namespace {
+
+OverlapTimes times_of(const Timeline& timeline, std::span<const std::uint32_t> order,
+                      const std::vector<CollectiveKind>& kinds) {
+  OverlapTimes made;
+  made.commands = order.size();
+  made.times = busy_times(timeline, order);
+  std::array<TimeIntervals, kCollectiveKinds> unions;
+  for (const std::uint32_t index : order) {
+    const Span& span = timeline.spans[index];
+    const auto length_ns = static_cast<double>(distance_ns(span.started_ns, span.ended_ns));
+    if (span.kind == SpanKind::kernel) made.compute_sum_ns += length_ns;
+    if (span.kind != SpanKind::collective) continue;
+    made.communication_sum_ns += length_ns;
+    append(unions[static_cast<std::size_t>(kinds[index])], {span.started_ns, span.ended_ns});
+  }
+  for (std::size_t kind = 0; kind < kCollectiveKinds; ++kind)
+    made.collective_ns[kind] = static_cast<double>(total_ns(unions[kind]));
+  return made;
+}
+
+}  // namespace
+
+OverlapFound overlap_times(const Timeline& timeline, std::span<const TraceRange> iterations) {
+  OverlapFound found;
+  const std::vector<std::uint32_t> order = device_work_by_start(timeline);
+  if (order.empty()) {
+    found.reason = fmt::format("no command of the device has times: {}", timeline.source);
+    return found;
+  }
+  const std::vector<CollectiveKind> kinds = collective_kinds(timeline);
+  found.whole = times_of(timeline, order, kinds);
+  const Iterations placed = place_in_iterations(timeline, order, iterations);
+  if (placed.numbers.empty()) {
+    found.whole->iteration = timeline.spans[order.front()].iteration;
+    found.iterations.push_back(*found.whole);
+    return found;
+  }
+  std::vector<std::vector<std::uint32_t>> own(placed.numbers.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (placed.of[i] != kNoIteration) own[placed.of[i]].push_back(order[i]);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (own[i].empty()) continue;
+    OverlapTimes made = times_of(timeline, own[i], kinds);
+    made.iteration = placed.numbers[i];
+    if (!iterations.empty()) made.name = iterations[i].name;
+    found.iterations.push_back(std::move(made));
+  }
+  return found;
+}
+
+}  // namespace weir

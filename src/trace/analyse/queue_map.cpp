@@ -1,0 +1,60 @@
+#include "trace/analyse/queue_map.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "trace/analyse/stream_intervals.h"
+
+namespace weir {
+
+QueueMap queue_map(const Timeline& timeline) {
+  QueueMap found;
+  StreamIntervals sat = stream_intervals(timeline);
+  found.is_fixed = sat.is_fixed;
+  found.reason = std::move(sat.reason);
+  found.on_copy_engines = sat.on_copy_engines;
+  found.without_queue = sat.without_queue;
+
+  std::map<std::int32_t, QueueStreams> queues;
+  std::vector<bool> is_sharing(sat.queues_of.size());
+  for (std::size_t stream = 0; stream < sat.queues_of.size(); ++stream) {
+    if (sat.queues_of[stream].empty()) continue;
+    StreamQueues& own = found.streams.emplace_back();
+    own.stream = static_cast<std::uint16_t>(stream);
+    for (const std::int32_t queue : sat.queues_of[stream]) {
+      own.queues.push_back({queue, 0});
+      queues[queue].streams.push_back(own.stream);
+    }
+  }
+  // Intervals come by stream, as found.streams does.
+  auto own = found.streams.begin();
+  for (std::size_t i = 0; i < sat.intervals.size(); ++i) {
+    const StreamInterval& interval = sat.intervals[i];
+    while (own->stream != interval.stream) ++own;
+    const auto use = std::lower_bound(own->queues.begin(), own->queues.end(), interval.queue,
+                                      [](const QueueOfStream& a, std::int32_t queue) { return a.queue < queue; });
+    use->commands += interval.commands;
+    queues[interval.queue].commands += interval.commands;
+    if (i == 0 || sat.intervals[i - 1].stream != interval.stream) continue;
+    ++own->changes;
+    found.changes.push_back({interval.from_ns, interval.stream, sat.intervals[i - 1].queue, interval.queue});
+  }
+  for (auto& [id, queue] : queues) {
+    queue.queue = id;
+    if (queue.streams.size() > 1) {
+      ++found.shared_queues;
+      for (const std::uint16_t stream : queue.streams) is_sharing[stream] = true;
+    }
+    found.queues.push_back(std::move(queue));
+  }
+  found.sharing_streams = static_cast<std::size_t>(std::count(is_sharing.begin(), is_sharing.end(), true));
+  found.change_count = found.changes.size();
+  std::stable_sort(found.changes.begin(), found.changes.end(), [](const QueueChange& a, const QueueChange& b) {
+    return std::tie(a.at_ns, a.stream) < std::tie(b.at_ns, b.stream);
+  });
+  if (found.changes.size() > kMostQueueChanges) found.changes.resize(kMostQueueChanges);
+  return found;
+}
+
+}  // namespace weir

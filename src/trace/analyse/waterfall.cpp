@@ -1,0 +1,177 @@
+#include "trace/analyse/waterfall.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/units.h"
+#include "measure/statistics.h"
+#include "trace/intervals.h"
+#include "trace/timeline_builder.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kKinds = 5;
+constexpr std::array<Stage, kStages> kWay = {Stage::enqueued, Stage::submitted, Stage::accepted, Stage::launched,
+                                             Stage::started,  Stage::ended,     Stage::seen};
+
+// What commands do on a hop, for people. Hops skip stages that the source does not know.
+const char* meaning_of(Stage from, Stage to) noexcept {
+  if (to == Stage::seen) return from == Stage::ended ? "the host looks only later" : "until the host knows";
+  if (to == Stage::ended) return from == Stage::started ? "commands run" : "commands wait and run";
+  if (to == Stage::submitted) return "commands wait in a channel for a submitter";
+  if (to == Stage::accepted)
+    return from == Stage::submitted ? "the host is in the driver's call" : "in a channel and in the driver's call";
+  if (from == Stage::accepted) return "commands wait for those before them on their stream and queue";
+  if (from == Stage::launched) return "the device has them and takes its time to start them";
+  return from == Stage::submitted ? "in the driver's call and in the hardware queue"
+                                  : "in a channel, in the driver and in the hardware queue";
+}
+
+// Why a source may not know a stage, where it knows others.
+const char* why_unknown(Stage stage) noexcept {
+  switch (stage) {
+    case Stage::enqueued:
+      return "no channel lies before the driver, or the source does not record it";
+    case Stage::submitted:
+      return "the source has no host call for these commands";
+    case Stage::accepted:
+      return "the source does not say when the driver had them";
+    case Stage::launched:
+      return "the source does not see commands leave their hardware queue";
+    case Stage::seen:
+      return "no synchronisation of the host is recorded after them";
+    default:
+      return "the source does not record it";
+  }
+}
+
+Hop measure_hop(const Timeline& timeline, SpanKind kind, Stage from, Stage to, std::vector<double>& lengths) {
+  Hop hop;
+  hop.from = from;
+  hop.to = to;
+  lengths.clear();
+  for (const Span& span : timeline.spans) {
+    if (span.kind != kind) continue;
+    const std::int64_t begin = time_of(span, from), end = time_of(span, to);
+    if (begin == kNoTime || end == kNoTime) {
+      ++hop.unknown;
+    } else if (end < begin) {
+      ++hop.negative;
+      hop.worst_negative_ns = std::max(hop.worst_negative_ns, static_cast<double>(distance_ns(end, begin)));
+    } else {
+      lengths.push_back(static_cast<double>(distance_ns(begin, end)));
+    }
+  }
+  hop.count = lengths.size();
+  if (lengths.empty()) return hop;
+  std::sort(lengths.begin(), lengths.end());
+  for (const double length : lengths) hop.total_ns += length;
+  hop.mean_ns = hop.total_ns / static_cast<double>(hop.count);
+  hop.p50_ns = quantile_sorted(lengths, 0.50);
+  hop.p95_ns = quantile_sorted(lengths, 0.95);
+  hop.p99_ns = quantile_sorted(lengths, 0.99);
+  return hop;
+}
+
+// The largest mean of hops[0, count), and its share of them in words.
+std::optional<std::size_t> dominating_of(const std::vector<Hop>& hops, std::size_t count, const char* way,
+                                         std::string* words) {
+  double sum = 0;
+  std::optional<std::size_t> largest;
+  for (std::size_t i = 0; i < count; ++i) {
+    sum += hops[i].mean_ns;
+    if (hops[i].mean_ns > (largest ? hops[*largest].mean_ns : 0.0)) largest = i;
+  }
+  if (!largest) {
+    *words = count == 0 ? "fewer than two times of these commands are known" : "no hop took any time";
+    return std::nullopt;
+  }
+  const Hop& hop = hops[*largest];
+  *words = fmt::format("{} -> {}: {:.0f} % of the {}; {}", to_string(hop.from), to_string(hop.to),
+                       100 * hop.mean_ns / sum, way, meaning_of(hop.from, hop.to));
+  if (hop.negative > 0)
+    *words += fmt::format(" ({} of {} commands left out: the clocks disagree by up to {})", hop.negative,
+                          hop.negative + hop.count, format_duration(hop.worst_negative_ns));
+  return largest;
+}
+
+ClassWaterfall follow(const Timeline& timeline, SpanKind kind, std::size_t commands,
+                      const std::array<std::size_t, kStages>& known, std::vector<double>& lengths) {
+  ClassWaterfall found;
+  found.kind = kind;
+  found.commands = commands;
+  std::vector<Stage> stages;
+  for (const Stage stage : kWay) {
+    const std::size_t count = known[static_cast<std::size_t>(stage)];
+    // A stage that only a few have would cut the others' way in two and speak for those few.
+    if (2 * count >= commands) {
+      stages.push_back(stage);
+    } else {
+      found.missing.push_back({stage, count == 0 ? std::string(why_unknown(stage))
+                                                 : fmt::format("known of {} of {} commands only: {}", count, commands,
+                                                               why_unknown(stage))});
+    }
+  }
+  for (std::size_t i = 1; i < stages.size(); ++i)
+    found.hops.push_back(measure_hop(timeline, kind, stages[i - 1], stages[i], lengths));
+  for (const Hop& hop : found.hops) found.way_ns += hop.mean_ns;
+  if (found.way_ns > 0)
+    for (Hop& hop : found.hops) hop.share = hop.mean_ns / found.way_ns;
+  const auto to_end =
+      std::find_if(found.hops.begin(), found.hops.end(), [](const Hop& hop) { return hop.to == Stage::seen; });
+  found.dominating = dominating_of(found.hops, found.hops.size(), "way", &found.words);
+  found.dominating_to_end = dominating_of(found.hops, static_cast<std::size_t>(to_end - found.hops.begin()),
+                                          "way to their end", &found.words_to_end);
+  return found;
+}
+
+}  // namespace
+
+const char* to_string(Stage stage) noexcept {
+  constexpr std::array<const char*, kStages> names = {"enqueued", "submitted", "accepted", "launched",
+                                                      "started",  "ended",     "seen"};
+  return names[static_cast<std::size_t>(stage)];
+}
+
+std::int64_t time_of(const Span& span, Stage stage) noexcept {
+  switch (stage) {
+    case Stage::enqueued:
+      return span.enqueued_ns;
+    case Stage::submitted:
+      return span.submitted_ns;
+    case Stage::accepted:
+      return span.accepted_ns;
+    case Stage::launched:
+      return span.launched_ns;
+    case Stage::started:
+      return span.started_ns;
+    case Stage::ended:
+      return span.ended_ns;
+    case Stage::seen:
+      return span.seen_ns;
+  }
+  return kNoTime;
+}
+
+Waterfall waterfall(const Timeline& timeline) {
+  Waterfall found;
+  std::array<std::size_t, kKinds> commands{};
+  std::array<std::array<std::size_t, kStages>, kKinds> known{};
+  for (const Span& span : timeline.spans) {
+    const auto kind = static_cast<std::size_t>(span.kind);
+    ++commands[kind];
+    for (const Stage stage : kWay)
+      if (time_of(span, stage) != kNoTime) ++known[kind][static_cast<std::size_t>(stage)];
+  }
+  std::vector<double> lengths;
+  for (std::size_t kind = 0; kind < kKinds; ++kind)
+    if (commands[kind] > 0)
+      found.classes.push_back(follow(timeline, static_cast<SpanKind>(kind), commands[kind], known[kind], lengths));
+  if (found.classes.empty()) found.reason = fmt::format("there are no commands: {}", timeline.source);
+  return found;
+}
+
+}  // namespace weir

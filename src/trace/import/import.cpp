@@ -1,0 +1,184 @@
+#include "trace/import/import.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <new>
+#include <stdexcept>
+
+#include "base/error.h"
+#include "trace/import/list.h"
+
+namespace weir {
+namespace {
+
+const Importer& importer_of(const std::string& format) {
+  std::vector<std::string_view> names;
+  for (const Importer& importer : importers()) {
+    if (format == importer.name) return importer;
+    names.push_back(importer.name);
+  }
+  reject(fmt::format("--format {}: no such trace format", format), fmt::format("Known: {}.", fmt::join(names, ", ")));
+}
+
+const Importer* sniff(std::string_view start) {
+  for (const Importer& importer : importers())
+    if (importer.sniff(start)) return &importer;
+  return nullptr;
+}
+
+[[noreturn]] void reject_unknown(const std::string& name, std::string_view start) {
+  std::vector<std::string> formats;
+  for (const Importer& importer : importers())
+    formats.push_back(fmt::format("{} ({})", importer.name, importer.summary));
+  std::string seen;
+  for (const char c : start.substr(0, 24)) {
+    const auto byte = static_cast<unsigned char>(c);
+    seen += std::isprint(byte) != 0 ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
+  }
+  reject(fmt::format("{}: is no trace that weir knows; it begins with \"{}\"", name, seen),
+         fmt::format("Formats: {}. --format names one where the file's beginning does not tell.",
+                     fmt::join(formats, "; ")));
+}
+
+[[noreturn]] void reject_memory(const std::string& name) {
+  reject(fmt::format("{}: this machine has not enough memory left to read it", name),
+         "Trace a shorter stretch, or allow less with --memory to be told earlier.");
+}
+
+// Everything that goes into one builder.
+class Capture {
+ public:
+  explicit Capture(const ImportOptions& options) : options_(options), builder_(options.limits) {}
+
+  void read(const std::filesystem::path& path, ByteSource& bytes) {
+    const std::string name = path.string();
+    if (TarReader::sniff(bytes.peek(kSniffBytes))) return read_archive(name, bytes);
+    // Importers that need the file itself (SQLite) get it where it is not packed.
+    std::error_code ignored;
+    const bool is_packed = path.extension() == ".gz" || path.extension() == ".tgz";
+    read_one(name, is_packed || !std::filesystem::is_regular_file(path, ignored) ? std::filesystem::path() : path,
+             bytes);
+  }
+
+  std::uint64_t used_bytes() const noexcept { return builder_.used_bytes() - options_.limits.used_bytes; }
+  bool has(const std::filesystem::path& path) const {
+    return std::any_of(files_.begin(), files_.end(),
+                       [&](const ImportedFile& file) { return file.name == path.string(); });
+  }
+  ImportedTrace finish() { return {std::move(files_), builder_.finish()}; }
+
+  void read_one(const std::string& name, const std::filesystem::path& path, ByteSource& bytes) {
+    const std::string_view start = bytes.peek(kSniffBytes);
+    if (start.empty() && !bytes.problem().empty())
+      reject(fmt::format("{}: nothing of it can be read: {}", name, bytes.problem()), "Copy or download it again.");
+    if (start.empty()) reject(fmt::format("{}: is empty", name));
+    const Importer* const importer = options_.format.empty() ? sniff(start) : &importer_of(options_.format);
+    if (importer == nullptr) reject_unknown(name, start);
+    const std::uint16_t process = process_for(*importer, name);
+    builder_.begin_file(name);
+    importer->read({name, path, &bytes, process, options_.progress}, builder_);
+    if (const std::string problem = bytes.problem(); !problem.empty()) builder_.drop(problem, bytes.position());
+    std::error_code ignored;
+    std::uint64_t size = bytes.position();
+    if (!path.empty()) {
+      const std::uint64_t whole = std::filesystem::file_size(path, ignored);
+      if (!ignored) size = std::max(size, whole);
+    }
+    files_.push_back({name, importer->name, size});
+  }
+
+ private:
+  // Files that are parts of one capture are one process's; an archive may hold several such.
+  std::uint16_t process_for(const Importer& importer, const std::string& name) {
+    const auto add = [&] { return builder_.add_process(static_cast<int>(files_.size()), name); };
+    if (importer.capture_of == nullptr) return add();
+    const std::string key = std::string(importer.name) + "\n" + importer.capture_of(name);
+    const auto found = process_of_.find(key);
+    return found != process_of_.end() ? found->second : process_of_.emplace(key, add()).first->second;
+  }
+
+  void read_archive(const std::string& name, ByteSource& bytes) {
+    TarReader archive(bytes);
+    std::string member;
+    std::size_t read = 0, strangers = 0;
+    while (ByteSource* const packed = archive.next(&member)) {
+      if (options_.progress) options_.progress();
+      const std::string full = name + "/" + member;
+      const std::unique_ptr<ByteSource> unpacked = unpack(*packed);
+      ByteSource& found = unpacked != nullptr ? *unpacked : *packed;
+      const std::string_view start = found.peek(kSniffBytes);
+      // Archives hold notes and scripts too; a format that was asked for is taken at its word.
+      if (start.empty() || (options_.format.empty() && sniff(start) == nullptr)) {
+        if (++strangers == 1) builder_.begin_file(full);
+        builder_.drop("member of the archive that is no trace", 0);
+        continue;
+      }
+      read_one(full, {}, found);
+      ++read;
+    }
+    if (read == 0)
+      reject(fmt::format("{}: the archive has no trace in it ({} other files{}{})", name, strangers,
+                         archive.problem().empty() ? "" : "; ", archive.problem()),
+             "Unpack it and name the trace files.");
+    builder_.begin_file(name);
+    if (!archive.problem().empty()) builder_.drop(archive.problem(), bytes.position());
+    if (!bytes.problem().empty()) builder_.drop(bytes.problem(), bytes.position());
+  }
+
+  const ImportOptions options_;
+  TimelineBuilder builder_;
+  std::vector<ImportedFile> files_;
+  std::map<std::string, std::uint16_t> process_of_;  // by what parts of a capture have in common
+};
+
+}  // namespace
+
+std::vector<ImportedTrace> import_traces(const std::vector<std::filesystem::path>& paths,
+                                         const ImportOptions& options) {
+  // Parts of one capture go into one builder, in the order in which they were named.
+  std::vector<std::unique_ptr<Capture>> captures;
+  std::map<std::string, Capture*> parts;
+  for (const std::filesystem::path& path : paths) {
+    const auto bytes = open_bytes(path);
+    const Importer* const importer =
+        options.format.empty() ? sniff(bytes->peek(kSniffBytes)) : &importer_of(options.format);
+    Capture* capture = nullptr;
+    std::string key;
+    if (importer != nullptr && importer->capture_of != nullptr) {
+      key = std::string(importer->name) + "\n" + importer->capture_of(path);
+      // The same file once more is not another part of it.
+      if (const auto found = parts.find(key); found != parts.end() && !found->second->has(path))
+        capture = found->second;
+    }
+    if (capture == nullptr) {
+      ImportOptions own = options;  // the limit is on all of them together
+      for (const auto& other : captures) own.limits.used_bytes += other->used_bytes();
+      captures.push_back(std::make_unique<Capture>(own));
+      capture = captures.back().get();
+      if (!key.empty()) parts[key] = capture;
+    }
+    try {
+      capture->read(path, *bytes);
+    } catch (const std::bad_alloc&) {
+      reject_memory(path.string());
+    } catch (const std::length_error&) {
+      reject_memory(path.string());
+    }
+  }
+  std::vector<ImportedTrace> traces;
+  for (const auto& capture : captures) traces.push_back(capture->finish());
+  return traces;
+}
+
+ImportedTrace import_memory(std::string_view text, const std::string& name, const ImportOptions& options) {
+  Capture capture(options);
+  const auto bytes = bytes_of(text);
+  capture.read_one(name, {}, *bytes);
+  return capture.finish();
+}
+
+}  // namespace weir

@@ -1,0 +1,131 @@
+// JSON as traces really have it, pulled value by value through a sliding window: every byte is looked at once, and what
+// nobody asked for is passed over 64 bytes at a time. Keeps no nesting: callers know where they are. Knows no format.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "trace/import/byte_source.h"
+
+namespace weir {
+
+struct JsonWindow {
+  std::size_t bytes = std::size_t{256} << 10;
+  std::size_t longest_text = std::size_t{16} << 20;  // the window grows up to this for one text
+};
+
+// Tolerates unescaped quotes in texts (a quote closes only where the text can end), control characters and bytes that
+// are no UTF-8, NaN and its like, missing and superfluous commas. What it cannot make sense of makes it broken: then it
+// stands still until recover(). Views are valid until the next call.
+class JsonReader {
+ public:
+  // Where a value stands: decides what may follow a text.
+  enum class In : std::uint8_t { object, array };
+  // Whether something to go on with begins here; sees up to kAhead bytes, of which the first is '{' or '"'.
+  using Mark = bool (*)(std::string_view ahead);
+  static constexpr std::size_t kAhead = 512;
+
+  explicit JsonReader(ByteSource& source, std::function<void()> progress = {}, const JsonWindow& window = {});
+
+  // The next character that is no white space, not taken; 0 at the end.
+  char peek() {
+    if (at_ < end_ && static_cast<unsigned char>(*at_) > ' ' && problem_ == nullptr) return *at_;
+    return peek_far();
+  }
+  bool take(char c) {
+    if (peek() != c) return false;
+    ++at_;
+    return true;
+  }
+  // In an object, after its '{' or after a value: the next key, undecoded, its ':' taken. False at the object's '}',
+  // which is taken, and where the reader is broken.
+  bool next_key(std::string_view* key);
+  // Takes this text if it stands here, behind white space; commas count.
+  bool take_text(std::string_view text) {
+    peek();
+    if (problem_ != nullptr || static_cast<std::size_t>(end_ - at_) < text.size() ||
+        std::memcmp(at_, text.data(), text.size()) != 0)
+      return false;
+    at_ += text.size();
+    return true;
+  }
+  // The same of arrays; what it returns true for is still to be read.
+  bool next_element();
+  // A text without its quotes, undecoded; or a number or a word as it stands there, empty where there is none. Objects
+  // and arrays make the reader broken.
+  std::string_view scalar(In in, bool* is_text = nullptr);
+  // The next value times 10^places (0 to 3) where it is a number as most are written: digits, at most `places` of them
+  // behind a point, and what fits 63 bits. False where it is anything else: that is for scalar() to read.
+  bool plain_number(int places, std::int64_t* number);
+  void skip(In in);
+  // To the end of the object or array that the reader is in.
+  void skip_rest();
+
+  // An object that this holds for is never part of another value: where one begins in something that is passed over,
+  // that something had no end. Null: none.
+  void set_guard(Mark guard) noexcept { guard_ = guard; }
+
+  bool is_broken() const noexcept { return problem_ != nullptr; }
+  const char* problem() const noexcept { return problem_; }
+  // It broke because the bytes ended.
+  bool is_cut_off() const noexcept { return is_cut_off_; }
+  bool is_at_end() { return peek() == 0; }
+  // For what the caller finds wrong.
+  void break_here(const char* problem) noexcept;
+  // Goes to the next place from here on where `mark` holds. False at the end.
+  bool recover(Mark mark);
+
+  std::uint64_t position() const noexcept { return base_ + static_cast<std::uint64_t>(at_ - buffer_.get()); }
+
+ private:
+  enum class Ends : std::uint8_t { key, in_object, in_array, anywhere };
+  struct Passing {
+    std::int64_t depth = 1;
+    bool is_inside = false;   // a text
+    bool is_escaped = false;  // the next byte
+    bool was_close = false;   // the byte before was a closing quote
+    bool was_between = true;  // the byte before may stand before a text
+  };
+
+  // Positions of a text that had no end, and of where its search stopped.
+  struct Unended {
+    std::uint64_t from = 0, to = 0;
+  };
+
+  void cut_off() noexcept;
+  bool next_key_slowly(std::string_view* key);
+  bool fill();
+  char peek_far();
+  char ahead(std::size_t& offset);
+  template <Ends ends>
+  static const char* next_after(const char* after);
+  bool can_end(Ends ends, std::size_t after);
+  template <Ends ends>
+  std::string_view text(std::size_t from = 1);
+  std::string_view word();
+  bool pass_block(Passing& state);
+  bool pass_slowly(Passing& state);
+  bool is_marked(const char* at, Mark mark) const;
+
+  ByteSource& source_;
+  std::function<void()> progress_;
+  JsonWindow window_;
+  std::size_t capacity_;
+  std::unique_ptr<char[]> buffer_;
+  const char* at_;
+  const char* end_;
+  std::uint64_t base_ = 0;  // position of the buffer's first byte
+  bool is_over_ = false;    // the source has no more
+  bool is_full_ = false;    // the window cannot grow further
+  const char* problem_ = nullptr;
+  bool is_cut_off_ = false;
+  Mark guard_ = nullptr;
+  std::array<Unended, 4> unended_;  // by Ends
+};
+
+}  // namespace weir

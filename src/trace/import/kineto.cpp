@@ -1,0 +1,231 @@
+// Kineto's JSON (PyTorch's profiler; Weir's own exports) in one pass: finds the events and what stands beside them, and
+// goes on behind what is damaged. Knows the file's frame; events are kineto_event's, their meaning kineto_timeline's.
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "trace/import/json_reader.h"
+#include "trace/import/json_text.h"
+#include "trace/import/kineto_event.h"
+#include "trace/import/kineto_timeline.h"
+#include "trace/import/list.h"
+
+namespace weir {
+namespace {
+
+using In = JsonReader::In;
+
+constexpr std::size_t kLongestSource = 200;
+
+bool contains(std::string_view text, std::string_view part) noexcept {
+  return text.find(part) != std::string_view::npos;
+}
+
+class KinetoFile {
+ public:
+  KinetoFile(const TraceFile& file, TimelineBuilder& to)
+      : file_(file), to_(to), reader_(*file.bytes, file.progress), timeline_(file, to) {
+    reader_.set_guard(is_kineto_event);
+  }
+
+  void read() {
+    if (reader_.peek() == '\xEF') reader_.scalar(In::array);  // a byte order mark
+    // {"schemaVersion": 1, ..., "traceEvents": [{...}, ...], ...}, or the array alone
+    is_bare_ = reader_.take('[');
+    if (is_bare_)
+      events();
+    else if (reader_.take('{'))
+      outermost();
+    else
+      reader_.break_here("text before the trace");
+    while (reader_.is_broken()) go_on();
+    if (!has_events_)
+      reject(fmt::format("{}: is not a Kineto trace: it has no \"traceEvents\"", file_.name),
+             "Choose the right --format, or leave it out.");
+    if (!reader_.is_at_end()) {
+      to_.drop("text after the end of the trace", reader_.position());
+      reader_.recover([](std::string_view) { return false; });
+    }
+    timeline_.finish();
+    to_.set_source(source_.empty() ? "Kineto" : source_);
+  }
+
+ private:
+  void outermost() {
+    std::string_view found;
+    while (reader_.next_key(&found)) {
+      const std::string key(found);  // take() may move the window
+      if (key == "traceEvents" && reader_.take('[')) {
+        events();
+      } else if (key == "deviceProperties" && reader_.take('[')) {
+        devices();
+      } else if (key == "distributedInfo" && reader_.take('{')) {
+        ranks();
+      } else if (key == "weir" && reader_.take('{')) {
+        own();
+      } else if (key == "baseTimeNanoseconds") {
+        const std::uint64_t at = reader_.position();
+        // The first one alone: a file can repeat it as often as it likes.
+        const auto base = signed_of(plain_value());
+        if (base && !has_base_)
+          to_.note(fmt::format("times count from {} ns after 1970 (baseTimeNanoseconds)", *base));
+        else if (!base && !reader_.is_broken())
+          to_.drop("baseTimeNanoseconds that is no number", at);
+        has_base_ = has_base_ || base;
+      } else {
+        reader_.skip(In::object);
+      }
+      if (reader_.is_broken()) return;
+    }
+  }
+
+  std::string_view plain_value() {
+    const char next = reader_.peek();
+    if (next != '{' && next != '[') return reader_.scalar(In::object);
+    reader_.skip(In::object);
+    return {};
+  }
+
+  void events() {
+    has_events_ = true;
+    while (reader_.next_element()) {
+      const std::uint64_t at = reader_.position();
+      if (!reader_.take('{')) {
+        reader_.break_here("text between events");
+        return;
+      }
+      event(at);
+      if (reader_.is_broken()) return;
+    }
+  }
+
+  void event(std::uint64_t at) {
+    reset(at);
+    is_in_event_ = true;
+    if (read_kineto_event(reader_, event_)) timeline_.add(event_);
+    if (!reader_.is_broken()) is_in_event_ = false;
+  }
+
+  // Keeps the name's memory, and leaves alone what was not written.
+  void reset(std::uint64_t at) {
+    event_.at = at;
+    event_.phase = 0;
+    event_.category = KinetoCategory::unknown;
+    event_.has_name = event_.has_bad_time = false;
+    event_.name.clear();
+    event_.process_id = event_.thread_id = 0;
+    event_.lane.reset();
+    event_.device.reset();
+    event_.started_ns = event_.duration_ns = kNoTime;
+    if (event_.has_arguments) event_.arguments = {};
+    event_.has_arguments = false;
+  }
+
+  // [{"id": 0, "name": "NVIDIA A100", ...}, ...], with "rank": 3 in our own exports of several ranks
+  void devices() {
+    while (reader_.next_element()) {
+      if (!reader_.take('{')) {
+        reader_.skip(In::array);
+        continue;
+      }
+      std::string_view key;
+      std::optional<std::int64_t> id, rank;
+      std::string name;
+      while (reader_.next_key(&key)) {
+        if (key == "id")
+          id = signed_of(plain_value());
+        else if (key == "name")
+          name = decoded(plain_value());
+        else if (key == "rank")
+          rank = signed_of(plain_value());
+        else
+          reader_.skip(In::object);
+      }
+      if (id) timeline_.set_device_name(rank, *id, std::move(name));
+    }
+  }
+
+  // {"backend": "nccl", "rank": 3, "world_size": 8, ...}
+  void ranks() {
+    std::string_view key;
+    while (reader_.next_key(&key)) {
+      if (key != "rank") {
+        reader_.skip(In::object);
+        continue;
+      }
+      if (const auto rank = signed_of(plain_value())) timeline_.set_rank(*rank);
+    }
+  }
+
+  // "weir": {"source": "...", "has_exact_gaps": true, "has_dependencies": true, ...}: a step without waits has no event
+  // that would tell that waits are recorded.
+  void own() {
+    timeline_.set_exact_gaps(false);
+    std::string_view key;
+    while (reader_.next_key(&key)) {
+      if (key == "has_dependencies") {
+        if (plain_value() == "true") to_.knows_dependencies();
+      } else if (key == "is_one_clock") {
+        if (plain_value() == "true") timeline_.set_one_clock();
+      } else if (key == "has_exact_gaps") {
+        timeline_.set_exact_gaps(plain_value() == "true");
+      } else if (key == "source") {
+        source_ = decoded(plain_value()).substr(0, kLongestSource);
+      } else {
+        reader_.skip(In::object);
+      }
+    }
+  }
+
+  // The reader is broken: counts that, and finds where to go on.
+  void go_on() {
+    if (is_in_event_) {
+      const bool is_used = timeline_.add(event_, true);
+      to_.drop(reader_.is_cut_off()
+                   ? (is_used ? "event cut off by the file's end, used in part" : "event cut off by the file's end")
+                   : (is_used ? "damaged event, used in part" : "damaged event"),
+               event_.at);
+    } else if (!reader_.is_cut_off()) {
+      to_.drop(reader_.problem(), reader_.position());
+    } else if (!is_bare_) {  // an array alone need not be closed
+      to_.drop("trace without its end", reader_.position());
+    }
+    is_in_event_ = false;
+    if (!reader_.recover(is_kineto_mark)) return;
+    if (reader_.peek() == '{') {
+      events();
+      if (reader_.is_broken() || is_bare_) return;
+    }
+    outermost();
+  }
+
+  const TraceFile& file_;
+  TimelineBuilder& to_;
+  JsonReader reader_;
+  KinetoTimeline timeline_;
+  KinetoEvent event_;
+  std::string source_;  // how the times were taken, of our own exports
+  bool has_base_ = false;
+  bool is_bare_ = false;     // the array of events alone
+  bool has_events_ = false;  // there was an array of them, empty or not
+  bool is_in_event_ = false;
+};
+
+bool sniff(std::string_view start) {
+  if (start.substr(0, 3) == "\xEF\xBB\xBF") start.remove_prefix(3);
+  const std::size_t first = start.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || (start[first] != '{' && start[first] != '[')) return false;
+  if (start[first] == '[') return contains(start, "\"ph\"");
+  for (const std::string_view key : {"\"traceEvents\"", "\"deviceProperties\"", "\"distributedInfo\""})
+    if (contains(start, key)) return true;
+  return false;
+}
+
+void read(const TraceFile& file, TimelineBuilder& to) { KinetoFile(file, to).read(); }
+
+}  // namespace
+
+Importer importer_list::kineto() {
+  return {"kineto", "PyTorch's profiler (Kineto), Chrome trace JSON, weir profile's export", sniff, read};
+}
+
+}  // namespace weir

@@ -1,0 +1,77 @@
+// One event of a Kineto (Chrome trace) file: what of it matters to a timeline. Knows the event's keys in any order and
+// nothing of other events.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "measure/timeline.h"
+#include "trace/import/json_reader.h"
+
+namespace weir {
+
+enum class KinetoCategory : std::uint8_t {
+  unknown,  // not said
+  other,    // of no interest
+  kernel,
+  copy,
+  memset,
+  host_function,
+  call,
+  synchronization,
+  annotation,
+  operation  // of interest where it is a collective's
+};
+
+enum class KinetoSync : std::uint8_t { none, stream_wait, stream, event, context };
+
+// What an event's args may hold.
+struct KinetoArguments {
+  std::optional<std::int64_t> device, stream, wait_on_stream, rank;
+  std::optional<std::uint64_t> queue, correlation, external, record_correlation;
+  std::optional<std::uint64_t> command, before, after;  // of Weir's own exports: numbers of commands
+  std::uint64_t bytes = 0;
+  std::uint32_t iteration = 0;
+  std::int64_t enqueued_ns = kNoTime, submitted_ns = kNoTime, accepted_ns = kNoTime, launched_ns = kNoTime;
+  std::int64_t seen_ns = kNoTime;
+  bool is_copy_engine = false;
+  bool has_kind = false;  // "kind": ROCm's commands have it
+  KinetoSync sync = KinetoSync::none;
+
+  bool is_collective = false;  // something was said of one
+  CollectiveKind collective = CollectiveKind::unknown;
+  std::uint64_t in_elements = 0, out_elements = 0, input_elements = 0;
+  std::uint32_t element_bytes = 0;
+  std::uint32_t ranks = 0;
+  std::string group;
+
+  std::uint32_t out_of_range = 0;  // numbers that were left out
+};
+
+struct KinetoEvent {
+  std::uint64_t at = 0;  // position in the file
+  char phase = 0;
+  KinetoCategory category = KinetoCategory::unknown;
+  bool has_name = false;
+  bool has_arguments = false;
+  bool has_bad_time = false;  // ts or dur is no number, or beyond what nanoseconds of 64 bits hold
+  std::string name;
+  std::int64_t process_id = 0, thread_id = 0;  // texts are folded to a number
+  std::optional<std::uint64_t> lane;           // of "tid": 7 and "tid": "stream 7"
+  std::optional<std::int64_t> device;          // of "pid": 0
+  std::int64_t started_ns = kNoTime;
+  std::int64_t duration_ns = kNoTime;
+  KinetoArguments arguments;
+};
+
+// Reads an event whose '{' was taken. False where it is of no interest (it was passed over then) or the reader broke;
+// the event holds what was read before.
+bool read_kineto_event(JsonReader& reader, KinetoEvent& event);
+
+// Whether an event begins here; and the same, or a key of the file's outermost object.
+bool is_kineto_event(std::string_view ahead) noexcept;
+bool is_kineto_mark(std::string_view ahead) noexcept;
+
+}  // namespace weir

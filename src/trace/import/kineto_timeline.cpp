@@ -1,0 +1,409 @@
+#include "trace/import/kineto_timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace weir {
+namespace {
+
+// Of begun events that may be open at a time.
+constexpr std::size_t kMostBegun = 20'000;
+// Of those that share an external id: a collective has two or three.
+constexpr int kMostOperations = 16;
+
+bool is_command(KinetoCategory category) noexcept {
+  return category == KinetoCategory::kernel || category == KinetoCategory::copy || category == KinetoCategory::memset ||
+         category == KinetoCategory::host_function;
+}
+
+SpanKind kind_of(KinetoCategory category) noexcept {
+  switch (category) {
+    case KinetoCategory::copy:
+      return SpanKind::copy;
+    case KinetoCategory::memset:
+      return SpanKind::memset;
+    case KinetoCategory::host_function:
+      return SpanKind::host;
+    default:
+      return SpanKind::kernel;
+  }
+}
+
+std::int64_t end_of(const KinetoEvent& event) noexcept { return event.started_ns + event.duration_ns; }
+
+// Fills what is not known yet.
+void complete(TraceCollective& facts, const TraceCollective& from) noexcept {
+  if (facts.kind == CollectiveKind::unknown) facts.kind = from.kind;
+  if (facts.ranks == 0) facts.ranks = from.ranks;
+  if (facts.group == kNoName) facts.group = from.group;
+  if (facts.bytes == 0) facts.bytes = from.bytes;
+}
+
+}  // namespace
+
+bool KinetoTimeline::add(KinetoEvent& event, bool is_damaged) {
+  if (event.phase == 'B' || event.phase == 'E') return !is_damaged && pair(event);
+  if (event.phase == 'X') return use(event, is_damaged);
+  if (event.phase == 0 && is_command(event.category) && !is_damaged) to_.drop("event without a phase", event.at);
+  return false;
+}
+
+// ph B begins what the next ph E of the same thread ends; a thread's pairs nest.
+bool KinetoTimeline::pair(KinetoEvent& event) {
+  const std::uint64_t key =
+      static_cast<std::uint64_t>(event.process_id) * 0x9E3779B97F4A7C15U ^ static_cast<std::uint64_t>(event.thread_id);
+  if (event.phase == 'B') {
+    if (begun_count_ == kMostBegun) {
+      to_.drop("event that begins while too many others are open", event.at);
+      return false;
+    }
+    ++begun_count_;
+    begun_bytes_ += sizeof(KinetoEvent) + event.name.size();
+    if (begun_bytes_ > begun_charged_) {
+      to_.charge(begun_bytes_ - begun_charged_);
+      begun_charged_ = begun_bytes_;
+    }
+    begun_[key].push_back(std::move(event));
+    return true;
+  }
+  const auto found = begun_.find(key);
+  if (found == begun_.end() || found->second.empty()) {
+    to_.drop("event that ends and never began", event.at);
+    return false;
+  }
+  KinetoEvent whole = std::move(found->second.back());
+  found->second.pop_back();
+  --begun_count_;
+  begun_bytes_ -= sizeof(KinetoEvent) + whole.name.size();
+  if (found->second.empty()) begun_.erase(found);
+  whole.has_bad_time = whole.has_bad_time || event.has_bad_time;
+  if (whole.started_ns != kNoTime && event.started_ns != kNoTime &&
+      __builtin_sub_overflow(event.started_ns, whole.started_ns, &whole.duration_ns))
+    whole.has_bad_time = true;
+  return use(whole, false);
+}
+
+bool KinetoTimeline::use(const KinetoEvent& event, bool is_damaged) {
+  switch (event.category) {
+    case KinetoCategory::kernel:
+    case KinetoCategory::copy:
+    case KinetoCategory::memset:
+    case KinetoCategory::host_function:
+      return has_times(event, is_damaged) && add_command(event, is_damaged);
+    case KinetoCategory::call:
+      return has_times(event, is_damaged) && add_call(event);
+    case KinetoCategory::synchronization:
+      return has_times(event, is_damaged) && add_sync(event);
+    case KinetoCategory::annotation:
+    case KinetoCategory::operation:
+      return has_times(event, is_damaged) && add_range(event);
+    case KinetoCategory::unknown:
+    case KinetoCategory::other:
+      break;
+  }
+  return false;
+}
+
+bool KinetoTimeline::has_times(const KinetoEvent& event, bool is_damaged) {
+  const char* lacks = nullptr;
+  std::int64_t end = 0;
+  if (event.has_bad_time)
+    lacks = "event whose time is no number, or out of range";
+  else if (event.started_ns == kNoTime)
+    lacks = "event without a start";
+  else if (event.duration_ns == kNoTime)
+    lacks = "event without a duration";
+  else if (event.duration_ns < 0)
+    lacks = "event of negative duration";
+  else if (__builtin_add_overflow(event.started_ns, event.duration_ns, &end))
+    lacks = "event whose time is no number, or out of range";
+  if (lacks == nullptr) return true;
+  if (!is_damaged) to_.drop(lacks, event.at);
+  return false;
+}
+
+std::uint16_t KinetoTimeline::process_of(const KinetoEvent& event) {
+  const auto& rank = event.arguments.rank;
+  if (!rank || *rank < 0 || *rank > std::numeric_limits<int>::max()) return file_.process;
+  if (has_ranks_ && *rank == last_rank_) return last_process_;
+  has_ranks_ = true;
+  last_rank_ = *rank;
+  last_process_ = to_.process_of_rank(file_.process, static_cast<int>(*rank));
+  processes_.insert(last_process_);
+  return last_process_;
+}
+
+std::optional<std::uint16_t> KinetoTimeline::stream_of(std::uint16_t device, std::uint64_t id, std::uint64_t at) {
+  const auto stream = to_.stream(device, id);
+  if (!stream) to_.drop("command beyond 65,535 streams", at);
+  return stream;
+}
+
+bool KinetoTimeline::place(const KinetoEvent& event, bool is_damaged, Place* to) {
+  const KinetoArguments& arguments = event.arguments;
+  std::optional<std::uint64_t> lane = event.lane;
+  if (arguments.stream && *arguments.stream >= 0) lane = static_cast<std::uint64_t>(*arguments.stream);
+  if (!lane) {
+    if (!is_damaged) to_.drop("command without a stream", event.at);
+    return false;
+  }
+  to->process = process_of(event);
+  const std::int64_t id = arguments.device ? *arguments.device : event.device.value_or(0);
+  const auto device = to_.device(to->process, id);
+  if (!device) {
+    to_.drop("command beyond 65,535 devices", event.at);
+    return false;
+  }
+  devices_.emplace(*device, DeviceKey{arguments.rank, id});
+  to->device = *device;
+  const auto stream = stream_of(*device, *lane, event.at);
+  to->stream = stream.value_or(0);
+  return stream.has_value();
+}
+
+TraceCollective KinetoTimeline::facts_of(const KinetoEvent& event) {
+  const KinetoArguments& arguments = event.arguments;
+  TraceCollective facts;
+  facts.kind = arguments.collective;
+  facts.ranks = arguments.ranks;
+  if (!arguments.group.empty()) facts.group = to_.name(arguments.group);
+  std::uint64_t elements = std::max(arguments.in_elements, arguments.out_elements);
+  if (elements == 0) elements = arguments.input_elements;
+  if (__builtin_mul_overflow(elements, std::uint64_t{arguments.element_bytes}, &facts.bytes)) facts.bytes = 0;
+  return facts;
+}
+
+bool KinetoTimeline::add_command(const KinetoEvent& event, bool is_damaged) {
+  if (is_damaged && !event.has_name) return false;
+  Place where;
+  if (!place(event, is_damaged, &where)) return false;
+  const KinetoArguments& arguments = event.arguments;
+  if (arguments.out_of_range > 0) to_.drop("number out of range", event.at, arguments.out_of_range);
+  TraceCommand command;
+  command.kind = kind_of(event.category);
+  command.process = where.process;
+  command.stream = where.stream;
+  if (event.has_name) command.name = to_.name(event.name);
+  command.correlation = arguments.correlation.value_or(0);
+  command.bytes = arguments.bytes;
+  command.iteration = arguments.iteration;
+  command.enqueued_ns = arguments.enqueued_ns;
+  command.submitted_ns = arguments.submitted_ns;
+  command.accepted_ns = arguments.accepted_ns;
+  command.launched_ns = arguments.launched_ns;
+  command.started_ns = event.started_ns;
+  command.ended_ns = end_of(event);
+  command.seen_ns = arguments.seen_ns;
+  command.at = event.at;
+  if (arguments.queue) {
+    command.queue = to_.queue(where.device, *arguments.queue, arguments.is_copy_engine);
+  } else if (arguments.has_kind && arguments.stream && *arguments.stream >= 0) {
+    // Kineto on ROCm until mid-2026, "kind": "Dispatch Kernel", "stream": 4, no "queue": its stream is roctracer's
+    // queue. Can go when nobody has such files any more.
+    command.queue = to_.queue(where.device, static_cast<std::uint64_t>(*arguments.stream));
+    if (!has_told_queues_)
+      to_.note(
+          "what this trace calls streams are hardware queues: Kineto on ROCm wrote the queue there until mid-2026");
+    has_told_queues_ = true;
+  }
+  has_rocm_ = has_rocm_ || arguments.has_kind;
+  has_fine_times_ = has_fine_times_ || event.started_ns % 1000 != 0;
+  const auto number = to_.add(command);
+  if (!number) return false;
+  if (arguments.command) {
+    to_.charge(64);
+    commands_.insert_or_assign(*arguments.command, *number);
+  }
+  if (event.category == KinetoCategory::kernel) {
+    if (arguments.is_collective)
+      to_.about_collective(*number, facts_of(event));
+    else if (command.name != kNoName && to_.is_collective(command.name))
+      collectives_.push_back({*number, where.process, command.correlation, arguments.external.value_or(0)});
+  } else if (event.category != KinetoCategory::host_function && command.bytes == 0 && command.correlation != 0) {
+    copies_.push_back({*number, where.process, command.correlation, 0});
+  }
+  return true;
+}
+
+bool KinetoTimeline::add_call(const KinetoEvent& event) {
+  const KinetoArguments& arguments = event.arguments;
+  if (arguments.out_of_range > 0) to_.drop("number out of range", event.at, arguments.out_of_range);
+  HostCall call;
+  if (event.has_name) {
+    call.name = to_.name(event.name);
+    call.kind = to_.call_kind_of(call.name);
+    has_cuda_calls_ = has_cuda_calls_ || event.name.starts_with("cuda");
+    has_rocm_ = has_rocm_ || event.name.starts_with("hip");
+  }
+  const auto thread = static_cast<std::uint64_t>(event.thread_id);
+  call.thread = static_cast<std::uint32_t>(thread ^ thread >> 32);
+  call.correlation = arguments.correlation.value_or(0);
+  call.process = process_of(event);
+  call.started_ns = event.started_ns;
+  call.ended_ns = end_of(event);
+  to_.add(call);
+  if (call.correlation == 0) return true;
+  to_.charge(sizeof(Call));
+  if (call.kind == CallKind::launch)
+    launches_.push_back(
+        {call.process, call.correlation, arguments.external.value_or(0), event.thread_id, call.started_ns});
+  if (call.kind == CallKind::copy && arguments.bytes != 0)
+    copy_calls_.push_back({call.process, call.correlation, arguments.bytes});
+  return true;
+}
+
+// "cuda_sync_kind": "Stream Wait Event", "wait_on_stream": 20, "wait_on_cuda_event_record_corr_id": 1385, "stream": 24
+bool KinetoTimeline::add_sync(const KinetoEvent& event) {
+  to_.knows_dependencies();
+  const KinetoArguments& arguments = event.arguments;
+  const std::uint16_t process = process_of(event);
+  if (arguments.sync == KinetoSync::context) {
+    to_.add(TraceSync{process, std::nullopt, event.started_ns, end_of(event)});
+    return true;
+  }
+  const auto device = to_.device(process, arguments.device ? *arguments.device : event.device.value_or(0));
+  const auto stream = [&](const std::optional<std::int64_t>& id) -> std::optional<std::uint16_t> {
+    if (!device || !id || *id < 0) return std::nullopt;
+    return stream_of(*device, static_cast<std::uint64_t>(*id), event.at);
+  };
+  if (arguments.sync == KinetoSync::stream_wait && arguments.before && arguments.after) {
+    to_.charge(2 * sizeof(own_waits_[0]));
+    own_waits_.emplace_back(*arguments.before, *arguments.after);
+    return true;
+  }
+  if (arguments.sync == KinetoSync::stream_wait) {
+    // -1: the event was recorded before the trace began
+    if (!arguments.correlation || !arguments.record_correlation) return true;
+    const auto waiting = stream(arguments.stream), on = stream(arguments.wait_on_stream);
+    if (waiting && on)
+      to_.add(TraceWait{process, *waiting, *on, *arguments.correlation, *arguments.record_correlation});
+    return true;
+  }
+  const auto what = stream(arguments.sync == KinetoSync::event ? arguments.wait_on_stream : arguments.stream);
+  if (what) to_.add(TraceSync{process, what, event.started_ns, end_of(event)});
+  return true;
+}
+
+bool KinetoTimeline::add_range(const KinetoEvent& event) {
+  if (!event.has_name) return false;
+  const std::uint16_t process = process_of(event);
+  const bool is_operation = event.name == "record_param_comms" || event.name.starts_with("nccl:");
+  if (is_operation) {
+    Operation made{
+        process,        event.thread_id, event.started_ns, end_of(event), event.arguments.external.value_or(0),
+        facts_of(event)};
+    if (made.facts.kind == CollectiveKind::unknown && event.name.starts_with("nccl:"))
+      made.facts.kind = collective_kind_of(event.name.substr(5, event.name.find(' ') - 5));
+    to_.charge(sizeof(Operation) * 2);
+    operations_.push_back(made);
+  }
+  if (event.category == KinetoCategory::annotation)
+    to_.add(TraceRange{to_.name(event.name), process, event.started_ns, end_of(event)});
+  return true;
+}
+
+void KinetoTimeline::set_device_name(std::optional<std::int64_t> rank, std::int64_t device, std::string name) {
+  constexpr std::size_t kMostDevices = 65'535;
+  if (device_names_.size() < kMostDevices) device_names_.insert_or_assign(DeviceKey{rank, device}, std::move(name));
+}
+
+// A kernel's collective is the one that its call was made in; files of 2024 and later give both the same external id.
+void KinetoTimeline::join_collectives() {
+  if (collectives_.empty() || operations_.empty()) return;
+  const auto by_time = [](const Operation& a, const Operation& b) {
+    return std::tie(a.process, a.thread, a.started_ns) < std::tie(b.process, b.thread, b.started_ns);
+  };
+  std::sort(operations_.begin(), operations_.end(), by_time);
+  std::vector<const Operation*> by_external;
+  for (const Operation& operation : operations_)
+    if (operation.external != 0) by_external.push_back(&operation);
+  const auto earlier = [](const Operation* a, const Operation* b) {
+    return std::tie(a->process, a->external, a) < std::tie(b->process, b->external, b);
+  };
+  std::sort(by_external.begin(), by_external.end(), earlier);
+  const auto by_correlation = [](const Call& a, const Call& b) {
+    return std::tie(a.process, a.correlation) < std::tie(b.process, b.correlation);
+  };
+  std::sort(launches_.begin(), launches_.end(), by_correlation);
+  for (const Pending& pending : collectives_) {
+    TraceCollective facts;
+    const auto take = [&](std::uint64_t external) {
+      if (external == 0) return;
+      const auto before = [&](const Operation* operation, std::uint64_t id) {
+        return std::tie(operation->process, operation->external) < std::tie(pending.process, id);
+      };
+      auto at = std::lower_bound(by_external.begin(), by_external.end(), external, before);
+      for (int i = 0; i < kMostOperations && at != by_external.end(); ++i, ++at) {
+        if ((*at)->process != pending.process || (*at)->external != external) break;
+        complete(facts, (*at)->facts);
+      }
+    };
+    take(pending.external);
+    const Call wanted{pending.process, pending.correlation, 0, 0, 0};
+    const auto call = std::lower_bound(launches_.begin(), launches_.end(), wanted, by_correlation);
+    if (pending.correlation != 0 && call != launches_.end() && !by_correlation(wanted, *call)) {
+      take(call->external);
+      const Operation now{call->process, call->thread, call->started_ns, 0, 0, {}};
+      auto at = std::upper_bound(operations_.begin(), operations_.end(), now, by_time);
+      // Those around a call are few: nccl:all_reduce in record_param_comms.
+      for (int i = 0; i < 4 && at != operations_.begin(); ++i) {
+        --at;
+        if (at->process != call->process || at->thread != call->thread) break;
+        if (at->ended_ns >= call->started_ns) complete(facts, at->facts);
+      }
+    }
+    to_.about_collective(pending.command, facts);
+  }
+}
+
+// ROCm tells a copy's size in its call alone.
+void KinetoTimeline::join_copies() {
+  if (copies_.empty() || copy_calls_.empty()) return;
+  const auto by_correlation = [](const Copy& a, const Copy& b) {
+    return std::tie(a.process, a.correlation) < std::tie(b.process, b.correlation);
+  };
+  std::stable_sort(copy_calls_.begin(), copy_calls_.end(), by_correlation);
+  for (const Pending& copy : copies_) {
+    const Copy wanted{copy.process, copy.correlation, 0};
+    const auto call = std::lower_bound(copy_calls_.begin(), copy_calls_.end(), wanted, by_correlation);
+    if (call != copy_calls_.end() && !by_correlation(wanted, *call)) to_.set_bytes(copy.command, call->bytes);
+  }
+}
+
+void KinetoTimeline::join_waits() {
+  for (const auto& [before, after] : own_waits_) {
+    const auto first = commands_.find(before), second = commands_.find(after);
+    if (first != commands_.end() && second != commands_.end()) to_.add(Dependency{first->second, second->second});
+  }
+}
+
+void KinetoTimeline::finish() {
+  for (const auto& [key, events] : begun_)
+    for (const KinetoEvent& event : events)
+      if (is_command(event.category) || event.category == KinetoCategory::call)
+        to_.drop("event that begins and never ends", event.at);
+  begun_.clear();
+  join_collectives();
+  join_copies();
+  join_waits();
+  // CUPTI's stamps are the GPU's own; Kineto on ROCm clips commands so that they do not overlap.
+  if (are_gaps_exact_.value_or(has_cuda_calls_ && !has_rocm_ && has_fine_times_)) to_.trust_gaps();
+  if (!are_gaps_exact_ && has_cuda_calls_ && !has_rocm_ && !has_fine_times_ && to_.command_count() > 0)
+    to_.note("times are whole microseconds: gaps between commands are as coarse");
+  for (const auto& [device, key] : devices_) {
+    auto found = device_names_.find(key);
+    if (found == device_names_.end()) found = device_names_.find({std::nullopt, key.second});
+    if (found != device_names_.end() && !found->second.empty())
+      to_.label_device(device, fmt::format("GPU {}: {}", key.second, found->second));
+  }
+  // Numbers of clocks need to differ between files only.
+  if (is_one_clock_)
+    for (const std::uint16_t process : processes_) to_.set_clock(process, file_.process);
+  if (rank_ && !has_ranks_ && *rank_ >= 0 && *rank_ <= std::numeric_limits<int>::max())
+    to_.set_rank(file_.process, static_cast<int>(*rank_));
+}
+
+}  // namespace weir

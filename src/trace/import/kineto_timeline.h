@@ -1,0 +1,101 @@
+// Makes a timeline's parts of Kineto's events, in any order: lanes, commands, calls, waits, collectives. Knows what the
+// events mean and nothing of how they are written.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "trace/import/importer.h"
+#include "trace/import/kineto_event.h"
+
+namespace weir {
+
+class KinetoTimeline {
+ public:
+  KinetoTimeline(const TraceFile& file, TimelineBuilder& to) : file_(file), to_(to) {}
+
+  // An event that was read completely, or (`is_damaged`) in part: then it is used where it is enough, and nothing is
+  // said of what it lacks. True where it was used.
+  bool add(KinetoEvent& event, bool is_damaged = false);
+  // `rank` where the file holds several and says whose device that is.
+  void set_device_name(std::optional<std::int64_t> rank, std::int64_t device, std::string name);
+  void set_rank(std::int64_t rank) { rank_ = rank; }
+  // What an export of Weir's says of the timeline that it was made of.
+  void set_exact_gaps(bool are_exact) { are_gaps_exact_ = are_exact; }
+  void set_one_clock() { is_one_clock_ = true; }
+  // Joins what came in different events. Once, at the file's end.
+  void finish();
+
+ private:
+  struct Place {
+    std::uint16_t process = 0, device = 0, stream = 0;
+  };
+  // A command whose facts are elsewhere.
+  struct Pending {
+    std::uint32_t command = 0;
+    std::uint16_t process = 0;
+    std::uint64_t correlation = 0, external = 0;
+  };
+  struct Call {
+    std::uint16_t process = 0;
+    std::uint64_t correlation = 0, external = 0;
+    std::int64_t thread = 0, started_ns = 0;
+  };
+  struct Copy {
+    std::uint16_t process = 0;
+    std::uint64_t correlation = 0, bytes = 0;
+  };
+  // record_param_comms and nccl:*
+  struct Operation {
+    std::uint16_t process = 0;
+    std::int64_t thread = 0, started_ns = 0, ended_ns = 0;
+    std::uint64_t external = 0;
+    TraceCollective facts;
+  };
+
+  bool pair(KinetoEvent& event);
+  bool use(const KinetoEvent& event, bool is_damaged);
+  bool has_times(const KinetoEvent& event, bool is_damaged);
+  std::uint16_t process_of(const KinetoEvent& event);
+  bool place(const KinetoEvent& event, bool is_damaged, Place* to);
+  std::optional<std::uint16_t> stream_of(std::uint16_t device, std::uint64_t id, std::uint64_t at);
+  bool add_command(const KinetoEvent& event, bool is_damaged);
+  bool add_call(const KinetoEvent& event);
+  bool add_sync(const KinetoEvent& event);
+  bool add_range(const KinetoEvent& event);
+  TraceCollective facts_of(const KinetoEvent& event);
+  void join_collectives();
+  void join_copies();
+  void join_waits();
+
+  const TraceFile& file_;
+  TimelineBuilder& to_;
+  std::optional<std::int64_t> rank_;
+  bool has_ranks_ = false;  // events say whose they are
+  std::int64_t last_rank_ = 0;
+  std::uint16_t last_process_ = 0;
+  using DeviceKey = std::pair<std::optional<std::int64_t>, std::int64_t>;  // rank, id
+  std::map<DeviceKey, std::string> device_names_;
+  std::unordered_map<std::uint16_t, DeviceKey> devices_;  // that were used
+  std::set<std::uint16_t> processes_;                     // of ranks that events name
+  std::vector<Pending> collectives_, copies_;
+  std::vector<Call> launches_;
+  std::vector<Copy> copy_calls_;
+  std::vector<Operation> operations_;
+  std::unordered_map<std::uint64_t, std::uint32_t> commands_;          // by the number that an export of Weir's gave it
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> own_waits_;     // before, after, by those numbers
+  std::unordered_map<std::uint64_t, std::vector<KinetoEvent>> begun_;  // by process and thread
+  std::size_t begun_count_ = 0, begun_bytes_ = 0, begun_charged_ = 0;
+  bool has_cuda_calls_ = false, has_rocm_ = false, has_fine_times_ = false;
+  bool has_told_queues_ = false;
+  bool is_one_clock_ = false;
+  std::optional<bool> are_gaps_exact_;  // as Weir's own export says
+};
+
+}  // namespace weir

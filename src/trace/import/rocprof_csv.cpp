@@ -1,0 +1,252 @@
+// Reads rocprofv3's CSV files: kernels, copies, calls of HIP and HSA, markers. Which of them a file is its header
+// tells. One process writes several files; they are read one by one into the same process.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "base/error.h"
+#include "trace/import/csv_reader.h"
+#include "trace/import/list.h"
+
+namespace weir::importer_list {
+namespace {
+
+constexpr std::size_t kMostRanges = 10'000;
+
+// Columns under all the names that they have had: without case, quotes, '_', '-' and ' '.
+// rocprofv3 "Kind","Agent_Id","Queue_Id","Stream_Id","Thread_Id","Dispatch_Id","Kernel_Id","Kernel_Name",
+//           "Correlation_Id","Start_Timestamp","End_Timestamp", ...    before ROCm 6.4 without Stream_Id
+// rocprofv2 Dispatch_ID,GPU_ID,Queue_ID,PID,TID,...,Kernel_Name,Start_Timestamp,End_Timestamp,Correlation_ID
+// rocprof   "Index","KernelName","gpu-id","queue-id",...,"BeginNs","EndNs"
+enum Column : std::size_t {
+  kKernel,
+  kFunction,
+  kDirection,
+  kStart,
+  kEnd,
+  kAgent,
+  kSource,
+  kDestination,
+  kQueue,
+  kStream,
+  kThread,
+  kCorrelation,
+  kDomain,
+  kColumns
+};
+
+constexpr std::array<std::pair<std::string_view, Column>, 20> kNames = {{
+    {"kernelname", kKernel},
+    {"function", kFunction},
+    {"direction", kDirection},
+    {"starttimestamp", kStart},
+    {"beginns", kStart},
+    {"startns", kStart},
+    {"endtimestamp", kEnd},
+    {"endns", kEnd},
+    {"agentid", kAgent},
+    {"gpuid", kAgent},
+    {"sourceagentid", kSource},
+    {"destinationagentid", kDestination},
+    {"queueid", kQueue},
+    {"streamid", kStream},
+    {"threadid", kThread},
+    {"tid", kThread},
+    {"correlationid", kCorrelation},
+    {"domain", kDomain},
+    {"sourceagent", kSource},
+    {"destinationagent", kDestination},
+}};
+
+std::string plain(std::string_view header) {
+  std::string text;
+  for (char c : header.substr(0, 64)) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) text += c;
+  }
+  return text;
+}
+
+template <class Number>
+std::optional<Number> number_of(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  Number value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// "Agent 4", "GPU 0", "4"
+std::optional<std::int64_t> agent_of(std::string_view text) {
+  const std::size_t last = text.find_last_not_of("0123456789");
+  return number_of<std::int64_t>(last == std::string_view::npos ? text : text.substr(last + 1));
+}
+
+struct Columns {
+  std::array<std::optional<std::size_t>, kColumns> at;
+  bool has(Column column) const noexcept { return at[column].has_value(); }
+};
+
+Columns columns_of(const CsvReader& header) {
+  Columns columns;
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    const std::string title = plain(header[i]);
+    for (const auto& [name, column] : kNames)
+      if (title == name && !columns.has(column)) columns.at[column] = i;
+  }
+  return columns;
+}
+
+// What is missing to read rows with such columns.
+std::vector<std::string_view> missing(const Columns& columns) {
+  std::vector<std::string_view> names;
+  if (!columns.has(kKernel) && !columns.has(kDirection) && !columns.has(kFunction))
+    names.emplace_back("Kernel_Name (or Direction of copies, or Function of calls)");
+  if (!columns.has(kStart)) names.emplace_back("Start_Timestamp");
+  if (!columns.has(kEnd)) names.emplace_back("End_Timestamp");
+  if (columns.has(kKernel) && !columns.has(kAgent)) names.emplace_back("Agent_Id");
+  if (columns.has(kDirection) && !columns.has(kSource)) names.emplace_back("Source_Agent_Id");
+  if (columns.has(kDirection) && !columns.has(kDestination)) names.emplace_back("Destination_Agent_Id");
+  return names;
+}
+
+class Reader {
+ public:
+  Reader(const TraceFile& file, TimelineBuilder& to) : file_(file), to_(to), csv_(*file.bytes) {}
+
+  void read() {
+    const CsvReader::Row header = csv_.next();
+    if (header == CsvReader::Row::whole) columns_ = columns_of(csv_);
+    if (const auto names = missing(columns_); header != CsvReader::Row::whole || !names.empty())
+      reject(fmt::format("{}: the first line is no header of rocprofv3's CSV: it lacks {}", file_.name,
+                         fmt::join(names, ", ")),
+             "Read are *_kernel_trace.csv, *_memory_copy_trace.csv, *_hip_api_trace.csv, *_hsa_api_trace.csv and "
+             "*_marker_api_trace.csv.");
+    to_.begin_file(file_.name, "line");
+    to_.set_source("rocprofv3 (CSV)");
+    header_size_ = csv_.size();
+    if (columns_.has(kKernel) && !columns_.has(kStream) && columns_.has(kQueue))
+      to_.note("the file names no streams, as rocprofv3 before ROCm 6.4 did not: hardware queues stand in for them");
+    for (auto row = csv_.next(); row != CsvReader::Row::none; row = csv_.next()) {
+      if (file_.progress && (++rows_ & 4095) == 0) file_.progress();
+      if (row == CsvReader::Row::too_long)
+        to_.drop("row longer than 1 MiB", csv_.line());
+      else if (row == CsvReader::Row::unended)
+        to_.drop("row that the file ends within", csv_.line());
+      else
+        use_row();
+    }
+    if (ranges_ > kMostRanges)
+      to_.note(fmt::format("{} markers beyond the first {} were left out", ranges_ - kMostRanges, kMostRanges));
+  }
+
+ private:
+  std::string_view field(Column column) const { return columns_.has(column) ? csv_[*columns_.at[column]] : ""; }
+
+  void use_row() {
+    if (csv_.size() != header_size_) return to_.drop("row with more or fewer columns than the header", csv_.line());
+    const auto start = number_of<std::int64_t>(field(kStart)), end = number_of<std::int64_t>(field(kEnd));
+    if (!start || !end) return to_.drop("row without a number as start or end", csv_.line());
+    if (columns_.has(kKernel)) return use_kernel(*start, *end);
+    if (columns_.has(kDirection)) return use_copy(*start, *end);
+    use_call(*start, *end);
+  }
+
+  void add(TraceCommand command, std::int64_t agent, std::uint64_t stream, std::optional<std::uint64_t> queue) {
+    const auto device = to_.device(file_.process, agent);
+    const auto lane = device ? to_.stream(*device, stream) : std::nullopt;
+    if (!lane) return to_.drop("command on one device or stream too many", csv_.line());
+    command.process = file_.process;
+    command.stream = *lane;
+    if (queue) command.queue = to_.queue(*device, *queue);
+    command.correlation = number_of<std::uint64_t>(field(kCorrelation)).value_or(0);
+    command.at = csv_.line();
+    to_.add(command);
+  }
+
+  void use_kernel(std::int64_t start, std::int64_t end) {
+    const auto agent = agent_of(field(kAgent));
+    if (!agent) return to_.drop("row without an agent", csv_.line());
+    const auto queue = number_of<std::uint64_t>(field(kQueue)), stream = number_of<std::uint64_t>(field(kStream));
+    TraceCommand command;
+    command.name = to_.name(field(kKernel));
+    command.started_ns = start;
+    command.ended_ns = end;
+    add(command, *agent, stream ? *stream : queue.value_or(0), queue);
+  }
+
+  // MEMORY_COPY_HOST_TO_DEVICE, or without the prefix
+  void use_copy(std::int64_t start, std::int64_t end) {
+    const std::string_view direction = field(kDirection);
+    // The device of a copy is the end of it that is a GPU; of two, the one that it reads from.
+    const bool is_from_host = direction.find("HOST_TO_") != std::string_view::npos;
+    const auto agent = agent_of(field(is_from_host ? kDestination : kSource));
+    if (!agent) return to_.drop("row without an agent", csv_.line());
+    TraceCommand command;
+    command.kind = SpanKind::copy;
+    command.name = to_.name(direction);
+    command.started_ns = start;
+    command.ended_ns = end;
+    add(command, *agent, number_of<std::uint64_t>(field(kStream)).value_or(0), std::nullopt);
+  }
+
+  void use_call(std::int64_t start, std::int64_t end) {
+    // MARKER_CORE_API, MARKER_CORE_RANGE_API: the function is the text of a range, or a point
+    if (field(kDomain).starts_with("MARKER")) {
+      if (end > start && ++ranges_ <= kMostRanges)
+        to_.add(TraceRange{to_.name(field(kFunction)), file_.process, start, end});
+      return;
+    }
+    HostCall call;
+    call.name = to_.name(field(kFunction));
+    call.thread = static_cast<std::uint32_t>(number_of<std::uint64_t>(field(kThread)).value_or(0));
+    call.correlation = number_of<std::uint64_t>(field(kCorrelation)).value_or(0);
+    call.process = file_.process;
+    call.started_ns = start;
+    call.ended_ns = end;
+    to_.add(call, csv_.line());
+  }
+
+  const TraceFile& file_;
+  TimelineBuilder& to_;
+  CsvReader csv_;
+  Columns columns_;
+  std::size_t header_size_ = 0, ranges_ = 0;
+  std::uint64_t rows_ = 0;
+};
+
+bool sniff(std::string_view start) {
+  start = start.substr(0, start.find('\n'));
+  if (start.find(',') == std::string_view::npos) return false;
+  const auto bytes = bytes_of(start);
+  CsvReader csv(*bytes);
+  return csv.next() == CsvReader::Row::whole && missing(columns_of(csv)).empty();
+}
+
+// out/123_kernel_trace.csv and out/123_hip_api_trace.csv -> out/123
+std::string capture_of(const std::filesystem::path& path) {
+  std::string name = path.filename().string();
+  for (const std::string_view suffix : {".gz", ".csv", "_trace"})
+    if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
+  for (const std::string_view kind :
+       {"kernel", "memory_copy", "hip_api", "hsa_api", "hip", "hsa", "marker_api", "marker", "rccl_api"}) {
+    if (!name.ends_with(kind)) continue;
+    name.resize(name.size() - kind.size());
+    if (name.ends_with('_')) name.pop_back();
+    return (path.parent_path() / name).string();
+  }
+  return path.string();
+}
+
+}  // namespace
+
+Importer rocprof_csv() {
+  return {"rocprof_csv", "rocprofv3's CSV", sniff,
+          [](const TraceFile& file, TimelineBuilder& to) { Reader(file, to).read(); }, capture_of};
+}
+
+}  // namespace weir::importer_list

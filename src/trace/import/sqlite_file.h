@@ -1,0 +1,93 @@
+// A SQLite database of somebody else, read only: which tables and columns there are, and their rows. Never joins and
+// never uses the database's own views, so that no file can make a query expensive. Knows no trace format.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/import/importer.h"
+
+namespace weir {
+
+// Whether `start` begins as a SQLite database does.
+bool is_sqlite(std::string_view start) noexcept;
+
+class SqliteFile;
+
+// The rows of one table, in the order of the file. A column that the table lacks reads as nothing.
+class SqliteRows {
+ public:
+  ~SqliteRows();
+  SqliteRows(SqliteRows&& other) noexcept;
+  SqliteRows& operator=(SqliteRows&&) = delete;
+
+  bool next();
+  std::uint64_t row() const noexcept { return row_; }  // counts from 1
+  std::optional<std::int64_t> integer(int column) const;
+  std::int64_t integer_or(int column, std::int64_t otherwise) const { return integer(column).value_or(otherwise); }
+  // Valid until next(). Empty where there is none; texts of more than 64 KiB are cut.
+  std::string_view text(int column) const;
+
+ private:
+  friend class SqliteFile;
+  friend class SqliteLookup;
+  SqliteRows(SqliteFile& file, std::string table, void* statement);
+
+  SqliteFile* file_;
+  std::string table_;
+  void* statement_;
+  std::uint64_t row_ = 0;
+};
+
+// One row of a table by a number.
+class SqliteLookup {
+ public:
+  // Null where the row is not there, or the table has no such key. The row is valid until the next call.
+  const SqliteRows* find(std::int64_t key);
+
+ private:
+  friend class SqliteFile;
+  explicit SqliteLookup(std::optional<SqliteRows> row) : row_(std::move(row)) {}
+  std::optional<SqliteRows> row_;
+  int failed_ = 0;
+};
+
+class SqliteFile {
+ public:
+  // Opens the file itself, or its unpacked bytes in memory where there is no path. Rejects what is no database, what is
+  // too large to unpack, and everything where this build has no SQLite.
+  SqliteFile(const TraceFile& file, TimelineBuilder& to);
+  ~SqliteFile();
+  SqliteFile(const SqliteFile&) = delete;
+  SqliteFile& operator=(const SqliteFile&) = delete;
+
+  // Plain tables; no views, no virtual ones.
+  const std::vector<std::string>& tables() const noexcept { return tables_; }
+  bool has(std::string_view table) const noexcept;
+  bool has(const std::string& table, std::string_view column);
+  // Of a table that is not there: no rows.
+  SqliteRows rows(const std::string& table, std::initializer_list<const char*> columns);
+  SqliteLookup lookup(const std::string& table, const char* key, std::initializer_list<const char*> columns);
+
+ private:
+  friend class SqliteRows;
+  friend class SqliteLookup;
+  struct Database;
+
+  std::vector<std::string> columns_of(const std::string& table);
+  void* prepare(const std::string& table, const char* key, std::initializer_list<const char*> columns);
+  // A table that cannot be read to its end: counts it and goes on.
+  void problem(const std::string& table, std::uint64_t row);
+
+  const TraceFile& file_;
+  TimelineBuilder& to_;
+  std::unique_ptr<Database> database_;
+  std::vector<std::string> tables_;
+};
+
+}  // namespace weir
