@@ -59,9 +59,10 @@ Context LaunchGate::hold(Stream stream) noexcept {
 
 void LaunchGate::wait() noexcept {
   const std::int64_t started_ns = now_ns();
-  while (gate_->on_device() > 0 && now_ns() - started_ns < kSpinNs) {
+  while (gate_->on_device() > 0) {
     look();
     if (gate_->try_enter()) return;
+    if (now_ns() - started_ns >= kSpinNs) break;
     ::sched_yield();
   }
   // It is the others' turn, or the wait is long: woken when that changes.
