@@ -134,12 +134,14 @@ TEST(Catalogue, BodiesAgreeWithReference) {
   unsigned seed = 1;
   for (const Entry& entry : entries()) {
     SCOPED_TRACE(text_of(entry));
+    ++seed;
+#if defined(__SANITIZE_ADDRESS__)
+    // Large products take minutes there, in the same loops as small ones.
+    if (kernel(kernel_named(entry.kernel)).cost(entry.shape).flop > 3e7 && seed % 4 != 0) continue;
+#endif
     Launch ours(entry.kernel, entry.shape);
     Launch theirs(ours);
-    ours.run(seed++);
-#if defined(__SANITIZE_ADDRESS__)
-    if (seed % 4 != 0) continue;  // references take two minutes there, and have the same bounds for all shapes
-#endif
+    ours.run(seed);
     theirs.body().reference(theirs.call());
     ASSERT_LE(ours.error_against(theirs), ours.body().tolerance(entry.shape));
   }
