@@ -13,7 +13,7 @@ foreach(file IN LISTS case_files)
   string(APPEND case_entries "    {\"${name}\", R\"~~~(${text})~~~\"},\n")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
 endforeach()
-file(CONFIGURE OUTPUT ${WEIR_CASES_SOURCE} @ONLY CONTENT [[#include "workload/cases.h"
+file(CONFIGURE OUTPUT ${WEIR_CASES_SOURCE} @ONLY CONTENT [[#include "step/workload/cases.h"
 
 namespace weir {
 

@@ -14,7 +14,7 @@ foreach(file IN LISTS kernel_headers)
   string(APPEND header_entries "    {\"${name}\", R\"~~~(${text})~~~\"},\n")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
 endforeach()
-file(CONFIGURE OUTPUT ${WEIR_KERNEL_HEADERS_SOURCE} @ONLY CONTENT [[#include "package/build.h"
+file(CONFIGURE OUTPUT ${WEIR_KERNEL_HEADERS_SOURCE} @ONLY CONTENT [[#include "lab/kernels/package/build.h"
 
 namespace weir::package {
 

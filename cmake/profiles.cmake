@@ -10,7 +10,7 @@ foreach(file IN LISTS profile_files)
   string(APPEND profile_entries "    {\"${name}\", R\"~~~(${text})~~~\"},\n")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
 endforeach()
-file(CONFIGURE OUTPUT ${WEIR_PROFILES_SOURCE} @ONLY CONTENT [[#include "device/sim_profile.h"
+file(CONFIGURE OUTPUT ${WEIR_PROFILES_SOURCE} @ONLY CONTENT [[#include "device/sim/profile.h"
 
 namespace weir::sim {
 
