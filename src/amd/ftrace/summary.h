@@ -30,7 +30,6 @@ class KfdSummary final : public KfdSink {
   // Creates that are not known to have failed.
   std::uint64_t creates() const { return of(KfdVerb::create).calls - of(KfdVerb::create).failed; }
   std::uint64_t creates_with_doorbell() const { return creates_with_doorbell_; }
-  const std::vector<KfdSpan>& first_creates() const { return first_creates_; }
 
   Json verbs_document() const;
   Json processes_document() const;

@@ -186,14 +186,6 @@ std::optional<SysfsQueue> parse_queue(std::uint32_t id, std::string_view gpu_id,
   return SysfsQueue{id, *gpu, *bytes, *kind <= 5 ? static_cast<SysfsQueueType>(*kind) : SysfsQueueType::unknown};
 }
 
-const SysfsNode* SysfsState::node_of(std::uint32_t gpu_id) const noexcept {
-  if (gpu_id == 0) return nullptr;
-  for (const SysfsNode& node : nodes) {
-    if (node.gpu_id == gpu_id) return &node;
-  }
-  return nullptr;
-}
-
 std::optional<std::string> SysfsState::parameter(std::string_view name) const {
   for (const auto& [key, value] : parameters) {
     if (key == name) return value;

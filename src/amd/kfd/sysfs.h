@@ -53,7 +53,6 @@ struct SysfsState {
   std::vector<std::pair<std::string, std::string>> parameters;  // of the module amdgpu
   std::vector<std::string> problems;                            // files that were there and not as expected
 
-  const SysfsNode* node_of(std::uint32_t gpu_id) const noexcept;
   std::optional<std::string> parameter(std::string_view name) const;
 };
 

@@ -222,8 +222,6 @@ std::string sweep_row(const Json& result, bool was_kept, std::size_t submit_widt
                      at(result, {"warnings"}).empty() ? "" : " !");
 }
 
-std::string rate_words(double value, const std::string& unit) { return rate(value, unit); }
-
 std::string scaling_words(const std::string& name, const Json& analysis, const std::string& unit) {
   const Json& rows = at(analysis, {"rows"});
   if (rows.size() < 2) return {};  // one point scales to nothing

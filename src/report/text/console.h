@@ -7,9 +7,6 @@
 
 namespace weir {
 
-// A throughput with its unit: "812 GFLOP/s", "3.90 M requests/s".
-std::string rate_words(double value, const std::string& unit);
-
 // One `weir.result/1` document: what was run, what came out, what to be careful about.
 std::string describe_result(const Json& result);
 

@@ -45,7 +45,6 @@ class CaptureWriter {
   // In a child after fork(): forgets everything without writing, because the file is the parent's.
   void abandon() noexcept;
 
-  std::uint64_t written_bytes() const noexcept { return written_; }
   std::uint64_t lost_records() const noexcept { return lost_; }
   // 0, or the errno of the write that failed.
   int error() const noexcept { return error_ != 0 ? error_ : failed_; }
