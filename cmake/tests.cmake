@@ -10,7 +10,7 @@ if(NOT GTest_FOUND)
   return()
 endif()
 
-# Folders whose tests run real threads against each other: they have the cores to themselves.
+# Folders whose tests run real threads against each other.
 set(WEIR_THREADED_TESTS amd_log channel channel_bench device hip inject opencl preempt scheduler stream queue run watch)
 # Of these, CI builds and runs under TSan what needs no more than the lower layers; `make test-long` all of them.
 set(WEIR_TSAN_TESTS amd_log channel device inject preempt scheduler stream)
@@ -86,17 +86,17 @@ function(weir_add_tests name)
     target_compile_definitions(${name} PRIVATE WEIR_BINARY="$<TARGET_FILE:weir>")
     add_dependencies(${name} weir)
   endif()
-  # Threads that hand work to each other wait for whole time slices when another test's threads share the cores: 28 s
-  # instead of 0.2 s for one stress test (2 cores, ASan, November 2026).
-  set(is_threaded FALSE)
-  # Tests on the GPU share one device and its memory.
-  if(arg_LABEL STREQUAL "threads" OR arg_LABEL STREQUAL "gpu" OR (arg_LABEL STREQUAL "cli" AND WEIR_SANITIZE))
-    set(is_threaded TRUE)
+  # Tests on the GPU share one device and its memory; PoCL's processes share its cache of programs.
+  set(alone RUN_SERIAL FALSE)
+  if(arg_LABEL STREQUAL "gpu")
+    set(alone RUN_SERIAL TRUE)
+  elseif(folder STREQUAL "opencl")
+    set(alone RESOURCE_LOCK opencl)
   endif()
   if(WEIR_SANITIZE)
     # One process per folder, because each pays for its start or a leak check (docs/adr/0004-sanitizers-in-ci.md).
     add_test(NAME ${name} COMMAND ${name} --gtest_brief=1 --gtest_filter=-${WEIR_SANITIZERS_LEAVE_OUT})
-    set_tests_properties(${name} PROPERTIES TIMEOUT 1500 LABELS "${arg_LABEL}" RUN_SERIAL ${is_threaded})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 1500 LABELS "${arg_LABEL}" ${alone})
     if(is_layer)
       set_property(TEST ${name} APPEND PROPERTY LABELS layers)
     endif()
@@ -108,7 +108,7 @@ function(weir_add_tests name)
     # The time limit is for what hangs: threads that hand work to each other take 100 times as long beside busy loops.
     gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}. WORKING_DIRECTORY ${PROJECT_BINARY_DIR}
                          DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 1500 LABELS "${arg_LABEL}"
-                         RUN_SERIAL ${is_threaded})
+                         ${alone})
   endif()
 endfunction()
 

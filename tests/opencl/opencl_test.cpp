@@ -2,6 +2,7 @@
 // products.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "base/error.h"
 #include "device/allocation_count.h"
 #include "device/gpu_cases.h"
+#include "device/opencl/blas.h"
 #include "kernel/gemm.h"
 #include "opencl/opencl_testing.h"
 #include "run/check.h"
@@ -94,6 +96,12 @@ TEST_F(Opencl, submitting_allocates_nothing_of_ours) {
   EXPECT_EQ(allocation_count() - before, 0u);
 }
 
+// CLBlast's products begin with a marker of ours, for which drivers need not say when it was launched.
+bool begins_by_marker(const Command& command) {
+  const bool is_gemm = command.kind == CommandKind::kernel && kernel(command.kernel).geometry == nullptr;
+  return is_gemm && command.shape.type == ElementType::f32 && OpenclBlas::open() != nullptr;
+}
+
 TEST_F(Opencl, the_timeline_holds_every_hop_in_order) {
   for (const bool has_host : {false, true}) {
     const Step step = random_step(4, 3, {.has_host = has_host});
@@ -103,7 +111,7 @@ TEST_F(Opencl, the_timeline_holds_every_hop_in_order) {
     const Timeline timeline = session->timeline();
     const std::size_t count = step.commands().size();
     ASSERT_EQ(timeline.spans.size(), 2 * count);
-    EXPECT_EQ(timeline.has_exact_gaps, !has_host);
+    EXPECT_EQ(timeline.has_exact_gaps, !has_host && std::ranges::none_of(step.commands(), begins_by_marker));
     EXPECT_GT(timeline.clock_error_ns, 0);
     const auto slack = static_cast<std::int64_t>(2 * timeline.clock_error_ns) + 1000;
     for (std::size_t i = 0; i < timeline.spans.size(); ++i) {
@@ -115,8 +123,11 @@ TEST_F(Opencl, the_timeline_holds_every_hop_in_order) {
       EXPECT_LE(span.submitted_ns, span.accepted_ns);
       EXPECT_LE(span.submitted_ns, span.started_ns + slack);
       EXPECT_LE(span.started_ns, span.ended_ns);
-      if (step.commands()[span.command].kind != CommandKind::host) {
+      const Command& command = step.commands()[span.command];
+      if (command.kind != CommandKind::host && !begins_by_marker(command)) {
         ASSERT_NE(span.launched_ns, kNoTime);
+      }
+      if (span.launched_ns != kNoTime) {
         EXPECT_LE(span.launched_ns, span.started_ns);
       }
       for (const CommandId earlier : step.predecessors(span.command))
