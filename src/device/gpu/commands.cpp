@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "device/initial_contents.h"
 #include "kernel/gemm.h"
 
 namespace weir {
@@ -57,7 +58,7 @@ GpuCommands::GpuCommands(PrimaryContext& context, const Step& step, const Placem
     record.function = context.function(fmt::format("weir_{}_{}", body, name_of(command.shape.type)));
     record.grid = geometry.grid;
     record.block = geometry.block;
-    KernelArguments arguments = device_arguments(command.shape);
+    auto arguments = arguments_of<KernelArguments>(command.shape);
     const auto accesses = step.accesses(id);
     for (std::size_t i = 0; i < accesses.size(); ++i)
       arguments.operands[i] = buffers.address(accesses[i].buffer) + accesses[i].offset_bytes;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "measure/timeline.h"
 
 namespace weir {
 namespace {
@@ -78,6 +79,12 @@ std::string opencl_lost_hint(cl_int result) {
     return "";
   return "The device may be lost to this process. Run it again; if it happens again, the system's log (dmesg) says "
          "more.";
+}
+
+std::int64_t opencl_time(const OpenclApi& api, cl_event event, cl_profiling_info which) noexcept {
+  cl_ulong time = 0;
+  if (event == nullptr || api.event_times(event, which, sizeof time, &time, nullptr) != CL_SUCCESS) return kNoTime;
+  return static_cast<std::int64_t>(time);
 }
 
 void check_opencl(cl_int result, std::string_view action, std::source_location where) {

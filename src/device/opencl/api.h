@@ -83,6 +83,9 @@ std::string describe_opencl(cl_int result);
 // Advice after an error that leaves nothing of the device; empty after others.
 std::string opencl_lost_hint(cl_int result);
 
+// What the driver's profiling says of an event that may be null; kNoTime where it says nothing.
+std::int64_t opencl_time(const OpenclApi& api, cl_event event, cl_profiling_info which) noexcept;
+
 // Throws unless `result` is success. `action` says what was tried: "creating a queue".
 void check_opencl(cl_int result, std::string_view action, std::source_location where = std::source_location::current());
 
