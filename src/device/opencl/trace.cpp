@@ -96,13 +96,11 @@ Timeline OpenclTrace::timeline(const Step& step, const Placement& placement, con
       if (commands.record(id).kind == OpenclRecord::Kind::host) {
         // Markers around it wait for the host's answer; its own notes are exact.
         timeline.has_exact_gaps = false;
-        const OpenclHostCalls::Runs& runs = hosts->runs(id);
-        const std::uint64_t before = begun_ - iteration;  // runs from this one to the last, both included
-        if (before <= runs.count && before <= runs.ring.size()) {
-          const auto& run = runs.ring[(runs.count - before) % runs.ring.size()];
-          span.started_ns = run.started_ns;
-          span.ended_ns = run.ended_ns;
-        }
+        const HostBody& body = hosts->body(id);
+        const std::uint64_t left = begun_ - iteration;  // runs from this one to the last, both included
+        const HostBody::Run run = left <= body.run_count ? body.run_at(body.run_count - left) : HostBody::Run{};
+        span.started_ns = run.started_ns;
+        span.ended_ns = run.ended_ns;
       } else {
         const bool has_marker = commands.begins_by_marker(id);
         if (has_marker) timeline.has_exact_gaps = false;
