@@ -1,6 +1,7 @@
 // Where a step runs. The cold interface of every device: facts, preparation, and a session crossed once per batch.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -62,9 +63,9 @@ struct DeviceInfo {
   Capability host_memory;     // kernels use host memory, also while the host does: what probes need
   Capability kernel_clock;    // kernels can read a clock: spin, stamp, hold
   Capability compute_units = {false, "streams cannot be confined to a part of this device"};  // --compute-units
+  Capability command_ends;  // while it runs, each command's end can be seen: --schedule
   // That each stream is confined to, as the driver rounds what was asked for; 0: none is. Of one session and stream:
   // Session::compute_units().
-  Capability command_ends;  // while it runs, each command's end can be seen: --schedule
   int stream_compute_units = 0;
   int asked_compute_units = 0;  // before rounding
   std::vector<Precision> precisions;
@@ -207,11 +208,11 @@ class DeviceMemory {
   // Aligned to 64 bytes at least. Null: there is none left.
   virtual std::byte* allocate(std::size_t bytes) noexcept = 0;
   virtual void release(std::byte* memory) noexcept = 0;
-  virtual bool is_host_accessible() const noexcept = 0;
-  virtual bool is_pinned() const noexcept = 0;  // the host's, and the device's engines reach it by themselves
+  virtual bool is_host_accessible() const noexcept { return true; }
+  virtual bool is_pinned() const noexcept { return false; }  // the host's, and the device's engines reach it
   // Copies and waits. For memory that the host cannot touch, and for tests.
-  virtual void write(std::byte* to, std::span<const std::byte> from) = 0;
-  virtual void read(const std::byte* from, std::span<std::byte> to) = 0;
+  virtual void write(std::byte* to, std::span<const std::byte> from) { std::copy(from.begin(), from.end(), to); }
+  virtual void read(const std::byte* from, std::span<std::byte> to) { std::copy_n(from, to.size(), to.begin()); }
 };
 
 class Device {

@@ -8,7 +8,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "kernel/kernel.h"
+#include "measure/timeline.h"
 
 namespace weir {
 
@@ -54,6 +56,39 @@ class HostThreads {
   alignas(64) std::atomic<std::uint32_t> unended_{0};  // blocks
   std::atomic<bool> is_stopping_{false};
   std::vector<std::jthread> threads_;  // last: joined before what they use goes
+};
+
+// What the host runs for a command, and when its last runs started and ended, on the host's clock.
+struct HostBody {
+  struct Run {
+    std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
+  };
+
+  HostBody() = default;
+  HostBody(const Kernel& body, const KernelShape& shape)
+      : run_block(body.run_block), blocks(body.blocks(shape)), call{shape, {}} {}
+
+  void run(HostThreads& threads) noexcept {
+    const std::int64_t started_ns = runs.empty() ? 0 : now_ns();
+    threads.run(run_block, call, blocks);
+    if (!runs.empty()) [[unlikely]]
+      runs[run_count++ % runs.size()] = {started_ns, now_ns()};
+  }
+  // Notes the last `count` runs from now on.
+  void keep_runs(std::size_t count) {
+    runs.assign(count, {});
+    run_count = 0;
+  }
+  // A run since notes were asked for, counted from 0; no times where it is not kept, or was not yet.
+  Run run_at(std::uint64_t index) const noexcept {
+    return index < run_count && run_count - index <= runs.size() ? runs[index % runs.size()] : Run{};
+  }
+
+  void (*run_block)(const KernelCall&, std::uint32_t) = nullptr;
+  std::uint32_t blocks = 1;
+  KernelCall call;
+  std::vector<Run> runs;  // a ring; empty: nobody wants to know
+  std::uint64_t run_count = 0;
 };
 
 }  // namespace weir

@@ -71,10 +71,6 @@ class HostMemory final : public DeviceMemory {
     return static_cast<std::byte*>(::operator new(bytes, kAlignment, std::nothrow));
   }
   void release(std::byte* memory) noexcept override { ::operator delete(memory, kAlignment); }
-  bool is_host_accessible() const noexcept override { return true; }
-  bool is_pinned() const noexcept override { return false; }
-  void write(std::byte* to, std::span<const std::byte> from) override { std::copy(from.begin(), from.end(), to); }
-  void read(const std::byte* from, std::span<std::byte> to) override { std::copy_n(from, to.size(), to.begin()); }
 
  private:
   static constexpr std::align_val_t kAlignment{128};

@@ -1,8 +1,7 @@
 #include "device/vendor_library.h"
 
 #include <dlfcn.h>
-
-#include <string_view>
+#include <fmt/format.h>
 
 namespace weir {
 
@@ -22,8 +21,29 @@ VendorLibrary::VendorLibrary(const std::vector<std::string>& names) {
   }
 }
 
-void* VendorLibrary::find(const char* symbol) const noexcept {
-  return library_ == nullptr ? nullptr : dlsym(library_, symbol);
+VendorLibrary::Symbol VendorLibrary::want(const char* symbol, const char* older) const noexcept {
+  if (library_ == nullptr) return {nullptr};
+  void* const found = dlsym(library_, symbol);
+  return {found == nullptr && older != nullptr ? dlsym(library_, older) : found};
+}
+
+VendorLibrary::Symbol VendorLibrary::need(const char* symbol) {
+  const Symbol found = want(symbol);
+  if (found.address == nullptr && missing_.empty()) missing_ = symbol;
+  return found;
+}
+
+std::string VendorLibrary::shortfall(std::string_view title, std::string_view lacking) const {
+  if (!is_open()) return fmt::format("{} was not found: {}", title, error_);
+  return missing_.empty() ? "" : fmt::format("{} lacks {}", lacking, missing_);
+}
+
+std::vector<std::string> library_places(std::initializer_list<const char*> folders,
+                                        std::initializer_list<const char*> names) {
+  std::vector<std::string> places;
+  for (const char* folder : folders)
+    for (const char* name : names) places.push_back(std::string(folder) + name);
+  return places;
 }
 
 }  // namespace weir

@@ -1,7 +1,9 @@
 // Opens a vendor's shared library and looks its entry points up, by name and never by version. Knows no vendor.
 #pragma once
 
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -20,7 +22,8 @@ template <class... Ours, class Result, class... Theirs>
 struct SameAbi<int (*)(Ours...), Result (*)(Theirs...)> : std::bool_constant<(is_same_argument<Ours, Theirs> && ...)> {
 };
 
-// Never closed: vendor libraries keep threads and exit handlers of their own.
+// Never closed: vendor libraries keep threads and exit handlers of their own. A struct of entries derives from it, and
+// says of each its type, its name and whether the library must have it: `int (*init)() = need("nvmlInit_v2");`
 class VendorLibrary {
  public:
   // Opens the first of `names` that there is.
@@ -36,26 +39,51 @@ class VendorLibrary {
   const std::string& name() const noexcept { return name_; }
   // The first entry point that need() did not find; empty if there was none.
   const std::string& missing() const noexcept { return missing_; }
+  // Why the library cannot be used: "NVML was not found: ..." or "NVML lacks nvmlInit_v2"; empty where it can.
+  std::string shortfall(std::string_view title) const { return shortfall(title, title); }
+  std::string shortfall(std::string_view title, std::string_view lacking) const;
 
-  // Fills `entry`, or remembers that its symbol is missing.
-  template <class Function>
-  void need(Function*& entry, const char* symbol) {
-    entry = reinterpret_cast<Function*>(find(symbol));
-    if (entry == nullptr && missing_.empty()) missing_ = symbol;
-  }
-  // Fills `entry`, or leaves it null.
-  template <class Function>
-  void want(Function*& entry, const char* symbol) {
-    entry = reinterpret_cast<Function*>(find(symbol));
-  }
+  // An entry point, as whatever pointer it is assigned to.
+  struct Symbol {
+    void* address;
+    template <class Function>
+      requires std::is_function_v<Function>
+    operator Function*() const noexcept {
+      return reinterpret_cast<Function*>(address);
+    }
+  };
+  // Null where it is missing, which is remembered.
+  Symbol need(const char* symbol);
+  // Null where it is missing; `older` is the name that earlier versions have for it.
+  Symbol want(const char* symbol, const char* older = nullptr) const noexcept;
 
  private:
-  void* find(const char* symbol) const noexcept;
-
   void* library_ = nullptr;
   std::string name_;
   std::string error_;
   std::string missing_;
+};
+
+// Every name in every folder, folder by folder; "" stands for the loader's own search.
+std::vector<std::string> library_places(std::initializer_list<const char*> folders,
+                                        std::initializer_list<const char*> names);
+
+// A table that is filled once, or the reason why there is none.
+template <class Table>
+class Opened {
+ public:
+  // `fill` returns why the table cannot be used, and nothing where it can.
+  explicit Opened(std::string (*fill)(Table& table)) : reason_(fill(table_)) {}
+
+  const Table* get(std::string* reason) const {
+    if (reason_.empty()) return &table_;
+    if (reason != nullptr) *reason = reason_;
+    return nullptr;
+  }
+
+ private:
+  Table table_{};
+  std::string reason_;
 };
 
 }  // namespace weir

@@ -39,19 +39,14 @@ Kernel accept() {
   return {.name = "accept",
           .summary = "drafted tokens that the target model agrees with",
           .operands = [](const KernelShape&) -> std::string_view { return "rrrwww"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+          .extents = [](const KernelShape& shape) -> Extents {
             const auto [sequences, speculated, unused0, unused1] = shape.dims;
             return {sequences * speculated, sequences * (speculated + 1), sequences, sequences, sequences, sequences};
           },
-          .cost =
-              [](const KernelShape& shape) {
-                const auto sequences = static_cast<double>(shape.dims[0]);
-                return Cost{0, 4 * sequences * (2 * static_cast<double>(shape.dims[1]) + 5)};
-              },
+          .cost = [](const KernelShape& shape) { return Cost{0, 4 * shape.dim(0) * (2 * shape.dim(1) + 5)}; },
           .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], kPerBlock); },
           .run_block = run_block,
           .reference = reference,
-          .tolerance = [](const KernelShape&) { return 0.0; },
           .geometry = [](const KernelShape& shape) { return Geometry{grid_of(divide_up(shape.dims[0], 32)), 32}; },
           .types = "iiiiii"};
 }

@@ -43,15 +43,14 @@ Kernel adam() {
   return {.name = "adam",
           .summary = "a step of the Adam optimizer",
           .operands = [](const KernelShape&) -> std::string_view { return "ruuu"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+          .extents = [](const KernelShape& shape) -> Extents {
             return {shape.dims[0], shape.dims[0], shape.dims[0], shape.dims[0]};
           },
           // Three for the mean, four for the square, five for the parameter; gradients are read, the rest is read and
           // written.
           .cost =
               [](const KernelShape& shape) {
-                const auto count = static_cast<double>(shape.dims[0]);
-                return Cost{12 * count, count * (element_bytes(shape) + 6 * 4)};
+                return Cost{12 * shape.dim(0), shape.dim(0) * (element_bytes(shape) + 6 * 4)};
               },
           .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], kBlockElements); },
           .run_block = run_block,

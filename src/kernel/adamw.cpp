@@ -72,15 +72,14 @@ Kernel adamw() {
       .summary = "a step of AdamW, and the parameters rounded",
       // gradient, parameter, mean, square, state, rounded parameter
       .operands = [](const KernelShape&) -> std::string_view { return "ruuurw"; },
-      .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+      .extents = [](const KernelShape& shape) -> Extents {
         const std::int64_t count = shape.dims[0];
         return {count, count, count, count, 2, count};
       },
       // One to clip, three for the mean, four for the square, seven for the parameter.
       .cost =
           [](const KernelShape& shape) {
-            const auto count = static_cast<double>(shape.dims[0]);
-            return Cost{15 * count, count * (2 * element_bytes(shape) + 6 * 4) + 8};
+            return Cost{15 * shape.dim(0), shape.dim(0) * (2 * element_bytes(shape) + 6 * 4) + 8};
           },
       .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], kBlockElements); },
       .run_block = run_block,

@@ -38,14 +38,14 @@ Kernel add() {
   return {.name = "add",
           .summary = "weighted sum of two matrices, or of a matrix and a row",
           .operands = [](const KernelShape&) -> std::string_view { return "rrw"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+          .extents = [](const KernelShape& shape) -> Extents {
             const std::int64_t count = count_of(shape);
             return {count, is_broadcast(shape) ? shape.dims[1] : count, count};
           },
           .cost =
               [](const KernelShape& shape) {
                 const auto count = static_cast<double>(count_of(shape));
-                const double b_count = is_broadcast(shape) ? static_cast<double>(shape.dims[1]) : count;
+                const double b_count = is_broadcast(shape) ? shape.dim(1) : count;
                 return Cost{3 * count, (2 * count + b_count) * element_bytes(shape)};
               },
           .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], rows_per_block(shape.dims[1])); },

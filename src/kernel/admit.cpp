@@ -41,18 +41,14 @@ Kernel admit() {
   return {.name = "admit",
           .summary = "waiting prompts take free slots",
           .operands = [](const KernelShape&) -> std::string_view { return "rrwww"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+          .extents = [](const KernelShape& shape) -> Extents {
             const std::int64_t slots = shape.dims[0];
             return {slots, slots, slots, slots, shape.dims[1]};
           },
-          .cost =
-              [](const KernelShape& shape) {
-                return Cost{0, 16 * static_cast<double>(shape.dims[0]) + 4 * static_cast<double>(shape.dims[1])};
-              },
+          .cost = [](const KernelShape& shape) { return Cost{0, 16 * shape.dim(0) + 4 * shape.dim(1)}; },
           .blocks = [](const KernelShape&) { return 1u; },
           .run_block = run_block,
           .reference = reference,
-          .tolerance = [](const KernelShape&) { return 0.0; },
           .geometry = [](const KernelShape&) { return Geometry{1, kThreads}; },
           .types = "iiiii"};
 }

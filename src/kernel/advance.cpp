@@ -40,15 +40,14 @@ Kernel advance() {
   return {.name = "advance",
           .summary = "counts a token for every active slot and frees those that are done",
           .operands = [](const KernelShape&) -> std::string_view { return "rrwww"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+          .extents = [](const KernelShape& shape) -> Extents {
             const std::int64_t slots = shape.dims[0];
             return {slots, slots, slots, slots, slots};
           },
-          .cost = [](const KernelShape& shape) { return Cost{0, 20 * static_cast<double>(shape.dims[0])}; },
+          .cost = [](const KernelShape& shape) { return Cost{0, 20 * shape.dim(0)}; },
           .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], kBlockElements); },
           .run_block = run_block,
           .reference = reference,
-          .tolerance = [](const KernelShape&) { return 0.0; },
           .geometry =
               [](const KernelShape& shape) { return Geometry{grid_of(divide_up(shape.dims[0], kThreads)), kThreads}; },
           .types = "iiiii"};

@@ -39,19 +39,16 @@ Kernel arg_max() {
   return {.name = "arg_max",
           .summary = "index of each row's largest value",
           .operands = [](const KernelShape&) -> std::string_view { return "rw"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
-            return {shape.dims[0] * shape.dims[1], shape.dims[0]};
-          },
+          .extents = [](const KernelShape& shape) -> Extents { return {shape.dims[0] * shape.dims[1], shape.dims[0]}; },
           .cost =
               [](const KernelShape& shape) {
-                const auto rows = static_cast<double>(shape.dims[0]);
-                const double count = rows * static_cast<double>(shape.dims[1]);
+                const auto rows = shape.dim(0);
+                const double count = rows * shape.dim(1);
                 return Cost{count, count * element_bytes(shape) + 4 * rows};
               },
           .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], rows_per_block(shape.dims[1])); },
           .run_block = run_block,
           .reference = reference,
-          .tolerance = [](const KernelShape&) { return 0.0; },
           .geometry = [](const KernelShape& shape) { return row_geometry(shape.dims[0], shape.dims[1]); },
           .types = "ti"};
 }

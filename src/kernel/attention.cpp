@@ -124,7 +124,7 @@ void reference(const KernelCall& call) {
   });
 }
 
-std::array<std::int64_t, kMaxOperands> extents(const KernelShape& shape) {
+Extents extents(const KernelShape& shape) {
   const Heads size(shape);
   if (size.head_dim < 1 || size.head_dim > kMostHeadDim)
     reject(fmt::format("attention with heads of {} elements", size.head_dim),

@@ -40,14 +40,14 @@ Kernel augment() {
   return {.name = "augment",
           .summary = "images normalised and some of them mirrored",
           .operands = [](const KernelShape&) -> std::string_view { return "rrw"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+          .extents = [](const KernelShape& shape) -> Extents {
             const auto [images, height, width, channels] = shape.dims;
             const std::int64_t count = images * height * width * channels;
             return {count, images, count};
           },
           .cost =
               [](const KernelShape& shape) {
-                const auto images = static_cast<double>(shape.dims[0]);
+                const auto images = shape.dim(0);
                 const double count = images * static_cast<double>(shape.dims[1] * shape.dims[2] * shape.dims[3]);
                 return Cost{2 * count, 2 * count * element_bytes(shape) + 4 * images};
               },

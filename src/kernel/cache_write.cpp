@@ -24,25 +24,21 @@ void run_block(const KernelCall& call, std::uint32_t block) {
 }
 
 // From the cache's side: for each of its elements, whether somebody writes there.
-template <class Bits>
-void place(const KernelCall& call) {
-  const auto [sequences, queries, positions, width] = call.shape.dims;
-  for (std::int64_t s = 0; s < sequences; ++s) {
-    const std::int64_t slot = operand<const std::int32_t>(call, 1)[s];
-    if (slot < 0 || slot >= slots_total(call.shape)) continue;
-    const std::int64_t end = operand<const std::int32_t>(call, 2)[s];
-    for (std::int64_t p = 0; p < positions; ++p) {
-      if (p >= end || p < end - queries) continue;
-      for (std::int64_t c = 0; c < width; ++c)
-        operand<Bits>(call, 3)[(slot * positions + p) * width + c] =
-            operand<const Bits>(call, 0)[(s * queries + queries - (end - p)) * width + c];
-    }
-  }
-}
-
 void reference(const KernelCall& call) {
-  if (size_of(call.shape.type) == 4) return place<std::uint32_t>(call);
-  place<std::uint16_t>(call);
+  with_bits(call.shape.type, [&]<class Bits>(Bits*) {
+    const auto [sequences, queries, positions, width] = call.shape.dims;
+    for (std::int64_t s = 0; s < sequences; ++s) {
+      const std::int64_t slot = operand<const std::int32_t>(call, 1)[s];
+      if (slot < 0 || slot >= slots_total(call.shape)) continue;
+      const std::int64_t end = operand<const std::int32_t>(call, 2)[s];
+      for (std::int64_t p = 0; p < positions; ++p) {
+        if (p >= end || p < end - queries) continue;
+        for (std::int64_t c = 0; c < width; ++c)
+          operand<Bits>(call, 3)[(slot * positions + p) * width + c] =
+              operand<const Bits>(call, 0)[(s * queries + queries - (end - p)) * width + c];
+      }
+    }
+  });
 }
 
 }  // namespace
@@ -51,15 +47,14 @@ Kernel cache_write() {
   return {.name = "cache_write",
           .summary = "fresh rows moved to the end of each sequence's cache slot",
           .operands = [](const KernelShape&) -> std::string_view { return "rrrp"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+          .extents = [](const KernelShape& shape) -> Extents {
             const auto [sequences, queries, positions, width] = shape.dims;
             return {sequences * queries * width, sequences, sequences, slots_total(shape) * positions * width};
           },
           .cost =
               [](const KernelShape& shape) {
-                const auto sequences = static_cast<double>(shape.dims[0]);
-                const double moved =
-                    sequences * static_cast<double>(shape.dims[1]) * static_cast<double>(shape.dims[3]);
+                const auto sequences = shape.dim(0);
+                const double moved = sequences * shape.dim(1) * shape.dim(3);
                 return Cost{0, 2 * moved * element_bytes(shape) + 8 * sequences};
               },
           .blocks =
@@ -68,7 +63,6 @@ Kernel cache_write() {
               },
           .run_block = run_block,
           .reference = reference,
-          .tolerance = [](const KernelShape&) { return 0.0; },
           .geometry =
               [](const KernelShape& shape) {
                 const auto per_thread = static_cast<std::int64_t>(16 / size_of(shape.type));

@@ -112,7 +112,7 @@ double tolerance(const KernelShape& shape) {
 Cost cost(const KernelShape& shape) {
   int operations = 0;
   for (int position = 0; position < kMaxChainOps; ++position) operations += op_at(shape, position) != ChainOp::none;
-  const auto count = static_cast<double>(shape.dims[0]);
+  const auto count = shape.dim(0);
   return {count * operations, 2 * count * element_bytes(shape)};
 }
 
@@ -140,9 +140,7 @@ Kernel chain() {
   return {.name = "chain",
           .summary = "element-wise chain of up to four operations",
           .operands = [](const KernelShape&) -> std::string_view { return "rw"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
-            return {shape.dims[0], shape.dims[0]};
-          },
+          .extents = [](const KernelShape& shape) -> Extents { return {shape.dims[0], shape.dims[0]}; },
           .cost = cost,
           .blocks = blocks,
           .run_block = run_block,

@@ -28,24 +28,19 @@ void reference(const KernelCall& call) {
 }  // namespace
 
 Kernel clip() {
-  return {
-      .name = "clip",
-      .summary = "the next step's number and the factor that limits its gradients",
-      .operands = [](const KernelShape&) -> std::string_view { return "ru"; },
-      .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> { return {shape.dims[0], 2}; },
-      .cost =
-          [](const KernelShape& shape) {
-            const auto count = static_cast<double>(shape.dims[0]);
-            return Cost{count + 4, 4 * count + 16};
-          },
-      .blocks = [](const KernelShape&) { return 1u; },
-      .run_block = run_block,
-      .reference = reference,
-      // 15 for the sum of squares as in square_sum, halved by the root; the root, the margin, the quotient.
-      .tolerance = [](const KernelShape&) { return storage_tolerance(ElementType::f32, 8 + 3); },
-      // clip.cuh: one block, because everything waits for one number.
-      .geometry = [](const KernelShape&) { return Geometry{1, kThreads}; },
-      .types = "ff"};
+  return {.name = "clip",
+          .summary = "the next step's number and the factor that limits its gradients",
+          .operands = [](const KernelShape&) -> std::string_view { return "ru"; },
+          .extents = [](const KernelShape& shape) -> Extents { return {shape.dims[0], 2}; },
+          .cost = [](const KernelShape& shape) { return Cost{shape.dim(0) + 4, 4 * shape.dim(0) + 16}; },
+          .blocks = [](const KernelShape&) { return 1u; },
+          .run_block = run_block,
+          .reference = reference,
+          // 15 for the sum of squares as in square_sum, halved by the root; the root, the margin, the quotient.
+          .tolerance = [](const KernelShape&) { return storage_tolerance(ElementType::f32, 8 + 3); },
+          // clip.cuh: one block, because everything waits for one number.
+          .geometry = [](const KernelShape&) { return Geometry{1, kThreads}; },
+          .types = "ff"};
 }
 
 }  // namespace weir::catalogue

@@ -52,7 +52,7 @@ Kernel combine() {
   return {.name = "combine",
           .summary = "weighted sum of what each token's experts made of it",
           .operands = [](const KernelShape&) -> std::string_view { return "rrrrw"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+          .extents = [](const KernelShape& shape) -> Extents {
             const auto [tokens, width, picks, capacity] = shape.dims;
             const auto experts = static_cast<std::int64_t>(shape.scalars[0]);
             return {experts * capacity * width, tokens * picks, tokens * picks, tokens * picks, tokens * width};
@@ -60,8 +60,8 @@ Kernel combine() {
           // As if no token were dropped.
           .cost =
               [](const KernelShape& shape) {
-                const auto tokens = static_cast<double>(shape.dims[0]), width = static_cast<double>(shape.dims[1]);
-                const auto picks = static_cast<double>(shape.dims[2]);
+                const auto tokens = shape.dim(0), width = shape.dim(1);
+                const auto picks = shape.dim(2);
                 return Cost{2 * tokens * width * picks,
                             tokens * (width * (picks + 1) + picks) * element_bytes(shape) + 8 * tokens * picks};
               },
@@ -73,10 +73,7 @@ Kernel combine() {
           .run_block = run_block,
           .reference = reference,
           // A product and an addition round once each per pick.
-          .tolerance =
-              [](const KernelShape& shape) {
-                return storage_tolerance(shape.type, 2 * static_cast<double>(shape.dims[2]));
-              },
+          .tolerance = [](const KernelShape& shape) { return storage_tolerance(shape.type, 2 * shape.dim(2)); },
           .geometry =
               [](const KernelShape& shape) {
                 const auto per_thread = static_cast<std::int64_t>(16 / size_of(shape.type));

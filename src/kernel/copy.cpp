@@ -25,17 +25,11 @@ Kernel copy() {
   return {.name = "copy",
           .summary = "copy by compute units",
           .operands = [](const KernelShape&) -> std::string_view { return "rw"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
-            return {shape.dims[0], shape.dims[0]};
-          },
-          .cost =
-              [](const KernelShape& shape) {
-                return Cost{0, 2 * static_cast<double>(shape.dims[0]) * element_bytes(shape)};
-              },
+          .extents = [](const KernelShape& shape) -> Extents { return {shape.dims[0], shape.dims[0]}; },
+          .cost = [](const KernelShape& shape) { return Cost{0, 2 * shape.dim(0) * element_bytes(shape)}; },
           .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], kBlockElements); },
           .run_block = run_block,
           .reference = reference,
-          .tolerance = [](const KernelShape&) { return 0.0; },
           .geometry = element_geometry};
 }
 

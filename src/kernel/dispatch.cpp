@@ -30,19 +30,15 @@ void run_block(const KernelCall& call, std::uint32_t block) {
   }
 }
 
-template <class Bits>
-void place(const KernelCall& call) {
-  const auto [tokens, width, picks, capacity] = call.shape.dims;
-  for (std::int64_t token = 0; token < tokens; ++token)
-    for (std::int64_t pick = 0; pick < picks; ++pick)
-      if (const std::int64_t row = row_of(call, token * picks + pick); row >= 0)
-        for (std::int64_t c = 0; c < width; ++c)
-          operand<Bits>(call, 3)[row * width + c] = operand<const Bits>(call, 0)[token * width + c];
-}
-
 void reference(const KernelCall& call) {
-  if (size_of(call.shape.type) == 4) return place<std::uint32_t>(call);
-  place<std::uint16_t>(call);
+  with_bits(call.shape.type, [&]<class Bits>(Bits*) {
+    const auto [tokens, width, picks, capacity] = call.shape.dims;
+    for (std::int64_t token = 0; token < tokens; ++token)
+      for (std::int64_t pick = 0; pick < picks; ++pick)
+        if (const std::int64_t row = row_of(call, token * picks + pick); row >= 0)
+          for (std::int64_t c = 0; c < width; ++c)
+            operand<Bits>(call, 3)[row * width + c] = operand<const Bits>(call, 0)[token * width + c];
+  });
 }
 
 }  // namespace
@@ -51,14 +47,14 @@ Kernel dispatch() {
   return {.name = "dispatch",
           .summary = "tokens brought to the experts that they picked",
           .operands = [](const KernelShape&) -> std::string_view { return "rrrp"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+          .extents = [](const KernelShape& shape) -> Extents {
             const auto [tokens, width, picks, capacity] = shape.dims;
             return {tokens * width, tokens * picks, tokens * picks, experts_of(shape) * capacity * width};
           },
           .cost =
               [](const KernelShape& shape) {
                 const auto rows = static_cast<double>(shape.dims[0] * shape.dims[2]);
-                return Cost{0, rows * (2 * static_cast<double>(shape.dims[1]) * element_bytes(shape) + 8)};
+                return Cost{0, rows * (2 * shape.dim(1) * element_bytes(shape) + 8)};
               },
           .blocks =
               [](const KernelShape& shape) {
@@ -66,7 +62,6 @@ Kernel dispatch() {
               },
           .run_block = run_block,
           .reference = reference,
-          .tolerance = [](const KernelShape&) { return 0.0; },
           .geometry =
               [](const KernelShape& shape) { return indexed_geometry(shape.dims[0] * shape.dims[2], shape.dims[1]); },
           .types = "tiit"};

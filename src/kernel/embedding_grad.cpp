@@ -71,17 +71,15 @@ Kernel embedding_grad() {
       .summary = "the gradient of a table whose rows were gathered",
       // indices, gradients of the gathered rows, gradient of the table
       .operands = [](const KernelShape& shape) -> std::string_view { return shape.scalars[0] != 0 ? "rru" : "rrw"; },
-      .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+      .extents = [](const KernelShape& shape) -> Extents {
         const auto [count, width, rows, unused] = shape.dims;
         return {count, count * width, rows * width};
       },
       .cost =
           [](const KernelShape& shape) {
-            const auto count = static_cast<double>(shape.dims[0]), width = static_cast<double>(shape.dims[1]);
+            const auto count = shape.dim(0), width = shape.dim(1);
             const double out_passes = shape.scalars[0] != 0 ? 2 : 1;
-            return Cost{
-                count * width,
-                (count + out_passes * static_cast<double>(shape.dims[2])) * width * element_bytes(shape) + 4 * count};
+            return Cost{count * width, (count + out_passes * shape.dim(2)) * width * element_bytes(shape) + 4 * count};
           },
       .blocks = [](const KernelShape& shape) { return block_count(shape.dims[2], rows_of(shape.dims[1])); },
       .run_block = run_block,
@@ -89,9 +87,7 @@ Kernel embedding_grad() {
       // As in layer_norm_grad. All indices may name one row, and then all others are 0: the size of results, which
       // errors are held against, is smaller than that row's.
       .tolerance =
-          [](const KernelShape& shape) {
-            return storage_tolerance(shape.type, 8 + 4 * std::sqrt(static_cast<double>(shape.dims[0])));
-          },
+          [](const KernelShape& shape) { return storage_tolerance(shape.type, 8 + 4 * std::sqrt(shape.dim(0))); },
       // embedding_grad.cuh: 32 rows of the table per block.
       .geometry = [](const KernelShape& shape) { return Geometry{grid_of(divide_up(shape.dims[2], 32)), kThreads}; },
       .types = "itt"};

@@ -54,18 +54,15 @@ void reference(const KernelCall& call) {
 
 // dims: count, whether random, seed, and which of the seed's values is the first.
 Kernel fill() {
-  return {
-      .name = "fill",
-      .summary = "constant or seeded random values",
-      .operands = [](const KernelShape&) -> std::string_view { return "w"; },
-      .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> { return {shape.dims[0]}; },
-      .cost =
-          [](const KernelShape& shape) { return Cost{0, static_cast<double>(shape.dims[0]) * element_bytes(shape)}; },
-      .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], kBlockElements); },
-      .run_block = run_block,
-      .reference = reference,
-      .tolerance = [](const KernelShape&) { return 0.0; },
-      .geometry = element_geometry};
+  return {.name = "fill",
+          .summary = "constant or seeded random values",
+          .operands = [](const KernelShape&) -> std::string_view { return "w"; },
+          .extents = [](const KernelShape& shape) -> Extents { return {shape.dims[0]}; },
+          .cost = [](const KernelShape& shape) { return Cost{0, shape.dim(0) * element_bytes(shape)}; },
+          .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], kBlockElements); },
+          .run_block = run_block,
+          .reference = reference,
+          .geometry = element_geometry};
 }
 
 }  // namespace weir::catalogue

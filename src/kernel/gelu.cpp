@@ -32,25 +32,20 @@ void reference(const KernelCall& call) {
 }  // namespace
 
 Kernel gelu() {
-  return {.name = "gelu",
-          .summary = "Gaussian error linear unit, erf form",
-          .operands = [](const KernelShape&) -> std::string_view { return "rw"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
-            return {shape.dims[0], shape.dims[0]};
-          },
-          // Nominal: an erf counts as 5.
-          .cost =
-              [](const KernelShape& shape) {
-                const auto count = static_cast<double>(shape.dims[0]);
-                return Cost{8 * count, 2 * count * element_bytes(shape)};
-              },
-          .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], kBlockElements); },
-          .run_block = run_block,
-          .reference = reference,
-          // erfc is good to 4 units in the last place (8 roundings) and multiplies its argument's two roundings by up
-          // to z^2 = x^2 / 2; below x = -4 results are too small to matter beside others.
-          .tolerance = [](const KernelShape& shape) { return storage_tolerance(shape.type, 8 + 16 + 2); },
-          .geometry = element_geometry};
+  return {
+      .name = "gelu",
+      .summary = "Gaussian error linear unit, erf form",
+      .operands = [](const KernelShape&) -> std::string_view { return "rw"; },
+      .extents = [](const KernelShape& shape) -> Extents { return {shape.dims[0], shape.dims[0]}; },
+      // Nominal: an erf counts as 5.
+      .cost = [](const KernelShape& shape) { return Cost{8 * shape.dim(0), 2 * shape.dim(0) * element_bytes(shape)}; },
+      .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], kBlockElements); },
+      .run_block = run_block,
+      .reference = reference,
+      // erfc is good to 4 units in the last place (8 roundings) and multiplies its argument's two roundings by up
+      // to z^2 = x^2 / 2; below x = -4 results are too small to matter beside others.
+      .tolerance = [](const KernelShape& shape) { return storage_tolerance(shape.type, 8 + 16 + 2); },
+      .geometry = element_geometry};
 }
 
 }  // namespace weir::catalogue

@@ -36,25 +36,20 @@ void reference(const KernelCall& call) {
 }  // namespace
 
 Kernel gelu_backward() {
-  return {.name = "gelu_backward",
-          .summary = "gradient of gelu by its input",
-          .operands = [](const KernelShape&) -> std::string_view { return "rrw"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
-            return {shape.dims[0], shape.dims[0], shape.dims[0]};
-          },
-          // Nominal: an erf counts as 5, an exp as 4.
-          .cost =
-              [](const KernelShape& shape) {
-                const auto count = static_cast<double>(shape.dims[0]);
-                return Cost{17 * count, 3 * count * element_bytes(shape)};
-              },
-          .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], kBlockElements); },
-          .run_block = run_block,
-          .reference = reference,
-          // The slope is at most 1.13, of which erfc brings 8 roundings, and its argument's two, the density's and the
-          // sum's together less than 8. dy is up to 4 times what results usually are.
-          .tolerance = [](const KernelShape& shape) { return storage_tolerance(shape.type, (8 + 8) * 4 + 1); },
-          .geometry = element_geometry};
+  return {
+      .name = "gelu_backward",
+      .summary = "gradient of gelu by its input",
+      .operands = [](const KernelShape&) -> std::string_view { return "rrw"; },
+      .extents = [](const KernelShape& shape) -> Extents { return {shape.dims[0], shape.dims[0], shape.dims[0]}; },
+      // Nominal: an erf counts as 5, an exp as 4.
+      .cost = [](const KernelShape& shape) { return Cost{17 * shape.dim(0), 3 * shape.dim(0) * element_bytes(shape)}; },
+      .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], kBlockElements); },
+      .run_block = run_block,
+      .reference = reference,
+      // The slope is at most 1.13, of which erfc brings 8 roundings, and its argument's two, the density's and the
+      // sum's together less than 8. dy is up to 4 times what results usually are.
+      .tolerance = [](const KernelShape& shape) { return storage_tolerance(shape.type, (8 + 8) * 4 + 1); },
+      .geometry = element_geometry};
 }
 
 }  // namespace weir::catalogue

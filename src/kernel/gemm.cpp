@@ -213,7 +213,7 @@ void reference(const KernelCall& call) {
 // split
 //   k to the stored type: eight more. cuBLAS 13 used 5.3 of them on an H200, where one row's values differ widely.
 double tolerance(const KernelShape& shape) {
-  const double accumulation = 8 * std::sqrt(static_cast<double>(shape.dims[2])) * kFloatRounding;
+  const double accumulation = 8 * std::sqrt(shape.dim(2)) * kFloatRounding;
   const bool is_narrow = shape.type == ElementType::f16 || shape.type == ElementType::bf16;
   const double factors = shape.precision == Precision::tf32 ? 8 * rounding_of(Precision::tf32) : 0;
   return storage_tolerance(shape.type, 0) + accumulation + factors + (is_narrow ? 8 * rounding_of(shape.type) : 0);
@@ -448,15 +448,15 @@ Kernel gemm() {
       .name = "gemm",
       .summary = "matrix products by the vendor's library",
       .operands = [](const KernelShape& shape) -> std::string_view { return shape.scalars[1] != 0 ? "rru" : "rrw"; },
-      .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+      .extents = [](const KernelShape& shape) -> Extents {
         const auto [m, n, k, flags] = shape.dims;
         const std::int64_t batch = gemm_batch(shape);
         return {batch * m * k, batch * k * n, batch * m * n};
       },
       .cost =
           [](const KernelShape& shape) {
-            const auto m = static_cast<double>(shape.dims[0]), n = static_cast<double>(shape.dims[1]);
-            const auto k = static_cast<double>(shape.dims[2]);
+            const auto m = shape.dim(0), n = shape.dim(1);
+            const auto k = shape.dim(2);
             const auto batch = static_cast<double>(gemm_batch(shape));
             const double c_passes = shape.scalars[1] != 0 ? 2 : 1;
             return Cost{batch * 2 * m * n * k, batch * (m * k + k * n + c_passes * m * n) * element_bytes(shape)};

@@ -29,14 +29,11 @@ Kernel graph_break() {
   return {.name = "graph_break",
           .summary = "a host that looks at a value before the work goes on",
           .operands = [](const KernelShape&) -> std::string_view { return "rw"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
-            return {shape.dims[0], shape.dims[0]};
-          },
+          .extents = [](const KernelShape& shape) -> Extents { return {shape.dims[0], shape.dims[0]}; },
           .cost = [](const KernelShape& shape) { return Cost{0, 2 * static_cast<double>(size_bytes(shape))}; },
           .blocks = [](const KernelShape&) { return 1u; },
           .run_block = run_block,
           .reference = reference,
-          .tolerance = [](const KernelShape&) { return 0.0; },
           .is_host_only = true};
 }
 

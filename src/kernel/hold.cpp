@@ -29,14 +29,14 @@ Kernel hold() {
   return {.name = "hold",
           .summary = "waits for a flag that the host sets, up to a limit",
           .operands = [](const KernelShape&) -> std::string_view { return "rw"; },
-          .extents = [](const KernelShape&) -> std::array<std::int64_t, kMaxOperands> { return {1, kMomentElements}; },
+          .extents = [](const KernelShape&) -> Extents { return {1, kMomentElements}; },
           .cost = [](const KernelShape&) { return Cost{0, 20}; },
           .blocks = [](const KernelShape&) { return 1u; },
           .run_block = run_block,
           .reference = nullptr,
-          .tolerance = [](const KernelShape&) { return 0.0; },
           .geometry = [](const KernelShape&) { return Geometry{1, 32}; },
-          .is_probe = true};
+          .is_probe = true,
+          .lasts = Lasts::until_flag};
 }
 
 }  // namespace weir::catalogue

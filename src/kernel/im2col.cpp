@@ -42,30 +42,26 @@ void run_block(const KernelCall& call, std::uint32_t block) {
 }
 
 // Element by element, from its place in the matrix to its place in the image.
-template <class Bits>
-void unfold(const KernelCall& call) {
-  const auto [images, height, width, packed] = call.shape.dims;
-  const ImagePatch patch(packed);
-  Bits* out = operand<Bits>(call, 1);
-  for (std::int64_t image = 0; image < images; ++image)
-    for (std::int64_t i = 0; i < patch.along(height); ++i)
-      for (std::int64_t j = 0; j < patch.along(width); ++j)
-        for (std::int64_t dy = 0; dy < patch.kernel; ++dy)
-          for (std::int64_t dx = 0; dx < patch.kernel; ++dx)
-            for (std::int64_t channel = 0; channel < patch.channels; ++channel) {
-              const std::int64_t y = i * patch.stride + dy - patch.padding, x = j * patch.stride + dx - patch.padding;
-              const bool is_inside = 0 <= y && y < height && 0 <= x && x < width;
-              const std::int64_t at = ((image * height + y) * width + x) * patch.channels + channel;
-              *out++ = is_inside ? operand<const Bits>(call, 0)[at] : Bits{0};
-            }
-}
-
 void reference(const KernelCall& call) {
-  if (size_of(call.shape.type) == 4) return unfold<std::uint32_t>(call);
-  unfold<std::uint16_t>(call);
+  with_bits(call.shape.type, [&]<class Bits>(Bits*) {
+    const auto [images, height, width, packed] = call.shape.dims;
+    const ImagePatch patch(packed);
+    Bits* out = operand<Bits>(call, 1);
+    for (std::int64_t image = 0; image < images; ++image)
+      for (std::int64_t i = 0; i < patch.along(height); ++i)
+        for (std::int64_t j = 0; j < patch.along(width); ++j)
+          for (std::int64_t dy = 0; dy < patch.kernel; ++dy)
+            for (std::int64_t dx = 0; dx < patch.kernel; ++dx)
+              for (std::int64_t channel = 0; channel < patch.channels; ++channel) {
+                const std::int64_t y = i * patch.stride + dy - patch.padding, x = j * patch.stride + dx - patch.padding;
+                const bool is_inside = 0 <= y && y < height && 0 <= x && x < width;
+                const std::int64_t at = ((image * height + y) * width + x) * patch.channels + channel;
+                *out++ = is_inside ? operand<const Bits>(call, 0)[at] : Bits{0};
+              }
+  });
 }
 
-std::array<std::int64_t, kMaxOperands> extents(const KernelShape& shape) {
+Extents extents(const KernelShape& shape) {
   const ImagePatch patch(shape.dims[3]);
   const auto [images, height, width, packed] = shape.dims;
   if (std::min(height, width) + 2 * patch.padding < patch.kernel)
@@ -96,7 +92,6 @@ Kernel im2col() {
               },
           .run_block = run_block,
           .reference = reference,
-          .tolerance = [](const KernelShape&) { return 0.0; },
           .geometry =
               [](const KernelShape& shape) {
                 const auto wide = static_cast<std::int64_t>(16 / size_of(shape.type));

@@ -27,18 +27,11 @@ Kernel increase() {
   return {.name = "increase",
           .summary = "integers made larger by a constant",
           .operands = [](const KernelShape&) -> std::string_view { return "rw"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
-            return {shape.dims[0], shape.dims[0]};
-          },
-          .cost =
-              [](const KernelShape& shape) {
-                const auto count = static_cast<double>(shape.dims[0]);
-                return Cost{count, 8 * count};
-              },
+          .extents = [](const KernelShape& shape) -> Extents { return {shape.dims[0], shape.dims[0]}; },
+          .cost = [](const KernelShape& shape) { return Cost{shape.dim(0), 8 * shape.dim(0)}; },
           .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], kBlockElements); },
           .run_block = run_block,
           .reference = reference,
-          .tolerance = [](const KernelShape&) { return 0.0; },
           .geometry = element_geometry,
           .types = "ii"};
 }

@@ -19,7 +19,12 @@ struct KernelShape {
   Precision precision = Precision::fp32;
   std::array<std::int64_t, kMaxDims> dims{};
   std::array<float, kMaxScalars> scalars{};
+
+  // A dimension as a number that costs are made of.
+  constexpr double dim(std::size_t index) const { return static_cast<double>(dims[index]); }
 };
+
+using Extents = std::array<std::int64_t, kMaxOperands>;
 
 // One launch as a body on the host sees it.
 struct KernelCall {
@@ -40,21 +45,29 @@ struct Verification {
   std::uint64_t element = 0;
 };
 
+// What decides how long a launch takes.
+enum class Lasts : std::uint8_t {
+  by_work,     // what it computes
+  by_time,     // dims[0], in ns
+  until_flag,  // the same at most: it ends when the host sets the flag that is its first operand
+  by_units,    // a job of units, as toil.h describes it
+};
+
 struct Kernel {
   std::string_view name;
   std::string_view summary;
   // One letter per operand: r reads, w writes all of it, p writes a part that the data decides, u reads and writes.
   std::string_view (*operands)(const KernelShape&);
   // Elements of each operand that a launch touches; zero for those whose extent is data dependent.
-  std::array<std::int64_t, kMaxOperands> (*extents)(const KernelShape&);
+  Extents (*extents)(const KernelShape&);
   Cost (*cost)(const KernelShape&);
   // CPU device: a launch is split into blocks that run independently, in any order, on any worker.
   std::uint32_t (*blocks)(const KernelShape&);
   void (*run_block)(const KernelCall&, std::uint32_t block);
   // The result to compare with: accumulates in double, written apart from `run_block`.
   void (*reference)(const KernelCall&);
-  // Relative error that a correct implementation may show against `reference`.
-  double (*tolerance)(const KernelShape&);
+  // Relative error that a correct implementation may show against `reference`; by default none.
+  double (*tolerance)(const KernelShape&) = [](const KernelShape&) { return 0.0; };
   // The size that results have where terms do not cancel: errors are relative to it, at least. Null: that of the
   // results.
   double (*scale)(const KernelCall&) = nullptr;
@@ -72,6 +85,7 @@ struct Kernel {
   bool is_probe = false;
   // Of probes, one letter per operand: h host memory, a any. Empty: all are the host's.
   std::string_view places = {};
+  Lasts lasts = Lasts::by_work;
 
   ElementType type_of(const KernelShape& shape, std::size_t operand) const {
     const char letter = operand < types.size() ? types[operand] : 't';

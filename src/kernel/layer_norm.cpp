@@ -54,15 +54,15 @@ Kernel layer_norm() {
   return {.name = "layer_norm",
           .summary = "layer normalisation of each row",
           .operands = [](const KernelShape&) -> std::string_view { return "rrrw"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+          .extents = [](const KernelShape& shape) -> Extents {
             const auto [rows, columns, unused0, unused1] = shape.dims;
             return {rows * columns, columns, columns, rows * columns};
           },
           // Nominal: two per element for the mean and its use, three for the variance, three for scale, gamma and beta.
           .cost =
               [](const KernelShape& shape) {
-                const auto columns = static_cast<double>(shape.dims[1]);
-                const double count = static_cast<double>(shape.dims[0]) * columns;
+                const auto columns = shape.dim(1);
+                const double count = shape.dim(0) * columns;
                 return Cost{8 * count, (2 * count + 2 * columns) * element_bytes(shape)};
               },
           .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], rows_per_block(shape.dims[1])); },

@@ -70,14 +70,14 @@ Kernel layer_norm_backward() {
   return {.name = "layer_norm_backward",
           .summary = "gradient of layer normalisation by its input",
           .operands = [](const KernelShape&) -> std::string_view { return "rrrww"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+          .extents = [](const KernelShape& shape) -> Extents {
             const auto [rows, columns, unused0, unused1] = shape.dims;
             return {rows * columns, columns, rows * columns, rows * columns, 2 * rows};
           },
           // Nominal: five per element for mean and variance, five for the two sums, five for their use.
           .cost =
               [](const KernelShape& shape) {
-                const auto rows = static_cast<double>(shape.dims[0]), columns = static_cast<double>(shape.dims[1]);
+                const auto rows = shape.dim(0), columns = shape.dim(1);
                 return Cost{15 * rows * columns, (3 * rows * columns + columns) * element_bytes(shape) + 8 * rows};
               },
           .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], rows_per_block(shape.dims[1])); },

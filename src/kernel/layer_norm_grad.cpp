@@ -53,13 +53,13 @@ Kernel layer_norm_grad() {
   return {.name = "layer_norm_grad",
           .summary = "gradients of layer normalisation by gamma and beta",
           .operands = [](const KernelShape&) -> std::string_view { return "rrrww"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+          .extents = [](const KernelShape& shape) -> Extents {
             const auto [rows, columns, unused0, unused1] = shape.dims;
             return {rows * columns, rows * columns, 2 * rows, columns, columns};
           },
           .cost =
               [](const KernelShape& shape) {
-                const auto rows = static_cast<double>(shape.dims[0]), columns = static_cast<double>(shape.dims[1]);
+                const auto rows = shape.dim(0), columns = shape.dim(1);
                 return Cost{5 * rows * columns, 2 * (rows * columns + columns) * element_bytes(shape) + 8 * rows};
               },
           .blocks = [](const KernelShape& shape) { return block_count(shape.dims[1], kColumnsPerBlock); },
@@ -68,9 +68,7 @@ Kernel layer_norm_grad() {
           // As in reduce: 8 for compensated sums, sqrt(terms) for plain ones of random signs. Each term of gamma's
           // rounds three times, which adds at random too.
           .tolerance =
-              [](const KernelShape& shape) {
-                return storage_tolerance(shape.type, 8 + 4 * std::sqrt(static_cast<double>(shape.dims[0])));
-              },
+              [](const KernelShape& shape) { return storage_tolerance(shape.type, 8 + 4 * std::sqrt(shape.dim(0))); },
           // layer_norm_grad.cuh: 16 columns x 64 row lanes.
           .geometry = [](const KernelShape& shape) { return Geometry{grid_of(divide_up(shape.dims[1], 16)), 1024}; },
           .types = "ttftt"};

@@ -144,7 +144,7 @@ Cost cost(const KernelShape& shape) {
 // until the end. gelu's slope is up to 1.13 while its results are about 0.7 of its inputs: twice as many, and 26 of
 // its own.
 double tolerance(const KernelShape& shape) {
-  const double accumulation = 4 * std::sqrt(static_cast<double>(shape.dims[2]));
+  const double accumulation = 4 * std::sqrt(shape.dim(2));
   return storage_tolerance(shape.type, has_gelu_in(shape.dims[3]) ? 2 * accumulation + 26 : accumulation);
 }
 
@@ -154,7 +154,7 @@ Kernel ragged_gemm() {
   return {.name = "ragged_gemm",
           .summary = "matrix product of the rows that were routed to an expert",
           .operands = [](const KernelShape&) -> std::string_view { return "rrrp"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+          .extents = [](const KernelShape& shape) -> Extents {
             const Product product(shape);
             return {product.rows_of_a * product.k, product.k * product.n, product.experts + 1,
                     product.capacity * product.n};

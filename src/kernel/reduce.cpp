@@ -57,12 +57,12 @@ Kernel reduce() {
   return {.name = "reduce",
           .summary = "sums along one axis of a matrix",
           .operands = [](const KernelShape&) -> std::string_view { return "rw"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+          .extents = [](const KernelShape& shape) -> Extents {
             return {shape.dims[0] * shape.dims[1], sums_rows(shape) ? shape.dims[0] : shape.dims[1]};
           },
           .cost =
               [](const KernelShape& shape) {
-                const double count = static_cast<double>(shape.dims[0]) * static_cast<double>(shape.dims[1]);
+                const double count = shape.dim(0) * shape.dim(1);
                 const auto sums = static_cast<double>(sums_rows(shape) ? shape.dims[0] : shape.dims[1]);
                 return Cost{count, (count + sums) * element_bytes(shape)};
               },

@@ -48,7 +48,7 @@ void reference(const KernelCall& call) {
   }
 }
 
-std::array<std::int64_t, kMaxOperands> extents(const KernelShape& shape) {
+Extents extents(const KernelShape& shape) {
   const auto [assignments, experts, picks, unused] = shape.dims;
   if (experts < 1 || experts > kMostExperts)
     reject(fmt::format("route to {} experts", experts), fmt::format("There may be 1 to {}.", kMostExperts));
@@ -64,12 +64,11 @@ Kernel route() {
           .extents = extents,
           .cost =
               [](const KernelShape& shape) {
-                return Cost{0, 12 * static_cast<double>(shape.dims[0]) + 4 * static_cast<double>(shape.dims[1] + 1)};
+                return Cost{0, 12 * shape.dim(0) + 4 * static_cast<double>(shape.dims[1] + 1)};
               },
           .blocks = [](const KernelShape&) { return 1u; },
           .run_block = run_block,
           .reference = reference,
-          .tolerance = [](const KernelShape&) { return 0.0; },
           .geometry = [](const KernelShape&) { return Geometry{1, 1024}; },
           .types = "iiii"};
 }

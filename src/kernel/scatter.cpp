@@ -19,19 +19,15 @@ void run_block(const KernelCall& call, std::uint32_t block) {
   }
 }
 
-template <class Bits>
-void place(const KernelCall& call) {
-  const auto [count, width, out_rows, unused] = call.shape.dims;
-  for (std::int64_t element = 0; element < count * width; ++element) {
-    const std::int64_t row = operand<const std::int32_t>(call, 1)[element / width];
-    if (0 <= row && row < out_rows)
-      operand<Bits>(call, 2)[row * width + element % width] = operand<const Bits>(call, 0)[element];
-  }
-}
-
 void reference(const KernelCall& call) {
-  if (size_of(call.shape.type) == 4) return place<std::uint32_t>(call);
-  place<std::uint16_t>(call);
+  with_bits(call.shape.type, [&]<class Bits>(Bits*) {
+    const auto [count, width, out_rows, unused] = call.shape.dims;
+    for (std::int64_t element = 0; element < count * width; ++element) {
+      const std::int64_t row = operand<const std::int32_t>(call, 1)[element / width];
+      if (0 <= row && row < out_rows)
+        operand<Bits>(call, 2)[row * width + element % width] = operand<const Bits>(call, 0)[element];
+    }
+  });
 }
 
 }  // namespace
@@ -40,19 +36,17 @@ Kernel scatter() {
   return {.name = "scatter",
           .summary = "rows written to the places that an index names",
           .operands = [](const KernelShape&) -> std::string_view { return "rrp"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+          .extents = [](const KernelShape& shape) -> Extents {
             const auto [count, width, out_rows, unused] = shape.dims;
             return {count * width, count, out_rows * width};
           },
           .cost =
               [](const KernelShape& shape) {
-                const auto count = static_cast<double>(shape.dims[0]), width = static_cast<double>(shape.dims[1]);
-                return Cost{0, 2 * count * width * element_bytes(shape) + 4 * count};
+                return Cost{0, 2 * shape.dim(0) * shape.dim(1) * element_bytes(shape) + 4 * shape.dim(0)};
               },
           .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], rows_per_block(shape.dims[1])); },
           .run_block = run_block,
           .reference = reference,
-          .tolerance = [](const KernelShape&) { return 0.0; },
           .geometry = [](const KernelShape& shape) { return indexed_geometry(shape.dims[0], shape.dims[1]); },
           .types = "tit"};
 }

@@ -47,7 +47,7 @@ void reference(const KernelCall& call) {
 
 // Elements that count: all, or the triangle of each square.
 double visible_count(const KernelShape& shape) {
-  const auto rows = static_cast<double>(shape.dims[0]), columns = static_cast<double>(shape.dims[1]);
+  const auto rows = shape.dim(0), columns = shape.dim(1);
   if (shape.dims[2] == 0) return rows * columns;
   const double squares = std::floor(rows / columns), left = rows - squares * columns;
   return squares * columns * (columns + 1) / 2 + left * (left + 1) / 2;
@@ -60,13 +60,13 @@ Kernel softmax() {
       .name = "softmax",
       .summary = "softmax of each row",
       .operands = [](const KernelShape&) -> std::string_view { return "rw"; },
-      .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+      .extents = [](const KernelShape& shape) -> Extents {
         return {shape.dims[0] * shape.dims[1], shape.dims[0] * shape.dims[1]};
       },
       // Nominal: compare, subtract, exp, add, divide.
       .cost =
           [](const KernelShape& shape) {
-            const double count = static_cast<double>(shape.dims[0]) * static_cast<double>(shape.dims[1]);
+            const double count = shape.dim(0) * shape.dim(1);
             const double visible = visible_count(shape);
             return Cost{5 * visible, (visible + count) * element_bytes(shape)};
           },

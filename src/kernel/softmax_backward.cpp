@@ -52,31 +52,29 @@ double scale(const KernelCall& call) {
 }  // namespace
 
 Kernel softmax_backward() {
-  return {.name = "softmax_backward",
-          .summary = "gradient of softmax by its scores",
-          .operands = [](const KernelShape&) -> std::string_view { return "rrw"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
-            const std::int64_t count = shape.dims[0] * shape.dims[1];
-            return {count, count, count};
+  return {
+      .name = "softmax_backward",
+      .summary = "gradient of softmax by its scores",
+      .operands = [](const KernelShape&) -> std::string_view { return "rrw"; },
+      .extents = [](const KernelShape& shape) -> Extents {
+        const std::int64_t count = shape.dims[0] * shape.dims[1];
+        return {count, count, count};
+      },
+      // Two for the sum, two for its use.
+      .cost =
+          [](const KernelShape& shape) {
+            const double count = shape.dim(0) * shape.dim(1);
+            return Cost{4 * count, 3 * count * element_bytes(shape)};
           },
-          // Two for the sum, two for its use.
-          .cost =
-              [](const KernelShape& shape) {
-                const double count = static_cast<double>(shape.dims[0]) * static_cast<double>(shape.dims[1]);
-                return Cost{4 * count, 3 * count * element_bytes(shape)};
-              },
-          .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], rows_per_block(shape.dims[1])); },
-          .run_block = run_block,
-          .reference = reference,
-          // The compensated sum of rounded products needs 5, the difference and the last product one each. dp and its
-          // mean may cancel to an eighth of their size beside other results. Rows differ: where one column has all of
-          // the weight (the first rows of a causal mask) results are up to `columns` times what they usually are.
-          .tolerance =
-              [](const KernelShape& shape) {
-                return storage_tolerance(shape.type, (5 + 2) * 8 + static_cast<double>(shape.dims[1]));
-              },
-          .scale = scale,
-          .geometry = [](const KernelShape& shape) { return row_geometry(shape.dims[0], shape.dims[1]); }};
+      .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], rows_per_block(shape.dims[1])); },
+      .run_block = run_block,
+      .reference = reference,
+      // The compensated sum of rounded products needs 5, the difference and the last product one each. dp and its
+      // mean may cancel to an eighth of their size beside other results. Rows differ: where one column has all of
+      // the weight (the first rows of a causal mask) results are up to `columns` times what they usually are.
+      .tolerance = [](const KernelShape& shape) { return storage_tolerance(shape.type, (5 + 2) * 8 + shape.dim(1)); },
+      .scale = scale,
+      .geometry = [](const KernelShape& shape) { return row_geometry(shape.dims[0], shape.dims[1]); }};
 }
 
 }  // namespace weir::catalogue

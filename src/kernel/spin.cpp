@@ -21,13 +21,13 @@ Kernel spin() {
   return {.name = "spin",
           .summary = "busy-waits for a given time",
           .operands = [](const KernelShape&) -> std::string_view { return "w"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> { return {shape.dims[1]}; },
-          .cost = [](const KernelShape& shape) { return Cost{0, 4 * static_cast<double>(shape.dims[1])}; },
+          .extents = [](const KernelShape& shape) -> Extents { return {shape.dims[1]}; },
+          .cost = [](const KernelShape& shape) { return Cost{0, 4 * shape.dim(1)}; },
           .blocks = [](const KernelShape& shape) { return block_count(shape.dims[1], 1); },
           .run_block = run_block,
           .reference = reference,
-          .tolerance = [](const KernelShape&) { return 0.0; },
-          .geometry = [](const KernelShape& shape) { return Geometry{grid_of(shape.dims[1]), 32}; }};
+          .geometry = [](const KernelShape& shape) { return Geometry{grid_of(shape.dims[1]), 32}; },
+          .lasts = Lasts::by_time};
 }
 
 }  // namespace weir::catalogue

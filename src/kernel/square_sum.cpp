@@ -42,13 +42,10 @@ Kernel square_sum() {
   return {.name = "square_sum",
           .summary = "sums of squares, part by part",
           .operands = [](const KernelShape&) -> std::string_view { return "rw"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
-            return {shape.dims[0], shape.dims[1]};
-          },
+          .extents = [](const KernelShape& shape) -> Extents { return {shape.dims[0], shape.dims[1]}; },
           .cost =
               [](const KernelShape& shape) {
-                const auto count = static_cast<double>(shape.dims[0]);
-                return Cost{2 * count, count * element_bytes(shape) + 4 * static_cast<double>(shape.dims[1])};
+                return Cost{2 * shape.dim(0), shape.dim(0) * element_bytes(shape) + 4 * shape.dim(1)};
               },
           .blocks = [](const KernelShape& shape) { return static_cast<std::uint32_t>(shape.dims[1]); },
           .run_block = run_block,

@@ -22,16 +22,14 @@ Kernel stamp() {
   return {.name = "stamp",
           .summary = "busy-waits for a given time and writes down when",
           .operands = [](const KernelShape&) -> std::string_view { return "w"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
-            return {kMomentElements * shape.dims[1]};
-          },
-          .cost = [](const KernelShape& shape) { return Cost{0, 16 * static_cast<double>(shape.dims[1])}; },
+          .extents = [](const KernelShape& shape) -> Extents { return {kMomentElements * shape.dims[1]}; },
+          .cost = [](const KernelShape& shape) { return Cost{0, 16 * shape.dim(1)}; },
           .blocks = [](const KernelShape& shape) { return block_count(shape.dims[1], 1); },
           .run_block = run_block,
           .reference = nullptr,
-          .tolerance = [](const KernelShape&) { return 0.0; },
           .geometry = [](const KernelShape& shape) { return Geometry{grid_of(shape.dims[1]), 32}; },
-          .is_probe = true};
+          .is_probe = true,
+          .lasts = Lasts::by_time};
 }
 
 }  // namespace weir::catalogue

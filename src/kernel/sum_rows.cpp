@@ -64,28 +64,26 @@ Geometry geometry(const KernelShape& shape) {
 }  // namespace
 
 Kernel sum_rows() {
-  return {.name = "sum_rows",
-          .summary = "scaled sums of the rows of each group",
-          .operands = [](const KernelShape&) -> std::string_view { return "rw"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
-            const auto [groups, parts, count, stride] = shape.dims;
-            return {(groups * parts - 1) * stride + count, groups * count};
+  return {
+      .name = "sum_rows",
+      .summary = "scaled sums of the rows of each group",
+      .operands = [](const KernelShape&) -> std::string_view { return "rw"; },
+      .extents = [](const KernelShape& shape) -> Extents {
+        const auto [groups, parts, count, stride] = shape.dims;
+        return {(groups * parts - 1) * stride + count, groups * count};
+      },
+      .cost =
+          [](const KernelShape& shape) {
+            const auto out = shape.dim(0) * shape.dim(2);
+            const double in = out * shape.dim(1);
+            return Cost{in + out, (in + out) * element_bytes(shape)};
           },
-          .cost =
-              [](const KernelShape& shape) {
-                const auto out = static_cast<double>(shape.dims[0]) * static_cast<double>(shape.dims[2]);
-                const double in = out * static_cast<double>(shape.dims[1]);
-                return Cost{in + out, (in + out) * element_bytes(shape)};
-              },
-          .blocks = blocks,
-          .run_block = run_block,
-          .reference = reference,
-          // As in reduce: 8 for compensated sums, sqrt(terms) for plain ones of random signs. The scale rounds once.
-          .tolerance =
-              [](const KernelShape& shape) {
-                return storage_tolerance(shape.type, 9 + std::sqrt(static_cast<double>(shape.dims[1])));
-              },
-          .geometry = geometry};
+      .blocks = blocks,
+      .run_block = run_block,
+      .reference = reference,
+      // As in reduce: 8 for compensated sums, sqrt(terms) for plain ones of random signs. The scale rounds once.
+      .tolerance = [](const KernelShape& shape) { return storage_tolerance(shape.type, 9 + std::sqrt(shape.dim(1))); },
+      .geometry = geometry};
 }
 
 }  // namespace weir::catalogue

@@ -111,7 +111,7 @@ Kernel toil() {
   return {.name = "toil",
           .summary = "does a job of so many units, each once, and ends between two of them when told so",
           .operands = [](const KernelShape&) -> std::string_view { return "ruuur"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+          .extents = [](const KernelShape& shape) -> Extents {
             const std::int64_t words = shape.dims[kToilStyle] >> kToilSizeShift;
             return {1, kToilRecordElements, kToilStateElements, shape.dims[kToilUnits],
                     std::max<std::int64_t>(1, 4 * words)};
@@ -119,13 +119,12 @@ Kernel toil() {
           .cost =
               [](const KernelShape& shape) {
                 const bool streams = (shape.dims[kToilStyle] & kToilStreams) != 0;
-                const double bytes = streams ? 16 * static_cast<double>(shape.dims[kToilAmount]) : 0;
-                return Cost{0, (bytes + 4) * static_cast<double>(shape.dims[kToilUnits])};
+                const double bytes = streams ? 16 * shape.dim(kToilAmount) : 0;
+                return Cost{0, (bytes + 4) * shape.dim(kToilUnits)};
               },
           .blocks = [](const KernelShape& shape) { return block_count(blocks_of(shape), 1); },
           .run_block = run_block,
           .reference = nullptr,
-          .tolerance = [](const KernelShape&) { return 0.0; },
           // One thread reads the clock; memory takes as many as keep it busy.
           .geometry =
               [](const KernelShape& shape) {
@@ -133,7 +132,8 @@ Kernel toil() {
                 return Geometry{grid_of(blocks_of(shape)), streams ? kThreads : 32};
               },
           .is_probe = true,
-          .places = "hhaaa"};
+          .places = "hhaaa",
+          .lasts = Lasts::by_units};
 }
 
 }  // namespace weir::catalogue

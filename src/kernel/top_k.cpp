@@ -56,7 +56,7 @@ void reference(const KernelCall& call) {
   });
 }
 
-std::array<std::int64_t, kMaxOperands> extents(const KernelShape& shape) {
+Extents extents(const KernelShape& shape) {
   const auto [rows, columns, k, unused] = shape.dims;
   if (k < 1 || k > kMostPicks || k > columns)
     reject(fmt::format("top_k of {} from {} columns", k, columns),
@@ -80,15 +80,14 @@ Kernel top_k() {
           .extents = extents,
           .cost =
               [](const KernelShape& shape) {
-                const auto rows = static_cast<double>(shape.dims[0]);
-                const double count = rows * static_cast<double>(shape.dims[1]);
-                const double picked = rows * static_cast<double>(shape.dims[2]);
+                const auto rows = shape.dim(0);
+                const double count = rows * shape.dim(1);
+                const double picked = rows * shape.dim(2);
                 return Cost{count, (count + picked) * element_bytes(shape) + 4 * picked};
               },
           .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], rows_per_block(shape.dims[1])); },
           .run_block = run_block,
           .reference = reference,
-          .tolerance = [](const KernelShape&) { return 0.0; },
           .geometry = geometry,
           .types = "tti"};
 }

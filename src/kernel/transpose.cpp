@@ -67,7 +67,7 @@ Kernel transpose() {
   return {.name = "transpose",
           .summary = "exchanges two axes",
           .operands = [](const KernelShape&) -> std::string_view { return "rw"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+          .extents = [](const KernelShape& shape) -> Extents {
             const auto [batch, rows, columns, width] = shape.dims;
             return {batch * rows * columns * width, batch * rows * columns * width};
           },
@@ -80,7 +80,6 @@ Kernel transpose() {
           .blocks = blocks,
           .run_block = run_block,
           .reference = reference,
-          .tolerance = [](const KernelShape&) { return 0.0; },
           .geometry = geometry};
 }
 

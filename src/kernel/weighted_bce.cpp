@@ -53,14 +53,13 @@ Kernel weighted_bce() {
           .summary = "weighted binary cross-entropy and its gradient",
           // scores, targets, weights, gradient, loss
           .operands = [](const KernelShape&) -> std::string_view { return "rrrww"; },
-          .extents = [](const KernelShape& shape) -> std::array<std::int64_t, kMaxOperands> {
+          .extents = [](const KernelShape& shape) -> Extents {
             const std::int64_t count = shape.dims[0];
             return {count, count, count, count, 1};
           },
           .cost =
               [](const KernelShape& shape) {
-                const auto count = static_cast<double>(shape.dims[0]);
-                return Cost{18 * count, count * (2 * element_bytes(shape) + 8) + 4};
+                return Cost{18 * shape.dim(0), shape.dim(0) * (2 * element_bytes(shape) + 8) + 4};
               },
           // One, because there is one sum; what is scored is a batch.
           .blocks = [](const KernelShape&) { return 1u; },

@@ -104,7 +104,7 @@ class Diagnosis {
       stream.collective = collectives_before(next) + 1;
       if (next.stream < facts_.collectives.size() && facts_.collectives[next.stream] < stream.collective)
         stream.state = StreamHang::State::absent;
-    } else if (command.kind != CommandKind::copy && kernel(command.kernel).name == "hold") {
+    } else if (command.kind != CommandKind::copy && kernel(command.kernel).lasts == Lasts::until_flag) {
       stream.state = StreamHang::State::held;
       const Access flag = step_.accesses(next.command)[0];
       for (CommandId id = 0; id < step_.commands().size(); ++id) {

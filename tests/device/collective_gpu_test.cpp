@@ -9,7 +9,7 @@
 #include "device/gpu/comms.h"
 #include "device/gpu/cuda.h"
 #include "device/gpu/gpu.h"
-#include "device/gpu/nccl.h"
+#include "device/gpu/libraries.h"
 
 namespace weir {
 namespace {

@@ -2,8 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "device/gpu/cublas.h"
-#include "device/gpu/nvml.h"
+#include "device/gpu/libraries.h"
 #include "device/list.h"
 #include "device/vendor_library.h"
 
@@ -49,16 +48,14 @@ TEST(VendorLibrary, names_what_is_missing) {
   VendorLibrary libc({"libweir_does_not_exist.so.1", "libc.so.6"});
   ASSERT_TRUE(libc.is_open());
   EXPECT_EQ(libc.error(), "");
-  int (*absolute)(int) = nullptr;
-  void (*optional)() = nullptr;
-  void (*required)() = nullptr;
-  libc.need(absolute, "abs");
+  int (*const absolute)(int) = libc.need("abs");
   ASSERT_NE(absolute, nullptr);
   EXPECT_EQ(absolute(-3), 3);
-  libc.want(optional, "weir_is_not_in_libc");
+  void (*const optional)() = libc.want("weir_is_not_in_libc");
   EXPECT_EQ(optional, nullptr);
   EXPECT_EQ(libc.missing(), "");
-  libc.need(required, "weir_is_not_in_libc_either");
+  void (*const required)() = libc.need("weir_is_not_in_libc_either");
+  EXPECT_EQ(required, nullptr);
   EXPECT_EQ(libc.missing(), "weir_is_not_in_libc_either");
 }
 

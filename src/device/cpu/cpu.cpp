@@ -1,6 +1,6 @@
 // The cpu device: a software GPU with real threads. Streams share hardware queues that block at their heads, kernels
 // run as blocks by priority, copies, host functions and collectives run on engines of their own. Device and session
-// only: the hardware is in cpu_workers.h.
+// only: the hardware is in workers.h.
 #include <cblas.h>
 #include <fmt/format.h>
 
@@ -14,6 +14,7 @@
 #include "device/cpu/seams.h"
 #include "device/cpu/step.h"
 #include "device/cpu/workers.h"
+#include "device/failure.h"
 #include "device/rank/communicator.h"
 
 namespace weir::cpu {
@@ -102,15 +103,7 @@ class CpuSession final : public Session {
     if (!step_.has_failed.load(std::memory_order_acquire)) return;  // pairs with latch()
     const std::exception_ptr failure = std::exchange(step_.failure, nullptr);
     step_.has_failed.store(false, std::memory_order_release);  // pairs with latch()
-    try {
-      std::rethrow_exception(failure);
-    } catch (const Error&) {
-      throw;
-    } catch (const std::exception& error) {
-      fail(fmt::format("a kernel failed on device 'cpu': {}", error.what()));
-    } catch (...) {
-      fail("a kernel failed on device 'cpu'");
-    }
+    rethrow(failure, "a kernel failed on device 'cpu'");
   }
 
   std::vector<IterationSpan> take_spans() override { return step_.times.take_spans(); }

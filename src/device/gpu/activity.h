@@ -1,5 +1,5 @@
-// What a vendor's profiler says about commands that ran: the neutral table over it, and its records. gpu_cupti.cpp
-// fills it; gpu_activity_trace.cpp is all that calls it.
+// What a vendor's profiler says about commands that ran: the neutral table over it, and its records. cupti.cpp fills
+// it; activity_trace.cpp is all that calls it.
 #pragma once
 
 #include <cstdint>

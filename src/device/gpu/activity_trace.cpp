@@ -111,9 +111,8 @@ void ActivityTrace::collect() {
 void ActivityTrace::fill(Span& span, const Noted& noted, Lane& lane) const {
   const std::uint32_t count = counts_of_[span.command];
   if (count == 0) {
-    const GpuCommands::HostRuns* const runs = commands_.host_runs(span.command);
-    if (runs == nullptr || noted.position >= runs->count || runs->count - noted.position > runs->ring.size()) return;
-    const auto& run = runs->ring[noted.position % runs->ring.size()];
+    const HostBody* const host = commands_.host_body(span.command);
+    const HostBody::Run run = host == nullptr ? HostBody::Run{} : host->run_at(noted.position);
     span.started_ns = run.started_ns;
     span.ended_ns = run.ended_ns;
     return;

@@ -1,4 +1,4 @@
-// The one function table over a GPU vendor's libraries. cuda.cpp fills it (hip.cpp will), gpu.cpp and its parts are all
+// The one function table over a GPU vendor's libraries. cuda.cpp and hip.cpp fill it; gpu.cpp and its parts are all
 // that calls it. CUDA's driver API and HIP share the ABI of most entries; where they do not, the filler adapts.
 #pragma once
 
@@ -25,8 +25,8 @@ using GpuBlasHandle = struct GpuBlasHandleHandle*;
 using GpuComm = struct GpuCommHandle*;
 using GpuPointer = unsigned long long;
 
-struct GpuActivity;  // gpu_activity.h
-struct GpuCompiler;  // gpu_compiler.h
+struct GpuActivity;  // activity.h
+struct GpuCompiler;  // compiler.h
 
 // The same numbers in CUDA and HIP.
 inline constexpr unsigned kGpuStreamNonBlocking = 1;
@@ -137,6 +137,7 @@ struct GpuApi {
   const char* vendor_name = "";    // for messages: CUDA
   const char* queues_reason = "";  // who decides about the number of hardware queues
   const char* queue_variable = "";
+  int default_hardware_queues = 0;  // where the variable is not set
   int most_hardware_queues = 0;
   const char* code_hint = "";  // where the device code cannot be loaded
   const char* lost_hint = "";  // where a device is lost: what says more

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "device/initial_contents.h"
 #include "kernel/gemm.h"
 
 namespace weir {
@@ -57,7 +58,7 @@ GpuCommands::GpuCommands(PrimaryContext& context, const Step& step, const Placem
     record.function = context.function(fmt::format("weir_{}_{}", body, name_of(command.shape.type)));
     record.grid = geometry.grid;
     record.block = geometry.block;
-    KernelArguments arguments = device_arguments(command.shape);
+    auto arguments = arguments_of<KernelArguments>(command.shape);
     const auto accesses = step.accesses(id);
     for (std::size_t i = 0; i < accesses.size(); ++i)
       arguments.operands[i] = buffers.address(accesses[i].buffer) + accesses[i].offset_bytes;
@@ -134,29 +135,21 @@ GpuCommands::Other GpuCommands::collective_of(const Step& step, CommandId id, co
 GpuCommands::Other GpuCommands::host_of(const Step& step, CommandId id, const GpuBuffers& buffers,
                                         HostThreads* threads) {
   const Command& command = step.commands()[id];
-  const Kernel& body = kernel(command.kernel);
-  HostCall host;
-  host.body = run_host_call;
-  host.threads = threads;
-  host.run_block = body.run_block;
-  host.blocks = body.blocks(command.shape);
-  host.call.shape = command.shape;
+  HostCall call;
+  call.body = [](GpuHostCall& called) {
+    auto& host_call = static_cast<HostCall&>(called);
+    host_call.host.run(*host_call.threads);
+  };
+  call.threads = threads;
+  call.host = HostBody(kernel(command.kernel), command.shape);
   const auto accesses = step.accesses(id);
   for (std::size_t i = 0; i < accesses.size(); ++i)
-    host.call.operands[i] = buffers.address(accesses[i].buffer) + accesses[i].offset_bytes;
+    call.host.call.operands[i] = buffers.address(accesses[i].buffer) + accesses[i].offset_bytes;
   Other other;
   other.kind = Other::Kind::host;
   other.host_call = host_calls_.size();
-  host_calls_.push_back(host);
+  host_calls_.push_back(std::move(call));
   return other;
-}
-
-void GpuCommands::run_host_call(GpuHostCall& call) {
-  const auto& host = static_cast<const HostCall&>(call);
-  const std::int64_t started_ns = host.runs == nullptr ? 0 : now_ns();
-  host.threads->run(host.run_block, host.call, host.blocks);
-  if (host.runs != nullptr) [[unlikely]]
-    host.runs->ring[host.runs->count++ % host.runs->ring.size()] = {started_ns, now_ns()};
 }
 
 int GpuCommands::launch_other(const LaunchRecord& record) const noexcept {
@@ -257,14 +250,13 @@ std::optional<Footprint> GpuCommands::footprint(CommandId id) const noexcept {
 }
 
 void GpuCommands::note_host_runs(std::size_t kept) {
-  host_runs_.assign(host_calls_.size(), HostRuns{std::vector<HostRuns::Run>(kept), 0});
-  for (std::size_t i = 0; i < host_calls_.size(); ++i) host_calls_[i].runs = &host_runs_[i];
+  for (HostCall& call : host_calls_) call.host.keep_runs(kept);
 }
 
-const GpuCommands::HostRuns* GpuCommands::host_runs(CommandId id) const noexcept {
-  if (host_runs_.empty() || records_[id].function != nullptr) return nullptr;
+const HostBody* GpuCommands::host_body(CommandId id) const noexcept {
+  if (records_[id].function != nullptr) return nullptr;
   const Other& other = others_[records_[id].other];
-  return other.kind == Other::Kind::host ? &host_runs_[other.host_call] : nullptr;
+  return other.kind == Other::Kind::host ? &host_calls_[other.host_call].host : nullptr;
 }
 
 void GpuCommands::warm_up() const {

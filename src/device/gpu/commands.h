@@ -52,18 +52,10 @@ class GpuCommands {
   // What one launch takes of the device; of a recorded product, its largest kernel.
   std::optional<Footprint> footprint(CommandId id) const noexcept;
 
-  // When runs of one host command started and ended; the last ones. Written by the driver's thread.
-  struct HostRuns {
-    struct Run {
-      std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
-    };
-    std::vector<Run> ring;
-    std::uint64_t count = 0;  // runs since the notes were asked for
-  };
   // Lets host commands note the last `kept` of their runs from now on. Call while nothing runs.
   void note_host_runs(std::size_t kept);
-  // Null where the command is none of the host's, or nothing was asked for.
-  const HostRuns* host_runs(CommandId id) const noexcept;
+  // Null where the command is none of the host's. Its runs are written by the driver's thread.
+  const HostBody* host_body(CommandId id) const noexcept;
 
   // A result of launch_other in words. Results of other libraries are kept apart from the driver's by these offsets.
   static constexpr int kBlasOffset = 1'000'000;
@@ -87,12 +79,8 @@ class GpuCommands {
   // What the driver's callback gets.
   struct HostCall : GpuHostCall {
     HostThreads* threads = nullptr;
-    void (*run_block)(const KernelCall&, std::uint32_t) = nullptr;
-    std::uint32_t blocks = 1;
-    KernelCall call;
-    HostRuns* runs = nullptr;  // null: nobody wants to know
+    HostBody host;
   };
-  static void run_host_call(GpuHostCall& call);
   Other copy_of(const Step& step, CommandId id, const GpuBuffers& buffers) const;
   Other gemm_of(const Step& step, CommandId id, const GpuBuffers& buffers, GpuBlasHandle handle) const;
   Other collective_of(const Step& step, CommandId id, const GpuBuffers& buffers, const StreamComms& comms,
@@ -107,7 +95,6 @@ class GpuCommands {
   std::vector<Other> others_;
   std::vector<GpuGraphOwner> recordings_;  // own what recorded kernels point to
   std::vector<GpuRecordedKernel> recorded_;
-  std::vector<HostRuns> host_runs_;   // by host call
   std::vector<HostCall> host_calls_;  // stays where it is once everything is resolved
 };
 

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string>
 
-#include "device/gpu/nccl.h"
+#include "device/gpu/libraries.h"
 #include "device/gpu/staging.h"
 #include "device/rank/communicator.h"
 

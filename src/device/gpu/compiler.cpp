@@ -16,25 +16,6 @@ namespace {
 
 using Program = struct ProgramHandle*;
 
-// NVRTC and hipRTC share this ABI; what differs is where the code comes from. Declared here: a machine that compiles
-// this need not have their headers.
-struct Entries {
-  int (*version)(int* major, int* minor) = nullptr;
-  int (*create)(Program* program, const char* source, const char* name, int headers, const char* const* texts,
-                const char* const* names) = nullptr;
-  int (*destroy)(Program* program) = nullptr;
-  int (*compile)(Program program, int count, const char* const* options) = nullptr;
-  int (*log_size)(Program program, std::size_t* size) = nullptr;
-  int (*log)(Program program, char* text) = nullptr;
-  int (*code_size)(Program program, std::size_t* size) = nullptr;  // machine code
-  int (*code)(Program program, char* code) = nullptr;
-  int (*portable_size)(Program program, std::size_t* size) = nullptr;  // PTX; null where there is none
-  int (*portable)(Program program, char* code) = nullptr;
-  int (*target_count)(int* count) = nullptr;  // optional
-  int (*targets)(int* targets) = nullptr;     // optional
-  const char* (*error_string)(int) = nullptr;
-};
-
 struct Close {
   int (*destroy)(Program*) = nullptr;
   void operator()(Program program) const noexcept { destroy(&program); }
@@ -51,24 +32,11 @@ bool names_standard(const std::string& option) { return option.starts_with("-std
 struct Nvrtc {
   static constexpr const char* kName = "nvrtc";
   static constexpr const char* kTitle = "NVRTC";
+  static constexpr const char *kCodeSize = "GetCUBINSize", *kCode = "GetCUBIN";
+  static constexpr bool has_portable = true;
   static std::vector<std::string> places() {
     return toolkit_places(
         std::vector<std::string>{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"});
-  }
-  static void bind(VendorLibrary& library, Entries& entries) {
-    library.need(entries.version, "nvrtcVersion");
-    library.need(entries.create, "nvrtcCreateProgram");
-    library.need(entries.destroy, "nvrtcDestroyProgram");
-    library.need(entries.compile, "nvrtcCompileProgram");
-    library.need(entries.log_size, "nvrtcGetProgramLogSize");
-    library.need(entries.log, "nvrtcGetProgramLog");
-    library.need(entries.code_size, "nvrtcGetCUBINSize");
-    library.need(entries.code, "nvrtcGetCUBIN");
-    library.need(entries.portable_size, "nvrtcGetPTXSize");
-    library.need(entries.portable, "nvrtcGetPTX");
-    library.need(entries.error_string, "nvrtcGetErrorString");
-    library.want(entries.target_count, "nvrtcGetNumSupportedArchs");
-    library.want(entries.targets, "nvrtcGetSupportedArchs");
   }
   static std::string target_option(const std::string& target) { return "--gpu-architecture=" + target; }
   // For sources that include cuda_fp16.h and the like; where there is no toolkit they fail by that name.
@@ -83,70 +51,73 @@ struct Nvrtc {
 struct Hiprtc {
   static constexpr const char* kName = "hiprtc";
   static constexpr const char* kTitle = "hipRTC";
+  static constexpr const char *kCodeSize = "GetCodeSize", *kCode = "GetCode";
+  static constexpr bool has_portable = false;
   // A library of its own since ROCm 5.3; before, a part of the runtime.
   static std::vector<std::string> places() {
-    std::vector<std::string> names;
-    for (const char* folder : {"", "/opt/rocm/lib/"})
-      for (const char* name :
-           {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so", "libamdhip64.so.5"})
-        names.push_back(std::string(folder) + name);
-    return names;
-  }
-  static void bind(VendorLibrary& library, Entries& entries) {
-    library.need(entries.version, "hiprtcVersion");
-    library.need(entries.create, "hiprtcCreateProgram");
-    library.need(entries.destroy, "hiprtcDestroyProgram");
-    library.need(entries.compile, "hiprtcCompileProgram");
-    library.need(entries.log_size, "hiprtcGetProgramLogSize");
-    library.need(entries.log, "hiprtcGetProgramLog");
-    library.need(entries.code_size, "hiprtcGetCodeSize");
-    library.need(entries.code, "hiprtcGetCode");
-    library.need(entries.error_string, "hiprtcGetErrorString");
+    return library_places({"", "/opt/rocm/lib/"},
+                          {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so", "libamdhip64.so.5"});
   }
   static std::string target_option(const std::string& target) { return "--offload-arch=" + target; }
   static std::vector<std::string> usual_options() { return {"-std=c++17", "-O3"}; }
 };
 
+// NVRTC and hipRTC share this ABI, and the names of entries but for what they begin with; what differs is where the
+// code comes from. Declared here: a machine that compiles this need not have their headers.
 template <class Vendor>
-struct Opened {
-  Opened() {
-    VendorLibrary library(Vendor::places());
-    if (!library.is_open()) {
-      reason = fmt::format("{} was not found: {}", Vendor::kTitle, library.error());
-      return;
-    }
-    Vendor::bind(library, entries);
-    if (!library.missing().empty()) {
-      reason = fmt::format("{} ({}) lacks {}", Vendor::kTitle, library.name(), library.missing());
-      return;
-    }
-    int major = 0, minor = 0;
-    if (const int result = entries.version(&major, &minor); result != 0) {
-      reason = fmt::format("{} ({}) does not start: error {}", Vendor::kTitle, library.name(), result);
-      return;
-    }
-    int count = 0;
-    if (entries.target_count != nullptr && entries.targets != nullptr && entries.target_count(&count) == 0) {
-      targets.resize(static_cast<std::size_t>(count));
-      if (entries.targets(targets.data()) != 0) targets.clear();
-    }
-    compiler = {Vendor::kName, fmt::format("{} {}.{}", Vendor::kTitle, major, minor), compile};
-    is_complete = true;
+struct Library : VendorLibrary {
+  Library() : VendorLibrary(Vendor::places()) {}
+  Symbol entry(const char* name) { return need((Vendor::kName + std::string(name)).c_str()); }
+  Symbol portable_entry(const char* name) { return Vendor::has_portable ? entry(name) : Symbol{nullptr}; }
+
+  int (*version)(int* major, int* minor) = entry("Version");
+  int (*create)(Program* program, const char* source, const char* name, int headers, const char* const* texts,
+                const char* const* names) = entry("CreateProgram");
+  int (*destroy)(Program* program) = entry("DestroyProgram");
+  int (*compile)(Program program, int count, const char* const* options) = entry("CompileProgram");
+  int (*log_size)(Program program, std::size_t* size) = entry("GetProgramLogSize");
+  int (*log)(Program program, char* text) = entry("GetProgramLog");
+  int (*code_size)(Program program, std::size_t* size) = entry(Vendor::kCodeSize);  // machine code
+  int (*code)(Program program, char* code) = entry(Vendor::kCode);
+  int (*portable_size)(Program program, std::size_t* size) = portable_entry("GetPTXSize");  // null where there is none
+  int (*portable)(Program program, char* code) = portable_entry("GetPTX");
+  const char* (*error_string)(int) = entry("GetErrorString");
+  int (*target_count)(int* count) = want("nvrtcGetNumSupportedArchs");
+  int (*targets)(int* targets) = want("nvrtcGetSupportedArchs");
+};
+
+template <class Vendor>
+class Compiler {
+ public:
+  static const GpuCompiler* open(std::string* reason) {
+    static const Opened<GpuCompiler> kOpened(fill);
+    return kOpened.get(reason);
   }
 
-  static const Opened& get() {
-    static const Opened opened;
-    return opened;
+ private:
+  static std::string fill(GpuCompiler& compiler) {
+    library_ = new Library<Vendor>;
+    const std::string title = fmt::format("{} ({})", Vendor::kTitle, library_->name());
+    if (std::string reason = library_->shortfall(Vendor::kTitle, title); !reason.empty()) return reason;
+    int major = 0, minor = 0, count = 0;
+    if (const int result = library_->version(&major, &minor); result != 0)
+      return fmt::format("{} does not start: error {}", title, result);
+    if (library_->target_count != nullptr && library_->targets != nullptr && library_->target_count(&count) == 0) {
+      targets_.resize(static_cast<std::size_t>(count));
+      if (library_->targets(targets_.data()) != 0) targets_.clear();
+    }
+    version_ = fmt::format("{} {}.{}", Vendor::kTitle, major, minor);
+    compiler = {Vendor::kName, version_, compile};
+    return "";
   }
 
   static void check(int result, std::string_view action) {
     if (result != 0)
-      fail(fmt::format("{}: {} failed: {} ({})", Vendor::kTitle, action, get().entries.error_string(result), result));
+      fail(fmt::format("{}: {} failed: {} ({})", Vendor::kTitle, action, library_->error_string(result), result));
   }
 
   static std::string compile(const GpuSource& source, const std::string& architecture) {
-    const Opened& opened = get();
-    const Entries& entries = opened.entries;
+    const Library<Vendor>& entries = *library_;
     std::vector<std::string> options = Vendor::usual_options();
     if (std::ranges::any_of(source.options, names_standard)) std::erase_if(options, names_standard);
     options.insert(options.end(), source.options.begin(), source.options.end());
@@ -156,9 +127,9 @@ struct Opened {
     if (const auto named = std::ranges::find_if(options, names_target); named != options.end()) {
       target = *named;
     } else if (!target.empty()) {
-      target = compile_target(architecture, opened.targets);
+      target = compile_target(architecture, targets_);
       if (target.empty())
-        fail(fmt::format("{} compiles for newer devices than {} only", opened.compiler.version, architecture),
+        fail(fmt::format("{} compiles for newer devices than {} only", version_, architecture),
              "Install an older version of it beside the new one, or build ahead: `compiler: ahead` in bench.yaml.");
       options.push_back(Vendor::target_option(target));
     }
@@ -182,8 +153,8 @@ struct Opened {
         log.resize(size);
         if (entries.log(made, log.data()) != 0) log.clear();
       }
-      reject(fmt::format("{} cannot compile {}: {}{}", opened.compiler.version, source.name,
-                         entries.error_string(result), first_complaints(log)),
+      reject(fmt::format("{} cannot compile {}: {}{}", version_, source.name, entries.error_string(result),
+                         first_complaints(log)),
              fmt::format("It was given: {}", fmt::join(options, " ")));
     }
     std::size_t size = 0;
@@ -193,25 +164,16 @@ struct Opened {
     return code;
   }
 
-  Entries entries;
-  std::vector<int> targets;  // 90 for sm_90
-  GpuCompiler compiler;
-  std::string reason;
-  bool is_complete = false;
+  // Written once, by fill().
+  static inline const Library<Vendor>* library_ = nullptr;
+  static inline std::vector<int> targets_;  // 90 for sm_90
+  static inline std::string version_;
 };
-
-template <class Vendor>
-const GpuCompiler* open_compiler(std::string* reason) {
-  const Opened<Vendor>& opened = Opened<Vendor>::get();
-  if (opened.is_complete) return &opened.compiler;
-  if (reason != nullptr) *reason = opened.reason;
-  return nullptr;
-}
 
 }  // namespace
 
-const GpuCompiler* open_nvrtc(std::string* reason) { return open_compiler<Nvrtc>(reason); }
-const GpuCompiler* open_hiprtc(std::string* reason) { return open_compiler<Hiprtc>(reason); }
+const GpuCompiler* open_nvrtc(std::string* reason) { return Compiler<Nvrtc>::open(reason); }
+const GpuCompiler* open_hiprtc(std::string* reason) { return Compiler<Hiprtc>::open(reason); }
 
 std::string compile_target(const std::string& architecture, const std::vector<int>& known) {
   // sm_90

@@ -1,5 +1,5 @@
-#include "device/gpu/cuda_parts.h"
-
+// Parts of an NVIDIA GPU: green contexts, found by symbol at run time. Knows nothing of who runs in them.
+#include "device/gpu/libraries.h"
 #include "weir_build.h"
 
 #if WEIR_HAVE_CUDA
@@ -13,17 +13,18 @@
 namespace weir {
 namespace {
 
-struct Entries {
-  decltype(&cuDeviceGet) device_get = nullptr;
-  decltype(&cuDeviceGetDevResource) resource = nullptr;
-  decltype(&cuDevSmResourceSplitByCount) split = nullptr;
-  decltype(&cuDevResourceGenerateDesc) describe = nullptr;
-  decltype(&cuGreenCtxCreate) create = nullptr;
-  decltype(&cuGreenCtxDestroy) destroy = nullptr;
-  decltype(&cuGreenCtxStreamCreate) stream = nullptr;
+struct Entries : VendorLibrary {
+  explicit Entries(const VendorLibrary& driver) : VendorLibrary(driver) {}
+  decltype(&cuDeviceGet) device_get = need("cuDeviceGet");
+  decltype(&cuDeviceGetDevResource) resource = need("cuDeviceGetDevResource");
+  decltype(&cuDevSmResourceSplitByCount) split = need("cuDevSmResourceSplitByCount");
+  decltype(&cuDevResourceGenerateDesc) describe = need("cuDevResourceGenerateDesc");
+  decltype(&cuGreenCtxCreate) create = need("cuGreenCtxCreate");
+  decltype(&cuGreenCtxDestroy) destroy = need("cuGreenCtxDestroy");
+  decltype(&cuGreenCtxStreamCreate) stream = need("cuGreenCtxStreamCreate");
 };
 
-Entries g_entries;  // written once, while the library is opened
+const Entries* g_entries = nullptr;  // written once, while the library is opened
 
 constexpr unsigned kMostParts = 256;  // of one device; the largest have fewer multiprocessors than that
 
@@ -39,9 +40,9 @@ struct Split {
 };
 
 int split(int index, int wanted, unsigned count, Split* split) {
-  CUresult result = g_entries.device_get(&split->device, index);
+  CUresult result = g_entries->device_get(&split->device, index);
   CUdevResource all{};
-  if (result == CUDA_SUCCESS) result = g_entries.resource(split->device, &all, CU_DEV_RESOURCE_TYPE_SM);
+  if (result == CUDA_SUCCESS) result = g_entries->resource(split->device, &all, CU_DEV_RESOURCE_TYPE_SM);
   if (result != CUDA_SUCCESS) return result;
   // All of it is no multiple of a group where the count of multiprocessors is none (132 on an H200); it need not be
   // cut.
@@ -51,7 +52,7 @@ int split(int index, int wanted, unsigned count, Split* split) {
   }
   unsigned groups = std::min(count, kMostParts);
   split->groups.resize(groups);
-  result = g_entries.split(split->groups.data(), &groups, &all, &split->rest, 0, static_cast<unsigned>(wanted));
+  result = g_entries->split(split->groups.data(), &groups, &all, &split->rest, 0, static_cast<unsigned>(wanted));
   // Rounded up, it is more than the device has: no part, but no failure either.
   if (result == CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION) groups = 0;
   if (result != CUDA_SUCCESS && groups != 0) return result;
@@ -63,13 +64,13 @@ int split(int index, int wanted, unsigned count, Split* split) {
 int make_part(CUdevice device, CUdevResource& resource, GpuPart* part) {
   CUdevResourceDesc description = nullptr;
   CUgreenCtx context = nullptr;
-  CUresult result = g_entries.describe(&description, &resource, 1);
-  if (result == CUDA_SUCCESS) result = g_entries.create(&context, description, device, CU_GREEN_CTX_DEFAULT_STREAM);
+  CUresult result = g_entries->describe(&description, &resource, 1);
+  if (result == CUDA_SUCCESS) result = g_entries->create(&context, description, device, CU_GREEN_CTX_DEFAULT_STREAM);
   *part = reinterpret_cast<GpuPart>(context);
   return result;
 }
 
-int part_destroy(GpuPart part) { return g_entries.destroy(green(part)); }
+int part_destroy(GpuPart part) { return g_entries->destroy(green(part)); }
 
 int part_units(int index, int wanted, int* units) {
   Split parts;
@@ -101,25 +102,14 @@ int divide(int index, int wanted, int count, bool makes_rest, GpuDivision* divis
 // Kernels of modules that the primary context has loaded are launched into such streams as into any other: a green
 // context is that context with fewer multiprocessors.
 int part_stream(GpuStream* stream, GpuPart part, unsigned flags, int priority) {
-  return g_entries.stream(reinterpret_cast<CUstream*>(stream), green(part), flags, priority);
+  return g_entries->stream(reinterpret_cast<CUstream*>(stream), green(part), flags, priority);
 }
 
 }  // namespace
 
-void bind_parts(VendorLibrary& library, GpuApi& api) {
-  const char* missing = nullptr;
-  const auto want = [&](auto& entry, const char* symbol) {
-    library.want(entry, symbol);
-    if (entry == nullptr && missing == nullptr) missing = symbol;
-  };
-  want(g_entries.device_get, "cuDeviceGet");
-  want(g_entries.resource, "cuDeviceGetDevResource");
-  want(g_entries.split, "cuDevSmResourceSplitByCount");
-  want(g_entries.describe, "cuDevResourceGenerateDesc");
-  want(g_entries.create, "cuGreenCtxCreate");
-  want(g_entries.destroy, "cuGreenCtxDestroy");
-  want(g_entries.stream, "cuGreenCtxStreamCreate");
-  if (missing != nullptr) {
+void bind_parts(const VendorLibrary& driver, GpuApi& api) {
+  g_entries = new Entries(driver);
+  if (const std::string& missing = g_entries->missing(); !missing.empty()) {
     api.parts_reason = fmt::format("the driver lacks {}: drivers since CUDA 12.5 have green contexts", missing);
     return;
   }
@@ -135,7 +125,7 @@ void bind_parts(VendorLibrary& library, GpuApi& api) {
 
 namespace weir {
 
-void bind_parts(VendorLibrary&, GpuApi& api) {
+void bind_parts(const VendorLibrary&, GpuApi& api) {
   api.parts_reason = "left out of this build: CUDA's headers are older than 12.5, which has green contexts";
 }
 

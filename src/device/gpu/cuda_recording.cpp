@@ -1,5 +1,5 @@
-#include "device/gpu/cuda_recording.h"
-
+// Kernel launches of NVIDIA's libraries, read back from a captured graph and repeated without asking the library again.
+#include "device/gpu/libraries.h"
 #include "weir_build.h"
 
 #if WEIR_HAVE_CUDA
@@ -8,30 +8,32 @@
 namespace weir {
 namespace {
 
-struct Entries {
-  CUresult (*nodes)(CUgraph, CUgraphNode*, std::size_t*) = nullptr;
+struct Entries : VendorLibrary {
+  explicit Entries(const VendorLibrary& driver) : VendorLibrary(driver) {}
+  CUresult (*nodes)(CUgraph, CUgraphNode*, std::size_t*) = need("cuGraphGetNodes");
   // The entry without a suffix: cuda.h of CUDA 13 only declares the one with edge data.
-  CUresult (*edges)(CUgraph, CUgraphNode*, CUgraphNode*, std::size_t*) = nullptr;
-  CUresult (*type)(CUgraphNode, CUgraphNodeType*) = nullptr;
-  CUresult (*parameters)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2*) = nullptr;
-  CUresult (*attribute)(CUgraphNode, CUlaunchAttributeID, CUlaunchAttributeValue*) = nullptr;
-  CUresult (*launch)(const CUlaunchConfig*, CUfunction, void**, void**) = nullptr;
+  CUresult (*edges)(CUgraph, CUgraphNode*, CUgraphNode*, std::size_t*) = need("cuGraphGetEdges");
+  CUresult (*type)(CUgraphNode, CUgraphNodeType*) = need("cuGraphNodeGetType");
+  CUresult (*parameters)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2*) = need("cuGraphKernelNodeGetParams_v2");
+  CUresult (*attribute)(CUgraphNode, CUlaunchAttributeID,
+                        CUlaunchAttributeValue*) = need("cuGraphKernelNodeGetAttribute");
+  CUresult (*launch)(const CUlaunchConfig*, CUfunction, void**, void**) = need("cuLaunchKernelEx");
 };
 
-Entries g_entries;  // written once, while the library is opened
+const Entries* g_entries = nullptr;  // written once, while the library is opened
 
 constexpr std::size_t kMostNodes = 4;  // a product, its split-k reduction; anything longer is left to the library
 
 // The nodes of a chain in order; empty where the graph is anything else.
 std::vector<CUgraphNode> chain_of(CUgraph graph) {
   std::size_t count = 0, edges = 0;
-  if (g_entries.nodes(graph, nullptr, &count) != CUDA_SUCCESS || count == 0 || count > kMostNodes) return {};
+  if (g_entries->nodes(graph, nullptr, &count) != CUDA_SUCCESS || count == 0 || count > kMostNodes) return {};
   std::vector<CUgraphNode> nodes(count);
-  if (g_entries.nodes(graph, nodes.data(), &count) != CUDA_SUCCESS) return {};
+  if (g_entries->nodes(graph, nodes.data(), &count) != CUDA_SUCCESS) return {};
   if (count == 1) return nodes;
   CUgraphNode from[kMostNodes] = {}, to[kMostNodes] = {};
-  if (g_entries.edges(graph, nullptr, nullptr, &edges) != CUDA_SUCCESS || edges != count - 1) return {};
-  if (g_entries.edges(graph, from, to, &edges) != CUDA_SUCCESS) return {};
+  if (g_entries->edges(graph, nullptr, nullptr, &edges) != CUDA_SUCCESS || edges != count - 1) return {};
+  if (g_entries->edges(graph, from, to, &edges) != CUDA_SUCCESS) return {};
   const auto next = [&](CUgraphNode node) -> CUgraphNode {
     for (std::size_t i = 0; i < edges; ++i)
       if (from[i] == node) return to[i];
@@ -51,8 +53,8 @@ int graph_kernels(GpuGraph graph, std::vector<GpuRecordedKernel>* kernels) {
   for (CUgraphNode node : chain) {
     CUgraphNodeType type{};
     CUDA_KERNEL_NODE_PARAMS_v2 p{};
-    if (g_entries.type(node, &type) != CUDA_SUCCESS || type != CU_GRAPH_NODE_TYPE_KERNEL ||
-        g_entries.parameters(node, &p) != CUDA_SUCCESS)
+    if (g_entries->type(node, &type) != CUDA_SUCCESS || type != CU_GRAPH_NODE_TYPE_KERNEL ||
+        g_entries->parameters(node, &p) != CUDA_SUCCESS)
       return CUDA_ERROR_NOT_SUPPORTED;
     GpuRecordedKernel kernel;
     // A library's CUkernel may be launched in place of a CUfunction.
@@ -63,9 +65,9 @@ int graph_kernels(GpuGraph graph, std::vector<GpuRecordedKernel>* kernels) {
     kernel.parameters = p.kernelParams;
     kernel.extra = p.extra;
     CUlaunchAttributeValue value{};
-    if (g_entries.attribute(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value) == CUDA_SUCCESS)
+    if (g_entries->attribute(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value) == CUDA_SUCCESS)
       kernel.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
-    if (g_entries.attribute(node, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value) == CUDA_SUCCESS && value.cooperative != 0)
+    if (g_entries->attribute(node, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value) == CUDA_SUCCESS && value.cooperative != 0)
       return CUDA_ERROR_NOT_SUPPORTED;
     if (kernel.function == nullptr || (kernel.parameters == nullptr && kernel.extra == nullptr))
       return CUDA_ERROR_NOT_SUPPORTED;
@@ -75,7 +77,7 @@ int graph_kernels(GpuGraph graph, std::vector<GpuRecordedKernel>* kernels) {
 }
 
 int graph_size(GpuGraph graph, std::size_t* nodes) {
-  return g_entries.nodes(reinterpret_cast<CUgraph>(graph), nullptr, nodes);
+  return g_entries->nodes(reinterpret_cast<CUgraph>(graph), nullptr, nodes);
 }
 
 int launch_recorded(const GpuRecordedKernel& kernel, GpuStream stream) {
@@ -97,22 +99,14 @@ int launch_recorded(const GpuRecordedKernel& kernel, GpuStream stream) {
     config.attrs = &cluster;
     config.numAttrs = 1;
   }
-  return g_entries.launch(&config, reinterpret_cast<CUfunction>(kernel.function), kernel.parameters, kernel.extra);
+  return g_entries->launch(&config, reinterpret_cast<CUfunction>(kernel.function), kernel.parameters, kernel.extra);
 }
 
 }  // namespace
 
-void bind_recording(VendorLibrary& library, GpuApi& api) {
-  library.want(g_entries.nodes, "cuGraphGetNodes");
-  library.want(g_entries.edges, "cuGraphGetEdges");
-  library.want(g_entries.type, "cuGraphNodeGetType");
-  library.want(g_entries.parameters, "cuGraphKernelNodeGetParams_v2");
-  library.want(g_entries.attribute, "cuGraphKernelNodeGetAttribute");
-  library.want(g_entries.launch, "cuLaunchKernelEx");
-  const Entries& e = g_entries;
-  if (e.nodes == nullptr || e.edges == nullptr || e.type == nullptr || e.parameters == nullptr ||
-      e.attribute == nullptr || e.launch == nullptr)
-    return;
+void bind_recording(const VendorLibrary& driver, GpuApi& api) {
+  g_entries = new Entries(driver);
+  if (!g_entries->missing().empty()) return;
   api.graph_kernels = graph_kernels;
   api.launch_recorded = launch_recorded;
   api.graph_size = graph_size;

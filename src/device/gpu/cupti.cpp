@@ -42,22 +42,25 @@ constexpr std::size_t kReadyBuffers = 4;                    // made before the f
 constexpr std::size_t kMostBuffers = 64;
 constexpr std::size_t kMostRecords = std::size_t{1} << 21;  // that nobody took yet: 160 MB
 
-struct Entries {
-  decltype(&cuptiGetVersion) version = nullptr;
-  decltype(&cuptiGetResultString) result_string = nullptr;
-  decltype(&cuptiGetContextId) context_id = nullptr;
-  decltype(&cuptiGetStreamIdEx) stream_id = nullptr;
-  decltype(&cuptiActivityRegisterTimestampCallback) register_clock = nullptr;
-  decltype(&cuptiActivityRegisterCallbacks) register_buffers = nullptr;
-  decltype(&cuptiActivityEnable) enable = nullptr;
-  decltype(&cuptiActivityDisable) disable = nullptr;
-  decltype(&cuptiActivityFlushAll) flush = nullptr;
-  decltype(&cuptiActivityGetNextRecord) next = nullptr;
-  decltype(&cuptiActivityGetNumDroppedRecords) dropped = nullptr;
-  decltype(&cuptiActivityEnableLatencyTimestamps) enable_latency = nullptr;  // may be missing
+struct Entries : VendorLibrary {
+  Entries()
+      : VendorLibrary(library_places({"", "/usr/local/cuda/extras/CUPTI/lib64/", "/usr/local/cuda/lib64/"},
+                                     {"libcupti.so.13", "libcupti.so.12", "libcupti.so"})) {}
+  decltype(&cuptiGetVersion) version = need("cuptiGetVersion");
+  decltype(&cuptiGetResultString) result_string = need("cuptiGetResultString");
+  decltype(&cuptiGetContextId) context_id = need("cuptiGetContextId");
+  decltype(&cuptiGetStreamIdEx) stream_id = need("cuptiGetStreamIdEx");
+  decltype(&cuptiActivityRegisterTimestampCallback) register_clock = need("cuptiActivityRegisterTimestampCallback");
+  decltype(&cuptiActivityRegisterCallbacks) register_buffers = need("cuptiActivityRegisterCallbacks");
+  decltype(&cuptiActivityEnable) enable = need("cuptiActivityEnable");
+  decltype(&cuptiActivityDisable) disable = need("cuptiActivityDisable");
+  decltype(&cuptiActivityFlushAll) flush = need("cuptiActivityFlushAll");
+  decltype(&cuptiActivityGetNextRecord) next = need("cuptiActivityGetNextRecord");
+  decltype(&cuptiActivityGetNumDroppedRecords) dropped = need("cuptiActivityGetNumDroppedRecords");
+  decltype(&cuptiActivityEnableLatencyTimestamps) enable_latency = want("cuptiActivityEnableLatencyTimestamps");
 };
 
-Entries g_entries;  // written once, by Opened's constructor
+const Entries* g_entries = nullptr;  // written once, by fill()
 
 // Everything that the library's own threads touch.
 struct Sink {
@@ -152,7 +155,7 @@ void read_into(std::vector<GpuActivityRecord>& records, const CUpti_Activity& ac
 
 std::size_t take_dropped() noexcept {
   std::size_t dropped = 0;
-  return g_entries.dropped(nullptr, 0, &dropped) == CUPTI_SUCCESS ? dropped : 0;
+  return g_entries->dropped(nullptr, 0, &dropped) == CUPTI_SUCCESS ? dropped : 0;
 }
 
 // Called by whoever launches a kernel that finds no room, or by the library's thread.
@@ -174,7 +177,7 @@ void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, s
   std::vector<GpuActivityRecord> records;
   try {
     CUpti_Activity* activity = nullptr;
-    while (valid_bytes > 0 && g_entries.next(buffer, valid_bytes, &activity) == CUPTI_SUCCESS)
+    while (valid_bytes > 0 && g_entries->next(buffer, valid_bytes, &activity) == CUPTI_SUCCESS)
       read_into(records, *activity);
   } catch (const std::bad_alloc&) {
     ++lost;
@@ -204,16 +207,16 @@ int make_ready() {
     while (to.unused.size() < kReadyBuffers)
       if (!add_buffer(to)) return CUPTI_ERROR_OUT_OF_MEMORY;
   }
-  if (const int result = g_entries.register_clock(clock_of_host); result != 0) return result;
-  if (const int result = g_entries.register_buffers(buffer_requested, buffer_completed); result != 0) return result;
+  if (const int result = g_entries->register_clock(clock_of_host); result != 0) return result;
+  if (const int result = g_entries->register_buffers(buffer_requested, buffer_completed); result != 0) return result;
   to.is_ready = true;
   return 0;
 }
 
 void stop() {
-  for (const CUpti_ActivityKind kind : kKinds) g_entries.disable(kind);
+  for (const CUpti_ActivityKind kind : kKinds) g_entries->disable(kind);
   // Brings the buffers back. Not under the lock: the callbacks take it.
-  g_entries.flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  g_entries->flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   Sink& to = sink();
   const std::lock_guard lock(to.mutex);
   to.is_open = false;
@@ -235,17 +238,17 @@ int start() {
   }
   int result = make_ready();
   for (const CUpti_ActivityKind kind : kKinds)
-    if (result == 0) result = g_entries.enable(kind);
+    if (result == 0) result = g_entries->enable(kind);
   if (result != 0) stop();
   return result;
 }
 
-int flush(bool is_forced) { return g_entries.flush(is_forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0); }
+int flush(bool is_forced) { return g_entries->flush(is_forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0); }
 
 int stream_id(GpuContext context, GpuStream stream, std::uint64_t* id) {
   std::uint32_t context_number = 0, stream_number = 0;
-  int result = g_entries.context_id(reinterpret_cast<CUcontext>(context), &context_number);
-  if (result == 0) result = g_entries.stream_id(nullptr, reinterpret_cast<CUstream>(stream), 0, &stream_number);
+  int result = g_entries->context_id(reinterpret_cast<CUcontext>(context), &context_number);
+  if (result == 0) result = g_entries->stream_id(nullptr, reinterpret_cast<CUstream>(stream), 0, &stream_number);
   *id = stream_of(context_number, stream_number);
   return result;
 }
@@ -262,7 +265,7 @@ std::uint64_t take(std::vector<GpuActivityRecord>* records) {
 std::string describe(int result) {
   if (result == kActivityBusy) return "another session of this process is being traced";
   const char* text = nullptr;
-  if (g_entries.result_string(static_cast<CUptiResult>(result), &text) != CUPTI_SUCCESS || text == nullptr)
+  if (g_entries->result_string(static_cast<CUptiResult>(result), &text) != CUPTI_SUCCESS || text == nullptr)
     return fmt::format("CUPTI error {}", result);
   return fmt::format("CUPTI error {} ({})", result, text);
 }
@@ -273,64 +276,30 @@ std::string format_version(std::uint32_t version) {
   return fmt::format("CUPTI of CUDA {}, interface {}", version >= 19 ? 12 : 11, version);
 }
 
-struct Opened {
-  Opened() {
-    std::vector<std::string> names;
-    for (const char* folder : {"", "/usr/local/cuda/extras/CUPTI/lib64/", "/usr/local/cuda/lib64/"})
-      for (const char* name : {"libcupti.so.13", "libcupti.so.12", "libcupti.so"})
-        names.push_back(std::string(folder) + name);
-    VendorLibrary library(names);
-    if (!library.is_open()) {
-      reason = "CUPTI was not found: " + library.error();
-      return;
-    }
-    library.need(g_entries.version, "cuptiGetVersion");
-    library.need(g_entries.result_string, "cuptiGetResultString");
-    library.need(g_entries.context_id, "cuptiGetContextId");
-    library.need(g_entries.stream_id, "cuptiGetStreamIdEx");
-    library.need(g_entries.register_clock, "cuptiActivityRegisterTimestampCallback");
-    library.need(g_entries.register_buffers, "cuptiActivityRegisterCallbacks");
-    library.need(g_entries.enable, "cuptiActivityEnable");
-    library.need(g_entries.disable, "cuptiActivityDisable");
-    library.need(g_entries.flush, "cuptiActivityFlushAll");
-    library.need(g_entries.next, "cuptiActivityGetNextRecord");
-    library.need(g_entries.dropped, "cuptiActivityGetNumDroppedRecords");
-    library.want(g_entries.enable_latency, "cuptiActivityEnableLatencyTimestamps");
-    if (!library.missing().empty()) {
-      reason = "CUPTI lacks " + library.missing();
-      return;
-    }
-    std::uint32_t version = 0;
-    if (const int result = g_entries.version(&version); result != 0) {
-      reason = "CUPTI does not tell its version: " + describe(result);
-      return;
-    }
-    if (version < kOldestVersion) {
-      reason = fmt::format("{} is older than the records that this program reads (CUDA 12.0)", format_version(version));
-      return;
-    }
-    table = {start, stop, flush, stream_id, take, describe, format_version(version)};
-    is_complete = true;
-  }
-  GpuActivity table{};
-  std::string reason;
-  bool is_complete = false;
-};
+std::string fill(GpuActivity& activity) {
+  g_entries = new Entries;
+  if (std::string reason = g_entries->shortfall("CUPTI"); !reason.empty()) return reason;
+  std::uint32_t version = 0;
+  if (const int result = g_entries->version(&version); result != 0)
+    return "CUPTI does not tell its version: " + describe(result);
+  if (version < kOldestVersion)
+    return fmt::format("{} is older than the records that this program reads (CUDA 12.0)", format_version(version));
+  activity = {start, stop, flush, stream_id, take, describe, format_version(version)};
+  return "";
+}
 
 }  // namespace
 
 const GpuActivity* open_cupti(std::string* reason) {
-  static const Opened opened;
-  if (opened.is_complete) return &opened.table;
-  if (reason != nullptr) *reason = opened.reason;
-  return nullptr;
+  static const Opened<GpuActivity> kOpened(fill);
+  return kOpened.get(reason);
 }
 
 bool enable_cupti_latency(std::string* reason) {
   const GpuActivity* const table = open_cupti(reason);
   if (table == nullptr) return false;
-  if (g_entries.enable_latency == nullptr) return *reason = table->version + " has no latency timestamps", false;
-  const int result = g_entries.enable_latency(1);
+  if (g_entries->enable_latency == nullptr) return *reason = table->version + " has no latency timestamps", false;
+  const int result = g_entries->enable_latency(1);
   if (result != 0) *reason = table->describe(result);
   return result == 0;
 }

@@ -1,6 +1,5 @@
 #include "device/gpu/device_memory.h"
 
-#include <algorithm>
 #include <bit>
 #include <mutex>
 #include <utility>
@@ -26,7 +25,6 @@ class GpuMemory final : public DeviceMemory {
     context_->api().memory_free(std::bit_cast<GpuPointer>(memory));  // refused by a GPU that is lost: nothing to do
   }
   bool is_host_accessible() const noexcept override { return false; }
-  bool is_pinned() const noexcept override { return false; }
 
   void write(std::byte* to, std::span<const std::byte> from) override {
     const GpuApi& api = context_->api();
@@ -64,10 +62,7 @@ class PinnedMemory final : public DeviceMemory {
     context_->bind();
     context_->api().host_free(memory);
   }
-  bool is_host_accessible() const noexcept override { return true; }
   bool is_pinned() const noexcept override { return true; }
-  void write(std::byte* to, std::span<const std::byte> from) override { std::copy(from.begin(), from.end(), to); }
-  void read(const std::byte* from, std::span<std::byte> to) override { std::copy_n(from, to.size(), to.begin()); }
 
  private:
   std::shared_ptr<PrimaryContext> context_;

@@ -1,5 +1,7 @@
 #include "device/gpu/gpu.h"
 
+#include <algorithm>
+
 #include "device/gpu/context.h"
 #include "device/gpu/device_memory.h"
 #include "device/gpu/session.h"
@@ -120,12 +122,21 @@ DeviceType::Found find_gpus(GpuOpener opener) {
 }
 
 std::unique_ptr<Device> open_gpu(GpuOpener opener, const std::string& backend, const std::string& which,
-                                 GpuOptions options) {
-  options.index = device_number(backend, which);
+                                 const DeviceOptions& options, const Capability& priorities) {
+  const int index = device_number(backend, which);
   std::string reason;
   const GpuApi* const api = opener(&reason);
-  if (api == nullptr) reject(fmt::format("--device {}:{}: {}", backend, options.index, reason), "Use --device cpu.");
-  return open_gpu(*api, options);
+  if (api == nullptr) reject(fmt::format("--device {}:{}: {}", backend, index, reason), "Use --device cpu.");
+  // What the driver makes of the variable, which it reads once.
+  const int queues = options.number(api->queue_variable);
+  return open_gpu(*api, {.index = index,
+                         .hardware_queues = queues == 0 ? api->default_hardware_queues
+                                                        : std::clamp(queues, 1, api->most_hardware_queues),
+                         .compute_units = options.compute_units,
+                         .rest_stream = options.rest_stream,
+                         .priorities = priorities,
+                         .communicator = options.communicator,
+                         .stages_collectives = options.stages_collectives});
 }
 
 }  // namespace weir

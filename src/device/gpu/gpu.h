@@ -25,8 +25,8 @@ struct GpuOptions {
 };
 // The table must outlive the device. Rejects an index that is not there, and compute units that it cannot give.
 std::unique_ptr<Device> open_gpu(const GpuApi& api, const GpuOptions& options);
-// The same for what a user wrote behind the backend's name, which takes the place of `options.index`.
+// The same for what a user wrote after the backend's name. `priorities` is as of GpuOptions.
 std::unique_ptr<Device> open_gpu(GpuOpener opener, const std::string& backend, const std::string& which,
-                                 GpuOptions options);
+                                 const DeviceOptions& options, const Capability& priorities = {});
 
 }  // namespace weir

@@ -11,18 +11,9 @@
 
 #include "base/error.h"
 #include "device/gpu/gpu.h"
+#include "device/gpu/libraries.h"
 #include "device/list.h"
 #include "weir_build.h"
-
-namespace weir {
-namespace {
-
-constexpr const char* kQueueVariable = "GPU_MAX_HW_QUEUES";
-constexpr const char* kIgnoreVariable = "DEBUG_HIP_IGNORE_STREAM_PRIORITY";
-constexpr int kDefaultQueues = 4, kMostQueues = 32;
-
-}  // namespace
-}  // namespace weir
 
 #if WEIR_HAVE_HIP
 #ifndef __HIP_PLATFORM_AMD__
@@ -31,36 +22,35 @@ constexpr int kDefaultQueues = 4, kMostQueues = 32;
 #include <hip/hip_runtime_api.h>
 
 #include "device/gpu/compiler.h"
-#include "device/gpu/hip_code.h"
-#include "device/gpu/nccl.h"
-#include "device/gpu/rocblas.h"
-#include "device/gpu/rocm_smi.h"
-#include "device/vendor_library.h"
 
 namespace weir {
 namespace {
 
-// What the adapters below call besides the table's own entries.
-struct Entries {
-  int (*init)(unsigned) = nullptr;
-  int (*device_name)(char*, int, int) = nullptr;
-  int (*device_attribute)(int*, int, int) = nullptr;
-  int (*device_memory)(std::size_t*, int) = nullptr;
-  int (*device_bus_id)(char*, int, int) = nullptr;
-  int (*set_device)(int) = nullptr;
-  const char* (*error_name)(int) = nullptr;
-  const char* (*error_string)(int) = nullptr;
-  int (*copy)(GpuPointer, GpuPointer, std::size_t, int, GpuStream) = nullptr;
-  int (*launch_host)(GpuStream, void (*)(void*), void*) = nullptr;
-  int (*add_callback)(GpuStream, void (*)(GpuStream, int, void*), void*, unsigned) = nullptr;
-  int (*instantiate)(GpuGraphExec*, GpuGraph, void*, char*, std::size_t) = nullptr;
+// What the adapters below call besides the table's own entries. The loader's own search comes first, then where ROCm is
+// installed.
+struct Runtime : VendorLibrary {
+  Runtime()
+      : VendorLibrary(library_places({"", "/opt/rocm/lib/"},
+                                     {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"})) {}
+  decltype(&hipInit) init = need("hipInit");
+  decltype(&hipDeviceGetName) device_name = need("hipDeviceGetName");
+  decltype(&hipDeviceGetAttribute) device_attribute = need("hipDeviceGetAttribute");
+  decltype(&hipDeviceTotalMem) device_memory = need("hipDeviceTotalMem");
+  decltype(&hipDeviceGetPCIBusId) device_bus_id = need("hipDeviceGetPCIBusId");
+  decltype(&hipSetDevice) set_device = need("hipSetDevice");
+  const char* (*error_name)(int) = need("hipGetErrorName");
+  const char* (*error_string)(int) = need("hipGetErrorString");
+  decltype(&hipMemcpyAsync) copy = need("hipMemcpyAsync");
+  decltype(&hipLaunchHostFunc) launch_host = want("hipLaunchHostFunc");
+  decltype(&hipStreamAddCallback) add_callback = want("hipStreamAddCallback");
+  decltype(&hipGraphInstantiate) instantiate = want("hipGraphInstantiate");
 };
 
-Entries g_entries;  // written once, by Opened's constructor
+Runtime* g_runtime = nullptr;  // written once, by fill()
 
 std::string describe(int result) {
-  const char* const name = g_entries.error_name(result);
-  const char* const text = g_entries.error_string(result);
+  const char* const name = g_runtime->error_name(result);
+  const char* const text = g_runtime->error_string(result);
   if (name == nullptr || text == nullptr) return fmt::format("HIP error {}", result);
   return fmt::format("HIP error {} ({}): {}", result, name, text);
 }
@@ -88,26 +78,26 @@ std::string format_version(int version) {
 // There are no contexts to speak of: a thread works on the device that it has set. Handles are numbers from 1.
 int context_retain(GpuContext* context, int index) {
   *context = reinterpret_cast<GpuContext>(static_cast<std::uintptr_t>(index) + 1);
-  return g_entries.set_device(index);
+  return g_runtime->set_device(index);
 }
 int context_release(int) { return 0; }
 int context_set_current(GpuContext context) {
-  return g_entries.set_device(static_cast<int>(reinterpret_cast<std::uintptr_t>(context)) - 1);
+  return g_runtime->set_device(static_cast<int>(reinterpret_cast<std::uintptr_t>(context)) - 1);
 }
 
 // By single entries: the structure of all properties has another layout since ROCm 6. The attributes' numbers stayed.
 int facts(int index, GpuFacts* facts) {
   char name[256] = {}, bus_id[32] = {};
   std::size_t bytes = 0;
-  int result = g_entries.device_name(name, sizeof name, index);
-  if (result == 0) result = g_entries.device_memory(&bytes, index);
+  int result = g_runtime->device_name(name, sizeof name, index);
+  if (result == 0) result = g_runtime->device_memory(&bytes, index);
   if (result == 0)
-    result = g_entries.device_attribute(&facts->multiprocessors, hipDeviceAttributeMultiprocessorCount, index);
+    result = g_runtime->device_attribute(&facts->multiprocessors, hipDeviceAttributeMultiprocessorCount, index);
   if (result != 0) return result;
   // ROCm 5 does not know its engines.
-  if (g_entries.device_attribute(&facts->copy_engines, hipDeviceAttributeAsyncEngineCount, index) != 0)
+  if (g_runtime->device_attribute(&facts->copy_engines, hipDeviceAttributeAsyncEngineCount, index) != 0)
     facts->copy_engines = 0;
-  if (g_entries.device_bus_id(bus_id, sizeof bus_id, index) == 0) facts->bus_id = bus_id;
+  if (g_runtime->device_bus_id(bus_id, sizeof bus_id, index) == 0) facts->bus_id = bus_id;
   facts->model = name[0] == '\0' ? "AMD GPU" : name;
   facts->memory_bytes = bytes;
   // Our bodies convert both by themselves, and rocBLAS multiplies both on all its GPUs.
@@ -119,7 +109,8 @@ int facts(int index, GpuFacts* facts) {
 }
 
 int copy_any(GpuPointer to, GpuPointer from, std::size_t bytes, GpuStream stream) {
-  return g_entries.copy(to, from, bytes, hipMemcpyDefault, stream);
+  return g_runtime->copy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes, hipMemcpyDefault,
+                         reinterpret_cast<hipStream_t>(stream));
 }
 
 void run_call(void* data) {
@@ -127,14 +118,18 @@ void run_call(void* data) {
   call.body(call);
 }
 
-int launch_host(GpuStream stream, GpuHostCall* call) { return g_entries.launch_host(stream, run_call, call); }
+int launch_host(GpuStream stream, GpuHostCall* call) {
+  return g_runtime->launch_host(reinterpret_cast<hipStream_t>(stream), run_call, call);
+}
 // ROCm 5.2 declares hipLaunchHostFunc and does not export it.
 int add_callback(GpuStream stream, GpuHostCall* call) {
-  return g_entries.add_callback(stream, [](GpuStream, int, void* data) { run_call(data); }, call, 0);
+  return g_runtime->add_callback(
+      reinterpret_cast<hipStream_t>(stream), [](hipStream_t, hipError_t, void* data) { run_call(data); }, call, 0);
 }
 
 int instantiate(GpuGraphExec* exec, GpuGraph graph, unsigned long long) {
-  return g_entries.instantiate(exec, graph, nullptr, nullptr, 0);
+  return g_runtime->instantiate(reinterpret_cast<hipGraphExec_t*>(exec), reinterpret_cast<hipGraph_t>(graph), nullptr,
+                                nullptr, 0);
 }
 
 std::string reason_of(int result) {
@@ -149,186 +144,134 @@ std::string reason_of(int result) {
   }
 }
 
-// The loader's own search first, then where ROCm is installed.
-std::vector<std::string> places() {
-  std::vector<std::string> names;
-  for (const char* folder : {"", "/opt/rocm/lib/"})
-    for (const char* name : {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"})
-      names.push_back(std::string(folder) + name);
-  return names;
-}
+#define WEIR_HIP(entry, find, function)                                                                          \
+  static_assert(SameAbi<decltype(api.entry), decltype(&::function)>::value, #function " has another signature"); \
+  api.entry = library.find(#function)
 
-#define WEIR_HIP_CHECK(entry, function, symbol) \
-  static_assert(SameAbi<decltype(entry), function>::value, symbol " has another signature")
-#define WEIR_HIP_NEED(entry, function)                     \
-  WEIR_HIP_CHECK(entry, decltype(&::function), #function); \
-  library.need(entry, #function)
-#define WEIR_HIP_WANT(entry, function)                     \
-  WEIR_HIP_CHECK(entry, decltype(&::function), #function); \
-  library.want(entry, #function)
+void bind_entries(Runtime& library, GpuApi& api) {
+  WEIR_HIP(device_count, need, hipGetDeviceCount);
+  WEIR_HIP(driver_version, need, hipRuntimeGetVersion);
+  WEIR_HIP(priority_range, need, hipDeviceGetStreamPriorityRange);
 
-struct Opened {
-  Opened() {
-    VendorLibrary library(places());
-    if (!library.is_open()) {
-      reason = library.is_absent() ? "libamdhip64.so not found: no ROCm on this machine"
-                                   : "libamdhip64.so cannot be used: " + library.error();
-      return;
-    }
-    bind_device(library);
-    bind_memory(library);
-    bind_streams(library);
-    bind_modules(library);
-    bind_graphs(library);
-    if (!library.missing().empty()) {
-      reason = fmt::format("ROCm too old for this program: {} lacks {}", library.name(), library.missing());
-      return;
-    }
-    if (const int result = g_entries.init(0); result != 0) {
-      reason = reason_of(result);
-      return;
-    }
-    is_complete = true;
+  WEIR_HIP(memory_info, need, hipMemGetInfo);
+  // Overloaded in the headers.
+  static_assert(SameAbi<decltype(api.memory_allocate), hipError_t (*)(void**, std::size_t)>::value);
+  static_assert(SameAbi<decltype(api.host_allocate), hipError_t (*)(void**, std::size_t, unsigned)>::value);
+  api.memory_allocate = library.need("hipMalloc");
+  api.host_allocate = library.need("hipHostMalloc");
+  WEIR_HIP(memory_free, need, hipFree);
+  WEIR_HIP(host_free, need, hipHostFree);
+  WEIR_HIP(copy_to_device, need, hipMemcpyHtoDAsync);
+  WEIR_HIP(copy_to_host, need, hipMemcpyDtoHAsync);
+  WEIR_HIP(copy_on_device, need, hipMemcpyDtoDAsync);
+  api.copy_any = copy_any;
+  WEIR_HIP(set_16, need, hipMemsetD16Async);
+  WEIR_HIP(set_32, need, hipMemsetD32Async);
+
+  WEIR_HIP(stream_create, need, hipStreamCreateWithPriority);
+  WEIR_HIP(stream_create_masked, want, hipExtStreamCreateWithCUMask);
+  WEIR_HIP(stream_destroy, need, hipStreamDestroy);
+  WEIR_HIP(stream_synchronize, need, hipStreamSynchronize);
+  WEIR_HIP(stream_query, want, hipStreamQuery);
+  WEIR_HIP(synchronize, need, hipDeviceSynchronize);
+  WEIR_HIP(stream_wait, need, hipStreamWaitEvent);
+  WEIR_HIP(stream_write, want, hipStreamWriteValue32);
+  WEIR_HIP(event_create, need, hipEventCreateWithFlags);
+  WEIR_HIP(event_destroy, need, hipEventDestroy);
+  WEIR_HIP(event_record, need, hipEventRecord);
+  WEIR_HIP(event_synchronize, need, hipEventSynchronize);
+  WEIR_HIP(event_elapsed, need, hipEventElapsedTime);
+  if (g_runtime->launch_host != nullptr) {
+    api.launch_host = launch_host;
+  } else if (g_runtime->add_callback != nullptr) {
+    api.launch_host = add_callback;
+    api.calls.launch_host = "hipStreamAddCallback";
   }
 
-  void bind_device(VendorLibrary& library) {
-    api.backend = "hip";
-    api.vendor_name = "HIP";
-    api.queues_reason = "set by GPU_MAX_HW_QUEUES, read once by the runtime (default 4)";
-    api.queue_variable = kQueueVariable;
-    api.most_hardware_queues = kMostQueues;
-    api.code_hint =
-        "It was compiled for " WEIR_HIP_BUILT ": build Weir with a hipcc that knows this GPU (WEIR_HIP_ARCHITECTURES).";
-    api.lost_hint = "the kernel log (dmesg) and AMD_LOG_LEVEL=3 say more";
-    api.calls = {"hipModuleLaunchKernel", "hipMemcpyAsync", "hipLaunchHostFunc", "hipGraphLaunch",
-                 "hipDeviceSynchronize"};
-    api.device_code = hip_code;
-    api.facts = facts;
-    api.describe = describe;
-    api.is_lost = is_lost;
-    api.format_version = format_version;
-    api.context_retain = context_retain;
-    api.context_release = context_release;
-    api.context_set_current = context_set_current;
-    api.blas = open_rocblas;
-    api.management = open_rocm_smi;
-    api.collectives = open_rccl;
-    api.compiler = open_hiprtc;
-    WEIR_HIP_NEED(g_entries.init, hipInit);
-    WEIR_HIP_NEED(g_entries.device_name, hipDeviceGetName);
-    WEIR_HIP_NEED(g_entries.device_attribute, hipDeviceGetAttribute);
-    WEIR_HIP_NEED(g_entries.device_memory, hipDeviceTotalMem);
-    WEIR_HIP_NEED(g_entries.device_bus_id, hipDeviceGetPCIBusId);
-    WEIR_HIP_NEED(g_entries.set_device, hipSetDevice);
-    library.need(g_entries.error_name, "hipGetErrorName");
-    library.need(g_entries.error_string, "hipGetErrorString");
-    WEIR_HIP_NEED(api.device_count, hipGetDeviceCount);
-    WEIR_HIP_NEED(api.driver_version, hipRuntimeGetVersion);
-    WEIR_HIP_NEED(api.priority_range, hipDeviceGetStreamPriorityRange);
-  }
-
-  void bind_memory(VendorLibrary& library) {
-    WEIR_HIP_NEED(api.memory_info, hipMemGetInfo);
-    // Overloaded in the headers.
-    WEIR_HIP_CHECK(api.memory_allocate, hipError_t(*)(void**, std::size_t), "hipMalloc");
-    library.need(api.memory_allocate, "hipMalloc");
-    WEIR_HIP_CHECK(api.host_allocate, hipError_t(*)(void**, std::size_t, unsigned), "hipHostMalloc");
-    library.need(api.host_allocate, "hipHostMalloc");
-    WEIR_HIP_NEED(api.memory_free, hipFree);
-    WEIR_HIP_NEED(api.host_free, hipHostFree);
-    WEIR_HIP_NEED(api.copy_to_device, hipMemcpyHtoDAsync);
-    WEIR_HIP_NEED(api.copy_to_host, hipMemcpyDtoHAsync);
-    WEIR_HIP_NEED(api.copy_on_device, hipMemcpyDtoDAsync);
-    WEIR_HIP_NEED(g_entries.copy, hipMemcpyAsync);
-    api.copy_any = copy_any;
-    WEIR_HIP_NEED(api.set_16, hipMemsetD16Async);
-    WEIR_HIP_NEED(api.set_32, hipMemsetD32Async);
-  }
-
-  void bind_streams(VendorLibrary& library) {
-    WEIR_HIP_NEED(api.stream_create, hipStreamCreateWithPriority);
-    WEIR_HIP_WANT(api.stream_create_masked, hipExtStreamCreateWithCUMask);
-    WEIR_HIP_NEED(api.stream_destroy, hipStreamDestroy);
-    WEIR_HIP_NEED(api.stream_synchronize, hipStreamSynchronize);
-    WEIR_HIP_WANT(api.stream_query, hipStreamQuery);
-    WEIR_HIP_NEED(api.synchronize, hipDeviceSynchronize);
-    WEIR_HIP_NEED(api.stream_wait, hipStreamWaitEvent);
-    WEIR_HIP_WANT(api.stream_write, hipStreamWriteValue32);
-    WEIR_HIP_NEED(api.event_create, hipEventCreateWithFlags);
-    WEIR_HIP_NEED(api.event_destroy, hipEventDestroy);
-    WEIR_HIP_NEED(api.event_record, hipEventRecord);
-    WEIR_HIP_NEED(api.event_synchronize, hipEventSynchronize);
-    WEIR_HIP_NEED(api.event_elapsed, hipEventElapsedTime);
-    WEIR_HIP_WANT(g_entries.launch_host, hipLaunchHostFunc);
-    WEIR_HIP_WANT(g_entries.add_callback, hipStreamAddCallback);
-    if (g_entries.launch_host != nullptr) {
-      api.launch_host = launch_host;
-    } else if (g_entries.add_callback != nullptr) {
-      api.launch_host = add_callback;
-      api.calls.launch_host = "hipStreamAddCallback";
-    }
-  }
-
-  void bind_modules(VendorLibrary& library) {
-    WEIR_HIP_NEED(api.module_load, hipModuleLoadData);
-    WEIR_HIP_NEED(api.module_unload, hipModuleUnload);
-    WEIR_HIP_NEED(api.function_get, hipModuleGetFunction);
-    WEIR_HIP_NEED(api.launch, hipModuleLaunchKernel);
-    WEIR_HIP_WANT(api.occupancy, hipModuleOccupancyMaxActiveBlocksPerMultiprocessor);
-  }
+  WEIR_HIP(module_load, need, hipModuleLoadData);
+  WEIR_HIP(module_unload, need, hipModuleUnload);
+  WEIR_HIP(function_get, need, hipModuleGetFunction);
+  WEIR_HIP(launch, need, hipModuleLaunchKernel);
+  WEIR_HIP(occupancy, want, hipModuleOccupancyMaxActiveBlocksPerMultiprocessor);
 
   // All of them or none: without graphs everything else still works.
-  void bind_graphs(VendorLibrary& library) {
-    WEIR_HIP_WANT(api.capture_begin, hipStreamBeginCapture);
-    WEIR_HIP_WANT(api.capture_end, hipStreamEndCapture);
-    WEIR_HIP_WANT(api.graph_instantiate, hipGraphInstantiateWithFlags);
-    WEIR_HIP_WANT(g_entries.instantiate, hipGraphInstantiate);
-    if (api.graph_instantiate == nullptr && g_entries.instantiate != nullptr) api.graph_instantiate = instantiate;
-    library.want(api.graph_upload, "hipGraphUpload");  // not declared in ROCm 5.2
-    WEIR_HIP_WANT(api.graph_launch, hipGraphLaunch);
-    WEIR_HIP_WANT(api.graph_exec_destroy, hipGraphExecDestroy);
-    WEIR_HIP_WANT(api.graph_destroy, hipGraphDestroy);
-    const bool has_all = api.capture_end != nullptr && api.graph_instantiate != nullptr &&
-                         api.graph_launch != nullptr && api.graph_exec_destroy != nullptr &&
-                         api.graph_destroy != nullptr;
-    if (!has_all) api.capture_begin = nullptr;
-  }
-
-  GpuApi api;
-  std::string reason;
-  bool is_complete = false;
-};
-
-#undef WEIR_HIP_CHECK
-#undef WEIR_HIP_NEED
-#undef WEIR_HIP_WANT
-
-}  // namespace
-
-const GpuApi* hip_api(std::string* reason) {
-  static const Opened kOpened;
-  if (kOpened.is_complete) return &kOpened.api;
-  if (reason != nullptr) *reason = kOpened.reason;
-  return nullptr;
+  WEIR_HIP(capture_begin, want, hipStreamBeginCapture);
+  WEIR_HIP(capture_end, want, hipStreamEndCapture);
+  WEIR_HIP(graph_instantiate, want, hipGraphInstantiateWithFlags);
+  if (api.graph_instantiate == nullptr && g_runtime->instantiate != nullptr) api.graph_instantiate = instantiate;
+  api.graph_upload = library.want("hipGraphUpload");  // not declared in ROCm 5.2
+  WEIR_HIP(graph_launch, want, hipGraphLaunch);
+  WEIR_HIP(graph_exec_destroy, want, hipGraphExecDestroy);
+  WEIR_HIP(graph_destroy, want, hipGraphDestroy);
+  const bool has_all = api.capture_end != nullptr && api.graph_instantiate != nullptr && api.graph_launch != nullptr &&
+                       api.graph_exec_destroy != nullptr && api.graph_destroy != nullptr;
+  if (!has_all) api.capture_begin = nullptr;
 }
 
+#undef WEIR_HIP
+
+std::string fill(GpuApi& api) {
+  g_runtime = new Runtime;
+  if (g_runtime->is_absent()) return "libamdhip64.so not found: no ROCm on this machine";
+  if (!g_runtime->is_open()) return "libamdhip64.so cannot be used: " + g_runtime->error();
+  api.backend = "hip";
+  api.vendor_name = "HIP";
+  api.queues_reason = "set by GPU_MAX_HW_QUEUES, read once by the runtime (default 4)";
+  api.queue_variable = "GPU_MAX_HW_QUEUES";
+  api.default_hardware_queues = 4;
+  api.most_hardware_queues = 32;
+  api.code_hint =
+      "It was compiled for " WEIR_HIP_BUILT ": build Weir with a hipcc that knows this GPU (WEIR_HIP_ARCHITECTURES).";
+  api.lost_hint = "the kernel log (dmesg) and AMD_LOG_LEVEL=3 say more";
+  api.calls = {"hipModuleLaunchKernel", "hipMemcpyAsync", "hipLaunchHostFunc", "hipGraphLaunch",
+               "hipDeviceSynchronize"};
+  api.device_code = hip_code;
+  api.facts = facts;
+  api.describe = describe;
+  api.is_lost = is_lost;
+  api.format_version = format_version;
+  api.context_retain = context_retain;
+  api.context_release = context_release;
+  api.context_set_current = context_set_current;
+  api.blas = open_rocblas;
+  api.management = open_rocm_smi;
+  api.collectives = open_rccl;
+  api.compiler = open_hiprtc;
+  bind_entries(*g_runtime, api);
+  if (!g_runtime->missing().empty())
+    return fmt::format("ROCm too old for this program: {} lacks {}", g_runtime->name(), g_runtime->missing());
+  const int result = g_runtime->init(0);
+  return result == 0 ? "" : reason_of(result);
+}
+
+}  // namespace
 }  // namespace weir
 
 #else
 
 namespace weir {
+namespace {
 
-const GpuApi* hip_api(std::string* reason) {
-  if (reason != nullptr) *reason = "left out of this build: " WEIR_HIP_REASON;
-  return nullptr;
-}
+std::string fill(GpuApi&) { return "left out of this build: " WEIR_HIP_REASON; }
 
+}  // namespace
 }  // namespace weir
 
 #endif
 
+namespace weir {
+
+const GpuApi* hip_api(std::string* reason) {
+  static const Opened<GpuApi> kOpened(fill);
+  return kOpened.get(reason);
+}
+
+}  // namespace weir
+
 namespace weir::device_list {
 namespace {
+
+constexpr const char* kIgnoreVariable = "DEBUG_HIP_IGNORE_STREAM_PRIORITY";
 
 DeviceType::Found find() { return find_gpus(hip_api); }
 
@@ -342,14 +285,7 @@ Capability priorities_of(const DeviceOptions& options) {
 }
 
 std::unique_ptr<Device> open(const std::string& which, const DeviceOptions& options) {
-  const int queues = options.number(kQueueVariable);
-  return open_gpu(hip_api, "hip", which,
-                  {.hardware_queues = queues == 0 ? kDefaultQueues : std::clamp(queues, 1, kMostQueues),
-                   .compute_units = options.compute_units,
-                   .rest_stream = options.rest_stream,
-                   .priorities = priorities_of(options),
-                   .communicator = options.communicator,
-                   .stages_collectives = options.stages_collectives});
+  return open_gpu(hip_api, "hip", which, options, priorities_of(options));
 }
 
 }  // namespace

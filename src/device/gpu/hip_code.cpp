@@ -1,5 +1,5 @@
-#include "device/gpu/hip_code.h"
-
+// The device code for AMD GPUs that this program carries.
+#include "device/gpu/libraries.h"
 #include "weir_build.h"
 
 #if WEIR_HAVE_HIP
@@ -22,38 +22,32 @@ namespace {
 
 // A bundle of code for several GPUs is mostly alike: 2.2 MB for four of them are 0.7 MB packed. The end of a gzip file
 // says how long it is unpacked, as 32 bits, the lowest first.
-struct Unpacked {
-  Unpacked() {
-    const auto packed = static_cast<std::size_t>(weir_hip_code_end - weir_hip_code);
-    std::size_t size = 0;
-    for (int i = 3; i >= 0; --i) size = size << 8 | weir_hip_code[packed - 4 + static_cast<std::size_t>(i)];
-    code.resize(size);
-    z_stream stream{};
-    stream.next_in = const_cast<unsigned char*>(weir_hip_code);
-    stream.avail_in = static_cast<uInt>(packed);
-    stream.next_out = code.data();
-    stream.avail_out = static_cast<uInt>(size);
-    constexpr int kGzip = 16;
-    int result = inflateInit2(&stream, MAX_WBITS + kGzip);
-    if (result == Z_OK) {
-      result = inflate(&stream, Z_FINISH);
-      inflateEnd(&stream);
-    }
-    if (result == Z_STREAM_END && stream.avail_out == 0) return;
-    code.clear();
-    reason = fmt::format("it cannot be unpacked (zlib says {})", result);
+std::string unpack(std::vector<unsigned char>& code) {
+  const auto packed = static_cast<std::size_t>(weir_hip_code_end - weir_hip_code);
+  std::size_t size = 0;
+  for (int i = 3; i >= 0; --i) size = size << 8 | weir_hip_code[packed - 4 + static_cast<std::size_t>(i)];
+  code.resize(size);
+  z_stream stream{};
+  stream.next_in = const_cast<unsigned char*>(weir_hip_code);
+  stream.avail_in = static_cast<uInt>(packed);
+  stream.next_out = code.data();
+  stream.avail_out = static_cast<uInt>(size);
+  constexpr int kGzip = 16;
+  int result = inflateInit2(&stream, MAX_WBITS + kGzip);
+  if (result == Z_OK) {
+    result = inflate(&stream, Z_FINISH);
+    inflateEnd(&stream);
   }
-  std::vector<unsigned char> code;
-  std::string reason;
-};
+  if (result == Z_STREAM_END && stream.avail_out == 0) return "";
+  return fmt::format("it cannot be unpacked (zlib says {})", result);
+}
 
 }  // namespace
 
 const void* hip_code(std::string* reason) {
-  static const Unpacked unpacked;
-  if (!unpacked.code.empty()) return unpacked.code.data();
-  if (reason != nullptr) *reason = unpacked.reason;
-  return nullptr;
+  static const Opened<std::vector<unsigned char>> kCode(unpack);
+  const std::vector<unsigned char>* const code = kCode.get(reason);
+  return code == nullptr ? nullptr : code->data();
 }
 
 #else

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/units.h"
+#include "device/initial_contents.h"
 
 namespace weir {
 namespace {
@@ -22,13 +23,6 @@ std::uint64_t rounded(std::uint64_t bytes) { return (bytes + kGranularity - 1) /
 }
 
 }  // namespace
-
-KernelArguments device_arguments(const KernelShape& shape) {
-  KernelArguments arguments{};
-  std::copy(shape.dims.begin(), shape.dims.end(), arguments.dims);
-  std::copy(shape.scalars.begin(), shape.scalars.end(), arguments.scalars);
-  return arguments;
-}
 
 GpuBuffers::GpuBuffers(PrimaryContext& context, const Step& step, std::size_t workspace_bytes)
     : context_(context), step_(step) {
@@ -65,41 +59,30 @@ GpuBuffers::GpuBuffers(PrimaryContext& context, const Step& step, std::size_t wo
 void GpuBuffers::initialise_on_device(const Buffer& buffer, std::byte* address, GpuStream stream) {
   const GpuApi& api = context_.api();
   const auto pointer = std::bit_cast<GpuPointer>(address);
-  if (buffer.init == Init::uniform && buffer.type != ElementType::i32) {
-    const GpuFunction fill = context_.function(fmt::format("weir_fill_{}", name_of(buffer.type)));
-    for (std::uint64_t at = 0, length = 0; at < buffer.count; at += length) {
-      length = buffer.slice.length(buffer.count - at);
-      const KernelShape shape{.type = buffer.type,
-                              .dims = {static_cast<std::int64_t>(length), 1, static_cast<std::int64_t>(buffer.seed),
-                                       static_cast<std::int64_t>(buffer.slice[at])},
-                              .scalars = {buffer.scale, buffer.offset}};
-      KernelArguments arguments = device_arguments(shape);
-      arguments.operands[0] = address + at * size_of(buffer.type);
-      const Geometry geometry = kernel(kernel_named("fill")).geometry(shape);
-      void* parameters[] = {&arguments};
-      check(api, api.launch(fill, geometry.grid, 1, 1, geometry.block, 1, 1, 0, stream, parameters, nullptr),
-            "launching fill");
-    }
-    return;
-  }
-  // The one definition of initial contents writes the rest: one element where all are alike.
-  const bool is_alike = buffer.init == Init::constant || buffer.init == Init::poison;
-  Buffer pattern = buffer;
-  if (is_alike) pattern.count = 1;
-  std::vector<std::byte> bytes(pattern.size_bytes());
-  weir::initialise(pattern, bytes);
-  if (!is_alike) {
-    check(api, api.copy_to_device(pointer, bytes.data(), bytes.size(), stream), "copying to the device");
-    check(api, api.stream_synchronize(stream), "copying to the device");  // `bytes` goes
-  } else if (bytes.size() == 2) {
-    unsigned short value = 0;
-    std::memcpy(&value, bytes.data(), sizeof value);
-    check(api, api.set_16(pointer, value, buffer.count, stream), "filling a buffer");
-  } else {
+  const auto launch_fill = [&](const KernelShape& shape, Geometry geometry, std::uint64_t offset_bytes) {
+    auto arguments = arguments_of<KernelArguments>(shape);
+    arguments.operands[0] = address + offset_bytes;
+    void* parameters[] = {&arguments};
+    check(api,
+          api.launch(context_.function(fmt::format("weir_fill_{}", name_of(buffer.type))), geometry.grid, 1, 1,
+                     geometry.block, 1, 1, 0, stream, parameters, nullptr),
+          "launching fill");
+  };
+  const auto repeat = [&](std::span<const std::byte> element) {
     unsigned value = 0;
-    std::memcpy(&value, bytes.data(), sizeof value);
-    check(api, api.set_32(pointer, value, buffer.count, stream), "filling a buffer");
-  }
+    unsigned short short_value = 0;
+    if (element.size() == sizeof value) {
+      std::memcpy(&value, element.data(), sizeof value);
+      check(api, api.set_32(pointer, value, buffer.count, stream), "filling a buffer");
+    } else {
+      std::memcpy(&short_value, element.data(), sizeof short_value);
+      check(api, api.set_16(pointer, short_value, buffer.count, stream), "filling a buffer");
+    }
+  };
+  weir::initialise_on_device(buffer, true, launch_fill, repeat, [&](std::span<const std::byte> bytes) {
+    check(api, api.copy_to_device(pointer, bytes.data(), bytes.size(), stream), "copying to the device");
+    check(api, api.stream_synchronize(stream), "copying to the device");
+  });
 }
 
 void GpuBuffers::initialise(GpuStream stream) {

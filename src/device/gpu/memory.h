@@ -11,9 +11,6 @@
 
 namespace weir {
 
-// A launch's arguments without its operands.
-KernelArguments device_arguments(const KernelShape& shape);
-
 class GpuBuffers {
  public:
   // `workspace_bytes` is what the session will take besides. Rejects what does not fit, saying how much is missing.

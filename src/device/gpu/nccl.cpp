@@ -1,11 +1,10 @@
-#include "device/gpu/nccl.h"
-
+// NCCL, and RCCL with the same entry points, as the table's collectives.
 #include <fmt/format.h>
 
 #include <vector>
 
 #include "device/gpu/cuda_toolkit.h"
-#include "device/vendor_library.h"
+#include "device/gpu/libraries.h"
 
 namespace weir {
 namespace {
@@ -19,69 +18,51 @@ std::string format_version(const char* name, int version) {
   return fmt::format("{} {}.{}.{}", name, version / 10000, version / 100 % 100, version % 100);
 }
 
-struct Nccl {
-  static constexpr const char* kName = "NCCL";
-  static std::vector<std::string> places() { return toolkit_places(std::vector<std::string>{"libnccl.so.2"}); }
-};
-struct Rccl {
-  static constexpr const char* kName = "RCCL";
-  static std::vector<std::string> places() { return {"librccl.so.1", "/opt/rocm/lib/librccl.so.1"}; }
-};
-
-template <class Vendor>
-struct Opened {
-  Opened() {
-    VendorLibrary library(Vendor::places());
-    if (!library.is_open()) {
-      reason = fmt::format("{} was not found: {}", Vendor::kName, library.error());
-      return;
-    }
-    int (*get_version)(int*) = nullptr;
-    library.need(get_version, "ncclGetVersion");
-    library.need(error_string, "ncclGetErrorString");
-    library.need(table.get_unique_id, "ncclGetUniqueId");
-    library.need(table.comm_init_rank, "ncclCommInitRank");
-    library.need(table.comm_destroy, "ncclCommDestroy");
-    library.need(table.comm_abort, "ncclCommAbort");
-    library.need(table.all_gather, "ncclAllGather");
-    library.need(table.reduce_scatter, "ncclReduceScatter");
-    library.need(table.all_reduce, "ncclAllReduce");
-    library.need(table.send, "ncclSend");
-    library.need(table.recv, "ncclRecv");
-    library.need(table.group_start, "ncclGroupStart");
-    library.need(table.group_end, "ncclGroupEnd");
-    if (!library.missing().empty()) {
-      reason = fmt::format("{} lacks {}", Vendor::kName, library.missing());
-      return;
-    }
-    int version = 0;
-    if (get_version(&version) != 0 || version < kOldestVersion) {
-      reason = fmt::format("{} is too old", format_version(Vendor::kName, version));
-      return;
-    }
-    table.describe = [](int result) {
-      return fmt::format("{} error {} ({})", Vendor::kName, result, error_string(result));
-    };
-    table.version = format_version(Vendor::kName, version);
-    is_complete = true;
-  }
-  static inline const char* (*error_string)(int) = nullptr;  // written once, by the constructor
-  GpuCollectives table{};
-  std::string reason;
-  bool is_complete = false;
+// Each of the two libraries is opened once.
+template <bool is_nccl>
+struct Entries : VendorLibrary {
+  static constexpr const char* kName = is_nccl ? "NCCL" : "RCCL";
+  Entries()
+      : VendorLibrary(is_nccl ? toolkit_places(std::vector<std::string>{"libnccl.so.2"})
+                              : library_places({"", "/opt/rocm/lib/"}, {"librccl.so.1"})) {}
+  int (*get_version)(int*) = need("ncclGetVersion");
+  const char* (*error_string)(int) = need("ncclGetErrorString");
 };
 
-template <class Vendor>
-const GpuCollectives* open_collectives(std::string* reason) {
-  static const Opened<Vendor> opened;
-  if (opened.is_complete) return &opened.table;
-  if (reason != nullptr) *reason = opened.reason;
-  return nullptr;
+template <bool is_nccl>
+std::string fill(GpuCollectives& table) {
+  static Entries<is_nccl> library;
+  table.get_unique_id = library.need("ncclGetUniqueId");
+  table.comm_init_rank = library.need("ncclCommInitRank");
+  table.comm_destroy = library.need("ncclCommDestroy");
+  table.comm_abort = library.need("ncclCommAbort");
+  table.all_gather = library.need("ncclAllGather");
+  table.reduce_scatter = library.need("ncclReduceScatter");
+  table.all_reduce = library.need("ncclAllReduce");
+  table.send = library.need("ncclSend");
+  table.recv = library.need("ncclRecv");
+  table.group_start = library.need("ncclGroupStart");
+  table.group_end = library.need("ncclGroupEnd");
+  table.describe = [](int result) {
+    return fmt::format("{} error {} ({})", library.kName, result, library.error_string(result));
+  };
+  if (std::string reason = library.shortfall(library.kName); !reason.empty()) return reason;
+  int version = 0;
+  if (library.get_version(&version) != 0 || version < kOldestVersion)
+    return fmt::format("{} is too old", format_version(library.kName, version));
+  table.version = format_version(library.kName, version);
+  return "";
 }
 
 }  // namespace
 
-const GpuCollectives* open_nccl(std::string* reason) { return open_collectives<Nccl>(reason); }
-const GpuCollectives* open_rccl(std::string* reason) { return open_collectives<Rccl>(reason); }
+const GpuCollectives* open_nccl(std::string* reason) {
+  static const Opened<GpuCollectives> kOpened(fill<true>);
+  return kOpened.get(reason);
+}
+const GpuCollectives* open_rccl(std::string* reason) {
+  static const Opened<GpuCollectives> kOpened(fill<false>);
+  return kOpened.get(reason);
+}
 
 }  // namespace weir

@@ -1,10 +1,9 @@
-#include "device/gpu/nvml.h"
-
+// NVML as the table's management of boards.
 #include <fmt/format.h>
 
 #include <vector>
 
-#include "device/vendor_library.h"
+#include "device/gpu/libraries.h"
 
 namespace weir {
 namespace {
@@ -25,21 +24,24 @@ struct Process {
 static_assert(sizeof(Process) == 24);
 constexpr int kInsufficientSize = 7;
 
-struct Entries {
-  int (*init)() = nullptr;
-  int (*driver_version)(char*, unsigned) = nullptr;
-  int (*find)(const char*, void**) = nullptr;
-  int (*clock)(void*, int, unsigned*) = nullptr;
-  int (*max_clock)(void*, int, unsigned*) = nullptr;
-  int (*power)(void*, unsigned*) = nullptr;
-  int (*energy)(void*, unsigned long long*) = nullptr;
-  int (*temperature)(void*, int, unsigned*) = nullptr;
-  int (*throttle)(void*, unsigned long long*) = nullptr;
-  int (*utilisation)(void*, Utilisation*) = nullptr;
-  int (*processes)(void*, unsigned*, Process*) = nullptr;
+struct Entries : VendorLibrary {
+  Entries() : VendorLibrary({"libnvidia-ml.so.1"}) {}
+  int (*init)() = need("nvmlInit_v2");
+  int (*driver_version)(char*, unsigned) = want("nvmlSystemGetDriverVersion");
+  int (*find)(const char*, void**) = need("nvmlDeviceGetHandleByPciBusId_v2");
+  int (*clock)(void*, int, unsigned*) = want("nvmlDeviceGetClockInfo");
+  int (*max_clock)(void*, int, unsigned*) = want("nvmlDeviceGetMaxClockInfo");
+  int (*power)(void*, unsigned*) = want("nvmlDeviceGetPowerUsage");
+  int (*energy)(void*, unsigned long long*) = want("nvmlDeviceGetTotalEnergyConsumption");
+  int (*temperature)(void*, int, unsigned*) = want("nvmlDeviceGetTemperature");
+  // Renamed in driver 535; the old name is still exported by later ones, the new one not by earlier ones.
+  int (*throttle)(void*, unsigned long long*) = want("nvmlDeviceGetCurrentClocksEventReasons",
+                                                     "nvmlDeviceGetCurrentClocksThrottleReasons");
+  int (*utilisation)(void*, Utilisation*) = want("nvmlDeviceGetUtilizationRates");
+  int (*processes)(void*, unsigned*, Process*) = want("nvmlDeviceGetComputeRunningProcesses_v3");
 };
 
-Entries g_entries;  // written once, by Opened's constructor
+const Entries* g_entries = nullptr;  // written once, by fill()
 
 // Idle (1), application clocks (2) and display clocks (0x100) are not throttling.
 struct Reason {
@@ -57,7 +59,7 @@ constexpr Reason kReasons[] = {
 
 void* find(const char* bus_id) {
   void* board = nullptr;
-  return g_entries.find(bus_id, &board) == 0 ? board : nullptr;
+  return g_entries->find(bus_id, &board) == 0 ? board : nullptr;
 }
 
 template <class Number, class Entry, class... Arguments>
@@ -70,85 +72,57 @@ std::optional<double> value_of(double scale, Entry entry, Arguments... arguments
 // The list holds every process with a context on the board, so one of them is the caller, which has one. Which one is
 // not asked: in a container the list may count processes by the host's numbers. An empty list is no list.
 std::optional<int> other_processes(void* board) {
-  if (g_entries.processes == nullptr) return std::nullopt;
+  if (g_entries->processes == nullptr) return std::nullopt;
   unsigned count = 0;
-  const int result = g_entries.processes(board, &count, nullptr);
+  const int result = g_entries->processes(board, &count, nullptr);
   if ((result != 0 && result != kInsufficientSize) || count == 0) return std::nullopt;
   // The count alone may be padded for processes to come.
   std::vector<Process> processes(count + 16);
   count = static_cast<unsigned>(processes.size());
-  if (g_entries.processes(board, &count, processes.data()) != 0 || count == 0) return std::nullopt;
+  if (g_entries->processes(board, &count, processes.data()) != 0 || count == 0) return std::nullopt;
   return static_cast<int>(count) - 1;
 }
 
-std::optional<double> read_energy_j(void* board) { return value_of<unsigned long long>(1e-3, g_entries.energy, board); }
+std::optional<double> read_energy_j(void* board) {
+  return value_of<unsigned long long>(1e-3, g_entries->energy, board);
+}
 
 Telemetry read(void* board) {
   Telemetry telemetry;
-  telemetry.clock_mhz = value_of<unsigned>(1, g_entries.clock, board, kSmClock);
-  telemetry.max_clock_mhz = value_of<unsigned>(1, g_entries.max_clock, board, kSmClock);
-  telemetry.temperature_c = value_of<unsigned>(1, g_entries.temperature, board, kGpuTemperature);
-  telemetry.power_w = value_of<unsigned>(1e-3, g_entries.power, board);
+  telemetry.clock_mhz = value_of<unsigned>(1, g_entries->clock, board, kSmClock);
+  telemetry.max_clock_mhz = value_of<unsigned>(1, g_entries->max_clock, board, kSmClock);
+  telemetry.temperature_c = value_of<unsigned>(1, g_entries->temperature, board, kGpuTemperature);
+  telemetry.power_w = value_of<unsigned>(1e-3, g_entries->power, board);
   telemetry.energy_j = read_energy_j(board);
   Utilisation utilisation{};
-  if (g_entries.utilisation != nullptr && g_entries.utilisation(board, &utilisation) == 0)
+  if (g_entries->utilisation != nullptr && g_entries->utilisation(board, &utilisation) == 0)
     telemetry.utilisation = utilisation.gpu / 100.0;
   telemetry.other_processes = other_processes(board);
   unsigned long long bits = 0;
-  if (g_entries.throttle != nullptr && g_entries.throttle(board, &bits) == 0)
+  if (g_entries->throttle != nullptr && g_entries->throttle(board, &bits) == 0)
     for (const Reason& reason : kReasons)
       if ((bits & reason.bit) != 0) telemetry.throttle.emplace_back(reason.words);
   return telemetry;
 }
 
-struct Opened {
-  Opened() {
-    VendorLibrary library({"libnvidia-ml.so.1"});
-    if (!library.is_open()) {
-      reason = "NVML was not found: " + library.error();
-      return;
-    }
-    library.need(g_entries.init, "nvmlInit_v2");
-    library.need(g_entries.find, "nvmlDeviceGetHandleByPciBusId_v2");
-    library.want(g_entries.driver_version, "nvmlSystemGetDriverVersion");
-    library.want(g_entries.clock, "nvmlDeviceGetClockInfo");
-    library.want(g_entries.max_clock, "nvmlDeviceGetMaxClockInfo");
-    library.want(g_entries.power, "nvmlDeviceGetPowerUsage");
-    library.want(g_entries.energy, "nvmlDeviceGetTotalEnergyConsumption");
-    library.want(g_entries.temperature, "nvmlDeviceGetTemperature");
-    library.want(g_entries.utilisation, "nvmlDeviceGetUtilizationRates");
-    library.want(g_entries.processes, "nvmlDeviceGetComputeRunningProcesses_v3");
-    // Renamed in driver 535; the old name is still exported by later ones, the new one not by earlier ones.
-    library.want(g_entries.throttle, "nvmlDeviceGetCurrentClocksEventReasons");
-    if (g_entries.throttle == nullptr) library.want(g_entries.throttle, "nvmlDeviceGetCurrentClocksThrottleReasons");
-    if (!library.missing().empty()) {
-      reason = "NVML lacks " + library.missing();
-      return;
-    }
-    if (const int result = g_entries.init(); result != 0) {
-      reason = fmt::format("NVML does not start: error {}", result);
-      return;
-    }
-    management.find = find;
-    management.read = read;
-    management.read_energy_j = read_energy_j;
-    char version[96] = {};
-    if (g_entries.driver_version != nullptr && g_entries.driver_version(version, sizeof version) == 0)
-      management.driver_version = version;
-    is_complete = true;
-  }
-  GpuManagement management{};
-  std::string reason;
-  bool is_complete = false;
-};
+std::string fill(GpuManagement& management) {
+  g_entries = new Entries;
+  if (std::string reason = g_entries->shortfall("NVML"); !reason.empty()) return reason;
+  if (const int result = g_entries->init(); result != 0) return fmt::format("NVML does not start: error {}", result);
+  management.find = find;
+  management.read = read;
+  management.read_energy_j = read_energy_j;
+  char version[96] = {};
+  if (g_entries->driver_version != nullptr && g_entries->driver_version(version, sizeof version) == 0)
+    management.driver_version = version;
+  return "";
+}
 
 }  // namespace
 
 const GpuManagement* open_nvml(std::string* reason) {
-  static const Opened opened;
-  if (opened.is_complete) return &opened.management;
-  if (reason != nullptr) *reason = opened.reason;
-  return nullptr;
+  static const Opened<GpuManagement> kOpened(fill);
+  return kOpened.get(reason);
 }
 
 }  // namespace weir

@@ -1,5 +1,4 @@
-#include "device/gpu/rocm_smi.h"
-
+// ROCm SMI as the table's management of boards.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +6,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "device/vendor_library.h"
+#include "device/gpu/libraries.h"
 
 namespace weir {
 namespace {
@@ -39,20 +38,27 @@ ClockView view_of(const Clocks& clocks) {
   return view.count > kMostClocks || view.current >= view.count ? ClockView{} : view;
 }
 
-struct Entries {
-  int (*init)(std::uint64_t) = nullptr;
-  int (*count)(std::uint32_t*) = nullptr;
-  int (*bus_id)(std::uint32_t, std::uint64_t*) = nullptr;
-  int (*temperature)(std::uint32_t, std::uint32_t, int, std::int64_t*) = nullptr;  // in thousandths of a degree
-  int (*power)(std::uint32_t, std::uint32_t, std::uint64_t*) = nullptr;            // in microwatts
-  int (*energy)(std::uint32_t, std::uint64_t*, float*, std::uint64_t*) = nullptr;  // ticks, microjoules each, when
-  int (*power_now)(std::uint32_t, std::uint64_t*, int*) = nullptr;  // since ROCm 6: the only one on MI300
-  int (*clocks)(std::uint32_t, int, Clocks*) = nullptr;
-  int (*busy)(std::uint32_t, std::uint32_t*) = nullptr;  // in per cent
-  int (*version)(int, char*, std::uint32_t) = nullptr;
+struct Entries : VendorLibrary {
+  Entries()
+      : VendorLibrary(
+            library_places({"", "/opt/rocm/lib/"}, {"librocm_smi64.so.8", "librocm_smi64.so.7", "librocm_smi64.so.6",
+                                                    "librocm_smi64.so.5", "librocm_smi64.so.1"})) {}
+  int (*init)(std::uint64_t) = need("rsmi_init");
+  int (*count)(std::uint32_t*) = need("rsmi_num_monitor_devices");
+  int (*bus_id)(std::uint32_t, std::uint64_t*) = need("rsmi_dev_pci_id_get");
+  // In thousandths of a degree.
+  int (*temperature)(std::uint32_t, std::uint32_t, int, std::int64_t*) = want("rsmi_dev_temp_metric_get");
+  // In microwatts; the second one since ROCm 6, and the only one on MI300.
+  int (*power)(std::uint32_t, std::uint32_t, std::uint64_t*) = want("rsmi_dev_power_ave_get");
+  int (*power_now)(std::uint32_t, std::uint64_t*, int*) = want("rsmi_dev_power_get");
+  // Ticks, microjoules each, when.
+  int (*energy)(std::uint32_t, std::uint64_t*, float*, std::uint64_t*) = want("rsmi_dev_energy_count_get");
+  int (*clocks)(std::uint32_t, int, Clocks*) = want("rsmi_dev_gpu_clk_freq_get");
+  int (*busy)(std::uint32_t, std::uint32_t*) = want("rsmi_dev_busy_percent_get");  // in per cent
+  int (*version)(int, char*, std::uint32_t) = want("rsmi_version_str_get");
 };
 
-Entries g_entries;  // written once, by Opened's constructor
+const Entries* g_entries = nullptr;  // written once, by fill()
 
 // 0000:c1:00.0 as the runtime writes it; the library counts domain << 32 | bus << 8 | device << 3 | function, and has
 // the partition in bits 28 to 31.
@@ -66,11 +72,11 @@ std::optional<std::uint64_t> parse_bus_id(const char* text) {
 void* find(const char* bus_id) {
   const auto wanted = parse_bus_id(bus_id);
   std::uint32_t count = 0;
-  if (!wanted || g_entries.count(&count) != 0) return nullptr;
+  if (!wanted || g_entries->count(&count) != 0) return nullptr;
   for (std::uint32_t i = 0; i < count; ++i) {
     std::uint64_t found = 0;
     constexpr std::uint64_t kPartition = 0xf0000000u;
-    if (g_entries.bus_id(i, &found) == 0 && (found & ~kPartition) == *wanted)
+    if (g_entries->bus_id(i, &found) == 0 && (found & ~kPartition) == *wanted)
       return reinterpret_cast<void*>(static_cast<std::uintptr_t>(i) + 1);
   }
   return nullptr;
@@ -81,7 +87,7 @@ std::uint32_t index_of(void* board) { return static_cast<std::uint32_t>(reinterp
 std::optional<double> read_energy_j(void* board) {
   std::uint64_t ticks = 0, when = 0;
   float per_tick = 0;
-  if (g_entries.energy == nullptr || g_entries.energy(index_of(board), &ticks, &per_tick, &when) != 0)
+  if (g_entries->energy == nullptr || g_entries->energy(index_of(board), &ticks, &per_tick, &when) != 0)
     return std::nullopt;
   return static_cast<double>(ticks) * static_cast<double>(per_tick) * 1e-6;
 }
@@ -92,17 +98,17 @@ Telemetry read(void* board) {
   // Not every board has both: MI300 has no edge.
   for (const std::uint32_t sensor : {kJunctionSensor, kEdgeSensor}) {
     std::int64_t temperature = 0;
-    if (g_entries.temperature == nullptr || telemetry.temperature_c) break;
-    if (g_entries.temperature(index, sensor, kCurrentTemperature, &temperature) == 0)
+    if (g_entries->temperature == nullptr || telemetry.temperature_c) break;
+    if (g_entries->temperature(index, sensor, kCurrentTemperature, &temperature) == 0)
       telemetry.temperature_c = static_cast<double>(temperature) * 1e-3;
   }
   std::uint64_t power = 0;
   int kind = 0;
-  if ((g_entries.power_now != nullptr && g_entries.power_now(index, &power, &kind) == 0) ||
-      (g_entries.power != nullptr && g_entries.power(index, 0, &power) == 0))
+  if ((g_entries->power_now != nullptr && g_entries->power_now(index, &power, &kind) == 0) ||
+      (g_entries->power != nullptr && g_entries->power(index, 0, &power) == 0))
     telemetry.power_w = static_cast<double>(power) * 1e-6;
   Clocks clocks{};
-  if (g_entries.clocks != nullptr && g_entries.clocks(index, kSystemClock, &clocks) == 0) {
+  if (g_entries->clocks != nullptr && g_entries->clocks(index, kSystemClock, &clocks) == 0) {
     const ClockView view = view_of(clocks);
     if (view.count > 0) {
       telemetry.clock_mhz = static_cast<double>(view.values[view.current]) * 1e-6;
@@ -111,60 +117,29 @@ Telemetry read(void* board) {
   }
   telemetry.energy_j = read_energy_j(board);
   std::uint32_t busy = 0;
-  if (g_entries.busy != nullptr && g_entries.busy(index, &busy) == 0) telemetry.utilisation = busy / 100.0;
+  if (g_entries->busy != nullptr && g_entries->busy(index, &busy) == 0) telemetry.utilisation = busy / 100.0;
   return telemetry;
 }
 
-struct Opened {
-  Opened() {
-    std::vector<std::string> names;
-    for (const char* folder : {"", "/opt/rocm/lib/"})
-      for (const char* name : {"librocm_smi64.so.8", "librocm_smi64.so.7", "librocm_smi64.so.6", "librocm_smi64.so.5",
-                               "librocm_smi64.so.1"})
-        names.push_back(std::string(folder) + name);
-    VendorLibrary library(names);
-    if (!library.is_open()) {
-      reason = "ROCm SMI was not found: " + library.error();
-      return;
-    }
-    library.need(g_entries.init, "rsmi_init");
-    library.need(g_entries.count, "rsmi_num_monitor_devices");
-    library.need(g_entries.bus_id, "rsmi_dev_pci_id_get");
-    library.want(g_entries.temperature, "rsmi_dev_temp_metric_get");
-    library.want(g_entries.power, "rsmi_dev_power_ave_get");
-    library.want(g_entries.power_now, "rsmi_dev_power_get");
-    library.want(g_entries.clocks, "rsmi_dev_gpu_clk_freq_get");
-    library.want(g_entries.energy, "rsmi_dev_energy_count_get");
-    library.want(g_entries.busy, "rsmi_dev_busy_percent_get");
-    library.want(g_entries.version, "rsmi_version_str_get");
-    if (!library.missing().empty()) {
-      reason = fmt::format("{} lacks {}", library.name(), library.missing());
-      return;
-    }
-    if (const int result = g_entries.init(0); result != 0) {
-      reason = fmt::format("ROCm SMI does not start: error {}", result);
-      return;
-    }
-    management.find = find;
-    management.read = read;
-    management.read_energy_j = read_energy_j;
-    char version[128] = {};
-    if (g_entries.version != nullptr && g_entries.version(kDriver, version, sizeof version) == 0)
-      management.driver_version = fmt::format("amdgpu {}", version);
-    is_complete = true;
-  }
-  GpuManagement management{};
-  std::string reason;
-  bool is_complete = false;
-};
+std::string fill(GpuManagement& management) {
+  g_entries = new Entries;
+  if (std::string reason = g_entries->shortfall("ROCm SMI", g_entries->name()); !reason.empty()) return reason;
+  if (const int result = g_entries->init(0); result != 0)
+    return fmt::format("ROCm SMI does not start: error {}", result);
+  management.find = find;
+  management.read = read;
+  management.read_energy_j = read_energy_j;
+  char version[128] = {};
+  if (g_entries->version != nullptr && g_entries->version(kDriver, version, sizeof version) == 0)
+    management.driver_version = fmt::format("amdgpu {}", version);
+  return "";
+}
 
 }  // namespace
 
 const GpuManagement* open_rocm_smi(std::string* reason) {
-  static const Opened opened;
-  if (opened.is_complete) return &opened.management;
-  if (reason != nullptr) *reason = opened.reason;
-  return nullptr;
+  static const Opened<GpuManagement> kOpened(fill);
+  return kOpened.get(reason);
 }
 
 }  // namespace weir

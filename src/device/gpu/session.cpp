@@ -3,26 +3,14 @@
 #include <algorithm>
 #include <exception>
 
+#include "device/failure.h"
+
 namespace weir {
 namespace {
 
 std::shared_ptr<PrimaryContext> entered(std::shared_ptr<PrimaryContext> context) {
   context->enter();
   return context;
-}
-
-std::string in_words(const Command& command) {
-  switch (command.kind) {
-    case CommandKind::kernel:
-      return fmt::format("kernel '{}'", kernel(command.kernel).name);
-    case CommandKind::copy:
-      return "a copy";
-    case CommandKind::host:
-      return fmt::format("host function '{}'", kernel(command.kernel).name);
-    case CommandKind::collective:
-      return fmt::format("a collective '{}'", name_of(command.collective));
-  }
-  return "a command";
 }
 
 }  // namespace
@@ -186,37 +174,18 @@ void GpuSession::finish() {
   const bool uses_one = has_graphs() || streams_.handles.size() == 1;
   const int result = uses_one ? api.stream_synchronize(streams_.handles[0]) : api.synchronize();
   if (marks_ && result == 0) marks_->note_all_ended();
-  const ErrorLatch::Latched latched = latch_.take();
   std::exception_ptr thrown = host_threads_ ? host_threads_->take_failure() : nullptr;
-  const char* what = "a host function";
-  if (staged_ != nullptr && thrown == nullptr) {
-    thrown = staged_->failure();
-    what = "a collective";
-  }
-  if (latched.result != 0) {
-    std::string action = has_graphs() ? "launching the step's graph" : "submitting the step";
-    if (latched.command != ErrorLatch::kNoCommand) {
-      const Command& command = step_.commands()[latched.command];
-      action = fmt::format("submitting {} (command {}, stream {})", in_words(command), latched.command,
-                           placement_.stream_of[latched.command]);
-    }
-    fail(fmt::format("{}: {} failed: {}", context_->device_name(), action, commands_.describe(latched.result)),
-         lost_hint(api, latched.result));
-  }
-  if (result != 0)
-    fail(
-        fmt::format("{}: a command of the step failed while it ran: {}", context_->device_name(), api.describe(result)),
-        lost_hint(api, result));
-  if (thrown == nullptr) return;
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    fail(fmt::format("{}: {} failed: {}", context_->device_name(), what, error.what()));
-  } catch (...) {
-    fail(fmt::format("{}: {} failed", context_->device_name(), what));
-  }
+  const bool is_collective = staged_ != nullptr && thrown == nullptr;
+  throw_failure({.device = context_->device_name(),
+                 .step = step_,
+                 .placement = placement_,
+                 .submitting = has_graphs() ? "launching the step's graph" : "submitting the step",
+                 .describe = [this](int result) { return commands_.describe(result); },
+                 .hint = [&](int result) { return lost_hint(api, result); },
+                 .latched = latch_.take(),
+                 .result = result,
+                 .thrown = is_collective ? staged_->failure() : thrown,
+                 .thrower = is_collective ? "a collective" : "a host function"});
 }
 
 std::vector<IterationSpan> GpuSession::take_spans() {

@@ -4,71 +4,10 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "device/vendor_library.h"
+#include "measure/timeline.h"
 
 namespace weir {
 namespace {
-
-struct Opened {
-  OpenclApi api;
-  std::string reason;  // empty where the table is filled
-};
-
-Opened open_loader() {
-  Opened opened;
-  VendorLibrary library({"libOpenCL.so.1", "libOpenCL.so"});
-  if (!library.is_open()) {
-    opened.reason = "no OpenCL loader: " + library.error();
-    return opened;
-  }
-  OpenclApi& api = opened.api;
-  library.need(api.get_platforms, "clGetPlatformIDs");
-  library.need(api.platform_info, "clGetPlatformInfo");
-  library.need(api.get_devices, "clGetDeviceIDs");
-  library.need(api.device_info, "clGetDeviceInfo");
-  library.need(api.create_context, "clCreateContext");
-  library.need(api.release_context, "clReleaseContext");
-  library.need(api.extension_function, "clGetExtensionFunctionAddressForPlatform");
-  library.need(api.create_program, "clCreateProgramWithSource");
-  library.need(api.build_program, "clBuildProgram");
-  library.need(api.build_info, "clGetProgramBuildInfo");
-  library.need(api.release_program, "clReleaseProgram");
-  library.need(api.create_kernel, "clCreateKernel");
-  library.need(api.set_argument, "clSetKernelArg");
-  library.need(api.work_group_info, "clGetKernelWorkGroupInfo");
-  library.need(api.release_kernel, "clReleaseKernel");
-  library.need(api.create_buffer, "clCreateBuffer");
-  library.need(api.release_memory, "clReleaseMemObject");
-  library.want(api.svm_allocate, "clSVMAlloc");
-  library.want(api.svm_free, "clSVMFree");
-  library.want(api.enqueue_svm, "clEnqueueSVMMemcpy");
-  library.need(api.enqueue_map, "clEnqueueMapBuffer");
-  library.need(api.enqueue_unmap, "clEnqueueUnmapMemObject");
-  library.want(api.create_queue_1, "clCreateCommandQueue");
-  library.want(api.create_queue, "clCreateCommandQueueWithProperties");
-  library.need(api.release_queue, "clReleaseCommandQueue");
-  library.need(api.enqueue_kernel, "clEnqueueNDRangeKernel");
-  library.need(api.enqueue_read, "clEnqueueReadBuffer");
-  library.need(api.enqueue_write, "clEnqueueWriteBuffer");
-  library.need(api.enqueue_copy, "clEnqueueCopyBuffer");
-  library.need(api.enqueue_fill, "clEnqueueFillBuffer");
-  library.need(api.enqueue_marker, "clEnqueueMarkerWithWaitList");
-  library.need(api.enqueue_barrier, "clEnqueueBarrierWithWaitList");
-  library.need(api.flush, "clFlush");
-  library.need(api.finish, "clFinish");
-  library.need(api.create_user_event, "clCreateUserEvent");
-  library.need(api.set_user_event, "clSetUserEventStatus");
-  library.need(api.set_event_callback, "clSetEventCallback");
-  library.need(api.wait_for_events, "clWaitForEvents");
-  library.need(api.event_info, "clGetEventInfo");
-  library.need(api.event_times, "clGetEventProfilingInfo");
-  library.need(api.retain_event, "clRetainEvent");
-  library.need(api.release_event, "clReleaseEvent");
-  library.want(api.device_timer, "clGetDeviceAndHostTimer");
-  if (!library.missing().empty())
-    opened.reason = fmt::format("libOpenCL.so.1 lacks {}: Weir needs OpenCL 1.2", library.missing());
-  return opened;
-}
 
 struct ErrorName {
   cl_int number;
@@ -120,9 +59,11 @@ constexpr ErrorName kErrors[] = {
 }  // namespace
 
 const OpenclApi* opencl_api(std::string* reason) {
-  static const Opened kOpened = open_loader();
-  if (kOpened.reason.empty()) return &kOpened.api;
-  if (reason != nullptr) *reason = kOpened.reason;
+  static const OpenclApi kApi;
+  if (kApi.is_open() && kApi.missing().empty()) return &kApi;
+  if (reason != nullptr)
+    *reason = kApi.is_open() ? fmt::format("libOpenCL.so.1 lacks {}: Weir needs OpenCL 1.2", kApi.missing())
+                             : "no OpenCL loader: " + kApi.error();
   return nullptr;
 }
 
@@ -138,6 +79,12 @@ std::string opencl_lost_hint(cl_int result) {
     return "";
   return "The device may be lost to this process. Run it again; if it happens again, the system's log (dmesg) says "
          "more.";
+}
+
+std::int64_t opencl_time(const OpenclApi& api, cl_event event, cl_profiling_info which) noexcept {
+  cl_ulong time = 0;
+  if (event == nullptr || api.event_times(event, which, sizeof time, &time, nullptr) != CL_SUCCESS) return kNoTime;
+  return static_cast<std::int64_t>(time);
 }
 
 void check_opencl(cl_int result, std::string_view action, std::source_location where) {

@@ -14,60 +14,65 @@
 #include <string_view>
 
 #include "base/handle.h"
+#include "device/vendor_library.h"
 
 namespace weir {
 
-// Entries are the loader's own functions. Those of OpenCL 2 and later are null where the loader is older; a platform
-// may be older than the loader, so ask the device's version before calling them.
-struct OpenclApi {
-  decltype(&clGetPlatformIDs) get_platforms = nullptr;
-  decltype(&clGetPlatformInfo) platform_info = nullptr;
-  decltype(&clGetDeviceIDs) get_devices = nullptr;
-  decltype(&clGetDeviceInfo) device_info = nullptr;
-  decltype(&clCreateContext) create_context = nullptr;
-  decltype(&clReleaseContext) release_context = nullptr;
-  decltype(&clGetExtensionFunctionAddressForPlatform) extension_function = nullptr;
+// Entries are the loader's own functions. Those that it need not have are of OpenCL 2 and later, and null where the
+// loader is older; a platform may be older than the loader, so ask the device's version before calling them.
+struct OpenclApi : VendorLibrary {
+  OpenclApi() : VendorLibrary({"libOpenCL.so.1", "libOpenCL.so"}) {}
 
-  decltype(&clCreateProgramWithSource) create_program = nullptr;
-  decltype(&clBuildProgram) build_program = nullptr;
-  decltype(&clGetProgramBuildInfo) build_info = nullptr;
-  decltype(&clReleaseProgram) release_program = nullptr;
-  decltype(&clCreateKernel) create_kernel = nullptr;
-  decltype(&clSetKernelArg) set_argument = nullptr;
-  decltype(&clGetKernelWorkGroupInfo) work_group_info = nullptr;
-  decltype(&clReleaseKernel) release_kernel = nullptr;
+  decltype(&clGetPlatformIDs) get_platforms = need("clGetPlatformIDs");
+  decltype(&clGetPlatformInfo) platform_info = need("clGetPlatformInfo");
+  decltype(&clGetDeviceIDs) get_devices = need("clGetDeviceIDs");
+  decltype(&clGetDeviceInfo) device_info = need("clGetDeviceInfo");
+  decltype(&clCreateContext) create_context = need("clCreateContext");
+  decltype(&clReleaseContext) release_context = need("clReleaseContext");
+  decltype(&clGetExtensionFunctionAddressForPlatform) extension_function =
+      need("clGetExtensionFunctionAddressForPlatform");
 
-  decltype(&clCreateBuffer) create_buffer = nullptr;
-  decltype(&clReleaseMemObject) release_memory = nullptr;
-  decltype(&clSVMAlloc) svm_allocate = nullptr;         // optional
-  decltype(&clSVMFree) svm_free = nullptr;              // optional
-  decltype(&clEnqueueSVMMemcpy) enqueue_svm = nullptr;  // optional
-  decltype(&clEnqueueMapBuffer) enqueue_map = nullptr;
-  decltype(&clEnqueueUnmapMemObject) enqueue_unmap = nullptr;
+  decltype(&clCreateProgramWithSource) create_program = need("clCreateProgramWithSource");
+  decltype(&clBuildProgram) build_program = need("clBuildProgram");
+  decltype(&clGetProgramBuildInfo) build_info = need("clGetProgramBuildInfo");
+  decltype(&clReleaseProgram) release_program = need("clReleaseProgram");
+  decltype(&clCreateKernel) create_kernel = need("clCreateKernel");
+  decltype(&clSetKernelArg) set_argument = need("clSetKernelArg");
+  decltype(&clGetKernelWorkGroupInfo) work_group_info = need("clGetKernelWorkGroupInfo");
+  decltype(&clReleaseKernel) release_kernel = need("clReleaseKernel");
 
-  // Optional: of OpenCL 1, and deprecated since.
-  cl_command_queue (*create_queue_1)(cl_context, cl_device_id, cl_command_queue_properties, cl_int*) = nullptr;
-  decltype(&clCreateCommandQueueWithProperties) create_queue = nullptr;  // optional
-  decltype(&clReleaseCommandQueue) release_queue = nullptr;
-  decltype(&clEnqueueNDRangeKernel) enqueue_kernel = nullptr;
-  decltype(&clEnqueueReadBuffer) enqueue_read = nullptr;
-  decltype(&clEnqueueWriteBuffer) enqueue_write = nullptr;
-  decltype(&clEnqueueCopyBuffer) enqueue_copy = nullptr;
-  decltype(&clEnqueueFillBuffer) enqueue_fill = nullptr;
-  decltype(&clEnqueueMarkerWithWaitList) enqueue_marker = nullptr;
-  decltype(&clEnqueueBarrierWithWaitList) enqueue_barrier = nullptr;
-  decltype(&clFlush) flush = nullptr;
-  decltype(&clFinish) finish = nullptr;
+  decltype(&clCreateBuffer) create_buffer = need("clCreateBuffer");
+  decltype(&clReleaseMemObject) release_memory = need("clReleaseMemObject");
+  decltype(&clSVMAlloc) svm_allocate = want("clSVMAlloc");
+  decltype(&clSVMFree) svm_free = want("clSVMFree");
+  decltype(&clEnqueueSVMMemcpy) enqueue_svm = want("clEnqueueSVMMemcpy");
+  decltype(&clEnqueueMapBuffer) enqueue_map = need("clEnqueueMapBuffer");
+  decltype(&clEnqueueUnmapMemObject) enqueue_unmap = need("clEnqueueUnmapMemObject");
 
-  decltype(&clCreateUserEvent) create_user_event = nullptr;
-  decltype(&clSetUserEventStatus) set_user_event = nullptr;
-  decltype(&clSetEventCallback) set_event_callback = nullptr;
-  decltype(&clWaitForEvents) wait_for_events = nullptr;
-  decltype(&clGetEventInfo) event_info = nullptr;
-  decltype(&clGetEventProfilingInfo) event_times = nullptr;
-  decltype(&clRetainEvent) retain_event = nullptr;
-  decltype(&clReleaseEvent) release_event = nullptr;
-  decltype(&clGetDeviceAndHostTimer) device_timer = nullptr;  // optional
+  // Of OpenCL 1, and deprecated since.
+  cl_command_queue (*create_queue_1)(cl_context, cl_device_id, cl_command_queue_properties,
+                                     cl_int*) = want("clCreateCommandQueue");
+  decltype(&clCreateCommandQueueWithProperties) create_queue = want("clCreateCommandQueueWithProperties");
+  decltype(&clReleaseCommandQueue) release_queue = need("clReleaseCommandQueue");
+  decltype(&clEnqueueNDRangeKernel) enqueue_kernel = need("clEnqueueNDRangeKernel");
+  decltype(&clEnqueueReadBuffer) enqueue_read = need("clEnqueueReadBuffer");
+  decltype(&clEnqueueWriteBuffer) enqueue_write = need("clEnqueueWriteBuffer");
+  decltype(&clEnqueueCopyBuffer) enqueue_copy = need("clEnqueueCopyBuffer");
+  decltype(&clEnqueueFillBuffer) enqueue_fill = need("clEnqueueFillBuffer");
+  decltype(&clEnqueueMarkerWithWaitList) enqueue_marker = need("clEnqueueMarkerWithWaitList");
+  decltype(&clEnqueueBarrierWithWaitList) enqueue_barrier = need("clEnqueueBarrierWithWaitList");
+  decltype(&clFlush) flush = need("clFlush");
+  decltype(&clFinish) finish = need("clFinish");
+
+  decltype(&clCreateUserEvent) create_user_event = need("clCreateUserEvent");
+  decltype(&clSetUserEventStatus) set_user_event = need("clSetUserEventStatus");
+  decltype(&clSetEventCallback) set_event_callback = need("clSetEventCallback");
+  decltype(&clWaitForEvents) wait_for_events = need("clWaitForEvents");
+  decltype(&clGetEventInfo) event_info = need("clGetEventInfo");
+  decltype(&clGetEventProfilingInfo) event_times = need("clGetEventProfilingInfo");
+  decltype(&clRetainEvent) retain_event = need("clRetainEvent");
+  decltype(&clReleaseEvent) release_event = need("clReleaseEvent");
+  decltype(&clGetDeviceAndHostTimer) device_timer = want("clGetDeviceAndHostTimer");
 };
 
 // Opens the loader on the first call; null with a reason where there is none. The table lives as long as the program.
@@ -77,6 +82,9 @@ const OpenclApi* opencl_api(std::string* reason);
 std::string describe_opencl(cl_int result);
 // Advice after an error that leaves nothing of the device; empty after others.
 std::string opencl_lost_hint(cl_int result);
+
+// What the driver's profiling says of an event that may be null; kNoTime where it says nothing.
+std::int64_t opencl_time(const OpenclApi& api, cl_event event, cl_profiling_info which) noexcept;
 
 // Throws unless `result` is success. `action` says what was tried: "creating a queue".
 void check_opencl(cl_int result, std::string_view action, std::source_location where = std::source_location::current());

@@ -29,8 +29,8 @@ const OpenclBlas* OpenclBlas::open() {
   static const OpenclBlas* const kBlas = []() -> const OpenclBlas* {
     VendorLibrary library({"libclblast.so.1", "libclblast.so"});
     static OpenclBlas blas;
-    library.need(blas.sgemm_, "CLBlastSgemm");
-    library.need(blas.batched_, "CLBlastSgemmStridedBatched");
+    blas.sgemm_ = library.need("CLBlastSgemm");
+    blas.batched_ = library.need("CLBlastSgemmStridedBatched");
     if (!library.is_open() || !library.missing().empty()) return nullptr;
     blas.version_ = version_of(reinterpret_cast<const void*>(blas.sgemm_));
     return &blas;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "device/initial_contents.h"
 #include "kernel/gemm.h"
 #include "kernel/gemm_tiles.h"
 
@@ -83,7 +84,7 @@ OpenclKernelOwner OpenclCommands::make_kernel(CommandId id, const OpenclBuffers&
                                               const KernelShape& shape) const {
   const Kernel& entry = kernel(step_.commands()[id].kernel);
   OpenclKernelOwner made = context_.make_kernel(entry.name, shape.type);
-  OpenclArguments arguments = opencl_arguments(shape);
+  auto arguments = arguments_of<OpenclArguments>(shape);
   const auto accesses = step_.accesses(id);
   for (cl_uint i = 0; i < kMaxOperands; ++i) {
     cl_mem memory = nullptr;
@@ -202,7 +203,7 @@ void OpenclCommands::warm_up(cl_command_queue queue) {
     const cl_kernel own_kernel = record.kernel;
     OpenclKernelOwner short_kernel;
     const Kernel& entry = kernel(commands[id].kernel);
-    if (record.kind == OpenclRecord::Kind::kernel && (entry.is_probe || entry.name == "spin")) {
+    if (record.kind == OpenclRecord::Kind::kernel && entry.lasts != Lasts::by_work) {
       KernelShape shape = commands[id].shape;
       shape.dims[0] = 0;  // how long it takes
       short_kernel = make_kernel(id, buffers_, shape);

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <system_error>
 
-#include "base/clock.h"
 #include "base/error.h"
 
 namespace weir {
@@ -38,16 +37,13 @@ OpenclHostCalls::OpenclHostCalls(const OpenclContext& context, const Step& step,
     Call& call = calls_.emplace_back();
     const auto accesses = step.accesses(id);
     if (command.kind == CommandKind::copy) {
-      call.run_block = copy_bytes;
-      call.call.shape.dims[0] = static_cast<std::int64_t>(accesses[0].size_bytes);
+      call.host.run_block = copy_bytes;
+      call.host.call.shape.dims[0] = static_cast<std::int64_t>(accesses[0].size_bytes);
     } else {
-      const Kernel& body = kernel(command.kernel);
-      call.run_block = body.run_block;
-      call.blocks = body.blocks(command.shape);
-      call.call.shape = command.shape;
+      call.host = HostBody(kernel(command.kernel), command.shape);
     }
     for (std::size_t i = 0; i < accesses.size(); ++i)
-      call.call.operands[i] = buffers.host(accesses[i].buffer) + accesses[i].offset_bytes;
+      call.host.call.operands[i] = buffers.host(accesses[i].buffer) + accesses[i].offset_bytes;
   }
   for (Call& call : calls_) {
     call.slots = std::vector<Slot>(most_in_flight);
@@ -126,18 +122,6 @@ void OpenclHostCalls::open(Slot& slot, cl_int status) noexcept {
   api_.release_event(gate);
 }
 
-void OpenclHostCalls::run(Call& call) noexcept {
-  const std::int64_t started_ns = call.runs.ring.empty() ? 0 : now_ns();
-  threads_.run(call.run_block, call.call, call.blocks);
-  if (!call.runs.ring.empty()) [[unlikely]]
-    call.runs.ring[call.runs.count++ % call.runs.ring.size()] = {started_ns, now_ns()};
-}
-
-void OpenclHostCalls::run(CommandId id) noexcept {
-  const Call& call = calls_[call_of_[id]];
-  threads_.run(call.run_block, call.call, call.blocks);
-}
-
 void OpenclHostCalls::work() noexcept {
   for (;;) {
     Slot* slot = nullptr;
@@ -149,7 +133,7 @@ void OpenclHostCalls::work() noexcept {
       first_ = (first_ + 1) % reached_.size();
       --count_;
     }
-    if (slot->status == CL_COMPLETE) run(*slot->call);
+    if (slot->status == CL_COMPLETE) slot->call->host.run(threads_);
     open(*slot, slot->status);
   }
 }
@@ -160,7 +144,7 @@ void OpenclHostCalls::abandon() noexcept {
 }
 
 void OpenclHostCalls::note_runs(std::size_t kept) {
-  for (Call& call : calls_) call.runs = {std::vector<Runs::Run>(kept), 0};
+  for (Call& call : calls_) call.host.keep_runs(kept);
 }
 
 }  // namespace weir

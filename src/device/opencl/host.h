@@ -37,22 +37,15 @@ class OpenclHostCalls {
   int launch(CommandId id, cl_command_queue queue, bool is_in_order, cl_uint wait_count, const cl_event* waits,
              cl_event* begin, cl_event* end) noexcept;
   // Runs it here and now.
-  void run(CommandId id) noexcept;
+  void run(CommandId id) noexcept { calls_[call_of_[id]].host.run(threads_); }
 
   // Lets everything that waits for a host function fail: for a device that will never call back.
   void abandon() noexcept;
   std::exception_ptr take_failure() noexcept { return threads_.take_failure(); }
 
-  // When the last runs of a command started and ended, on the host's clock; `kept` of them from now on.
-  struct Runs {
-    struct Run {
-      std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
-    };
-    std::vector<Run> ring;
-    std::uint64_t count = 0;
-  };
+  // Lets commands note the last `kept` of their runs from now on.
   void note_runs(std::size_t kept);
-  const Runs& runs(CommandId id) const noexcept { return calls_[call_of_[id]].runs; }
+  const HostBody& body(CommandId id) const noexcept { return calls_[call_of_[id]].host; }
 
  private:
   struct Call;
@@ -63,16 +56,12 @@ class OpenclHostCalls {
     cl_int status = CL_COMPLETE;          // of what was before it
   };
   struct Call {
-    void (*run_block)(const KernelCall&, std::uint32_t) = nullptr;
-    std::uint32_t blocks = 1;
-    KernelCall call;
+    HostBody host;
     std::vector<Slot> slots;
     std::size_t launched = 0;
-    Runs runs;
   };
   static void CL_CALLBACK on_reached(cl_event event, cl_int status, void* slot);
   void open(Slot& slot, cl_int status) noexcept;
-  void run(Call& call) noexcept;
   void work() noexcept;
 
   const OpenclApi& api_;

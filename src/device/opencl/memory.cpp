@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "device/initial_contents.h"
 
 namespace weir {
 namespace {
@@ -21,23 +22,13 @@ class SvmMemory final : public DeviceMemory {
     return static_cast<std::byte*>(context_->api().svm_allocate(context_->get(), kFlags, bytes, 128));
   }
   void release(std::byte* memory) noexcept override { context_->api().svm_free(context_->get(), memory); }
-  bool is_host_accessible() const noexcept override { return true; }
   bool is_pinned() const noexcept override { return true; }
-  void write(std::byte* to, std::span<const std::byte> from) override { std::copy(from.begin(), from.end(), to); }
-  void read(const std::byte* from, std::span<std::byte> to) override { std::copy_n(from, to.size(), to.begin()); }
 
  private:
   std::shared_ptr<OpenclContext> context_;
 };
 
 }  // namespace
-
-OpenclArguments opencl_arguments(const KernelShape& shape) {
-  OpenclArguments arguments{};
-  std::copy(shape.dims.begin(), shape.dims.end(), arguments.dims);
-  std::copy(shape.scalars.begin(), shape.scalars.end(), arguments.scalars);
-  return arguments;
-}
 
 std::unique_ptr<DeviceMemory> make_opencl_memory(std::shared_ptr<OpenclContext> context) {
   if (context->sharing() != OpenclSharing::fine_svm) return nullptr;
@@ -71,39 +62,28 @@ OpenclBuffers::OpenclBuffers(OpenclContext& context, const Step& step) : context
 
 void OpenclBuffers::initialise_on_device(const Buffer& buffer, cl_mem memory, cl_command_queue queue) {
   const OpenclApi& api = context_.api();
-  if (buffer.init == Init::uniform && buffer.type != ElementType::i32 &&
-      buffer.slice.length(buffer.count) == buffer.count) {
-    const KernelShape shape{.type = buffer.type,
-                            .dims = {static_cast<std::int64_t>(buffer.count), 1, static_cast<std::int64_t>(buffer.seed),
-                                     static_cast<std::int64_t>(buffer.slice.first)},
-                            .scalars = {buffer.scale, buffer.offset}};
+  const auto launch_fill = [&](const KernelShape& shape, Geometry geometry, std::uint64_t offset_bytes) {
     const OpenclKernelOwner fill = context_.make_kernel("fill", buffer.type);
     check_opencl(api.set_argument(fill.get(), 0, sizeof memory, &memory), "setting an argument");
     for (cl_uint i = 1; i < kMaxOperands; ++i)
       check_opencl(api.set_argument(fill.get(), i, sizeof(cl_mem), nullptr), "setting an argument");
-    const OpenclArguments arguments = opencl_arguments(shape);
+    auto arguments = arguments_of<OpenclArguments>(shape);
+    arguments.offsets[0] = offset_bytes;
     check_opencl(api.set_argument(fill.get(), kMaxOperands, sizeof arguments, &arguments), "setting an argument");
-    const Geometry geometry = kernel(kernel_named("fill")).geometry(shape);
     const std::size_t local = context_.work_group(fill.get(), geometry.block);
     const std::size_t global = local * geometry.grid;
     check_opencl(api.enqueue_kernel(queue, fill.get(), 1, nullptr, &global, &local, 0, nullptr, nullptr),
                  "launching fill");
-    return;
-  }
-  // The one definition of initial contents writes the rest: one element where all are alike.
-  const bool is_alike = buffer.init == Init::constant || buffer.init == Init::poison;
-  Buffer pattern = buffer;
-  if (is_alike) pattern.count = 1;
-  std::vector<std::byte> bytes(pattern.size_bytes());
-  weir::initialise(pattern, bytes);
-  if (is_alike) {
+  };
+  const auto repeat = [&](std::span<const std::byte> element) {
     check_opencl(
-        api.enqueue_fill(queue, memory, bytes.data(), bytes.size(), 0, buffer.size_bytes(), 0, nullptr, nullptr),
+        api.enqueue_fill(queue, memory, element.data(), element.size(), 0, buffer.size_bytes(), 0, nullptr, nullptr),
         "filling a buffer");
-  } else {
+  };
+  weir::initialise_on_device(buffer, false, launch_fill, repeat, [&](std::span<const std::byte> bytes) {
     check_opencl(api.enqueue_write(queue, memory, CL_TRUE, 0, bytes.size(), bytes.data(), 0, nullptr, nullptr),
                  "copying to the device");
-  }
+  });
 }
 
 void OpenclBuffers::initialise(cl_command_queue queue) {

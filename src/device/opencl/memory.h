@@ -14,9 +14,6 @@
 
 namespace weir {
 
-// The arguments of a launch without its offsets.
-OpenclArguments opencl_arguments(const KernelShape& shape);
-
 // Memory outside of sessions, as Device::memory() gives it; null where the device shares none, so that the host's own
 // has to do.
 std::unique_ptr<DeviceMemory> make_opencl_memory(std::shared_ptr<OpenclContext> context);

@@ -6,17 +6,9 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "device/failure.h"
 
 namespace weir {
-namespace {
-
-std::string in_words(const Command& command) {
-  if (command.kind == CommandKind::copy) return "a copy";
-  return fmt::format("{} '{}'", command.kind == CommandKind::host ? "host function" : "kernel",
-                     kernel(command.kernel).name);
-}
-
-}  // namespace
 
 OpenclSession::Queues::Queues(const OpenclContext& context, const Step& step, const Placement& placement,
                               const SessionOptions& options) {
@@ -153,27 +145,16 @@ void OpenclSession::finish() {
     if (const cl_int ended = api_.finish(queue); result == CL_SUCCESS) result = ended;
   if (const cl_int failed = iterations_.drain(); result == CL_SUCCESS) result = failed;
   const ErrorLatch::Latched latched = latch_.take();
-  const std::exception_ptr thrown = hosts_ ? hosts_->take_failure() : nullptr;
   is_broken_ = is_broken_ || latched.result != CL_SUCCESS || result != CL_SUCCESS;
-  if (latched.result != CL_SUCCESS) {
-    std::string action = has_graphs() ? "launching the step's command buffers" : "submitting the step";
-    if (latched.command != ErrorLatch::kNoCommand)
-      action = fmt::format("submitting {} (command {}, stream {})", in_words(step_.commands()[latched.command]),
-                           latched.command, placement_.stream_of[latched.command]);
-    fail(fmt::format("{}: {} failed: {}", context_->name(), action, commands_.describe(latched.result)),
-         opencl_lost_hint(latched.result));
-  }
-  if (result != CL_SUCCESS)
-    fail(fmt::format("{}: a command of the step failed while it ran: {}", context_->name(), describe_opencl(result)),
-         opencl_lost_hint(result));
-  if (thrown == nullptr) return;
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    fail(fmt::format("{}: a host function failed: {}", context_->name(), error.what()));
-  }
+  throw_failure({.device = context_->name(),
+                 .step = step_,
+                 .placement = placement_,
+                 .submitting = has_graphs() ? "launching the step's command buffers" : "submitting the step",
+                 .describe = [this](int failed) { return commands_.describe(failed); },
+                 .hint = opencl_lost_hint,
+                 .latched = latched,
+                 .result = result,
+                 .thrown = hosts_ ? hosts_->take_failure() : nullptr});
 }
 
 Timeline OpenclSession::timeline() {

@@ -31,12 +31,6 @@ void OpenclIterations::begin() noexcept {
   first_ = begun_++ % slots_ * lane_count_;
 }
 
-std::int64_t OpenclIterations::time_of(cl_event event, cl_profiling_info which) const noexcept {
-  cl_ulong time = 0;
-  if (event == nullptr || api_.event_times(event, which, sizeof time, &time, nullptr) != CL_SUCCESS) return kNoTime;
-  return static_cast<std::int64_t>(time);
-}
-
 void OpenclIterations::retire_oldest() noexcept {
   Lane* const lanes = &lanes_[retired_++ % slots_ * lane_count_];
   IterationSpan span;
@@ -50,9 +44,9 @@ void OpenclIterations::retire_oldest() noexcept {
         failure_ = status < 0 ? status : CL_OUT_OF_RESOURCES;
       }
       if (is_marked_) {
-        const std::int64_t started =
-            time_of(lane.started, lane.starts_by_marker ? CL_PROFILING_COMMAND_END : CL_PROFILING_COMMAND_START);
-        const std::int64_t ended = time_of(lane.ended, CL_PROFILING_COMMAND_END);
+        const std::int64_t started = opencl_time(
+            api_, lane.started, lane.starts_by_marker ? CL_PROFILING_COMMAND_END : CL_PROFILING_COMMAND_START);
+        const std::int64_t ended = opencl_time(api_, lane.ended, CL_PROFILING_COMMAND_END);
         is_complete = is_complete && started != kNoTime && ended != kNoTime;
         span.started_ns = span.started_ns == kNoTime ? started : std::min(span.started_ns, started);
         span.ended_ns = std::max(span.ended_ns, ended);  // kNoTime is the smallest value

@@ -47,7 +47,6 @@ class OpenclIterations {
     bool starts_by_marker = false;
   };
   void retire_oldest() noexcept;
-  std::int64_t time_of(cl_event event, cl_profiling_info which) const noexcept;
 
   const OpenclApi& api_;
   std::size_t lane_count_;

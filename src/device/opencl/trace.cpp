@@ -36,12 +36,6 @@ void OpenclTrace::begin() noexcept {
   for (std::size_t i = first_; i < first_ + commands_; ++i) forget(entries_[i]);
 }
 
-std::int64_t OpenclTrace::time_of(cl_event event, cl_profiling_info which) const noexcept {
-  cl_ulong time = 0;
-  if (event == nullptr || api_.event_times(event, which, sizeof time, &time, nullptr) != CL_SUCCESS) return kNoTime;
-  return static_cast<std::int64_t>(time);
-}
-
 std::optional<ClockFix> OpenclTrace::take_fix() const noexcept {
   if (context_.facts().version < 21 || api_.device_timer == nullptr) return std::nullopt;
   std::optional<ClockFix> best;
@@ -63,7 +57,8 @@ ClockMap OpenclTrace::clock_map() const {
   // The driver stamps a command as queued while the host's call runs: each one bounds the difference of the clocks.
   std::int64_t least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();
   for (const Entry& entry : entries_) {
-    const std::int64_t queued = time_of(entry.begin != nullptr ? entry.begin : entry.end, CL_PROFILING_COMMAND_QUEUED);
+    const std::int64_t queued =
+        opencl_time(api_, entry.begin != nullptr ? entry.begin : entry.end, CL_PROFILING_COMMAND_QUEUED);
     if (queued == kNoTime || entry.accepted_ns == kNoTime) continue;
     least = std::max(least, queued - entry.accepted_ns);
     most = std::min(most, queued - entry.submitted_ns);
@@ -101,20 +96,19 @@ Timeline OpenclTrace::timeline(const Step& step, const Placement& placement, con
       if (commands.record(id).kind == OpenclRecord::Kind::host) {
         // Markers around it wait for the host's answer; its own notes are exact.
         timeline.has_exact_gaps = false;
-        const OpenclHostCalls::Runs& runs = hosts->runs(id);
-        const std::uint64_t before = begun_ - iteration;  // runs from this one to the last, both included
-        if (before <= runs.count && before <= runs.ring.size()) {
-          const auto& run = runs.ring[(runs.count - before) % runs.ring.size()];
-          span.started_ns = run.started_ns;
-          span.ended_ns = run.ended_ns;
-        }
+        const HostBody& body = hosts->body(id);
+        const std::uint64_t left = begun_ - iteration;  // runs from this one to the last, both included
+        const HostBody::Run run = left <= body.run_count ? body.run_at(body.run_count - left) : HostBody::Run{};
+        span.started_ns = run.started_ns;
+        span.ended_ns = run.ended_ns;
       } else {
         const bool has_marker = commands.begins_by_marker(id);
         if (has_marker) timeline.has_exact_gaps = false;
-        span.launched_ns = on_host(time_of(has_marker ? entry.begin : entry.end, CL_PROFILING_COMMAND_SUBMIT));
-        span.started_ns = on_host(has_marker ? time_of(entry.begin, CL_PROFILING_COMMAND_END)
-                                             : time_of(entry.end, CL_PROFILING_COMMAND_START));
-        span.ended_ns = on_host(time_of(entry.end, CL_PROFILING_COMMAND_END));
+        span.launched_ns =
+            on_host(opencl_time(api_, has_marker ? entry.begin : entry.end, CL_PROFILING_COMMAND_SUBMIT));
+        span.started_ns = on_host(has_marker ? opencl_time(api_, entry.begin, CL_PROFILING_COMMAND_END)
+                                             : opencl_time(api_, entry.end, CL_PROFILING_COMMAND_START));
+        span.ended_ns = on_host(opencl_time(api_, entry.end, CL_PROFILING_COMMAND_END));
         if (span.started_ns == kNoTime || span.ended_ns == kNoTime)
           span.launched_ns = span.started_ns = span.ended_ns = kNoTime;
         // A driver may hand a command on, and even run it, before the call returns: it had it by then.

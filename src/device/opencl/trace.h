@@ -43,7 +43,6 @@ class OpenclTrace {
     cl_event begin = nullptr, end = nullptr;
   };
   void forget(Entry& entry) noexcept;
-  std::int64_t time_of(cl_event event, cl_profiling_info which) const noexcept;
   // A moment on both clocks; nothing where the driver has no timer.
   std::optional<ClockFix> take_fix() const noexcept;
   ClockMap clock_map() const;

@@ -51,9 +51,7 @@ double flop_rate(const Command& command, const SimProfile& profile) {
 }  // namespace
 
 bool is_timed(const Command& command) {
-  if (command.kind != CommandKind::kernel) return false;
-  const std::string_view name = kernel(command.kernel).name;
-  return name == "spin" || name == "stamp" || name == "hold" || name == "toil";
+  return command.kind == CommandKind::kernel && kernel(command.kernel).lasts != Lasts::by_work;
 }
 
 Signature signature_of(const Step& step, CommandId id) {
@@ -113,10 +111,10 @@ Work CostModel::kernel(const Command& command, const Duration* known) const {
   const std::int64_t fit = std::min<std::int64_t>(footprint.blocks_per_multiprocessor, slots);
 
   Work work;
-  const bool is_toil = weir::kernel(command.kernel).name == "toil";
+  const Lasts lasts = weir::kernel(command.kernel).lasts;
   // As many blocks as it has units, one after the other: that is how those that take unit after unit and look at a flag
   // in between behave, and each of them can be dropped.
-  if (is_toil && (command.shape.dims[kToilStyle] & kToilObeys) != 0) {
+  if (lasts == Lasts::by_units && (command.shape.dims[kToilStyle] & kToilObeys) != 0) {
     work.obeys = true;
     footprint.blocks =
         static_cast<std::uint32_t>(std::clamp<std::int64_t>(command.shape.dims[kToilUnits], 1, INT32_MAX));
@@ -132,8 +130,8 @@ Work CostModel::kernel(const Command& command, const Duration* known) const {
   if (is_timed(command)) {
     work.is_timed = true;
     work.ns = std::clamp<std::int64_t>(command.shape.dims[0], 0, 3'600'000'000'000);
-    work.is_hold = weir::kernel(command.kernel).name == "hold";
-    if (is_toil) {
+    work.is_hold = lasts == Lasts::until_flag;
+    if (lasts == Lasts::by_units) {
       work.ns = toil_ns(command, work);
       work.units = command.shape.dims[kToilUnits];
     }

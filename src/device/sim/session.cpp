@@ -71,7 +71,7 @@ void SimSession::allocate() {
     const auto at = [&](const Access& access) {
       return reinterpret_cast<std::int32_t*>(host_memory(access.buffer).data() + access.offset_bytes);
     };
-    if (kernel(command.kernel).name == "toil") {
+    if (kernel(command.kernel).lasts == Lasts::by_units) {
       work.flag = at(accesses[0]);
       work.record = reinterpret_cast<std::int64_t*>(at(accesses[1]));
       const bool is_counted = step_.buffers()[accesses[3].buffer].place == Place::host && work.blocks == work.units;

@@ -80,7 +80,7 @@ ConformanceCase conformance_case(std::string group, KernelCase kernel_case) {
   each.type = kernel_case.shape.type;
   each.needs.results = true;
   each.needs.host_functions = body.is_host_only;
-  each.needs.kernel_clock = body.name == "spin";
+  each.needs.kernel_clock = body.lasts != Lasts::by_work;
   if (!body.is_host_only) each.needs.precision = kernel_case.shape.precision;
   each.examine = [kernel_case = std::move(kernel_case)](Subject& subject) {
     return same_as_reference(subject, step_of(kernel_case));

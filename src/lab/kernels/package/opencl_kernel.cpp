@@ -19,7 +19,7 @@
 #if WEIR_HAVE_OPENCL
 #include "device/compiler_log.h"
 #include "device/gpu/compiler.h"
-#include "device/gpu/nvml.h"
+#include "device/gpu/libraries.h"
 #include "device/opencl/platforms.h"
 
 namespace weir::package {
