@@ -274,15 +274,11 @@ class Reader {
     const Times times = times_of(record_.text);
     if (times.end == kNoTime) return to_.drop("record of a call without times", record_.line);
     ++records_;
-    HostCall call;
-    call.name = to_.name(record_.quoted.empty() ? fmt::format("cbid {}", number({"cbid"}).value_or(0))
-                                                : without_version(record_.quoted));
-    call.thread = static_cast<std::uint32_t>(number({"threadId", "thread"}).value_or(0));
-    call.correlation = correlation();
-    call.process = file_.process;
-    call.started_ns = times.start;
-    call.ended_ns = times.end;
-    to_.add(call, record_.line);
+    const std::uint32_t name = to_.name(record_.quoted.empty() ? fmt::format("cbid {}", number({"cbid"}).value_or(0))
+                                                               : without_version(record_.quoted));
+    to_.add({name, static_cast<std::uint32_t>(number({"threadId", "thread"}).value_or(0)), correlation(), file_.process,
+             CallKind::other, times.start, times.end},
+            record_.line);
   }
 
   void finish_sync() {

@@ -59,6 +59,21 @@ class JsonReader {
   // A text without its quotes, undecoded; or a number or a word as it stands there, empty where there is none. Objects
   // and arrays make the reader broken.
   std::string_view scalar(In in, bool* is_text = nullptr);
+  // Of a member of an object: the same, but objects and arrays are passed over, and empty.
+  std::string_view value() {
+    const char next = peek();
+    if (next != '{' && next != '[') return scalar(In::object);
+    skip(In::object);
+    return {};
+  }
+  // In an array: goes into its next object, past anything else. False at the array's end.
+  bool next_object() {
+    while (next_element()) {
+      if (take('{')) return true;
+      skip(In::array);
+    }
+    return false;
+  }
   // The next value times 10^places (0 to 3) where it is a number as most are written: digits, at most `places` of them
   // behind a point, and what fits 63 bits. False where it is anything else: that is for scalar() to read.
   bool plain_number(int places, std::int64_t* number);

@@ -65,7 +65,7 @@ class KinetoFile {
       } else if (key == "baseTimeNanoseconds") {
         const std::uint64_t at = reader_.position();
         // The first one alone: a file can repeat it as often as it likes.
-        const auto base = signed_of(plain_value());
+        const auto base = signed_of(reader_.value());
         if (base && !has_base_)
           to_.note(fmt::format("times count from {} ns after 1970 (baseTimeNanoseconds)", *base));
         else if (!base && !reader_.is_broken())
@@ -76,13 +76,6 @@ class KinetoFile {
       }
       if (reader_.is_broken()) return;
     }
-  }
-
-  std::string_view plain_value() {
-    const char next = reader_.peek();
-    if (next != '{' && next != '[') return reader_.scalar(In::object);
-    reader_.skip(In::object);
-    return {};
   }
 
   void events() {
@@ -122,21 +115,17 @@ class KinetoFile {
 
   // [{"id": 0, "name": "NVIDIA A100", ...}, ...], with "rank": 3 in our own exports of several ranks
   void devices() {
-    while (reader_.next_element()) {
-      if (!reader_.take('{')) {
-        reader_.skip(In::array);
-        continue;
-      }
+    while (reader_.next_object()) {
       std::string_view key;
       std::optional<std::int64_t> id, rank;
       std::string name;
       while (reader_.next_key(&key)) {
         if (key == "id")
-          id = signed_of(plain_value());
+          id = signed_of(reader_.value());
         else if (key == "name")
-          name = decoded(plain_value());
+          name = decoded(reader_.value());
         else if (key == "rank")
-          rank = signed_of(plain_value());
+          rank = signed_of(reader_.value());
         else
           reader_.skip(In::object);
       }
@@ -152,7 +141,7 @@ class KinetoFile {
         reader_.skip(In::object);
         continue;
       }
-      if (const auto rank = signed_of(plain_value())) timeline_.set_rank(*rank);
+      if (const auto rank = signed_of(reader_.value())) timeline_.set_rank(*rank);
     }
   }
 
@@ -163,13 +152,13 @@ class KinetoFile {
     std::string_view key;
     while (reader_.next_key(&key)) {
       if (key == "has_dependencies") {
-        if (plain_value() == "true") to_.knows_dependencies();
+        if (reader_.value() == "true") to_.knows_dependencies();
       } else if (key == "is_one_clock") {
-        if (plain_value() == "true") timeline_.set_one_clock();
+        if (reader_.value() == "true") timeline_.set_one_clock();
       } else if (key == "has_exact_gaps") {
-        timeline_.set_exact_gaps(plain_value() == "true");
+        timeline_.set_exact_gaps(reader_.value() == "true");
       } else if (key == "source") {
-        source_ = decoded(plain_value()).substr(0, kLongestSource);
+        source_ = decoded(reader_.value()).substr(0, kLongestSource);
       } else {
         reader_.skip(In::object);
       }

@@ -27,8 +27,8 @@ class Reader {
         database_(database),
         suffix_(std::move(suffix)),
         process_(process),
-        strings_(database.lookup(of("rocpd_string"), "id", {"string"})),
-        symbols_(database.lookup(of("rocpd_info_kernel_symbol"), "id", {"display_name", "kernel_name"})),
+        names_(to, database, of("rocpd_string"), {"string"}),
+        kernels_(to, database, of("rocpd_info_kernel_symbol"), {"display_name", "kernel_name"}),
         events_(database.lookup(of("rocpd_event"), "id", {"stack_id"})),
         times_(database.lookup(of("rocpd_timestamp"), "id", {"value"})),
         tracks_(database.lookup(of("rocpd_track"), "id", {"agent_id", "tid", "queue_id", "stream_id"})) {}
@@ -55,24 +55,6 @@ class Reader {
   };
 
   std::string of(std::string_view table) const { return std::string(table) + suffix_; }
-
-  std::uint32_t string_of(std::optional<std::int64_t> id) {
-    if (!id) return kNoName;
-    if (const auto found = names_.find(*id); found != names_.end()) return found->second;
-    const SqliteRows* const row = strings_.find(*id);
-    if (row == nullptr) return kNoName;
-    to_.charge(64);
-    return names_[*id] = to_.name(row->text(0));
-  }
-
-  std::uint32_t kernel_of(std::optional<std::int64_t> id) {
-    if (!id) return kNoName;
-    if (const auto found = kernels_.find(*id); found != kernels_.end()) return found->second;
-    const SqliteRows* const row = symbols_.find(*id);
-    if (row == nullptr) return kNoName;
-    to_.charge(64);
-    return kernels_[*id] = to_.name(row->text(0).empty() ? row->text(1) : row->text(0));
-  }
 
   // The stack's number is the one that a call and what it launched have in common.
   std::uint64_t correlation_of(std::optional<std::int64_t> event) {
@@ -128,7 +110,7 @@ class Reader {
     while (rows.next()) {
       const Place place = place_of(rows);
       TraceCommand command;
-      command.name = kernel_of(rows.integer(9));
+      command.name = kernels_.of(rows.integer(9));
       add(command, rows, place, place.agent, rows.integer(10));
     }
   }
@@ -141,7 +123,7 @@ class Reader {
       const Place place = place_of(rows);
       TraceCommand command;
       command.kind = SpanKind::copy;
-      command.name = string_of(rows.integer(10));
+      command.name = names_.of(rows.integer(10));
       command.bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(rows.integer_or(11, 0), 0));
       // The device of a copy is the end of it that is a GPU.
       std::int64_t agent = rows.integer_or(5, place.agent);
@@ -156,7 +138,7 @@ class Reader {
     auto rows = database_.rows(of("rocpd_region"), {"start", "end", "start_id", "end_id", "track_id", "no_agent", "tid",
                                                     "no_queue", "no_stream", "name_id", "event_id"});
     while (rows.next()) {
-      const std::uint32_t name = string_of(rows.integer(9));
+      const std::uint32_t name = names_.of(rows.integer(9));
       const std::int64_t start = time_of(rows.integer(0), rows.integer(2));
       const std::int64_t end = time_of(rows.integer(1), rows.integer(3));
       if (start == kNoTime || end == kNoTime || name == kNoName) {
@@ -168,14 +150,9 @@ class Reader {
         if (++ranges <= kMostRanges) to_.add(TraceRange{name, process_, start, end});
         continue;
       }
-      HostCall call;
-      call.name = name;
-      call.thread = static_cast<std::uint32_t>(place_of(rows).thread);
-      call.process = process_;
-      call.correlation = correlation_of(rows.integer(10));
-      call.started_ns = start;
-      call.ended_ns = end;
-      to_.add(call, rows.row());
+      to_.add({name, static_cast<std::uint32_t>(place_of(rows).thread), correlation_of(rows.integer(10)), process_,
+               CallKind::other, start, end},
+              rows.row());
     }
     if (ranges > kMostRanges)
       to_.note(fmt::format("{} ranges beyond the first {} were left out", ranges - kMostRanges, kMostRanges));
@@ -185,8 +162,8 @@ class Reader {
   SqliteFile& database_;
   const std::string suffix_;
   const std::uint16_t process_;
-  SqliteLookup strings_, symbols_, events_, times_, tracks_;
-  std::unordered_map<std::int64_t, std::uint32_t> names_, kernels_;
+  SqliteNames names_, kernels_;
+  SqliteLookup events_, times_, tracks_;
   std::unordered_map<std::int64_t, Agent> agents_;
   std::uint64_t without_stream_ = 0;
 };

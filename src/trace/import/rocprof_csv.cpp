@@ -201,14 +201,10 @@ class Reader {
         to_.add(TraceRange{to_.name(field(kFunction)), file_.process, start, end});
       return;
     }
-    HostCall call;
-    call.name = to_.name(field(kFunction));
-    call.thread = static_cast<std::uint32_t>(number_of<std::uint64_t>(field(kThread)).value_or(0));
-    call.correlation = number_of<std::uint64_t>(field(kCorrelation)).value_or(0);
-    call.process = file_.process;
-    call.started_ns = start;
-    call.ended_ns = end;
-    to_.add(call, csv_.line());
+    to_.add(
+        {to_.name(field(kFunction)), static_cast<std::uint32_t>(number_of<std::uint64_t>(field(kThread)).value_or(0)),
+         number_of<std::uint64_t>(field(kCorrelation)).value_or(0), file_.process, CallKind::other, start, end},
+        csv_.line());
   }
 
   const TraceFile& file_;

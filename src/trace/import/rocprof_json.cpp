@@ -94,11 +94,7 @@ class RocprofFile {
 
  private:
   void processes() {
-    while (reader_.next_element()) {
-      if (!reader_.take('{')) {
-        reader_.skip(In::array);
-        continue;
-      }
+    while (reader_.next_object()) {
       if (count_++ > 0) {
         end_process();
         process_ = to_.add_process(static_cast<int>(count_ - 1), fmt::format("{} #{}", file_.name, count_));
@@ -112,11 +108,11 @@ class RocprofFile {
     while (reader_.next_key(&found)) {
       const std::string key(found);  // take() may move the window
       if (key == "agents" && reader_.take('[')) {
-        while (next_object()) agent();
+        while (reader_.next_object()) agent();
       } else if (key == "strings" && reader_.take('{')) {
         strings();
       } else if (key == "kernel_symbols" && reader_.take('[')) {
-        while (next_object()) symbol();
+        while (reader_.next_object()) symbol();
       } else if (key == "buffer_records" && reader_.take('{')) {
         records();
       } else if (family_of(key) != Family::none) {
@@ -129,23 +125,9 @@ class RocprofFile {
     }
   }
 
-  bool next_object() {
-    while (reader_.next_element()) {
-      if (reader_.take('{')) return true;
-      reader_.skip(In::array);
-    }
-    return false;
-  }
-
-  std::string_view value() {
-    const char next = reader_.peek();
-    if (next != '{' && next != '[') return reader_.scalar(In::object);
-    reader_.skip(In::object);
-    return {};
-  }
   std::optional<std::uint64_t> number() {
     if (std::int64_t plain = 0; reader_.plain_number(0, &plain)) return static_cast<std::uint64_t>(plain);
-    return unsigned_of(value());
+    return unsigned_of(reader_.value());
   }
 
   // {"handle":37946}, or the number itself; {"internal":1,"external":0}
@@ -170,13 +152,13 @@ class RocprofFile {
       if (key == "id")
         handle = identity();
       else if (key == "type")
-        made.type = signed_of(value()).value_or(0);
+        made.type = signed_of(reader_.value()).value_or(0);
       else if (key == "logical_node_type_id")
-        made.ordinal = signed_of(value());
+        made.ordinal = signed_of(reader_.value());
       else if (key == "product_name")
-        made.name = decoded(value());
+        made.name = decoded(reader_.value());
       else if (key == "name" && made.name.empty())
-        made.name = decoded(value());
+        made.name = decoded(reader_.value());
       else
         reader_.skip(In::object);
     }
@@ -195,7 +177,7 @@ class RocprofFile {
         continue;
       }
       operations_.clear();
-      while (next_object()) {
+      while (reader_.next_object()) {
         std::vector<std::string> names;
         std::string_view key;
         while (reader_.next_key(&key)) {
@@ -226,11 +208,11 @@ class RocprofFile {
       if (key == "kernel_id")
         id = number();
       else if (key == "formatted_kernel_name")
-        best = decoded(value());
+        best = decoded(reader_.value());
       else if (key == "demangled_kernel_name" && best.empty())
-        best = decoded(value());
+        best = decoded(reader_.value());
       else if (key == "kernel_name")
-        plain = decoded(value());
+        plain = decoded(reader_.value());
       else
         reader_.skip(In::object);
     }
@@ -323,15 +305,10 @@ class RocprofFile {
   }
 
   void call() {
-    HostCall made;
-    made.name = operation_name();
     const std::uint64_t thread = record_.thread.value_or(0);
-    made.thread = static_cast<std::uint32_t>(thread ^ thread >> 32);
-    made.correlation = record_.correlation.value_or(0);
-    made.process = process_;
-    made.started_ns = static_cast<std::int64_t>(*record_.started);
-    made.ended_ns = static_cast<std::int64_t>(*record_.ended);
-    to_.add(made);
+    to_.add({operation_name(), static_cast<std::uint32_t>(thread ^ thread >> 32), record_.correlation.value_or(0),
+             process_, CallKind::other, static_cast<std::int64_t>(*record_.started),
+             static_cast<std::int64_t>(*record_.ended)});
   }
 
   bool is_gpu(const std::optional<std::uint64_t>& handle) const {

@@ -31,7 +31,7 @@ class Reader {
       : file_(file),
         to_(to),
         database_(database),
-        strings_(database.lookup("rocpd_string", "id", {"string"})),
+        names_(to, database, "rocpd_string", {"string"}),
         apis_(database.lookup("rocpd_api", "id", {"pid"})) {}
 
   void read() {
@@ -93,17 +93,6 @@ class Reader {
     return found == processes_.end() ? file_.process : found->second;
   }
 
-  std::uint32_t name_of(std::optional<std::int64_t> id) {
-    if (!id) return kNoName;
-    if (const auto found = names_.find(*id); found != names_.end()) return found->second;
-    const SqliteRows* const row = strings_.find(*id);
-    if (row == nullptr) return kNoName;
-    to_.charge(64);
-    const std::uint32_t name = to_.name(row->text(0));
-    names_.emplace(*id, name);
-    return name;
-  }
-
   void read_operations() {
     auto rows = database_.rows("rocpd_op", {"id", "gpuId", "queueId", "start", "end", "description_id", "opType_id"});
     while (rows.next()) {
@@ -112,7 +101,7 @@ class Reader {
         to_.drop("row of rocpd_op without id, gpuId, start or end", rows.row());
         continue;
       }
-      const std::uint32_t type = name_of(rows.integer(6));
+      const std::uint32_t type = names_.of(rows.integer(6));
       const std::string_view type_name = type == kNoName ? std::string_view() : to_.name_of(type);
       // Barrier packets run nothing: "Barrier", "Marker".
       if (type_name.starts_with("Barrier") || type_name.starts_with("Marker")) continue;
@@ -132,7 +121,7 @@ class Reader {
       }
       command.stream = *stream;
       if (const auto queue = rows.integer(2)) command.queue = to_.queue(*device, static_cast<std::uint64_t>(*queue));
-      command.name = name_of(rows.integer(5));
+      command.name = names_.of(rows.integer(5));
       if (command.name == kNoName || to_.name_of(command.name).empty()) command.name = type;
       if (call != call_of_.end()) command.correlation = static_cast<std::uint64_t>(call->second);
       if (command.kind != SpanKind::kernel && asked != asked_.end()) command.bytes = asked->second.bytes;
@@ -156,24 +145,19 @@ class Reader {
         to_.drop("row of rocpd_api of one process too many", rows.row());
         continue;
       }
-      HostCall call;
-      call.name = name_of(rows.integer(5));
-      call.thread = static_cast<std::uint32_t>(rows.integer_or(2, 0));
-      call.correlation = static_cast<std::uint64_t>(*id);
-      call.process = process->second;
-      call.started_ns = *start;
-      call.ended_ns = *end;
-      to_.add(call, rows.row());
+      to_.add({names_.of(rows.integer(5)), static_cast<std::uint32_t>(rows.integer_or(2, 0)),
+               static_cast<std::uint64_t>(*id), process->second, CallKind::other, *start, *end},
+              rows.row());
     }
   }
 
   const TraceFile& file_;
   TimelineBuilder& to_;
   SqliteFile& database_;
-  SqliteLookup strings_, apis_;
+  SqliteNames names_;
+  SqliteLookup apis_;
   std::unordered_map<std::int64_t, Asked> asked_;           // by call
   std::unordered_map<std::int64_t, std::int64_t> call_of_;  // by operation
-  std::unordered_map<std::int64_t, std::uint32_t> names_;   // by id of the string
   std::map<std::int64_t, std::uint16_t> processes_;         // by pid
   std::uint64_t without_stream_ = 0;
 };

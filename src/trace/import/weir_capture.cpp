@@ -237,14 +237,9 @@ class Reader {
   }
 
   void add(const capture::CallRecord& record) {
-    HostCall call;
-    call.name = name_of(record.name);
-    call.thread = record.thread;
-    call.correlation = record.correlation;
-    call.process = file_.process;
-    call.started_ns = time_of(record.started_ns);
-    call.ended_ns = time_of(record.ended_ns);
-    to_.add(call, at_);
+    to_.add({name_of(record.name), record.thread, record.correlation, file_.process, CallKind::other,
+             time_of(record.started_ns), time_of(record.ended_ns)},
+            at_);
   }
 
   void add(const capture::SyncRecord& record) {
