@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/named_values.h"
-#include "trace/analyse/last_arrivals.h"
 #include "trace/clock_alignment.h"
 #include "trace/rank_collectives.h"
 #include "trace/timeline_builder.h"

@@ -13,10 +13,8 @@
 #include "run/switch_cost.h"
 #include "submit/placement.h"
 #include "trace/analyse/concurrency.h"
-#include "trace/analyse/fairness.h"
 #include "trace/analyse/queue_switch.h"
-#include "trace/analyse/role_latency.h"
-#include "trace/analyse/token_latency.h"
+#include "trace/analyse/service.h"
 
 namespace weir {
 namespace {

@@ -10,8 +10,10 @@
 
 namespace weir {
 
-inline bool is_timed(const Span& span) noexcept {
-  return span.started_ns != kNoTime && span.ended_ns != kNoTime && span.ended_ns >= span.started_ns;
+// Of commands, calls and ranges.
+template <class Stretch>
+bool is_timed(const Stretch& one) noexcept {
+  return one.started_ns != kNoTime && one.ended_ns != kNoTime && one.ended_ns >= one.started_ns;
 }
 
 // Host functions occupy their stream, but not the device.

@@ -32,6 +32,14 @@ Arrivals arrivals_of(const Timeline& timeline, const MatchedCollective& match) {
   return found;
 }
 
+// Among the ranks that have been aligned.
+std::vector<MatchedCollective> matches_of(const Timeline& aligned, const ClockAlignment& alignment) {
+  std::vector<bool> is_aligned(aligned.processes.size(), false);
+  for (const RankClock& clock : alignment.ranks)
+    if (clock.offset_ns) is_aligned[clock.process] = true;
+  return match_collectives(aligned, is_aligned);
+}
+
 using DeviceSet = std::vector<std::uint16_t>;
 
 DeviceSet devices_of(const MatchedCollective& match) {
@@ -106,6 +114,24 @@ void add_rank_spans(const Timeline& timeline, std::map<std::uint16_t, RankWait>&
 
 }  // namespace
 
+std::vector<std::vector<LastArrival>> last_arrivals(const Timeline& aligned,
+                                                    const std::optional<ClockAlignment>& alignment) {
+  std::vector<std::vector<LastArrival>> found(aligned.devices.size());
+  if (!alignment) return found;
+  // Where each span comes to lie in its device's slice.
+  std::vector<std::uint32_t> counts(aligned.devices.size()), place(aligned.spans.size(), UINT32_MAX);
+  for (std::size_t i = 0; i < aligned.spans.size(); ++i)
+    if (const std::uint16_t stream = aligned.spans[i].stream; stream < aligned.streams.size())
+      place[i] = counts[aligned.streams[stream].device]++;
+  for (const MatchedCollective& match : matches_of(aligned, *alignment)) {
+    const Arrivals arrivals = arrivals_of(aligned, match);
+    const int rank = aligned.processes[aligned.devices[arrivals.last.device].process].rank;
+    for (const Participant& one : match.participants)
+      found[one.device].push_back({place[one.span], arrivals.last_ns, rank});
+  }
+  return found;
+}
+
 RankCollectives rank_collectives(const Timeline& aligned, const std::optional<ClockAlignment>& alignment) {
   RankCollectives found;
   if (!alignment) {
@@ -113,10 +139,7 @@ RankCollectives rank_collectives(const Timeline& aligned, const std::optional<Cl
     return found;
   }
   if (!alignment->is_aligned) found.reason = alignment->summary;
-  std::vector<bool> is_aligned(aligned.processes.size(), false);
-  for (const RankClock& clock : alignment->ranks)
-    if (clock.offset_ns) is_aligned[clock.process] = true;
-  const std::vector<MatchedCollective> matches = match_collectives(aligned, is_aligned);
+  const std::vector<MatchedCollective> matches = matches_of(aligned, *alignment);
   found.matched = matches.size();
   if (matches.empty()) {
     if (found.reason.empty()) found.reason = "no collective is common to two ranks";

@@ -1,9 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "trace/analyse/concurrency.h"
-#include "trace/analyse/fairness.h"
 #include "trace/analyse/queue_switch.h"
-#include "trace/analyse/role_latency.h"
+#include "trace/analyse/service.h"
 
 namespace weir {
 namespace {

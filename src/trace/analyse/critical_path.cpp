@@ -37,10 +37,6 @@ PathResource resource_of(SpanKind kind) {
   return PathResource::host;
 }
 
-bool is_timed(const HostCall& call) {
-  return call.started_ns != kNoTime && call.ended_ns != kNoTime && call.ended_ns >= call.started_ns;
-}
-
 struct Moment {
   std::int64_t ns = 0;
   std::int64_t ended_ns = 0;  // of the command

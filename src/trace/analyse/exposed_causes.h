@@ -11,6 +11,7 @@
 
 #include "measure/timeline.h"
 #include "trace/analyse/readiness.h"
+#include "trace/rank_collectives.h"
 
 namespace weir {
 
@@ -58,13 +59,6 @@ struct ExposedCauses {
   std::string reason;  // why causes are unknown
 
   const CauseTotal& of(ExposedCause cause) const noexcept { return causes[static_cast<std::size_t>(cause)]; }
-};
-
-// When the last rank came to a collective, on the clock of the timeline.
-struct LastArrival {
-  std::uint32_t span = 0;
-  std::int64_t arrived_ns = 0;
-  int rank = 0;  // who came last
 };
 
 // `iterations` as for breakdown(): without them Span::iteration tells where one ends. `arrivals` in any order; those

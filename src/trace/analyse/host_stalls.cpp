@@ -25,10 +25,6 @@ constexpr int kMostNested = 4;
 
 double length(std::int64_t from, std::int64_t to) { return static_cast<double>(distance_ns(from, to)); }
 
-bool is_timed(const HostCall& call) {
-  return call.started_ns != kNoTime && call.ended_ns != kNoTime && call.ended_ns >= call.started_ns;
-}
-
 // By call: it returned only when the device had finished something.
 std::vector<bool> waiting_calls(const Timeline& timeline) {
   std::vector<bool> waits(timeline.calls.size(), false);

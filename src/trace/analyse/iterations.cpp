@@ -5,6 +5,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "trace/device_spans.h"
+
 namespace weir {
 namespace {
 
@@ -61,8 +63,7 @@ Iterations place_in_iterations(const Timeline& timeline, std::span<const std::ui
 std::vector<TraceRange> iteration_ranges(const Timeline& whole, std::uint16_t process) {
   std::vector<TraceRange> ranges;
   for (const TraceRange& range : whole.ranges) {
-    if (range.process != process || range.started_ns == kNoTime || range.ended_ns == kNoTime) continue;
-    if (range.ended_ns < range.started_ns || range.name >= whole.names.size()) continue;
+    if (range.process != process || !is_timed(range) || range.name >= whole.names.size()) continue;
     if (is_iteration_name(whole.names[range.name])) ranges.push_back(range);
   }
   // The longer of two that begin together holds the other.

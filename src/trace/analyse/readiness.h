@@ -63,8 +63,8 @@ void visit_neighbours(const Timeline& timeline, std::span<const std::uint32_t> o
   }
 }
 
-// Of the commands that came into a queue so far: those that became ready last, of two different streams. A third one
-// finds one of them in front of it.
+// Of the commands that came into a queue so far: those that became ready last (or left it last, as the caller counts),
+// of two different streams. A third one finds one of them in front of it.
 struct QueueFront {
   struct Latest {
     std::int64_t ready_ns = kNoTime;
