@@ -121,6 +121,16 @@ std::optional<std::uint16_t> TimelineBuilder::stream(std::uint16_t device, std::
   return stream;
 }
 
+std::optional<TimelineBuilder::Lane> TimelineBuilder::lane(std::uint16_t process, std::int64_t device_id,
+                                                           std::uint64_t stream_id, std::uint64_t at,
+                                                           std::string_view device_label) {
+  const auto known = device(process, device_id, device_label);
+  const auto own = known ? stream(*known, stream_id) : std::nullopt;
+  if (own) return Lane{*known, *own};
+  drop("command on one device or stream too many", at);
+  return std::nullopt;
+}
+
 void TimelineBuilder::label_device(std::uint16_t device, std::string label) {
   timeline_.devices[device].label = std::move(label);
 }

@@ -80,6 +80,12 @@ class TimelineBuilder {
   std::optional<std::uint16_t> device(std::uint16_t process, std::int64_t id, std::string_view label = {});
   // `owner` tells streams with the same id apart: contexts number theirs on their own.
   std::optional<std::uint16_t> stream(std::uint16_t device, std::uint64_t id, std::uint16_t owner = 0);
+  // A device and a stream of it, for a command at `at`; nothing where there are too many: that is dropped.
+  struct Lane {
+    std::uint16_t device = 0, stream = 0;
+  };
+  std::optional<Lane> lane(std::uint16_t process, std::int64_t device_id, std::uint64_t stream_id, std::uint64_t at,
+                           std::string_view device_label = {});
   void label_device(std::uint16_t device, std::string label);
   void label_stream(std::uint16_t stream, std::string label);
   std::int32_t queue(std::uint16_t device, std::uint64_t id, bool is_copy_engine = false);

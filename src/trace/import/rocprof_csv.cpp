@@ -157,12 +157,11 @@ class Reader {
   }
 
   void add(TraceCommand command, std::int64_t agent, std::uint64_t stream, std::optional<std::uint64_t> queue) {
-    const auto device = to_.device(file_.process, agent);
-    const auto lane = device ? to_.stream(*device, stream) : std::nullopt;
-    if (!lane) return to_.drop("command on one device or stream too many", csv_.line());
+    const auto lane = to_.lane(file_.process, agent, stream, csv_.line());
+    if (!lane) return;
     command.process = file_.process;
-    command.stream = *lane;
-    if (queue) command.queue = to_.queue(*device, *queue);
+    command.stream = lane->stream;
+    if (queue) command.queue = to_.queue(lane->device, *queue);
     command.correlation = number_of<std::uint64_t>(field(kCorrelation)).value_or(0);
     command.at = csv_.line();
     to_.add(command);

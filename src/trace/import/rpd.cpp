@@ -112,14 +112,11 @@ class Reader {
       const auto asked = call == call_of_.end() ? asked_.end() : asked_.find(call->second);
       if (asked == asked_.end()) ++without_stream_;
       command.process = process_of(call == call_of_.end() ? std::nullopt : std::optional(call->second));
-      const auto device = to_.device(command.process, *gpu);
-      const auto stream = device ? to_.stream(*device, asked == asked_.end() ? 0 : asked->second.stream) : std::nullopt;
-      if (!stream) {
-        to_.drop("command on one device or stream too many", rows.row());
-        continue;
-      }
-      command.stream = *stream;
-      if (const auto queue = rows.integer(2)) command.queue = to_.queue(*device, static_cast<std::uint64_t>(*queue));
+      const auto lane = to_.lane(command.process, *gpu, asked == asked_.end() ? 0 : asked->second.stream, rows.row());
+      if (!lane) continue;
+      command.stream = lane->stream;
+      if (const auto queue = rows.integer(2))
+        command.queue = to_.queue(lane->device, static_cast<std::uint64_t>(*queue));
       command.name = names_.of(rows.integer(5));
       if (command.name == kNoName || to_.name_of(command.name).empty()) command.name = type;
       if (call != call_of_.end()) command.correlation = static_cast<std::uint64_t>(call->second);
@@ -240,16 +237,15 @@ class RocpdReader {
   void add(TraceCommand command, const SqliteRows& row, const RocpdPlace& place, std::int64_t agent,
            std::optional<std::int64_t> event) {
     const auto known = agents_.find(agent);
-    const auto device = to_.device(process_, agent, known == agents_.end() ? std::string_view() : known->second.label);
     if (!place.stream) ++without_stream_;
-    const auto stream =
-        device ? to_.stream(*device, static_cast<std::uint64_t>(place.stream.value_or(0))) : std::nullopt;
-    if (!stream) return to_.drop("command on one device or stream too many", row.row());
+    const auto lane = to_.lane(process_, agent, static_cast<std::uint64_t>(place.stream.value_or(0)), row.row(),
+                               known == agents_.end() ? std::string_view() : known->second.label);
+    if (!lane) return;
     command.process = process_;
-    command.stream = *stream;
+    command.stream = lane->stream;
     // Copies run on DMA engines, whatever queue their row names.
     if (place.queue && command.kind == SpanKind::kernel)
-      command.queue = to_.queue(*device, static_cast<std::uint64_t>(*place.queue));
+      command.queue = to_.queue(lane->device, static_cast<std::uint64_t>(*place.queue));
     command.started_ns = time_of(row.integer(0), row.integer(2));
     command.ended_ns = time_of(row.integer(1), row.integer(3));
     command.correlation = correlation_of(event);
