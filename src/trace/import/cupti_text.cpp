@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "trace/import/cuda_activity.h"
+#include "trace/import/json_text.h"
 #include "trace/import/list.h"
 
 // CONCURRENT_KERNEL [ 10, 20 ] duration 10, "_Z1kv", correlationId 331, cacheConfigRequested 0, cacheConfigExecuted 0
@@ -77,12 +78,8 @@ std::string_view word_after(std::string_view text, std::string_view key) noexcep
 }
 
 std::optional<std::uint64_t> number_after(std::string_view text, std::initializer_list<std::string_view> keys) {
-  for (const std::string_view key : keys) {
-    const std::string_view word = word_after(text, key);
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (!word.empty() && error == std::errc() && end == word.data() + word.size()) return value;
-  }
+  for (const std::string_view key : keys)
+    if (const auto value = number_in<std::uint64_t>(word_after(text, key))) return value;
   return std::nullopt;
 }
 

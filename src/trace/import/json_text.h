@@ -1,12 +1,22 @@
-// Numbers and escapes in the text of JSON values, quoted or not. Exact: no value goes through floating point.
+// Numbers in texts, and escapes in the text of JSON values, quoted or not. Exact: no value goes through floating point.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace weir {
+
+// The whole text as a number of this base, without blanks or prefixes. Nothing for anything else, or what does not fit.
+template <class Number>
+std::optional<Number> number_in(std::string_view text, int base = 10) noexcept {
+  Number value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
 
 // 42, -1, "0x55d8564ba340", 3.0, 1e3. Nothing for what is no whole number or does not fit.
 std::optional<std::int64_t> signed_of(std::string_view text) noexcept;

@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <array>
-#include <charconv>
 #include <optional>
 
 #include "base/error.h"
 #include "trace/import/csv_reader.h"
+#include "trace/import/json_text.h"
 #include "trace/import/list.h"
 
 namespace weir::importer_list {
@@ -74,10 +74,7 @@ template <class Number>
 std::optional<Number> number_of(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   while (text.ends_with(' ')) text.remove_suffix(1);
-  Number value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return number_in<Number>(text);
 }
 
 // "Agent 4", "GPU 0", "4"

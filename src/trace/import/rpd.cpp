@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <unordered_map>
 
 #include "base/error.h"
+#include "trace/import/json_text.h"
 #include "trace/import/list.h"
 #include "trace/import/sqlite_file.h"
 
@@ -16,12 +16,8 @@ namespace {
 
 // "0x0", "0x55d0c8e1a2b0", or a plain number: the stream's handle.
 std::optional<std::uint64_t> handle_of(std::string_view text) {
-  const int base = text.starts_with("0x") ? 16 : 10;
-  if (base == 16) text.remove_prefix(2);
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
+  const bool is_address = text.starts_with("0x");
+  return number_in<std::uint64_t>(text.substr(is_address ? 2 : 0), is_address ? 16 : 10);
 }
 
 class Reader {
