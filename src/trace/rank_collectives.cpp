@@ -161,9 +161,13 @@ RankCollectives rank_collectives(const Timeline& aligned, const std::optional<Cl
       rank.waiting_ns += waited;
       waits[match.kind] += waited;
     }
-    found.worst.push_back({match.kind, match.group, match.bytes, arrivals.first_ns, arrivals.last_ns,
-                           aligned.processes[aligned.devices[arrivals.last.device].process].rank, arrivals.last.device,
-                           arrivals.last.span});
+    const int last_rank = aligned.processes[aligned.devices[arrivals.last.device].process].rank;
+    keep_worst(found.worst,
+               {match.kind, match.group, match.bytes, arrivals.first_ns, arrivals.last_ns, last_rank,
+                arrivals.last.device, arrivals.last.span},
+               kMostSkewed, [](const SkewedCollective& a, const SkewedCollective& b) {
+                 return distance_ns(a.first_ns, a.last_ns) > distance_ns(b.first_ns, b.last_ns);
+               });
   }
   add_rank_spans(aligned, by_device);
   for (auto& [device, rank] : by_device) {
@@ -175,10 +179,6 @@ RankCollectives rank_collectives(const Timeline& aligned, const std::optional<Cl
                    [](const RankWait& a, const RankWait& b) { return a.rank < b.rank; });
   add_kinds(spreads, waits, found);
   add_skew(aligned, matches, alignment->error_ns, found);
-  std::stable_sort(found.worst.begin(), found.worst.end(), [](const SkewedCollective& a, const SkewedCollective& b) {
-    return distance_ns(a.first_ns, a.last_ns) > distance_ns(b.first_ns, b.last_ns);
-  });
-  if (found.worst.size() > kMostSkewed) found.worst.resize(kMostSkewed);
   return found;
 }
 

@@ -19,9 +19,7 @@ void add_iterations(const Timeline& timeline, std::span<const std::uint32_t> ord
   to.iteration_count = placed.numbers.size();
   if (to.iteration_count == 0) return;
   to.outside_iterations = static_cast<std::size_t>(std::count(placed.of.begin(), placed.of.end(), kNoIteration));
-  std::vector<std::vector<std::uint32_t>> own(std::min(to.iteration_count, kMostIterations));
-  for (std::size_t i = 0; i < order.size(); ++i)
-    if (placed.of[i] < own.size()) own[placed.of[i]].push_back(order[i]);
+  const std::vector<std::vector<std::uint32_t>> own = placed.apart(order, kMostIterations);
   for (std::size_t i = 0; i < own.size(); ++i) {
     IterationTimes& iteration = to.iterations.emplace_back();
     iteration.number = placed.numbers[i];

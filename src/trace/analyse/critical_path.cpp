@@ -20,7 +20,6 @@ constexpr std::uint64_t kThreadHandover = 50'000;
 // Commands of one stream should not overlap. Sources that call a hardware queue a stream show some that do; the one
 // that held the next is then a few places back.
 constexpr int kMostBack = 8;
-constexpr std::size_t kStepsKept = 1024;  // before they are reduced to the longest
 
 PathResource resource_of(SpanKind kind) {
   switch (kind) {
@@ -128,8 +127,10 @@ class Walk {
     } else if (span != kNone && resource == resource_of(timeline_.spans[span].kind)) {
       add_name(names_, timeline_.spans[span].name, resource, took);
     }
-    path_.longest.push_back({resource, from, cursor_, span, call});
-    if (path_.longest.size() >= kStepsKept) keep_longest();
+    keep_worst(path_.longest, {resource, from, cursor_, span, call}, kMostPathSteps,
+               [](const PathStep& a, const PathStep& b) {
+                 return distance_ns(a.from_ns, a.to_ns) > distance_ns(b.from_ns, b.to_ns);
+               });
     cursor_ = from;
   }
 
@@ -140,13 +141,6 @@ class Walk {
     entry.resource = resource;
     ++entry.steps;
     entry.total_ns += took;
-  }
-
-  void keep_longest() {
-    std::stable_sort(path_.longest.begin(), path_.longest.end(), [](const PathStep& a, const PathStep& b) {
-      return distance_ns(a.from_ns, a.to_ns) > distance_ns(b.from_ns, b.to_ns);
-    });
-    if (path_.longest.size() > kMostPathSteps) path_.longest.resize(kMostPathSteps);
   }
 
   bool can_visit(std::uint32_t span) const {
@@ -328,7 +322,6 @@ class Walk {
   }
 
   void finish() {
-    keep_longest();
     path_.names = largest(names_);
     path_.calls = largest(calls_);
     if (path_.span_ns > 0)

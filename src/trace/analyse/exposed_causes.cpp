@@ -370,10 +370,7 @@ class Attribution {
       const std::uint64_t first = distance_ns(a.from_ns, a.to_ns), second = distance_ns(b.from_ns, b.to_ns);
       return std::tie(second, a.from_ns) < std::tie(first, b.from_ns);
     };
-    const auto place = std::upper_bound(total.worst.begin(), total.worst.end(), made, longer);
-    if (place == total.worst.end() && total.worst.size() == kMostExposedStretches) return;
-    total.worst.insert(place, made);
-    if (total.worst.size() > kMostExposedStretches) total.worst.pop_back();
+    keep_worst(total.worst, made, kMostExposedStretches, longer);
   }
 
   std::string reason() const {

@@ -14,14 +14,6 @@
 namespace weir {
 namespace {
 
-void keep_worst(const SerialisedPair& pair, std::vector<SerialisedPair>& worst) {
-  const auto at = std::upper_bound(worst.begin(), worst.end(), pair,
-                                   [](const auto& a, const auto& b) { return a.lost_ns > b.lost_ns; });
-  if (at == worst.end() && worst.size() == kMostSerialisedPairs) return;
-  worst.insert(at, pair);
-  if (worst.size() > kMostSerialisedPairs) worst.pop_back();
-}
-
 bool is_any_queue_shared(const Timeline& timeline, std::span<const std::uint32_t> order) {
   std::unordered_map<std::int32_t, std::uint16_t> stream_of;
   return std::any_of(order.begin(), order.end(), [&](std::uint32_t i) {
@@ -47,7 +39,8 @@ FalseSerialisation false_serialisation(const Timeline& timeline) {
   std::unordered_map<std::uint64_t, SerialisedStreams> by_streams;
   std::vector<TimeInterval> lost_stretches;
   const auto keep = [&](const SerialisedPair& pair, std::int64_t from_ns, std::int64_t to_ns) {
-    keep_worst(pair, found.worst);
+    keep_worst(found.worst, pair, kMostSerialisedPairs,
+               [](const SerialisedPair& a, const SerialisedPair& b) { return a.lost_ns > b.lost_ns; });
     lost_stretches.push_back({from_ns, to_ns});
     const auto [a, b] = std::minmax(pair.first_stream, pair.second_stream);
     SerialisedStreams& streams =

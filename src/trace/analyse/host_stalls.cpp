@@ -142,14 +142,10 @@ std::optional<LaunchBound> find_launch_bound(const Timeline& timeline, const std
       stall.call = part.call;
       stall.call_ns = part.call == kNoCall ? 0 : part.call_ns;
     }
-    found.longest.push_back(stall);
+    keep_worst(found.longest, stall, kMostStalls, [](const LaunchStall& a, const LaunchStall& b) {
+      return distance_ns(a.from_ns, a.submitted_ns) > distance_ns(b.from_ns, b.submitted_ns);
+    });
   }
-  const auto longer = [](const LaunchStall& a, const LaunchStall& b) {
-    return distance_ns(a.from_ns, a.submitted_ns) > distance_ns(b.from_ns, b.submitted_ns);
-  };
-  std::stable_sort(found.longest.begin(), found.longest.end(), longer);
-  if (found.longest.size() > kMostStalls) found.longest.resize(kMostStalls);
-  found.longest.shrink_to_fit();
   if (found.idle_ns > 0) found.share_of_idle = found.host_ns / found.idle_ns;
   if (!timeline.calls.empty()) {
     found.synchronizing_ns = synchronizing;
@@ -185,14 +181,8 @@ class Backlog {
 void add(BlockedCalls& calls, const BlockedCall& call) {
   ++calls.count;
   calls.total_ns += call.took_ns;
-  calls.longest.push_back(call);
-}
-
-void keep_longest(BlockedCalls& calls) {
-  std::stable_sort(calls.longest.begin(), calls.longest.end(),
-                   [](const BlockedCall& a, const BlockedCall& b) { return a.took_ns > b.took_ns; });
-  if (calls.longest.size() > kMostStalls) calls.longest.resize(kMostStalls);
-  calls.longest.shrink_to_fit();
+  keep_worst(calls.longest, call, kMostStalls,
+             [](const BlockedCall& a, const BlockedCall& b) { return a.took_ns > b.took_ns; });
 }
 
 HostBlocked find_blocked(const Timeline& timeline, const std::vector<bool>& waits) {
@@ -233,7 +223,6 @@ HostBlocked find_blocked(const Timeline& timeline, const std::vector<bool>& wait
         add(depth[i] >= deep ? found.queue_full : found.slow, {i, took, depth[i]});
     }
   }
-  for (BlockedCalls* calls : {&found.queue_full, &found.slow, &found.synchronize, &found.copies}) keep_longest(*calls);
   return found;
 }
 

@@ -60,6 +60,14 @@ Iterations place_in_iterations(const Timeline& timeline, std::span<const std::ui
   return found;
 }
 
+std::vector<std::vector<std::uint32_t>> Iterations::apart(std::span<const std::uint32_t> order,
+                                                          std::size_t most) const {
+  std::vector<std::vector<std::uint32_t>> own(std::min(numbers.size(), most));
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (of[i] < own.size()) own[of[i]].push_back(order[i]);
+  return own;
+}
+
 std::vector<TraceRange> iteration_ranges(const Timeline& whole, std::uint16_t process) {
   std::vector<TraceRange> ranges;
   for (const TraceRange& range : whole.ranges) {

@@ -47,9 +47,7 @@ OverlapFound overlap_times(const Timeline& timeline, std::span<const TraceRange>
     found.iterations.push_back(*found.whole);
     return found;
   }
-  std::vector<std::vector<std::uint32_t>> own(placed.numbers.size());
-  for (std::size_t i = 0; i < order.size(); ++i)
-    if (placed.of[i] != kNoIteration) own[placed.of[i]].push_back(order[i]);
+  const std::vector<std::vector<std::uint32_t>> own = placed.apart(order);
   for (std::size_t i = 0; i < own.size(); ++i) {
     if (own[i].empty()) continue;
     OverlapTimes made = times_of(timeline, own[i], kinds);
