@@ -70,12 +70,11 @@ const char* to_string(SpanKind kind) noexcept {
 }
 
 CallKind call_kind_of(std::string_view name) noexcept {
-  const auto starts = [&](std::string_view part) { return name.substr(0, part.size()) == part; };
   // Weir's own devices without a driver: "launch kernel", "launch copy", "wait for all".
   if (name == "launch copy") return CallKind::copy;
-  if (starts("launch ")) return CallKind::launch;
+  if (name.starts_with("launch ")) return CallKind::launch;
   if (name == "wait for all") return CallKind::synchronize;
-  if (!starts("cu") && !starts("hip") && !starts("hsa")) return CallKind::other;
+  if (!name.starts_with("cu") && !name.starts_with("hip") && !name.starts_with("hsa")) return CallKind::other;
   if (contains(name, "StreamWaitEvent")) return CallKind::wait;
   if (contains(name, "EventRecord")) return CallKind::record;
   if (contains(name, "Synchronize")) return CallKind::synchronize;

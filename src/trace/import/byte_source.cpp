@@ -268,7 +268,7 @@ std::optional<std::uint64_t> octal(std::string_view field) noexcept {
   return has_digit ? std::optional(value) : std::nullopt;
 }
 
-// The value behind "LENGTH key=": the length counts the whole line with its end.
+// The value after "LENGTH key=": the length counts the whole line with its end.
 std::optional<std::string> pax_value(std::string_view text, std::string_view key) {
   while (!text.empty()) {
     const std::size_t space = text.find(' ');

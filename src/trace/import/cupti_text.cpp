@@ -63,7 +63,7 @@ bool is_word(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// The word behind the first `key` that stands alone: "streamId 42", "cbid=31".
+// The word after the first `key` that stands alone: "streamId 42", "cbid=31".
 std::string_view word_after(std::string_view text, std::string_view key) noexcept {
   for (std::size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
     std::size_t from = at + key.size();

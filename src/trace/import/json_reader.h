@@ -45,7 +45,7 @@ class JsonReader {
   // In an object, after its '{' or after a value: the next key, undecoded, its ':' taken. False at the object's '}',
   // which is taken, and where the reader is broken.
   bool next_key(std::string_view* key);
-  // Takes this text if it stands here, behind white space; commas count.
+  // Takes this text if it stands here, after white space; commas count.
   bool take_text(std::string_view text) {
     peek();
     if (problem_ != nullptr || static_cast<std::size_t>(end_ - at_) < text.size() ||
@@ -75,7 +75,7 @@ class JsonReader {
     return false;
   }
   // The next value times 10^places (0 to 3) where it is a number as most are written: digits, at most `places` of them
-  // behind a point, and what fits 63 bits. False where it is anything else: that is for scalar() to read.
+  // after a point, and what fits 63 bits. False where it is anything else: that is for scalar() to read.
   bool plain_number(int places, std::int64_t* number);
   void skip(In in);
   // To the end of the object or array that the reader is in.

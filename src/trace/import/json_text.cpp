@@ -155,6 +155,15 @@ bool is_number(std::string_view text) noexcept {
   return decimal_of(text).has_value() || hexadecimal_of(text).has_value();
 }
 
+std::string plain(std::string_view text) {
+  std::string made;
+  for (const char c : text.substr(0, 64)) {
+    if (c >= 'A' && c <= 'Z') made += static_cast<char>(c - 'A' + 'a');
+    if ((c >= 'a' && c <= 'z') || is_digit(c)) made += c;
+  }
+  return made;
+}
+
 std::string decoded(std::string_view raw) {
   std::string text;
   text.reserve(raw.size());

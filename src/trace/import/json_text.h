@@ -28,6 +28,9 @@ std::optional<std::int64_t> scaled_of(std::string_view text, int places) noexcep
 // Whether the text has the shape of a number, in range or not. NaN and Infinity have not.
 bool is_number(std::string_view text) noexcept;
 
+// Letters and digits in lower case, of the first 64 characters: files write one word in many ways.
+std::string plain(std::string_view text);
+
 // What the inside of a string says: escapes resolved, what is no escape left as it is. Bytes that are no UTF-8 pass.
 std::string decoded(std::string_view raw);
 

@@ -1,5 +1,5 @@
 // Kineto's JSON (PyTorch's profiler; Weir's own exports) in one pass: finds the events and what stands beside them, and
-// goes on behind what is damaged. Knows the file's frame; events are kineto_event's, their meaning kineto_timeline's.
+// goes on after what is damaged. Knows the file's frame; events are kineto_event's, their meaning kineto_timeline's.
 #include <fmt/format.h>
 
 #include "base/error.h"

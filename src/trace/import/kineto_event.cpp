@@ -12,25 +12,13 @@ namespace {
 
 using In = JsonReader::In;
 
-bool starts_with(std::string_view text, std::string_view part) noexcept { return text.substr(0, part.size()) == part; }
-
-// Letters and digits in lower case: files say "gpu_memcpy", "Memcpy", "Kernel" and "Gpu Memcpy".
-std::string plain(std::string_view text) {
-  std::string made;
-  for (const char c : text.substr(0, 64)) {
-    if (c >= 'A' && c <= 'Z') made += static_cast<char>(c - 'A' + 'a');
-    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) made += c;
-  }
-  return made;
-}
-
 KinetoCategory category_of(std::string_view text) {
   // The common ones as they are written today.
   if (text == "cpu_op") return KinetoCategory::operation;
   if (text == "python_function" || text == "ac2g" || text == "fwdbwd") return KinetoCategory::other;
   if (text == "kernel") return KinetoCategory::kernel;
   if (text == "cuda_runtime") return KinetoCategory::call;
-  const std::string name = plain(text);
+  const std::string name = plain(text);  // files say "gpu_memcpy", "Memcpy", "Kernel" and "Gpu Memcpy"
   if (name == "kernel" || name == "gpukernel" || name == "concurrentkernel") return KinetoCategory::kernel;
   if (name == "gpumemcpy" || name == "memcpy") return KinetoCategory::copy;
   if (name == "gpumemset" || name == "memset") return KinetoCategory::memset;
@@ -38,18 +26,15 @@ KinetoCategory category_of(std::string_view text) {
   if (name == "cudasync" || name == "hipsync") return KinetoCategory::synchronization;
   if (name == "useranno" || name == "userannotation") return KinetoCategory::annotation;
   if (name == "operator" || name == "cpuop") return KinetoCategory::operation;
-  for (const std::string_view call : {"runtime", "driver"})
-    if (name.size() >= call.size() && name.compare(name.size() - call.size(), call.size(), call) == 0)
-      return KinetoCategory::call;
-  return KinetoCategory::other;
+  return name.ends_with("runtime") || name.ends_with("driver") ? KinetoCategory::call : KinetoCategory::other;
 }
 
 KinetoSync sync_of(std::string_view text) {
   const std::string name = plain(text);
-  if (starts_with(name, "streamwait")) return KinetoSync::stream_wait;
-  if (starts_with(name, "streamsync")) return KinetoSync::stream;
-  if (starts_with(name, "eventsync")) return KinetoSync::event;
-  if (starts_with(name, "contextsync") || starts_with(name, "devicesync")) return KinetoSync::context;
+  if (name.starts_with("streamwait")) return KinetoSync::stream_wait;
+  if (name.starts_with("streamsync")) return KinetoSync::stream;
+  if (name.starts_with("eventsync")) return KinetoSync::event;
+  if (name.starts_with("contextsync") || name.starts_with("devicesync")) return KinetoSync::context;
   return KinetoSync::none;
 }
 
@@ -67,12 +52,12 @@ std::uint32_t element_bytes_of(std::string_view type) {
 
 CollectiveKind kind_of(std::string_view text) {
   // nccl:all_reduce, nccl:send 0->1, nccl:_all_gather_base, allreduce
-  if (starts_with(text, "nccl:")) text.remove_prefix(5);
+  if (text.starts_with("nccl:")) text.remove_prefix(5);
   return collective_kind_of(text.substr(0, std::min(text.find(' '), std::size_t{64})));
 }
 
 bool is_collective_operation(std::string_view name) noexcept {
-  return name == "record_param_comms" || starts_with(name, "nccl:");
+  return name == "record_param_comms" || name.starts_with("nccl:");
 }
 
 std::uint32_t small(const std::optional<std::uint64_t>& value) noexcept {
@@ -186,7 +171,7 @@ class EventReader {
     if (number && *number >= 0)
       event_.lane = static_cast<std::uint64_t>(*number);
     else if (!number)
-      event_.lane = unsigned_of(starts_with(text, "stream ") ? text.substr(7) : text);
+      event_.lane = unsigned_of(text.starts_with("stream ") ? text.substr(7) : text);
   }
 
   void arguments() {

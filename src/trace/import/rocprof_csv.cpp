@@ -61,15 +61,6 @@ constexpr std::array<std::pair<std::string_view, Column>, 20> kNames = {{
     {"destinationagent", kDestination},
 }};
 
-std::string plain(std::string_view header) {
-  std::string text;
-  for (char c : header.substr(0, 64)) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) text += c;
-  }
-  return text;
-}
-
 template <class Number>
 std::optional<Number> number_of(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);

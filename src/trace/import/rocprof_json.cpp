@@ -116,7 +116,7 @@ class RocprofFile {
       } else if (key == "buffer_records" && reader_.take('{')) {
         records();
       } else if (family_of(key) != Family::none) {
-        // Found again behind damage: the object of records lies around.
+        // Found again after damage, within the object of records.
         family(key);
         records();
       } else {
