@@ -37,10 +37,8 @@ std::optional<ConcurrencyLevels> levels_of(const Timeline& timeline, IsWanted is
 
 }  // namespace
 
-std::optional<Concurrency> concurrency(const Timeline& timeline) {
-  const auto levels = levels_of(timeline, [](const Span&) { return true; });
-  if (!levels) return std::nullopt;
-  return Concurrency{levels->mean, static_cast<int>(levels->max), levels->busy_ns};
+std::optional<ConcurrencyLevels> concurrency(const Timeline& timeline) {
+  return levels_of(timeline, [](const Span&) { return true; });
 }
 
 ConcurrencyProfile concurrency_profile(const Timeline& timeline) {
