@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "trace/capture_format.h"
+
 namespace weir {
 namespace {
 
@@ -70,6 +72,16 @@ bool CudaActivity::has_times(std::int64_t started_ns, std::int64_t ended_ns, std
   if (started_ns != 0 || ended_ns != 0) return true;
   to_.drop("command whose times CUPTI could not take", at);
   return false;
+}
+
+void CudaActivity::add(std::int64_t type, const Waited& waited, std::int64_t started_ns, std::int64_t ended_ns) {
+  using capture::SyncType;
+  if (type == static_cast<std::int64_t>(SyncType::stream_wait_event)) return keep(waits_, waited);
+  // Where the host waits for an event, that says nothing about the rest of its stream.
+  const bool is_stream = type == static_cast<std::int64_t>(SyncType::stream_synchronize);
+  if (!is_stream && type != static_cast<std::int64_t>(SyncType::context_synchronize)) return;
+  keep(host_waits_,
+       {waited.process, waited.context, is_stream ? std::optional(waited.stream) : std::nullopt, started_ns, ended_ns});
 }
 
 std::optional<std::uint16_t> CudaActivity::stream_of(std::uint16_t process, std::uint32_t context,

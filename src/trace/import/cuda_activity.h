@@ -37,13 +37,6 @@ class CudaActivity {
   struct Waited : Recorded {
     std::uint64_t at = 0;
   };
-  // The host waits for a stream, or for all of a context.
-  struct HostWaited {
-    std::uint16_t process = 0;
-    std::uint32_t context = 0;
-    std::optional<std::uint64_t> stream;
-    std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
-  };
 
   explicit CudaActivity(TimelineBuilder& to) : to_(to) {}
 
@@ -58,14 +51,22 @@ class CudaActivity {
   // What a device is called; before its first command.
   void name_device(std::int64_t device, std::string name) { labels_[device] = std::move(name); }
   void add(const Recorded& recorded) { keep(records_, recorded); }
-  void add(const Waited& waited) { keep(waits_, waited); }
-  void add(const HostWaited& waited) { keep(host_waits_, waited); }
+  // A record about waiting; `type` is a capture::SyncType, and of others nothing follows. Of a wait for a context the
+  // stream means nothing.
+  void add(std::int64_t type, const Waited& waited, std::int64_t started_ns, std::int64_t ended_ns);
   // The source has records of waits, even if there are none.
   void knows_waits() noexcept { knows_waits_ = true; }
   // Once all commands are there. `how_to` tells how to have records of events in such a file.
   void resolve(std::string_view how_to);
 
  private:
+  // The host waits for a stream, or for all of a context.
+  struct HostWaited {
+    std::uint16_t process = 0;
+    std::uint32_t context = 0;
+    std::optional<std::uint64_t> stream;
+    std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
+  };
   // Ids of streams are unique within a context only; commands of a device may come from several.
   struct Context {
     std::int64_t device = 0;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "trace/capture_format.h"
 #include "trace/import/cuda_activity.h"
 #include "trace/import/json_text.h"
 #include "trace/import/list.h"
@@ -283,14 +284,17 @@ class Reader {
     ++records_;
     const Times times = times_of(record_.text);
     const std::string_view type = word_after(record_.text, "type");
-    if (type == "STREAM_WAIT_EVENT" && stream())
-      cuda_.add(CudaActivity::Waited{
-          {file_.process, context(), *stream(), number({"eventId", "event"}).value_or(0), 0, correlation()},
-          record_.line});
-    else if (type == "STREAM_SYNCHRONIZE" && stream())
-      cuda_.add(CudaActivity::HostWaited{file_.process, context(), stream(), times.start, times.end});
-    else if (type == "CONTEXT_SYNCHRONIZE")
-      cuda_.add(CudaActivity::HostWaited{file_.process, context(), std::nullopt, times.start, times.end});
+    constexpr std::pair<std::string_view, capture::SyncType> kTypes[] = {
+        {"STREAM_WAIT_EVENT", capture::SyncType::stream_wait_event},
+        {"STREAM_SYNCHRONIZE", capture::SyncType::stream_synchronize},
+        {"CONTEXT_SYNCHRONIZE", capture::SyncType::context_synchronize}};
+    for (const auto& [name, number_of_it] : kTypes)
+      if (type == name && (stream() || number_of_it == capture::SyncType::context_synchronize))
+        cuda_.add(static_cast<std::int64_t>(number_of_it),
+                  {{file_.process, context(), stream().value_or(0), number({"eventId", "event"}).value_or(0), 0,
+                    correlation()},
+                   record_.line},
+                  times.start, times.end);
   }
 
   void finish_event() {

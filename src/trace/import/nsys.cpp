@@ -167,24 +167,11 @@ class Reader {
     while (rows.next()) {
       const auto process = processes_.find(rows.integer_or(5, 0));
       if (process == processes_.end()) continue;
-      const std::uint32_t context = small(rows.integer_or(2, 0));
-      const std::uint64_t stream = id(rows.integer_or(3, 0));
-      const std::int64_t start = rows.integer_or(0, kNoTime), end = rows.integer_or(1, kNoTime);
-      switch (rows.integer_or(6, rows.integer_or(9, 0))) {
-        case 2:
-          cuda_.add(CudaActivity::Waited{{process->second, context, stream, id(rows.integer_or(7, 0)),
-                                          id(rows.integer_or(8, 0)), id(rows.integer_or(4, 0))},
-                                         rows.row()});
-          break;
-        case 3:
-          cuda_.add(CudaActivity::HostWaited{process->second, context, stream, start, end});
-          break;
-        case 4:
-          cuda_.add(CudaActivity::HostWaited{process->second, context, std::nullopt, start, end});
-          break;
-        default:
-          break;
-      }
+      cuda_.add(rows.integer_or(6, rows.integer_or(9, 0)),
+                {{process->second, small(rows.integer_or(2, 0)), id(rows.integer_or(3, 0)), id(rows.integer_or(7, 0)),
+                  id(rows.integer_or(8, 0)), id(rows.integer_or(4, 0))},
+                 rows.row()},
+                rows.integer_or(0, kNoTime), rows.integer_or(1, kNoTime));
     }
     auto events = database_.rows(
         kEvents, {"deviceId", "contextId", "streamId", "correlationId", "globalPid", "eventId", "eventSyncId"});

@@ -243,19 +243,10 @@ class Reader {
   }
 
   void add(const capture::SyncRecord& record) {
-    switch (static_cast<capture::SyncType>(record.type)) {
-      case capture::SyncType::stream_wait_event:
-        return activity_.add(CudaActivity::Waited{
-            {file_.process, record.context, record.stream, record.event, record.event_sync, record.correlation}, at_});
-      case capture::SyncType::stream_synchronize:
-        return activity_.add(CudaActivity::HostWaited{file_.process, record.context, record.stream,
-                                                      time_of(record.started_ns), time_of(record.ended_ns)});
-      case capture::SyncType::context_synchronize:
-        return activity_.add(CudaActivity::HostWaited{file_.process, record.context, std::nullopt,
-                                                      time_of(record.started_ns), time_of(record.ended_ns)});
-      default:  // the host waits for an event: that says nothing about the rest of its stream
-        return;
-    }
+    activity_.add(
+        record.type,
+        {{file_.process, record.context, record.stream, record.event, record.event_sync, record.correlation}, at_},
+        time_of(record.started_ns), time_of(record.ended_ns));
   }
 
   void add(const capture::EventRecord& record) {
