@@ -23,6 +23,10 @@ inline std::uint64_t distance_ns(std::int64_t from_ns, std::int64_t to_ns) noexc
   return to_ns > from_ns ? static_cast<std::uint64_t>(to_ns) - static_cast<std::uint64_t>(from_ns) : 0;
 }
 
+inline double length_between(std::int64_t from_ns, std::int64_t to_ns) noexcept {
+  return static_cast<double>(distance_ns(from_ns, to_ns));
+}
+
 // Adds a stretch that starts no earlier than any before it; what touches becomes one.
 void append(TimeIntervals& to, const TimeInterval& next);
 

@@ -13,8 +13,6 @@
 namespace weir {
 namespace {
 
-double length(std::int64_t from, std::int64_t to) { return static_cast<double>(distance_ns(from, to)); }
-
 struct Arrivals {
   std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
   Participant last;
@@ -108,7 +106,7 @@ void add_rank_spans(const Timeline& timeline, std::map<std::uint16_t, RankWait>&
   for (auto& [device, rank] : by_device) {
     const auto range = ranges.find(device);
     if (range == ranges.end() || range->second.second <= range->second.first) continue;
-    rank.wait_share = rank.waiting_ns / length(range->second.first, range->second.second);
+    rank.wait_share = rank.waiting_ns / length_between(range->second.first, range->second.second);
   }
 }
 
@@ -150,14 +148,14 @@ RankCollectives rank_collectives(const Timeline& aligned, const std::optional<Cl
   std::map<CollectiveKind, double> waits;
   for (const MatchedCollective& match : matches) {
     const Arrivals arrivals = arrivals_of(aligned, match);
-    spreads[match.kind].push_back(length(arrivals.first_ns, arrivals.last_ns));
+    spreads[match.kind].push_back(length_between(arrivals.first_ns, arrivals.last_ns));
     for (const Participant& one : match.participants) {
       const Span& span = aligned.spans[one.span];
       RankWait& rank = by_device[one.device];
       ++rank.collectives;
-      rank.collective_ns += length(span.started_ns, span.ended_ns);
+      rank.collective_ns += length_between(span.started_ns, span.ended_ns);
       // A rank may leave before the last one comes: a broadcast's root, or a clock that is a little off.
-      const double waited = length(span.started_ns, std::min(arrivals.last_ns, span.ended_ns));
+      const double waited = length_between(span.started_ns, std::min(arrivals.last_ns, span.ended_ns));
       rank.waiting_ns += waited;
       waits[match.kind] += waited;
     }

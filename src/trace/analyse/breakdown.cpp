@@ -45,7 +45,7 @@ BusyTimes busy_times(const Timeline& timeline, std::span<const std::uint32_t> or
     times.last_ns = std::max(times.last_ns, span.ended_ns);
   }
   const TimeIntervals compute_or_copy = unite(compute, copy);
-  times.span_ns = static_cast<double>(distance_ns(times.first_ns, times.last_ns));
+  times.span_ns = length_between(times.first_ns, times.last_ns);
   times.busy_ns = total(unite(compute_or_copy, communication));
   times.idle_ns = times.span_ns - times.busy_ns;
   times.compute_ns = total(compute);
@@ -71,7 +71,7 @@ Breakdown breakdown(const Timeline& timeline, std::span<const TraceRange> iterat
     }
     KindTotal& kind = found.kinds[static_cast<std::size_t>(span.kind)];
     ++kind.commands;
-    kind.sum_ns += static_cast<double>(distance_ns(span.started_ns, span.ended_ns));
+    kind.sum_ns += length_between(span.started_ns, span.ended_ns);
     if (span.kind == SpanKind::host) continue;
     has_stream[span.stream] = true;
     if (span.queue != last_queue && span.queue != kNoQueue) queues.insert(span.queue);

@@ -67,7 +67,7 @@ class Walk {
     for (const std::uint32_t i : order_)
       if (timeline_.spans[i].ended_ns > timeline_.spans[last].ended_ns) last = i;
     cursor_ = timeline_.spans[last].ended_ns;
-    path_.span_ns = static_cast<double>(distance_ns(first_ns_, cursor_));
+    path_.span_ns = length_between(first_ns_, cursor_);
     // Each round ends on a command, a call or a submission that has not been visited, so rounds are bounded by their
     // number.
     span_ = last;
@@ -119,7 +119,7 @@ class Walk {
   void spend(PathResource resource, std::int64_t from, std::uint32_t span, std::uint32_t call) {
     from = std::max(from, first_ns_);
     if (from >= cursor_) return;
-    const auto took = static_cast<double>(distance_ns(from, cursor_));
+    const auto took = length_between(from, cursor_);
     path_.ns[static_cast<std::size_t>(resource)] += took;
     if (call != kNoCall && resource == PathResource::host) {
       path_.in_calls_ns += took;

@@ -138,10 +138,10 @@ class Attribution {
 
   const Span& span(std::uint32_t index) const { return timeline_.spans[index]; }
   bool is_clear(std::int64_t from_ns, std::int64_t to_ns) const {
-    return static_cast<double>(distance_ns(from_ns, to_ns)) > timeline_.clock_error_ns;
+    return length_between(from_ns, to_ns) > timeline_.clock_error_ns;
   }
   bool is_usual_gap(std::int64_t from_ns, std::int64_t to_ns) const {
-    const auto gap_ns = static_cast<double>(distance_ns(from_ns, to_ns));
+    const auto gap_ns = length_between(from_ns, to_ns);
     return gap_ns <= std::max(limit_ns_, timeline_.clock_error_ns);
   }
   // When nothing but the device held it; the host's time counts where it is later by more than clocks disagree.

@@ -54,7 +54,7 @@ FalseSerialisation false_serialisation(const Timeline& timeline) {
   visit_neighbours(timeline, order, [&](std::uint32_t first, std::uint32_t second) {
     const Span &before = timeline.spans[first], &after = timeline.spans[second];
     if (before.stream == after.stream || after.started_ns < before.ended_ns) return;
-    const auto gap_ns = static_cast<double>(distance_ns(before.ended_ns, after.started_ns));
+    const auto gap_ns = length_between(before.ended_ns, after.started_ns);
     if (gap_ns > found.gap_limit_ns) return;
     ++found.back_to_back;
     if (handed_over_ns(after) == kNoTime || !floors.is_known[second]) {
@@ -76,11 +76,11 @@ FalseSerialisation false_serialisation(const Timeline& timeline) {
   visit_blocked(timeline, order, floors,
                 [&](std::uint32_t first, std::uint32_t second, std::int64_t from_ns, std::int64_t to_ns) {
                   const Span &ahead = timeline.spans[first], &behind = timeline.spans[second];
-                  const auto lost_ns = static_cast<double>(distance_ns(from_ns, to_ns));
+                  const auto lost_ns = length_between(from_ns, to_ns);
                   ++found.behind;
                   found.behind_ns += lost_ns;
                   keep({first, second, ahead.stream, behind.stream, behind.queue, ahead.name, behind.name, lost_ns,
-                        static_cast<double>(distance_ns(to_ns, behind.started_ns)), true},
+                        length_between(to_ns, behind.started_ns), true},
                        from_ns, to_ns);
                 });
   found.wall_ns = static_cast<double>(total_ns(unite_all(std::move(lost_stretches))));

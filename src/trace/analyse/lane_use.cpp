@@ -65,11 +65,11 @@ std::optional<Backlog> backlog_of(const Timeline& timeline, std::span<const std:
       backlog.peak = level;
       backlog.peak_ns = from_ns;
     }
-    area += static_cast<double>(level) * static_cast<double>(distance_ns(from_ns, to_ns));
+    area += static_cast<double>(level) * length_between(from_ns, to_ns);
     if (has_series)
       spread(axis, distance_ns(axis.first_ns, from_ns), distance_ns(axis.first_ns, to_ns), level, areas, largest);
   });
-  backlog.mean = area / static_cast<double>(distance_ns(axis.first_ns, axis.last_ns));
+  backlog.mean = area / length_between(axis.first_ns, axis.last_ns);
   if (!has_series) return backlog;
   backlog.max_in_bucket = std::move(largest);
   backlog.mean_in_bucket.resize(axis.buckets);
@@ -89,7 +89,7 @@ std::vector<LaneUse> uses_of(const Timeline& timeline, const SpanLanes& lanes, c
   std::vector<bool> has_series(count);
   for (std::size_t i = 0; i < std::min(count, kMostBacklogSeries); ++i) has_series[by_commands[i]] = true;
 
-  const auto span_ns = static_cast<double>(distance_ns(axis.first_ns, axis.last_ns));
+  const auto span_ns = length_between(axis.first_ns, axis.last_ns);
   std::vector<LaneUse> uses(count);
   for (std::size_t lane = 0; lane < count; ++lane) {
     const std::span<const std::uint32_t> own = lanes.of(lane);

@@ -19,7 +19,7 @@ OverlapTimes times_of(const Timeline& timeline, std::span<const std::uint32_t> o
   std::array<TimeIntervals, kCollectiveKinds> unions;
   for (const std::uint32_t index : order) {
     const Span& span = timeline.spans[index];
-    const auto length_ns = static_cast<double>(distance_ns(span.started_ns, span.ended_ns));
+    const auto length_ns = length_between(span.started_ns, span.ended_ns);
     if (span.kind == SpanKind::kernel) made.compute_sum_ns += length_ns;
     if (span.kind != SpanKind::collective) continue;
     made.communication_sum_ns += length_ns;

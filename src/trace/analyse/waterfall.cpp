@@ -56,9 +56,9 @@ Hop measure_hop(const Timeline& timeline, SpanKind kind, Stage from, Stage to, s
       ++hop.unknown;
     } else if (end < begin) {
       ++hop.negative;
-      hop.worst_negative_ns = std::max(hop.worst_negative_ns, static_cast<double>(distance_ns(end, begin)));
+      hop.worst_negative_ns = std::max(hop.worst_negative_ns, length_between(end, begin));
     } else {
-      lengths.push_back(static_cast<double>(distance_ns(begin, end)));
+      lengths.push_back(length_between(begin, end));
     }
   }
   hop.count = lengths.size();
