@@ -369,14 +369,13 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
   const Timeline part = slice(whole, device);
   const TraceDevice& facts = whole.devices[device];
   Json unavailable = Json::object();
+  Json json;
   // A value, or null and its reason.
-  const auto value_or = [&](const char* name, const std::string& reason, auto&& value) {
-    if (reason.empty()) return Json(value());
-    unavailable[name] = reason;
-    return Json();
+  const auto add = [&](const char* name, const std::string& reason, auto&& value) {
+    json[name] = reason.empty() ? Json(value()) : Json();
+    if (!reason.empty()) unavailable[name] = reason;
   };
 
-  Json json;
   json["rank"] = whole.processes[facts.process].rank;
   json["id"] = facts.id;
   json["label"] = facts.label;
@@ -411,38 +410,33 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
     unavailable["lanes.backlog"] = lanes.reason.empty() ? "no command has a time of submission" : lanes.reason;
 
   const QueueMap map = queue_map(part);
-  json["queue_map"] =
-      value_or("queue_map", map.queues.empty() ? map.reason : "", [&] { return queue_map_json(map, words); });
+  add("queue_map", map.queues.empty() ? map.reason : "", [&] { return queue_map_json(map, words); });
   const FalseSerialisation serial = false_serialisation(part);
-  json["false_serialisation"] =
-      value_or("false_serialisation", serial.reason, [&] { return serialisation_json(serial, words); });
+  add("false_serialisation", serial.reason, [&] { return serialisation_json(serial, words); });
   const QueueSwitch switches = queue_switch(part);
-  json["queue_switch"] = value_or("queue_switch", switches.reason, [&] { return switch_json(switches); });
+  add("queue_switch", switches.reason, [&] { return switch_json(switches); });
 
   const HostStalls stalls = host_stalls(part);
-  json["launch_bound"] = value_or("launch_bound", stalls.launch_bound ? "" : stalls.launch_bound_reason,
-                                  [&] { return launch_bound_json(*stalls.launch_bound, part, words); });
-  json["host_blocked"] = value_or("host_blocked", stalls.blocked ? "" : stalls.blocked_reason,
-                                  [&] { return blocked_json(*stalls.blocked, part, words); });
+  add("launch_bound", stalls.launch_bound ? "" : stalls.launch_bound_reason,
+      [&] { return launch_bound_json(*stalls.launch_bound, part, words); });
+  add("host_blocked", stalls.blocked ? "" : stalls.blocked_reason,
+      [&] { return blocked_json(*stalls.blocked, part, words); });
   const std::optional<CriticalPath> path = critical_path(part);
-  json["critical_path"] = value_or("critical_path", path ? "" : "no command has times",
-                                   [&] { return path_json(*path, part, words, options.top); });
+  add("critical_path", path ? "" : "no command has times", [&] { return path_json(*path, part, words, options.top); });
   const Collectives found = collectives(part);
-  json["collectives"] =
-      value_or("collectives", found.count == 0 ? found.reason : "", [&] { return collectives_json(found, words); });
+  add("collectives", found.count == 0 ? found.reason : "", [&] { return collectives_json(found, words); });
   if (found.count > 0 && !found.reason.empty()) unavailable["collectives.bandwidth"] = found.reason;
   const bool communicates = times.times && times.times->communication_ns > 0;
-  json["overlap"] = value_or("overlap", communicates ? "" : "no communication", [&] { return overlap_json(part); });
+  add("overlap", communicates ? "" : "no communication", [&] { return overlap_json(part); });
   const bool is_exposed = times.times && times.times->alone_communication_ns > 0;
-  json["exposed_causes"] =
-      value_or("exposed_causes",
-               is_exposed     ? ""
-               : communicates ? "no communication was exposed: something else always ran"
-                              : "no communication",
-               [&] { return exposed_causes_json(exposed_causes(part, arrivals, iterations), part, words); });
+  add("exposed_causes",
+      is_exposed     ? ""
+      : communicates ? "no communication was exposed: something else always ran"
+                     : "no communication",
+      [&] { return exposed_causes_json(exposed_causes(part, arrivals, iterations), part, words); });
   const OverlapSlowdown slowdown = overlap_slowdown(part);
-  json["overlap_slowdown"] = value_or("overlap_slowdown", slowdown.ratio ? "" : slowdown.reason,
-                                      [&] { return slowdown_json(slowdown, words, options.top); });
+  add("overlap_slowdown", slowdown.ratio ? "" : slowdown.reason,
+      [&] { return slowdown_json(slowdown, words, options.top); });
   json["waterfall"] = waterfall_json(part);
   if (json["waterfall"].is_null()) unavailable["waterfall"] = waterfall(part).reason;
   json["top"] = top_json(top_kernels(part, options.top), words);

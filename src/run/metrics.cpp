@@ -236,13 +236,13 @@ Timeline add_traced_metrics(Result& result, Device& device, const Workload& work
   result.metrics["tracing"] = std::move(tracing);
 
   const auto running = concurrency(pass.timeline);
-  result.metrics["concurrency"] = running ? Json{{"mean", running->mean}, {"max", running->max}} : Json(nullptr);
+  result.metrics["concurrency"] = running ? WEIR_NAMED(running->mean, running->max) : Json();
   if (!running) result.unavailable["metrics.concurrency"] = why;
   put(result, "fairness", fairness(pass.timeline), has_spans ? "no two streams have the same work" : why);
 
   const QueueSwitch gaps = queue_switch(pass.timeline);
   const auto gap = [](const std::optional<SwitchGap>& found) {
-    return found ? Json{{"median_ns", found->median_ns}, {"count", found->count}} : Json(nullptr);
+    return found ? WEIR_NAMED(found->median_ns, found->count) : Json();
   };
   Json timeline = Json::object();
   timeline["same_stream_gap"] = gap(gaps.same_stream);
