@@ -19,6 +19,13 @@ struct JsonWindow {
   std::size_t longest_text = std::size_t{16} << 20;  // the window grows up to this for one text
 };
 
+// A member of an object, and what reads its value.
+template <class Read>
+struct JsonKey {
+  std::string_view name;
+  Read read;
+};
+
 // Tolerates unescaped quotes in texts (a quote closes only where the text can end), control characters and bytes that
 // are no UTF-8, NaN and its like, missing and superfluous commas. What it cannot make sense of makes it broken: then it
 // stands still until recover(). Views are valid until the next call.
@@ -78,6 +85,14 @@ class JsonReader {
   // after a point, and what fits 63 bits. False where it is anything else: that is for scalar() to read.
   bool plain_number(int places, std::int64_t* number);
   void skip(In in);
+  // Reads all members of an object whose '{' was taken: read() of the key that fits takes the value, and what has no
+  // key here is passed over.
+  template <class... Reads>
+  void members(const JsonKey<Reads>&... keys) {
+    std::string_view key;
+    while (next_key(&key))
+      if (!((key == keys.name && (keys.read(), true)) || ...)) skip(In::object);
+  }
   // To the end of the object or array that the reader is in.
   void skip_rest();
 
