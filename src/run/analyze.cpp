@@ -7,8 +7,7 @@
 #include <span>
 
 #include "base/clock.h"
-#include "run/analyze_device.h"
-#include "trace/analyse/last_arrivals.h"
+#include "base/named_values.h"
 #include "trace/clock_alignment.h"
 #include "trace/rank_collectives.h"
 #include "trace/timeline_builder.h"
@@ -18,63 +17,51 @@ namespace {
 
 constexpr std::size_t kMostDevices = 512;
 
+Json text_or_nothing(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
 Json clocks_json(const ClockAlignment& alignment) {
-  Json ranks = Json::array();
-  for (const RankClock& clock : alignment.ranks)
-    ranks.push_back({{"rank", clock.rank},
-                     {"matched", clock.matched},
-                     {"offset_ns", number_or_null(clock.offset_ns)},
-                     {"error_ns", number_or_null(clock.error_ns)},
-                     {"drift_ppm", number_or_null(clock.drift_ppm)},
-                     {"is_shifted", clock.is_shifted},
-                     {"reason", clock.reason.empty() ? Json() : Json(clock.reason)}});
   return {{"is_aligned", alignment.is_aligned},
           {"error_ns", alignment.is_aligned ? Json(alignment.error_ns) : Json()},
           {"summary", alignment.summary},
-          {"ranks", std::move(ranks)}};
+          {"ranks", json_list(alignment.ranks, [](const RankClock& clock) {
+             Json json = WEIR_NAMED(clock.rank, clock.matched, clock.offset_ns, clock.error_ns, clock.drift_ppm,
+                                    clock.is_shifted);
+             json["reason"] = text_or_nothing(clock.reason);
+             return json;
+           })}};
 }
 
 Json ranks_json(const Timeline& timeline, const RankCollectives& found, std::int64_t origin_ns) {
-  Json json;
-  json["matched"] = found.matched;
-  json["left_out"] = found.reason.empty() ? Json() : Json(found.reason);
-  Json among = Json::array();
-  for (const std::uint16_t device : found.skew_devices)
-    among.push_back({{"rank", timeline.processes[timeline.devices[device].process].rank},
-                     {"device", timeline.devices[device].label}});
-  json["skew"] = found.skew ? Json{{"instances", found.skew->instances}, {"among", std::move(among)},
-                                   {"p50_ns", found.skew->p50_ns},       {"p95_ns", found.skew->p95_ns},
-                                   {"p99_ns", found.skew->p99_ns},       {"max_ns", found.skew->max_ns}}
-                            : Json();
-  json["kinds"] = Json::array();
-  for (const KindSkew& kind : found.kinds)
-    json["kinds"].push_back({{"kind", to_string(kind.kind)},
-                             {"instances", kind.instances},
-                             {"p50_ns", kind.p50_ns},
-                             {"p95_ns", kind.p95_ns},
-                             {"max_ns", kind.max_ns},
-                             {"waiting_ns", kind.waiting_ns}});
-  json["ranks"] = Json::array();
-  for (const RankWait& rank : found.ranks)
-    json["ranks"].push_back({{"rank", rank.rank},
-                             {"collectives", rank.collectives},
-                             {"collective_ns", rank.collective_ns},
-                             {"waiting_ns", rank.waiting_ns},
-                             {"wait_share", number_or_null(rank.wait_share)},
-                             {"last_share", number_or_null(rank.last_share)},
-                             {"behind_ns", number_or_null(rank.behind_ns)}});
-  json["stragglers"] = Json::array();
-  for (const Straggler& straggler : found.stragglers)
-    json["stragglers"].push_back({{"rank", straggler.rank}, {"reason", straggler.reason}});
-  json["worst"] = Json::array();
-  for (const SkewedCollective& worst : found.worst)
-    json["worst"].push_back(
-        {{"kind", to_string(worst.kind)},
-         {"group", worst.group < timeline.names.size() ? Json(timeline.names[worst.group]) : Json()},
-         {"bytes", worst.bytes > 0 ? Json(worst.bytes) : Json()},
-         {"at_ns", worst.first_ns - origin_ns},
-         {"skew_ns", worst.last_ns - worst.first_ns},
-         {"last_rank", worst.last_rank}});
+  Json json = {{"matched", found.matched}, {"left_out", text_or_nothing(found.reason)}, {"skew", nullptr}};
+  if (found.skew)
+    json["skew"] = {{"instances", found.skew->instances},
+                    {"among", json_list(found.skew_devices,
+                                        [&](std::uint16_t device) -> Json {
+                                          const TraceDevice& facts = timeline.devices[device];
+                                          return {{"rank", timeline.processes[facts.process].rank},
+                                                  {"device", facts.label}};
+                                        })},
+                    {"p50_ns", found.skew->p50_ns},
+                    {"p95_ns", found.skew->p95_ns},
+                    {"p99_ns", found.skew->p99_ns},
+                    {"max_ns", found.skew->max_ns}};
+  json["kinds"] = json_list(found.kinds, [](const KindSkew& kind) {
+    return WEIR_NAMED(kind.kind, kind.instances, kind.p50_ns, kind.p95_ns, kind.max_ns, kind.waiting_ns);
+  });
+  json["ranks"] = json_list(found.ranks, [](const RankWait& rank) {
+    return WEIR_NAMED(rank.rank, rank.collectives, rank.collective_ns, rank.waiting_ns, rank.wait_share,
+                      rank.last_share, rank.behind_ns);
+  });
+  json["stragglers"] =
+      json_list(found.stragglers, [](const Straggler& one) { return WEIR_NAMED(one.rank, one.reason); });
+  json["worst"] = json_list(found.worst, [&](const SkewedCollective& worst) -> Json {
+    return {{"kind", to_string(worst.kind)},
+            {"group", worst.group < timeline.names.size() ? Json(timeline.names[worst.group]) : Json()},
+            {"bytes", worst.bytes > 0 ? Json(worst.bytes) : Json()},
+            {"at_ns", worst.first_ns - origin_ns},
+            {"skew_ns", worst.last_ns - worst.first_ns},
+            {"last_rank", worst.last_rank}};
+  });
   return json;
 }
 
@@ -108,9 +95,8 @@ Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files
   document["schema"] = "weir.analysis/1";
   document["created"] = wall_time();
   document["command_line"] = options.command_line;
-  document["files"] = Json::array();
-  for (const ImportedFile& file : files)
-    document["files"].push_back({{"name", file.name}, {"format", file.format}, {"bytes", file.bytes}});
+  document["files"] =
+      json_list(files, [](const ImportedFile& file) { return WEIR_NAMED(file.name, file.format, file.bytes); });
   Json unavailable = Json::object();
 
   const std::optional<ClockAlignment> alignment = align_clocks(timeline);
@@ -138,9 +124,9 @@ Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files
   if (devices.empty()) unavailable["devices"] = "the trace has no GPU commands";
   if (devices.size() > kMostDevices)
     timeline.notes.push_back(fmt::format("{} devices; the first {} were analysed", devices.size(), kMostDevices));
-  document["dropped"] = Json::array();
-  for (const Dropped& dropped : timeline.dropped)
-    document["dropped"].push_back({{"reason", dropped.reason}, {"count", dropped.count}, {"first", dropped.first}});
+  document["dropped"] = json_list(timeline.dropped, [](const Dropped& dropped) {
+    return WEIR_NAMED(dropped.reason, dropped.count, dropped.first);
+  });
   document["notes"] = timeline.notes;
   document["unavailable"] = std::move(unavailable);
   return document;

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
 #include "measure/timeline.h"
+#include "trace/analyse/exposed_causes.h"
 #include "trace/import/import.h"
 
 namespace weir {
@@ -19,6 +22,11 @@ struct AnalyzeOptions {
 
 // Several processes with commands are ranks: their clocks are brought together first, so `timeline` may be moved.
 Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files, const AnalyzeOptions& options);
+
+// The part of the document that is about one device. Times in it count from `origin_ns`; `arrivals` are those of the
+// other ranks, by spans of the device's slice.
+Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t origin_ns,
+                    std::span<const LastArrival> arrivals, const AnalyzeOptions& options);
 
 // Per class of command the hops of the way; as in the document.
 Json waterfall_json(const Timeline& timeline);

@@ -1,21 +1,22 @@
-#include "run/analyze_device.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <span>
 
-#include "run/analyze_overlap.h"
-#include "run/analyze_words.h"
+#include "base/named_values.h"
+#include "run/analyze.h"
 #include "trace/analyse/breakdown.h"
 #include "trace/analyse/collectives.h"
 #include "trace/analyse/concurrency.h"
 #include "trace/analyse/critical_path.h"
+#include "trace/analyse/exposed_causes.h"
 #include "trace/analyse/false_serialisation.h"
 #include "trace/analyse/gaps.h"
 #include "trace/analyse/host_stalls.h"
 #include "trace/analyse/lane_use.h"
 #include "trace/analyse/overlap_slowdown.h"
+#include "trace/analyse/overlap_times.h"
 #include "trace/analyse/queue_map.h"
 #include "trace/analyse/queue_switch.h"
 #include "trace/analyse/slice.h"
@@ -32,44 +33,55 @@ constexpr std::size_t kMostLanes = 1000;  // of streams and of queues in a docum
 constexpr std::array kKinds = {SpanKind::kernel, SpanKind::collective, SpanKind::copy, SpanKind::memset,
                                SpanKind::host};
 
-using Words = TimelineWords;
+// Numbers are those of the whole or, where a `part` is given, of a slice of it.
+struct Words {
+  const Timeline& whole;
+  std::int64_t origin_ns;
+
+  Json name(std::uint32_t name) const { return name < whole.names.size() ? Json(whole.names[name]) : Json(); }
+  Json stream(std::uint16_t stream) const {
+    return stream < whole.streams.size() ? Json(whole.streams[stream].label) : Json(stream);
+  }
+  Json queue(std::int32_t queue) const {
+    const auto at = std::lower_bound(whole.queues.begin(), whole.queues.end(), queue,
+                                     [](const TraceQueue& a, std::int32_t id) { return a.id < id; });
+    return at != whole.queues.end() && at->id == queue ? Json(at->label) : Json(queue);
+  }
+  Json at(std::int64_t ns) const { return ns == kNoTime ? Json() : Json(ns - origin_ns); }
+  Json call(const Timeline& part, std::uint32_t call) const {
+    return call < part.calls.size() ? name(part.calls[call].name) : Json();
+  }
+  Json span(const Timeline& part, std::uint32_t span) const {
+    return span < part.spans.size() ? name(part.spans[span].name) : Json();
+  }
+};
+
+template <class Item>
+std::span<const Item> first_of(const std::vector<Item>& all, std::size_t most) {
+  return std::span(all).first(std::min(most, all.size()));
+}
 
 Json times_json(const BusyTimes& times, const Words& words) {
-  return {{"first_ns", words.at(times.first_ns)},
-          {"last_ns", words.at(times.last_ns)},
-          {"span_ns", times.span_ns},
-          {"busy_ns", times.busy_ns},
-          {"idle_ns", times.idle_ns},
-          {"compute_ns", times.compute_ns},
-          {"communication_ns", times.communication_ns},
-          {"copy_ns", times.copy_ns},
-          {"hidden_communication_ns", times.hidden_communication_ns},
-          {"exposed_communication_ns", times.exposed_communication_ns},
-          {"alone_communication_ns", times.alone_communication_ns},
-          {"hidden_copy_ns", times.hidden_copy_ns},
-          {"overlapped_ns", times.overlapped_ns}};
+  Json json = {{"first_ns", words.at(times.first_ns)}, {"last_ns", words.at(times.last_ns)}};
+  json.update(WEIR_NAMED(times.span_ns, times.busy_ns, times.idle_ns, times.compute_ns, times.communication_ns,
+                         times.copy_ns, times.hidden_communication_ns, times.exposed_communication_ns,
+                         times.alone_communication_ns, times.hidden_copy_ns, times.overlapped_ns));
+  return json;
 }
 
 Json levels_json(const std::optional<ConcurrencyLevels>& levels) {
   if (!levels) return Json();
-  return {{"mean", levels->mean},
-          {"max", levels->max},
-          {"busy_ns", levels->busy_ns},
-          {"exactly_ns", levels->exactly_ns},
-          {"beyond_ns", levels->beyond_ns}};
+  return WEIR_NAMED(levels->mean, levels->max, levels->busy_ns, levels->exactly_ns, levels->beyond_ns);
 }
 
-Json backlog_json(const std::optional<Backlog>& backlog, const Words& words, bool has_series) {
+Json backlog_json(const std::optional<Backlog>& backlog, const Words& words) {
   if (!backlog) return Json();
-  Json json = {{"commands", backlog->commands},
-               {"peak", backlog->peak},
-               {"peak_at_ns", words.at(backlog->peak_ns)},
-               {"mean", backlog->mean}};
-  if (has_series) {
-    json["max_in_bucket"] = backlog->max_in_bucket;
-    json["mean_in_bucket"] = backlog->mean_in_bucket;
-  }
-  return json;
+  return {{"commands", backlog->commands},
+          {"peak", backlog->peak},
+          {"peak_at_ns", words.at(backlog->peak_ns)},
+          {"mean", backlog->mean},
+          {"max_in_bucket", backlog->max_in_bucket},
+          {"mean_in_bucket", backlog->mean_in_bucket}};
 }
 
 Json lanes_json(std::vector<LaneUse> lanes, const Words& words, bool are_queues, std::size_t* left_out) {
@@ -79,137 +91,112 @@ Json lanes_json(std::vector<LaneUse> lanes, const Words& words, bool are_queues,
     *left_out = lanes.size() - kMostLanes;
     lanes.resize(kMostLanes);
   }
-  Json json = Json::array();
-  for (const LaneUse& lane : lanes)
-    json.push_back({{are_queues ? "queue" : "stream",
-                     are_queues ? words.queue(lane.lane) : words.stream(static_cast<std::uint16_t>(lane.lane))},
-                    {"commands", lane.commands},
-                    {"busy_ns", lane.busy_ns},
-                    {"utilisation", lane.utilisation},
-                    {"first_ns", words.at(lane.first_ns)},
-                    {"last_ns", words.at(lane.last_ns)},
-                    {"backlog", backlog_json(lane.backlog, words, true)}});
-  return json;
+  return json_list(lanes, [&](const LaneUse& lane) {
+    Json json = {{are_queues ? "queue" : "stream",
+                  are_queues ? words.queue(lane.lane) : words.stream(static_cast<std::uint16_t>(lane.lane))}};
+    json.update(WEIR_NAMED(lane.commands, lane.busy_ns, lane.utilisation));
+    json["first_ns"] = words.at(lane.first_ns);
+    json["last_ns"] = words.at(lane.last_ns);
+    json["backlog"] = backlog_json(lane.backlog, words);
+    return json;
+  });
 }
 
 Json queue_map_json(const QueueMap& map, const Words& words) {
-  Json json;
-  json["is_fixed"] = map.is_fixed ? Json(*map.is_fixed) : Json();
-  json["shared_queues"] = map.shared_queues;
-  json["sharing_streams"] = map.sharing_streams;
-  json["queues"] = Json::array();
-  for (const QueueStreams& queue : map.queues) {
-    Json streams = Json::array();
-    for (const std::uint16_t stream : queue.streams) streams.push_back(words.stream(stream));
-    json["queues"].push_back({{"queue", words.queue(queue.queue)}, {"commands", queue.commands}, {"streams", streams}});
-  }
+  Json json = WEIR_NAMED(map.is_fixed, map.shared_queues, map.sharing_streams);
+  json["queues"] = json_list(map.queues, [&](const QueueStreams& queue) -> Json {
+    return {{"queue", words.queue(queue.queue)},
+            {"commands", queue.commands},
+            {"streams", json_list(queue.streams, [&](std::uint16_t stream) { return words.stream(stream); })}};
+  });
   json["moving"] = Json::array();
   for (const StreamQueues& stream : map.streams) {
     if (stream.queues.size() < 2 || json["moving"].size() == kMostLanes) continue;
-    Json queues = Json::array();
-    for (const QueueOfStream& queue : stream.queues)
-      queues.push_back({{"queue", words.queue(queue.queue)}, {"commands", queue.commands}});
-    json["moving"].push_back(
-        {{"stream", words.stream(stream.stream)}, {"changes", stream.changes}, {"queues", queues}});
+    json["moving"].push_back({{"stream", words.stream(stream.stream)},
+                              {"changes", stream.changes},
+                              {"queues", json_list(stream.queues, [&](const QueueOfStream& queue) -> Json {
+                                 return {{"queue", words.queue(queue.queue)}, {"commands", queue.commands}};
+                               })}});
   }
   json["change_count"] = map.change_count;
-  json["changes"] = Json::array();
-  for (const QueueChange& change : map.changes)
-    json["changes"].push_back({{"at_ns", words.at(change.at_ns)},
-                               {"stream", words.stream(change.stream)},
-                               {"from", words.queue(change.from)},
-                               {"to", words.queue(change.to)}});
+  json["changes"] = json_list(map.changes, [&](const QueueChange& change) -> Json {
+    return {{"at_ns", words.at(change.at_ns)},
+            {"stream", words.stream(change.stream)},
+            {"from", words.queue(change.from)},
+            {"to", words.queue(change.to)}};
+  });
   return json;
 }
 
 Json serialisation_json(const FalseSerialisation& found, const Words& words) {
-  Json json = {{"are_dependencies_known", found.are_dependencies_known},
-               {"pairs", found.pairs},
-               {"lost_ns", found.lost_ns},
-               {"behind", found.behind},
-               {"behind_ns", found.behind_ns},
-               {"wall_ns", found.wall_ns},
-               {"back_to_back", found.back_to_back},
-               {"not_ready", found.not_ready},
-               {"unknown", found.unknown},
-               {"gap_limit_ns", found.gap_limit_ns},
-               {"gap_limit_origin", found.gap_limit_origin},
-               {"stream_pairs", found.stream_pairs}};
-  json["by_streams"] = Json::array();
-  for (const SerialisedStreams& pair : found.by_streams)
-    json["by_streams"].push_back({{"streams", {words.stream(pair.a), words.stream(pair.b)}},
-                                  {"queue", words.queue(pair.queue)},
-                                  {"pairs", pair.pairs},
-                                  {"lost_ns", pair.lost_ns}});
-  json["worst"] = Json::array();
-  for (const SerialisedPair& pair : found.worst)
-    json["worst"].push_back({{"first", words.name(pair.first_name)},
-                             {"second", words.name(pair.second_name)},
-                             {"streams", {words.stream(pair.first_stream), words.stream(pair.second_stream)}},
-                             {"queue", words.queue(pair.queue)},
-                             {"lost_ns", pair.lost_ns},
-                             {"gap_ns", pair.gap_ns},
-                             {"is_behind", pair.is_behind}});
+  Json json = WEIR_NAMED(found.are_dependencies_known, found.pairs, found.lost_ns, found.behind, found.behind_ns,
+                         found.wall_ns, found.back_to_back, found.not_ready, found.unknown, found.gap_limit_ns,
+                         found.gap_limit_origin, found.stream_pairs);
+  json["by_streams"] = json_list(found.by_streams, [&](const SerialisedStreams& pair) -> Json {
+    return {{"streams", {words.stream(pair.a), words.stream(pair.b)}},
+            {"queue", words.queue(pair.queue)},
+            {"pairs", pair.pairs},
+            {"lost_ns", pair.lost_ns}};
+  });
+  json["worst"] = json_list(found.worst, [&](const SerialisedPair& pair) {
+    Json one = {{"first", words.name(pair.first_name)},
+                {"second", words.name(pair.second_name)},
+                {"streams", {words.stream(pair.first_stream), words.stream(pair.second_stream)}},
+                {"queue", words.queue(pair.queue)}};
+    one.update(WEIR_NAMED(pair.lost_ns, pair.gap_ns, pair.is_behind));
+    return one;
+  });
   return json;
 }
 
 Json switch_json(const QueueSwitch& found) {
   const auto gap = [](const std::optional<SwitchGap>& gap) {
-    return gap ? Json{{"count", gap->count}, {"median_ns", gap->median_ns}} : Json();
+    return gap ? WEIR_NAMED(gap->count, gap->median_ns) : Json();
   };
-  return {{"same_stream", gap(found.same_stream)},
-          {"same_queue", gap(found.same_queue)},
-          {"other_queue", gap(found.other_queue)},
-          {"unknown_queue", gap(found.unknown_queue)},
-          {"same_queue_overhead_ns", number_or_null(found.same_queue_overhead_ns)},
-          {"other_queue_overhead_ns", number_or_null(found.other_queue_overhead_ns)},
-          {"unknown_queue_overhead_ns", number_or_null(found.unknown_queue_overhead_ns)}};
+  Json json = {{"same_stream", gap(found.same_stream)},
+               {"same_queue", gap(found.same_queue)},
+               {"other_queue", gap(found.other_queue)},
+               {"unknown_queue", gap(found.unknown_queue)}};
+  json.update(WEIR_NAMED(found.same_queue_overhead_ns, found.other_queue_overhead_ns, found.unknown_queue_overhead_ns));
+  return json;
 }
 
 Json launch_bound_json(const LaunchBound& bound, const Timeline& part, const Words& words) {
-  Json json = {{"gaps", bound.gaps},
-               {"idle_ns", bound.idle_ns},
-               {"host_gaps", bound.host_gaps},
-               {"host_ns", bound.host_ns},
-               {"launch_ns", bound.launch_ns},
-               {"share_of_idle", bound.share_of_idle},
-               {"calling_gaps", bound.calling_gaps},
-               {"calling_ns", bound.calling_ns},
-               {"calling_launch_ns", bound.calling_launch_ns},
-               {"unknown_gaps", bound.unknown_gaps},
-               {"unknown_ns", bound.unknown_ns},
-               {"synchronizing_ns", number_or_null(bound.synchronizing_ns)},
-               {"in_calls_ns", number_or_null(bound.in_calls_ns)},
-               {"outside_ns", number_or_null(bound.outside_ns)}};
-  json["longest"] = Json::array();
-  for (const LaunchStall& stall : bound.longest)
-    json["longest"].push_back({{"at_ns", words.at(stall.from_ns)},
-                               {"idle_ns", stall.to_ns - stall.from_ns},
-                               {"host_ns", stall.submitted_ns - stall.from_ns},
-                               {"before", words.span(part, stall.span)},
-                               {"call", words.call(part, stall.call)}});
+  Json json =
+      WEIR_NAMED(bound.gaps, bound.idle_ns, bound.host_gaps, bound.host_ns, bound.launch_ns, bound.share_of_idle,
+                 bound.calling_gaps, bound.calling_ns, bound.calling_launch_ns, bound.unknown_gaps, bound.unknown_ns,
+                 bound.synchronizing_ns, bound.in_calls_ns, bound.outside_ns);
+  json["longest"] = json_list(bound.longest, [&](const LaunchStall& stall) -> Json {
+    return {{"at_ns", words.at(stall.from_ns)},
+            {"idle_ns", stall.to_ns - stall.from_ns},
+            {"host_ns", stall.submitted_ns - stall.from_ns},
+            {"before", words.span(part, stall.span)},
+            {"call", words.call(part, stall.call)}};
+  });
   return json;
 }
 
 Json blocked_json(const HostBlocked& blocked, const Timeline& part, const Words& words) {
   const auto calls = [&](const BlockedCalls& found) {
-    Json longest = Json::array();
-    for (const BlockedCall& call : found.longest)
-      longest.push_back({{"call", words.call(part, call.call)},
-                         {"at_ns", call.call < part.calls.size() ? words.at(part.calls[call.call].started_ns) : Json()},
-                         {"took_ns", call.took_ns},
-                         {"backlog", call.backlog}});
-    return Json{{"count", found.count}, {"total_ns", found.total_ns}, {"longest", std::move(longest)}};
+    Json json = WEIR_NAMED(found.count, found.total_ns);
+    json["longest"] = json_list(found.longest, [&](const BlockedCall& call) -> Json {
+      return {{"call", words.call(part, call.call)},
+              {"at_ns", call.call < part.calls.size() ? words.at(part.calls[call.call].started_ns) : Json()},
+              {"took_ns", call.took_ns},
+              {"backlog", call.backlog}};
+    });
+    return json;
   };
-  return {{"launches", blocked.launches},         {"launch_p50_ns", blocked.launch_p50_ns},
-          {"most_backlog", blocked.most_backlog}, {"queue_full", calls(blocked.queue_full)},
-          {"slow", calls(blocked.slow)},          {"synchronize", calls(blocked.synchronize)},
-          {"copies", calls(blocked.copies)}};
+  Json json = WEIR_NAMED(blocked.launches, blocked.launch_p50_ns, blocked.most_backlog);
+  json["queue_full"] = calls(blocked.queue_full);
+  json["slow"] = calls(blocked.slow);
+  json["synchronize"] = calls(blocked.synchronize);
+  json["copies"] = calls(blocked.copies);
+  return json;
 }
 
 Json path_json(const CriticalPath& path, const Timeline& part, const Words& words, std::size_t top) {
-  Json json = {{"span_ns", path.span_ns},         {"steps", path.steps}, {"commands", path.commands},
-               {"queue_steps", path.queue_steps}, {"known", path.known}, {"in_calls_ns", path.in_calls_ns}};
+  Json json = WEIR_NAMED(path.span_ns, path.steps, path.commands, path.queue_steps, path.known, path.in_calls_ns);
   json["resources"] = Json::object();
   for (std::size_t i = 0; i < kPathResources; ++i)
     json["resources"][to_string(static_cast<PathResource>(i))] = {{"ns", path.ns[i]}, {"share", path.share[i]}};
@@ -222,115 +209,135 @@ Json path_json(const CriticalPath& path, const Timeline& part, const Words& word
                                           100 * unexplained, path.known))
                        : Json();
   const auto names = [&](const std::vector<PathName>& all) {
-    Json list = Json::array();
-    for (std::size_t i = 0; i < std::min(top, all.size()); ++i)
-      list.push_back({{"name", words.name(all[i].name)},
-                      {"resource", to_string(all[i].resource)},
-                      {"steps", all[i].steps},
-                      {"total_ns", all[i].total_ns}});
-    return list;
+    return json_list(first_of(all, top), [&](const PathName& name) {
+      Json one = {{"name", words.name(name.name)}};
+      one.update(WEIR_NAMED(name.resource, name.steps, name.total_ns));
+      return one;
+    });
   };
   json["names"] = names(path.names);
   json["calls"] = names(path.calls);
-  json["longest"] = Json::array();
-  for (const PathStep& step : path.longest)
-    json["longest"].push_back({{"resource", to_string(step.resource)},
-                               {"at_ns", words.at(step.from_ns)},
-                               {"took_ns", step.to_ns - step.from_ns},
-                               {"command", words.span(part, step.span)},
-                               {"call", words.call(part, step.call)}});
+  json["longest"] = json_list(path.longest, [&](const PathStep& step) -> Json {
+    return {{"resource", to_string(step.resource)},
+            {"at_ns", words.at(step.from_ns)},
+            {"took_ns", step.to_ns - step.from_ns},
+            {"command", words.span(part, step.span)},
+            {"call", words.call(part, step.call)}};
+  });
   return json;
 }
 
 Json collectives_json(const Collectives& found, const Words& words) {
-  Json json = {{"count", found.count}, {"total_ns", found.total_ns}};
-  json["classes"] = Json::array();
-  for (const CollectiveClass& each : found.classes)
-    json["classes"].push_back({{"kind", to_string(each.kind)},
-                               {"group", words.name(each.group)},
-                               {"ranks", each.ranks > 0 ? Json(each.ranks) : Json()},
-                               {"from_bytes", each.from_bytes ? Json(*each.from_bytes) : Json()},
-                               {"count", each.count},
-                               {"total_ns", each.total_ns},
-                               {"p50_ns", each.p50_ns},
-                               {"p99_ns", each.p99_ns},
-                               {"bytes", number_or_null(each.bytes)},
-                               {"algorithm_bandwidth", number_or_null(each.algorithm_bandwidth)},
-                               {"bus_bandwidth", number_or_null(each.bus_bandwidth)}});
+  Json json = WEIR_NAMED(found.count, found.total_ns);
+  json["classes"] = json_list(found.classes, [&](const CollectiveClass& each) {
+    Json one = {{"kind", to_string(each.kind)},
+                {"group", words.name(each.group)},
+                {"ranks", each.ranks > 0 ? Json(each.ranks) : Json()}};
+    one.update(WEIR_NAMED(each.from_bytes, each.count, each.total_ns, each.p50_ns, each.p99_ns, each.bytes,
+                          each.algorithm_bandwidth, each.bus_bandwidth));
+    return one;
+  });
   return json;
 }
 
 Json slowdown_json(const OverlapSlowdown& found, const Words& words, std::size_t top) {
-  Json json = {{"ratio", number_or_null(found.ratio)},
-               {"names", found.names},
-               {"clear", found.clear},
-               {"beside_ns", found.beside_ns},
-               {"cost_ns", found.cost_ns},
-               {"partly", found.partly},
-               {"too_few", found.too_few}};
-  json["kernels"] = Json::array();
-  for (std::size_t i = 0; i < std::min(top, found.kernels.size()); ++i) {
-    const KernelSlowdown& kernel = found.kernels[i];
-    json["kernels"].push_back({{"name", words.name(kernel.name)},
-                               {"alone", kernel.alone},
-                               {"beside", kernel.beside},
-                               {"alone_p50_ns", kernel.alone_p50_ns},
-                               {"beside_p50_ns", kernel.beside_p50_ns},
-                               {"ratio", kernel.ratio},
-                               {"p", kernel.p},
-                               {"is_clear", kernel.is_clear},
-                               {"cost_ns", kernel.cost_ns}});
-  }
+  Json json =
+      WEIR_NAMED(found.ratio, found.names, found.clear, found.beside_ns, found.cost_ns, found.partly, found.too_few);
+  json["kernels"] = json_list(first_of(found.kernels, top), [&](const KernelSlowdown& kernel) {
+    Json one = {{"name", words.name(kernel.name)}};
+    one.update(WEIR_NAMED(kernel.alone, kernel.beside, kernel.alone_p50_ns, kernel.beside_p50_ns, kernel.ratio,
+                          kernel.p, kernel.is_clear, kernel.cost_ns));
+    return one;
+  });
   return json;
 }
 
 Json gaps_json(const std::optional<IdleGaps>& found, const Timeline& part, const Words& words) {
   if (!found) return Json();
-  Json json = {{"count", found->count},   {"total_ns", found->total_ns}, {"mean_ns", found->mean_ns},
-               {"p50_ns", found->p50_ns}, {"p95_ns", found->p95_ns},     {"p99_ns", found->p99_ns},
-               {"max_ns", found->max_ns}};
-  json["histogram"] = Json::array();
-  for (const GapBin& bin : found->histogram)
-    json["histogram"].push_back({{"from_ns", bin.from_ns}, {"count", bin.count}, {"total_ns", bin.total_ns}});
-  json["longest"] = Json::array();
-  for (const LongGap& gap : found->longest)
-    json["longest"].push_back({{"at_ns", words.at(gap.from_ns)},
-                               {"took_ns", gap.to_ns - gap.from_ns},
-                               {"before", words.span(part, gap.before)},
-                               {"after", words.span(part, gap.after)}});
+  Json json = WEIR_NAMED(found->count, found->total_ns, found->mean_ns, found->p50_ns, found->p95_ns, found->p99_ns,
+                         found->max_ns);
+  json["histogram"] =
+      json_list(found->histogram, [](const GapBin& bin) { return WEIR_NAMED(bin.from_ns, bin.count, bin.total_ns); });
+  json["longest"] = json_list(found->longest, [&](const LongGap& gap) -> Json {
+    return {{"at_ns", words.at(gap.from_ns)},
+            {"took_ns", gap.to_ns - gap.from_ns},
+            {"before", words.span(part, gap.before)},
+            {"after", words.span(part, gap.after)}};
+  });
   return json;
 }
 
 Json top_json(const TopKernels& found, const Words& words) {
-  Json json = {{"kernels", found.kernels},
-               {"commands", found.commands},
-               {"total_ns", found.total_ns},
-               {"rest_count", found.rest_count},
-               {"rest_ns", found.rest_ns}};
-  json["top"] = Json::array();
-  for (const KernelUse& use : found.top)
-    json["top"].push_back({{"name", words.name(use.name)},
-                           {"kind", to_string(use.kind)},
-                           {"count", use.count},
-                           {"total_ns", use.total_ns},
-                           {"mean_ns", use.mean_ns},
-                           {"p50_ns", use.p50_ns},
-                           {"p99_ns", use.p99_ns},
-                           {"min_ns", use.min_ns},
-                           {"max_ns", use.max_ns},
-                           {"share", use.share}});
+  Json json = WEIR_NAMED(found.kernels, found.commands, found.total_ns, found.rest_count, found.rest_ns);
+  json["top"] = json_list(found.top, [&](const KernelUse& use) {
+    Json one = {{"name", words.name(use.name)}};
+    one.update(WEIR_NAMED(use.kind, use.count, use.total_ns, use.mean_ns, use.p50_ns, use.p99_ns, use.min_ns,
+                          use.max_ns, use.share));
+    return one;
+  });
   return json;
 }
 
+// Share of communication that was hidden, which is beside anything else; null without communication.
+Json efficiency_json(const BusyTimes& times) {
+  if (times.communication_ns <= 0) return Json();
+  return (times.communication_ns - times.alone_communication_ns) / times.communication_ns;
+}
+
 Json iterations_json(const Breakdown& found, const Words& words) {
-  Json json = {{"count", found.iteration_count}, {"outside", found.outside_iterations}};
-  json["list"] = Json::array();
-  for (const IterationTimes& iteration : found.iterations)
-    json["list"].push_back({{"number", iteration.number},
-                            {"name", words.name(iteration.name)},
-                            {"commands", iteration.commands},
-                            {"overlap_efficiency", iteration.times ? efficiency_json(*iteration.times) : Json()},
-                            {"times", iteration.times ? times_json(*iteration.times, words) : Json()}});
+  return {{"count", found.iteration_count},
+          {"outside", found.outside_iterations},
+          {"list", json_list(found.iterations, [&](const IterationTimes& iteration) -> Json {
+             return {{"number", iteration.number},
+                     {"name", words.name(iteration.name)},
+                     {"commands", iteration.commands},
+                     {"overlap_efficiency", iteration.times ? efficiency_json(*iteration.times) : Json()},
+                     {"times", iteration.times ? times_json(*iteration.times, words) : Json()}};
+           })}};
+}
+
+Json overlap_json(const Timeline& part) {
+  const OverlapFound found = overlap_times(part);
+  if (!found.whole) return Json();
+  const OverlapTimes& whole = *found.whole;
+  Json kinds = Json::object();
+  for (std::size_t i = 0; i < kCollectiveKinds; ++i)
+    if (whole.collective_ns[i] > 0) kinds[to_string(static_cast<CollectiveKind>(i))] = whole.collective_ns[i];
+  return {{"communication_ns", whole.times.communication_ns},
+          {"hidden_ns", whole.hidden_ns()},
+          {"exposed_ns", whole.exposed_ns()},
+          {"efficiency", efficiency_json(whole.times)},
+          {"collective_ns", std::move(kinds)},
+          {"communication_sum_ns", whole.communication_sum_ns},
+          {"compute_sum_ns", whole.compute_sum_ns}};
+}
+
+Json exposed_causes_json(const ExposedCauses& found, const Timeline& part, const Words& words) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < kExposedCauses; ++i)
+    if (found.causes[i].stretches > 0) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return found.causes[a].total_ns > found.causes[b].total_ns; });
+  Json causes = json_list(order, [&](std::size_t i) -> Json {
+    const CauseTotal& total = found.causes[i];
+    const auto cause = static_cast<ExposedCause>(i);
+    Json worst = json_list(total.worst, [&](const ExposedStretch& stretch) -> Json {
+      return {{"at_ns", words.at(stretch.from_ns)},
+              {"took_ns", stretch.to_ns - stretch.from_ns},
+              {"iteration", stretch.iteration},
+              {"collective", words.span(part, stretch.collective)},
+              {"blocked", words.span(part, stretch.blocked)},
+              {"blocker", words.span(part, stretch.blocker)},
+              {"queue", stretch.queue == kNoQueue ? Json() : words.queue(stretch.queue)}};
+    });
+    return {
+        {"cause", to_string(cause)},    {"total_ns", total.total_ns},   {"share", total.total_ns / found.exposed_ns},
+        {"stretches", total.stretches}, {"meaning", meaning_of(cause)}, {"advice", advice_of(cause)},
+        {"worst", std::move(worst)}};
+  });
+  Json json = WEIR_NAMED(found.exposed_ns, found.are_submissions_known, found.are_dependencies_known);
+  json["reason"] = found.reason.empty() ? Json() : Json(found.reason);
+  json["causes"] = std::move(causes);
   return json;
 }
 
@@ -339,34 +346,21 @@ Json iterations_json(const Breakdown& found, const Words& words) {
 Json waterfall_json(const Timeline& timeline) {
   const Waterfall found = waterfall(timeline);
   if (found.classes.empty()) return Json();
-  Json classes = Json::array();
-  for (const ClassWaterfall& each : found.classes) {
-    Json hops = Json::array();
-    for (const Hop& hop : each.hops)
-      hops.push_back({{"from", to_string(hop.from)},
-                      {"to", to_string(hop.to)},
-                      {"count", hop.count},
-                      {"negative", hop.negative},
-                      {"worst_negative_ns", hop.worst_negative_ns},
-                      {"unknown", hop.unknown},
-                      {"mean_ns", hop.count > 0 ? Json(hop.mean_ns) : Json()},
-                      {"p50_ns", hop.count > 0 ? Json(hop.p50_ns) : Json()},
-                      {"p95_ns", hop.count > 0 ? Json(hop.p95_ns) : Json()},
-                      {"p99_ns", hop.count > 0 ? Json(hop.p99_ns) : Json()},
-                      {"share", hop.share}});
-    Json missing = Json::object();
-    for (const MissingStage& stage : each.missing) missing[to_string(stage.stage)] = stage.reason;
-    classes.push_back({{"kind", to_string(each.kind)},
-                       {"commands", each.commands},
-                       {"way_ns", each.way_ns},
-                       {"hops", std::move(hops)},
-                       {"missing", std::move(missing)},
-                       {"dominating", each.dominating ? Json(*each.dominating) : Json()},
-                       {"dominating_to_end", each.dominating_to_end ? Json(*each.dominating_to_end) : Json()},
-                       {"words", each.words},
-                       {"words_to_end", each.words_to_end}});
-  }
-  return {{"classes", std::move(classes)}};
+  return {{"classes", json_list(found.classes, [](const ClassWaterfall& each) {
+             Json missing = Json::object();
+             for (const MissingStage& stage : each.missing) missing[to_string(stage.stage)] = stage.reason;
+             Json json = WEIR_NAMED(each.kind, each.commands, each.way_ns);
+             json["hops"] = json_list(each.hops, [](const Hop& hop) {
+               Json one = WEIR_NAMED(hop.from, hop.to, hop.count, hop.negative, hop.worst_negative_ns, hop.unknown,
+                                     hop.mean_ns, hop.p50_ns, hop.p95_ns, hop.p99_ns, hop.share);
+               if (hop.count == 0)
+                 for (const char* figure : {"mean_ns", "p50_ns", "p95_ns", "p99_ns"}) one[figure] = nullptr;
+               return one;
+             });
+             json["missing"] = std::move(missing);
+             json.update(WEIR_NAMED(each.dominating, each.dominating_to_end, each.words, each.words_to_end));
+             return json;
+           })}};
 }
 
 Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t origin_ns,
@@ -375,21 +369,19 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
   const Timeline part = slice(whole, device);
   const TraceDevice& facts = whole.devices[device];
   Json unavailable = Json::object();
+  Json json;
   // A value, or null and its reason.
-  const auto value_or = [&](const char* name, const std::string& reason, auto&& value) {
-    if (reason.empty()) return Json(value());
-    unavailable[name] = reason;
-    return Json();
+  const auto add = [&](const char* name, const std::string& reason, auto&& value) {
+    json[name] = reason.empty() ? Json(value()) : Json();
+    if (!reason.empty()) unavailable[name] = reason;
   };
 
-  Json json;
   json["rank"] = whole.processes[facts.process].rank;
   json["id"] = facts.id;
   json["label"] = facts.label;
   const std::vector<TraceRange> iterations = iteration_ranges(whole, facts.process);
   const Breakdown times = breakdown(part, iterations);
-  json["commands"] = times.commands;
-  json["streams"] = times.streams;
+  json.update(WEIR_NAMED(times.commands, times.streams));
   json["queues"] = times.queues > 0 ? Json(times.queues) : Json();
   json["copy_queues"] = times.copy_queues > 0 ? Json(times.copy_queues) : Json();
   if (times.queues == 0) unavailable["queues"] = "the source names no hardware queues";
@@ -409,7 +401,7 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
   LaneUses lanes = lane_use(part);
   std::size_t streams_left_out = 0, queues_left_out = 0;
   json["lanes"] = {{"bucket_ns", lanes.bucket_ns},
-                   {"backlog", backlog_json(lanes.device, words, true)},
+                   {"backlog", backlog_json(lanes.device, words)},
                    {"streams", lanes_json(lanes.streams, words, false, &streams_left_out)},
                    {"queues", lanes_json(lanes.queues, words, true, &queues_left_out)},
                    {"streams_left_out", streams_left_out},
@@ -418,38 +410,33 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
     unavailable["lanes.backlog"] = lanes.reason.empty() ? "no command has a time of submission" : lanes.reason;
 
   const QueueMap map = queue_map(part);
-  json["queue_map"] =
-      value_or("queue_map", map.queues.empty() ? map.reason : "", [&] { return queue_map_json(map, words); });
+  add("queue_map", map.queues.empty() ? map.reason : "", [&] { return queue_map_json(map, words); });
   const FalseSerialisation serial = false_serialisation(part);
-  json["false_serialisation"] =
-      value_or("false_serialisation", serial.reason, [&] { return serialisation_json(serial, words); });
+  add("false_serialisation", serial.reason, [&] { return serialisation_json(serial, words); });
   const QueueSwitch switches = queue_switch(part);
-  json["queue_switch"] = value_or("queue_switch", switches.reason, [&] { return switch_json(switches); });
+  add("queue_switch", switches.reason, [&] { return switch_json(switches); });
 
   const HostStalls stalls = host_stalls(part);
-  json["launch_bound"] = value_or("launch_bound", stalls.launch_bound ? "" : stalls.launch_bound_reason,
-                                  [&] { return launch_bound_json(*stalls.launch_bound, part, words); });
-  json["host_blocked"] = value_or("host_blocked", stalls.blocked ? "" : stalls.blocked_reason,
-                                  [&] { return blocked_json(*stalls.blocked, part, words); });
+  add("launch_bound", stalls.launch_bound ? "" : stalls.launch_bound_reason,
+      [&] { return launch_bound_json(*stalls.launch_bound, part, words); });
+  add("host_blocked", stalls.blocked ? "" : stalls.blocked_reason,
+      [&] { return blocked_json(*stalls.blocked, part, words); });
   const std::optional<CriticalPath> path = critical_path(part);
-  json["critical_path"] = value_or("critical_path", path ? "" : "no command has times",
-                                   [&] { return path_json(*path, part, words, options.top); });
+  add("critical_path", path ? "" : "no command has times", [&] { return path_json(*path, part, words, options.top); });
   const Collectives found = collectives(part);
-  json["collectives"] =
-      value_or("collectives", found.count == 0 ? found.reason : "", [&] { return collectives_json(found, words); });
+  add("collectives", found.count == 0 ? found.reason : "", [&] { return collectives_json(found, words); });
   if (found.count > 0 && !found.reason.empty()) unavailable["collectives.bandwidth"] = found.reason;
   const bool communicates = times.times && times.times->communication_ns > 0;
-  json["overlap"] = value_or("overlap", communicates ? "" : "no communication", [&] { return overlap_json(part); });
+  add("overlap", communicates ? "" : "no communication", [&] { return overlap_json(part); });
   const bool is_exposed = times.times && times.times->alone_communication_ns > 0;
-  json["exposed_causes"] =
-      value_or("exposed_causes",
-               is_exposed     ? ""
-               : communicates ? "no communication was exposed: something else always ran"
-                              : "no communication",
-               [&] { return exposed_causes_json(exposed_causes(part, arrivals, iterations), part, words); });
+  add("exposed_causes",
+      is_exposed     ? ""
+      : communicates ? "no communication was exposed: something else always ran"
+                     : "no communication",
+      [&] { return exposed_causes_json(exposed_causes(part, arrivals, iterations), part, words); });
   const OverlapSlowdown slowdown = overlap_slowdown(part);
-  json["overlap_slowdown"] = value_or("overlap_slowdown", slowdown.ratio ? "" : slowdown.reason,
-                                      [&] { return slowdown_json(slowdown, words, options.top); });
+  add("overlap_slowdown", slowdown.ratio ? "" : slowdown.reason,
+      [&] { return slowdown_json(slowdown, words, options.top); });
   json["waterfall"] = waterfall_json(part);
   if (json["waterfall"].is_null()) unavailable["waterfall"] = waterfall(part).reason;
   json["top"] = top_json(top_kernels(part, options.top), words);

@@ -381,16 +381,9 @@ class Checker {
 
   std::string describe(CommandId id) const {
     const Command& command = step_.commands()[id];
-    switch (command.kind) {
-      case CommandKind::copy:
-        return "copy";
-      case CommandKind::collective:
-        return std::string(name_of(command.collective));
-      case CommandKind::kernel:
-      case CommandKind::host:
-        break;
-    }
-    return std::string(kernel(command.kernel).name);
+    if (command.kind == CommandKind::copy) return "copy";
+    const bool is_collective = command.kind == CommandKind::collective;
+    return std::string(is_collective ? name_of(command.collective) : kernel(command.kernel).name);
   }
 
   void note(CommandId id, BufferId b, const Difference& difference, double tolerance, bool is_verified = false) {

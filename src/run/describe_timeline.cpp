@@ -30,33 +30,15 @@ class Names {
 };
 
 SpanKind kind_of(const Command& command) {
-  switch (command.kind) {
-    case CommandKind::kernel:
-      return SpanKind::kernel;
-    case CommandKind::copy:
-      return SpanKind::copy;
-    case CommandKind::host:
-      return SpanKind::host;
-    case CommandKind::collective:
-      break;
-  }
-  return SpanKind::collective;
+  constexpr SpanKind kKinds[] = {SpanKind::kernel, SpanKind::copy, SpanKind::host, SpanKind::collective};
+  return kKinds[static_cast<std::size_t>(command.kind)];
 }
 
 CollectiveKind kind_of(CollectiveOp op) {
-  switch (op) {
-    case CollectiveOp::all_gather:
-      return CollectiveKind::all_gather;
-    case CollectiveOp::reduce_scatter:
-      return CollectiveKind::reduce_scatter;
-    case CollectiveOp::all_reduce:
-      return CollectiveKind::all_reduce;
-    case CollectiveOp::all_to_all:
-      return CollectiveKind::all_to_all;
-    case CollectiveOp::shift:
-      break;
-  }
-  return CollectiveKind::send_receive;
+  constexpr CollectiveKind kKinds[] = {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+                                       CollectiveKind::all_reduce, CollectiveKind::all_to_all,
+                                       CollectiveKind::send_receive};
+  return kKinds[static_cast<std::size_t>(op)];
 }
 
 // Copies are named as the profilers' traces name them, because tools tell directions by these words.
@@ -85,17 +67,9 @@ std::uint64_t bytes_of(const Step& step, CommandId id) {
 
 std::string name_of_call(const DeviceInfo& device, CommandKind kind, bool is_graph) {
   if (is_graph) return device.calls.launch_graph;
-  switch (kind) {
-    case CommandKind::kernel:
-      return device.calls.launch_kernel;
-    case CommandKind::copy:
-      return device.calls.launch_copy;
-    case CommandKind::host:
-      return device.calls.launch_host;
-    case CommandKind::collective:
-      break;
-  }
-  return "launch collective";
+  const std::string names[] = {device.calls.launch_kernel, device.calls.launch_copy, device.calls.launch_host,
+                               "launch collective"};
+  return names[static_cast<std::size_t>(kind)];
 }
 
 std::int64_t number_of(const std::string& device) {

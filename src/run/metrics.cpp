@@ -8,14 +8,13 @@
 #include <set>
 
 #include "base/clock.h"
+#include "base/named_values.h"
 #include "base/units.h"
 #include "run/switch_cost.h"
 #include "submit/placement.h"
 #include "trace/analyse/concurrency.h"
-#include "trace/analyse/fairness.h"
 #include "trace/analyse/queue_switch.h"
-#include "trace/analyse/role_latency.h"
-#include "trace/analyse/token_latency.h"
+#include "trace/analyse/service.h"
 
 namespace weir {
 namespace {
@@ -74,11 +73,9 @@ void add_energy(Result& result, const TimedPass& pass, std::size_t iterations) {
 void add_telemetry(Result& result, const TimedPass& pass) {
   const Telemetry& after = pass.after;
   result.metrics["telemetry"] = {{"clock_mhz_before", number_or_null(pass.before.clock_mhz)},
-                                 {"clock_mhz_after", number_or_null(after.clock_mhz)},
-                                 {"max_clock_mhz", number_or_null(after.max_clock_mhz)},
-                                 {"temperature_c", number_or_null(after.temperature_c)},
-                                 {"power_w", number_or_null(after.power_w)},
-                                 {"throttle", after.throttle}};
+                                 {"clock_mhz_after", number_or_null(after.clock_mhz)}};
+  result.metrics["telemetry"].update(
+      WEIR_NAMED(after.max_clock_mhz, after.temperature_c, after.power_w, after.throttle));
   if (!after.clock_mhz || !after.temperature_c || !after.power_w)
     result.unavailable["metrics.telemetry"] = "the device does not tell what is null there";
   if (pass.before.clock_mhz && after.clock_mhz && *after.clock_mhz < kSteadyClock * *pass.before.clock_mhz)
@@ -93,10 +90,7 @@ void add_telemetry(Result& result, const TimedPass& pass) {
 }
 
 void add_memory(Result& result, const MemoryUse& use) {
-  const auto bytes = [](const std::optional<std::uint64_t>& value) { return value ? Json(*value) : Json(nullptr); };
-  result.metrics["memory"] = {{"allocated_bytes", bytes(use.allocated_bytes)},
-                              {"reserved_bytes", bytes(use.reserved_bytes)},
-                              {"peak_bytes", bytes(use.peak_bytes)}};
+  result.metrics["memory"] = WEIR_NAMED(use.allocated_bytes, use.reserved_bytes, use.peak_bytes);
   if (!use.allocated_bytes || !use.reserved_bytes || !use.peak_bytes) result.unavailable["metrics.memory"] = use.reason;
 }
 
@@ -242,13 +236,13 @@ Timeline add_traced_metrics(Result& result, Device& device, const Workload& work
   result.metrics["tracing"] = std::move(tracing);
 
   const auto running = concurrency(pass.timeline);
-  result.metrics["concurrency"] = running ? Json{{"mean", running->mean}, {"max", running->max}} : Json(nullptr);
+  result.metrics["concurrency"] = running ? WEIR_NAMED(running->mean, running->max) : Json();
   if (!running) result.unavailable["metrics.concurrency"] = why;
   put(result, "fairness", fairness(pass.timeline), has_spans ? "no two streams have the same work" : why);
 
   const QueueSwitch gaps = queue_switch(pass.timeline);
   const auto gap = [](const std::optional<SwitchGap>& found) {
-    return found ? Json{{"median_ns", found->median_ns}, {"count", found->count}} : Json(nullptr);
+    return found ? WEIR_NAMED(found->median_ns, found->count) : Json();
   };
   Json timeline = Json::object();
   timeline["same_stream_gap"] = gap(gaps.same_stream);
@@ -267,12 +261,9 @@ Timeline add_traced_metrics(Result& result, Device& device, const Workload& work
 
   const SwitchCost controlled =
       control.is_stopped() ? SwitchCost{} : measure_switch_cost(device, placement.stream_count);
-  result.metrics["queue_switch"] = {{"timeline", timeline},
-                                    {"controlled",
-                                     {{"ns_per_hop", number_or_null(controlled.ns_per_hop)},
-                                      {"hops", controlled.hops},
-                                      {"repetitions", controlled.repetitions},
-                                      {"streams", controlled.streams}}}};
+  result.metrics["queue_switch"] = {
+      {"timeline", timeline},
+      {"controlled", WEIR_NAMED(controlled.ns_per_hop, controlled.hops, controlled.repetitions, controlled.streams)}};
   if (!controlled.ns_per_hop)
     result.unavailable["metrics.queue_switch.controlled"] =
         controlled.reason.empty() ? "interrupted" : controlled.reason;

@@ -80,7 +80,7 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
     while (done < wanted) {
       if (!goes_on(control, request) && done > 0) break;
       std::optional<SessionWatch::Inside> inside(std::in_place, watch);
-      session.begin_iteration();  // may read old spans, so the sample starts behind it
+      session.begin_iteration();  // may read old spans, so the sample starts after it
       const std::int64_t begun = session.now_ns();
       submitter.submit_step();
       const std::int64_t submitted = session.now_ns();

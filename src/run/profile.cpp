@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/named_values.h"
 #include "run/describe_timeline.h"
 #include "trace/analyse/breakdown.h"
 #include "trace/analyse/slice.h"
@@ -19,32 +20,25 @@ namespace {
 constexpr std::size_t kMostTracedSpans = 400'000;  // what sessions keep, and some 250 MB as JSON
 
 Json hop_json(const Hop& hop) {
-  const auto figure = [&](double ns) { return hop.count == 0 ? Json(nullptr) : number_or_null(ns); };
-  return {{"from", to_string(hop.from)},      {"to", to_string(hop.to)},      {"count", hop.count},
-          {"negative", hop.negative},         {"unknown", hop.unknown},       {"p50_ns", figure(hop.p50_ns)},
-          {"p95_ns", figure(hop.p95_ns)},     {"p99_ns", figure(hop.p99_ns)}, {"mean_ns", figure(hop.mean_ns)},
-          {"total_ns", figure(hop.total_ns)}, {"share", figure(hop.share)}};
+  Json json = WEIR_NAMED(hop.from, hop.to, hop.count, hop.negative, hop.unknown, hop.p50_ns, hop.p95_ns, hop.p99_ns,
+                         hop.mean_ns, hop.total_ns, hop.share);
+  if (hop.count == 0)
+    for (const char* figure : {"p50_ns", "p95_ns", "p99_ns", "mean_ns", "total_ns", "share"}) json[figure] = nullptr;
+  return json;
 }
 
 Json waterfall_json(const Waterfall& found) {
-  Json classes = Json::array();
-  for (const ClassWaterfall& one : found.classes) {
-    Json hops = Json::array(), missing = Json::array();
-    for (const Hop& hop : one.hops) hops.push_back(hop_json(hop));
-    for (const MissingStage& stage : one.missing)
-      missing.push_back({{"stage", to_string(stage.stage)}, {"reason", stage.reason}});
-    const auto hop_at = [&](const std::optional<std::size_t>& at) { return at ? hops[*at] : Json(nullptr); };
-    classes.push_back({{"kind", to_string(one.kind)},
-                       {"commands", one.commands},
-                       {"way_ns", one.way_ns},
-                       {"hops", hops},
-                       {"missing", missing},
-                       {"dominating", hop_at(one.dominating)},
-                       {"dominating_words", one.words},
-                       {"dominating_to_end", hop_at(one.dominating_to_end)},
-                       {"dominating_to_end_words", one.words_to_end}});
-  }
-  return classes;
+  return json_list(found.classes, [](const ClassWaterfall& one) {
+    const auto hop_at = [&](const std::optional<std::size_t>& at) { return at ? hop_json(one.hops[*at]) : Json(); };
+    Json json = WEIR_NAMED(one.kind, one.commands, one.way_ns);
+    json["hops"] = json_list(one.hops, hop_json);
+    json["missing"] = json_list(one.missing, [](const MissingStage& at) { return WEIR_NAMED(at.stage, at.reason); });
+    json["dominating"] = hop_at(one.dominating);
+    json["dominating_words"] = one.words;
+    json["dominating_to_end"] = hop_at(one.dominating_to_end);
+    json["dominating_to_end_words"] = one.words_to_end;
+    return json;
+  });
 }
 
 Json device_json(const Timeline& whole, std::uint16_t device) {
@@ -53,8 +47,7 @@ Json device_json(const Timeline& whole, std::uint16_t device) {
   Json json = Json::object();
   json["device"] = device < whole.devices.size() ? Json(whole.devices[device].label) : Json(nullptr);
   json["id"] = device < whole.devices.size() ? Json(whole.devices[device].id) : Json(nullptr);
-  json["commands"] = found.commands;
-  json["without_times"] = found.without_times;
+  json.update(WEIR_NAMED(found.commands, found.without_times));
   Json kinds = Json::object();
   for (std::size_t i = 0; i < found.kinds.size(); ++i)
     if (found.kinds[i].commands > 0) kinds[to_string(static_cast<SpanKind>(i))] = found.kinds[i].commands;
@@ -63,15 +56,12 @@ Json device_json(const Timeline& whole, std::uint16_t device) {
   json["queues"] = found.queues == 0 ? Json(nullptr) : Json(found.queues);
   json["copy_queues"] = found.copy_queues;
   json["dependencies"] = part.has_dependencies ? Json(part.dependencies.size()) : Json(nullptr);
-  const auto time = [&](double BusyTimes::* field) {
-    return found.times ? number_or_null((*found.times).*field) : Json(nullptr);
-  };
-  json["span_ns"] = time(&BusyTimes::span_ns);
-  json["busy_ns"] = time(&BusyTimes::busy_ns);
-  json["compute_ns"] = time(&BusyTimes::compute_ns);
-  json["communication_ns"] = time(&BusyTimes::communication_ns);
-  json["copy_ns"] = time(&BusyTimes::copy_ns);
-  json["overlapped_ns"] = time(&BusyTimes::overlapped_ns);
+  const BusyTimes times = found.times.value_or(BusyTimes());
+  Json ns = WEIR_NAMED(times.span_ns, times.busy_ns, times.compute_ns, times.communication_ns, times.copy_ns,
+                       times.overlapped_ns);
+  if (!found.times)
+    for (Json& value : ns) value = nullptr;
+  json.update(ns);
   json["reason"] = found.times ? Json(nullptr) : Json(found.reason);
   const Waterfall way = waterfall(part);
   json["waterfall"] = waterfall_json(way);
@@ -147,24 +137,13 @@ WorkloadProfile profile_workload(Device& device, const RunRequest& request, int 
   Json& document = profile.document;
   Json unavailable = Json::object();
   document["schema"] = kProfileSchema;
-  document["created"] = timed.created;
-  document["command_line"] = timed.command_line;
-  document["workload"] = timed.workload;
+  document.update(WEIR_NAMED(timed.created, timed.command_line, timed.workload));
   document["program"] = nullptr;
-  document["run"] = {{"streams", timed.streams},
-                     {"submit", timed.submit},
-                     {"placement", timed.placement},
-                     {"scale", timed.scale},
-                     {"precision", timed.precision},
-                     {"parameters", timed.parameters},
-                     {"sync_mode", timed.sync_mode},
-                     {"seed", timed.seed},
-                     {"iterations", request.iterations},
-                     {"commands_per_iteration", commands},
-                     {"ranks", ranks.count}};
-  document["device"] = timed.device;
-  document["environment"] = timed.environment;
-  document["check"] = timed.check;
+  document["run"] = WEIR_NAMED(timed.streams, timed.submit, timed.placement, timed.scale, timed.precision,
+                               timed.parameters, timed.sync_mode, timed.seed, request.iterations);
+  document["run"]["commands_per_iteration"] = commands;
+  document["run"]["ranks"] = ranks.count;
+  document.update(WEIR_NAMED(timed.device, timed.environment, timed.check));
   document["tracing"] = tracing_json(timed, traced, commands, unavailable);
   document["devices"] = describe_devices(traced.timeline);
   if (traced.timeline.spans.empty()) unavailable["devices"] = fmt::format("no timeline: {}", traced.timeline.source);

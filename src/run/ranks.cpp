@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/named_values.h"
 
 namespace weir {
 namespace {
@@ -66,17 +67,13 @@ void merge_checks(Result& result, const std::vector<Json>& members, const std::v
 }  // namespace
 
 Json to_json(const RankSkew& skew, double clock_error_ns) {
-  return {{"instances", skew.instances},  {"p50_ns", skew.p50_ns}, {"p95_ns", skew.p95_ns},
-          {"p99_ns", skew.p99_ns},        {"max_ns", skew.max_ns}, {"clock_error_ns", clock_error_ns},
-          {"last_share", skew.last_share}};
+  return WEIR_NAMED(skew.instances, skew.p50_ns, skew.p95_ns, skew.p99_ns, skew.max_ns, clock_error_ns,
+                    skew.last_share);
 }
 
 Json to_json(const Straggler& straggler) {
-  return {{"rank", straggler.rank},
-          {"last_share", number_or_null(straggler.last_share)},
-          {"behind_ns", number_or_null(straggler.behind_ns)},
-          {"latency_ratio", number_or_null(straggler.latency_ratio)},
-          {"reason", straggler.reason}};
+  return WEIR_NAMED(straggler.rank, straggler.last_share, straggler.behind_ns, straggler.latency_ratio,
+                    straggler.reason);
 }
 
 RankReports::RankReports(Communicator& ranks, const DeviceInfo& device) : ranks_(ranks), clock_(ranks.clock_offset()) {
@@ -194,9 +191,8 @@ void RankReports::gather_traced(Result& result, const Step& step, const Timeline
         timeline.spans.empty() ? "no timeline" : "no collective has a start time on every rank";
   }
   if (timeline.spans.empty()) result.unavailable["ranks.per_rank.collective_share"] = "no timeline";
-  result.ranks["stragglers"] = Json::array();
-  for (const Straggler& straggler : find_stragglers(skew, median_ns_))
-    result.ranks["stragglers"].push_back(to_json(straggler));
+  result.ranks["stragglers"] =
+      json_list(find_stragglers(skew, median_ns_), [](const Straggler& straggler) { return to_json(straggler); });
 }
 
 }  // namespace weir

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <memory>
 #include <new>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/named_values.h"
 #include "base/options.h"
 #include "run/check.h"
 #include "run/metrics.h"
@@ -23,11 +23,6 @@ namespace weir {
 namespace {
 
 constexpr std::string_view kSyncModes[] = {"per_iteration", "end_only", "none"};
-
-Json known(const auto& fact) {
-  if (fact.value) return *fact.value;
-  return nullptr;
-}
 
 int checked_streams(const Workload& workload, int asked) {
   if (asked == 0) return workload.streams.recommended;
@@ -162,17 +157,14 @@ SyncMode sync_mode_named(std::string_view name) {
 }
 
 Json to_json(const DeviceInfo& info) {
-  Json json = Json::object();
-  json["name"] = info.name;
-  json["backend"] = info.backend;
-  json["model"] = info.model;
+  Json json = WEIR_NAMED(info.name, info.backend, info.model);
   json["driver"] = info.driver.empty() ? Json(nullptr) : Json(info.driver);
-  json["hardware_queues"] = known(info.hardware_queues);
-  json["multiprocessors"] = known(info.multiprocessors);
+  json["hardware_queues"] = json_of(info.hardware_queues.value);
+  json["multiprocessors"] = json_of(info.multiprocessors.value);
   if (info.stream_compute_units > 0) json["compute_units"] = info.stream_compute_units;
   if (info.asked_compute_units != info.stream_compute_units) json["compute_units_asked"] = info.asked_compute_units;
-  json["copy_engines"] = known(info.copy_engines);
-  json["memory_bytes"] = known(info.memory_bytes);
+  json["copy_engines"] = json_of(info.copy_engines.value);
+  json["memory_bytes"] = json_of(info.memory_bytes.value);
   return json;
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "base/named_values.h"
 #include "measure/scaling.h"
 
 namespace weir {
@@ -47,27 +48,17 @@ Json scaling_of(const Json& results, const std::string& scaling) {
     const ScalingAnalysis analysis = analyse_scaling(scaling_named(scaling).value_or(Scaling::grows), points);
     Json json = Json::object();
     json["meaning"] = analysis.meaning;
-    json["rows"] = Json::array();
-    for (const ScalingRow& row : analysis.rows)
-      json["rows"].push_back({{"streams", row.streams},
-                              {"throughput", row.throughput},
-                              {"per_stream", row.per_stream},
-                              {"speedup", row.speedup},
-                              {"efficiency", row.efficiency},
-                              {"marginal", number_or_null(row.marginal)}});
-    json["best_streams"] = analysis.best_streams;
-    json["knee"] = analysis.knee ? Json(*analysis.knee) : Json(nullptr);
+    json["rows"] = json_list(analysis.rows, [](const ScalingRow& row) {
+      return WEIR_NAMED(row.streams, row.throughput, row.per_stream, row.speedup, row.efficiency, row.marginal);
+    });
+    json.update(WEIR_NAMED(analysis.best_streams, analysis.knee));
     json["knee_reason"] = analysis.knee ? Json(nullptr) : Json(analysis.knee_reason);
     json["usl"] = nullptr;
     json["usl_reason"] = analysis.usl ? Json(nullptr) : Json(analysis.usl_reason);
     if (analysis.usl)
-      json["usl"] = {{"gamma", analysis.usl->gamma},
-                     {"alpha", analysis.usl->alpha},
-                     {"beta", analysis.usl->beta},
-                     {"r_squared", number_or_null(analysis.usl->r_squared)},
-                     {"peak_streams", number_or_null(analysis.usl->peak_streams)},
-                     {"peak_throughput", number_or_null(analysis.usl->peak_throughput)},
-                     {"is_peak_measured", analysis.usl->is_peak_measured}};
+      json["usl"] =
+          WEIR_NAMED(analysis.usl->gamma, analysis.usl->alpha, analysis.usl->beta, analysis.usl->r_squared,
+                     analysis.usl->peak_streams, analysis.usl->peak_throughput, analysis.usl->is_peak_measured);
     analyses[way] = std::move(json);
   }
   return analyses;

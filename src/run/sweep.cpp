@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/named_values.h"
 #include "run/metrics.h"
 #include "run/scaling_curves.h"
 #include "submit/placement.h"
@@ -59,13 +60,9 @@ Json settings_of(const Device& device, const SweepRequest& request, int ranks) {
   settings["precision"] = run.precision.empty() ? std::string(name_of(workload_of(run).precision)) : run.precision;
   settings["placement"] = run.placement;
   settings["sync_mode"] = name_of(run.sync);
-  settings["iterations"] = run.iterations;
-  settings["warmup"] = run.warmup;
-  settings["seed"] = run.seed;
-  settings["hardware_queues"] = info.hardware_queues.value ? Json(*info.hardware_queues.value) : Json(nullptr);
-  settings["checks_output"] = run.checks_output;
-  settings["traces"] = run.traces;
-  settings["ranks"] = ranks;
+  settings.update(WEIR_NAMED(run.iterations, run.warmup, run.seed));
+  settings["hardware_queues"] = json_of(info.hardware_queues.value);
+  settings.update(WEIR_NAMED(run.checks_output, run.traces, ranks));
   settings["parameters"] = Json::object();
   for (const auto& [name, value] : params.values()) settings["parameters"][name] = to_string(value);
   if (run.loaded) settings["parameters"]["definition"] = run.loaded->source.hash;

@@ -36,7 +36,7 @@ struct Pairs {
 };
 
 double difference(std::int64_t from, std::int64_t to) {
-  return to >= from ? static_cast<double>(distance_ns(from, to)) : -static_cast<double>(distance_ns(to, from));
+  return to >= from ? length_between(from, to) : -length_between(to, from);
 }
 
 // Sequences by process: the first device of each stands for it.

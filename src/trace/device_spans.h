@@ -1,6 +1,7 @@
 // Which spans of a timeline are work of the device, and in which order. What analyses agree on.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,8 +11,10 @@
 
 namespace weir {
 
-inline bool is_timed(const Span& span) noexcept {
-  return span.started_ns != kNoTime && span.ended_ns != kNoTime && span.ended_ns >= span.started_ns;
+// Of commands, calls and ranges.
+template <class Stretch>
+bool is_timed(const Stretch& one) noexcept {
+  return one.started_ns != kNoTime && one.ended_ns != kNoTime && one.ended_ns >= one.started_ns;
 }
 
 // Host functions occupy their stream, but not the device.
@@ -20,6 +23,15 @@ inline bool is_device_work(const Span& span) noexcept { return is_timed(span) &&
 // When the driver had it; when it was asked for, where that is not known; kNoTime where neither is.
 inline std::int64_t handed_over_ns(const Span& span) noexcept {
   return span.accepted_ns != kNoTime ? span.accepted_ns : span.submitted_ns;
+}
+
+// Adds to a list that holds the worst first, and at most so many.
+template <class Item, class IsWorse>
+void keep_worst(std::vector<Item>& worst, const Item& item, std::size_t most, IsWorse is_worse) {
+  const auto at = std::upper_bound(worst.begin(), worst.end(), item, is_worse);
+  if (at == worst.end() && worst.size() == most) return;
+  worst.insert(at, item);
+  if (worst.size() > most) worst.pop_back();
 }
 
 // Indices of the device's work by start, then by end, then as given.

@@ -1,6 +1,8 @@
 // Arithmetic of stretches of time: unions, intersections, differences. Knows numbers only.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -21,6 +23,10 @@ inline std::uint64_t distance_ns(std::int64_t from_ns, std::int64_t to_ns) noexc
   return to_ns > from_ns ? static_cast<std::uint64_t>(to_ns) - static_cast<std::uint64_t>(from_ns) : 0;
 }
 
+inline double length_between(std::int64_t from_ns, std::int64_t to_ns) noexcept {
+  return static_cast<double>(distance_ns(from_ns, to_ns));
+}
+
 // Adds a stretch that starts no earlier than any before it; what touches becomes one.
 void append(TimeIntervals& to, const TimeInterval& next);
 
@@ -31,5 +37,23 @@ TimeIntervals unite(const TimeIntervals& a, const TimeIntervals& b);
 TimeIntervals intersect(const TimeIntervals& a, const TimeIntervals& b);
 TimeIntervals subtract(const TimeIntervals& a, const TimeIntervals& b);  // what is in `a` and not in `b`
 std::uint64_t total_ns(const TimeIntervals& intervals) noexcept;
+
+// Calls visit(from_ns, to_ns, level) for each stretch in which `level` of those that begin at `starts` and end at
+// `ends` are open, by time; not where none is. Back to back is not at once. Both in any order; nothing ends before it
+// starts.
+template <class Visit>
+void visit_levels(std::vector<std::int64_t> starts, std::vector<std::int64_t> ends, Visit visit) {
+  if (!std::is_sorted(starts.begin(), starts.end())) std::sort(starts.begin(), starts.end());
+  std::sort(ends.begin(), ends.end());
+  std::size_t started = 0, ended = 0;
+  std::int64_t now_ns = 0;
+  while (ended < ends.size()) {
+    const bool is_end = started == starts.size() || ends[ended] <= starts[started];
+    const std::int64_t next_ns = is_end ? ends[ended] : starts[started];
+    if (started > ended && next_ns > now_ns) visit(now_ns, next_ns, started - ended);
+    now_ns = next_ns;
+    ++(is_end ? ended : started);
+  }
+}
 
 }  // namespace weir

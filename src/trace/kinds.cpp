@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include <array>
 #include <string>
 
 namespace weir {
@@ -58,52 +59,22 @@ CollectiveKind collective_kind_of(std::string_view name) {
 }
 
 const char* to_string(CollectiveKind kind) noexcept {
-  switch (kind) {
-    case CollectiveKind::all_reduce:
-      return "all_reduce";
-    case CollectiveKind::all_gather:
-      return "all_gather";
-    case CollectiveKind::reduce_scatter:
-      return "reduce_scatter";
-    case CollectiveKind::all_to_all:
-      return "all_to_all";
-    case CollectiveKind::broadcast:
-      return "broadcast";
-    case CollectiveKind::reduce:
-      return "reduce";
-    case CollectiveKind::send_receive:
-      return "send_receive";
-    case CollectiveKind::barrier:
-      return "barrier";
-    case CollectiveKind::unknown:
-      break;
-  }
-  return "unknown";
+  constexpr std::array kNames{"all_reduce", "all_gather",   "reduce_scatter", "all_to_all", "broadcast",
+                              "reduce",     "send_receive", "barrier",        "unknown"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 const char* to_string(SpanKind kind) noexcept {
-  switch (kind) {
-    case SpanKind::kernel:
-      return "kernel";
-    case SpanKind::collective:
-      return "collective";
-    case SpanKind::copy:
-      return "copy";
-    case SpanKind::memset:
-      return "memset";
-    case SpanKind::host:
-      break;
-  }
-  return "host";
+  constexpr std::array kNames{"kernel", "collective", "copy", "memset", "host"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 CallKind call_kind_of(std::string_view name) noexcept {
-  const auto starts = [&](std::string_view part) { return name.substr(0, part.size()) == part; };
   // Weir's own devices without a driver: "launch kernel", "launch copy", "wait for all".
   if (name == "launch copy") return CallKind::copy;
-  if (starts("launch ")) return CallKind::launch;
+  if (name.starts_with("launch ")) return CallKind::launch;
   if (name == "wait for all") return CallKind::synchronize;
-  if (!starts("cu") && !starts("hip") && !starts("hsa")) return CallKind::other;
+  if (!name.starts_with("cu") && !name.starts_with("hip") && !name.starts_with("hsa")) return CallKind::other;
   if (contains(name, "StreamWaitEvent")) return CallKind::wait;
   if (contains(name, "EventRecord")) return CallKind::record;
   if (contains(name, "Synchronize")) return CallKind::synchronize;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
-#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>

@@ -13,8 +13,6 @@
 namespace weir {
 namespace {
 
-double length(std::int64_t from, std::int64_t to) { return static_cast<double>(distance_ns(from, to)); }
-
 struct Arrivals {
   std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
   Participant last;
@@ -30,6 +28,14 @@ Arrivals arrivals_of(const Timeline& timeline, const MatchedCollective& match) {
     found.last = one;
   }
   return found;
+}
+
+// Among the ranks that have been aligned.
+std::vector<MatchedCollective> matches_of(const Timeline& aligned, const ClockAlignment& alignment) {
+  std::vector<bool> is_aligned(aligned.processes.size(), false);
+  for (const RankClock& clock : alignment.ranks)
+    if (clock.offset_ns) is_aligned[clock.process] = true;
+  return match_collectives(aligned, is_aligned);
 }
 
 using DeviceSet = std::vector<std::uint16_t>;
@@ -100,11 +106,29 @@ void add_rank_spans(const Timeline& timeline, std::map<std::uint16_t, RankWait>&
   for (auto& [device, rank] : by_device) {
     const auto range = ranges.find(device);
     if (range == ranges.end() || range->second.second <= range->second.first) continue;
-    rank.wait_share = rank.waiting_ns / length(range->second.first, range->second.second);
+    rank.wait_share = rank.waiting_ns / length_between(range->second.first, range->second.second);
   }
 }
 
 }  // namespace
+
+std::vector<std::vector<LastArrival>> last_arrivals(const Timeline& aligned,
+                                                    const std::optional<ClockAlignment>& alignment) {
+  std::vector<std::vector<LastArrival>> found(aligned.devices.size());
+  if (!alignment) return found;
+  // Where each span comes to lie in its device's slice.
+  std::vector<std::uint32_t> counts(aligned.devices.size()), place(aligned.spans.size(), UINT32_MAX);
+  for (std::size_t i = 0; i < aligned.spans.size(); ++i)
+    if (const std::uint16_t stream = aligned.spans[i].stream; stream < aligned.streams.size())
+      place[i] = counts[aligned.streams[stream].device]++;
+  for (const MatchedCollective& match : matches_of(aligned, *alignment)) {
+    const Arrivals arrivals = arrivals_of(aligned, match);
+    const int rank = aligned.processes[aligned.devices[arrivals.last.device].process].rank;
+    for (const Participant& one : match.participants)
+      found[one.device].push_back({place[one.span], arrivals.last_ns, rank});
+  }
+  return found;
+}
 
 RankCollectives rank_collectives(const Timeline& aligned, const std::optional<ClockAlignment>& alignment) {
   RankCollectives found;
@@ -113,10 +137,7 @@ RankCollectives rank_collectives(const Timeline& aligned, const std::optional<Cl
     return found;
   }
   if (!alignment->is_aligned) found.reason = alignment->summary;
-  std::vector<bool> is_aligned(aligned.processes.size(), false);
-  for (const RankClock& clock : alignment->ranks)
-    if (clock.offset_ns) is_aligned[clock.process] = true;
-  const std::vector<MatchedCollective> matches = match_collectives(aligned, is_aligned);
+  const std::vector<MatchedCollective> matches = matches_of(aligned, *alignment);
   found.matched = matches.size();
   if (matches.empty()) {
     if (found.reason.empty()) found.reason = "no collective is common to two ranks";
@@ -127,20 +148,24 @@ RankCollectives rank_collectives(const Timeline& aligned, const std::optional<Cl
   std::map<CollectiveKind, double> waits;
   for (const MatchedCollective& match : matches) {
     const Arrivals arrivals = arrivals_of(aligned, match);
-    spreads[match.kind].push_back(length(arrivals.first_ns, arrivals.last_ns));
+    spreads[match.kind].push_back(length_between(arrivals.first_ns, arrivals.last_ns));
     for (const Participant& one : match.participants) {
       const Span& span = aligned.spans[one.span];
       RankWait& rank = by_device[one.device];
       ++rank.collectives;
-      rank.collective_ns += length(span.started_ns, span.ended_ns);
+      rank.collective_ns += length_between(span.started_ns, span.ended_ns);
       // A rank may leave before the last one comes: a broadcast's root, or a clock that is a little off.
-      const double waited = length(span.started_ns, std::min(arrivals.last_ns, span.ended_ns));
+      const double waited = length_between(span.started_ns, std::min(arrivals.last_ns, span.ended_ns));
       rank.waiting_ns += waited;
       waits[match.kind] += waited;
     }
-    found.worst.push_back({match.kind, match.group, match.bytes, arrivals.first_ns, arrivals.last_ns,
-                           aligned.processes[aligned.devices[arrivals.last.device].process].rank, arrivals.last.device,
-                           arrivals.last.span});
+    const int last_rank = aligned.processes[aligned.devices[arrivals.last.device].process].rank;
+    keep_worst(found.worst,
+               {match.kind, match.group, match.bytes, arrivals.first_ns, arrivals.last_ns, last_rank,
+                arrivals.last.device, arrivals.last.span},
+               kMostSkewed, [](const SkewedCollective& a, const SkewedCollective& b) {
+                 return distance_ns(a.first_ns, a.last_ns) > distance_ns(b.first_ns, b.last_ns);
+               });
   }
   add_rank_spans(aligned, by_device);
   for (auto& [device, rank] : by_device) {
@@ -152,10 +177,6 @@ RankCollectives rank_collectives(const Timeline& aligned, const std::optional<Cl
                    [](const RankWait& a, const RankWait& b) { return a.rank < b.rank; });
   add_kinds(spreads, waits, found);
   add_skew(aligned, matches, alignment->error_ns, found);
-  std::stable_sort(found.worst.begin(), found.worst.end(), [](const SkewedCollective& a, const SkewedCollective& b) {
-    return distance_ns(a.first_ns, a.last_ns) > distance_ns(b.first_ns, b.last_ns);
-  });
-  if (found.worst.size() > kMostSkewed) found.worst.resize(kMostSkewed);
   return found;
 }
 

@@ -58,6 +58,18 @@ struct RankCollectives {
   std::string reason;                   // why there is nothing, or which ranks are left out
 };
 
+// When the last rank came to a collective, on the clock of the timeline.
+struct LastArrival {
+  std::uint32_t span = 0;
+  std::int64_t arrived_ns = 0;
+  int rank = 0;  // who came last
+};
+
+// By device; spans are those of its slice (trace/analyse/slice.h). Empty for one rank, and for ranks that could not be
+// aligned.
+std::vector<std::vector<LastArrival>> last_arrivals(const Timeline& aligned,
+                                                    const std::optional<ClockAlignment>& alignment);
+
 // `aligned` is the timeline after apply_alignment(). Ranks whose clocks could not be aligned are left out.
 RankCollectives rank_collectives(const Timeline& aligned, const std::optional<ClockAlignment>& alignment);
 

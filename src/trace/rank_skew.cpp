@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "measure/statistics.h"
+#include "trace/intervals.h"
 
 namespace weir {
 namespace {
@@ -102,7 +103,7 @@ std::vector<Straggler> find_stragglers(const std::optional<RankSkew>& skew, std:
 std::optional<double> collective_share(const Timeline& timeline, const std::vector<bool>& is_collective) {
   struct Iteration {
     std::int64_t started_ns = INT64_MAX, ended_ns = INT64_MIN;
-    std::vector<std::pair<std::int64_t, std::int64_t>> collectives;
+    std::vector<TimeInterval> collectives;
   };
   std::map<std::uint32_t, Iteration> iterations;
   for (const Span& span : timeline.spans) {
@@ -111,18 +112,13 @@ std::optional<double> collective_share(const Timeline& timeline, const std::vect
     iteration.started_ns = std::min(iteration.started_ns, span.started_ns);
     iteration.ended_ns = std::max(iteration.ended_ns, span.ended_ns);
     if (span.command < is_collective.size() && is_collective[span.command])
-      iteration.collectives.emplace_back(span.started_ns, span.ended_ns);
+      iteration.collectives.push_back({span.started_ns, span.ended_ns});
   }
   double whole = 0, busy = 0;
   for (auto& [number, iteration] : iterations) {
     whole += static_cast<double>(iteration.ended_ns - iteration.started_ns);
     // Collectives on several streams overlap: their union counts.
-    std::sort(iteration.collectives.begin(), iteration.collectives.end());
-    std::int64_t until = INT64_MIN;
-    for (const auto& [started, ended] : iteration.collectives) {
-      if (ended > std::max(until, started)) busy += static_cast<double>(ended - std::max(until, started));
-      until = std::max(until, ended);
-    }
+    busy += static_cast<double>(total_ns(unite_all(std::move(iteration.collectives))));
   }
   if (whole <= 0) return std::nullopt;
   return busy / whole;

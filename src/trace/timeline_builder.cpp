@@ -121,6 +121,16 @@ std::optional<std::uint16_t> TimelineBuilder::stream(std::uint16_t device, std::
   return stream;
 }
 
+std::optional<TimelineBuilder::Lane> TimelineBuilder::lane(std::uint16_t process, std::int64_t device_id,
+                                                           std::uint64_t stream_id, std::uint64_t at,
+                                                           std::string_view device_label) {
+  const auto known = device(process, device_id, device_label);
+  const auto own = known ? stream(*known, stream_id) : std::nullopt;
+  if (own) return Lane{*known, *own};
+  drop("command on one device or stream too many", at);
+  return std::nullopt;
+}
+
 void TimelineBuilder::label_device(std::uint16_t device, std::string label) {
   timeline_.devices[device].label = std::move(label);
 }
@@ -140,40 +150,24 @@ std::int32_t TimelineBuilder::queue(std::uint16_t device, std::uint64_t id, bool
 }
 
 std::optional<std::uint32_t> TimelineBuilder::add(const TraceCommand& command) {
-  if (command.started_ns == kNoTime || command.ended_ns == kNoTime) {
-    drop("command without a start or an end", command.at);
-    return std::nullopt;
-  }
-  if (is_beyond(command.started_ns) || is_beyond(command.ended_ns)) {
-    drop("command with a time beyond all clocks", command.at);
-    return std::nullopt;
-  }
-  if (command.ended_ns < command.started_ns) {
-    drop("command that ends before it starts", command.at);
+  const char* problem = nullptr;
+  if (command.started_ns == kNoTime || command.ended_ns == kNoTime)
+    problem = "command without a start or an end";
+  else if (is_beyond(command.started_ns) || is_beyond(command.ended_ns))
+    problem = "command with a time beyond all clocks";
+  else if (command.ended_ns < command.started_ns)
+    problem = "command that ends before it starts";
+  if (problem != nullptr) {
+    drop(problem, command.at);
     return std::nullopt;
   }
   extend(command.process, command.started_ns, command.ended_ns);
   charge(sizeof(Command) + sizeof(Span));
-  Command made;
-  made.correlation = command.correlation;
-  made.process = command.process;
+  Command made{command, command.correlation, command.process};
   Span& span = made.span;
   span.command = static_cast<std::uint32_t>(commands_.size());
-  span.name = command.name;
-  span.bytes = command.bytes;
-  span.iteration = command.iteration;
-  span.stream = command.stream;
-  span.kind = command.kind;
   // By name whatever the source: Kineto's and rocprofiler's dispatches alike hold kernels of the runtime's own copies.
   if (span.kind == SpanKind::kernel && span.name != kNoName) span.kind = kernel_kinds_[span.name];
-  span.queue = command.queue;
-  span.enqueued_ns = command.enqueued_ns;
-  span.submitted_ns = command.submitted_ns;
-  span.accepted_ns = command.accepted_ns;
-  span.launched_ns = command.launched_ns;
-  span.started_ns = command.started_ns;
-  span.ended_ns = command.ended_ns;
-  span.seen_ns = command.seen_ns;
   for (std::int64_t* ns : {&span.enqueued_ns, &span.submitted_ns, &span.accepted_ns, &span.launched_ns, &span.seen_ns})
     forget_beyond(*ns);
   commands_.push_back(made);

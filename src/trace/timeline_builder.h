@@ -22,19 +22,11 @@ struct TraceLimits {
   std::uint64_t used_bytes = 0;  // of it, by traces that were read before
 };
 
-// A command as a file has it. `correlation` 0: none.
-struct TraceCommand {
-  SpanKind kind = SpanKind::kernel;  // kernels whose name says so become collectives
+// A command as a file has it. Kernels whose name says so become collectives; the builder numbers commands.
+struct TraceCommand : Span {
   std::uint16_t process = 0;
-  std::uint16_t stream = 0;
-  std::int32_t queue = kNoQueue;
-  std::uint32_t name = kNoName;
-  std::uint64_t correlation = 0;
-  std::uint64_t bytes = 0;
-  std::uint32_t iteration = 0;
-  std::int64_t enqueued_ns = kNoTime, submitted_ns = kNoTime, accepted_ns = kNoTime, launched_ns = kNoTime;
-  std::int64_t started_ns = kNoTime, ended_ns = kNoTime, seen_ns = kNoTime;
-  std::uint64_t at = 0;  // where in the file, as drop() wants it
+  std::uint64_t correlation = 0;  // 0: none
+  std::uint64_t at = 0;           // where in the file, as drop() wants it
 };
 
 // Commands of `stream` submitted after the call `correlation` wait for those of `on_stream` submitted before
@@ -88,6 +80,12 @@ class TimelineBuilder {
   std::optional<std::uint16_t> device(std::uint16_t process, std::int64_t id, std::string_view label = {});
   // `owner` tells streams with the same id apart: contexts number theirs on their own.
   std::optional<std::uint16_t> stream(std::uint16_t device, std::uint64_t id, std::uint16_t owner = 0);
+  // A device and a stream of it, for a command at `at`; nothing where there are too many: that is dropped.
+  struct Lane {
+    std::uint16_t device = 0, stream = 0;
+  };
+  std::optional<Lane> lane(std::uint16_t process, std::int64_t device_id, std::uint64_t stream_id, std::uint64_t at,
+                           std::string_view device_label = {});
   void label_device(std::uint16_t device, std::string label);
   void label_stream(std::uint16_t stream, std::string label);
   std::int32_t queue(std::uint16_t device, std::uint64_t id, bool is_copy_engine = false);

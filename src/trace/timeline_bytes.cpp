@@ -23,17 +23,21 @@ class Writer {
   using Of = const Value;
 
   template <class Value>
-  void number(const Value& value) {
+  void field(const Value& value) {
     static_assert(std::is_arithmetic_v<Value> || std::is_enum_v<Value>);
     to_.append(reinterpret_cast<const char*>(&value), sizeof(value));
   }
-  void text(const std::string& value) {
-    number(static_cast<std::uint64_t>(value.size()));
-    to_ += value;
+  void field(const std::string& text) {
+    field(static_cast<std::uint64_t>(text.size()));
+    to_ += text;
+  }
+  template <class... Values>
+  void fields(const Values&... values) {
+    (field(values), ...);
   }
   template <class Item, class Each>
   void list(const std::vector<Item>& items, Each each) {
-    number(static_cast<std::uint64_t>(items.size()));
+    field(static_cast<std::uint64_t>(items.size()));
     for (const Item& item : items) each(item);
   }
   std::string take() && { return std::move(to_); }
@@ -59,25 +63,29 @@ class Reader {
     return found;
   }
   template <class Value>
-  void number(Value& value) {
+  void field(Value& value) {
     static_assert(std::is_arithmetic_v<Value> && !std::is_same_v<Value, bool>);
     std::memcpy(&value, take(sizeof(value)).data(), sizeof(value));
   }
-  void number(bool& value) { value = counted(1) != 0; }
-  void number(SpanKind& value) { value = static_cast<SpanKind>(counted(static_cast<int>(SpanKind::host))); }
-  void number(CallKind& value) { value = static_cast<CallKind>(counted(static_cast<int>(CallKind::other))); }
-  void number(CollectiveKind& value) {
+  void field(bool& value) { value = counted(1) != 0; }
+  void field(SpanKind& value) { value = static_cast<SpanKind>(counted(static_cast<int>(SpanKind::host))); }
+  void field(CallKind& value) { value = static_cast<CallKind>(counted(static_cast<int>(CallKind::other))); }
+  void field(CollectiveKind& value) {
     value = static_cast<CollectiveKind>(counted(static_cast<int>(CollectiveKind::unknown)));
   }
-  void text(std::string& value) {
+  void field(std::string& text) {
     std::uint64_t size = 0;
-    number(size);
-    value = take(size);
+    field(size);
+    text = take(size);
+  }
+  template <class... Values>
+  void fields(Values&... values) {
+    (field(values), ...);
   }
   template <class Item, class Each>
   void list(std::vector<Item>& items, Each each) {
     std::uint64_t count = 0;
-    number(count);
+    field(count);
     // Every item has at least a byte, so no count makes more room than the bytes that came.
     if (count > left_.size()) fail("it is cut off");
     items.clear();
@@ -103,97 +111,29 @@ template <class Archive>
 using TimelineOf = typename Archive::template Of<Timeline>;
 
 template <class Archive>
-void spans_of(Archive& archive, TimelineOf<Archive>& timeline) {
-  archive.list(timeline.spans, [&](auto& span) {
-    archive.number(span.command);
-    archive.number(span.iteration);
-    archive.number(span.name);
-    archive.number(span.call);
-    archive.number(span.bytes);
-    archive.number(span.stream);
-    archive.number(span.role);
-    archive.number(span.kind);
-    archive.number(span.queue);
-    archive.number(span.enqueued_ns);
-    archive.number(span.submitted_ns);
-    archive.number(span.accepted_ns);
-    archive.number(span.launched_ns);
-    archive.number(span.started_ns);
-    archive.number(span.ended_ns);
-    archive.number(span.seen_ns);
-  });
-}
-
-template <class Archive>
-void lanes_of(Archive& archive, TimelineOf<Archive>& timeline) {
-  archive.list(timeline.names, [&](auto& name) { archive.text(name); });
-  archive.list(timeline.processes, [&](auto& process) {
-    archive.number(process.rank);
-    archive.text(process.label);
-    archive.number(process.clock);
-  });
-  archive.list(timeline.devices, [&](auto& device) {
-    archive.number(device.process);
-    archive.number(device.id);
-    archive.text(device.label);
-  });
-  archive.list(timeline.streams, [&](auto& stream) {
-    archive.number(stream.device);
-    archive.number(stream.id);
-    archive.text(stream.label);
-  });
-  archive.list(timeline.queues, [&](auto& queue) {
-    archive.number(queue.id);
-    archive.number(queue.device);
-    archive.text(queue.label);
-  });
-}
-
-template <class Archive>
-void rest_of(Archive& archive, TimelineOf<Archive>& timeline) {
-  archive.text(timeline.source);
-  archive.number(timeline.has_exact_gaps);
-  archive.number(timeline.clock_error_ns);
-  archive.list(timeline.calls, [&](auto& call) {
-    archive.number(call.name);
-    archive.number(call.thread);
-    archive.number(call.correlation);
-    archive.number(call.process);
-    archive.number(call.kind);
-    archive.number(call.started_ns);
-    archive.number(call.ended_ns);
-  });
-  archive.list(timeline.dependencies, [&](auto& dependency) {
-    archive.number(dependency.before);
-    archive.number(dependency.after);
-  });
-  archive.number(timeline.has_dependencies);
-  archive.list(timeline.collectives, [&](auto& facts) {
-    archive.number(facts.span);
-    archive.number(facts.kind);
-    archive.number(facts.ranks);
-    archive.number(facts.group);
-    archive.number(facts.bytes);
-  });
-  archive.list(timeline.ranges, [&](auto& range) {
-    archive.number(range.name);
-    archive.number(range.process);
-    archive.number(range.started_ns);
-    archive.number(range.ended_ns);
-  });
-  archive.list(timeline.dropped, [&](auto& dropped) {
-    archive.text(dropped.reason);
-    archive.number(dropped.count);
-    archive.text(dropped.first);
-  });
-  archive.list(timeline.notes, [&](auto& note) { archive.text(note); });
-}
-
-template <class Archive>
 void fields_of(Archive& archive, TimelineOf<Archive>& timeline) {
-  spans_of(archive, timeline);
-  lanes_of(archive, timeline);
-  rest_of(archive, timeline);
+  archive.list(timeline.spans, [&](auto& span) {
+    archive.fields(span.command, span.iteration, span.name, span.call, span.bytes, span.stream, span.role, span.kind,
+                   span.queue, span.enqueued_ns, span.submitted_ns, span.accepted_ns, span.launched_ns, span.started_ns,
+                   span.ended_ns, span.seen_ns);
+  });
+  archive.list(timeline.names, [&](auto& name) { archive.fields(name); });
+  archive.list(timeline.processes, [&](auto& process) { archive.fields(process.rank, process.label, process.clock); });
+  archive.list(timeline.devices, [&](auto& device) { archive.fields(device.process, device.id, device.label); });
+  archive.list(timeline.streams, [&](auto& stream) { archive.fields(stream.device, stream.id, stream.label); });
+  archive.list(timeline.queues, [&](auto& queue) { archive.fields(queue.id, queue.device, queue.label); });
+  archive.fields(timeline.source, timeline.has_exact_gaps, timeline.clock_error_ns);
+  archive.list(timeline.calls, [&](auto& call) {
+    archive.fields(call.name, call.thread, call.correlation, call.process, call.kind, call.started_ns, call.ended_ns);
+  });
+  archive.list(timeline.dependencies, [&](auto& dependency) { archive.fields(dependency.before, dependency.after); });
+  archive.fields(timeline.has_dependencies);
+  archive.list(timeline.collectives,
+               [&](auto& facts) { archive.fields(facts.span, facts.kind, facts.ranks, facts.group, facts.bytes); });
+  archive.list(timeline.ranges,
+               [&](auto& range) { archive.fields(range.name, range.process, range.started_ns, range.ended_ns); });
+  archive.list(timeline.dropped, [&](auto& dropped) { archive.fields(dropped.reason, dropped.count, dropped.first); });
+  archive.list(timeline.notes, [&](auto& note) { archive.fields(note); });
 }
 
 // Analyses look things up by number and trust what importers made.

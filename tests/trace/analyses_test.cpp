@@ -1,9 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "trace/analyse/concurrency.h"
-#include "trace/analyse/fairness.h"
 #include "trace/analyse/queue_switch.h"
-#include "trace/analyse/role_latency.h"
+#include "trace/analyse/service.h"
 
 namespace weir {
 namespace {
@@ -26,14 +25,14 @@ TEST(Concurrency, WeighsByTimeAndIgnoresIdleStretches) {
   const auto found = concurrency(timeline);
   ASSERT_TRUE(found);
   EXPECT_DOUBLE_EQ(found->mean, 50.0 / 40.0);
-  EXPECT_EQ(found->max, 2);
+  EXPECT_EQ(found->max, 2u);
   EXPECT_DOUBLE_EQ(found->busy_ns, 40);
 }
 
 TEST(Concurrency, BackToBackIsNotAtOnce) {
   Timeline timeline;
   timeline.spans = {span(0, 0, 0, 10), span(1, 0, 10, 20)};
-  EXPECT_EQ(concurrency(timeline)->max, 1);
+  EXPECT_EQ(concurrency(timeline)->max, 1u);
   EXPECT_FALSE(concurrency(Timeline{}));
 }
 

@@ -1,9 +1,9 @@
-#include "trace/analyse/last_arrivals.h"
-
 #include <gtest/gtest.h>
 
 #include "trace/analyse/breakdown.h"
+#include "trace/analyse/exposed_causes.h"
 #include "trace/analyse/slice.h"
+#include "trace/rank_collectives.h"
 #include "trace/ranks_timeline.h"
 
 namespace weir {

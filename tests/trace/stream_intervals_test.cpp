@@ -1,6 +1,6 @@
-#include "trace/analyse/stream_intervals.h"
-
 #include <gtest/gtest.h>
+
+#include "trace/analyse/queue_map.h"
 
 namespace weir {
 namespace {

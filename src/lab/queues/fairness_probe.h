@@ -1,4 +1,4 @@
-// Are streams with equal work served equally while the device is full? By experiment; src/trace/analyse/fairness.h asks
+// Are streams with equal work served equally while the device is full? By experiment; src/trace/analyse/service.h asks
 // the same of a timeline.
 #pragma once
 

@@ -13,8 +13,8 @@
 #include "lab/queues/stamps.h"
 #include "run/passes.h"
 #include "submit/submitter.h"
+#include "trace/analyse/queue_map.h"
 #include "trace/analyse/queue_order.h"
-#include "trace/analyse/stream_intervals.h"
 
 namespace weir {
 namespace {

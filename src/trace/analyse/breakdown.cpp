@@ -19,9 +19,7 @@ void add_iterations(const Timeline& timeline, std::span<const std::uint32_t> ord
   to.iteration_count = placed.numbers.size();
   if (to.iteration_count == 0) return;
   to.outside_iterations = static_cast<std::size_t>(std::count(placed.of.begin(), placed.of.end(), kNoIteration));
-  std::vector<std::vector<std::uint32_t>> own(std::min(to.iteration_count, kMostIterations));
-  for (std::size_t i = 0; i < order.size(); ++i)
-    if (placed.of[i] < own.size()) own[placed.of[i]].push_back(order[i]);
+  const std::vector<std::vector<std::uint32_t>> own = placed.apart(order, kMostIterations);
   for (std::size_t i = 0; i < own.size(); ++i) {
     IterationTimes& iteration = to.iterations.emplace_back();
     iteration.number = placed.numbers[i];
@@ -47,7 +45,7 @@ BusyTimes busy_times(const Timeline& timeline, std::span<const std::uint32_t> or
     times.last_ns = std::max(times.last_ns, span.ended_ns);
   }
   const TimeIntervals compute_or_copy = unite(compute, copy);
-  times.span_ns = static_cast<double>(distance_ns(times.first_ns, times.last_ns));
+  times.span_ns = length_between(times.first_ns, times.last_ns);
   times.busy_ns = total(unite(compute_or_copy, communication));
   times.idle_ns = times.span_ns - times.busy_ns;
   times.compute_ns = total(compute);
@@ -73,7 +71,7 @@ Breakdown breakdown(const Timeline& timeline, std::span<const TraceRange> iterat
     }
     KindTotal& kind = found.kinds[static_cast<std::size_t>(span.kind)];
     ++kind.commands;
-    kind.sum_ns += static_cast<double>(distance_ns(span.started_ns, span.ended_ns));
+    kind.sum_ns += length_between(span.started_ns, span.ended_ns);
     if (span.kind == SpanKind::host) continue;
     has_stream[span.stream] = true;
     if (span.queue != last_queue && span.queue != kNoQueue) queues.insert(span.queue);

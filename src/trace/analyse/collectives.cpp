@@ -50,7 +50,7 @@ Collectives collectives(const Timeline& timeline) {
     lacks_bytes |= size == 0;
     lacks_ranks |= facts.ranks == 0;
     Instances& instances = classes[{facts.kind, facts.group, facts.ranks, size}];
-    instances.durations.push_back(static_cast<double>(distance_ns(span.started_ns, span.ended_ns)));
+    instances.durations.push_back(length_between(span.started_ns, span.ended_ns));
     instances.bytes += static_cast<double>(facts.bytes);
   }
   for (auto& [key, instances] : classes) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "trace/device_spans.h"
 #include "trace/intervals.h"
@@ -9,7 +10,7 @@
 namespace weir {
 namespace {
 
-// Sweeps over starts and ends of the spans that `is_wanted`, in order of time.
+// Of the spans that `is_wanted`.
 template <class IsWanted>
 std::optional<ConcurrencyLevels> levels_of(const Timeline& timeline, IsWanted is_wanted) {
   std::vector<std::int64_t> starts, ends;
@@ -19,44 +20,25 @@ std::optional<ConcurrencyLevels> levels_of(const Timeline& timeline, IsWanted is
     ends.push_back(span.ended_ns);
   }
   if (starts.empty()) return std::nullopt;
-  if (!std::is_sorted(starts.begin(), starts.end())) std::sort(starts.begin(), starts.end());
-  std::sort(ends.begin(), ends.end());
   ConcurrencyLevels levels;
   double area = 0;
-  std::size_t running = 0, started = 0;
-  std::int64_t last_ns = starts.front();
-  for (std::size_t ended = 0; ended < ends.size();) {
-    // Ends come before starts at the same instant: back to back is not at once.
-    const bool is_end = started == starts.size() || ends[ended] <= starts[started];
-    const std::int64_t now_ns = is_end ? ends[ended] : starts[started];
-    if (running > 0 && now_ns > last_ns) {
-      const auto length = static_cast<double>(distance_ns(last_ns, now_ns));
-      const std::size_t level = std::min(running, kMostLevels);
-      if (levels.exactly_ns.size() < level) levels.exactly_ns.resize(level);
-      (running > kMostLevels ? levels.beyond_ns : levels.exactly_ns[level - 1]) += length;
-      levels.busy_ns += length;
-      area += length * static_cast<double>(running);
-    }
-    last_ns = now_ns;
-    if (is_end) {
-      --running;
-      ++ended;
-    } else {
-      ++running;
-      ++started;
-    }
+  visit_levels(std::move(starts), std::move(ends), [&](std::int64_t from_ns, std::int64_t to_ns, std::size_t running) {
+    const auto length = length_between(from_ns, to_ns);
+    const std::size_t level = std::min(running, kMostLevels);
+    if (levels.exactly_ns.size() < level) levels.exactly_ns.resize(level);
+    (running > kMostLevels ? levels.beyond_ns : levels.exactly_ns[level - 1]) += length;
+    levels.busy_ns += length;
     levels.max = std::max(levels.max, running);
-  }
+    area += length * static_cast<double>(running);
+  });
   levels.mean = area / levels.busy_ns;
   return levels;
 }
 
 }  // namespace
 
-std::optional<Concurrency> concurrency(const Timeline& timeline) {
-  const auto levels = levels_of(timeline, [](const Span&) { return true; });
-  if (!levels) return std::nullopt;
-  return Concurrency{levels->mean, static_cast<int>(levels->max), levels->busy_ns};
+std::optional<ConcurrencyLevels> concurrency(const Timeline& timeline) {
+  return levels_of(timeline, [](const Span&) { return true; });
 }
 
 ConcurrencyProfile concurrency_profile(const Timeline& timeline) {

@@ -9,15 +9,6 @@
 
 namespace weir {
 
-struct Concurrency {
-  double mean = 0;  // commands running, averaged over the time in which at least one ran
-  int max = 0;
-  double busy_ns = 0;  // that time
-};
-
-// Nothing where no span has both a start and an end.
-std::optional<Concurrency> concurrency(const Timeline& timeline);
-
 inline constexpr std::size_t kMostLevels = 64;
 
 struct ConcurrencyLevels {
@@ -29,6 +20,9 @@ struct ConcurrencyLevels {
 
   double overlapped_ns() const noexcept { return exactly_ns.empty() ? 0 : busy_ns - exactly_ns.front(); }
 };
+
+// Of all commands; nothing where none lasted.
+std::optional<ConcurrencyLevels> concurrency(const Timeline& timeline);
 
 // Of the device's commands, host functions left out. Nothing where no such command lasted.
 struct ConcurrencyProfile {

@@ -20,7 +20,6 @@ constexpr std::uint64_t kThreadHandover = 50'000;
 // Commands of one stream should not overlap. Sources that call a hardware queue a stream show some that do; the one
 // that held the next is then a few places back.
 constexpr int kMostBack = 8;
-constexpr std::size_t kStepsKept = 1024;  // before they are reduced to the longest
 
 PathResource resource_of(SpanKind kind) {
   switch (kind) {
@@ -35,10 +34,6 @@ PathResource resource_of(SpanKind kind) {
       break;
   }
   return PathResource::host;
-}
-
-bool is_timed(const HostCall& call) {
-  return call.started_ns != kNoTime && call.ended_ns != kNoTime && call.ended_ns >= call.started_ns;
 }
 
 struct Moment {
@@ -72,7 +67,7 @@ class Walk {
     for (const std::uint32_t i : order_)
       if (timeline_.spans[i].ended_ns > timeline_.spans[last].ended_ns) last = i;
     cursor_ = timeline_.spans[last].ended_ns;
-    path_.span_ns = static_cast<double>(distance_ns(first_ns_, cursor_));
+    path_.span_ns = length_between(first_ns_, cursor_);
     // Each round ends on a command, a call or a submission that has not been visited, so rounds are bounded by their
     // number.
     span_ = last;
@@ -124,7 +119,7 @@ class Walk {
   void spend(PathResource resource, std::int64_t from, std::uint32_t span, std::uint32_t call) {
     from = std::max(from, first_ns_);
     if (from >= cursor_) return;
-    const auto took = static_cast<double>(distance_ns(from, cursor_));
+    const auto took = length_between(from, cursor_);
     path_.ns[static_cast<std::size_t>(resource)] += took;
     if (call != kNoCall && resource == PathResource::host) {
       path_.in_calls_ns += took;
@@ -132,8 +127,10 @@ class Walk {
     } else if (span != kNone && resource == resource_of(timeline_.spans[span].kind)) {
       add_name(names_, timeline_.spans[span].name, resource, took);
     }
-    path_.longest.push_back({resource, from, cursor_, span, call});
-    if (path_.longest.size() >= kStepsKept) keep_longest();
+    keep_worst(path_.longest, {resource, from, cursor_, span, call}, kMostPathSteps,
+               [](const PathStep& a, const PathStep& b) {
+                 return distance_ns(a.from_ns, a.to_ns) > distance_ns(b.from_ns, b.to_ns);
+               });
     cursor_ = from;
   }
 
@@ -144,13 +141,6 @@ class Walk {
     entry.resource = resource;
     ++entry.steps;
     entry.total_ns += took;
-  }
-
-  void keep_longest() {
-    std::stable_sort(path_.longest.begin(), path_.longest.end(), [](const PathStep& a, const PathStep& b) {
-      return distance_ns(a.from_ns, a.to_ns) > distance_ns(b.from_ns, b.to_ns);
-    });
-    if (path_.longest.size() > kMostPathSteps) path_.longest.resize(kMostPathSteps);
   }
 
   bool can_visit(std::uint32_t span) const {
@@ -332,7 +322,6 @@ class Walk {
   }
 
   void finish() {
-    keep_longest();
     path_.names = largest(names_);
     path_.calls = largest(calls_);
     if (path_.span_ns > 0)

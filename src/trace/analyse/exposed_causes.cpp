@@ -17,6 +17,33 @@ namespace {
 // Waits that are followed from one command to the one before it; a chain of more is a dependency in any case.
 constexpr int kMostHops = 256;
 
+struct CauseWords {
+  const char *name, *meaning, *advice;
+};
+// By ExposedCause.
+constexpr std::array<CauseWords, kExposedCauses> kWords = {{
+    {"dependency", "what came next needed the collective, which could not have started earlier",
+     "move independent work beside the collective, or make it shorter: fewer bytes, another algorithm, smaller pieces "
+     "that start earlier"},
+    {"shallow_prefetch",
+     "what came next needed the collective, which had waited for a kernel that still used its buffer",
+     "prefetch one layer further (fsdp.prefetch), so that the next gather has a buffer of its own"},
+    {"shared_queue", "a command was ready, behind another stream's in its hardware queue",
+     "give streams queues of their own (CUDA_DEVICE_MAX_CONNECTIONS, GPU_MAX_HW_QUEUES, --hw-queues), use fewer "
+     "streams, or submit in another order"},
+    {"launch_bound", "the host was late with the next command or the collective, or the device was just launching it",
+     "submit earlier: graphs, fewer and larger kernels, a host thread of its own for communication"},
+    {"no_room", "a command was ready, with nothing in front of it in its queue, and found no free compute units",
+     "leave room beside the larger one: fewer channels for collectives (NCCL_MAX_CTAS, NCCL_MAX_NCHANNELS), smaller "
+     "kernels, or a priority for the one that waits"},
+    {"rank_skew", "the collective waited for the last rank",
+     "look at what the last rank does before the collective: uneven work, a slower device or host"},
+    {"step_end", "nothing followed in the iteration",
+     "let the next iteration begin earlier, or split the last collective so that most of it runs before"},
+    {"unknown", "the source does not tell",
+     "trace the host's calls and the waits between streams too (weir profile, CUPTI's or rocprofv3's API traces)"},
+}};
+
 // What communicates while nothing else runs.
 struct Piece {
   std::int64_t from_ns = 0, to_ns = 0;
@@ -111,10 +138,10 @@ class Attribution {
 
   const Span& span(std::uint32_t index) const { return timeline_.spans[index]; }
   bool is_clear(std::int64_t from_ns, std::int64_t to_ns) const {
-    return static_cast<double>(distance_ns(from_ns, to_ns)) > timeline_.clock_error_ns;
+    return length_between(from_ns, to_ns) > timeline_.clock_error_ns;
   }
   bool is_usual_gap(std::int64_t from_ns, std::int64_t to_ns) const {
-    const auto gap_ns = static_cast<double>(distance_ns(from_ns, to_ns));
+    const auto gap_ns = length_between(from_ns, to_ns);
     return gap_ns <= std::max(limit_ns_, timeline_.clock_error_ns);
   }
   // When nothing but the device held it; the host's time counts where it is later by more than clocks disagree.
@@ -343,10 +370,7 @@ class Attribution {
       const std::uint64_t first = distance_ns(a.from_ns, a.to_ns), second = distance_ns(b.from_ns, b.to_ns);
       return std::tie(second, a.from_ns) < std::tie(first, b.from_ns);
     };
-    const auto place = std::upper_bound(total.worst.begin(), total.worst.end(), made, longer);
-    if (place == total.worst.end() && total.worst.size() == kMostExposedStretches) return;
-    total.worst.insert(place, made);
-    if (total.worst.size() > kMostExposedStretches) total.worst.pop_back();
+    keep_worst(total.worst, made, kMostExposedStretches, longer);
   }
 
   std::string reason() const {
@@ -380,6 +404,10 @@ class Attribution {
 };
 
 }  // namespace
+
+const char* to_string(ExposedCause cause) noexcept { return kWords[static_cast<std::size_t>(cause)].name; }
+const char* meaning_of(ExposedCause cause) noexcept { return kWords[static_cast<std::size_t>(cause)].meaning; }
+const char* advice_of(ExposedCause cause) noexcept { return kWords[static_cast<std::size_t>(cause)].advice; }
 
 ExposedCauses exposed_causes(const Timeline& timeline, std::span<const LastArrival> arrivals,
                              std::span<const TraceRange> iterations) {

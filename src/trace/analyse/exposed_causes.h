@@ -10,10 +10,27 @@
 #include <vector>
 
 #include "measure/timeline.h"
-#include "trace/analyse/exposed_words.h"
 #include "trace/analyse/readiness.h"
+#include "trace/rank_collectives.h"
 
 namespace weir {
+
+enum class ExposedCause : std::uint8_t {
+  dependency,        // what comes next waited for this collective, which could not have started earlier
+  shallow_prefetch,  // the same, but the collective had been held back by a command that still used its buffer
+  shared_queue,      // the next command was ready and stood behind another stream's in its hardware queue
+  launch_bound,      // the host had not submitted the next command yet, or had submitted the collective late
+  no_room,           // the next command was ready, alone in its queue, and did not start: no free compute units
+  rank_skew,         // the collective waited for the last rank
+  step_end,          // nothing follows in this iteration
+  unknown            // the source does not tell
+};
+inline constexpr std::size_t kExposedCauses = 8;
+
+const char* to_string(ExposedCause cause) noexcept;
+// What the cause means, and what to change, in one line each.
+const char* meaning_of(ExposedCause cause) noexcept;
+const char* advice_of(ExposedCause cause) noexcept;
 
 inline constexpr std::size_t kMostExposedStretches = 5;
 
@@ -42,13 +59,6 @@ struct ExposedCauses {
   std::string reason;  // why causes are unknown
 
   const CauseTotal& of(ExposedCause cause) const noexcept { return causes[static_cast<std::size_t>(cause)]; }
-};
-
-// When the last rank came to a collective, on the clock of the timeline.
-struct LastArrival {
-  std::uint32_t span = 0;
-  std::int64_t arrived_ns = 0;
-  int rank = 0;  // who came last
 };
 
 // `iterations` as for breakdown(): without them Span::iteration tells where one ends. `arrivals` in any order; those

@@ -14,14 +14,6 @@
 namespace weir {
 namespace {
 
-void keep_worst(const SerialisedPair& pair, std::vector<SerialisedPair>& worst) {
-  const auto at = std::upper_bound(worst.begin(), worst.end(), pair,
-                                   [](const auto& a, const auto& b) { return a.lost_ns > b.lost_ns; });
-  if (at == worst.end() && worst.size() == kMostSerialisedPairs) return;
-  worst.insert(at, pair);
-  if (worst.size() > kMostSerialisedPairs) worst.pop_back();
-}
-
 bool is_any_queue_shared(const Timeline& timeline, std::span<const std::uint32_t> order) {
   std::unordered_map<std::int32_t, std::uint16_t> stream_of;
   return std::any_of(order.begin(), order.end(), [&](std::uint32_t i) {
@@ -47,7 +39,8 @@ FalseSerialisation false_serialisation(const Timeline& timeline) {
   std::unordered_map<std::uint64_t, SerialisedStreams> by_streams;
   std::vector<TimeInterval> lost_stretches;
   const auto keep = [&](const SerialisedPair& pair, std::int64_t from_ns, std::int64_t to_ns) {
-    keep_worst(pair, found.worst);
+    keep_worst(found.worst, pair, kMostSerialisedPairs,
+               [](const SerialisedPair& a, const SerialisedPair& b) { return a.lost_ns > b.lost_ns; });
     lost_stretches.push_back({from_ns, to_ns});
     const auto [a, b] = std::minmax(pair.first_stream, pair.second_stream);
     SerialisedStreams& streams =
@@ -61,7 +54,7 @@ FalseSerialisation false_serialisation(const Timeline& timeline) {
   visit_neighbours(timeline, order, [&](std::uint32_t first, std::uint32_t second) {
     const Span &before = timeline.spans[first], &after = timeline.spans[second];
     if (before.stream == after.stream || after.started_ns < before.ended_ns) return;
-    const auto gap_ns = static_cast<double>(distance_ns(before.ended_ns, after.started_ns));
+    const auto gap_ns = length_between(before.ended_ns, after.started_ns);
     if (gap_ns > found.gap_limit_ns) return;
     ++found.back_to_back;
     if (handed_over_ns(after) == kNoTime || !floors.is_known[second]) {
@@ -83,11 +76,11 @@ FalseSerialisation false_serialisation(const Timeline& timeline) {
   visit_blocked(timeline, order, floors,
                 [&](std::uint32_t first, std::uint32_t second, std::int64_t from_ns, std::int64_t to_ns) {
                   const Span &ahead = timeline.spans[first], &behind = timeline.spans[second];
-                  const auto lost_ns = static_cast<double>(distance_ns(from_ns, to_ns));
+                  const auto lost_ns = length_between(from_ns, to_ns);
                   ++found.behind;
                   found.behind_ns += lost_ns;
                   keep({first, second, ahead.stream, behind.stream, behind.queue, ahead.name, behind.name, lost_ns,
-                        static_cast<double>(distance_ns(to_ns, behind.started_ns)), true},
+                        length_between(to_ns, behind.started_ns), true},
                        from_ns, to_ns);
                 });
   found.wall_ns = static_cast<double>(total_ns(unite_all(std::move(lost_stretches))));

@@ -34,7 +34,7 @@ void collect(const Timeline& timeline, std::span<const std::uint32_t> order, std
 }
 
 // Leaves `found` in another order.
-std::optional<IdleGaps> describe(std::span<LongGap> found) {
+std::optional<IdleGaps> describe(std::vector<LongGap>& found) {
   if (found.empty()) return std::nullopt;
   IdleGaps gaps;
   gaps.count = found.size();
@@ -87,24 +87,8 @@ GapsFound gaps(const Timeline& timeline) {
                                 : "the device was busy from the first start to the last end";
 
   const SpanLanes streams = lanes_by_stream(timeline, timed_by_start(timeline));
-  struct Lane {
-    std::uint16_t stream;
-    std::size_t commands;
-    std::size_t first_gap, gap_end;  // in `all`
-  };
-  std::vector<Lane> lanes;
   all.clear();
-  for (std::size_t i = 0; i < streams.ids.size(); ++i) {
-    const std::size_t first_gap = all.size();
-    collect(timeline, streams.of(i), all);
-    lanes.push_back({static_cast<std::uint16_t>(streams.ids[i]), streams.count(i), first_gap, all.size()});
-  }
-  found.stream_count = lanes.size();
-  std::stable_sort(lanes.begin(), lanes.end(), [](const Lane& a, const Lane& b) { return a.commands > b.commands; });
-  if (lanes.size() > kMostGapStreams) lanes.resize(kMostGapStreams);
-  for (const Lane& lane : lanes)
-    found.streams.push_back(
-        {lane.stream, lane.commands, describe(std::span(all).subspan(lane.first_gap, lane.gap_end - lane.first_gap))});
+  for (std::size_t i = 0; i < streams.ids.size(); ++i) collect(timeline, streams.of(i), all);
   found.within_streams = describe(all);
   return found;
 }

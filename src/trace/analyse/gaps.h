@@ -1,4 +1,4 @@
-// How long nothing ran, on the device and on each stream: how often, how long, and between which commands. Reads the
+// How long nothing ran, on the device and on its streams: how often, how long, and between which commands. Reads the
 // timeline of one device.
 #pragma once
 
@@ -13,7 +13,6 @@
 namespace weir {
 
 inline constexpr std::size_t kMostLongGaps = 10;
-inline constexpr std::size_t kMostGapStreams = 64;
 
 // Gaps of at least `from_ns` and less than twice that.
 struct GapBin {
@@ -35,19 +34,11 @@ struct IdleGaps {
   std::vector<LongGap> longest;   // longest first, at most kMostLongGaps
 };
 
-struct StreamGaps {
-  std::uint16_t stream = 0;
-  std::size_t commands = 0;
-  std::optional<IdleGaps> gaps;  // nothing where its commands leave none
-};
-
 // Commands that took no time neither end a gap nor begin one.
 struct GapsFound {
   std::optional<IdleGaps> device;          // between unions of all that the device ran
   std::optional<IdleGaps> within_streams;  // of all streams together; a host function occupies its stream
-  std::vector<StreamGaps> streams;         // those with most commands, at most kMostGapStreams
-  std::size_t stream_count = 0;
-  std::string reason;  // why the device has none
+  std::string reason;                      // why the device has none
 };
 
 GapsFound gaps(const Timeline& timeline);

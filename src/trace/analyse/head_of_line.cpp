@@ -5,38 +5,13 @@
 #include <map>
 #include <tuple>
 
+#include "trace/analyse/readiness.h"
 #include "trace/device_spans.h"
 
 namespace weir {
 namespace {
 
 constexpr std::size_t kMostBlockers = 5;
-
-// The latest departures from one queue so far, of two different streams: what a third one finds in front of it.
-struct Front {
-  struct Latest {
-    std::int64_t left_ns = kNoTime;
-    const Span* span = nullptr;
-  };
-  Latest first, second;  // of different streams
-
-  void leave(const Span& span, std::int64_t left_ns) {
-    const Latest entry{left_ns, &span};
-    if (first.span != nullptr && first.span->stream == span.stream) {
-      if (left_ns > first.left_ns) first = entry;
-      return;
-    }
-    if (first.span == nullptr || left_ns > first.left_ns) {
-      second = first;
-      first = entry;
-    } else if (second.span == nullptr || left_ns > second.left_ns) {
-      second = entry;
-    }
-  }
-  const Latest& for_stream(std::uint16_t stream) const {
-    return first.span != nullptr && first.span->stream == stream ? second : first;
-  }
-};
 
 }  // namespace
 
@@ -61,7 +36,7 @@ HeadOfLine head_of_line(const Timeline& timeline,
     });
     std::map<std::uint32_t, std::int64_t> ended;         // by command
     std::map<std::uint16_t, std::int64_t> stream_ended;  // the last one submitted so far
-    std::map<std::int32_t, Front> fronts;                // by queue
+    std::map<std::int32_t, QueueFront> fronts;           // by queue; of when commands left it
     for (const Span* span : spans) ended[span->command] = span->ended_ns;
     for (const Span* span : spans) {
       std::int64_t ready = handed_over_ns(*span);
@@ -71,20 +46,21 @@ HeadOfLine head_of_line(const Timeline& timeline,
         ready = std::max(ready, own->second);
       stream_ended[span->stream] = span->ended_ns;
       const std::int64_t left = span->launched_ns != kNoTime ? span->launched_ns : span->started_ns;
-      Front& front = fronts[span->queue];
-      const Front::Latest& ahead = front.for_stream(span->stream);
-      const std::int64_t until = ahead.span == nullptr ? kNoTime : std::min(ahead.left_ns, left);
+      QueueFront& front = fronts[span->queue];
+      const QueueFront::Latest& ahead = front.for_stream(span->stream);
+      const std::int64_t until = ahead.span == kNoSpan ? kNoTime : std::min(ahead.ready_ns, left);
       if (until != kNoTime && until > ready) {
         const auto waited = static_cast<double>(until - ready);
         result.waited_ns += waited;
         result.longest_ns = std::max(result.longest_ns, waited);
         ++waiting_commands;
-        HeadOfLine::Blocker& blocker = blockers[ahead.span->command];
-        blocker.command = ahead.span->command;
-        blocker.stream = ahead.span->stream;
+        const std::uint32_t command = timeline.spans[ahead.span].command;
+        HeadOfLine::Blocker& blocker = blockers[command];
+        blocker.command = command;
+        blocker.stream = ahead.stream;
         blocker.caused_ns += waited;
       }
-      front.leave(*span, left);
+      front.add({left, static_cast<std::uint32_t>(span - timeline.spans.data()), span->stream});
     }
     all_commands += static_cast<double>(spans.size());
   }

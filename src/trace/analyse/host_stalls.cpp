@@ -23,12 +23,6 @@ constexpr std::size_t kFewestLaunches = 5;
 // (runtime around driver), so one is not enough.
 constexpr int kMostNested = 4;
 
-double length(std::int64_t from, std::int64_t to) { return static_cast<double>(distance_ns(from, to)); }
-
-bool is_timed(const HostCall& call) {
-  return call.started_ns != kNoTime && call.ended_ns != kNoTime && call.ended_ns >= call.started_ns;
-}
-
 // By call: it returned only when the device had finished something.
 std::vector<bool> waiting_calls(const Timeline& timeline) {
   std::vector<bool> waits(timeline.calls.size(), false);
@@ -72,7 +66,7 @@ HostPart host_part(const Timeline& timeline, const std::vector<bool>& waits, std
     const HostCall& call = timeline.calls[*at];
     const std::int64_t begin = std::max(done, call.started_ns), end = std::min(to, call.ended_ns);
     if (end <= begin) continue;
-    const double took = length(begin, end);
+    const double took = length_between(begin, end);
     (waits[*at] ? part.synchronizing_ns : part.in_calls_ns) += took;
     if (took > part.call_ns) {
       part.call = *at;
@@ -80,7 +74,7 @@ HostPart host_part(const Timeline& timeline, const std::vector<bool>& waits, std
     }
     done = end;
   }
-  if (length(from, to) - part.synchronizing_ns - part.in_calls_ns > part.call_ns) part.call = kNoCall;
+  if (length_between(from, to) - part.synchronizing_ns - part.in_calls_ns > part.call_ns) part.call = kNoCall;
   return part;
 }
 
@@ -113,7 +107,7 @@ std::optional<LaunchBound> find_launch_bound(const Timeline& timeline, const std
     if (next->started_ns <= from) continue;
     const std::int64_t to = next->started_ns;
     ++found.gaps;
-    found.idle_ns += length(from, to);
+    found.idle_ns += length_between(from, to);
     // Of those that start together the first one to be submitted could have ended the gap.
     std::uint32_t which = order[k];
     for (std::size_t other = k + 1; other < order.size() && timeline.spans[order[other]].started_ns == to; ++other) {
@@ -122,23 +116,24 @@ std::optional<LaunchBound> find_launch_bound(const Timeline& timeline, const std
       which = order[other];
       next = &timeline.spans[which];
     }
-    if (next->submitted_ns == kNoTime || (next->submitted_ns > to && length(to, next->submitted_ns) > kClockSlack)) {
+    if (next->submitted_ns == kNoTime ||
+        (next->submitted_ns > to && length_between(to, next->submitted_ns) > kClockSlack)) {
       ++found.unknown_gaps;
-      found.unknown_ns += length(from, to);
+      found.unknown_ns += length_between(from, to);
       continue;
     }
     if (next->submitted_ns <= from) {
       const std::int64_t handed = handed_over(timeline, waits, *next);
       if (handed == kNoTime || handed <= from) continue;
       ++found.calling_gaps;
-      found.calling_ns += length(from, handed);
-      found.calling_launch_ns += length(handed, to);
+      found.calling_ns += length_between(from, handed);
+      found.calling_launch_ns += length_between(handed, to);
       continue;
     }
     LaunchStall stall{from, to, std::min(next->submitted_ns, to), which, kNoCall, 0};
     ++found.host_gaps;
-    found.host_ns += length(from, stall.submitted_ns);
-    found.launch_ns += length(stall.submitted_ns, to);
+    found.host_ns += length_between(from, stall.submitted_ns);
+    found.launch_ns += length_between(stall.submitted_ns, to);
     if (next->call < timeline.calls.size()) {
       const HostPart part = host_part(timeline, waits, next->call, from, stall.submitted_ns);
       synchronizing += part.synchronizing_ns;
@@ -146,14 +141,10 @@ std::optional<LaunchBound> find_launch_bound(const Timeline& timeline, const std
       stall.call = part.call;
       stall.call_ns = part.call == kNoCall ? 0 : part.call_ns;
     }
-    found.longest.push_back(stall);
+    keep_worst(found.longest, stall, kMostStalls, [](const LaunchStall& a, const LaunchStall& b) {
+      return distance_ns(a.from_ns, a.submitted_ns) > distance_ns(b.from_ns, b.submitted_ns);
+    });
   }
-  const auto longer = [](const LaunchStall& a, const LaunchStall& b) {
-    return distance_ns(a.from_ns, a.submitted_ns) > distance_ns(b.from_ns, b.submitted_ns);
-  };
-  std::stable_sort(found.longest.begin(), found.longest.end(), longer);
-  if (found.longest.size() > kMostStalls) found.longest.resize(kMostStalls);
-  found.longest.shrink_to_fit();
   if (found.idle_ns > 0) found.share_of_idle = found.host_ns / found.idle_ns;
   if (!timeline.calls.empty()) {
     found.synchronizing_ns = synchronizing;
@@ -189,14 +180,8 @@ class Backlog {
 void add(BlockedCalls& calls, const BlockedCall& call) {
   ++calls.count;
   calls.total_ns += call.took_ns;
-  calls.longest.push_back(call);
-}
-
-void keep_longest(BlockedCalls& calls) {
-  std::stable_sort(calls.longest.begin(), calls.longest.end(),
-                   [](const BlockedCall& a, const BlockedCall& b) { return a.took_ns > b.took_ns; });
-  if (calls.longest.size() > kMostStalls) calls.longest.resize(kMostStalls);
-  calls.longest.shrink_to_fit();
+  keep_worst(calls.longest, call, kMostStalls,
+             [](const BlockedCall& a, const BlockedCall& b) { return a.took_ns > b.took_ns; });
 }
 
 HostBlocked find_blocked(const Timeline& timeline, const std::vector<bool>& waits) {
@@ -214,7 +199,7 @@ HostBlocked find_blocked(const Timeline& timeline, const std::vector<bool>& wait
   for (std::uint32_t i = 0; i < timeline.calls.size(); ++i) {
     if (!is_launch[i]) continue;
     const HostCall& call = timeline.calls[i];
-    all.push_back(length(call.started_ns, call.ended_ns));
+    all.push_back(length_between(call.started_ns, call.ended_ns));
     by_name[call.name].push_back(all.back());
     depth[i] = backlog.at(call.started_ns);
     found.most_backlog = std::max(found.most_backlog, depth[i]);
@@ -228,7 +213,7 @@ HostBlocked find_blocked(const Timeline& timeline, const std::vector<bool>& wait
   for (std::uint32_t i = 0; i < timeline.calls.size(); ++i) {
     const HostCall& call = timeline.calls[i];
     if (!is_timed(call)) continue;
-    const double took = length(call.started_ns, call.ended_ns);
+    const double took = length_between(call.started_ns, call.ended_ns);
     if (waits[i]) {
       add(call.kind == CallKind::copy ? found.copies : found.synchronize, {i, took, backlog.at(call.started_ns)});
     } else if (is_launch[i]) {
@@ -237,7 +222,6 @@ HostBlocked find_blocked(const Timeline& timeline, const std::vector<bool>& wait
         add(depth[i] >= deep ? found.queue_full : found.slow, {i, took, depth[i]});
     }
   }
-  for (BlockedCalls* calls : {&found.queue_full, &found.slow, &found.synchronize, &found.copies}) keep_longest(*calls);
   return found;
 }
 

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "trace/device_spans.h"
+
 namespace weir {
 namespace {
 
@@ -58,11 +60,18 @@ Iterations place_in_iterations(const Timeline& timeline, std::span<const std::ui
   return found;
 }
 
+std::vector<std::vector<std::uint32_t>> Iterations::apart(std::span<const std::uint32_t> order,
+                                                          std::size_t most) const {
+  std::vector<std::vector<std::uint32_t>> own(std::min(numbers.size(), most));
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (of[i] < own.size()) own[of[i]].push_back(order[i]);
+  return own;
+}
+
 std::vector<TraceRange> iteration_ranges(const Timeline& whole, std::uint16_t process) {
   std::vector<TraceRange> ranges;
   for (const TraceRange& range : whole.ranges) {
-    if (range.process != process || range.started_ns == kNoTime || range.ended_ns == kNoTime) continue;
-    if (range.ended_ns < range.started_ns || range.name >= whole.names.size()) continue;
+    if (range.process != process || !is_timed(range) || range.name >= whole.names.size()) continue;
     if (is_iteration_name(whole.names[range.name])) ranges.push_back(range);
   }
   // The longer of two that begin together holds the other.

@@ -15,6 +15,10 @@ inline constexpr std::uint32_t kNoIteration = UINT32_MAX;
 struct Iterations {
   std::vector<std::uint32_t> of;       // by place in the order that was given: index into numbers, or kNoIteration
   std::vector<std::uint32_t> numbers;  // ascending; empty where the timeline tells no iterations apart
+
+  // The order that was given, apart by iteration; of the first `most` of them.
+  std::vector<std::vector<std::uint32_t>> apart(std::span<const std::uint32_t> order,
+                                                std::size_t most = SIZE_MAX) const;
 };
 
 // A command belongs to the range of `ranges` (ascending, apart) in which the host submitted it, in which it started

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "trace/device_spans.h"
 #include "trace/intervals.h"
@@ -56,30 +57,19 @@ std::optional<Backlog> backlog_of(const Timeline& timeline, std::span<const std:
     ends.push_back(span.ended_ns);
   }
   if (backlog.commands == 0 || axis.buckets == 0) return std::nullopt;
-  std::sort(entries.begin(), entries.end());
-  std::sort(ends.begin(), ends.end());
   std::vector<double> areas(axis.buckets);
   std::vector<std::uint32_t> largest(axis.buckets);
   double area = 0;
-  std::size_t entered = 0, ended = 0;
-  std::int64_t now_ns = axis.first_ns;
-  while (ended < ends.size()) {
-    const bool is_end = entered == entries.size() || ends[ended] <= entries[entered];
-    const std::int64_t next_ns = is_end ? ends[ended] : entries[entered];
-    const std::size_t level = entered - ended;
-    if (next_ns > now_ns && level > 0) {
-      if (level > backlog.peak) {
-        backlog.peak = level;
-        backlog.peak_ns = now_ns;
-      }
-      area += static_cast<double>(level) * static_cast<double>(distance_ns(now_ns, next_ns));
-      if (has_series)
-        spread(axis, distance_ns(axis.first_ns, now_ns), distance_ns(axis.first_ns, next_ns), level, areas, largest);
+  visit_levels(std::move(entries), std::move(ends), [&](std::int64_t from_ns, std::int64_t to_ns, std::size_t level) {
+    if (level > backlog.peak) {
+      backlog.peak = level;
+      backlog.peak_ns = from_ns;
     }
-    now_ns = next_ns;
-    ++(is_end ? ended : entered);
-  }
-  backlog.mean = area / static_cast<double>(distance_ns(axis.first_ns, axis.last_ns));
+    area += static_cast<double>(level) * length_between(from_ns, to_ns);
+    if (has_series)
+      spread(axis, distance_ns(axis.first_ns, from_ns), distance_ns(axis.first_ns, to_ns), level, areas, largest);
+  });
+  backlog.mean = area / length_between(axis.first_ns, axis.last_ns);
   if (!has_series) return backlog;
   backlog.max_in_bucket = std::move(largest);
   backlog.mean_in_bucket.resize(axis.buckets);
@@ -99,7 +89,7 @@ std::vector<LaneUse> uses_of(const Timeline& timeline, const SpanLanes& lanes, c
   std::vector<bool> has_series(count);
   for (std::size_t i = 0; i < std::min(count, kMostBacklogSeries); ++i) has_series[by_commands[i]] = true;
 
-  const auto span_ns = static_cast<double>(distance_ns(axis.first_ns, axis.last_ns));
+  const auto span_ns = length_between(axis.first_ns, axis.last_ns);
   std::vector<LaneUse> uses(count);
   for (std::size_t lane = 0; lane < count; ++lane) {
     const std::span<const std::uint32_t> own = lanes.of(lane);

@@ -62,7 +62,7 @@ OverlapSlowdown overlap_slowdown(const Timeline& timeline) {
   for (const std::uint32_t i : order) {
     const Span& span = timeline.spans[i];
     if (span.kind != SpanKind::kernel || span.name == kNoName || span.ended_ns == span.started_ns) continue;
-    const auto took = static_cast<double>(distance_ns(span.started_ns, span.ended_ns));
+    const auto took = length_between(span.started_ns, span.ended_ns);
     const auto shared = static_cast<double>(cover.within(span.started_ns, span.ended_ns));
     if (shared == 0)
       by_name[span.name].alone.push_back(took);

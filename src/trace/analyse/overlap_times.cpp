@@ -19,7 +19,7 @@ OverlapTimes times_of(const Timeline& timeline, std::span<const std::uint32_t> o
   std::array<TimeIntervals, kCollectiveKinds> unions;
   for (const std::uint32_t index : order) {
     const Span& span = timeline.spans[index];
-    const auto length_ns = static_cast<double>(distance_ns(span.started_ns, span.ended_ns));
+    const auto length_ns = length_between(span.started_ns, span.ended_ns);
     if (span.kind == SpanKind::kernel) made.compute_sum_ns += length_ns;
     if (span.kind != SpanKind::collective) continue;
     made.communication_sum_ns += length_ns;
@@ -47,9 +47,7 @@ OverlapFound overlap_times(const Timeline& timeline, std::span<const TraceRange>
     found.iterations.push_back(*found.whole);
     return found;
   }
-  std::vector<std::vector<std::uint32_t>> own(placed.numbers.size());
-  for (std::size_t i = 0; i < order.size(); ++i)
-    if (placed.of[i] != kNoIteration) own[placed.of[i]].push_back(order[i]);
+  const std::vector<std::vector<std::uint32_t>> own = placed.apart(order);
   for (std::size_t i = 0; i < own.size(); ++i) {
     if (own[i].empty()) continue;
     OverlapTimes made = times_of(timeline, own[i], kinds);

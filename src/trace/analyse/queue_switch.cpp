@@ -46,7 +46,7 @@ QueueSwitch queue_switch(const Timeline& timeline) {
     }
     // Only pairs with nothing running in between have a gap at all.
     if (last != nullptr && span->started_ns >= last->ended_ns && span->iteration == last->iteration) {
-      const auto gap = static_cast<double>(distance_ns(last->ended_ns, span->started_ns));
+      const auto gap = length_between(last->ended_ns, span->started_ns);
       if (is_on_copy_engine(*span) || is_on_copy_engine(*last)) {
         ++found.other_engine;
       } else if (span->submitted_ns == kNoTime) {

@@ -19,7 +19,7 @@ GapLimit gap_limit(const Timeline& timeline, std::span<const std::uint32_t> orde
     const Span &before = timeline.spans[first], &after = timeline.spans[second];
     if (before.stream != after.stream || after.started_ns < before.ended_ns) return;
     if (handed_over_ns(after) == kNoTime || handed_over_ns(after) > before.ended_ns) return;
-    distances.push_back(static_cast<double>(distance_ns(before.ended_ns, after.started_ns)));
+    distances.push_back(length_between(before.ended_ns, after.started_ns));
   });
   if (distances.size() < kFewestGaps)
     return {kUsualLimit, fmt::format("assumed: {} gaps between commands of one stream on one queue, with the second "

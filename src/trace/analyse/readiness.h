@@ -63,8 +63,8 @@ void visit_neighbours(const Timeline& timeline, std::span<const std::uint32_t> o
   }
 }
 
-// Of the commands that came into a queue so far: those that became ready last, of two different streams. A third one
-// finds one of them in front of it.
+// Of the commands that came into a queue so far: those that became ready last (or left it last, as the caller counts),
+// of two different streams. A third one finds one of them in front of it.
 struct QueueFront {
   struct Latest {
     std::int64_t ready_ns = kNoTime;
@@ -108,8 +108,7 @@ void visit_blocked(const Timeline& timeline, std::vector<std::uint32_t> order, c
                               other.launched_ns <= span.launched_ns && ahead.ready_ns <= span.started_ns;
       const bool is_in_order = other.started_ns <= span.started_ns || left_first;
       const std::int64_t until = std::min(ahead.ready_ns, span.started_ns);
-      if (is_in_order && static_cast<double>(distance_ns(ready, until)) > timeline.clock_error_ns)
-        visit(ahead.span, index, ready, until);
+      if (is_in_order && length_between(ready, until) > timeline.clock_error_ns) visit(ahead.span, index, ready, until);
     }
     front.add({ready, index, span.stream});
   }

@@ -1,6 +1,5 @@
 #include "trace/analyse/slice.h"
 
-#include <algorithm>
 #include <vector>
 
 namespace weir {

@@ -9,7 +9,7 @@ namespace weir {
 // so labels stay right. Names are not copied: they are the whole's. Everything where the timeline has no lanes.
 Timeline slice(const Timeline& whole, std::uint16_t device);
 
-// The commands of one iteration, with what ties them to each other; calls and ranges stay behind.
+// The commands of one iteration, with what ties them to each other; without calls and ranges.
 Timeline only_iteration(const Timeline& whole, std::uint32_t iteration);
 
 }  // namespace weir

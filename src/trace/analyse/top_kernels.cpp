@@ -28,7 +28,7 @@ TopKernels top_kernels(const Timeline& timeline, std::size_t most) {
     }
     use_of[i] = at->second;
     KernelUse& use = uses[at->second];
-    const auto duration = static_cast<double>(distance_ns(span.started_ns, span.ended_ns));
+    const auto duration = length_between(span.started_ns, span.ended_ns);
     use.min_ns = use.count == 0 ? duration : std::min(use.min_ns, duration);
     use.max_ns = std::max(use.max_ns, duration);
     use.total_ns += duration;
@@ -48,8 +48,7 @@ TopKernels top_kernels(const Timeline& timeline, std::size_t most) {
   std::vector<double> durations(found.commands);
   for (std::size_t i = 0; i < timeline.spans.size(); ++i) {
     const Span& span = timeline.spans[i];
-    if (is_device_work(span))
-      durations[ends[use_of[i]]++] = static_cast<double>(distance_ns(span.started_ns, span.ended_ns));
+    if (is_device_work(span)) durations[ends[use_of[i]]++] = length_between(span.started_ns, span.ended_ns);
   }
   for (std::size_t i = 0; i < uses.size(); ++i) {
     KernelUse& use = uses[i];

@@ -14,8 +14,22 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kKinds = 5;
-constexpr std::array<Stage, kStages> kWay = {Stage::enqueued, Stage::submitted, Stage::accepted, Stage::launched,
-                                             Stage::started,  Stage::ended,     Stage::seen};
+
+struct StageFacts {
+  const char* name;
+  std::int64_t Span::* time;
+  const char* why_unknown;  // why a source may not know it, where it knows others
+};
+// By Stage, in the order of the way.
+constexpr std::array<StageFacts, kStages> kWay = {{
+    {"enqueued", &Span::enqueued_ns, "no channel lies before the driver, or the source does not record it"},
+    {"submitted", &Span::submitted_ns, "the source has no host call for these commands"},
+    {"accepted", &Span::accepted_ns, "the source does not say when the driver had them"},
+    {"launched", &Span::launched_ns, "the source does not see commands leave their hardware queue"},
+    {"started", &Span::started_ns, "the source does not record it"},
+    {"ended", &Span::ended_ns, "the source does not record it"},
+    {"seen", &Span::seen_ns, "no synchronisation of the host is recorded after them"},
+}};
 
 // What commands do on a hop, for people. Hops skip stages that the source does not know.
 const char* meaning_of(Stage from, Stage to) noexcept {
@@ -30,24 +44,6 @@ const char* meaning_of(Stage from, Stage to) noexcept {
                                   : "in a channel, in the driver and in the hardware queue";
 }
 
-// Why a source may not know a stage, where it knows others.
-const char* why_unknown(Stage stage) noexcept {
-  switch (stage) {
-    case Stage::enqueued:
-      return "no channel lies before the driver, or the source does not record it";
-    case Stage::submitted:
-      return "the source has no host call for these commands";
-    case Stage::accepted:
-      return "the source does not say when the driver had them";
-    case Stage::launched:
-      return "the source does not see commands leave their hardware queue";
-    case Stage::seen:
-      return "no synchronisation of the host is recorded after them";
-    default:
-      return "the source does not record it";
-  }
-}
-
 Hop measure_hop(const Timeline& timeline, SpanKind kind, Stage from, Stage to, std::vector<double>& lengths) {
   Hop hop;
   hop.from = from;
@@ -60,9 +56,9 @@ Hop measure_hop(const Timeline& timeline, SpanKind kind, Stage from, Stage to, s
       ++hop.unknown;
     } else if (end < begin) {
       ++hop.negative;
-      hop.worst_negative_ns = std::max(hop.worst_negative_ns, static_cast<double>(distance_ns(end, begin)));
+      hop.worst_negative_ns = std::max(hop.worst_negative_ns, length_between(end, begin));
     } else {
-      lengths.push_back(static_cast<double>(distance_ns(begin, end)));
+      lengths.push_back(length_between(begin, end));
     }
   }
   hop.count = lengths.size();
@@ -104,16 +100,15 @@ ClassWaterfall follow(const Timeline& timeline, SpanKind kind, std::size_t comma
   found.kind = kind;
   found.commands = commands;
   std::vector<Stage> stages;
-  for (const Stage stage : kWay) {
-    const std::size_t count = known[static_cast<std::size_t>(stage)];
+  for (std::size_t i = 0; i < kStages; ++i) {
+    const auto stage = static_cast<Stage>(i);
     // A stage that only a few have would cut the others' way in two and speak for those few.
-    if (2 * count >= commands) {
+    if (2 * known[i] >= commands)
       stages.push_back(stage);
-    } else {
-      found.missing.push_back({stage, count == 0 ? std::string(why_unknown(stage))
-                                                 : fmt::format("known of {} of {} commands only: {}", count, commands,
-                                                               why_unknown(stage))});
-    }
+    else
+      found.missing.push_back({stage, known[i] == 0 ? std::string(kWay[i].why_unknown)
+                                                    : fmt::format("known of {} of {} commands only: {}", known[i],
+                                                                  commands, kWay[i].why_unknown)});
   }
   for (std::size_t i = 1; i < stages.size(); ++i)
     found.hops.push_back(measure_hop(timeline, kind, stages[i - 1], stages[i], lengths));
@@ -130,30 +125,10 @@ ClassWaterfall follow(const Timeline& timeline, SpanKind kind, std::size_t comma
 
 }  // namespace
 
-const char* to_string(Stage stage) noexcept {
-  constexpr std::array<const char*, kStages> names = {"enqueued", "submitted", "accepted", "launched",
-                                                      "started",  "ended",     "seen"};
-  return names[static_cast<std::size_t>(stage)];
-}
+const char* to_string(Stage stage) noexcept { return kWay[static_cast<std::size_t>(stage)].name; }
 
 std::int64_t time_of(const Span& span, Stage stage) noexcept {
-  switch (stage) {
-    case Stage::enqueued:
-      return span.enqueued_ns;
-    case Stage::submitted:
-      return span.submitted_ns;
-    case Stage::accepted:
-      return span.accepted_ns;
-    case Stage::launched:
-      return span.launched_ns;
-    case Stage::started:
-      return span.started_ns;
-    case Stage::ended:
-      return span.ended_ns;
-    case Stage::seen:
-      return span.seen_ns;
-  }
-  return kNoTime;
+  return span.*kWay[static_cast<std::size_t>(stage)].time;
 }
 
 Waterfall waterfall(const Timeline& timeline) {
@@ -163,8 +138,8 @@ Waterfall waterfall(const Timeline& timeline) {
   for (const Span& span : timeline.spans) {
     const auto kind = static_cast<std::size_t>(span.kind);
     ++commands[kind];
-    for (const Stage stage : kWay)
-      if (time_of(span, stage) != kNoTime) ++known[kind][static_cast<std::size_t>(stage)];
+    for (std::size_t i = 0; i < kStages; ++i)
+      if (span.*kWay[i].time != kNoTime) ++known[kind][i];
   }
   std::vector<double> lengths;
   for (std::size_t kind = 0; kind < kKinds; ++kind)

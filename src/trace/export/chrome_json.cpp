@@ -45,7 +45,7 @@ class Writer {
         << ",\n\"distributedInfo\":" << text_of(distributed_info())
         << ",\n\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[";
     name_lanes();
-    // What lies around others at the same time comes first, and an arrow behind both slices that it joins: Perfetto
+    // What lies around others at the same time comes first, and an arrow after both slices that it joins: Perfetto
     // takes events of one time in the order of the file, and ties an arrow to the innermost slice that is open then.
     write_ranges();
     for (std::uint32_t i = 0; i < timeline_.calls.size(); ++i)

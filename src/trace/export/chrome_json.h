@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
-#include <string>
 
 #include "base/json.h"
 #include "measure/timeline.h"

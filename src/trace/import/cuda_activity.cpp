@@ -5,15 +5,13 @@
 #include <algorithm>
 #include <tuple>
 
+#include "trace/capture_format.h"
+
 namespace weir {
 namespace {
 
 std::uint64_t context_key(std::uint16_t process, std::uint32_t context) noexcept {
   return std::uint64_t{process} << 32 | context;
-}
-
-bool ends_in(std::string_view text, std::string_view part) noexcept {
-  return text.size() > part.size() && text.substr(text.size() - part.size()) == part;
 }
 
 }  // namespace
@@ -27,7 +25,8 @@ std::string_view cuda_copy_name(std::int64_t kind) noexcept {
 
 std::string_view without_version(std::string_view function) noexcept {
   for (const std::string_view thread_mode : {"_ptsz", "_ptds"})
-    if (ends_in(function, thread_mode)) function.remove_suffix(thread_mode.size());
+    if (function.size() > thread_mode.size() && function.ends_with(thread_mode))
+      function.remove_suffix(thread_mode.size());
   const std::size_t last = function.find_last_not_of("0123456789");
   if (last == std::string_view::npos || last + 1 == function.size() || last < 2) return function;
   return function[last] == 'v' && function[last - 1] == '_' ? function.substr(0, last - 1) : function;
@@ -69,29 +68,20 @@ CudaActivity::Context& CudaActivity::context_of(std::uint16_t process, std::uint
   return at->second;
 }
 
-void CudaActivity::context_is_on(std::uint16_t process, std::uint32_t context, std::int64_t device) {
-  context_of(process, context, device);
-}
-
 bool CudaActivity::has_times(std::int64_t started_ns, std::int64_t ended_ns, std::uint64_t at) {
   if (started_ns != 0 || ended_ns != 0) return true;
   to_.drop("command whose times CUPTI could not take", at);
   return false;
 }
 
-void CudaActivity::add(const Recorded& recorded) {
-  to_.charge(sizeof(Recorded));
-  records_.push_back(recorded);
-}
-
-void CudaActivity::add(const Waited& waited) {
-  to_.charge(sizeof(Waited));
-  waits_.push_back(waited);
-}
-
-void CudaActivity::add(const HostWaited& waited) {
-  to_.charge(sizeof(HostWaited));
-  host_waits_.push_back(waited);
+void CudaActivity::add(std::int64_t type, const Waited& waited, std::int64_t started_ns, std::int64_t ended_ns) {
+  using capture::SyncType;
+  if (type == static_cast<std::int64_t>(SyncType::stream_wait_event)) return keep(waits_, waited);
+  // Where the host waits for an event, that says nothing about the rest of its stream.
+  const bool is_stream = type == static_cast<std::int64_t>(SyncType::stream_synchronize);
+  if (!is_stream && type != static_cast<std::int64_t>(SyncType::context_synchronize)) return;
+  keep(host_waits_,
+       {waited.process, waited.context, is_stream ? std::optional(waited.stream) : std::nullopt, started_ns, ended_ns});
 }
 
 std::optional<std::uint16_t> CudaActivity::stream_of(std::uint16_t process, std::uint32_t context,

@@ -24,9 +24,7 @@ std::string_view without_version(std::string_view function) noexcept;
 // Streams, events and waits of a trace; gives the builder what follows from them.
 class CudaActivity {
  public:
-  struct Lane {
-    std::uint16_t device = 0, stream = 0;
-  };
+  using Lane = TimelineBuilder::Lane;
   // An event was recorded on a stream. `sync` tells records of one event apart; 0 where unknown.
   struct Recorded {
     std::uint16_t process = 0;
@@ -39,6 +37,29 @@ class CudaActivity {
   struct Waited : Recorded {
     std::uint64_t at = 0;
   };
+
+  explicit CudaActivity(TimelineBuilder& to) : to_(to) {}
+
+  // Where a command ran; remembers which device its context is on. Nothing where there are too many: that is dropped.
+  std::optional<Lane> lane(std::uint16_t process, std::int64_t device, std::uint32_t context, std::uint64_t stream,
+                           std::uint64_t at);
+  void context_is_on(std::uint16_t process, std::uint32_t context, std::int64_t device) {
+    context_of(process, context, device);
+  }
+  // CUPTI writes 0 twice where it could not take the times of a command: that is dropped.
+  bool has_times(std::int64_t started_ns, std::int64_t ended_ns, std::uint64_t at);
+  // What a device is called; before its first command.
+  void name_device(std::int64_t device, std::string name) { labels_[device] = std::move(name); }
+  void add(const Recorded& recorded) { keep(records_, recorded); }
+  // A record about waiting; `type` is a capture::SyncType, and of others nothing follows. Of a wait for a context the
+  // stream means nothing.
+  void add(std::int64_t type, const Waited& waited, std::int64_t started_ns, std::int64_t ended_ns);
+  // The source has records of waits, even if there are none.
+  void knows_waits() noexcept { knows_waits_ = true; }
+  // Once all commands are there. `how_to` tells how to have records of events in such a file.
+  void resolve(std::string_view how_to);
+
+ private:
   // The host waits for a stream, or for all of a context.
   struct HostWaited {
     std::uint16_t process = 0;
@@ -46,32 +67,17 @@ class CudaActivity {
     std::optional<std::uint64_t> stream;
     std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
   };
-
-  explicit CudaActivity(TimelineBuilder& to) : to_(to) {}
-
-  // Where a command ran; remembers which device its context is on. Nothing where there are too many: that is dropped.
-  std::optional<Lane> lane(std::uint16_t process, std::int64_t device, std::uint32_t context, std::uint64_t stream,
-                           std::uint64_t at);
-  void context_is_on(std::uint16_t process, std::uint32_t context, std::int64_t device);
-  // CUPTI writes 0 twice where it could not take the times of a command: that is dropped.
-  bool has_times(std::int64_t started_ns, std::int64_t ended_ns, std::uint64_t at);
-  // What a device is called; before its first command.
-  void name_device(std::int64_t device, std::string name) { labels_[device] = std::move(name); }
-  void add(const Recorded& recorded);
-  void add(const Waited& waited);
-  void add(const HostWaited& waited);
-  // The source has records of waits, even if there are none.
-  void knows_waits() noexcept { knows_waits_ = true; }
-  // Once all commands are there. `how_to` tells how to have records of events in such a file.
-  void resolve(std::string_view how_to);
-
- private:
   // Ids of streams are unique within a context only; commands of a device may come from several.
   struct Context {
     std::int64_t device = 0;
     std::uint16_t place = 0;  // among those of its process and device that ran something, in order of appearance
     std::unordered_map<std::uint64_t, std::uint16_t> streams;
   };
+  template <class Record>
+  void keep(std::vector<Record>& records, const Record& record) {
+    to_.charge(sizeof(Record));
+    records.push_back(record);
+  }
   Context& context_of(std::uint16_t process, std::uint32_t context, std::int64_t device);
   // Nothing where no command ran on it.
   std::optional<std::uint16_t> stream_of(std::uint16_t process, std::uint32_t context, std::uint64_t stream) const;

@@ -7,7 +7,9 @@
 #include <optional>
 
 #include "base/error.h"
+#include "trace/capture_format.h"
 #include "trace/import/cuda_activity.h"
+#include "trace/import/json_text.h"
 #include "trace/import/list.h"
 
 // CONCURRENT_KERNEL [ 10, 20 ] duration 10, "_Z1kv", correlationId 331, cacheConfigRequested 0, cacheConfigExecuted 0
@@ -62,7 +64,7 @@ bool is_word(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// The word behind the first `key` that stands alone: "streamId 42", "cbid=31".
+// The word after the first `key` that stands alone: "streamId 42", "cbid=31".
 std::string_view word_after(std::string_view text, std::string_view key) noexcept {
   for (std::size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
     std::size_t from = at + key.size();
@@ -77,12 +79,8 @@ std::string_view word_after(std::string_view text, std::string_view key) noexcep
 }
 
 std::optional<std::uint64_t> number_after(std::string_view text, std::initializer_list<std::string_view> keys) {
-  for (const std::string_view key : keys) {
-    const std::string_view word = word_after(text, key);
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (!word.empty() && error == std::errc() && end == word.data() + word.size()) return value;
-  }
+  for (const std::string_view key : keys)
+    if (const auto value = number_in<std::uint64_t>(word_after(text, key))) return value;
   return std::nullopt;
 }
 
@@ -274,15 +272,11 @@ class Reader {
     const Times times = times_of(record_.text);
     if (times.end == kNoTime) return to_.drop("record of a call without times", record_.line);
     ++records_;
-    HostCall call;
-    call.name = to_.name(record_.quoted.empty() ? fmt::format("cbid {}", number({"cbid"}).value_or(0))
-                                                : without_version(record_.quoted));
-    call.thread = static_cast<std::uint32_t>(number({"threadId", "thread"}).value_or(0));
-    call.correlation = correlation();
-    call.process = file_.process;
-    call.started_ns = times.start;
-    call.ended_ns = times.end;
-    to_.add(call, record_.line);
+    const std::uint32_t name = to_.name(record_.quoted.empty() ? fmt::format("cbid {}", number({"cbid"}).value_or(0))
+                                                               : without_version(record_.quoted));
+    to_.add({name, static_cast<std::uint32_t>(number({"threadId", "thread"}).value_or(0)), correlation(), file_.process,
+             CallKind::other, times.start, times.end},
+            record_.line);
   }
 
   void finish_sync() {
@@ -290,14 +284,17 @@ class Reader {
     ++records_;
     const Times times = times_of(record_.text);
     const std::string_view type = word_after(record_.text, "type");
-    if (type == "STREAM_WAIT_EVENT" && stream())
-      cuda_.add(CudaActivity::Waited{
-          {file_.process, context(), *stream(), number({"eventId", "event"}).value_or(0), 0, correlation()},
-          record_.line});
-    else if (type == "STREAM_SYNCHRONIZE" && stream())
-      cuda_.add(CudaActivity::HostWaited{file_.process, context(), stream(), times.start, times.end});
-    else if (type == "CONTEXT_SYNCHRONIZE")
-      cuda_.add(CudaActivity::HostWaited{file_.process, context(), std::nullopt, times.start, times.end});
+    constexpr std::pair<std::string_view, capture::SyncType> kTypes[] = {
+        {"STREAM_WAIT_EVENT", capture::SyncType::stream_wait_event},
+        {"STREAM_SYNCHRONIZE", capture::SyncType::stream_synchronize},
+        {"CONTEXT_SYNCHRONIZE", capture::SyncType::context_synchronize}};
+    for (const auto& [name, number_of_it] : kTypes)
+      if (type == name && (stream() || number_of_it == capture::SyncType::context_synchronize))
+        cuda_.add(static_cast<std::int64_t>(number_of_it),
+                  {{file_.process, context(), stream().value_or(0), number({"eventId", "event"}).value_or(0), 0,
+                    correlation()},
+                   record_.line},
+                  times.start, times.end);
   }
 
   void finish_event() {

@@ -116,7 +116,7 @@ char JsonReader::ahead(std::size_t& offset) {
   }
 }
 
-// Where to read on if what most files have behind a closing quote is there; null where that needs a closer look. Commas
+// Where to read on if what most files have after a closing quote is there; null where that needs a closer look. Commas
 // are passed, since nobody needs them. May look at bytes past the end, which are zeros.
 template <JsonReader::Ends ends>
 const char* JsonReader::next_after(const char* after) {
@@ -167,7 +167,7 @@ bool JsonReader::can_end(Ends ends, std::size_t after) {
 template <JsonReader::Ends ends>
 std::string_view JsonReader::text(std::size_t from) {
   const std::size_t begin = from;
-  // A text that began earlier saw that none of these quotes ends one: whoever begins among them goes on behind, or
+  // A text that began earlier saw that none of these quotes ends one: whoever begins among them goes on after them, or
   // damage that repeats would be searched to its end each time.
   Unended& unended = unended_[static_cast<std::size_t>(ends)];
   const std::uint64_t began = position();
@@ -244,7 +244,7 @@ std::string_view JsonReader::word() {
 }
 
 bool JsonReader::next_key(std::string_view* key) {
-  // A short key behind few blanks, with its colon: whatever is read here lies in the window.
+  // A short key after few blanks, with its colon: whatever is read here lies in the window.
   if (problem_ == nullptr && end_ - at_ >= static_cast<std::ptrdiff_t>(kBlock)) {
     const char* const quote = at_ + (is_blank(*at_) ? json_blocks::blank_run(at_) : 0U);
     if (*quote == '"') {
@@ -398,7 +398,7 @@ bool JsonReader::pass_block(Passing& state) {
   return true;
 }
 
-// The same byte by byte, until the block is behind and no text open.
+// The same byte by byte, until the block is passed and no text is open.
 bool JsonReader::pass_slowly(Passing& state) {
   const std::uint64_t behind = position() + kBlock;
   char before = state.was_close ? '"' : state.was_between ? ' ' : 'x';
@@ -414,7 +414,7 @@ bool JsonReader::pass_slowly(Passing& state) {
     }
     const char c = *at_;
     if (c == '"') {
-      // "a" b", where the text seemed to end behind the a
+      // "a" b", where the text seemed to end after the a
       if (!is_between(before) && can_end(Ends::anywhere, 1))
         ++at_;
       else

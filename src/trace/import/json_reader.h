@@ -19,6 +19,13 @@ struct JsonWindow {
   std::size_t longest_text = std::size_t{16} << 20;  // the window grows up to this for one text
 };
 
+// A member of an object, and what reads its value.
+template <class Read>
+struct JsonKey {
+  std::string_view name;
+  Read read;
+};
+
 // Tolerates unescaped quotes in texts (a quote closes only where the text can end), control characters and bytes that
 // are no UTF-8, NaN and its like, missing and superfluous commas. What it cannot make sense of makes it broken: then it
 // stands still until recover(). Views are valid until the next call.
@@ -45,7 +52,7 @@ class JsonReader {
   // In an object, after its '{' or after a value: the next key, undecoded, its ':' taken. False at the object's '}',
   // which is taken, and where the reader is broken.
   bool next_key(std::string_view* key);
-  // Takes this text if it stands here, behind white space; commas count.
+  // Takes this text if it stands here, after white space; commas count.
   bool take_text(std::string_view text) {
     peek();
     if (problem_ != nullptr || static_cast<std::size_t>(end_ - at_) < text.size() ||
@@ -59,10 +66,33 @@ class JsonReader {
   // A text without its quotes, undecoded; or a number or a word as it stands there, empty where there is none. Objects
   // and arrays make the reader broken.
   std::string_view scalar(In in, bool* is_text = nullptr);
+  // Of a member of an object: the same, but objects and arrays are passed over, and empty.
+  std::string_view value() {
+    const char next = peek();
+    if (next != '{' && next != '[') return scalar(In::object);
+    skip(In::object);
+    return {};
+  }
+  // In an array: goes into its next object, past anything else. False at the array's end.
+  bool next_object() {
+    while (next_element()) {
+      if (take('{')) return true;
+      skip(In::array);
+    }
+    return false;
+  }
   // The next value times 10^places (0 to 3) where it is a number as most are written: digits, at most `places` of them
-  // behind a point, and what fits 63 bits. False where it is anything else: that is for scalar() to read.
+  // after a point, and what fits 63 bits. False where it is anything else: that is for scalar() to read.
   bool plain_number(int places, std::int64_t* number);
   void skip(In in);
+  // Reads all members of an object whose '{' was taken: read() of the key that fits takes the value, and what has no
+  // key here is passed over.
+  template <class... Reads>
+  void members(const JsonKey<Reads>&... keys) {
+    std::string_view key;
+    while (next_key(&key))
+      if (!((key == keys.name && (keys.read(), true)) || ...)) skip(In::object);
+  }
   // To the end of the object or array that the reader is in.
   void skip_rest();
 

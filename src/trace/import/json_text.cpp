@@ -78,31 +78,7 @@ std::optional<std::uint64_t> magnitude_of(Decimal decimal) noexcept {
 
 std::optional<std::uint64_t> hexadecimal_of(std::string_view text) noexcept {
   if (text.size() < 3 || text.size() > 18 || text[0] != '0' || (text[1] != 'x' && text[1] != 'X')) return std::nullopt;
-  std::uint64_t value = 0;
-  for (const char c : text.substr(2)) {
-    unsigned digit = 0;
-    if (is_digit(c))
-      digit = static_cast<unsigned>(c - '0');
-    else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-      digit = static_cast<unsigned>((c | 0x20) - 'a') + 10U;
-    else
-      return std::nullopt;
-    value = value << 4 | digit;
-  }
-  return value;
-}
-
-// Up to 20 digits exactly, which decimal_of() would cut.
-std::optional<std::uint64_t> digits_of(std::string_view text) noexcept {
-  if (text.empty() || text.size() > 20) return std::nullopt;
-  std::uint64_t value = 0;
-  for (const char c : text) {
-    if (!is_digit(c)) return std::nullopt;
-    const auto digit = static_cast<std::uint64_t>(c - '0');
-    if (text.size() == 20 && value > (std::numeric_limits<std::uint64_t>::max() - digit) / 10) return std::nullopt;
-    value = value * 10 + digit;
-  }
-  return value;
+  return number_in<std::uint64_t>(text.substr(2), 16);
 }
 
 std::optional<std::int64_t> with_sign(std::uint64_t magnitude, bool is_negative) noexcept {
@@ -114,7 +90,8 @@ std::optional<std::int64_t> with_sign(std::uint64_t magnitude, bool is_negative)
 // The magnitude of a whole number: 3, 3.0, 3e2, but not 3.5.
 std::optional<std::uint64_t> whole_of(std::string_view text, bool& is_negative) noexcept {
   is_negative = false;
-  if (const auto plain = digits_of(text)) return plain;
+  // Up to 20 digits exactly, which decimal_of() would cut.
+  if (const auto plain = number_in<std::uint64_t>(text)) return plain;
   if (const auto address = hexadecimal_of(text)) return address;
   const auto decimal = decimal_of(text);
   if (!decimal || decimal->is_cut) return std::nullopt;
@@ -131,14 +108,7 @@ std::optional<std::uint64_t> whole_of(std::string_view text, bool& is_negative) 
 // The four digits of \u0041 at `at`.
 std::optional<std::uint32_t> code_at(std::string_view raw, std::size_t at) noexcept {
   if (at + 6 > raw.size() || raw[at] != '\\' || raw[at + 1] != 'u') return std::nullopt;
-  std::uint32_t code = 0;
-  for (std::size_t i = at + 2; i < at + 6; ++i) {
-    const char digit[] = {'0', 'x', raw[i]};
-    const auto value = hexadecimal_of({digit, 3});
-    if (!value) return std::nullopt;
-    code = code << 4 | static_cast<std::uint32_t>(*value);
-  }
-  return code;
+  return number_in<std::uint32_t>(raw.substr(at + 2, 4), 16);
 }
 
 void append_utf8(std::string& to, std::uint32_t code) {
@@ -183,6 +153,15 @@ std::optional<std::int64_t> scaled_of(std::string_view text, int places) noexcep
 bool is_number(std::string_view text) noexcept {
   text = trimmed(text);
   return decimal_of(text).has_value() || hexadecimal_of(text).has_value();
+}
+
+std::string plain(std::string_view text) {
+  std::string made;
+  for (const char c : text.substr(0, 64)) {
+    if (c >= 'A' && c <= 'Z') made += static_cast<char>(c - 'A' + 'a');
+    if ((c >= 'a' && c <= 'z') || is_digit(c)) made += c;
+  }
+  return made;
 }
 
 std::string decoded(std::string_view raw) {

@@ -1,12 +1,22 @@
-// Numbers and escapes in the text of JSON values, quoted or not. Exact: no value goes through floating point.
+// Numbers in texts, and escapes in the text of JSON values, quoted or not. Exact: no value goes through floating point.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace weir {
+
+// The whole text as a number of this base, without blanks or prefixes. Nothing for anything else, or what does not fit.
+template <class Number>
+std::optional<Number> number_in(std::string_view text, int base = 10) noexcept {
+  Number value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
 
 // 42, -1, "0x55d8564ba340", 3.0, 1e3. Nothing for what is no whole number or does not fit.
 std::optional<std::int64_t> signed_of(std::string_view text) noexcept;
@@ -17,6 +27,9 @@ std::optional<std::int64_t> scaled_of(std::string_view text, int places) noexcep
 
 // Whether the text has the shape of a number, in range or not. NaN and Infinity have not.
 bool is_number(std::string_view text) noexcept;
+
+// Letters and digits in lower case, of the first 64 characters: files write one word in many ways.
+std::string plain(std::string_view text);
 
 // What the inside of a string says: escapes resolved, what is no escape left as it is. Bytes that are no UTF-8 pass.
 std::string decoded(std::string_view raw);

@@ -1,5 +1,5 @@
 // Kineto's JSON (PyTorch's profiler; Weir's own exports) in one pass: finds the events and what stands beside them, and
-// goes on behind what is damaged. Knows the file's frame; events are kineto_event's, their meaning kineto_timeline's.
+// goes on after what is damaged. Knows the file's frame; events are kineto_event's, their meaning kineto_timeline's.
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -65,7 +65,7 @@ class KinetoFile {
       } else if (key == "baseTimeNanoseconds") {
         const std::uint64_t at = reader_.position();
         // The first one alone: a file can repeat it as often as it likes.
-        const auto base = signed_of(plain_value());
+        const auto base = signed_of(reader_.value());
         if (base && !has_base_)
           to_.note(fmt::format("times count from {} ns after 1970 (baseTimeNanoseconds)", *base));
         else if (!base && !reader_.is_broken())
@@ -76,13 +76,6 @@ class KinetoFile {
       }
       if (reader_.is_broken()) return;
     }
-  }
-
-  std::string_view plain_value() {
-    const char next = reader_.peek();
-    if (next != '{' && next != '[') return reader_.scalar(In::object);
-    reader_.skip(In::object);
-    return {};
   }
 
   void events() {
@@ -122,58 +115,34 @@ class KinetoFile {
 
   // [{"id": 0, "name": "NVIDIA A100", ...}, ...], with "rank": 3 in our own exports of several ranks
   void devices() {
-    while (reader_.next_element()) {
-      if (!reader_.take('{')) {
-        reader_.skip(In::array);
-        continue;
-      }
-      std::string_view key;
+    while (reader_.next_object()) {
       std::optional<std::int64_t> id, rank;
       std::string name;
-      while (reader_.next_key(&key)) {
-        if (key == "id")
-          id = signed_of(plain_value());
-        else if (key == "name")
-          name = decoded(plain_value());
-        else if (key == "rank")
-          rank = signed_of(plain_value());
-        else
-          reader_.skip(In::object);
-      }
+      reader_.members(JsonKey{"id", [&] { id = signed_of(reader_.value()); }},
+                      JsonKey{"name", [&] { name = decoded(reader_.value()); }},
+                      JsonKey{"rank", [&] { rank = signed_of(reader_.value()); }});
       if (id) timeline_.set_device_name(rank, *id, std::move(name));
     }
   }
 
   // {"backend": "nccl", "rank": 3, "world_size": 8, ...}
   void ranks() {
-    std::string_view key;
-    while (reader_.next_key(&key)) {
-      if (key != "rank") {
-        reader_.skip(In::object);
-        continue;
-      }
-      if (const auto rank = signed_of(plain_value())) timeline_.set_rank(*rank);
-    }
+    reader_.members(JsonKey{"rank", [&] {
+                              if (const auto rank = signed_of(reader_.value())) timeline_.set_rank(*rank);
+                            }});
   }
 
   // "weir": {"source": "...", "has_exact_gaps": true, "has_dependencies": true, ...}: a step without waits has no event
   // that would tell that waits are recorded.
   void own() {
     timeline_.set_exact_gaps(false);
-    std::string_view key;
-    while (reader_.next_key(&key)) {
-      if (key == "has_dependencies") {
-        if (plain_value() == "true") to_.knows_dependencies();
-      } else if (key == "is_one_clock") {
-        if (plain_value() == "true") timeline_.set_one_clock();
-      } else if (key == "has_exact_gaps") {
-        timeline_.set_exact_gaps(plain_value() == "true");
-      } else if (key == "source") {
-        source_ = decoded(plain_value()).substr(0, kLongestSource);
-      } else {
-        reader_.skip(In::object);
-      }
-    }
+    bool has_dependencies = false, is_one_clock = false;
+    reader_.members(JsonKey{"has_dependencies", [&] { has_dependencies |= reader_.value() == "true"; }},
+                    JsonKey{"is_one_clock", [&] { is_one_clock |= reader_.value() == "true"; }},
+                    JsonKey{"has_exact_gaps", [&] { timeline_.set_exact_gaps(reader_.value() == "true"); }},
+                    JsonKey{"source", [&] { source_ = decoded(reader_.value()).substr(0, kLongestSource); }});
+    if (has_dependencies) to_.knows_dependencies();
+    if (is_one_clock) timeline_.set_one_clock();
   }
 
   // The reader is broken: counts that, and finds where to go on.

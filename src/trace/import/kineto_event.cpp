@@ -12,25 +12,13 @@ namespace {
 
 using In = JsonReader::In;
 
-bool starts_with(std::string_view text, std::string_view part) noexcept { return text.substr(0, part.size()) == part; }
-
-// Letters and digits in lower case: files say "gpu_memcpy", "Memcpy", "Kernel" and "Gpu Memcpy".
-std::string plain(std::string_view text) {
-  std::string made;
-  for (const char c : text.substr(0, 64)) {
-    if (c >= 'A' && c <= 'Z') made += static_cast<char>(c - 'A' + 'a');
-    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) made += c;
-  }
-  return made;
-}
-
 KinetoCategory category_of(std::string_view text) {
   // The common ones as they are written today.
   if (text == "cpu_op") return KinetoCategory::operation;
   if (text == "python_function" || text == "ac2g" || text == "fwdbwd") return KinetoCategory::other;
   if (text == "kernel") return KinetoCategory::kernel;
   if (text == "cuda_runtime") return KinetoCategory::call;
-  const std::string name = plain(text);
+  const std::string name = plain(text);  // files say "gpu_memcpy", "Memcpy", "Kernel" and "Gpu Memcpy"
   if (name == "kernel" || name == "gpukernel" || name == "concurrentkernel") return KinetoCategory::kernel;
   if (name == "gpumemcpy" || name == "memcpy") return KinetoCategory::copy;
   if (name == "gpumemset" || name == "memset") return KinetoCategory::memset;
@@ -38,18 +26,15 @@ KinetoCategory category_of(std::string_view text) {
   if (name == "cudasync" || name == "hipsync") return KinetoCategory::synchronization;
   if (name == "useranno" || name == "userannotation") return KinetoCategory::annotation;
   if (name == "operator" || name == "cpuop") return KinetoCategory::operation;
-  for (const std::string_view call : {"runtime", "driver"})
-    if (name.size() >= call.size() && name.compare(name.size() - call.size(), call.size(), call) == 0)
-      return KinetoCategory::call;
-  return KinetoCategory::other;
+  return name.ends_with("runtime") || name.ends_with("driver") ? KinetoCategory::call : KinetoCategory::other;
 }
 
 KinetoSync sync_of(std::string_view text) {
   const std::string name = plain(text);
-  if (starts_with(name, "streamwait")) return KinetoSync::stream_wait;
-  if (starts_with(name, "streamsync")) return KinetoSync::stream;
-  if (starts_with(name, "eventsync")) return KinetoSync::event;
-  if (starts_with(name, "contextsync") || starts_with(name, "devicesync")) return KinetoSync::context;
+  if (name.starts_with("streamwait")) return KinetoSync::stream_wait;
+  if (name.starts_with("streamsync")) return KinetoSync::stream;
+  if (name.starts_with("eventsync")) return KinetoSync::event;
+  if (name.starts_with("contextsync") || name.starts_with("devicesync")) return KinetoSync::context;
   return KinetoSync::none;
 }
 
@@ -67,12 +52,12 @@ std::uint32_t element_bytes_of(std::string_view type) {
 
 CollectiveKind kind_of(std::string_view text) {
   // nccl:all_reduce, nccl:send 0->1, nccl:_all_gather_base, allreduce
-  if (starts_with(text, "nccl:")) text.remove_prefix(5);
+  if (text.starts_with("nccl:")) text.remove_prefix(5);
   return collective_kind_of(text.substr(0, std::min(text.find(' '), std::size_t{64})));
 }
 
 bool is_collective_operation(std::string_view name) noexcept {
-  return name == "record_param_comms" || starts_with(name, "nccl:");
+  return name == "record_param_comms" || name.starts_with("nccl:");
 }
 
 std::uint32_t small(const std::optional<std::uint64_t>& value) noexcept {
@@ -88,7 +73,7 @@ class EventReader {
     // What nearly every event of every Kineto begins with.
     if (reader_.take_text("\"ph\": \"X\", \"cat\": ")) {
       event_.phase = 'X';
-      event_.category = category_of(value());
+      event_.category = category_of(reader_.value());
       if (!is_wanted()) {
         reader_.skip_rest();
         return false;
@@ -96,12 +81,12 @@ class EventReader {
     }
     while (reader_.next_key(&key)) {
       if (key == "ph") {
-        const std::string_view phase = value();
+        const std::string_view phase = reader_.value();
         event_.phase = phase.size() == 1 ? phase[0] : '?';
       } else if (key == "cat") {
-        event_.category = category_of(value());
+        event_.category = category_of(reader_.value());
       } else if (key == "name") {
-        event_.name.assign(value());  // a copy: the window moves on
+        event_.name.assign(reader_.value());  // a copy: the window moves on
         event_.has_name = !reader_.is_broken();
       } else if (key == "ts") {
         event_.started_ns = time();
@@ -134,18 +119,10 @@ class EventReader {
     return event_.category != KinetoCategory::operation || !event_.has_name || is_collective_operation(event_.name);
   }
 
-  // A plain value; nothing where it is an object or an array, which are passed over.
-  std::string_view value() {
-    const char next = reader_.peek();
-    if (next != '{' && next != '[') return reader_.scalar(In::object);
-    reader_.skip(In::object);
-    return {};
-  }
-
   // Microseconds: 1106964728033.929
   std::int64_t time() {
     if (std::int64_t plain = 0; reader_.plain_number(3, &plain)) return plain;
-    const auto ns = scaled_of(value(), 3);
+    const auto ns = scaled_of(reader_.value(), 3);
     if (!ns && !reader_.is_broken()) event_.has_bad_time = true;
     return ns.value_or(kNoTime);
   }
@@ -157,17 +134,17 @@ class EventReader {
   }
   std::optional<std::uint64_t> whole() {
     if (std::int64_t plain = 0; reader_.plain_number(0, &plain)) return static_cast<std::uint64_t>(plain);
-    const std::string_view text = value();
+    const std::string_view text = reader_.value();
     // -1: none
     if (text == "-1") return std::nullopt;
     return counted(text, unsigned_of(text));
   }
   std::optional<std::int64_t> number() {
     if (std::int64_t plain = 0; reader_.plain_number(0, &plain)) return plain;
-    const std::string_view text = value();
+    const std::string_view text = reader_.value();
     return counted(text, signed_of(text));
   }
-  std::int64_t hop() { return scaled_of(value(), 3).value_or(kNoTime); }
+  std::int64_t hop() { return scaled_of(reader_.value(), 3).value_or(kNoTime); }
 
   static std::int64_t folded(std::string_view text) noexcept {
     return static_cast<std::int64_t>(std::hash<std::string_view>()(text));
@@ -178,7 +155,7 @@ class EventReader {
       event_.device = event_.process_id;
       return;
     }
-    const std::string_view text = value();
+    const std::string_view text = reader_.value();
     event_.device = signed_of(text);
     event_.process_id = event_.device ? *event_.device : folded(text);
   }
@@ -188,13 +165,13 @@ class EventReader {
       event_.lane = static_cast<std::uint64_t>(event_.thread_id);
       return;
     }
-    const std::string_view text = value();
+    const std::string_view text = reader_.value();
     const auto number = signed_of(text);
     event_.thread_id = number ? *number : folded(text);
     if (number && *number >= 0)
       event_.lane = static_cast<std::uint64_t>(*number);
     else if (!number)
-      event_.lane = unsigned_of(starts_with(text, "stream ") ? text.substr(7) : text);
+      event_.lane = unsigned_of(text.starts_with("stream ") ? text.substr(7) : text);
   }
 
   void arguments() {
@@ -213,12 +190,12 @@ class EventReader {
         if (key == "seen") return void(found.seen_ns = hop());
         // of calls: "size": "2560"
         if (key == "size") return void(found.bytes = whole().value_or(0));
-        if (key == "kind") return void(found.has_kind = !value().empty());
+        if (key == "kind") return void(found.has_kind = !reader_.value().empty());
         break;
       case 5:
         if (key == "queue") return void(found.queue = whole());
         if (key == "bytes") return void(found.bytes = whole().value_or(0));
-        if (key == "dtype") return void(found.element_bytes = element_bytes_of(value()));
+        if (key == "dtype") return void(found.element_bytes = element_bytes_of(reader_.value()));
         break;
       case 6:
         if (key == "device") return void(found.device = number());
@@ -244,14 +221,14 @@ class EventReader {
       case 11:
         if (key == "correlation") return void(found.correlation = whole());
         if (key == "External id" || key == "external id") return void(found.external = whole());
-        if (key == "copy engine") return void(found.is_copy_engine = value() == "true");
+        if (key == "copy engine") return void(found.is_copy_engine = reader_.value() == "true");
         break;
       case 13:
         if (key == "In msg nelems") return void(found.in_elements = whole().value_or(0));
         if (key == "after command") return void(found.after = whole());
         break;
       case 14:
-        if (key == "cuda_sync_kind") return void(found.sync = sync_of(value()));
+        if (key == "cuda_sync_kind") return void(found.sync = sync_of(reader_.value()));
         if (key == "wait_on_stream") return void(found.wait_on_stream = number());
         if (key == "Out msg nelems") return void(found.out_elements = whole().value_or(0));
         if (key == "before command") return void(found.before = whole());
@@ -259,12 +236,12 @@ class EventReader {
       case 15:
         if (key == "Collective name") {
           found.is_collective = true;
-          found.collective = kind_of(value());
+          found.collective = kind_of(reader_.value());
           return;
         }
         break;
       case 18:
-        if (key == "Process Group Name") return void(found.group = decoded(value()));
+        if (key == "Process Group Name") return void(found.group = decoded(reader_.value()));
         break;
       case 33:
         if (key == "wait_on_cuda_event_record_corr_id") return void(found.record_correlation = whole());

@@ -36,11 +36,7 @@ bool is_routine(std::string_view range) noexcept {
 class Reader {
  public:
   Reader(const TraceFile& file, TimelineBuilder& to)
-      : file_(file),
-        to_(to),
-        database_(file, to),
-        strings_(database_.lookup("StringIds", "id", {"value"})),
-        cuda_(to) {}
+      : file_(file), to_(to), database_(file, to), names_(to, database_, "StringIds", {"value"}), cuda_(to) {}
 
   void read() {
     check_tables();
@@ -102,18 +98,6 @@ class Reader {
     is_one_process_ = found.size() == 1 && found.contains(0);
   }
 
-  // Names are interned once per id.
-  std::uint32_t name_of(std::optional<std::int64_t> id, bool is_call = false) {
-    if (!id) return kNoName;
-    if (const auto found = names_.find(*id); found != names_.end()) return found->second;
-    const SqliteRows* const row = strings_.find(*id);
-    if (row == nullptr) return kNoName;
-    to_.charge(64);
-    const std::uint32_t name = to_.name(is_call ? without_version(row->text(0)) : row->text(0));
-    names_.emplace(*id, name);
-    return name;
-  }
-
   static std::uint32_t small(std::int64_t number) noexcept { return static_cast<std::uint32_t>(number); }
   static std::uint64_t id(std::int64_t number) noexcept { return static_cast<std::uint64_t>(number); }
 
@@ -149,8 +133,8 @@ class Reader {
       if (const auto channel = rows.integer(11))
         command.queue = to_.queue(lane->device, id(*channel), rows.integer_or(12, 1) == 2);
       if (kind == SpanKind::kernel) {
-        command.name = name_of(rows.integer(7));
-        if (command.name == kNoName) command.name = name_of(rows.integer(8));
+        command.name = names_.of(rows.integer(7));
+        if (command.name == kNoName) command.name = names_.of(rows.integer(8));
       } else {
         command.name = kind == SpanKind::memset ? memset : to_.name(cuda_copy_name(rows.integer_or(10, 0)));
       }
@@ -164,18 +148,13 @@ class Reader {
       const std::int64_t thread = rows.integer_or(2, 0);
       const auto process = processes_.find(is_one_process_ ? 0 : thread & ~kThreadBits);
       if (process == processes_.end()) continue;  // of a process that ran nothing on a GPU
-      HostCall call;
-      call.name = name_of(rows.integer(4), true);
-      call.thread = small(thread & kThreadBits);
-      call.correlation = id(rows.integer_or(3, 0));
-      call.process = process->second;
-      call.started_ns = rows.integer_or(0, kNoTime);
-      call.ended_ns = rows.integer_or(1, kNoTime);
-      if (call.started_ns == kNoTime || call.ended_ns == kNoTime) {
+      const std::int64_t start = rows.integer_or(0, kNoTime), end = rows.integer_or(1, kNoTime);
+      if (start == kNoTime || end == kNoTime)
         to_.drop("call without a start or an end", rows.row());
-        continue;
-      }
-      to_.add(call, rows.row());
+      else
+        to_.add({names_.of(rows.integer(4), without_version), small(thread & kThreadBits), id(rows.integer_or(3, 0)),
+                 process->second, CallKind::other, start, end},
+                rows.row());
     }
   }
 
@@ -188,24 +167,11 @@ class Reader {
     while (rows.next()) {
       const auto process = processes_.find(rows.integer_or(5, 0));
       if (process == processes_.end()) continue;
-      const std::uint32_t context = small(rows.integer_or(2, 0));
-      const std::uint64_t stream = id(rows.integer_or(3, 0));
-      const std::int64_t start = rows.integer_or(0, kNoTime), end = rows.integer_or(1, kNoTime);
-      switch (rows.integer_or(6, rows.integer_or(9, 0))) {
-        case 2:
-          cuda_.add(CudaActivity::Waited{{process->second, context, stream, id(rows.integer_or(7, 0)),
-                                          id(rows.integer_or(8, 0)), id(rows.integer_or(4, 0))},
-                                         rows.row()});
-          break;
-        case 3:
-          cuda_.add(CudaActivity::HostWaited{process->second, context, stream, start, end});
-          break;
-        case 4:
-          cuda_.add(CudaActivity::HostWaited{process->second, context, std::nullopt, start, end});
-          break;
-        default:
-          break;
-      }
+      cuda_.add(rows.integer_or(6, rows.integer_or(9, 0)),
+                {{process->second, small(rows.integer_or(2, 0)), id(rows.integer_or(3, 0)), id(rows.integer_or(7, 0)),
+                  id(rows.integer_or(8, 0)), id(rows.integer_or(4, 0))},
+                 rows.row()},
+                rows.integer_or(0, kNoTime), rows.integer_or(1, kNoTime));
     }
     auto events = database_.rows(
         kEvents, {"deviceId", "contextId", "streamId", "correlationId", "globalPid", "eventId", "eventSyncId"});
@@ -229,8 +195,7 @@ class Reader {
       const auto process = processes_.find(is_one_process_ ? 0 : rows.integer_or(5, 0) & ~kThreadBits);
       if (process == processes_.end()) continue;
       std::string_view text = rows.text(3);
-      const SqliteRows* const registered = text.empty() && rows.integer(4) ? strings_.find(*rows.integer(4)) : nullptr;
-      if (registered != nullptr) text = registered->text(0);
+      if (text.empty() && rows.integer(4)) text = names_.text_of(*rows.integer(4));
       if (text.empty() || is_routine(text) || kept == kMostRanges) {
         ++left_out;
         continue;
@@ -253,11 +218,10 @@ class Reader {
   const TraceFile& file_;
   TimelineBuilder& to_;
   SqliteFile database_;
-  SqliteLookup strings_;
+  SqliteNames names_;
   CudaActivity cuda_;
   std::map<std::int64_t, std::uint16_t> processes_;  // by globalPid
   bool is_one_process_ = false;                      // nothing says whose a row is
-  std::unordered_map<std::int64_t, std::uint32_t> names_;
 };
 
 }  // namespace

@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <array>
-#include <charconv>
 #include <optional>
 
 #include "base/error.h"
 #include "trace/import/csv_reader.h"
+#include "trace/import/json_text.h"
 #include "trace/import/list.h"
 
 namespace weir::importer_list {
@@ -61,23 +61,11 @@ constexpr std::array<std::pair<std::string_view, Column>, 20> kNames = {{
     {"destinationagent", kDestination},
 }};
 
-std::string plain(std::string_view header) {
-  std::string text;
-  for (char c : header.substr(0, 64)) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) text += c;
-  }
-  return text;
-}
-
 template <class Number>
 std::optional<Number> number_of(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   while (text.ends_with(' ')) text.remove_suffix(1);
-  Number value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return number_in<Number>(text);
 }
 
 // "Agent 4", "GPU 0", "4"
@@ -157,12 +145,11 @@ class Reader {
   }
 
   void add(TraceCommand command, std::int64_t agent, std::uint64_t stream, std::optional<std::uint64_t> queue) {
-    const auto device = to_.device(file_.process, agent);
-    const auto lane = device ? to_.stream(*device, stream) : std::nullopt;
-    if (!lane) return to_.drop("command on one device or stream too many", csv_.line());
+    const auto lane = to_.lane(file_.process, agent, stream, csv_.line());
+    if (!lane) return;
     command.process = file_.process;
-    command.stream = *lane;
-    if (queue) command.queue = to_.queue(*device, *queue);
+    command.stream = lane->stream;
+    if (queue) command.queue = to_.queue(lane->device, *queue);
     command.correlation = number_of<std::uint64_t>(field(kCorrelation)).value_or(0);
     command.at = csv_.line();
     to_.add(command);
@@ -201,14 +188,10 @@ class Reader {
         to_.add(TraceRange{to_.name(field(kFunction)), file_.process, start, end});
       return;
     }
-    HostCall call;
-    call.name = to_.name(field(kFunction));
-    call.thread = static_cast<std::uint32_t>(number_of<std::uint64_t>(field(kThread)).value_or(0));
-    call.correlation = number_of<std::uint64_t>(field(kCorrelation)).value_or(0);
-    call.process = file_.process;
-    call.started_ns = start;
-    call.ended_ns = end;
-    to_.add(call, csv_.line());
+    to_.add(
+        {to_.name(field(kFunction)), static_cast<std::uint32_t>(number_of<std::uint64_t>(field(kThread)).value_or(0)),
+         number_of<std::uint64_t>(field(kCorrelation)).value_or(0), file_.process, CallKind::other, start, end},
+        csv_.line());
   }
 
   const TraceFile& file_;

@@ -94,11 +94,7 @@ class RocprofFile {
 
  private:
   void processes() {
-    while (reader_.next_element()) {
-      if (!reader_.take('{')) {
-        reader_.skip(In::array);
-        continue;
-      }
+    while (reader_.next_object()) {
       if (count_++ > 0) {
         end_process();
         process_ = to_.add_process(static_cast<int>(count_ - 1), fmt::format("{} #{}", file_.name, count_));
@@ -112,15 +108,15 @@ class RocprofFile {
     while (reader_.next_key(&found)) {
       const std::string key(found);  // take() may move the window
       if (key == "agents" && reader_.take('[')) {
-        while (next_object()) agent();
+        while (reader_.next_object()) agent();
       } else if (key == "strings" && reader_.take('{')) {
         strings();
       } else if (key == "kernel_symbols" && reader_.take('[')) {
-        while (next_object()) symbol();
+        while (reader_.next_object()) symbol();
       } else if (key == "buffer_records" && reader_.take('{')) {
         records();
       } else if (family_of(key) != Family::none) {
-        // Found again behind damage: the object of records lies around.
+        // Found again after damage, within the object of records.
         family(key);
         records();
       } else {
@@ -129,57 +125,30 @@ class RocprofFile {
     }
   }
 
-  bool next_object() {
-    while (reader_.next_element()) {
-      if (reader_.take('{')) return true;
-      reader_.skip(In::array);
-    }
-    return false;
-  }
-
-  std::string_view value() {
-    const char next = reader_.peek();
-    if (next != '{' && next != '[') return reader_.scalar(In::object);
-    reader_.skip(In::object);
-    return {};
-  }
   std::optional<std::uint64_t> number() {
     if (std::int64_t plain = 0; reader_.plain_number(0, &plain)) return static_cast<std::uint64_t>(plain);
-    return unsigned_of(value());
+    return unsigned_of(reader_.value());
   }
 
   // {"handle":37946}, or the number itself; {"internal":1,"external":0}
   std::optional<std::uint64_t> identity(std::string_view member = "handle") {
     if (!reader_.take('{')) return number();
     std::optional<std::uint64_t> found;
-    std::string_view key;
-    while (reader_.next_key(&key)) {
-      if (key == member)
-        found = number();
-      else
-        reader_.skip(In::object);
-    }
+    reader_.members(JsonKey{member, [&] { found = number(); }});
     return found;
   }
 
   void agent() {
     Agent made;
     std::optional<std::uint64_t> handle;
-    std::string_view key;
-    while (reader_.next_key(&key)) {
-      if (key == "id")
-        handle = identity();
-      else if (key == "type")
-        made.type = signed_of(value()).value_or(0);
-      else if (key == "logical_node_type_id")
-        made.ordinal = signed_of(value());
-      else if (key == "product_name")
-        made.name = decoded(value());
-      else if (key == "name" && made.name.empty())
-        made.name = decoded(value());
-      else
-        reader_.skip(In::object);
-    }
+    reader_.members(JsonKey{"id", [&] { handle = identity(); }},
+                    JsonKey{"type", [&] { made.type = signed_of(reader_.value()).value_or(0); }},
+                    JsonKey{"logical_node_type_id", [&] { made.ordinal = signed_of(reader_.value()); }},
+                    JsonKey{"product_name", [&] { made.name = decoded(reader_.value()); }},
+                    JsonKey{"name", [&] {
+                              std::string name = decoded(reader_.value());
+                              if (made.name.empty()) made.name = std::move(name);
+                            }});
     to_.charge(made.name.size() + sizeof(Agent));
     if (agents_.size() >= kMostNames) return reader_.break_here("too many agents");
     if (handle) agents_.insert_or_assign(*handle, std::move(made));
@@ -195,7 +164,7 @@ class RocprofFile {
         continue;
       }
       operations_.clear();
-      while (next_object()) {
+      while (reader_.next_object()) {
         std::vector<std::string> names;
         std::string_view key;
         while (reader_.next_key(&key)) {
@@ -221,19 +190,14 @@ class RocprofFile {
   void symbol() {
     std::optional<std::uint64_t> id;
     std::string best, plain;
-    std::string_view key;
-    while (reader_.next_key(&key)) {
-      if (key == "kernel_id")
-        id = number();
-      else if (key == "formatted_kernel_name")
-        best = decoded(value());
-      else if (key == "demangled_kernel_name" && best.empty())
-        best = decoded(value());
-      else if (key == "kernel_name")
-        plain = decoded(value());
-      else
-        reader_.skip(In::object);
-    }
+    reader_.members(JsonKey{"kernel_id", [&] { id = number(); }},
+                    JsonKey{"formatted_kernel_name", [&] { best = decoded(reader_.value()); }},
+                    JsonKey{"demangled_kernel_name",
+                            [&] {
+                              std::string name = decoded(reader_.value());
+                              if (best.empty()) best = std::move(name);
+                            }},
+                    JsonKey{"kernel_name", [&] { plain = decoded(reader_.value()); }});
     if (best.empty()) best = plain;
     if (symbols_.size() >= kMostSymbols) return reader_.break_here("too many kernels");
     if (id && !best.empty()) symbols_.insert_or_assign(*id, to_.name(best));
@@ -270,39 +234,29 @@ class RocprofFile {
 
   // Of a record and of the "dispatch_info" in it.
   void fields(bool is_inner = false) {
-    std::string_view key;
-    while (reader_.next_key(&key)) {
-      if (key == "start_timestamp")
-        record_.started = number();
-      else if (key == "end_timestamp")
-        record_.ended = number();
-      else if (key == "correlation_id")
-        record_.correlation = identity("internal");
-      else if (key == "stream_id")
-        record_.stream = identity();
-      else if (key == "queue_id")
-        record_.queue = identity();
-      else if (key == "agent_id")
-        record_.agent = identity();
-      else if (key == "src_agent_id")
-        record_.source = identity();
-      else if (key == "dst_agent_id")
-        record_.target = identity();
-      else if (key == "kernel_id")
-        record_.kernel = number();
-      else if (key == "kind" && !is_inner)
-        record_.kind = number();
-      else if (key == "operation")
-        record_.operation = number();
-      else if (key == "thread_id")
-        record_.thread = number();
-      else if (key == "bytes")
-        record_.bytes = number().value_or(0);
-      else if (key == "dispatch_info" && !is_inner && reader_.take('{'))
+    const auto read_kind = [&] {
+      const auto kind = number();
+      if (!is_inner) record_.kind = kind;
+    };
+    const auto read_inner = [&] {
+      if (!is_inner && reader_.take('{'))
         fields(true);
       else
         reader_.skip(In::object);
-    }
+    };
+    reader_.members(JsonKey{"start_timestamp", [&] { record_.started = number(); }},
+                    JsonKey{"end_timestamp", [&] { record_.ended = number(); }},
+                    JsonKey{"correlation_id", [&] { record_.correlation = identity("internal"); }},
+                    JsonKey{"stream_id", [&] { record_.stream = identity(); }},
+                    JsonKey{"queue_id", [&] { record_.queue = identity(); }},
+                    JsonKey{"agent_id", [&] { record_.agent = identity(); }},
+                    JsonKey{"src_agent_id", [&] { record_.source = identity(); }},
+                    JsonKey{"dst_agent_id", [&] { record_.target = identity(); }},
+                    JsonKey{"kernel_id", [&] { record_.kernel = number(); }}, JsonKey{"kind", read_kind},
+                    JsonKey{"operation", [&] { record_.operation = number(); }},
+                    JsonKey{"thread_id", [&] { record_.thread = number(); }},
+                    JsonKey{"bytes", [&] { record_.bytes = number().value_or(0); }},
+                    JsonKey{"dispatch_info", read_inner});
   }
 
   void use() {
@@ -323,15 +277,10 @@ class RocprofFile {
   }
 
   void call() {
-    HostCall made;
-    made.name = operation_name();
     const std::uint64_t thread = record_.thread.value_or(0);
-    made.thread = static_cast<std::uint32_t>(thread ^ thread >> 32);
-    made.correlation = record_.correlation.value_or(0);
-    made.process = process_;
-    made.started_ns = static_cast<std::int64_t>(*record_.started);
-    made.ended_ns = static_cast<std::int64_t>(*record_.ended);
-    to_.add(made);
+    to_.add({operation_name(), static_cast<std::uint32_t>(thread ^ thread >> 32), record_.correlation.value_or(0),
+             process_, CallKind::other, static_cast<std::int64_t>(*record_.started),
+             static_cast<std::int64_t>(*record_.ended)});
   }
 
   bool is_gpu(const std::optional<std::uint64_t>& handle) const {

@@ -346,4 +346,14 @@ SqliteLookup SqliteFile::lookup(const std::string& table, const char* key, std::
   return SqliteLookup(SqliteRows(*this, table, prepare(table, key, columns)));
 }
 
+std::uint32_t SqliteNames::of(std::optional<std::int64_t> id, std::string_view (*shown)(std::string_view) noexcept) {
+  if (!id) return kNoName;
+  if (const auto found = names_.find(*id); found != names_.end()) return found->second;
+  const SqliteRows* const row = rows_.find(*id);
+  if (row == nullptr) return kNoName;
+  to_.charge(64);
+  const std::string_view text = has_second_ && row->text(0).empty() ? row->text(1) : row->text(0);
+  return names_[*id] = to_.name(shown == nullptr ? text : shown(text));
+}
+
 }  // namespace weir

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "trace/import/importer.h"
@@ -88,6 +89,28 @@ class SqliteFile {
   TimelineBuilder& to_;
   std::unique_ptr<Database> database_;
   std::vector<std::string> tables_;
+};
+
+// Texts of a table by their id, as the builder numbers them.
+class SqliteNames {
+ public:
+  SqliteNames(TimelineBuilder& to, SqliteFile& file, const std::string& table,
+              std::initializer_list<const char*> columns)
+      : to_(to), rows_(file.lookup(table, "id", columns)), has_second_(columns.size() > 1) {}
+  // Of the first column, or of the second where that is empty; kNoName where there is no such row. `shown` makes of the
+  // text what is kept.
+  std::uint32_t of(std::optional<std::int64_t> id, std::string_view (*shown)(std::string_view) noexcept = nullptr);
+  // The text itself, valid until the next call; empty where there is none.
+  std::string_view text_of(std::int64_t id) {
+    const SqliteRows* const row = rows_.find(id);
+    return row == nullptr ? std::string_view() : row->text(0);
+  }
+
+ private:
+  TimelineBuilder& to_;
+  SqliteLookup rows_;
+  bool has_second_;
+  std::unordered_map<std::int64_t, std::uint32_t> names_;
 };
 
 }  // namespace weir

@@ -237,30 +237,16 @@ class Reader {
   }
 
   void add(const capture::CallRecord& record) {
-    HostCall call;
-    call.name = name_of(record.name);
-    call.thread = record.thread;
-    call.correlation = record.correlation;
-    call.process = file_.process;
-    call.started_ns = time_of(record.started_ns);
-    call.ended_ns = time_of(record.ended_ns);
-    to_.add(call, at_);
+    to_.add({name_of(record.name), record.thread, record.correlation, file_.process, CallKind::other,
+             time_of(record.started_ns), time_of(record.ended_ns)},
+            at_);
   }
 
   void add(const capture::SyncRecord& record) {
-    switch (static_cast<capture::SyncType>(record.type)) {
-      case capture::SyncType::stream_wait_event:
-        return activity_.add(CudaActivity::Waited{
-            {file_.process, record.context, record.stream, record.event, record.event_sync, record.correlation}, at_});
-      case capture::SyncType::stream_synchronize:
-        return activity_.add(CudaActivity::HostWaited{file_.process, record.context, record.stream,
-                                                      time_of(record.started_ns), time_of(record.ended_ns)});
-      case capture::SyncType::context_synchronize:
-        return activity_.add(CudaActivity::HostWaited{file_.process, record.context, std::nullopt,
-                                                      time_of(record.started_ns), time_of(record.ended_ns)});
-      default:  // the host waits for an event: that says nothing about the rest of its stream
-        return;
-    }
+    activity_.add(
+        record.type,
+        {{file_.process, record.context, record.stream, record.event, record.event_sync, record.correlation}, at_},
+        time_of(record.started_ns), time_of(record.ended_ns));
   }
 
   void add(const capture::EventRecord& record) {

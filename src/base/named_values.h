@@ -1,0 +1,55 @@
+// Members of structs as members of a JSON object, under their own names: nobody spells a name twice.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "base/json.h"
+
+namespace weir {
+
+// A value as documents hold it: null where there is none, enumerators by the word that to_string() has for them.
+template <class Value>
+Json json_of(const Value& value) {
+  if constexpr (std::is_enum_v<Value>)
+    return to_string(value);
+  else
+    return value;
+}
+template <class Value>
+Json json_of(const std::optional<Value>& value) {
+  if constexpr (std::is_same_v<Value, double>)
+    return number_or_null(value);
+  else
+    return value ? json_of(*value) : Json();
+}
+
+// `names` as WEIR_NAMED() spells them: "times.span_ns, found->busy_ns".
+template <class... Values>
+Json named_values(std::string_view names, const Values&... values) {
+  Json json = Json::object();
+  const auto next_name = [&] {
+    const std::size_t end = names.find(',');
+    std::string_view name = names.substr(0, end);
+    names.remove_prefix(end == std::string_view::npos ? names.size() : end + 1);
+    name.remove_prefix(name.find_last_of(" .>") + 1);
+    return std::string(name);
+  };
+  (json.append(next_name(), json_of(values)), ...);
+  return json;
+}
+
+// WEIR_NAMED(times.span_ns, times.busy_ns) is {"span_ns": ..., "busy_ns": ...}. Members only: no calls with commas.
+#define WEIR_NAMED(...) ::weir::named_values(#__VA_ARGS__, __VA_ARGS__)
+
+// An array of what `each` makes of the elements.
+template <class List, class Each>
+Json json_list(const List& list, Each each) {
+  Json json = Json::array();
+  for (const auto& element : list) json.push_back(each(element));
+  return json;
+}
+
+}  // namespace weir
