@@ -10,7 +10,6 @@
 #include "amd/capture/manifest.h"
 #include "amd/compare/case_document.h"
 #include "amd/compare/case_load.h"
-#include "amd/compare/case_timeline.h"
 #include "amd/compare/case_verdict.h"
 #include "amd/log/log_document.h"
 #include "amd_case/case_texts.h"

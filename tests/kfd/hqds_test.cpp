@@ -1,5 +1,5 @@
 // hqds: lines of all kernels, slots of all states, and what is not as it should be.
-#include "amd/kfd/hqds.h"
+#include "amd/kfd/debugfs.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // mqds, rls and the choice of what a file is: odd variants and bad input.
-#include "amd/kfd/mqds.h"
+#include "amd/kfd/debugfs.h"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,7 @@
 #include <fstream>
 #include <map>
 
-#include "amd/kfd/occupancy.h"
-#include "amd/kfd/snapshot.h"
+#include "amd/kfd/document.h"
 #include "base/error.h"
 #include "support/kfd_text.h"
 

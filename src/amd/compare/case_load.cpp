@@ -5,11 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "amd/compare/case_log.h"
-#include "amd/compare/case_report.h"
-#include "amd/compare/case_timeline.h"
 #include "base/error.h"
-#include "base/json.h"
 #include "trace/import/byte_source.h"
 #include "trace/import/list.h"
 

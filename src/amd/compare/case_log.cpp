@@ -1,5 +1,3 @@
-#include "amd/compare/case_log.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <utility>
 
 #include "amd/capture/manifest.h"
+#include "amd/compare/case_load.h"
 #include "amd/compare/case_samples.h"
 #include "amd/kfd/snapshot.h"
 #include "amd/log/log_reader.h"
@@ -76,22 +75,19 @@ void take_kernels(const LogSummary& log, CaseSide& side) {
   }
   for (const auto& [name, count] : counts)
     if (name < log.kernel_names().size()) side.kernels.push_back({log.kernel_names()[name], count, {}});
-  std::stable_sort(side.kernels.begin(), side.kernels.end(),
-                   [](const CaseKernel& a, const CaseKernel& b) { return a.count > b.count; });
-  if (side.kernels.empty()) side.kernels_reason = "the log names no kernel";
 }
 
 void take_log(const CaseSink& log, CaseSide& side) {
-  std::uint64_t dispatches = 0, barriers = 0, copies = 0, bytes = 0;
+  LogTotals totals;
   std::set<std::uint32_t> engines;
   std::set<int> pids;
   for (const ProcessSummary& process : log.processes()) {
-    dispatches += process.dispatches;
-    barriers += process.barriers;
+    totals.dispatches += process.dispatches;
+    totals.barriers += process.barriers;
     side.launches += process.launched();
     for (const auto& [engine, found] : process.copies) {
-      copies += found.count;
-      bytes += found.bytes;
+      totals.copies += found.count;
+      totals.copied_bytes += found.bytes;
       if (engine) engines.insert(*engine);
     }
     if (process.pid) {
@@ -102,30 +98,13 @@ void take_log(const CaseSink& log, CaseSide& side) {
     take_queues(process, side);
   }
   side.pids.assign(pids.begin(), pids.end());
-  if (side.queues.empty()) side.queues_reason = "the log creates no queue and writes to none";
-  side.copy_queues_reason = "a runtime log does not show the queues of copy engines; snapshots of KFD do";
+  totals.engines = engines.size();
   take_kernels(log, side);
-  const char* const no_packets = "the log has no packets: they are written from level 4 on (from ROCm 7.2 on: 5)";
-  if (dispatches > 0) {
-    side.barriers = barriers;
-  } else {
-    side.barriers_reason = side.of(CaseQuantity::barrier_rate).reason = side.of(CaseQuantity::backlog).reason =
-        no_packets;
-  }
-  if (copies > 0) {
-    side.copies = copies;
-    side.copied_bytes = bytes;
-    if (!engines.empty()) side.copy_engines = engines.size();
-  } else {
-    side.copies_reason = side.of(CaseQuantity::copy_rate).reason = side.of(CaseQuantity::copied_bytes_rate).reason =
-        "the log has no copy by an engine; its mask may leave them out (COPY is 0x100)";
-  }
-  side.launch_time = dispatches > 0 ? "when the host wrote the packet" : "when the host named the kernel";
+  take_totals(totals, side);
+  side.of(CaseQuantity::barrier_rate).reason = side.of(CaseQuantity::backlog).reason = side.barriers_reason;
+  side.of(CaseQuantity::copy_rate).reason = side.of(CaseQuantity::copied_bytes_rate).reason = side.copies_reason;
   side.pause_time =
       fmt::format("{} ms or more between one launch and the next, by the host's clock", kPauseNs / 1'000'000);
-  side.is_pause_bound = true;
-  side.of(CaseQuantity::kernel_duration).reason =
-      "a runtime log has the host's times only: how long kernels ran needs a timeline";
   if (side.launches == 0)
     for (const CaseQuantity quantity : {CaseQuantity::launch_rate, CaseQuantity::gap, CaseQuantity::pause_share})
       side.of(quantity).reason = "the log shows no launch";

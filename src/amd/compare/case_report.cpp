@@ -1,11 +1,10 @@
-#include "amd/compare/case_report.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
 
+#include "amd/compare/case_load.h"
 #include "base/error.h"
 
 namespace weir::amd {
@@ -68,12 +67,12 @@ class Side {
     }
     const std::uint64_t launches = whole(process, "launches").value_or(0);
     side_.launches += launches;
-    dispatches_ += whole(process, "dispatches").value_or(0);
-    barriers_ += whole(process, "barriers").value_or(0);
+    totals_.dispatches += whole(process, "dispatches").value_or(0);
+    totals_.barriers += whole(process, "barriers").value_or(0);
     for (const Json& queue : items(process, "queues")) take_queue(queue, pid);
     for (const Json& copy : items(process, "copies")) {
-      copies_ += whole(copy, "count").value_or(0);
-      bytes_ += whole(copy, "bytes").value_or(0);
+      totals_.copies += whole(copy, "count").value_or(0);
+      totals_.copied_bytes += whole(copy, "bytes").value_or(0);
       if (const std::string engine = text(copy, "engine"); !engine.empty()) engines_.insert(engine);
     }
     take_kernels(member(process, "kernels"));
@@ -84,16 +83,15 @@ class Side {
 
   CaseSide finish() {
     side_.pids.assign(pids_.begin(), pids_.end());
-    if (side_.queues.empty()) side_.queues_reason = "the log creates no queue and writes to none";
-    side_.copy_queues_reason = "a runtime log does not show the queues of copy engines; snapshots of KFD do";
-    const auto reasons = [&](std::initializer_list<CaseQuantity> quantities, const std::string& reason) {
-      for (const CaseQuantity quantity : quantities) side_.of(quantity).reason = reason;
-    };
-    reasons({CaseQuantity::gap, CaseQuantity::backlog, CaseQuantity::barrier_rate, CaseQuantity::copy_rate,
-             CaseQuantity::copied_bytes_rate, CaseQuantity::pause_share},
-            "a report has no samples of it: compare the log itself");
-    reasons({CaseQuantity::kernel_duration},
-            "a runtime log has the host's times only: how long kernels ran needs a timeline");
+    for (auto& [name, count] : kernels_) side_.kernels.push_back({name, count, {}});
+    totals_.engines = engines_.size();
+    take_totals(totals_, side_);
+    if (!side_.kernels.empty() && !has_all_kernels_)
+      side_.kernels_reason = "the report names only its most frequent kernels (--top)";
+    for (const CaseQuantity quantity :
+         {CaseQuantity::gap, CaseQuantity::backlog, CaseQuantity::barrier_rate, CaseQuantity::copy_rate,
+          CaseQuantity::copied_bytes_rate, CaseQuantity::pause_share})
+      side_.of(quantity).reason = "a report has no samples of it: compare the log itself";
     CaseSamples& rate = side_.of(CaseQuantity::launch_rate);
     if (launching_ > 1) {
       rate.values.clear();
@@ -101,29 +99,7 @@ class Side {
     } else if (rate.values.empty()) {
       rate.reason = "the report has no whole stretch of time with launches";
     }
-    if (dispatches_ > 0) {
-      side_.barriers = barriers_;
-    } else {
-      side_.barriers_reason = "the log has no packets: they are written from level 4 on (from ROCm 7.2 on: 5)";
-    }
-    if (copies_ > 0) {
-      side_.copies = copies_;
-      side_.copied_bytes = bytes_;
-      if (!engines_.empty()) side_.copy_engines = engines_.size();
-    } else {
-      side_.copies_reason = "the log has no copy by an engine; its mask may leave them out (COPY is 0x100)";
-    }
-    for (auto& [name, count] : kernels_) side_.kernels.push_back({name, count, {}});
-    std::stable_sort(side_.kernels.begin(), side_.kernels.end(),
-                     [](const CaseKernel& a, const CaseKernel& b) { return a.count > b.count; });
-    if (side_.kernels.empty()) {
-      side_.kernels_reason = "the log names no kernel";
-    } else if (!has_all_kernels_) {
-      side_.kernels_reason = "the report names only its most frequent kernels (--top)";
-    }
-    side_.launch_time = dispatches_ > 0 ? "when the host wrote the packet" : "when the host named the kernel";
     side_.pause_time = "not in a report";
-    side_.is_pause_bound = true;
     return std::move(side_);
   }
 
@@ -181,7 +157,8 @@ class Side {
   std::set<int> pids_;
   std::set<std::string> engines_;
   std::map<std::string, std::uint64_t> kernels_;
-  std::uint64_t dispatches_ = 0, barriers_ = 0, copies_ = 0, bytes_ = 0, launching_ = 0;
+  LogTotals totals_;
+  std::uint64_t launching_ = 0;
   bool has_all_kernels_ = true;
 };
 

@@ -21,6 +21,30 @@ std::uint64_t CaseSide::count(CaseQueue::Kind kind) const {
 
 bool is_short(const CaseSide& side) { return side.observed_ns < static_cast<double>(kShortNs); }
 
+void take_totals(const LogTotals& totals, CaseSide& side) {
+  if (side.queues.empty()) side.queues_reason = "the log creates no queue and writes to none";
+  side.copy_queues_reason = "a runtime log does not show the queues of copy engines; snapshots of KFD do";
+  std::stable_sort(side.kernels.begin(), side.kernels.end(),
+                   [](const CaseKernel& a, const CaseKernel& b) { return a.count > b.count; });
+  if (side.kernels.empty()) side.kernels_reason = "the log names no kernel";
+  if (totals.dispatches > 0) {
+    side.barriers = totals.barriers;
+  } else {
+    side.barriers_reason = "the log has no packets: they are written from level 4 on (from ROCm 7.2 on: 5)";
+  }
+  if (totals.copies > 0) {
+    side.copies = totals.copies;
+    side.copied_bytes = totals.copied_bytes;
+    if (totals.engines > 0) side.copy_engines = totals.engines;
+  } else {
+    side.copies_reason = "the log has no copy by an engine; its mask may leave them out (COPY is 0x100)";
+  }
+  side.launch_time = totals.dispatches > 0 ? "when the host wrote the packet" : "when the host named the kernel";
+  side.is_pause_bound = true;
+  side.of(CaseQuantity::kernel_duration).reason =
+      "a runtime log has the host's times only: how long kernels ran needs a timeline";
+}
+
 void take_samples(const CaseSampler& sampler, CaseSide& side) {
   const std::vector<Stretch> stretches = sampler.stretches();
   const auto width = static_cast<double>(sampler.width_ns());

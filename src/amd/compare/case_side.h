@@ -91,6 +91,14 @@ struct CaseSide {
 // Less was observed than says anything of what goes on slower than that; pauses above all.
 bool is_short(const CaseSide& side);
 
+// What a runtime log adds up to, read from itself or from its report.
+struct LogTotals {
+  std::uint64_t dispatches = 0, barriers = 0, copies = 0, copied_bytes = 0;
+  std::size_t engines = 0;
+};
+// Fills in what follows from them, after queues and kernels are known, and the reasons for what a log does not show.
+void take_totals(const LogTotals& totals, CaseSide& side);
+
 class CaseSampler;
 // Fills the samples, the observed time and the width of stretches from what was taken. Reasons stay where they are set.
 void take_samples(const CaseSampler& sampler, CaseSide& side);

@@ -1,11 +1,10 @@
-#include "amd/compare/case_timeline.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <unordered_map>
 
+#include "amd/compare/case_load.h"
 #include "amd/compare/case_samples.h"
 #include "base/error.h"
 #include "trace/device_spans.h"

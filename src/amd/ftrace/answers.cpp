@@ -8,21 +8,21 @@
 namespace weir::ftrace {
 namespace {
 
-Json answer(const char* key, const char* question, std::string words, Json evidence) {
-  return {{"key", key},
-          {"question", question},
-          {"answer", std::move(words)},
-          {"reason", nullptr},
-          {"evidence", std::move(evidence)}};
-}
+struct Question {
+  const char *key, *question;
+  Json evidence;
+  Json answer(std::string words) const { return json(std::move(words), nullptr); }
+  Json no_answer(std::string reason) const { return json(nullptr, std::move(reason)); }
 
-Json no_answer(const char* key, const char* question, std::string reason, Json evidence) {
-  return {{"key", key},
-          {"question", question},
-          {"answer", nullptr},
-          {"reason", std::move(reason)},
-          {"evidence", std::move(evidence)}};
-}
+ private:
+  Json json(Json answer, Json reason) const {
+    return {{"key", key},
+            {"question", question},
+            {"answer", std::move(answer)},
+            {"reason", std::move(reason)},
+            {"evidence", evidence}};
+  }
+};
 
 std::string no_creates(const FtraceCounters& counters) {
   return counters.has_losses() ? "no creation is in the trace, and part of it was lost"
@@ -51,22 +51,22 @@ std::optional<std::string> length_words(const VerbTally& tally) {
 }
 
 Json how_asked(const KfdSummary& summary, const FtraceCounters& counters) {
-  constexpr const char* kKey = "how_is_a_queue_asked_for";
-  constexpr const char* kQuestion = "How does the runtime ask for a queue?";
   const KfdCalls& calls = counters.calls;
   std::uint64_t ioctls = 0;
   for (const NameCount& one : calls.ioctls)
     if (one.name == "create_queue") ioctls = one.count;
-  const Json evidence = {{"ioctl_create_queue", ioctls},
-                         {"kfd_ioctl", calls.kfd_ioctl},
-                         {"kfd_ioctl_create_queue", calls.create_handler},
-                         {"pqm_create_queue", calls.pqm_create},
-                         {"create_queue_scheduler", calls.create_scheduler},
-                         {"creates", summary.of(KfdVerb::create).calls},
-                         {"failed", summary.of(KfdVerb::create).failed}};
-  if (summary.of(KfdVerb::create).calls == 0) return no_answer(kKey, kQuestion, no_creates(counters), evidence);
+  const Question question{"how_is_a_queue_asked_for",
+                          "How does the runtime ask for a queue?",
+                          {{"ioctl_create_queue", ioctls},
+                           {"kfd_ioctl", calls.kfd_ioctl},
+                           {"kfd_ioctl_create_queue", calls.create_handler},
+                           {"pqm_create_queue", calls.pqm_create},
+                           {"create_queue_scheduler", calls.create_scheduler},
+                           {"creates", summary.of(KfdVerb::create).calls},
+                           {"failed", summary.of(KfdVerb::create).failed}}};
+  if (summary.of(KfdVerb::create).calls == 0) return question.no_answer(no_creates(counters));
   if (ioctls == 0 && calls.create_handler == 0 && counters.texts == 0)
-    return no_answer(kKey, kQuestion, "the filter shows KFD at work, but not the ioctl that asked for it", evidence);
+    return question.no_answer("the filter shows KFD at work, but not the ioctl that asked for it");
   std::string chain;
   const auto add = [&](const char* name, std::uint64_t count) {
     if (count > 0) chain += fmt::format("{}{} {}x", chain.empty() ? "" : " -> ", name, count);
@@ -78,39 +78,35 @@ Json how_asked(const KfdSummary& summary, const FtraceCounters& counters) {
   words +=
       chain.empty() ? fmt::format(" ({} seen)", std::max(ioctls, summary.of(KfdVerb::create).calls)) : ": " + chain;
   if (const auto failed = summary.of(KfdVerb::create).failed; failed > 0) words += fmt::format("; {} failed", failed);
-  return answer(kKey, kQuestion, words + ".", evidence);
+  return question.answer(words + ".");
 }
 
 Json how_long(const KfdSummary& summary, const FtraceCounters& counters) {
-  constexpr const char* kKey = "how_long_does_kfd_take";
-  constexpr const char* kQuestion = "How long does KFD take to create one?";
   const VerbTally& tally = summary.of(KfdVerb::create);
-  const Json evidence = {{"exact", tally.exact.count()}, {"bounded", tally.bounded}, {"unknown", tally.unknown}};
-  if (summary.creates() == 0) return no_answer(kKey, kQuestion, no_creates(counters), evidence);
+  const Question question{"how_long_does_kfd_take",
+                          "How long does KFD take to create one?",
+                          {{"exact", tally.exact.count()}, {"bounded", tally.bounded}, {"unknown", tally.unknown}}};
+  if (summary.creates() == 0) return question.no_answer(no_creates(counters));
   const auto words = length_words(tally);
   if (!words)
-    return no_answer(kKey, kQuestion, "only entries were traced: use function_graph, return probes or a wider filter",
-                     evidence);
-  return answer(kKey, kQuestion,
-                *words + ". This is KFD's part; the runtime takes longer (weir amd log shows how much).", evidence);
+    return question.no_answer("only entries were traced: use function_graph, return probes or a wider filter");
+  return question.answer(*words + ". This is KFD's part; the runtime takes longer (weir amd log shows how much).");
 }
 
 Json how_launched(const FtraceCounters& counters) {
-  constexpr const char* kKey = "doorbell_or_ioctl_per_launch";
-  constexpr const char* kQuestion = "Is a doorbell or an ioctl used for a launch?";
   const KfdCalls& calls = counters.calls;
-  const Json evidence = {{"kfd_ioctls", calls.kfd_ioctl},
-                         {"kinds_of_ioctl", calls.ioctls.size()},
-                         {"doorbell_allocations", calls.doorbell_allocate},
-                         {"doorbell_mmaps", calls.doorbell_mmap},
-                         {"amdgpu_cs_ioctl", calls.cs_ioctl}};
+  const Question question{"doorbell_or_ioctl_per_launch",
+                          "Is a doorbell or an ioctl used for a launch?",
+                          {{"kfd_ioctls", calls.kfd_ioctl},
+                           {"kinds_of_ioctl", calls.ioctls.size()},
+                           {"doorbell_allocations", calls.doorbell_allocate},
+                           {"doorbell_mmaps", calls.doorbell_mmap},
+                           {"amdgpu_cs_ioctl", calls.cs_ioctl}}};
   if (calls.ioctls.empty())
-    return no_answer(kKey, kQuestion, "no ioctl of KFD is named in the trace (kfd_ioctl_*, or system calls)", evidence);
+    return question.no_answer("no ioctl of KFD is named in the trace (kfd_ioctl_*, or system calls)");
   if (calls.doorbell_allocate + calls.doorbell_mmap == 0)
-    return no_answer(kKey, kQuestion, "no allocation or mmap of a doorbell is in the trace: the filter may hide it",
-                     evidence);
-  if (counters.has_losses())
-    return no_answer(kKey, kQuestion, "events were lost, so ioctls cannot be said to be few", evidence);
+    return question.no_answer("no allocation or mmap of a doorbell is in the trace: the filter may hide it");
+  if (counters.has_losses()) return question.no_answer("events were lost, so ioctls cannot be said to be few");
   std::string kinds;
   std::uint64_t named = 0;
   for (const NameCount& one : calls.ioctls) named += one.count;
@@ -124,17 +120,17 @@ Json how_launched(const FtraceCounters& counters) {
       calls.doorbell_mmap);
   if (calls.cs_ioctl > 0)
     words += fmt::format(" {} submissions went through amdgpu_cs_ioctl: not to queues of KFD.", calls.cs_ioctl);
-  return answer(kKey, kQuestion, words, evidence);
+  return question.answer(words);
 }
 
 Json where_mqd(const KfdSummary& summary, const FtraceCounters& counters) {
-  constexpr const char* kKey = "where_is_the_mqd_allocated";
-  constexpr const char* kQuestion = "Where is the MQD allocated?";
   const Json mqds = summary.mqds_document(counters.calls);
-  const Json evidence = {{"allocations_per_create", mqds["allocations_per_create"]},
-                         {"inits_per_create", mqds["inits_per_create"]},
-                         {"create_texts", counters.calls.mqd_texts}};
-  if (summary.creates() == 0) return no_answer(kKey, kQuestion, no_creates(counters), evidence);
+  const Question question{"where_is_the_mqd_allocated",
+                          "Where is the MQD allocated?",
+                          {{"allocations_per_create", mqds["allocations_per_create"]},
+                           {"inits_per_create", mqds["inits_per_create"]},
+                           {"create_texts", counters.calls.mqd_texts}}};
+  if (summary.creates() == 0) return question.no_answer(no_creates(counters));
   std::uint64_t with_one = 0, most = 0;
   if (mqds["allocations_per_create"].is_array())
     for (const Json& row : mqds["allocations_per_create"])
@@ -142,8 +138,7 @@ Json where_mqd(const KfdSummary& summary, const FtraceCounters& counters) {
   if (mqds["inits_per_create"].is_array())
     for (const Json& row : mqds["inits_per_create"]) most = std::max(most, row["calls"].get<std::uint64_t>());
   if (with_one == 0)
-    return no_answer(kKey, kQuestion, "no allocate_mqd was seen below a create: the filter may have left it out",
-                     evidence);
+    return question.no_answer("no allocate_mqd was seen below a create: the filter may have left it out");
   std::string words =
       fmt::format("in the kernel, within the create: allocate_mqd in {} of {}", with_one, summary.creates());
   if (most > 1)
@@ -151,59 +146,51 @@ Json where_mqd(const KfdSummary& summary, const FtraceCounters& counters) {
         "; init_mqd up to {}x for one queue, which is expected: partitioned chips have an MQD image "
         "for each XCC",
         most);
-  return answer(kKey, kQuestion, words + ".", evidence);
+  return question.answer(words + ".");
 }
 
 Json kernel_queue(const FtraceCounters& counters) {
-  constexpr const char* kKey = "is_a_kernel_queue_used";
-  constexpr const char* kQuestion = "Is a kernel compute queue (KCQ) used?";
   const KfdCalls& calls = counters.calls;
-  const Json evidence = {{"calls", calls.kcq},
-                         {"jobs_on_compute_rings", calls.compute_ring_jobs},
-                         {"amdgpu_calls_beyond_kfd", calls.amdgpu_beyond_kfd}};
+  const Question question{"is_a_kernel_queue_used",
+                          "Is a kernel compute queue (KCQ) used?",
+                          {{"calls", calls.kcq},
+                           {"jobs_on_compute_rings", calls.compute_ring_jobs},
+                           {"amdgpu_calls_beyond_kfd", calls.amdgpu_beyond_kfd}}};
   if (calls.kcq + calls.compute_ring_jobs > 0) {
     std::string names;
     for (std::size_t i = 0; i < calls.kcq_names.size() && i < 3; ++i)
       names += (i == 0 ? "" : ", ") + calls.kcq_names[i].name;
-    return answer(
-        kKey, kQuestion,
+    return question.answer(
         fmt::format("its functions were called {}x{}; {} jobs ran on compute rings. User queues do not need it.",
-                    calls.kcq, names.empty() ? "" : " (" + names + ")", calls.compute_ring_jobs),
-        evidence);
+                    calls.kcq, names.empty() ? "" : " (" + names + ")", calls.compute_ring_jobs));
   }
-  if (counters.has_losses())
-    return no_answer(kKey, kQuestion, "none of its functions was seen, but events were lost", evidence);
+  if (counters.has_losses()) return question.no_answer("none of its functions was seen, but events were lost");
   if (calls.amdgpu_beyond_kfd == 0)
-    return no_answer(kKey, kQuestion,
-                     "no function of amdgpu outside KFD is in the trace, so its filter may have left kernel queues out",
-                     evidence);
-  return answer(
-      kKey, kQuestion,
+    return question.no_answer(
+        "no function of amdgpu outside KFD is in the trace, so its filter may have left kernel queues out");
+  return question.answer(
       fmt::format("none: of its functions none is among {} calls of amdgpu outside KFD.{}", calls.amdgpu_beyond_kfd,
-                  counters.written_entries ? "" : " Whether events before them were overwritten is not in the text."),
-      evidence);
+                  counters.written_entries ? "" : " Whether events before them were overwritten is not in the text."));
 }
 
 Json how_preempted(const KfdSummary& summary, const FtraceCounters& counters) {
-  constexpr const char* kKey = "how_long_does_preemption_take";
-  constexpr const char* kQuestion = "How long does the hardware take to let go of its queues?";
   const VerbTally& tally = summary.of(KfdVerb::preempt);
-  const Json evidence = {{"preemptions", tally.calls},
-                         {"failed", tally.failed},
-                         {"unmap_calls", summary.of(KfdVerb::unmap).calls},
-                         {"fence_waits", counters.calls.fence_wait}};
+  const Question question{"how_long_does_preemption_take",
+                          "How long does the hardware take to let go of its queues?",
+                          {{"preemptions", tally.calls},
+                           {"failed", tally.failed},
+                           {"unmap_calls", summary.of(KfdVerb::unmap).calls},
+                           {"fence_waits", counters.calls.fence_wait}}};
   if (tally.calls == 0)
-    return no_answer(
-        kKey, kQuestion,
+    return question.no_answer(
         counters.calls.mes_remove > 0    ? "the firmware (MES) takes queues off without a fence of KFD: see unmap"
         : counters.calls.fence_wait == 0 ? "no wait for a fence (amdkfd_fence_wait_timeout) is in the trace"
-                                         : "waits for fences were seen, but no unmap that they end",
-        evidence);
+                                         : "waits for fences were seen, but no unmap that they end");
   const auto words = length_words(tally);
-  if (!words) return no_answer(kKey, kQuestion, "unmap and fence have no times", evidence);
+  if (!words) return question.no_answer("unmap and fence have no times");
   std::string all = "from unmap to fence " + *words;
   if (tally.failed > 0) all += fmt::format("; {} timed out or failed", tally.failed);
-  return answer(kKey, kQuestion, all + ". An unmap takes all queues of a GPU off, whoever asked.", evidence);
+  return question.answer(all + ". An unmap takes all queues of a GPU off, whoever asked.");
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
-#include "amd/ftrace/tally.h"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
+#include "amd/ftrace/summary.h"
 #include "measure/statistics.h"
 
 namespace weir::ftrace {

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "amd/join/join_clock.h"
 #include "amd/join/join_match.h"
-#include "amd/join/join_processes.h"
 
 namespace weir::amd {
 namespace {

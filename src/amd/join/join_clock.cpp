@@ -1,8 +1,8 @@
-#include "amd/join/join_clock.h"
-
 #include <algorithm>
 #include <deque>
 #include <unordered_map>
+
+#include "amd/join/join_match.h"
 
 namespace weir::amd {
 namespace {

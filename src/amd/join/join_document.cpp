@@ -83,13 +83,12 @@ Json runtime_json(const JoinedQueue& queue) {
 Json kfd_json(const JoinedQueue& queue) {
   const ftrace::KfdSpan* const create = queue.create;
   if (create == nullptr && !queue.kfd_id()) return nullptr;
-  Json json = {{"queue_id", or_null(queue.kfd_id())},
-               {"create_started_ns", create == nullptr ? Json(nullptr) : time_or_null(create->started_ns)},
-               {"create_ended_ns", create == nullptr ? Json(nullptr) : time_or_null(create->ended_ns)},
-               {"is_end_exact", create == nullptr ? Json(nullptr) : Json(create->end == ftrace::EndKind::exact)},
-               {"destroy_started_ns", queue.destroy == nullptr ? Json(nullptr) : Json(queue.destroy->started_ns)},
-               {"line", create == nullptr ? Json(nullptr) : Json(create->line)}};
-  return json;
+  return {{"queue_id", or_null(queue.kfd_id())},
+          {"create_started_ns", create == nullptr ? Json(nullptr) : time_or_null(create->started_ns)},
+          {"create_ended_ns", create == nullptr ? Json(nullptr) : time_or_null(create->ended_ns)},
+          {"is_end_exact", create == nullptr ? Json(nullptr) : Json(create->end == ftrace::EndKind::exact)},
+          {"destroy_started_ns", queue.destroy == nullptr ? Json(nullptr) : Json(queue.destroy->started_ns)},
+          {"line", create == nullptr ? Json(nullptr) : Json(create->line)}};
 }
 
 Json sighting_json(const JoinInput& input, const Sighting& sighting) {
@@ -180,77 +179,29 @@ Json part_json(const JoinPart& part) {
 }  // namespace
 
 std::string_view name_of(ProcessBasis basis) {
-  switch (basis) {
-    case ProcessBasis::none:
-      break;
-    case ProcessBasis::manifest:
-      return "manifest";
-    case ProcessBasis::only_process:
-      return "only process of the manifest";
-    case ProcessBasis::given:
-      return "given";
-    case ProcessBasis::rings:
-      return "rings in common";
-  }
-  return "nothing";
+  constexpr std::string_view kNames[] = {"nothing", "manifest", "only process of the manifest", "given",
+                                         "rings in common"};
+  return kNames[static_cast<std::size_t>(basis)];
 }
 
 std::string_view name_of(OffsetBasis basis) {
-  switch (basis) {
-    case OffsetBasis::none:
-      break;
-    case OffsetBasis::same_clock:
-      return "same clock";
-    case OffsetBasis::brackets:
-      return "brackets";
-    case OffsetBasis::order:
-      return "brackets paired by order";
-  }
-  return "nothing";
+  constexpr std::string_view kNames[] = {"nothing", "same clock", "brackets", "brackets paired by order"};
+  return kNames[static_cast<std::size_t>(basis)];
 }
 
 std::string_view name_of(QueueRole role) {
-  switch (role) {
-    case QueueRole::runtime:
-      return "runtime";
-    case QueueRole::internal:
-      return "internal";
-    case QueueRole::unlogged:
-      return "unlogged";
-    case QueueRole::other_process:
-      return "other process";
-    case QueueRole::unknown_process:
-      break;
-  }
-  return "unknown process";
+  constexpr std::string_view kNames[] = {"runtime", "internal", "unlogged", "other process", "unknown process"};
+  return kNames[static_cast<std::size_t>(role)];
 }
 
 std::string_view name_of(MatchKey key) {
-  switch (key) {
-    case MatchKey::ring:
-      return "ring";
-    case MatchKey::queue_id:
-      return "queue id";
-    case MatchKey::mqd:
-      return "mqd";
-    case MatchKey::doorbell:
-      return "doorbell";
-    case MatchKey::time:
-      break;
-  }
-  return "time";
+  constexpr std::string_view kNames[] = {"ring", "queue id", "mqd", "doorbell", "time"};
+  return kNames[static_cast<std::size_t>(key)];
 }
 
 std::string_view name_of(MatchSide side) {
-  switch (side) {
-    case MatchSide::log:
-      return "log";
-    case MatchSide::trace:
-      return "trace";
-    case MatchSide::snapshot:
-      break;
-  }
-  return "snapshot";
+  constexpr std::string_view kNames[] = {"log", "trace", "snapshot"};
+  return kNames[static_cast<std::size_t>(side)];
 }
 
 std::string address_text(std::uint64_t address) { return fmt::format("{:#x}", address); }

@@ -21,8 +21,6 @@ constexpr std::size_t kMostCalls = 65'536;  // creations, updates and destructio
 constexpr std::size_t kMostSnapshots = 10'000;
 constexpr const char* kHowToCapture = "Capture all of it at once: sudo weir amd capture -- ./program";
 
-bool is_stopped(const std::atomic<bool>* stop) { return stop != nullptr && stop->load(std::memory_order_relaxed); }
-
 // Keeps what the join needs of a trace: everything else goes by.
 class CallCollector : public ftrace::KfdSink {
  public:
@@ -55,110 +53,104 @@ class CallCollector : public ftrace::KfdSink {
 
 struct Stopped {};
 
-void read_logs(const CaptureFiles& files, const std::atomic<bool>* stop, LoadedCapture& loaded) {
+// Reads one part by `read(part)`, which may throw, and notes what became of it. False where it was stopped.
+template <class Read>
+bool read_part(const char* name, const fs::path& path, LoadedCapture& loaded, Read&& read) {
+  JoinPart part{name, {path.string()}, false, "", "", nullptr};
+  try {
+    read(part);
+  } catch (const Error& error) {
+    part.is_read = false;
+    part.reason = error.what();
+    part.hint = error.hint;
+  } catch (const Stopped&) {
+    return false;
+  }
+  loaded.about.parts.push_back(std::move(part));
+  return true;
+}
+
+void read_log_part(const fs::path& path, const std::atomic<bool>* stop, LoadedCapture& loaded, JoinPart& part) {
+  LogSummary summary;
+  LogOptions options;
+  options.stop = stop;
+  const LogReading reading = read_log(path, summary, options);
+  part.is_read = true;
+  part.reason = reading.problem;
+  part.facts = {{"bytes", reading.bytes},
+                {"lines", reading.lines},
+                {"records", reading.records},
+                {"without_pid", reading.without_pid},
+                {"highest_level", reading.highest_level},
+                {"restarts", summary.restart_count()}};
+  loaded.summaries.push_back(std::move(summary));
+  const LogSummary& kept = loaded.summaries.back();
+  loaded.first_logged.push_back(loaded.input.logged.size());
+  loaded.logs.push_back(path);
+  for (const ProcessSummary& process : kept.processes())
+    loaded.input.logged.push_back({&process, reading.problem.empty() && kept.restart_count() == 0 &&
+                                                 process.uncounted_queues == 0 && kept.uncounted_processes() == 0});
+  loaded.input.has_log = true;
+}
+
+void read_trace_part(const fs::path& path, const std::atomic<bool>* stop, LoadedCapture& loaded, JoinPart& part) {
+  JoinInput& input = loaded.input;
+  const auto source = open_bytes(path);
+  CallCollector collector(input);
+  ftrace::FtraceOptions options;
+  options.name = path.string();
+  options.progress = [stop] {
+    if (is_stopped(stop)) throw Stopped{};
+  };
+  const ftrace::FtraceCounters counters = ftrace::read_ftrace(*source, collector, options);
+  part.is_read = true;
+  part.reason = counters.problem;
+  part.facts = {{"lines", counters.lines},
+                {"tracer", counters.tracer.empty() ? Json(nullptr) : Json(counters.tracer)},
+                {"lost_events", counters.lost_events},
+                {"has_lost_events", counters.has_losses()},
+                {"has_returns", counters.has_returns}};
+  // A trace that does not show KFD is no broken file, but of no use here.
+  ftrace::require_kfd(counters, path.string());
+  input.has_trace = true;
+  input.has_lost_events = input.has_lost_events || counters.has_losses();
+  loaded.traces.push_back(path);
+}
+
+void read_snapshot_part(const SnapshotFolder& each, LoadedCapture& loaded, JoinPart& part) {
+  const kfd::Snapshot snapshot = kfd::load_snapshot(each.folder);
+  for (const kfd::MissingPart& missing : snapshot.missing) {
+    part.reason += (part.reason.empty() ? "" : "; ") + fmt::format("{}: {}", missing.part, missing.reason);
+    if (part.hint.empty()) part.hint = missing.hint;
+  }
+  part.is_read = snapshot.hqds || snapshot.mqds || snapshot.sysfs;
+  if (!part.is_read) return;
+  loaded.input.snapshots.push_back(
+      {each.when, each.taken_ns, kfd::queues_of(snapshot), snapshot.hqds || snapshot.mqds});
+  part.facts = {{"when", each.when}, {"queues", loaded.input.snapshots.back().queues.size()}};
+}
+
+// Stops where it is asked to; what was read stays.
+void read_parts(const CaptureFiles& files, const std::atomic<bool>* stop, LoadedCapture& loaded) {
   for (const fs::path& path : files.logs) {
     if (is_stopped(stop)) return;
-    JoinPart part{"log", {path.string()}, false, "", "", nullptr};
-    LogSummary summary;
-    try {
-      LogOptions options;
-      options.stop = stop;
-      const LogReading reading = read_log(path, summary, options);
-      part.is_read = true;
-      part.reason = reading.problem;
-      part.facts = {{"bytes", reading.bytes},
-                    {"lines", reading.lines},
-                    {"records", reading.records},
-                    {"without_pid", reading.without_pid},
-                    {"highest_level", reading.highest_level},
-                    {"restarts", summary.restart_count()}};
-      loaded.summaries.push_back(std::move(summary));
-      const LogSummary& kept = loaded.summaries.back();
-      loaded.first_logged.push_back(loaded.input.logged.size());
-      loaded.logs.push_back(path);
-      for (const ProcessSummary& process : kept.processes())
-        loaded.input.logged.push_back({&process, reading.problem.empty() && kept.restart_count() == 0 &&
-                                                     process.uncounted_queues == 0 && kept.uncounted_processes() == 0});
-      loaded.input.has_log = true;
-    } catch (const Error& error) {
-      part.reason = error.what();
-      part.hint = error.hint;
-    }
-    loaded.about.parts.push_back(std::move(part));
+    read_part("log", path, loaded, [&](JoinPart& part) { read_log_part(path, stop, loaded, part); });
   }
-}
-
-void read_traces(const CaptureFiles& files, const std::atomic<bool>* stop, LoadedCapture& loaded) {
-  JoinInput& input = loaded.input;
   for (const fs::path& path : files.traces) {
     if (is_stopped(stop)) return;
-    JoinPart part{"ftrace", {path.string()}, false, "", "", nullptr};
-    try {
-      const auto source = open_bytes(path);
-      CallCollector collector(input);
-      ftrace::FtraceOptions options;
-      options.name = path.string();
-      options.progress = [stop] {
-        if (is_stopped(stop)) throw Stopped{};
-      };
-      const ftrace::FtraceCounters counters = ftrace::read_ftrace(*source, collector, options);
-      part.is_read = true;
-      part.reason = counters.problem;
-      part.facts = {{"lines", counters.lines},
-                    {"tracer", counters.tracer.empty() ? Json(nullptr) : Json(counters.tracer)},
-                    {"lost_events", counters.lost_events},
-                    {"has_lost_events", counters.has_losses()},
-                    {"has_returns", counters.has_returns}};
-      // A trace that does not show KFD is no broken file, but of no use here.
-      try {
-        ftrace::require_kfd(counters, path.string());
-        input.has_trace = true;
-        input.has_lost_events = input.has_lost_events || counters.has_losses();
-        loaded.traces.push_back(path);
-      } catch (const Error& error) {
-        part.is_read = false;
-        part.reason = error.what();
-        part.hint = error.hint;
-      }
-    } catch (const Error& error) {
-      part.reason = error.what();
-      part.hint = error.hint;
-    } catch (const Stopped&) {
-      return;
-    }
-    loaded.about.parts.push_back(std::move(part));
+    if (!read_part("ftrace", path, loaded, [&](JoinPart& part) { read_trace_part(path, stop, loaded, part); })) return;
   }
-  std::stable_sort(input.calls.begin(), input.calls.end(),
+  std::stable_sort(loaded.input.calls.begin(), loaded.input.calls.end(),
                    [](const ftrace::KfdSpan& a, const ftrace::KfdSpan& b) { return a.started_ns < b.started_ns; });
-}
-
-void read_snapshots(const CaptureFiles& files, const std::atomic<bool>* stop, LoadedCapture& loaded) {
-  std::size_t count = 0;
-  for (const SnapshotFolder& each : files.snapshots) {
+  for (std::size_t i = 0; i < files.snapshots.size() && i <= kMostSnapshots; ++i) {
     if (is_stopped(stop)) return;
-    JoinPart part{"snapshot", {each.folder.string()}, false, "", "", nullptr};
-    if (++count > kMostSnapshots) {
-      part.reason = fmt::format("only the first {} snapshots are read", kMostSnapshots);
-      loaded.about.parts.push_back(std::move(part));
-      return;
-    }
-    try {
-      const kfd::Snapshot snapshot = kfd::load_snapshot(each.folder);
-      for (const kfd::MissingPart& missing : snapshot.missing) {
-        part.reason += (part.reason.empty() ? "" : "; ") + fmt::format("{}: {}", missing.part, missing.reason);
-        if (part.hint.empty()) part.hint = missing.hint;
-      }
-      part.is_read = snapshot.hqds || snapshot.mqds || snapshot.sysfs;
-      if (part.is_read) {
-        loaded.input.snapshots.push_back(
-            {each.when, each.taken_ns, kfd::queues_of(snapshot), snapshot.hqds || snapshot.mqds});
-        part.facts = {{"when", each.when}, {"queues", loaded.input.snapshots.back().queues.size()}};
-      }
-    } catch (const Error& error) {
-      part.reason = error.what();
-      part.hint = error.hint;
-    }
-    loaded.about.parts.push_back(std::move(part));
+    const SnapshotFolder& each = files.snapshots[i];
+    read_part("snapshot", each.folder, loaded, [&](JoinPart& part) {
+      if (i == kMostSnapshots)
+        part.reason = fmt::format("only the first {} snapshots are read", kMostSnapshots);
+      else
+        read_snapshot_part(each, loaded, part);
+    });
   }
   // Those without a time keep the order in which they were named, before the others.
   std::stable_sort(loaded.input.snapshots.begin(), loaded.input.snapshots.end(),
@@ -222,9 +214,7 @@ LoadedCapture load_capture(const CaptureFiles& files, const std::atomic<bool>* s
   loaded.input.trace_clock = files.trace_clock;
   loaded.input.processes = files.processes;
   loaded.input.given = files.given;
-  read_logs(files, stop, loaded);
-  read_traces(files, stop, loaded);
-  read_snapshots(files, stop, loaded);
+  read_parts(files, stop, loaded);
   loaded.about.parts.insert(loaded.about.parts.end(), files.missing.begin(), files.missing.end());
   if (is_stopped(stop)) return loaded;
   if (!loaded.input.has_log && !loaded.input.has_trace && loaded.input.snapshots.empty()) {

@@ -1,9 +1,9 @@
-#include "amd/join/join_processes.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+
+#include "amd/join/join_match.h"
 
 namespace weir::amd {
 namespace {

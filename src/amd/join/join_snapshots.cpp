@@ -8,7 +8,6 @@
 #include <unordered_map>
 
 #include "amd/join/join_match.h"
-#include "amd/join/join_processes.h"
 
 namespace weir::amd {
 namespace {

@@ -6,7 +6,6 @@
 #include <set>
 #include <unordered_map>
 
-#include "amd/join/join_clock.h"
 #include "amd/join/join_match.h"
 
 namespace weir::amd {

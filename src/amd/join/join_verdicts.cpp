@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "amd/join/join_document.h"
@@ -24,51 +25,38 @@ std::string range_text(const DurationRange& range) {
 }
 
 struct Counts {
-  std::size_t runtime = 0, seen = 0, traced = 0, internal = 0, other = 0, unknown = 0, unlogged = 0;
+  std::array<std::size_t, 5> roles{};
+  std::size_t seen = 0;
   std::set<std::pair<std::size_t, std::uint64_t>> streams;
   std::optional<int> most_at_once;  // streams, by refCount: a queue may have had more of them one after another
+  std::size_t of(QueueRole role) const { return roles[static_cast<std::size_t>(role)]; }
 };
 
 Counts count(const Join& join) {
   Counts counts;
   for (const JoinedQueue& queue : join.queues) {
-    switch (queue.role) {
-      case QueueRole::runtime:
-        ++counts.runtime;
-        counts.seen += queue.sightings.empty() ? 0 : 1;
-        counts.traced += queue.create == nullptr ? 0 : 1;
-        if (queue.runtime->streams_most)
-          counts.most_at_once = std::max(counts.most_at_once.value_or(0), *queue.runtime->streams_most);
-        for (const JoinedStream& stream : queue.streams) counts.streams.emplace(*queue.process, stream.handle);
-        break;
-      case QueueRole::internal:
-        ++counts.internal;
-        break;
-      case QueueRole::unlogged:
-        ++counts.unlogged;
-        break;
-      case QueueRole::other_process:
-        ++counts.other;
-        break;
-      case QueueRole::unknown_process:
-        ++counts.unknown;
-        break;
-    }
+    ++counts.roles[static_cast<std::size_t>(queue.role)];
+    if (queue.role != QueueRole::runtime) continue;
+    counts.seen += queue.sightings.empty() ? 0 : 1;
+    if (queue.runtime->streams_most)
+      counts.most_at_once = std::max(counts.most_at_once.value_or(0), *queue.runtime->streams_most);
+    for (const JoinedStream& stream : queue.streams) counts.streams.emplace(*queue.process, stream.handle);
   }
   return counts;
 }
 
 void say_matches(const JoinInput& input, const Counts& counts, std::vector<std::string>& verdicts) {
-  if (counts.runtime == 0) {
+  const std::size_t runtime = counts.of(QueueRole::runtime);
+  if (runtime == 0) {
     if (input.has_log)
       verdicts.push_back("The log shows no hardware queue: was it written with the queue's mask (0x10)?");
     return;
   }
   std::string text =
       counts.streams.empty()
-          ? fmt::format("The log shows {}", counted(counts.runtime, "hardware queue"))
+          ? fmt::format("The log shows {}", counted(runtime, "hardware queue"))
           : fmt::format("{} on {} of the log{}", counted(counts.streams.size(), "stream"),
-                        counted(counts.runtime, "hardware queue"),
+                        counted(runtime, "hardware queue"),
                         counts.most_at_once ? fmt::format(", at most {} on one at a time", *counts.most_at_once) : "");
   if (input.snapshots.empty()) {
     verdicts.push_back(text + ". Where they are on the hardware is not known: there are no snapshots.");
@@ -88,24 +76,18 @@ void say_matches(const JoinInput& input, const Counts& counts, std::vector<std::
                     input.snapshots.size()));
     return;
   }
-  verdicts.push_back(
-      fmt::format("{}; {} of {} found in KFD's snapshots by ring base.", text, counts.seen, counts.runtime));
+  verdicts.push_back(fmt::format("{}; {} of {} found in KFD's snapshots by ring base.", text, counts.seen, runtime));
 }
 
 void say_others(const Counts& counts, std::vector<std::string>& verdicts) {
-  if (counts.internal > 0)
-    verdicts.push_back(fmt::format("{} of the runtime's own beside them: in KFD, and not in the log.",
-                                   counted(counts.internal, "queue")));
-  if (counts.unlogged > 0)
-    verdicts.push_back(
-        fmt::format("{} of these processes in KFD only, and the log is not whole: the runtime's own, or "
-                    "lines that are missing.",
-                    counted(counts.unlogged, "queue")));
-  if (counts.other > 0)
-    verdicts.push_back(fmt::format("{} of other processes on the same machine.", counted(counts.other, "queue")));
-  if (counts.unknown > 0)
-    verdicts.push_back(
-        fmt::format("{} of which nobody knows whether their process is in the log.", counted(counts.unknown, "queue")));
+  constexpr std::pair<QueueRole, const char*> kWords[] = {
+      {QueueRole::internal, "of the runtime's own beside them: in KFD, and not in the log."},
+      {QueueRole::unlogged,
+       "of these processes in KFD only, and the log is not whole: the runtime's own, or lines that are missing."},
+      {QueueRole::other_process, "of other processes on the same machine."},
+      {QueueRole::unknown_process, "of which nobody knows whether their process is in the log."}};
+  for (const auto& [role, words] : kWords)
+    if (counts.of(role) > 0) verdicts.push_back(fmt::format("{} {}", counted(counts.of(role), "queue"), words));
 }
 
 // Of the earliest queue whose creation both parts show.

@@ -7,7 +7,7 @@
 
 #include "amd/ftrace/read.h"
 #include "amd/join/timeline_events.h"
-#include "amd/join/timeline_log.h"
+#include "amd/log/log_reader.h"
 #include "trace/import/byte_source.h"
 
 namespace weir::amd {
@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::int64_t kKfdGroups = 1'000'000;
 constexpr std::size_t kMostKfdProcesses = 256;
-
-bool is_stopped(const std::atomic<bool>* stop) { return stop != nullptr && stop->load(std::memory_order_relaxed); }
 
 std::string end_word(ftrace::EndKind end) {
   return end == ftrace::EndKind::exact ? "return traced" : "last step seen: it took at least this long";

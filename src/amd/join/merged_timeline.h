@@ -24,4 +24,9 @@ TimelineCounts write_merged_timeline(const LoadedCapture& capture, const Join& j
 
 Json to_json(const TimelineCounts& counts, const std::string& file);
 
+class TimelineEvents;
+// Part of the above: what the logs, which are read once more, and the snapshots fill.
+void write_log_lanes(const LoadedCapture& capture, const Join& join, TimelineEvents& events,
+                     const std::atomic<bool>* stop);
+
 }  // namespace weir::amd

@@ -1,10 +1,12 @@
-#include "amd/join/timeline_log.h"
-
+// The lanes that a log and snapshots fill: host threads with their calls, streams, hardware queues with their packets.
+// Knows the log's events; nothing of the kernel's trace.
 #include <fmt/format.h>
 
 #include <map>
 #include <unordered_map>
 
+#include "amd/join/merged_timeline.h"
+#include "amd/join/timeline_events.h"
 #include "amd/log/log_reader.h"
 
 namespace weir::amd {
@@ -28,19 +30,8 @@ std::string queue_name(const JoinedQueue& queue) {
 
 std::string_view packet_name(const Packet& packet) {
   if (!packet.kernel.empty()) return packet.kernel;
-  switch (packet.kind) {
-    case Packet::Kind::dispatch:
-      return "dispatch";
-    case Packet::Kind::barrier_and:
-      return "barrier and";
-    case Packet::Kind::barrier_or:
-      return "barrier or";
-    case Packet::Kind::barrier_value:
-      return "barrier value";
-    case Packet::Kind::other:
-      break;
-  }
-  return "packet";
+  constexpr std::string_view kNames[] = {"dispatch", "barrier and", "barrier or", "barrier value", "packet"};
+  return kNames[static_cast<std::size_t>(packet.kind)];
 }
 
 bool is_time(std::int64_t ns) { return ns > -kMostTimeNs && ns < kMostTimeNs; }
@@ -62,7 +53,7 @@ class LogLanes : public LogSink {
 
   void on(const QueueCreated& event) override {
     const auto process = process_of(event.created);
-    if (!process || !is_time(event.created.time_ns)) return;
+    if (!process) return;
     const Lane lane = queue_lane(*process, event.hwq);
     const std::string arguments = fmt::format("\"SWq\":\"{:#x}\",\"packets\":{},\"priority\":{},\"line\":{}", event.swq,
                                               event.packets, event.priority, event.created.line);
@@ -73,27 +64,27 @@ class LogLanes : public LogSink {
   }
   void on(const QueueDeleted& event) override {
     const auto process = process_of(event.at);
-    if (process && is_time(event.at.time_ns))
+    if (process)
       events_.mark(queue_lane(*process, event.hwq), "queue", "delete (runtime)", event.at.time_ns,
                    fmt::format("\"line\":{}", event.at.line));
   }
   void on(const QueueShared& event) override {
     const auto process = process_of(event.at);
-    if (!process || !is_time(event.at.time_ns)) return;
+    if (!process) return;
     const char* const name = event.change == QueueShared::Change::released ? "stream leaves" : "stream comes";
     events_.mark(queue_lane(*process, event.hwq), "queue", name, event.at.time_ns,
                  fmt::format("\"streams\":{},\"line\":{}", event.count, event.at.line));
   }
   void on(const StreamChanged& event) override {
     const auto process = process_of(event.at);
-    if (process && is_time(event.at.time_ns))
+    if (process)
       events_.mark(stream_lane(*process, event.stream), "stream", event.is_created ? "created" : "destroyed",
                    event.at.time_ns, fmt::format("\"line\":{}", event.at.line));
   }
 
   void on(const Packet& event) override {
     const auto process = process_of(event.at);
-    if (!process || !is_time(event.at.time_ns)) return;
+    if (!process) return;
     const std::string_view name = packet_name(event);
     std::string arguments =
         fmt::format("\"stream\":\"{:#x}\",\"header\":\"{:#x}\",\"line\":{}", event.stream, event.header, event.at.line);
@@ -115,14 +106,14 @@ class LogLanes : public LogSink {
 
   void on(const KernelNamed& event) override {
     const auto process = process_of(event.at);
-    if (process && event.stream != 0 && is_time(event.at.time_ns))
+    if (process && event.stream != 0)
       events_.mark(stream_lane(*process, event.stream), "kernel", event.kernel, event.at.time_ns,
                    fmt::format("\"line\":{}", event.at.line));
   }
 
   void on(const LoggedCopy& event) override {
     const auto process = process_of(event.at);
-    if (!process || !is_time(event.at.time_ns)) return;
+    if (!process) return;
     const std::string engine = event.engine ? fmt::format("\"{:#x}\"", *event.engine) : std::string("null");
     events_.mark(events_.lane(group_of(*process, kQueues), UINT64_MAX, "copy engines"), "copy", "copy",
                  event.at.time_ns,
@@ -131,7 +122,7 @@ class LogLanes : public LogSink {
 
   void on(const ApiCall& event) override {
     const auto process = process_of(event.returned);
-    if (!process || !is_time(event.returned.time_ns)) return;
+    if (!process) return;
     const Lane lane = thread_lane(*process, event.returned.tid);
     std::string arguments =
         fmt::format("\"status\":{},\"line\":{}", TimelineEvents::quoted(event.status), event.returned.line);
@@ -150,7 +141,7 @@ class LogLanes : public LogSink {
 
   void on(const LoggedError& event) override {
     const auto process = process_of(event.at);
-    if (process && is_time(event.at.time_ns))
+    if (process)
       events_.mark(thread_lane(*process, event.at.tid), "log", event.level >= 2 ? "warning" : "error", event.at.time_ns,
                    fmt::format("\"text\":{},\"line\":{}", TimelineEvents::quoted(event.text), event.at.line));
   }
@@ -160,9 +151,10 @@ class LogLanes : public LogSink {
   static constexpr std::size_t kMostPending = 64;
   static constexpr std::size_t kMostThreads = 4096;
 
+  // Nothing where the moment has no time to be drawn at.
   std::optional<std::size_t> process_of(const LogMoment& moment) const {
     const auto found = processes_.find(moment.pid.value_or(-1));
-    return found == processes_.end() ? std::nullopt : std::optional(found->second);
+    return found == processes_.end() || !is_time(moment.time_ns) ? std::nullopt : std::optional(found->second);
   }
   Lane thread_lane(std::size_t process, std::uint64_t tid) {
     return events_.lane(

@@ -1,11 +1,35 @@
-// A snapshot as one document (weir.amd_hqd/1): the verdict first, then GPUs, queues, slots and what was not read.
+// A snapshot as one document (weir.amd_hqd/1): the verdict first, then GPUs, queues, slots and what was not read. What
+// a verdict rests on is said with it, and there is none where the files do not tell.
 #pragma once
 
-#include "amd/kfd/occupancy.h"
 #include "amd/kfd/snapshot.h"
 #include "base/json.h"
 
 namespace weir::kfd {
+
+// How full a GPU is: slots that are taken, stale or free, and whether there is more work than fits at once.
+struct GpuOccupancy {
+  int node = -1;
+  std::uint32_t gpu_id = 0;
+  Generation generation = Generation::unknown;
+  std::string generation_from;
+  bool is_stopped = false;
+  std::optional<int> xccs;
+  std::optional<int> slots_per_xcc;
+  std::string slots_from;
+  // Of hqds; nothing where it was not read.
+  std::optional<int> active_slots, stale_slots, unused_slots, most_active_of_xcc;
+  std::optional<int> sdma_slots, sdma_active, sdma_stale;
+  // Compute queues, and processes with queues of any kind, on this GPU.
+  std::optional<int> queues, processes;
+  std::string queues_from;
+  std::optional<bool> is_runlist_chained;  // KFD's own verdict, as it wrote it for the firmware
+  bool is_runlist_broken = false;          // there is one that was not understood to its end
+  std::optional<bool> is_oversubscribed;
+  std::string why;
+};
+
+std::vector<GpuOccupancy> occupancy_of(const Snapshot& snapshot, const std::vector<Queue>& queues);
 
 Json hqd_document(const Snapshot& snapshot);
 

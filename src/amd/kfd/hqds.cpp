@@ -1,10 +1,8 @@
-#include "amd/kfd/hqds.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "amd/kfd/debugfs_file.h"
+#include "amd/kfd/debugfs_parser.h"
 
 namespace weir::kfd {
 namespace {
@@ -16,36 +14,31 @@ constexpr std::size_t kMostSdmaRegisters = 256;
 
 enum class Block { none, hiq, slot, sdma, ignored };
 
-class HqdParser {
+class HqdParser : public DebugfsParser<HqdFile> {
  public:
-  explicit HqdParser(HqdFile& file) : file_(file) {}
+  using DebugfsParser::DebugfsParser;
 
-  void line(std::string_view text, std::size_t number) {
+  void line(std::string_view text) {
     HexRow row;
-    if (parse_hex_row(text, 4, row)) {
-      add_row(row, number);
-      return;
-    }
-    if (text.empty()) return;
-    number_ = number;
-    if (!is_node(text) && !is_slot(text) && !is_hiq(text) && !is_sdma(text) && !is_stopped(text))
-      unread_.add("not a line of hqds", number);
+    if (parse_hex_row(text, 4, row))
+      add_row(row);
+    else if (!text.empty() && !is_node(text) && !is_slot(text) && !is_hiq(text) && !is_sdma(text) && !is_stopped(text))
+      unread("not a line of hqds");
   }
 
   void finish() {
     close_block();
     close_node();
-    file_.unread = unread_.all();
-    if (wrong_slots_ > 0)
+    if (wrong_slots_.count > 0)
       file_.problems.push_back(fmt::format(
           "{} compute slots do not have 56 registers (the first, at line {}, has {}): this kernel or chip is "
           "not one that we know, and they were left out",
-          wrong_slots_, wrong_slot_line_, wrong_slot_registers_));
-    if (wrong_sdma_ > 0)
+          wrong_slots_.count, wrong_slots_.line, wrong_slots_.size));
+    if (wrong_sdma_.count > 0)
       file_.problems.push_back(fmt::format(
           "{} SDMA slots have a layout that we do not know (the first, at line {}, has {} registers; gfx9 and "
           "10 have 42 or 44, gfx11 43, gfx12 49): whether they are in use is not judged",
-          wrong_sdma_, wrong_sdma_line_, wrong_sdma_registers_));
+          wrong_sdma_.count, wrong_sdma_.line, wrong_sdma_.size));
   }
 
  private:
@@ -57,7 +50,7 @@ class HqdParser {
     close_block();
     close_node();
     if (file_.nodes.size() == kMostNodes) {
-      unread_.add("node beyond the 4,096th", number_);
+      unread("node beyond the 4,096th");
       node_ = nullptr;
       return true;
     }
@@ -72,10 +65,9 @@ class HqdParser {
   bool is_hiq(std::string_view text) {
     Cursor cursor(text);
     HqdSlot slot;
-    const bool has_instance = cursor.word("   Inst ");
-    if (has_instance ? !cursor.decimal(slot.xcc) || !cursor.word(", ") : !cursor.word("  ")) return false;
-    if (!cursor.word("HIQ on MEC ") || !cursor.decimal(slot.mec) || !cursor.word(" Pipe ") ||
-        !cursor.decimal(slot.pipe) || !cursor.word(" Queue ") || !cursor.decimal(slot.queue) || !cursor.is_done())
+    const bool has_instance = cursor.take("   Inst ");
+    if (has_instance ? !cursor.take_all(slot.xcc, ", ") : !cursor.take("  ")) return false;
+    if (!cursor.take_all("HIQ on MEC ", slot.mec, " Pipe ", slot.pipe, " Queue ", slot.queue) || !cursor.is_done())
       return false;
     open_slot(slot, Block::hiq, has_instance);
     return true;
@@ -86,11 +78,9 @@ class HqdParser {
   bool is_slot(std::string_view text) {
     Cursor cursor(text);
     HqdSlot slot;
-    const bool has_instance = cursor.word(" Inst ");
-    if (has_instance && (!cursor.decimal(slot.xcc) || !cursor.word(","))) return false;
-    if (!cursor.word("  CP Pipe ") || !cursor.decimal(slot.pipe) || !cursor.word(", Queue ") ||
-        !cursor.decimal(slot.queue) || !cursor.is_done())
-      return false;
+    const bool has_instance = cursor.take(" Inst ");
+    if (has_instance && !cursor.take_all(slot.xcc, ",")) return false;
+    if (!cursor.take_all("  CP Pipe ", slot.pipe, ", Queue ", slot.queue) || !cursor.is_done()) return false;
     open_slot(slot, Block::slot, has_instance);
     return true;
   }
@@ -99,9 +89,7 @@ class HqdParser {
   bool is_sdma(std::string_view text) {
     Cursor cursor(text);
     SdmaSlot slot;
-    if (!cursor.word("  SDMA Engine ") || !cursor.decimal(slot.engine) || !cursor.word(", RLC ") ||
-        !cursor.decimal(slot.rlc) || !cursor.is_done())
-      return false;
+    if (!cursor.take_all("  SDMA Engine ", slot.engine, ", RLC ", slot.rlc) || !cursor.is_done()) return false;
     close_block();
     slot.line = number_;
     sdma_ = slot;
@@ -116,17 +104,17 @@ class HqdParser {
     if (node_)
       node_->is_stopped = true;
     else
-      unread_.add("a line before the first 'Node'", number_);
+      unread("a line before the first 'Node'");
     return true;
   }
 
   bool can_open() {
     if (!node_) {
-      unread_.add("a line before the first 'Node'", number_);
+      unread("a line before the first 'Node'");
       return false;
     }
     if (++slots_ > kMostSlots) {
-      unread_.add("slot beyond the 100,000th", number_);
+      unread("slot beyond the 100,000th");
       ++node_->left_out;
       ++node_->left_out_sdma;
       return false;
@@ -147,12 +135,9 @@ class HqdParser {
   }
 
   //     0000c914: 006e3000 00000000 00000001 00000000 00005300 00000000 00000001 00000111
-  void add_row(const HexRow& row, std::size_t number) {
+  void add_row(const HexRow& row) {
     if (block_ == Block::ignored) return;
-    if (block_ == Block::none) {
-      unread_.add("a row of registers that belongs to no slot", number);
-      return;
-    }
+    if (block_ == Block::none) return unread("a row of registers that belongs to no slot");
     // Rows of a compute queue follow each other; those of SDMA have gaps.
     const bool is_first = words_.empty();
     if (!is_first && (block_ == Block::sdma ? row.at < next_address_ : row.at != next_address_)) is_broken_ = true;
@@ -174,10 +159,7 @@ class HqdParser {
 
   void close_slot(Block block) {
     if (words_.size() != kQueueRegisters || is_broken_) {
-      if (++wrong_slots_ == 1) {
-        wrong_slot_line_ = slot_.line;
-        wrong_slot_registers_ = words_.size();
-      }
+      wrong_slots_.add(slot_.line, words_.size());
       unread_.add("slot without its 56 registers", slot_.line);
       if (block == Block::slot) ++node_->left_out;
       return;
@@ -195,10 +177,7 @@ class HqdParser {
     const Generation layout = sdma_layout(count);
     const auto image = decode_sdma(words_, layout);
     if (!image || layout == Generation::unknown || is_broken_) {
-      if (++wrong_sdma_ == 1) {
-        wrong_sdma_line_ = sdma_.line;
-        wrong_sdma_registers_ = count;
-      }
+      wrong_sdma_.add(sdma_.line, count);
       unread_.add("SDMA slot of an unknown layout", sdma_.line);
       ++node_->left_out_sdma;
       return;
@@ -251,35 +230,26 @@ class HqdParser {
     node_ = nullptr;
   }
 
-  HqdFile& file_;
-  UnreadCounts unread_;
   HqdNode* node_ = nullptr;
   Block block_ = Block::none;
   HqdSlot slot_;
   SdmaSlot sdma_;
-  std::vector<std::uint32_t> words_;
   std::uint32_t address_ = 0, next_address_ = 0;
-  bool is_broken_ = false;
-  std::size_t number_ = 0, slots_ = 0;
-  std::size_t wrong_slots_ = 0, wrong_slot_line_ = 0, wrong_slot_registers_ = 0;
-  std::size_t wrong_sdma_ = 0, wrong_sdma_line_ = 0, wrong_sdma_registers_ = 0;
+  std::size_t slots_ = 0;
+  LeftOut wrong_slots_, wrong_sdma_;
 };
 
 }  // namespace
 
 bool looks_like_hqds(std::string_view text) {
-  Lines lines(text);
-  std::string_view line;
-  while (lines.number() < 1000 && lines.next(line)) {
-    if (line == " Device is stopped" || line.find("  CP Pipe ") != std::string_view::npos ||
-        line.find(" HIQ on MEC ") != std::string_view::npos || line.starts_with("  SDMA Engine "))
-      return true;
-  }
-  return false;
+  return looks_like(text, [](std::string_view line) {
+    return line == " Device is stopped" || line.find("  CP Pipe ") != std::string_view::npos ||
+           line.find(" HIQ on MEC ") != std::string_view::npos || line.starts_with("  SDMA Engine ");
+  });
 }
 
 HqdFile parse_hqds(std::string_view text, const std::string& name) {
-  return parse_file<HqdFile, HqdParser>(text, name);
+  return parse_file<HqdParser>(HqdFile(), text, name);
 }
 
 }  // namespace weir::kfd

@@ -1,10 +1,8 @@
-#include "amd/kfd/mqds.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "amd/kfd/debugfs_file.h"
+#include "amd/kfd/debugfs_parser.h"
 
 namespace weir::kfd {
 namespace {
@@ -24,28 +22,25 @@ std::optional<std::uint64_t> ticks(const std::vector<std::uint32_t>& words, std:
   return end - start;
 }
 
-class MqdParser {
+class MqdParser : public DebugfsParser<MqdFile> {
  public:
-  explicit MqdParser(MqdFile& file) : file_(file) {}
+  using DebugfsParser::DebugfsParser;
 
-  void line(std::string_view text, std::size_t number) {
+  void line(std::string_view text) {
     HexRow row;
-    number_ = number;
-    if (parse_hex_row(text, 4, row)) {
+    if (parse_hex_row(text, 4, row))
       add_row(row);
-    } else if (!text.empty() && !is_process(text) && !is_queue(text)) {
-      unread_.add("not a line of mqds", number);
-    }
+    else if (!text.empty() && !is_process(text) && !is_queue(text))
+      unread("not a line of mqds");
   }
 
   void finish() {
     close_queue();
-    file_.unread = unread_.all();
-    if (wrong_images_ > 0)
+    if (wrong_images_.count > 0)
       file_.problems.push_back(fmt::format(
           "{} images of compute queues are not of 2,048 bytes (the first, of the queue at line {}, has {}): "
           "this kernel or chip is not one that we know, and they were left out",
-          wrong_images_, wrong_line_, wrong_bytes_));
+          wrong_images_.count, wrong_images_.line, wrong_images_.size));
   }
 
  private:
@@ -54,21 +49,21 @@ class MqdParser {
   bool is_process(std::string_view text) {
     Cursor cursor(text);
     MqdProcess process;
-    if (!cursor.word("Process ") || !cursor.decimal(process.pid) || !cursor.word(" PASID ")) return false;
-    if (cursor.word("0x")) {
-      if (!cursor.hex(process.pasid)) return false;
+    if (!cursor.take_all("Process ", process.pid, " PASID ")) return false;
+    if (cursor.take("0x")) {
+      if (!cursor.take(process.pasid)) return false;
       process.is_pasid_real = true;
     } else {
       int pasid = 0;
-      if (!cursor.decimal(pasid)) return false;
+      if (!cursor.take(pasid)) return false;
       process.pasid = static_cast<std::uint32_t>(pasid);
       process.is_pasid_real = pasid != process.pid;
     }
-    if (!cursor.word(":") || !cursor.is_done()) return false;
+    if (!cursor.take(":") || !cursor.is_done()) return false;
     close_queue();
     is_full_ = file_.processes.size() == kMostProcesses;
     if (is_full_)
-      unread_.add("process beyond the 100,000th", number_);
+      unread("process beyond the 100,000th");
     else
       file_.processes.push_back(std::move(process));
     return true;
@@ -83,30 +78,30 @@ class MqdParser {
     Cursor cursor(text);
     MqdQueue queue;
     int type = 0;
-    if (cursor.word("  Compute queue on device ")) {
+    if (cursor.take("  Compute queue on device ")) {
       queue.kind = MqdKind::compute;
-    } else if (cursor.word("  SDMA queue on device ")) {
+    } else if (cursor.take("  SDMA queue on device ")) {
       queue.kind = MqdKind::sdma;
-    } else if (cursor.word("  DIQ on device ")) {
+    } else if (cursor.take("  DIQ on device ")) {
       queue.kind = MqdKind::diq;
-    } else if (cursor.word("  Bad user queue type ") || cursor.word("  Bad kernel queue type ")) {
+    } else if (cursor.take("  Bad user queue type ") || cursor.take("  Bad kernel queue type ")) {
       queue.kind = MqdKind::other;
-      if (!cursor.decimal(type) || !cursor.word(" on device ")) return false;
+      if (!cursor.take_all(type, " on device ")) return false;
     } else if (text == "  Weird: Queue node with neither kernel nor user queue") {
       close_queue();
-      unread_.add("a queue that KFD itself calls weird", number_);
+      unread("a queue that KFD itself calls weird");
       return true;
     } else {
       return false;
     }
-    if (!cursor.hex(queue.gpu_id) || !cursor.is_done()) return false;
+    if (!cursor.take(queue.gpu_id) || !cursor.is_done()) return false;
     close_queue();
     if (file_.processes.empty()) {
-      unread_.add("a queue before the first 'Process'", number_);
+      unread("a queue before the first 'Process'");
       return true;
     }
     if (is_full_ || ++queues_ > kMostQueues) {
-      unread_.add("queue beyond the 100,000th", number_);
+      unread("queue beyond the 100,000th");
       return true;
     }
     queue.line = number_;
@@ -117,14 +112,11 @@ class MqdParser {
 
   //     00000200: 017ba000 00000000 00000001 00000000 40005301 00000001 00000007 00000111
   void add_row(const HexRow& row) {
-    if (!is_open_) {
-      unread_.add("a row that belongs to no queue", number_);
-      return;
-    }
+    if (!is_open_) return unread("a row that belongs to no queue");
     // Each XCC's image begins at 0 again. (Kernels print an SDMA image once per XCC, too, after a compute queue.)
     if (row.at == 0) close_image();
     if (row.at != words_.size() * 4 || words_.size() + static_cast<std::size_t>(row.count) > kLargestImage) {
-      unread_.add("a row that does not follow the one before", number_);
+      unread("a row that does not follow the one before");
       is_broken_ = true;
       return;
     }
@@ -144,10 +136,7 @@ class MqdParser {
 
   void close_compute_image() {
     if (words_.size() != kComputeWords || is_broken_ || queue_.images.size() == kMostImages) {
-      if (++wrong_images_ == 1) {
-        wrong_line_ = queue_.line;
-        wrong_bytes_ = words_.size() * 4;
-      }
+      wrong_images_.add(queue_.line, words_.size() * 4);
       unread_.add("image that is not of 2,048 bytes", queue_.line);
       return;
     }
@@ -167,28 +156,22 @@ class MqdParser {
     queue_ = {};
   }
 
-  MqdFile& file_;
-  UnreadCounts unread_;
   MqdQueue queue_;
-  bool is_open_ = false, is_broken_ = false, is_full_ = false;
-  std::vector<std::uint32_t> words_;
-  std::size_t number_ = 0, queues_ = 0;
-  std::size_t wrong_images_ = 0, wrong_line_ = 0, wrong_bytes_ = 0;
+  bool is_open_ = false, is_full_ = false;
+  std::size_t queues_ = 0;
+  LeftOut wrong_images_;
 };
 
 }  // namespace
 
 bool looks_like_mqds(std::string_view text) {
-  Lines lines(text);
-  std::string_view line;
-  while (lines.number() < 1000 && lines.next(line)) {
-    if (line.starts_with("Process ") && line.find(" PASID ") != std::string_view::npos) return true;
-  }
-  return false;
+  return looks_like(text, [](std::string_view line) {
+    return line.starts_with("Process ") && line.find(" PASID ") != std::string_view::npos;
+  });
 }
 
 MqdFile parse_mqds(std::string_view text, const std::string& name) {
-  return parse_file<MqdFile, MqdParser>(text, name);
+  return parse_file<MqdParser>(MqdFile(), text, name);
 }
 
 }  // namespace weir::kfd

@@ -1,10 +1,10 @@
-#include "amd/kfd/occupancy.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
+
+#include "amd/kfd/document.h"
 
 namespace weir::kfd {
 namespace {
@@ -155,7 +155,7 @@ std::vector<GpuOccupancy> occupancy_of(const Snapshot& snapshot, const std::vect
       // "-1": no limit of its own.
       Cursor cursor(*text);
       int value = 0;
-      if (cursor.decimal(value) && cursor.is_done()) limit = value;
+      if (cursor.take(value) && cursor.is_done()) limit = value;
     }
   }
   std::vector<GpuOccupancy> result;

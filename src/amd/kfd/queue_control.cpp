@@ -18,23 +18,22 @@ void check(TrapStep step, int result, int pid, bool is_self) {
 }
 
 std::string_view words_of(TrapStep step) {
-  switch (step) {
-    case TrapStep::version:
-      return "asking for the driver's version";
-    case TrapStep::attach:
-      return "attaching";
-    case TrapStep::runtime:
-      return "enabling the runtime";
-    case TrapStep::enable:
-      return "enabling the debugger's interface";
-    case TrapStep::snapshot:
-      return "listing queues";
-    case TrapStep::suspend:
-      return "suspending queues";
-    case TrapStep::resume:
-      return "resuming queues";
-  }
-  return "a call";
+  constexpr std::string_view kWords[] = {"asking for the driver's version",
+                                         "attaching",
+                                         "enabling the runtime",
+                                         "enabling the debugger's interface",
+                                         "listing queues",
+                                         "suspending queues",
+                                         "resuming queues"};
+  return kWords[static_cast<std::size_t>(step)];
+}
+
+// Ids by what the driver marked them as.
+void sort_marked(const std::vector<std::uint32_t>& ids, const std::vector<std::uint32_t>& marked,
+                 std::vector<std::uint32_t>& fine, std::vector<std::uint32_t>& failed,
+                 std::vector<std::uint32_t>& invalid) {
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    ((marked[i] & kQueueFailed) != 0 ? failed : (marked[i] & kQueueInvalid) != 0 ? invalid : fine).push_back(ids[i]);
 }
 
 void check_ids(const std::vector<std::uint32_t>& ids, const std::set<std::uint32_t>& suspended) {
@@ -179,14 +178,7 @@ SuspendOutcome QueueControl::suspend(const std::vector<std::uint32_t>& ids, std:
     }
     check(TrapStep::suspend, count, pid_, pid_ == trap_.own_pid());
   }
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if ((marked[i] & kQueueFailed) != 0)
-      outcome.failed.push_back(ids[i]);
-    else if ((marked[i] & kQueueInvalid) != 0)
-      outcome.invalid.push_back(ids[i]);
-    else
-      outcome.suspended.push_back(ids[i]);
-  }
+  sort_marked(ids, marked, outcome.suspended, outcome.failed, outcome.invalid);
   for (const std::uint32_t id : outcome.invalid) touched_.erase(id);
   if (touched_.empty()) forget();
   if (static_cast<std::size_t>(count) != outcome.suspended.size()) {
@@ -220,14 +212,7 @@ ResumeOutcome QueueControl::resume() {
     fail(refusal.what + "; disabling the interface resumed them", refusal.hint);
   }
   std::vector<std::uint32_t> failed;
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if ((marked[i] & kQueueFailed) != 0)
-      failed.push_back(ids[i]);
-    else if ((marked[i] & kQueueInvalid) != 0)
-      outcome.gone.push_back(ids[i]);
-    else
-      outcome.resumed.push_back(ids[i]);
-  }
+  sort_marked(ids, marked, outcome.resumed, failed, outcome.gone);
   forget();
   if (!failed.empty())
     fail(fmt::format("process {}: the hardware did not take queues {} back", pid_, fmt::join(failed, ", ")),

@@ -20,14 +20,9 @@ enum Register : std::size_t {
   kRingBase = 8,
   kRingBaseHigh = 9,
   kReadPointer = 10,
-  kReadReport = 11,
-  kReadReportHigh = 12,
-  kWritePoll = 13,
-  kWritePollHigh = 14,
   kDoorbellControl = 15,
   kRingControl = 17,
   kDequeueRequest = 24,
-  kStatus0 = 32,
   kSaveBase = 43,
   kSaveBaseHigh = 44,
   kStackOffset = 46,
@@ -49,49 +44,24 @@ bool has(std::uint32_t word, std::uint32_t bits) { return (word & bits) != 0; }
 }  // namespace
 
 std::string_view name_of(Generation generation) {
-  switch (generation) {
-    case Generation::gfx9:
-      return "gfx9";
-    case Generation::gfx9_4_3:
-      return "gfx9.4.3";
-    case Generation::gfx10:
-      return "gfx10";
-    case Generation::gfx11:
-      return "gfx11";
-    case Generation::gfx12:
-      return "gfx12";
-    case Generation::unknown:
-      break;
-  }
-  return "unknown";
+  constexpr std::string_view kNames[] = {"unknown", "gfx9", "gfx9.4.3", "gfx10", "gfx11", "gfx12"};
+  return kNames[static_cast<std::size_t>(generation)];
 }
 
 Generation generation_of(std::uint32_t gfx_target_version) {
   const std::uint32_t major = gfx_target_version / 10000, minor = gfx_target_version / 100 % 100;
   // gfx_target_version is the compiler's name of the chip: gfx942 and gfx950 have registers of GC 9.4.3.
   const std::uint32_t step = gfx_target_version % 100;
-  switch (major) {
-    case 9:
-      return (minor == 4 && (step == 0 || step == 1 || step == 2)) || minor == 5 ? Generation::gfx9_4_3
-                                                                                 : Generation::gfx9;
-    case 10:
-      return Generation::gfx10;
-    case 11:
-      return Generation::gfx11;
-    case 12:
-      return Generation::gfx12;
-    default:
-      return Generation::unknown;
-  }
+  if (major == 9) return (minor == 4 && step <= 2) || minor == 5 ? Generation::gfx9_4_3 : Generation::gfx9;
+  constexpr Generation kOthers[] = {Generation::gfx10, Generation::gfx11, Generation::gfx12};
+  return major >= 10 && major <= 12 ? kOthers[major - 10] : Generation::unknown;
 }
 
 QueueImage decode_queue(std::span<const std::uint32_t, kQueueRegisters> words) {
   QueueImage image;
-  std::copy(words.begin(), words.end(), image.words.begin());
   image.mqd_base = join(words[kMqdBaseHigh], words[kMqdBase]);
   image.is_active = has(words[kActive], 1);
   image.vmid = static_cast<int>(words[kVmid] & 0xf);
-  image.has_waves = has(words[kPersistentState], 0x80000000);
   image.has_cwsr = has(words[kPersistentState], 0x40000000);
   image.is_restoring = has(words[kPersistentState], 0x10000000);
   image.pipe_priority = static_cast<int>(words[kPipePriority] & 0x3);
@@ -99,28 +69,21 @@ QueueImage decode_queue(std::span<const std::uint32_t, kQueueRegisters> words) {
   image.quantum.is_enabled = has(words[kQuantum], 1);
   image.quantum.scale = static_cast<int>(words[kQuantum] >> 4 & 1);
   image.quantum.duration = static_cast<int>(words[kQuantum] >> 8 & 0x3f);
-  image.quantum.is_running = has(words[kQuantum], 0x80000000);
   // The base is in units of 256 bytes, 40 bits of them at most.
   image.ring_base = (join(words[kRingBaseHigh], words[kRingBase]) & 0xff'ffff'ffff) << 8;
   // QUEUE_SIZE has six bits: the largest, 2^64 dwords, is no size.
   const std::uint32_t size = words[kRingControl] & 0x3f;
   image.ring_dwords = size < 40 ? std::uint64_t{1} << (size + 1) : 0;
   image.is_marked_empty = has(words[kRingControl], 0x8000);
-  image.is_privileged = has(words[kRingControl], 0x40000000);
   image.is_kernel_queue = has(words[kRingControl], 0x80000000);
   image.is_aql = (words[kRingControl] >> 25 & 3) == 2 || words[kAqlControl] != 0;
   image.read_dword = words[kReadPointer];
   image.write_dword = join(words[kWritePointerHigh], words[kWritePointer]);
-  image.read_report = join(words[kReadReportHigh], words[kReadReport]);
-  image.write_poll = join(words[kWritePollHigh], words[kWritePoll]);
   image.doorbell = (words[kDoorbellControl] & 0x0ffffffc) >> 2;
   image.is_scheduler_hit = has(words[kDoorbellControl], 0x20000000);
   image.is_doorbell_enabled = has(words[kDoorbellControl], 0x40000000);
   image.is_doorbell_hit = has(words[kDoorbellControl], 0x80000000);
   image.dequeue_request = static_cast<int>(words[kDequeueRequest] & 7);
-  image.is_dequeue_pending = has(words[kDequeueRequest], 0x10);
-  image.dequeue_status = static_cast<int>(words[kStatus0] & 3);
-  image.is_idle = has(words[kStatus0], 0x40000000);
   image.errors = words[kError];
   image.save_base = join(words[kSaveBaseHigh], words[kSaveBase]);
   image.save_bytes = words[kSaveSize] & 0x07fff000;
@@ -170,17 +133,8 @@ std::optional<std::uint64_t> SdmaImage::backlog_bytes() const noexcept {
 }
 
 Generation sdma_layout(std::size_t registers) noexcept {
-  switch (registers) {
-    case 42:  // gfx9 and gfx10
-    case 44:  // gfx9.4.3
-      return Generation::gfx9;
-    case 43:
-      return Generation::gfx11;
-    case 49:
-      return Generation::gfx12;
-    default:
-      return Generation::unknown;
-  }
+  if (registers == 42 || registers == 44) return Generation::gfx9;  // 42: gfx9 and gfx10; 44: gfx9.4.3
+  return registers == 43 ? Generation::gfx11 : registers == 49 ? Generation::gfx12 : Generation::unknown;
 }
 
 std::optional<SdmaImage> decode_sdma(std::span<const std::uint32_t> words, Generation generation) {
@@ -200,22 +154,10 @@ std::optional<SdmaImage> decode_sdma(std::span<const std::uint32_t> words, Gener
 }
 
 void decode_sdma_doorbell(SdmaImage& image, Generation generation) {
-  std::size_t doorbell = 0, offset = 0;
-  switch (generation) {
-    case Generation::gfx9:
-    case Generation::gfx9_4_3:
-    case Generation::gfx10:
-      doorbell = 18, offset = 22;
-      break;
-    case Generation::gfx11:
-      doorbell = 17, offset = 19;
-      break;
-    case Generation::gfx12:
-      doorbell = 15, offset = 17;
-      break;
-    case Generation::unknown:
-      return;
-  }
+  if (generation == Generation::unknown) return;
+  std::size_t doorbell = 18, offset = 22;  // gfx9 and gfx10
+  if (generation == Generation::gfx11) doorbell = 17, offset = 19;
+  if (generation == Generation::gfx12) doorbell = 15, offset = 17;
   image.is_doorbell_enabled = has(image.words[doorbell], 0x10000000);
   image.doorbell = (image.words[offset] & 0x0ffffffc) >> 2;
 }

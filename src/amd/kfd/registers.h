@@ -25,33 +25,25 @@ struct Quantum {
   bool is_enabled = false;
   int scale = 0;     // the field: 1 stands for a millisecond (QUANTUM_SCALE_1MS)
   int duration = 0;  // of that scale
-  bool is_running = false;
 };
 
 // Registers of a compute queue, decoded.
 struct QueueImage {
-  std::array<std::uint32_t, kQueueRegisters> words{};
-
   std::uint64_t mqd_base = 0;
   bool is_active = false;
   int vmid = 0;
   bool has_cwsr = false;      // PERSISTENT_STATE.QSWITCH_MODE
   bool is_restoring = false;  // RESTORE_ACTIVE
-  bool has_waves = false;     // DISP_ACTIVE
   int pipe_priority = 0, queue_priority = 0;
   Quantum quantum;
   std::uint64_t ring_base = 0, ring_dwords = 0;
   std::uint64_t read_dword = 0, write_dword = 0;
-  std::uint64_t read_report = 0, write_poll = 0;  // addresses in the process
-  std::uint32_t doorbell = 0;                     // index in dwords
+  std::uint32_t doorbell = 0;  // index in dwords
   bool is_doorbell_enabled = false, is_doorbell_hit = false, is_scheduler_hit = false;
   bool is_aql = false;
   bool is_marked_empty = false;  // PQ_CONTROL.PQ_EMPTY: the hardware's own word; a memory image has none
-  bool is_kernel_queue = false, is_privileged = false;
+  bool is_kernel_queue = false;
   int dequeue_request = 0;  // 0 none, 1 drain, 2 reset, 3 save
-  bool is_dequeue_pending = false;
-  int dequeue_status = 0;
-  bool is_idle = false;  // HQ_STATUS0.QUEUE_IDLE
   std::uint32_t errors = 0;
   std::uint64_t save_base = 0, save_bytes = 0;
   std::uint32_t stack_offset = 0, stack_bytes = 0;  // control stack of the save area

@@ -1,5 +1,3 @@
-#include "amd/kfd/resume_guard.h"
-
 #include <signal.h>
 #include <unistd.h>
 
@@ -9,6 +7,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "amd/kfd/queue_control.h"
 #include "base/error.h"
 
 namespace weir::kfd {

@@ -1,8 +1,6 @@
-#include "amd/kfd/rls.h"
-
 #include <fmt/format.h>
 
-#include "amd/kfd/debugfs_file.h"
+#include "amd/kfd/debugfs_parser.h"
 
 namespace weir::kfd {
 namespace {
@@ -12,28 +10,24 @@ constexpr std::size_t kMostWords = std::size_t{1} << 22;  // of one list: 16 MiB
 
 enum Opcode : std::uint32_t { kMapProcess = 0xa1, kMapQueues = 0xa2, kRunList = 0xa5 };
 
-class RunlistParser {
+class RunlistParser : public DebugfsParser<RunlistFile> {
  public:
-  explicit RunlistParser(RunlistFile& file) : file_(file) {}
+  using DebugfsParser::DebugfsParser;
 
-  void line(std::string_view text, std::size_t number) {
-    number_ = number;
+  void line(std::string_view text) {
     HexRow row;
     //   00000000: c00fa100 14008001 00000000
     if (parse_hex_row(text, 2, row)) {
       add_row(row);
     } else if (text == "  No active runlist") {
-      if (!list_) unread_.add("a line before the first 'Node'", number);
+      if (!list_) unread("a line before the first 'Node'");
     } else if (!text.empty() && !is_node(text)) {
       if (list_) list_->is_whole = false;
-      unread_.add("not a line of rls", number);
+      unread("not a line of rls");
     }
   }
 
-  void finish() {
-    close_list();
-    file_.unread = unread_.all();
-  }
+  void finish() { close_list(); }
 
  private:
   // Node 2, gpu_id f7bc:
@@ -42,7 +36,7 @@ class RunlistParser {
     if (!parse_node(text, list.node, list.gpu_id)) return false;
     close_list();
     if (file_.lists.size() == kMostNodes) {
-      unread_.add("node beyond the 4,096th", number_);
+      unread("node beyond the 4,096th");
       return true;
     }
     list_ = &file_.lists.emplace_back(list);
@@ -50,12 +44,9 @@ class RunlistParser {
   }
 
   void add_row(const HexRow& row) {
-    if (!list_) {
-      unread_.add("a row that belongs to no node", number_);
-      return;
-    }
+    if (!list_) return unread("a row that belongs to no node");
     if (row.at != words_.size() * 4 || words_.size() >= kMostWords) {
-      unread_.add("a row that does not follow the one before", number_);
+      unread("a row that does not follow the one before");
       list_->is_whole = false;
       return;
     }
@@ -114,27 +105,19 @@ class RunlistParser {
     }
   }
 
-  RunlistFile& file_;
-  UnreadCounts unread_;
   Runlist* list_ = nullptr;
-  std::vector<std::uint32_t> words_;
-  std::size_t number_ = 0;
 };
 
 }  // namespace
 
 bool looks_like_rls(std::string_view text) {
-  Lines lines(text);
-  std::string_view line;
-  HexRow row;
-  while (lines.number() < 1000 && lines.next(line)) {
-    if (line == "  No active runlist" || parse_hex_row(line, 2, row)) return true;
-  }
-  return false;
+  return looks_like(text, [row = HexRow()](std::string_view line) mutable {
+    return line == "  No active runlist" || parse_hex_row(line, 2, row);
+  });
 }
 
 RunlistFile parse_rls(std::string_view text, const std::string& name) {
-  return parse_file<RunlistFile, RunlistParser>(text, name);
+  return parse_file<RunlistParser>(RunlistFile(), text, name);
 }
 
 }  // namespace weir::kfd

@@ -77,19 +77,8 @@ MissingPart missing_sysfs(const fs::path& root) {
 }  // namespace
 
 std::string_view name_of(QueueKind kind) {
-  switch (kind) {
-    case QueueKind::compute:
-      return "compute";
-    case QueueKind::sdma:
-      return "sdma";
-    case QueueKind::hiq:
-      return "hiq";
-    case QueueKind::diq:
-      return "diq";
-    case QueueKind::unknown:
-      break;
-  }
-  return "unknown";
+  constexpr std::string_view kNames[] = {"compute", "sdma", "hiq", "diq", "unknown"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 Snapshot read_snapshot(const Roots& roots) {

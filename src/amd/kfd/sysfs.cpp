@@ -1,5 +1,3 @@
-#include "amd/kfd/sysfs.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +6,7 @@
 #include <cstring>
 #include <system_error>
 
-#include "amd/kfd/text.h"
+#include "amd/kfd/snapshot.h"
 
 namespace weir::kfd {
 namespace {

@@ -6,21 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <climits>
 #include <cstring>
 
 #include "base/error.h"
 
 namespace weir::kfd {
-namespace {
-
-int hex_value(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-}  // namespace
 
 void UnreadCounts::add(std::string_view reason, std::size_t line) {
   const auto at =
@@ -43,58 +35,38 @@ bool Lines::next(std::string_view& line) {
   return true;
 }
 
-bool Cursor::word(std::string_view expected) noexcept {
-  if (!rest_.starts_with(expected)) return false;
-  rest_.remove_prefix(expected.size());
+bool Cursor::take(std::string_view word) noexcept {
+  if (!rest_.starts_with(word)) return false;
+  rest_.remove_prefix(word.size());
   return true;
 }
 
-bool Cursor::decimal(int& value) noexcept {
-  long long sum = 0;
-  std::size_t used = 0;
-  for (; used < rest_.size() && rest_[used] >= '0' && rest_[used] <= '9'; ++used) {
-    sum = sum * 10 + (rest_[used] - '0');
-    if (sum > INT_MAX) return false;
-  }
-  if (used == 0) return false;
-  value = static_cast<int>(sum);
+bool Cursor::take(int& decimal) noexcept {
+  unsigned value = 0;  // a number without a sign
+  const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+  if (error != std::errc() || value > INT_MAX) return false;
+  decimal = static_cast<int>(value);
+  rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+  return true;
+}
+
+bool Cursor::take(std::uint32_t& hex, std::size_t least) noexcept {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value, 16);
+  const auto used = static_cast<std::size_t>(end - rest_.data());
+  if (error != std::errc() || used < least || used > 8) return false;
+  hex = value;
   rest_.remove_prefix(used);
-  return true;
-}
-
-bool Cursor::hex(std::uint32_t& value) noexcept {
-  std::uint32_t sum = 0;
-  std::size_t used = 0;
-  for (; used < rest_.size() && hex_value(rest_[used]) >= 0; ++used) {
-    if (used == 8) return false;
-    sum = sum << 4 | static_cast<std::uint32_t>(hex_value(rest_[used]));
-  }
-  if (used == 0) return false;
-  value = sum;
-  rest_.remove_prefix(used);
-  return true;
-}
-
-bool Cursor::hex8(std::uint32_t& value) noexcept {
-  if (rest_.size() < 8) return false;
-  std::uint32_t sum = 0;
-  for (std::size_t i = 0; i < 8; ++i) {
-    const int digit = hex_value(rest_[i]);
-    if (digit < 0) return false;
-    sum = sum << 4 | static_cast<std::uint32_t>(digit);
-  }
-  value = sum;
-  rest_.remove_prefix(8);
   return true;
 }
 
 bool parse_hex_row(std::string_view line, std::size_t indent, HexRow& row) noexcept {
   if (line.size() < indent + 18 || line.find_first_not_of(' ') != indent) return false;
   Cursor cursor(line.substr(indent));
-  if (!cursor.hex8(row.at) || !cursor.word(":")) return false;
+  if (!cursor.take(row.at, 8) || !cursor.take(":")) return false;
   row.count = 0;
   while (!cursor.is_done()) {
-    if (row.count == 8 || !cursor.word(" ") || !cursor.hex8(row.words[row.count])) return false;
+    if (row.count == 8 || !cursor.take(" ") || !cursor.take(row.words[row.count], 8)) return false;
     ++row.count;
   }
   return row.count > 0;

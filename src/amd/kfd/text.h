@@ -45,10 +45,14 @@ class Lines {
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : rest_(text) {}
-  bool word(std::string_view expected) noexcept;
-  bool decimal(int& value) noexcept;         // 0 .. INT_MAX
-  bool hex(std::uint32_t& value) noexcept;   // 1 to 8 digits, no 0x
-  bool hex8(std::uint32_t& value) noexcept;  // exactly 8 digits
+  bool take(std::string_view word) noexcept;
+  bool take(int& decimal) noexcept;                               // 0 .. INT_MAX
+  bool take(std::uint32_t& hex, std::size_t least = 1) noexcept;  // `least` to 8 digits, no 0x
+  // One after the other, up to the first that is not there.
+  template <class First, class Second, class... Rest>
+  bool take_all(First&& first, Second&& second, Rest&&... rest) noexcept {
+    return take(first) && take(second) && (take(rest) && ...);
+  }
   bool is_done() const noexcept { return rest_.empty(); }
   std::string_view rest() const noexcept { return rest_; }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 namespace weir::amd {
@@ -95,28 +94,15 @@ Json stream_json(const StreamSummary& stream) {
           {"launches", stream.launches}};
 }
 
-// Of a process: its first queue, and those after it.
 Json creation_json(const ProcessSummary& process) {
-  Json first = nullptr;
-  LogHistogram later;
-  std::int64_t least = std::numeric_limits<std::int64_t>::max(), most = 0;
-  bool is_first = true;
-  for (const QueueSummary& queue : process.queues) {
-    if (queue.created_ns == kNoTime) continue;
-    const auto ns = queue.creation_ns();
-    if (is_first) {
-      first = or_null(ns);
-    } else if (ns) {
-      later.add(static_cast<std::uint64_t>(*ns));
-      least = std::min(least, *ns);
-      most = std::max(most, *ns);
-    }
-    is_first = false;
-  }
-  if (is_first) return nullptr;
-  Json out = {{"first_ns", first}, {"later", nullptr}};
-  if (later.count() > 0)
-    out["later"] = {{"count", later.count()}, {"min_ns", least}, {"max_ns", most}, {"mean_ns", *later.mean()}};
+  const CreationTimes times = creation_times(process);
+  if (times.created == 0) return nullptr;
+  Json out = {{"first_ns", or_null(times.first_ns)}, {"later", nullptr}};
+  if (times.later > 0)
+    out["later"] = {{"count", times.later},
+                    {"min_ns", times.least_ns},
+                    {"max_ns", times.most_ns},
+                    {"mean_ns", times.sum_ns / static_cast<double>(times.later)}};
   return out;
 }
 
@@ -125,12 +111,7 @@ Json process_json(const ProcessSummary& process, const LogReading& reading, cons
   Json queues = Json::array(), streams = Json::array(), commands = Json::object(), copies = Json::array(),
        messages = Json::array();
   LogHistogram backlog;
-  std::unordered_map<std::uint64_t, std::uint64_t> seen;  // streams that ever used a queue, by its address
-  for (const StreamSummary& stream : process.streams) {
-    std::set<std::uint64_t> used;
-    for (const StreamUse& use : stream.uses) used.insert(use.hwq);
-    for (const std::uint64_t hwq : used) ++seen[hwq];
-  }
+  const auto seen = streams_by_queue(process);
   for (const QueueSummary& queue : process.queues) {
     const auto found = seen.find(queue.hwq);
     queues.push_back(queue_json(queue, found == seen.end() ? 0 : found->second, names, top));
@@ -233,6 +214,33 @@ Json file_json(const SummarisedLog& log, std::size_t top) {
 }
 
 }  // namespace
+
+std::map<std::uint64_t, std::uint64_t> streams_by_queue(const ProcessSummary& process) {
+  std::map<std::uint64_t, std::uint64_t> seen;
+  for (const StreamSummary& stream : process.streams) {
+    std::set<std::uint64_t> used;
+    for (const StreamUse& use : stream.uses) used.insert(use.hwq);
+    for (const std::uint64_t hwq : used) ++seen[hwq];
+  }
+  return seen;
+}
+
+CreationTimes creation_times(const ProcessSummary& process) {
+  CreationTimes times;
+  for (const QueueSummary& queue : process.queues) {
+    if (queue.created_ns == kNoTime) continue;
+    const auto ns = queue.creation_ns();
+    if (++times.created == 1) {
+      times.first_ns = ns;
+    } else if (ns) {
+      ++times.later;
+      times.least_ns = std::min(times.least_ns, *ns);
+      times.most_ns = std::max(times.most_ns, *ns);
+      times.sum_ns += static_cast<double>(static_cast<std::uint64_t>(*ns));
+    }
+  }
+  return times;
+}
 
 Json log_document(const std::vector<SummarisedLog>& logs, const LogDocumentOptions& options) {
   Json files = Json::array();

@@ -22,10 +22,6 @@ namespace {
 
 constexpr std::uint64_t kSniffedBytes = 64 << 20;  // a binary file without a record so far is given up here
 
-bool is_stopped(const LogOptions& options) {
-  return options.stop != nullptr && options.stop->load(std::memory_order_relaxed);
-}
-
 // Text has colours and few other control characters.
 bool looks_binary(std::string_view text) {
   text = text.substr(0, 65'536);
@@ -192,7 +188,7 @@ LogReading read_blocks(const LogFile& file, const std::string& name, LogSink& si
   Intake intake(name, sink);
   BlockRing ring(file, sink.wants_calls(), threads_for(file, options));
   std::uint64_t block = 0;
-  for (; block < file.blocks() && !is_stopped(options); ++block) {
+  for (; block < file.blocks() && !is_stopped(options.stop); ++block) {
     intake.take(ring.next());
     ring.release();
   }
@@ -208,7 +204,7 @@ LogReading read_stream(ByteSource& source, const std::string& name, LogSink& sin
   std::size_t held = 0;  // of a line whose end was not read yet
   bool is_long = false, is_hole = false, is_whole = true;
   for (;;) {
-    if (is_stopped(options)) {
+    if (is_stopped(options.stop)) {
       is_whole = false;
       break;
     }

@@ -37,6 +37,11 @@ struct LogReading {
   std::vector<UnreadLines> unread;
 };
 
+// Of a flag that ends a pass early; it may be null.
+inline bool is_stopped(const std::atomic<bool>* stop) {
+  return stop != nullptr && stop->load(std::memory_order_relaxed);
+}
+
 struct LogOptions {
   unsigned threads = 0;                     // that look for lines beside the caller's; 0: as many as pay
   const std::atomic<bool>* stop = nullptr;  // read between blocks: ends the pass early

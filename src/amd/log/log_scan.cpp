@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "amd/log/newline_mask.h"
 
@@ -72,43 +73,36 @@ constexpr std::array<std::uint8_t, 256> classes() {
 }
 constexpr std::array<std::uint8_t, 256> kClasses = classes();
 
-// Few lines come here; those that are frequent and not wanted are told apart by the second word of the switch.
+// Few lines come here; most of those that are not wanted differ in their first letter already.
+constexpr std::pair<std::string_view, LineKind> kStarts[] = {
+    {"SWq=", LineKind::packet},
+    {"HWq=", LineKind::packet},
+    {"Command (", LineKind::command},
+    {"ShaderName :", LineKind::kernel},
+    {"Graph shader name :", LineKind::kernel},
+    {"Selected queue refCount", LineKind::shared},
+    {"acquireQueue refCount", LineKind::shared},
+    {"releaseQueue refCount", LineKind::shared},
+    {"HSA Async Copy", LineKind::copy},
+    {"HSA Copy", LineKind::copy},
+    {"HIP Version:", LineKind::version},
+    {"Created SWq=", LineKind::created},
+    {"created hardware queue", LineKind::created},
+    {"Deleting hardware queue", LineKind::deleted},
+    {"Callback: Queue", LineKind::error},
+    {"Number of allocated hardware queues", LineKind::asked},
+    {"number of allocated hardware queues", LineKind::asked},
+    {"Initalizing runtime stack", LineKind::runtime},  // as ROCm 7 writes it
+    {"Initializing runtime stack", LineKind::runtime},
+    {"Initializing HSA stack", LineKind::runtime},
+};
 bool classify(std::string_view message, LineKind& kind) {
-  const auto is = [&](std::string_view start, LineKind of) {
-    kind = of;
-    return message.starts_with(start);
-  };
-  switch (message.front()) {
-    case 'S':
-      return is("SWq=", LineKind::packet) || is("ShaderName :", LineKind::kernel) ||
-             is("Selected queue refCount", LineKind::shared);
-    case 'H':
-      return is("HWq=", LineKind::packet) || is("HSA Async Copy", LineKind::copy) || is("HSA Copy", LineKind::copy) ||
-             is("HIP Version:", LineKind::version);
-    case 'C':
-      return is("Command (", LineKind::command) || is("Created SWq=", LineKind::created) ||
-             is("Callback: Queue", LineKind::error);
-    case 'G':
-      return is("Graph shader name :", LineKind::kernel);
-    case 'N':
-      return is("Number of allocated hardware queues", LineKind::asked);
-    case 'n':
-      return is("number of allocated hardware queues", LineKind::asked);
-    case 'c':
-      return is("created hardware queue", LineKind::created);
-    case 'a':
-      return is("acquireQueue refCount", LineKind::shared);
-    case 'r':
-      return is("releaseQueue refCount", LineKind::shared);
-    case 'D':
-      return is("Deleting hardware queue", LineKind::deleted);
-    case 'I':
-      // The first is how ROCm 7 writes it.
-      return is("Initalizing runtime stack", LineKind::runtime) ||
-             is("Initializing runtime stack", LineKind::runtime) || is("Initializing HSA stack", LineKind::runtime);
-    default:
-      return false;
-  }
+  for (const auto& [start, of] : kStarts)
+    if (start.front() == message.front() && message.starts_with(start)) {
+      kind = of;
+      return true;
+    }
+  return false;
 }
 
 // Calls that tell a stream, change one, or name kernels: the others need not be seen in their order.
@@ -195,24 +189,15 @@ LineScanner::LineScanner(bool wants_calls)
     }
   }
   if (message >= end) return;
-  switch (kClasses[static_cast<unsigned char>(*message)]) {
-    case call:
-      switch (take_call(message, static_cast<std::size_t>(end - message), out)) {
-        case Call::begun:
-          return add(record, LineKind::call, static_cast<std::uint32_t>(message - record.line), out);
-        case Call::returned:
-          return add(record, LineKind::returned, static_cast<std::uint32_t>(message - record.line), out);
-        default:
-          return;
-      }
-    case other: {
-      LineKind kind{};
-      if (classify({message, static_cast<std::size_t>(end - message)}, kind))
-        add(record, kind, static_cast<std::uint32_t>(message - record.line), out);
-      return;
-    }
-    default:
-      return;
+  const auto message_at = static_cast<std::uint32_t>(message - record.line);
+  const auto size = static_cast<std::size_t>(end - message);
+  const std::uint8_t of = kClasses[static_cast<unsigned char>(*message)];
+  LineKind kind{};
+  if (of == call) {
+    const Call found = take_call(message, size, out);
+    if (found != Call::none) add(record, found == Call::begun ? LineKind::call : LineKind::returned, message_at, out);
+  } else if (of == other && classify({message, size}, kind)) {
+    add(record, kind, message_at, out);
   }
 }
 

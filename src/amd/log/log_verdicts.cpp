@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "amd/log/log_document.h"
 #include "amd/log/log_settings.h"
@@ -26,14 +24,10 @@ std::string span(std::int64_t least, std::int64_t most) {
 // Streams and the queues they used. The log's refCount tells how many used a queue at the same time; that many streams
 // were seen on it over time alone does not.
 void tell_sharing(const ProcessSummary& process, std::vector<std::string>& verdicts) {
-  std::map<std::uint64_t, std::uint64_t> seen;  // queue -> streams
-  std::uint64_t streams = 0;
-  for (const StreamSummary& stream : process.streams) {
-    std::set<std::uint64_t> queues;
-    for (const StreamUse& use : stream.uses) queues.insert(use.hwq);
-    for (const std::uint64_t hwq : queues) ++seen[hwq];
-    streams += queues.empty() ? 0 : 1;
-  }
+  const auto seen = streams_by_queue(process);
+  const auto streams =
+      static_cast<std::uint64_t>(std::count_if(process.streams.begin(), process.streams.end(),
+                                               [](const StreamSummary& stream) { return !stream.uses.empty(); }));
   int most = 0;
   bool is_known = true, all_at_once = true;
   std::uint64_t fewest_seen = UINT64_MAX, most_seen = 0;
@@ -71,27 +65,12 @@ void tell_sharing(const ProcessSummary& process, std::vector<std::string>& verdi
 }
 
 void tell_creation(const ProcessSummary& process, std::vector<std::string>& verdicts) {
-  std::optional<std::int64_t> first;
-  std::int64_t least = INT64_MAX, most = 0;
-  std::size_t created = 0, later = 0;
-  for (const QueueSummary& queue : process.queues) {
-    if (queue.created_ns == kNoTime) continue;
-    const auto ns = queue.creation_ns();
-    if (++created == 1) {
-      first = ns;
-    } else if (ns) {
-      ++later;
-      least = std::min(least, *ns);
-      most = std::max(most, *ns);
-    }
-  }
-  if (created == 0) return;
-  if (first && later > 0)
-    verdicts.push_back(fmt::format("Creating a queue took {} the first time and {} later ({}).",
-                                   format_duration(static_cast<double>(*first)), span(least, most),
-                                   counted(later, "queue")));
-  else if (first)
-    verdicts.push_back(fmt::format("Creating its one queue took {}.", format_duration(static_cast<double>(*first))));
+  const CreationTimes times = creation_times(process);
+  if (!times.first_ns) return;
+  const std::string first = format_duration(static_cast<double>(*times.first_ns));
+  verdicts.push_back(times.later > 0 ? fmt::format("Creating a queue took {} the first time and {} later ({}).", first,
+                                                   span(times.least_ns, times.most_ns), counted(times.later, "queue"))
+                                     : fmt::format("Creating its one queue took {}.", first));
 }
 
 void tell_launches(const ProcessSummary& process, const LogReading& reading, std::vector<std::string>& verdicts) {

@@ -53,7 +53,7 @@ int victim_process() {
   for (const auto& task : fs::directory_iterator("/proc/self/task", ignored)) {
     const std::string text = word_in(task.path() / "children").value_or("");
     kfd::Cursor cursor(text);
-    for (int pid = 0; cursor.decimal(pid); cursor.word(" "))
+    for (int pid = 0; cursor.take(pid); cursor.take(" "))
       if (uses_kfd(pid)) found.push_back(pid);
   }
   if (found.size() != 1)

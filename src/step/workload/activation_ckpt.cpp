@@ -1,10 +1,7 @@
 // Activation checkpointing: forward keeps every few blocks' input alone; backward's streams wait for others to
 // recompute the rest, one segment ahead.
-#include <fmt/format.h>
-
-#include "base/error.h"
-#include "step/workload/layers.h"
 #include "step/workload/list.h"
+#include "step/workload/model.h"
 
 namespace weir::workload_list {
 namespace {
@@ -14,28 +11,27 @@ enum Role : std::uint8_t { kCompute, kRecompute };
 constexpr std::int64_t kChunks = 16;  // rows are cut into as many, whatever the stream count: 16 feed 32 streams
 
 // One block: y = x + W2 gelu(W1 norm(x)).
-class Checkpointed {
+class Checkpointed : Model {
  public:
   Checkpointed(const Params& params, int stream_count)
-      : step_(params.seed, params.ranks),
-        layers_(step_, params.precision),
+      : Model(params, stream_count, {1, 1}),
         blocks_(params.integer("blocks")),
         every_(params.integer("every")),
         hidden_(params.integer("hidden")),
-        rows_(params.integer("batch") * params.integer("sequence")),
-        lanes_(divide_streams(stream_count, {1, 1})) {
+        samples_(params.integer("batch")),
+        rows_(samples_ * params.integer("sequence")) {
     require_multiple("blocks", blocks_, "every", every_);
-    const std::int64_t batch = params.integer("batch"), sequence = params.integer("sequence");
+    const std::int64_t sequence = params.integer("sequence");
     if (rows_ < kChunks)
-      reject(fmt::format("--param batch={}: with sequence={} that is {} rows; {} are needed", batch, sequence, rows_,
+      reject(fmt::format("--param batch={}: with sequence={} that is {} rows; {} are needed", samples_, sequence, rows_,
                          kChunks),
              fmt::format("Use batch={} or sequence={}, or more.", (kChunks + sequence - 1) / sequence,
-                         (kChunks + batch - 1) / batch));
+                         (kChunks + samples_ - 1) / samples_));
     for (std::int64_t b = 0; b < blocks_; ++b)
       weights_.push_back({layers_.weights(hidden_, inner()), layers_.weights(inner(), hidden_)});
   }
 
-  Step build(int stream_count, double samples) {
+  Step build() {
     for (std::int64_t c = 0; c < kChunks; ++c) forward(c);
     const std::int64_t segments = blocks_ / every_;
     for (std::int64_t b = 0; b < blocks_; ++b) parts_.push_back(layers_.output(kChunks * 2 * matrix()));
@@ -46,8 +42,7 @@ class Checkpointed {
       for (std::int64_t c = 0; c < kChunks; ++c) backward(c, s);
       for (std::int64_t b = s * every_; b < (s + 1) * every_; ++b) reduce(b);
     }
-    step_.work(samples);
-    return std::move(step_).seal(stream_count);
+    return finish(samples_);
   }
 
  private:
@@ -63,8 +58,6 @@ class Checkpointed {
     std::vector<Activations> slots[2];  // recomputed, by block of the segment; segments take turns
     Operand scratch_normal, scratch_up, scratch_active, gradient;
   };
-  static std::uint64_t elements(std::int64_t count) { return static_cast<std::uint64_t>(count); }
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   std::int64_t inner() const { return 4 * hidden_; }
   std::int64_t matrix() const { return hidden_ * inner(); }
   std::int64_t rows_of(std::int64_t c) const { return part_of(rows_, kChunks, c).count; }
@@ -73,7 +66,7 @@ class Checkpointed {
     const Lane lane = lanes_[kCompute][c];
     const std::int64_t rows = rows_of(c), h = hidden_;
     Chunk chunk;
-    Operand x{step_.sharded(layers_.type(), elements(rows * h))};
+    Operand x = samples(rows * h);
     // What is not kept shares memory from block to block.
     chunk.scratch_normal = layers_.output(rows * h);
     chunk.scratch_up = layers_.output(rows * inner());
@@ -88,7 +81,7 @@ class Checkpointed {
       const bool is_kept = (b + 1) % every_ == 0;
       x = layers_.add(lane, x, down, rows * h, 1, 1, is_kept ? layers_.output(rows * h) : scratch_x);
     }
-    const Operand target{step_.sharded(layers_.type(), elements(rows * h))};
+    const Operand target = samples(rows * h);
     chunk.gradient = layers_.add(lane, x, target, rows * h, 1, -1);
     for (auto& slot : chunk.slots)
       for (std::int64_t i = 0; i < every_; ++i)
@@ -122,9 +115,8 @@ class Checkpointed {
     for (std::int64_t i = every_ - 1; i >= 0; --i) {
       const std::int64_t b = segment * every_ + i;
       const Activations& kept = chunk.slots[segment % 2][at(i)];
-      const Operand part{parts_[at(b)].buffer, elements(c * 2 * matrix()), elements(2 * matrix())};
-      const Operand up_part{part.buffer, part.offset, elements(matrix())};
-      const Operand down_part{part.buffer, part.offset + elements(matrix()), elements(matrix())};
+      const Operand up_part = slice(parts_[at(b)], {2 * c, 1}, matrix());
+      const Operand down_part = slice(parts_[at(b)], {2 * c + 1, 1}, matrix());
       const Operand d_active = layers_.gemm(lane, chunk.gradient, weights_[at(b)].down,
                                             {.m = rows, .n = inner(), .k = h, .transposes_b = true});
       const Operand d_up = layers_.gelu_backward(lane, kept.up, d_active, rows * inner());
@@ -151,10 +143,7 @@ class Checkpointed {
     }
   }
 
-  StepBuilder step_;
-  Layers layers_;
-  std::int64_t blocks_, every_, hidden_, rows_;
-  std::vector<Lanes> lanes_;
+  std::int64_t blocks_, every_, hidden_, samples_, rows_;
   std::vector<Weights> weights_;
   std::vector<Operand> parts_;  // by block: [chunks][both matrices]
   std::vector<Chunk> chunks_;
@@ -163,27 +152,24 @@ class Checkpointed {
 }  // namespace
 
 Workload activation_ckpt() {
-  Workload workload;
-  workload.name = "activation_ckpt";
-  workload.summary = "Backward on activations that other streams recompute";
-  workload.category = "distributed";
-  workload.priority = 2;
-  workload.unit = "samples/s";
-  workload.scaling = Scaling::divided;
-  workload.shows = "recomputation feeding gradients from another stream";
-  workload.streams = {4, 6, 32};
-  workload.params = {
-      integer_param("blocks", "blocks of normalisation, MLP and residual", {4, 4, 8}, 2, 256),
-      integer_param("every", "blocks from one checkpoint to the next", {2, 2, 2}, 1, 256),
-      integer_param("hidden", "width of a block; the MLP is four times as wide", {8, 64, 1024}, 1, 32768),
-      integer_param("batch", "samples", {4, 4, 4}, 1, 4096),
-      integer_param("sequence", "tokens of a sample", {8, 64, 512}, 1, 65536),
-  };
-  workload.roles = {"compute", "recompute"};
-  workload.build = [](const Params& params, int stream_count) {
-    return Checkpointed(params, stream_count).build(stream_count, static_cast<double>(params.integer("batch")));
-  };
-  return workload;
+  return {.name = "activation_ckpt",
+          .summary = "Backward on activations that other streams recompute",
+          .category = "distributed",
+          .priority = 2,
+          .unit = "samples/s",
+          .scaling = Scaling::divided,
+          .shows = "recomputation feeding gradients from another stream",
+          .streams = {4, 6, 32},
+          .params =
+              {
+                  integer_param("blocks", "blocks of normalisation, MLP and residual", {4, 4, 8}, 2, 256),
+                  integer_param("every", "blocks from one checkpoint to the next", {2, 2, 2}, 1, 256),
+                  integer_param("hidden", "width of a block; the MLP is four times as wide", {8, 64, 1024}, 1, 32768),
+                  integer_param("batch", "samples", {4, 4, 4}, 1, 4096),
+                  integer_param("sequence", "tokens of a sample", {8, 64, 512}, 1, 65536),
+              },
+          .roles = {"compute", "recompute"},
+          .build = build_model<Checkpointed>};
 }
 
 }  // namespace weir::workload_list

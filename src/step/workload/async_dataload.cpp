@@ -2,7 +2,7 @@
 // small CNN, in two slots that take turns.
 #include "kernel/im2col.h"
 #include "step/workload/list.h"
-#include "step/workload/slices.h"
+#include "step/workload/model.h"
 
 namespace weir::workload_list {
 namespace {
@@ -20,22 +20,19 @@ struct Picture {
   std::int64_t size() const { return positions() * channels; }
 };
 
-class Dataload {
+class Dataload : Model {
  public:
   Dataload(const Params& params, int stream_count)
-      : step_(params.seed, params.ranks),
-        layers_(step_, params.precision),
-        precision_(params.precision),
+      : Model(params, stream_count, {1, 1, 1}),
         batches_(params.integer("batches")),
         images_(params.integer("images")),
         chunk_(params.integer("chunk")),
-        raw_{params.integer("side"), kColours},
-        lanes_(divide_streams(stream_count, {1, 1, 1})) {
+        raw_{params.integer("side"), kColours} {
     require_multiple("images", images_, "chunk", chunk_);
     for (const Lanes& lanes : lanes_) require_items("chunks of images", batches_ * chunks(), lanes);
   }
 
-  Step build(int stream_count) {
+  Step build() {
     first_ = layers_.weights(kKernel * kKernel * kColours, kFirst);
     second_ = layers_.weights(kKernel * kKernel * kFirst, kSecond);
     last_ = layers_.weights(kSecond, kClasses);
@@ -48,15 +45,11 @@ class Dataload {
       classify(b, ready, slice(logits, {b, 1}, images_ * kClasses));
       ready = next;
     }
-    step_.work(static_cast<double>(batches_ * images_));
-    return std::move(step_).seal(stream_count);
+    return finish(batches_ * images_);
   }
 
  private:
   std::int64_t chunks() const { return images_ / chunk_; }
-  KernelShape shape(std::array<std::int64_t, kMaxDims> dims, std::array<float, kMaxScalars> scalars = {}) const {
-    return {.type = layers_.type(), .precision = precision_, .dims = dims, .scalars = scalars};
-  }
   // Calls body(lane, index of the chunk, its images).
   template <class Body>
   void each_chunk(Role role, std::int64_t batch, Body&& body) {
@@ -66,14 +59,14 @@ class Dataload {
   // Host memory -> the batch's slot -> normalised. Before a slot is filled again, what it held has been preprocessed.
   Operand load(std::int64_t batch) {
     const Operand pixels{step_.host(layers_.type(), elements(images_ * raw_.size()), Init::uniform, 0.5f, 0.5f)};
-    const Operand flips{step_.integers(elements(images_), 2)};
+    const Operand flips = integers(images_, 2);
     const Operand ready = layers_.output(images_ * raw_.size());
     const auto slot = [&](std::int64_t c) { return slots_[static_cast<std::size_t>(batch % kSlots * chunks() + c)]; };
     each_chunk(kCopy, batch, [&](Lane lane, std::int64_t c, Part images) {
       step_.copy(lane, slice(pixels, images, raw_.size()), slot(c));
     });
     each_chunk(kPreprocess, batch, [&](Lane lane, std::int64_t c, Part images) {
-      step_.launch("augment", lane, shape({images.count, raw_.side, raw_.side, raw_.channels}, {0.5f, 2}),
+      step_.launch("augment", lane, layers_.shape({images.count, raw_.side, raw_.side, raw_.channels}, {0.5f, 2}),
                    {slot(c), slice(flips, images), slice(ready, images, raw_.size())});
     });
     return ready;
@@ -86,8 +79,8 @@ class Dataload {
     const Operand pooled = layers_.output(images_ * picture.channels);
     each_chunk(kCompute, batch, [&](Lane lane, std::int64_t, Part images) {
       step_.launch("sum_rows", lane,
-                   shape({images.count, picture.positions(), picture.channels, picture.channels},
-                         {1 / static_cast<float>(picture.positions())}),
+                   layers_.shape({images.count, picture.positions(), picture.channels, picture.channels},
+                                 {1 / static_cast<float>(picture.positions())}),
                    {slice(x, images, picture.size()), slice(pooled, images, picture.channels)});
     });
     each_chunk(kCompute, batch, [&](Lane lane, std::int64_t, Part images) {
@@ -104,7 +97,7 @@ class Dataload {
     const Operand patches = layers_.output(images_ * made.positions() * patch.size());
     const Operand product = layers_.output(images_ * made.size()), out = layers_.output(images_ * made.size());
     each_chunk(kCompute, batch, [&](Lane lane, std::int64_t, Part images) {
-      step_.launch("im2col", lane, shape({images.count, picture.side, picture.side, packed}),
+      step_.launch("im2col", lane, layers_.shape({images.count, picture.side, picture.side, packed}),
                    {slice(x, images, picture.size()), slice(patches, images, made.positions() * patch.size())});
     });
     each_chunk(kCompute, batch, [&](Lane lane, std::int64_t, Part images) {
@@ -119,14 +112,8 @@ class Dataload {
     return out;
   }
 
-  static std::uint64_t elements(std::int64_t count) { return static_cast<std::uint64_t>(count); }
-
-  StepBuilder step_;
-  Layers layers_;
-  Precision precision_;
   std::int64_t batches_, images_, chunk_;
   Picture raw_;
-  std::vector<Lanes> lanes_;
   std::vector<Operand> slots_;     // [slots][chunks], as they come from the host
   Operand first_, second_, last_;  // weights of the CNN
 };
@@ -134,26 +121,23 @@ class Dataload {
 }  // namespace
 
 Workload async_dataload() {
-  Workload workload;
-  workload.name = "async_dataload";
-  workload.summary = "Image batches copied, preprocessed and classified at once";
-  workload.category = "pipeline";
-  workload.priority = 3;
-  workload.unit = "images/s";
-  workload.scaling = Scaling::divided;
-  workload.shows = "copy engines beside preprocessing and compute";
-  workload.streams = {4, 6, 32};
-  workload.params = {
-      integer_param("batches", "batches per iteration", {4, 4, 4}, 1, 256),
-      integer_param("images", "images of a batch; a multiple of chunk", {16, 32, 32}, 1, 4096),
-      integer_param("side", "height and width of an image", {8, 48, 224}, 1, 2048),
-      integer_param("chunk", "images that are copied and computed at once", {1, 2, 2}, 1, 4096),
-  };
-  workload.roles = {"copy", "preprocess", "compute"};
-  workload.build = [](const Params& params, int stream_count) {
-    return Dataload(params, stream_count).build(stream_count);
-  };
-  return workload;
+  return {.name = "async_dataload",
+          .summary = "Image batches copied, preprocessed and classified at once",
+          .category = "pipeline",
+          .priority = 3,
+          .unit = "images/s",
+          .scaling = Scaling::divided,
+          .shows = "copy engines beside preprocessing and compute",
+          .streams = {4, 6, 32},
+          .params =
+              {
+                  integer_param("batches", "batches per iteration", {4, 4, 4}, 1, 256),
+                  integer_param("images", "images of a batch; a multiple of chunk", {16, 32, 32}, 1, 4096),
+                  integer_param("side", "height and width of an image", {8, 48, 224}, 1, 2048),
+                  integer_param("chunk", "images that are copied and computed at once", {1, 2, 2}, 1, 4096),
+              },
+          .roles = {"copy", "preprocess", "compute"},
+          .build = build_model<Dataload>};
 }
 
 }  // namespace weir::workload_list

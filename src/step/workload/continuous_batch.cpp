@@ -1,11 +1,9 @@
 // Continuous batching: prompts are worked through (compute-bound) while running sequences decode token by token over
 // their whole KV caches (memory-bound); when a sequence ends, a finished prompt takes its slot. The device keeps the
 // books.
-#include <fmt/format.h>
-
-#include "base/error.h"
 #include "step/workload/decoder.h"
 #include "step/workload/list.h"
+#include "step/workload/model.h"
 
 namespace weir::workload_list {
 namespace {
@@ -20,18 +18,16 @@ struct Group {
   std::vector<std::int64_t> prompts;  // that may take its slots
 };
 
-class Server {
+class Server : Model {
  public:
   Server(const Params& params, int stream_count)
-      : step_(params.seed, params.ranks),
-        layers_(step_, params.precision),
+      : Model(params, stream_count, {1, 3}),
         decoder_(layers_, {params.integer("layers"), params.integer("hidden"), params.integer("heads"),
                            params.integer("vocabulary")}),
         vocabulary_(params.integer("vocabulary")),
         prompt_(params.integer("prompt")),
         positions_(params.integer("positions")),
         steps_(params.integer("tokens")),
-        lanes_(divide_streams(stream_count, {1, 3})),
         sequences_(params.integer("sequences") * stream_count) {
     lanes_[kDecode].priority = 1;  // a token that somebody waits for goes before a prompt that nobody has seen yet
     if (prompt_ + steps_ >= positions_)
@@ -39,28 +35,27 @@ class Server {
              fmt::format("Use positions={} or more.", prompt_ + steps_ + 1));
   }
 
-  Step build(int stream_count) {
+  Step build() {
     const std::int64_t groups = lanes_[kDecode].count;
     for (std::int64_t g = 0; g < groups; ++g) {
       Group group;
       group.slots = part_of(sequences_, groups, g).count;
       group.cache = decoder_.cache(group.slots, positions_);
-      const auto slots = static_cast<std::uint64_t>(group.slots);
-      group.lengths = {step_.constant(ElementType::i32, slots, static_cast<float>(positions_ - steps_))};
-      group.remaining = {step_.integers(slots, 2 * steps_)};  // about half of them end in this iteration
-      group.tokens = {step_.integers(slots, vocabulary_)};
+      group.lengths = integer(positions_ - steps_, group.slots);
+      group.remaining = integers(group.slots, 2 * steps_);  // about half of them end in this iteration
+      group.tokens = integers(group.slots, vocabulary_);
       for (std::int64_t p = g; p < lanes_[kPrefill].count; p += groups) group.prompts.push_back(p);
       groups_.push_back(std::move(group));
     }
-    produced_ = step_.output(ElementType::i32, static_cast<std::uint64_t>(steps_ * sequences_));
+    produced_ = layers_.integers_output(steps_ * sequences_);
     for (std::int64_t p = 0; p < lanes_[kPrefill].count; ++p) prefill(p);
     for (std::int64_t s = 0; s < steps_; ++s)
       for (std::int64_t g = 0; g < groups; ++g) {
-        if (s == steps_ / 2) admit(groups_[static_cast<std::size_t>(g)], lanes_[kDecode][g]);
-        decode(groups_[static_cast<std::size_t>(g)], g, s);
+        if (s == steps_ / 2) admit(groups_[at(g)], lanes_[kDecode][g]);
+        decode(groups_[at(g)], g, s);
       }
-    step_.count_work({produced_});
-    return std::move(step_).seal(stream_count);
+    step_.count_work(produced_);
+    return finish();
   }
 
  private:
@@ -71,13 +66,11 @@ class Server {
 
   void prefill(std::int64_t p) {
     const Lane lane = lanes_[kPrefill][p];
-    const std::int64_t h = decoder_.hidden();
-    Prompt prompt{decoder_.cache(1, prompt_), {step_.constant(ElementType::i32, 1, static_cast<float>(prompt_))}, {}};
-    const Operand tokens{step_.integers(static_cast<std::uint64_t>(prompt_), vocabulary_)};
+    Prompt prompt{decoder_.cache(1, prompt_), integer(prompt_), {}};
+    const Operand tokens = integers(prompt_, vocabulary_);
     const Operand x = decoder_.embed(lane, tokens, prompt_);
     const Operand hidden = decoder_.forward(lane, x, {1, prompt_, prompt.length}, prompt.cache);
-    const Operand last{hidden.buffer, static_cast<std::uint64_t>((prompt_ - 1) * h), static_cast<std::uint64_t>(h)};
-    prompt.token = decoder_.next_token(lane, last, 1);
+    prompt.token = decoder_.next_token(lane, slice(hidden, {prompt_ - 1, 1}, decoder_.hidden()), 1);
     prompts_.push_back(std::move(prompt));
   }
 
@@ -90,11 +83,7 @@ class Server {
     const std::int64_t first = s * sequences_ + part_of(sequences_, lanes_[kDecode].count, g).begin;
     const CommandId advance =
         step_.launch("advance", lane, {.type = ElementType::i32, .dims = {group.slots}, .scalars = {}},
-                     {group.lengths,
-                      group.remaining,
-                      lengths,
-                      remaining,
-                      {produced_, static_cast<std::uint64_t>(first), static_cast<std::uint64_t>(group.slots)}});
+                     {group.lengths, group.remaining, lengths, remaining, slice(produced_, {first, group.slots})});
     step_.token(advance, static_cast<std::uint32_t>(g));
     group.lengths = lengths;
     group.remaining = remaining;
@@ -110,8 +99,8 @@ class Server {
                  {.type = ElementType::i32, .dims = {group.slots, count, prompt_, steps_}, .scalars = {}},
                  {group.lengths, group.remaining, lengths, remaining, slot_of});
     for (std::int64_t i = 0; i < count; ++i) {
-      const Prompt& prompt = prompts_[static_cast<std::size_t>(group.prompts[static_cast<std::size_t>(i)])];
-      const Operand slot{slot_of.buffer, static_cast<std::uint64_t>(i), 1};
+      const Prompt& prompt = prompts_[at(group.prompts[at(i)])];
+      const Operand slot = slice(slot_of, {i, 1});
       for (std::size_t l = 0; l < prompt.cache.keys.size(); ++l) {
         const auto move = [&](Operand from, Operand to) {
           layers_.cache_write(lane, from, slot, prompt.length, 1, prompt_, positions_, decoder_.hidden(), group.slots,
@@ -127,13 +116,10 @@ class Server {
     group.remaining = remaining;
   }
 
-  StepBuilder step_;
-  Layers layers_;
   Decoder decoder_;
   std::int64_t vocabulary_, prompt_, positions_, steps_;
-  std::vector<Lanes> lanes_;
   std::int64_t sequences_;
-  BufferId produced_ = 0;
+  Operand produced_;
   std::vector<Group> groups_;
   std::vector<Prompt> prompts_;
 };
@@ -141,31 +127,28 @@ class Server {
 }  // namespace
 
 Workload continuous_batch() {
-  Workload workload;
-  workload.name = "continuous_batch";
-  workload.summary = "Prefill beside decode, slots refilled as sequences end";
-  workload.category = "inference";
-  workload.priority = 1;
-  workload.unit = "tokens/s";
-  workload.scaling = Scaling::requests;
-  workload.shows = "compute-bound prefill beside memory-bound decode that reads its KV cache";
-  workload.streams = {4, 8, 64};
-  workload.precision = Precision::fp16;
-  workload.params = {
-      integer_param("layers", "decoder layers", {1, 2, 8}, 1, 256),
-      integer_param("hidden", "width of the model", {16, 64, 1024}, 1, 32768),
-      integer_param("heads", "attention heads", {2, 4, 16}, 1, 256),
-      integer_param("vocabulary", "tokens that there are", {64, 500, 32000}, 2, 1 << 20),
-      integer_param("prompt", "tokens of a prompt; one per prefill stream", {8, 32, 512}, 1, 1 << 20),
-      integer_param("positions", "positions of a sequence's cache", {24, 128, 2048}, 2, 1 << 20),
-      integer_param("sequences", "sequences that decode, per stream", {2, 2, 2}, 1, 1024),
-      integer_param("tokens", "decode steps per iteration", {4, 4, 8}, 2, 4096),
-  };
-  workload.roles = {"prefill", "decode"};
-  workload.build = [](const Params& params, int stream_count) {
-    return Server(params, stream_count).build(stream_count);
-  };
-  return workload;
+  return {.name = "continuous_batch",
+          .summary = "Prefill beside decode, slots refilled as sequences end",
+          .category = "inference",
+          .priority = 1,
+          .unit = "tokens/s",
+          .scaling = Scaling::requests,
+          .shows = "compute-bound prefill beside memory-bound decode that reads its KV cache",
+          .streams = {4, 8, 64},
+          .params =
+              {
+                  integer_param("layers", "decoder layers", {1, 2, 8}, 1, 256),
+                  integer_param("hidden", "width of the model", {16, 64, 1024}, 1, 32768),
+                  integer_param("heads", "attention heads", {2, 4, 16}, 1, 256),
+                  integer_param("vocabulary", "tokens that there are", {64, 500, 32000}, 2, 1 << 20),
+                  integer_param("prompt", "tokens of a prompt; one per prefill stream", {8, 32, 512}, 1, 1 << 20),
+                  integer_param("positions", "positions of a sequence's cache", {24, 128, 2048}, 2, 1 << 20),
+                  integer_param("sequences", "sequences that decode, per stream", {2, 2, 2}, 1, 1024),
+                  integer_param("tokens", "decode steps per iteration", {4, 4, 8}, 2, 4096),
+              },
+          .precision = Precision::fp16,
+          .roles = {"prefill", "decode"},
+          .build = build_model<Server>};
 }
 
 }  // namespace weir::workload_list

@@ -29,6 +29,24 @@ std::optional<std::int64_t> as_whole(double value) {
   return static_cast<std::int64_t>(rounded);
 }
 
+// In the order of Expression::Op from `add` on.
+constexpr double (*kBinary[])(double, double) = {
+    [](double a, double b) { return a + b; },
+    [](double a, double b) { return a - b; },
+    [](double a, double b) { return a * b; },
+    [](double a, double b) { return a / b; },
+    // -1 % 4 is 3, so that (i - 1) % streams is a stream.
+    [](double a, double b) { return a - std::floor(a / b) * b; },
+    [](double a, double b) { return std::min(a, b); },
+    [](double a, double b) { return std::max(a, b); },
+    [](double a, double b) -> double { return a == b; },
+    [](double a, double b) -> double { return a != b; },
+    [](double a, double b) -> double { return a < b; },
+    [](double a, double b) -> double { return a <= b; },
+    [](double a, double b) -> double { return a > b; },
+    [](double a, double b) -> double { return a >= b; },
+};
+
 }  // namespace
 
 bool is_expression_word(std::string_view name) {
@@ -201,49 +219,9 @@ const char* Expression::evaluate(std::span<const double> values, double& result)
     }
     const double right = stack[--top];
     double& left = stack[top - 1];
-    switch (instruction.op) {
-      case Op::add:
-        left += right;
-        break;
-      case Op::subtract:
-        left -= right;
-        break;
-      case Op::multiply:
-        left *= right;
-        break;
-      case Op::divide:
-        if (right == 0) return "it divides by 0";
-        left /= right;
-        break;
-      case Op::modulo:
-        if (!(right > 0)) return "the right side of % must be above 0";
-        // -1 % 4 is 3, so that (i - 1) % streams is a stream.
-        left -= std::floor(left / right) * right;
-        break;
-      case Op::min:
-        left = std::min(left, right);
-        break;
-      case Op::max:
-        left = std::max(left, right);
-        break;
-      case Op::equal:
-        left = left == right;
-        break;
-      case Op::unequal:
-        left = left != right;
-        break;
-      case Op::less:
-        left = left < right;
-        break;
-      case Op::less_equal:
-        left = left <= right;
-        break;
-      case Op::greater:
-        left = left > right;
-        break;
-      default:
-        left = left >= right;
-    }
+    if (instruction.op == Op::divide && right == 0) return "it divides by 0";
+    if (instruction.op == Op::modulo && !(right > 0)) return "the right side of % must be above 0";
+    left = kBinary[static_cast<std::size_t>(instruction.op) - static_cast<std::size_t>(Op::add)](left, right);
     if (!std::isfinite(left)) return "the result is too large";
   }
   result = stack[0];
@@ -253,12 +231,6 @@ const char* Expression::evaluate(std::span<const double> values, double& result)
 double Expression::value(std::span<const double> values) const {
   double result = 0;
   if (const char* const why = evaluate(values, result)) reject(fmt::format("'{}': {}", text_, why));
-  return result;
-}
-
-std::optional<double> Expression::try_value(std::span<const double> values) const noexcept {
-  double result = 0;
-  if (evaluate(values, result) != nullptr) return std::nullopt;
   return result;
 }
 

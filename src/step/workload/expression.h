@@ -19,8 +19,6 @@ class Expression {
 
   // `values` has one entry per name. Rejects division by zero and numbers beyond a double's range.
   double value(std::span<const double> values) const;
-  // Empty where value() would reject.
-  std::optional<double> try_value(std::span<const double> values) const noexcept;
   // Rejects what is not whole, up to rounding, or beyond 2^53 either way.
   std::int64_t whole(std::span<const double> values) const;
   // Empty where whole() would reject.
@@ -33,16 +31,16 @@ class Expression {
   enum class Op : std::uint8_t {
     number,
     variable,
+    negate,
+    floor,
+    ceil,
     add,
     subtract,
     multiply,
     divide,
     modulo,
-    negate,
     min,
     max,
-    floor,
-    ceil,
     equal,
     unequal,
     less,

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "step/workload/list.h"
+#include "step/workload/model.h"
 #include "step/workload/transformer.h"
 
 namespace weir::workload_list {
@@ -12,11 +13,10 @@ enum Role : std::uint8_t { kCompute, kAllGather, kReduceScatter, kTensorParallel
 
 constexpr std::int64_t kHalves = 2;  // a partial sum is added up in two halves of its rows
 
-class Trainer {
+class Trainer : Model {
  public:
   Trainer(const Params& params, int stream_count)
-      : step_(params.seed, params.ranks),
-        layers_(step_, params.precision),
+      : Model(params, stream_count, {1, 1, 1, 1}),
         blocks_(params.integer("blocks")),
         hidden_(params.integer("hidden")),
         batch_(params.integer("batch")),
@@ -24,7 +24,6 @@ class Trainer {
         split_(params.integer("tensor_parallel")),
         shards_(params.integer("shards")),
         ranks_(params.ranks.count),
-        lanes_(divide_streams(stream_count, {1, 1, 1, 1})),
         part_(layers_, rows_, hidden_, hidden_ / split_, params.integer("heads") / split_) {
     require_multiple("hidden", hidden_, "heads", params.integer("heads"));
     require_multiple("heads", params.integer("heads"), "tensor_parallel", split_);
@@ -33,7 +32,7 @@ class Trainer {
     flat_ = (used + pieces - 1) / pieces * pieces;
   }
 
-  Step build(int stream_count) {
+  Step build() {
     allocate();
     gather(0, 0);
     for (std::int64_t b = 0; b < blocks_; ++b) {
@@ -41,7 +40,7 @@ class Trainer {
       forward(b, b);
     }
     for (std::int64_t m = 0; m < batch_; ++m)
-      gradient_.push_back(layers_.add(lane(m, 0), states_.back()[at(m)], {target_[at(m)]}, rows_ * hidden_, 1, -1));
+      gradient_.push_back(layers_.add(lane(m, 0), states_.back()[at(m)], target_[at(m)], rows_ * hidden_, 1, -1));
     // Backward gathers again what forward let go; the last block is still there.
     for (std::int64_t i = 0; i < blocks_; ++i) {
       const std::int64_t b = blocks_ - 1 - i, turn = blocks_ - 1 + i;
@@ -49,22 +48,17 @@ class Trainer {
       backward(b, turn);
       reduce_scatter(b);
     }
-    step_.work(static_cast<double>(batch_));
-    return std::move(step_).seal(stream_count);
+    return finish(batch_);
   }
 
  private:
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-  static std::uint64_t elements(std::int64_t count) { return static_cast<std::uint64_t>(count); }
   Lane lane(std::int64_t m, std::int64_t t) const { return lanes_[kCompute][m * split_ + t]; }
   // Gathered parameters of part t: gathers take turns in two slots.
   BufferId gathered(std::int64_t turn, std::int64_t t) const { return gathered_[at(turn % 2 * split_ + t)]; }
   TransformerPart::Kept& kept(std::int64_t b, std::int64_t m, std::int64_t t) {
     return kept_[at((b * batch_ + m) * split_ + t)];
   }
-  Operand share(Operand all, std::int64_t t) const {
-    return {all.buffer, elements(t * rows_ * hidden_), elements(rows_ * hidden_)};
-  }
+  Operand share(Operand all, std::int64_t t) const { return slice(all, {t, 1}, rows_ * hidden_); }
 
   void allocate() {
     const ElementType type = layers_.type();
@@ -80,8 +74,8 @@ class Trainer {
     for (std::int64_t i = 0; i < 2 * split_; ++i) gathered_.push_back(step_.output(type, elements(flat_)));
     states_.resize(1);
     for (std::int64_t m = 0; m < batch_; ++m) {
-      states_[0].push_back({step_.sharded(type, elements(rows_ * hidden_))});
-      target_.push_back(step_.sharded(type, elements(rows_ * hidden_)));
+      states_[0].push_back(samples(rows_ * hidden_));
+      target_.push_back(samples(rows_ * hidden_));
     }
     kept_.resize(at(blocks_ * batch_ * split_));
   }
@@ -104,10 +98,11 @@ class Trainer {
       const Part part = part_of(rows_, kHalves, half);
       if (part.count == 0) continue;
       const Lane lane = lanes_[kTensorParallel][m * kHalves + half];
-      const std::int64_t begin = part.begin * hidden_, count = part.count * hidden_;
-      const auto slice = [&](Operand whole) { return Operand{whole.buffer, elements(begin), elements(count)}; };
-      layers_.sum(lane, {shares.buffer, elements(begin)}, split_, count, rows_ * hidden_, 1, slice(sums));
-      if (onto) layers_.add(lane, slice(*onto), slice(sums), count, 1, 1, slice(out));
+      const std::int64_t count = part.count * hidden_;
+      const auto half_of = [&](Operand whole) { return slice(whole, part, hidden_); };
+      layers_.sum(lane, {shares.buffer, elements(part.begin * hidden_)}, split_, count, rows_ * hidden_, 1,
+                  half_of(sums));
+      if (onto) layers_.add(lane, half_of(*onto), half_of(sums), count, 1, 1, half_of(out));
     }
     return out;
   }
@@ -169,44 +164,39 @@ class Trainer {
       }
   }
 
-  StepBuilder step_;
-  Layers layers_;
   std::int64_t blocks_, hidden_, batch_, rows_, split_, shards_, ranks_;
-  std::vector<Lanes> lanes_;
   TransformerPart part_;
   std::int64_t flat_ = 0;
-  std::vector<BufferId> shard_, gathered_, replicas_, reduced_, result_, target_;
+  std::vector<BufferId> shard_, gathered_, replicas_, reduced_, result_;
   std::vector<std::vector<Operand>> states_, middles_;  // by block and micro-batch
-  std::vector<Operand> gradient_;                       // by micro-batch
+  std::vector<Operand> target_, gradient_;              // by micro-batch
   std::vector<TransformerPart::Kept> kept_;
 };
 
 }  // namespace
 
 Workload fsdp_tp() {
-  Workload workload;
-  workload.name = "fsdp_tp";
-  workload.summary = "A sharded transformer's training step";
-  workload.category = "distributed";
-  workload.priority = 1;
-  workload.unit = "samples/s";
-  workload.scaling = Scaling::divided;
-  workload.shows = "all-gather / reduce-scatter / tensor-parallel all-reduce beside compute";
-  workload.streams = {4, 10, 64};
-  workload.params = {
-      integer_param("blocks", "transformer blocks", {2, 2, 4}, 1, 96),
-      integer_param("hidden", "width of a block", {16, 128, 2048}, 2, 32768),
-      integer_param("heads", "attention heads", {2, 4, 32}, 1, 256),
-      integer_param("batch", "micro-batches of one sequence each; 8 feed 64 streams", {8, 8, 8}, 1, 1024),
-      integer_param("sequence", "tokens of a sequence", {4, 32, 512}, 2, 32768),
-      integer_param("tensor_parallel", "parts that each block is split into", {2, 2, 2}, 1, 16),
-      integer_param("shards", "pieces that a gather or reduction is cut into; 8 feed 64 streams", {8, 8, 8}, 1, 64),
-  };
-  workload.roles = {"compute", "all_gather", "reduce_scatter", "tensor_parallel"};
-  workload.build = [](const Params& params, int stream_count) {
-    return Trainer(params, stream_count).build(stream_count);
-  };
-  return workload;
+  return {.name = "fsdp_tp",
+          .summary = "A sharded transformer's training step",
+          .category = "distributed",
+          .priority = 1,
+          .unit = "samples/s",
+          .scaling = Scaling::divided,
+          .shows = "all-gather / reduce-scatter / tensor-parallel all-reduce beside compute",
+          .streams = {4, 10, 64},
+          .params =
+              {
+                  integer_param("blocks", "transformer blocks", {2, 2, 4}, 1, 96),
+                  integer_param("hidden", "width of a block", {16, 128, 2048}, 2, 32768),
+                  integer_param("heads", "attention heads", {2, 4, 32}, 1, 256),
+                  integer_param("batch", "micro-batches of one sequence each; 8 feed 64 streams", {8, 8, 8}, 1, 1024),
+                  integer_param("sequence", "tokens of a sequence", {4, 32, 512}, 2, 32768),
+                  integer_param("tensor_parallel", "parts that each block is split into", {2, 2, 2}, 1, 16),
+                  integer_param("shards", "pieces that a gather or reduction is cut into; 8 feed 64 streams", {8, 8, 8},
+                                1, 64),
+              },
+          .roles = {"compute", "all_gather", "reduce_scatter", "tensor_parallel"},
+          .build = build_model<Trainer>};
 }
 
 }  // namespace weir::workload_list

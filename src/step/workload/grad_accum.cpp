@@ -1,7 +1,7 @@
 // Gradient accumulation: micro-batches add to one gradient, and a layer's is reduced as soon as the last micro-batch
 // has been through it, while backward goes on below.
 #include "step/workload/list.h"
-#include "step/workload/slices.h"
+#include "step/workload/model.h"
 
 namespace weir::workload_list {
 namespace {
@@ -12,14 +12,12 @@ enum Role : std::uint8_t { kCompute, kReduce };
 // number of streams, and enough for the 16 that each role has of 32.
 constexpr std::int64_t kShards = 16;
 
-class Accumulated {
+class Accumulated : Model {
  public:
   Accumulated(const Params& params, int stream_count)
-      : step_(params.seed, params.ranks),
-        layers_(step_, params.precision),
+      : Model(params, stream_count, {1, 1}),
         micro_batches_(params.integer("micro_batches")),
-        batch_(params.integer("batch")),
-        lanes_(divide_streams(stream_count, {1, 1})) {
+        batch_(params.integer("batch")) {
     require_multiple_of("batch", batch_, "gradient shards", kShards);
     const std::int64_t widths[] = {params.integer("inputs"), params.integer("hidden"), params.integer("hidden"),
                                    params.integer("outputs")};
@@ -30,13 +28,12 @@ class Accumulated {
     shares_ = shares_of(lanes_[kCompute], kShards, shard_rows());
   }
 
-  Step build(int stream_count) {
+  Step build() {
     for (std::int64_t micro = 0; micro < micro_batches_; ++micro) {
       const std::vector<Pass> passes = forward();
       backward(passes, micro);
     }
-    step_.work(static_cast<double>(micro_batches_ * batch_));
-    return std::move(step_).seal(stream_count);
+    return finish(micro_batches_ * batch_);
   }
 
  private:
@@ -50,13 +47,10 @@ class Accumulated {
     Operand x, product;
   };
   std::int64_t shard_rows() const { return batch_ / kShards; }
-  Operand samples(std::int64_t width) {
-    return {step_.sharded(layers_.type(), static_cast<std::uint64_t>(batch_ * width))};
-  }
 
   std::vector<Pass> forward() {
     std::vector<Pass> passes;
-    Operand x = samples(stack_[0].in);
+    Operand x = samples(batch_ * stack_[0].in);
     for (const auto& [in, out, weights, gradients] : stack_) {
       const Operand product = layers_.output(batch_ * out);
       for (const auto& [lane, shards, rows] : shares_)
@@ -72,7 +66,7 @@ class Accumulated {
 
   void backward(const std::vector<Pass>& passes, std::int64_t micro) {
     const std::int64_t outputs = stack_.back().out;
-    const Operand target = samples(outputs);
+    const Operand target = samples(batch_ * outputs);
     Operand dy = layers_.output(batch_ * outputs);
     for (const auto& [lane, shards, rows] : shares_)
       layers_.add(lane, slice(passes.back().product, rows, outputs), slice(target, rows, outputs), rows.count * outputs,
@@ -115,16 +109,13 @@ class Accumulated {
     for (std::int64_t i = 0; i < kShards; ++i) {
       const Lane lane = lanes_[kReduce][i];
       const Part piece = part_of(layer.size(), kShards, i);
-      const Operand parts{layer.gradients.buffer, static_cast<std::uint64_t>(piece.begin)};
+      const Operand parts{layer.gradients.buffer, elements(piece.begin)};
       layers_.sum(lane, parts, kShards, piece.count, layer.size(), scale, slice(mean, piece));
       if (ranks > 1) step_.collective(CollectiveOp::all_reduce, lane, slice(mean, piece), slice(everywhere, piece));
     }
   }
 
-  StepBuilder step_;
-  Layers layers_;
   std::int64_t micro_batches_, batch_;
-  std::vector<Lanes> lanes_;
   std::vector<Layer> stack_;
   std::vector<Share> shares_;  // the compute streams' parts of every micro-batch
 };
@@ -132,27 +123,24 @@ class Accumulated {
 }  // namespace
 
 Workload grad_accum() {
-  Workload workload;
-  workload.name = "grad_accum";
-  workload.summary = "Gradients over micro-batches, reduced layer by layer beside backward";
-  workload.category = "distributed";
-  workload.priority = 2;
-  workload.unit = "samples/s";
-  workload.scaling = Scaling::divided;
-  workload.shows = "early reduction of gradients while the next micro-batch computes";
-  workload.streams = {2, 6, 32};
-  workload.params = {
-      integer_param("inputs", "width of the input", {16, 128, 1024}, 4, 65536),
-      integer_param("hidden", "width of the two hidden layers", {32, 192, 2048}, 4, 65536),
-      integer_param("outputs", "width of the output", {8, 100, 1000}, 4, 65536),
-      integer_param("batch", "samples of a micro-batch; a multiple of 16", {32, 32, 32}, 16, 65536),
-      integer_param("micro_batches", "micro-batches per gradient", {4, 4, 4}, 1, 256),
-  };
-  workload.roles = {"compute", "reduce"};
-  workload.build = [](const Params& params, int stream_count) {
-    return Accumulated(params, stream_count).build(stream_count);
-  };
-  return workload;
+  return {.name = "grad_accum",
+          .summary = "Gradients over micro-batches, reduced layer by layer beside backward",
+          .category = "distributed",
+          .priority = 2,
+          .unit = "samples/s",
+          .scaling = Scaling::divided,
+          .shows = "early reduction of gradients while the next micro-batch computes",
+          .streams = {2, 6, 32},
+          .params =
+              {
+                  integer_param("inputs", "width of the input", {16, 128, 1024}, 4, 65536),
+                  integer_param("hidden", "width of the two hidden layers", {32, 192, 2048}, 4, 65536),
+                  integer_param("outputs", "width of the output", {8, 100, 1000}, 4, 65536),
+                  integer_param("batch", "samples of a micro-batch; a multiple of 16", {32, 32, 32}, 16, 65536),
+                  integer_param("micro_batches", "micro-batches per gradient", {4, 4, 4}, 1, 256),
+              },
+          .roles = {"compute", "reduce"},
+          .build = build_model<Accumulated>};
 }
 
 }  // namespace weir::workload_list

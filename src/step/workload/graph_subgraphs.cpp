@@ -1,9 +1,7 @@
 // Independent subgraphs between a fork and a join: several MLPs see one input, and one product joins what they make of
 // it.
-#include <fmt/format.h>
-
 #include "step/workload/list.h"
-#include "step/workload/slices.h"
+#include "step/workload/model.h"
 
 namespace weir::workload_list {
 namespace {
@@ -60,25 +58,24 @@ Step build(const Params& params, int stream_count) {
 }  // namespace
 
 Workload graph_subgraphs() {
-  Workload workload;
-  workload.name = "graph_subgraphs";
-  workload.summary = "Independent MLPs between a fork and a join";
-  workload.category = "latency_sensitive";
-  workload.priority = 2;
-  workload.unit = "samples/s";
-  workload.scaling = Scaling::divided;
-  workload.shows = "independent subgraphs, fork and join";
-  workload.streams = {4, 8, 64};
-  workload.params = {
-      integer_param("subgraphs", "independent MLPs", {8, 8, 8}, 1, 256),
-      integer_param("inputs", "width of the common input", {16, 256, 1024}, 1, 65536),
-      integer_param("hidden", "width of the two hidden layers of each", {32, 384, 2048}, 1, 65536),
-      integer_param("outputs", "width of what each makes, and of the join", {8, 128, 512}, 1, 65536),
-      integer_param("batch", "samples", {16, 32, 32}, 1, 65536),
-  };
-  workload.roles = {"fork", "subgraph", "join"};
-  workload.build = build;
-  return workload;
+  return {.name = "graph_subgraphs",
+          .summary = "Independent MLPs between a fork and a join",
+          .category = "latency_sensitive",
+          .priority = 2,
+          .unit = "samples/s",
+          .scaling = Scaling::divided,
+          .shows = "independent subgraphs, fork and join",
+          .streams = {4, 8, 64},
+          .params =
+              {
+                  integer_param("subgraphs", "independent MLPs", {8, 8, 8}, 1, 256),
+                  integer_param("inputs", "width of the common input", {16, 256, 1024}, 1, 65536),
+                  integer_param("hidden", "width of the two hidden layers of each", {32, 384, 2048}, 1, 65536),
+                  integer_param("outputs", "width of what each makes, and of the join", {8, 128, 512}, 1, 65536),
+                  integer_param("batch", "samples", {16, 32, 32}, 1, 65536),
+              },
+          .roles = {"fork", "subgraph", "join"},
+          .build = build};
 }
 
 }  // namespace weir::workload_list

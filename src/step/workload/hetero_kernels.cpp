@@ -89,25 +89,24 @@ Step build(const Params& params, int stream_count) {
 }  // namespace
 
 Workload hetero_kernels() {
-  Workload workload;
-  workload.name = "hetero_kernels";
-  workload.summary = "Tiny kernels beside large GEMMs";
-  workload.category = "latency_sensitive";
-  workload.priority = 0;
-  workload.unit = "GFLOP/s";
-  workload.scaling = Scaling::grows;
-  workload.shows = "convoy effect: a tiny kernel's latency next to large GEMMs, against alone";
-  workload.streams = {1, 8, 64};
-  workload.params = {
-      integer_param("size", "rows and columns of the large GEMMs", {64, 384, 4096}, 1, 65536),
-      integer_param("elements", "elements of the small kernels", {1024, 1024, 1024}, 1, 1 << 24),
-      integer_param("ratio", "small kernels per small stream and iteration", {10, 10, 10}, 1, 10'000),
-      choice_param("order", "issue order", "alternating", {"alternating", "batched", "random"}),
-  };
-  workload.roles = {"large", "small"};
-  workload.convoy_role = kSmall;
-  workload.build = build;
-  return workload;
+  return {.name = "hetero_kernels",
+          .summary = "Tiny kernels beside large GEMMs",
+          .category = "latency_sensitive",
+          .priority = 0,
+          .unit = "GFLOP/s",
+          .scaling = Scaling::grows,
+          .shows = "convoy effect: a tiny kernel's latency next to large GEMMs, against alone",
+          .streams = {1, 8, 64},
+          .params =
+              {
+                  integer_param("size", "rows and columns of the large GEMMs", {64, 384, 4096}, 1, 65536),
+                  integer_param("elements", "elements of the small kernels", {1024, 1024, 1024}, 1, 1 << 24),
+                  integer_param("ratio", "small kernels per small stream and iteration", {10, 10, 10}, 1, 10'000),
+                  choice_param("order", "issue order", "alternating", {"alternating", "batched", "random"}),
+              },
+          .roles = {"large", "small"},
+          .convoy_role = kSmall,
+          .build = build};
 }
 
 }  // namespace weir::workload_list

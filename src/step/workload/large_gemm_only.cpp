@@ -25,18 +25,16 @@ Step build(const Params& params, int stream_count) {
 }  // namespace
 
 Workload large_gemm_only() {
-  Workload workload;
-  workload.name = "large_gemm_only";
-  workload.summary = "One large GEMM per stream: the compute reference";
-  workload.category = "latency_sensitive";
-  workload.priority = 0;
-  workload.unit = "TFLOP/s";
-  workload.scaling = Scaling::grows;
-  workload.shows = "compute reference, no queue pressure";
-  workload.streams = {1, 4, 64};
-  workload.params = {integer_param("size", "rows and columns of each matrix", {96, 512, 8192}, 1, 65536)};
-  workload.build = build;
-  return workload;
+  return {.name = "large_gemm_only",
+          .summary = "One large GEMM per stream: the compute reference",
+          .category = "latency_sensitive",
+          .priority = 0,
+          .unit = "TFLOP/s",
+          .scaling = Scaling::grows,
+          .shows = "compute reference, no queue pressure",
+          .streams = {1, 4, 64},
+          .params = {integer_param("size", "rows and columns of each matrix", {96, 512, 8192}, 1, 65536)},
+          .build = build};
 }
 
 }  // namespace weir::workload_list

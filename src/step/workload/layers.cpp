@@ -59,6 +59,14 @@ Operand Layers::weights(std::int64_t rows, std::int64_t columns) {
       step_.uniform(type(), static_cast<std::uint64_t>(rows * columns), std::sqrt(3.0f / static_cast<float>(rows)))};
 }
 
+Operand Layers::launch(std::string_view kernel, Lane lane, const KernelShape& shape,
+                       std::initializer_list<Operand> inputs, Operand out) {
+  std::vector<Operand> operands(inputs);
+  operands.push_back(out);
+  step_.launch(kernel, lane, shape, operands);
+  return out;
+}
+
 Layers::Gain Layers::gain(std::int64_t columns) {
   for (const Gain& known : gains_)
     if (known.columns == columns) return known;
@@ -68,36 +76,27 @@ Layers::Gain Layers::gain(std::int64_t columns) {
 }
 
 Operand Layers::gemm(Lane lane, Operand a, Operand b, const Product& p, To to) {
-  const Operand c = place(to, p.batch * p.m * p.n);
-  step_.launch("gemm", lane,
-               shape({p.m, p.n, p.k, gemm_flags(p.transposes_a, p.transposes_b, p.batch)}, {p.alpha, p.beta}),
-               {a, b, c});
-  return c;
+  return launch("gemm", lane,
+                shape({p.m, p.n, p.k, gemm_flags(p.transposes_a, p.transposes_b, p.batch)}, {p.alpha, p.beta}), {a, b},
+                place(to, p.batch * p.m * p.n));
 }
 
 Operand Layers::gelu(Lane lane, Operand x, std::int64_t count, To to) {
-  const Operand out = place(to, count);
-  step_.launch("gelu", lane, shape({count}), {x, out});
-  return out;
+  return launch("gelu", lane, shape({count}), {x}, place(to, count));
 }
 
 Operand Layers::gelu_backward(Lane lane, Operand x, Operand dy, std::int64_t count, To to) {
-  const Operand out = place(to, count);
-  step_.launch("gelu_backward", lane, shape({count}), {x, dy, out});
-  return out;
+  return launch("gelu_backward", lane, shape({count}), {x, dy}, place(to, count));
 }
 
 Operand Layers::relu(Lane lane, Operand x, std::int64_t count, To to) {
-  const Operand out = place(to, count);
-  step_.launch("chain", lane, shape({count, chain_ops({ChainOp::relu})}), {x, out});
-  return out;
+  return launch("chain", lane, shape({count, chain_ops({ChainOp::relu})}), {x}, place(to, count));
 }
 
 Operand Layers::layer_norm(Lane lane, Operand x, std::int64_t rows, std::int64_t columns, To to) {
   const Operand out = place(to, rows * columns);
   const Gain g = gain(columns);
-  step_.launch("layer_norm", lane, shape({rows, columns}, {kEpsilon}), {x, g.gamma, g.beta, out});
-  return out;
+  return launch("layer_norm", lane, shape({rows, columns}, {kEpsilon}), {x, g.gamma, g.beta}, out);
 }
 
 Operand Layers::layer_norm_backward(Lane lane, Operand x, Operand dy, std::int64_t rows, std::int64_t columns, To to,
@@ -109,57 +108,42 @@ Operand Layers::layer_norm_backward(Lane lane, Operand x, Operand dy, std::int64
 }
 
 Operand Layers::add(Lane lane, Operand a, Operand b, std::int64_t count, float scale_a, float scale_b, To to) {
-  const Operand out = place(to, count);
-  step_.launch("add", lane, shape({1, count, 0}, {scale_a, scale_b}), {a, b, out});
-  return out;
+  return launch("add", lane, shape({1, count, 0}, {scale_a, scale_b}), {a, b}, place(to, count));
 }
 
 Operand Layers::sum(Lane lane, Operand in, std::int64_t parts, std::int64_t count, std::int64_t stride, float scale,
                     To to) {
-  const Operand out = place(to, count);
-  step_.launch("sum_rows", lane, shape({1, parts, count, stride}, {scale}), {in, out});
-  return out;
+  return launch("sum_rows", lane, shape({1, parts, count, stride}, {scale}), {in}, place(to, count));
 }
 
 Operand Layers::transpose(Lane lane, Operand x, std::int64_t rows, std::int64_t columns, std::int64_t width,
                           std::int64_t batch, To to) {
-  const Operand out = place(to, batch * rows * columns * width);
-  step_.launch("transpose", lane, shape({batch, rows, columns, width}), {x, out});
-  return out;
+  return launch("transpose", lane, shape({batch, rows, columns, width}), {x},
+                place(to, batch * rows * columns * width));
 }
 
 Operand Layers::softmax(Lane lane, Operand x, std::int64_t rows, std::int64_t columns, bool is_causal, To to) {
-  const Operand out = place(to, rows * columns);
-  step_.launch("softmax", lane, shape({rows, columns, is_causal ? 1 : 0}), {x, out});
-  return out;
+  return launch("softmax", lane, shape({rows, columns, is_causal ? 1 : 0}), {x}, place(to, rows * columns));
 }
 
 Operand Layers::softmax_backward(Lane lane, Operand p, Operand dp, std::int64_t rows, std::int64_t columns, To to) {
-  const Operand out = place(to, rows * columns);
-  step_.launch("softmax_backward", lane, shape({rows, columns}), {p, dp, out});
-  return out;
+  return launch("softmax_backward", lane, shape({rows, columns}), {p, dp}, place(to, rows * columns));
 }
 
 Operand Layers::gather(Lane lane, Operand table, std::int64_t table_rows, Operand indices, std::int64_t count,
                        std::int64_t width, To to) {
-  const Operand out = place(to, count * width);
-  step_.launch("gather", lane, shape({count, width, table_rows}), {table, indices, out});
-  return out;
+  return launch("gather", lane, shape({count, width, table_rows}), {table, indices}, place(to, count * width));
 }
 
 Operand Layers::arg_max(Lane lane, Operand scores, std::int64_t rows, std::int64_t columns, To to) {
-  const Operand out = to ? *to : integers_output(rows);
-  step_.launch("arg_max", lane, shape({rows, columns}), {scores, out});
-  return out;
+  return launch("arg_max", lane, shape({rows, columns}), {scores}, to ? *to : integers_output(rows));
 }
 
 Operand Layers::attention(Lane lane, Operand q, Operand keys, Operand values, Operand lengths, std::int64_t sequences,
                           std::int64_t queries, std::int64_t positions, std::int64_t heads, std::int64_t head_dim,
                           To to) {
-  const Operand out = place(to, sequences * queries * heads * head_dim);
-  step_.launch("attention", lane, shape({sequences, queries, positions, heads_of(heads, head_dim)}),
-               {q, keys, values, lengths, out});
-  return out;
+  return launch("attention", lane, shape({sequences, queries, positions, heads_of(heads, head_dim)}),
+                {q, keys, values, lengths}, place(to, sequences * queries * heads * head_dim));
 }
 
 void Layers::cache_write(Lane lane, Operand fresh, Operand slots, Operand lengths, std::int64_t sequences,
@@ -170,9 +154,8 @@ void Layers::cache_write(Lane lane, Operand fresh, Operand slots, Operand length
 }
 
 Operand Layers::increase(Lane lane, Operand in, std::int64_t count, std::int64_t delta, To to) {
-  const Operand out = to ? *to : integers_output(count);
-  step_.launch("increase", lane, {.type = ElementType::i32, .dims = {count, delta}, .scalars = {}}, {in, out});
-  return out;
+  return launch("increase", lane, {.type = ElementType::i32, .dims = {count, delta}, .scalars = {}}, {in},
+                to ? *to : integers_output(count));
 }
 
 }  // namespace weir

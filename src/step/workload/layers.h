@@ -48,6 +48,9 @@ class Layers {
   Layers(StepBuilder& step, Precision precision) : step_(step), precision_(precision) {}
   ElementType type() const { return storage_of(precision_); }
   StepBuilder& step() { return step_; }
+  KernelShape shape(std::array<std::int64_t, kMaxDims> dims, std::array<float, kMaxScalars> scalars = {}) const {
+    return {.type = type(), .precision = precision_, .dims = dims, .scalars = scalars};
+  }
 
   // Weights that keep the variance of what they are applied to; the same on every rank.
   Operand weights(std::int64_t rows, std::int64_t columns);
@@ -91,9 +94,9 @@ class Layers {
   Operand increase(Lane lane, Operand in, std::int64_t count, std::int64_t delta, To to = {});
 
  private:
-  KernelShape shape(std::array<std::int64_t, kMaxDims> dims, std::array<float, kMaxScalars> scalars = {}) const {
-    return {.type = type(), .precision = precision_, .dims = dims, .scalars = scalars};
-  }
+  // Returns `out`, which is the last operand.
+  Operand launch(std::string_view kernel, Lane lane, const KernelShape& shape, std::initializer_list<Operand> inputs,
+                 Operand out);
   Operand place(To to, std::int64_t count) { return to ? *to : output(count); }
   struct Gain {
     std::int64_t columns;

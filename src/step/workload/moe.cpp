@@ -102,27 +102,27 @@ Step build(const Params& params, int stream_count) {
 }  // namespace
 
 Workload moe() {
-  Workload workload;
-  workload.name = "moe";
-  workload.summary = "Experts with unequal loads after real top-k routing";
-  workload.category = "distributed";
-  workload.priority = 1;
-  workload.unit = "tokens/s";
-  workload.scaling = Scaling::divided;
-  workload.shows = "8-64 expert streams with unequal load after real top-k routing";
-  workload.streams = {4, 16, 64};
-  workload.params = {
-      integer_param("batch", "samples", {2, 4, 4}, 1, 4096),
-      integer_param("sequence", "tokens of a sample", {8, 32, 512}, 1, 65536),
-      integer_param("hidden", "width of a token", {8, 64, 1024}, 1, 32768),
-      integer_param("inner", "width inside an expert", {16, 256, 4096}, 1, 131072),
-      integer_param("experts", "experts per rank; at least one per stream but the first", {8, 8, 8}, 2, 256),
-      integer_param("picks", "experts that a token goes to", {2, 2, 2}, 1, 8),
-      number_param("skew", "how much more popular the last expert is than the first, in logits", 1.0, 0, 20),
-  };
-  workload.roles = {"router", "expert"};
-  workload.build = build;
-  return workload;
+  return {
+      .name = "moe",
+      .summary = "Experts with unequal loads after real top-k routing",
+      .category = "distributed",
+      .priority = 1,
+      .unit = "tokens/s",
+      .scaling = Scaling::divided,
+      .shows = "8-64 expert streams with unequal load after real top-k routing",
+      .streams = {4, 16, 64},
+      .params =
+          {
+              integer_param("batch", "samples", {2, 4, 4}, 1, 4096),
+              integer_param("sequence", "tokens of a sample", {8, 32, 512}, 1, 65536),
+              integer_param("hidden", "width of a token", {8, 64, 1024}, 1, 32768),
+              integer_param("inner", "width inside an expert", {16, 256, 4096}, 1, 131072),
+              integer_param("experts", "experts per rank; at least one per stream but the first", {8, 8, 8}, 2, 256),
+              integer_param("picks", "experts that a token goes to", {2, 2, 2}, 1, 8),
+              number_param("skew", "how much more popular the last expert is than the first, in logits", 1.0, 0, 20),
+          },
+      .roles = {"router", "expert"},
+      .build = build};
 }
 
 }  // namespace weir::workload_list

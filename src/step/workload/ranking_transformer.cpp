@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "base/error.h"
 #include "step/workload/encoder.h"
 #include "step/workload/list.h"
+#include "step/workload/model.h"
 #include "step/workload/ranking_units.h"
 
 namespace weir {
@@ -28,21 +28,10 @@ RankingUnits::Options options_of(const Params& params) {
   return options;
 }
 
-// Streams by role. DDP gathers nothing: those streams then carry the batch to the device.
-std::vector<Lanes> lanes_of(int stream_count, bool is_sharded) {
-  using enum RankingUnits::Role;
-  std::vector<Lanes> lanes = divide_streams(stream_count, {1, 1, 1, 1});
-  // As FSDP2: what others wait for comes first where streams compete.
-  lanes[kAllGather].priority = lanes[kReduceScatter].priority = 1;
-  if (!is_sharded) lanes[kAllGather] = {lanes[kAllGather].first, lanes[kAllGather].count, kAux, 0};
-  return lanes;
-}
-
-class Trainer {
+class Trainer : Model {
  public:
   Trainer(const Params& params, int stream_count)
-      : step_(params.seed, params.ranks),
-        layers_(step_, params.precision),
+      : Model(params, stream_count, {1, 1, 1, 1}),
         options_(options_of(params)),
         layer_count_(params.integer("layers")),
         vocab_(params.integer("vocab")),
@@ -56,11 +45,16 @@ class Trainer {
                .dim = params.integer("dim"),
                .heads = params.integer("heads"),
                .mlp = params.integer("mlp")},
-        lanes_(lanes_of(stream_count, options_.is_sharded)),
         encoder_(layers_, sizes_),
-        units_(checked(params), lanes_, options_, unit_sizes()) {}
+        units_(checked(params), lanes_, options_, unit_sizes()) {
+    // As FSDP2: what others wait for comes first where streams compete.
+    lanes_[Role::kAllGather].priority = lanes_[Role::kReduceScatter].priority = 1;
+    // DDP gathers nothing: those streams then carry the batch to the device.
+    if (Lanes& gather = lanes_[Role::kAllGather]; !options_.is_sharded)
+      gather = {gather.first, gather.count, Role::kAux};
+  }
 
-  Step build(int stream_count) {
+  Step build() {
     hold_batch();
     units_.allocate();
     losses_ = step_.output(kF32, elements(options_.accumulation));
@@ -71,8 +65,7 @@ class Trainer {
       backward(m);
     }
     units_.step();
-    step_.work(static_cast<double>(sizes_.batch * options_.accumulation));
-    return std::move(step_).seal(stream_count);
+    return finish(sizes_.batch * options_.accumulation);
   }
 
  private:
@@ -81,8 +74,6 @@ class Trainer {
     Operand ids, dense, targets, weights;  // ids: [sparse][batch]
   };
 
-  static std::uint64_t elements(std::int64_t count) { return static_cast<std::uint64_t>(count); }
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   std::size_t last_unit() const { return at(layer_count_ + 1); }
   const Lanes& compute() const { return lanes_[Role::kCompute]; }
   float beta(std::int64_t m) const { return m == 0 ? 0.0f : 1.0f; }
@@ -236,13 +227,10 @@ class Trainer {
     complete(0, m);
   }
 
-  StepBuilder step_;
-  Layers layers_;
   RankingUnits::Options options_;
   std::int64_t layer_count_, vocab_, sparse_, dense_, batch_, scorer_;
   float positive_weight_;
   EncoderSizes sizes_;
-  std::vector<Lanes> lanes_;
   EncoderLayer encoder_;
   RankingUnits units_;
   BufferId host_ids_ = 0, host_dense_ = 0, host_labels_ = 0, targets_ = 0, weights_ = 0, broadcast_ = 0, losses_ = 0;
@@ -266,41 +254,40 @@ RankingBuffers ranking_buffers(const Step& step) {
 }
 
 Workload workload_list::ranking_transformer() {
-  Workload workload;
-  workload.name = "ranking_transformer";
-  workload.summary = "A ranking model's training step, sharded (FSDP2) or replicated (DDP)";
-  workload.category = "distributed";
-  workload.priority = 1;
-  workload.unit = "samples/s";
-  workload.scaling = Scaling::divided;
-  workload.shows = "how much of gathers and reductions hides behind compute, and what prefetch and buckets change";
-  workload.streams = {4, 4, 16};
-  workload.params = {
-      integer_param("layers", "encoder layers", {2, 4, 12}, 1, 256),
-      integer_param("dim", "width of a token", {16, 128, 1024}, 2, 32768),
-      integer_param("heads", "attention heads", {2, 4, 16}, 1, 256),
-      integer_param("mlp", "width of a layer's MLP", {32, 512, 4096}, 2, 131072),
-      integer_param("vocab", "rows of the embedding table", {50, 1000, 60000}, 2, 1 << 24),
-      integer_param("sparse", "sparse features: tokens from the table", {3, 15, 63}, 1, 4096),
-      integer_param("dense", "dense features: together one token", {5, 13, 13}, 1, 4096),
-      integer_param("batch", "samples of a micro-batch, over all ranks", {8, 32, 256}, 1, 1 << 20),
-      integer_param("accumulation", "micro-batches per step", {1, 1, 1}, 1, 64),
-      integer_param("scorer", "width of the scorer's hidden layer", {8, 64, 512}, 1, 32768),
-      choice_param("mode", "parameters sharded, or on every rank", "fsdp", {"fsdp", "ddp"}),
-      integer_param("prefetch", "fsdp: units that are gathered ahead", {1, 1, 1}, 0, 64),
-      integer_param("reshard", "fsdp: 1 lets go of parameters after forward, backward gathers again", {1, 1, 1}, 0, 1),
-      integer_param("bucket_kib", "most KiB of a collective; 0: a unit each", {0, 0, 0}, 0, 1 << 22),
-      integer_param("gradient_slots", "fsdp: gradients that may wait for their reduction; 0: all", {2, 2, 2}, 0, 64),
-      number_param("clip", "most that the norm of all gradients may be; 0: any", 1, 0, 1e9),
-      number_param("rate", "AdamW's learning rate", 1e-3, 0, 10),
-      number_param("decay", "AdamW's weight decay", 0.01, 0, 10),
-      number_param("positive_weight", "weight of positive samples", 2, 0, 1e6),
-  };
-  workload.roles = {"compute", "all_gather", "reduce_scatter", "aux"};
-  workload.build = [](const Params& params, int stream_count) {
-    return Trainer(params, stream_count).build(stream_count);
-  };
-  return workload;
+  return {.name = "ranking_transformer",
+          .summary = "A ranking model's training step, sharded (FSDP2) or replicated (DDP)",
+          .category = "distributed",
+          .priority = 1,
+          .unit = "samples/s",
+          .scaling = Scaling::divided,
+          .shows = "how much of gathers and reductions hides behind compute, and what prefetch and buckets change",
+          .streams = {4, 4, 16},
+          .params =
+              {
+                  integer_param("layers", "encoder layers", {2, 4, 12}, 1, 256),
+                  integer_param("dim", "width of a token", {16, 128, 1024}, 2, 32768),
+                  integer_param("heads", "attention heads", {2, 4, 16}, 1, 256),
+                  integer_param("mlp", "width of a layer's MLP", {32, 512, 4096}, 2, 131072),
+                  integer_param("vocab", "rows of the embedding table", {50, 1000, 60000}, 2, 1 << 24),
+                  integer_param("sparse", "sparse features: tokens from the table", {3, 15, 63}, 1, 4096),
+                  integer_param("dense", "dense features: together one token", {5, 13, 13}, 1, 4096),
+                  integer_param("batch", "samples of a micro-batch, over all ranks", {8, 32, 256}, 1, 1 << 20),
+                  integer_param("accumulation", "micro-batches per step", {1, 1, 1}, 1, 64),
+                  integer_param("scorer", "width of the scorer's hidden layer", {8, 64, 512}, 1, 32768),
+                  choice_param("mode", "parameters sharded, or on every rank", "fsdp", {"fsdp", "ddp"}),
+                  integer_param("prefetch", "fsdp: units that are gathered ahead", {1, 1, 1}, 0, 64),
+                  integer_param("reshard", "fsdp: 1 lets go of parameters after forward, backward gathers again",
+                                {1, 1, 1}, 0, 1),
+                  integer_param("bucket_kib", "most KiB of a collective; 0: a unit each", {0, 0, 0}, 0, 1 << 22),
+                  integer_param("gradient_slots", "fsdp: gradients that may wait for their reduction; 0: all",
+                                {2, 2, 2}, 0, 64),
+                  number_param("clip", "most that the norm of all gradients may be; 0: any", 1, 0, 1e9),
+                  number_param("rate", "AdamW's learning rate", 1e-3, 0, 10),
+                  number_param("decay", "AdamW's weight decay", 0.01, 0, 10),
+                  number_param("positive_weight", "weight of positive samples", 2, 0, 1e6),
+              },
+          .roles = {"compute", "all_gather", "reduce_scatter", "aux"},
+          .build = build_model<Trainer>};
 }
 
 }  // namespace weir

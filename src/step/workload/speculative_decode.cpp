@@ -2,17 +2,17 @@
 // accepted. The device compares real arg-max tokens; how many are accepted is only known when it has.
 #include "step/workload/decoder.h"
 #include "step/workload/list.h"
+#include "step/workload/model.h"
 
 namespace weir::workload_list {
 namespace {
 
 enum Role : std::uint8_t { kDraft, kTarget };
 
-class Speculation {
+class Speculation : Model {
  public:
   Speculation(const Params& params, int stream_count)
-      : step_(params.seed, params.ranks),
-        layers_(step_, params.precision),
+      : Model(params, stream_count, {1, 1}),
         draft_(layers_, {params.integer("draft_layers"), params.integer("draft_hidden"), params.integer("draft_heads"),
                          0, "draft_hidden", "draft_heads"}),
         target_(layers_, {params.integer("layers"), params.integer("hidden"), params.integer("heads")}),
@@ -21,31 +21,26 @@ class Speculation {
         speculate_(params.integer("speculate")),
         rounds_(params.integer("rounds")),
         noise_(static_cast<float>(params.number("disagreement"))),
-        lanes_(divide_streams(stream_count, {1, 1})),
         requests_(stream_count),
         positions_(context_ + rounds_ * (speculate_ + 1) + 1) {
     lanes_[kTarget].priority = 1;  // verification gates everything else of its request
     // Both models see the same table of tokens, and their logits begin with the same bigram guess. What their layers
     // add makes them differ, by `disagreement`: random models would never agree on one of 32000 tokens.
-    bigram_in_ = layers_.weights(draft_.hidden(), vocabulary_).buffer;
+    bigram_in_ = layers_.weights(draft_.hidden(), vocabulary_);
     shared_head_ = layers_.weights(draft_.hidden(), vocabulary_);
-    target_in_ = layers_.weights(target_.hidden(), vocabulary_).buffer;
+    target_in_ = layers_.weights(target_.hidden(), vocabulary_);
     target_head_ = layers_.weights(target_.hidden(), vocabulary_);
   }
 
-  Step build(int stream_count) {
-    const auto count = static_cast<std::uint64_t>(requests_ * rounds_);
-    accepted_ = step_.output(ElementType::i32, count);
-    for (std::int64_t r = 0; r < requests_; ++r) {
-      requests.push_back({draft_.cache(1, positions_),
-                          target_.cache(1, positions_),
-                          {step_.constant(ElementType::i32, 1, static_cast<float>(context_))},
-                          {step_.integers(static_cast<std::uint64_t>(speculate_ + 1), vocabulary_)}});
-    }
+  Step build() {
+    accepted_ = layers_.integers_output(requests_ * rounds_);
+    for (std::int64_t r = 0; r < requests_; ++r)
+      all_.push_back({draft_.cache(1, positions_), target_.cache(1, positions_), integer(context_),
+                      integers(speculate_ + 1, vocabulary_)});
     for (std::int64_t round = 0; round < rounds_; ++round)
       for (std::int64_t r = 0; r < requests_; ++r) run_round(r, round);
-    step_.count_work({accepted_});
-    return std::move(step_).seal(stream_count);
+    step_.count_work(accepted_);
+    return finish();
   }
 
  private:
@@ -58,7 +53,7 @@ class Speculation {
   // scores = bigram guess + noise * what the model makes of the context
   Operand logits(Lane lane, Operand tokens, Operand hidden, std::int64_t rows, std::int64_t width, Operand head) {
     const std::int64_t d = draft_.hidden(), v = vocabulary_;
-    const Operand guess = layers_.gather(lane, {bigram_in_}, v, tokens, rows, d);
+    const Operand guess = layers_.gather(lane, bigram_in_, v, tokens, rows, d);
     const Operand known = layers_.gemm(lane, layers_.layer_norm(lane, guess, rows, d), shared_head_, {rows, v, d});
     const Operand normal = layers_.layer_norm(lane, hidden, rows, width);
     const Operand own = layers_.gemm(lane, normal, head, {rows, v, width});
@@ -66,15 +61,15 @@ class Speculation {
   }
 
   void run_round(std::int64_t r, std::int64_t round) {
-    Request& request = requests[static_cast<std::size_t>(r)];
+    Request& request = all_[at(r)];
     const std::int64_t k = speculate_;
     const Lane draft = lanes_[kDraft][r], target = lanes_[kTarget][r];
-    const auto token = [&](std::int64_t i) { return Operand{request.tokens.buffer, static_cast<std::uint64_t>(i), 1}; };
+    const auto token = [&](std::int64_t i) { return slice(request.tokens, {i, 1}); };
 
     // One pass more than there are proposals: if all are accepted, the last one's keys and values must be there.
     for (std::int64_t i = 0; i <= k; ++i) {
       const Operand length = layers_.increase(draft, request.length, 1, i + 1);
-      const Operand x = layers_.gather(draft, {bigram_in_}, vocabulary_, token(i), 1, draft_.hidden());
+      const Operand x = layers_.gather(draft, bigram_in_, vocabulary_, token(i), 1, draft_.hidden());
       const Operand hidden = draft_.forward(draft, x, {1, 1, length}, request.draft);
       if (i == k) break;
       const Operand scores = logits(draft, token(i), hidden, 1, draft_.hidden(), shared_head_);
@@ -82,66 +77,56 @@ class Speculation {
     }
 
     const Operand length = layers_.increase(target, request.length, 1, k + 1);
-    const Operand x = layers_.gather(target, {target_in_}, vocabulary_, request.tokens, k + 1, target_.hidden());
+    const Operand x = layers_.gather(target, target_in_, vocabulary_, request.tokens, k + 1, target_.hidden());
     const Operand hidden = target_.forward(target, x, {1, k + 1, length}, request.target);
     const Operand scores = logits(target, request.tokens, hidden, k + 1, target_.hidden(), target_head_);
     const Operand verified = layers_.arg_max(target, scores, k + 1, vocabulary_);
 
     const Operand next_length = layers_.integers_output(1), next_tokens = layers_.integers_output(k + 1);
     const CommandId accept = step_.launch("accept", target, {.type = ElementType::i32, .dims = {1, k}, .scalars = {}},
-                                          {{request.tokens.buffer, 1, static_cast<std::uint64_t>(k)},
-                                           verified,
-                                           request.length,
-                                           next_length,
-                                           {next_tokens.buffer, 0, 1},
-                                           {accepted_, static_cast<std::uint64_t>(r * rounds_ + round), 1}});
+                                          {slice(request.tokens, {1, k}), verified, request.length, next_length,
+                                           slice(next_tokens, {0, 1}), slice(accepted_, {r * rounds_ + round, 1})});
     step_.token(accept, static_cast<std::uint32_t>(r));
     request.length = next_length;
     request.tokens = next_tokens;
   }
 
-  StepBuilder step_;
-  Layers layers_;
   Decoder draft_, target_;
   std::int64_t vocabulary_, context_, speculate_, rounds_;
   float noise_;
-  std::vector<Lanes> lanes_;
   std::int64_t requests_, positions_;
-  BufferId bigram_in_ = 0, target_in_ = 0, accepted_ = 0;
-  Operand shared_head_, target_head_;
-  std::vector<Request> requests;
+  Operand bigram_in_, target_in_, accepted_, shared_head_, target_head_;
+  std::vector<Request> all_;
 };
 
 }  // namespace
 
 Workload speculative_decode() {
-  Workload workload;
-  workload.name = "speculative_decode";
-  workload.summary = "Draft, verify, accept: tight chains of small kernels";
-  workload.category = "inference";
-  workload.priority = 1;
-  workload.unit = "tokens/s";
-  workload.scaling = Scaling::requests;
-  workload.shows = "tight draft -> verify -> accept chains, several requests in flight";
-  workload.streams = {4, 6, 32};
-  workload.params = {
-      integer_param("draft_layers", "layers of the draft model", {1, 2, 4}, 1, 256),
-      integer_param("draft_hidden", "width of the draft model", {8, 32, 256}, 1, 32768),
-      integer_param("draft_heads", "attention heads of the draft model", {2, 2, 4}, 1, 256),
-      integer_param("layers", "layers of the target model", {2, 3, 12}, 1, 256),
-      integer_param("hidden", "width of the target model", {16, 64, 1024}, 1, 32768),
-      integer_param("heads", "attention heads of the target model", {2, 4, 16}, 1, 256),
-      integer_param("vocabulary", "tokens that there are", {64, 1000, 32000}, 2, 1 << 20),
-      integer_param("context", "tokens in the caches before the first round", {8, 32, 128}, 1, 1 << 20),
-      integer_param("speculate", "tokens that the draft proposes per round", {2, 4, 4}, 1, 32),
-      integer_param("rounds", "rounds per request and iteration", {2, 2, 2}, 1, 1000),
-      number_param("disagreement", "how far the models' layers move their logits from the common guess", 0.1, 0, 10),
-  };
-  workload.roles = {"draft", "target"};
-  workload.build = [](const Params& params, int stream_count) {
-    return Speculation(params, stream_count).build(stream_count);
-  };
-  return workload;
+  return {.name = "speculative_decode",
+          .summary = "Draft, verify, accept: tight chains of small kernels",
+          .category = "inference",
+          .priority = 1,
+          .unit = "tokens/s",
+          .scaling = Scaling::requests,
+          .shows = "tight draft -> verify -> accept chains, several requests in flight",
+          .streams = {4, 6, 32},
+          .params =
+              {
+                  integer_param("draft_layers", "layers of the draft model", {1, 2, 4}, 1, 256),
+                  integer_param("draft_hidden", "width of the draft model", {8, 32, 256}, 1, 32768),
+                  integer_param("draft_heads", "attention heads of the draft model", {2, 2, 4}, 1, 256),
+                  integer_param("layers", "layers of the target model", {2, 3, 12}, 1, 256),
+                  integer_param("hidden", "width of the target model", {16, 64, 1024}, 1, 32768),
+                  integer_param("heads", "attention heads of the target model", {2, 4, 16}, 1, 256),
+                  integer_param("vocabulary", "tokens that there are", {64, 1000, 32000}, 2, 1 << 20),
+                  integer_param("context", "tokens in the caches before the first round", {8, 32, 128}, 1, 1 << 20),
+                  integer_param("speculate", "tokens that the draft proposes per round", {2, 4, 4}, 1, 32),
+                  integer_param("rounds", "rounds per request and iteration", {2, 2, 2}, 1, 1000),
+                  number_param("disagreement", "how far the models' layers move their logits from the common guess",
+                               0.1, 0, 10),
+              },
+          .roles = {"draft", "target"},
+          .build = build_model<Speculation>};
 }
 
 }  // namespace weir::workload_list

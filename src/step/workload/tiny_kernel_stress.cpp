@@ -63,23 +63,22 @@ Step build(const Params& params, int stream_count) {
 }  // namespace
 
 Workload tiny_kernel_stress() {
-  Workload workload;
-  workload.name = "tiny_kernel_stress";
-  workload.summary = "Thousands of tiny dependent kernels per stream";
-  workload.category = "latency_sensitive";
-  workload.priority = 0;
-  workload.unit = "commands/s";
-  workload.scaling = Scaling::grows;
-  workload.shows = "dispatch limit";
-  workload.streams = {1, 16, 128};
-  workload.params = {
-      integer_param("operations", "operations per stream, four kernels each", {4, 100, 100}, 1, 100'000),
-      integer_param("elements", "elements that each kernel works on", {256, 256, 256}, 1, 1 << 24),
-      choice_param("order", "issue order: streams alternate, or one stream after the other", "interleaved",
-                   {"interleaved", "stream_major"}),
-  };
-  workload.build = build;
-  return workload;
+  return {.name = "tiny_kernel_stress",
+          .summary = "Thousands of tiny dependent kernels per stream",
+          .category = "latency_sensitive",
+          .priority = 0,
+          .unit = "commands/s",
+          .scaling = Scaling::grows,
+          .shows = "dispatch limit",
+          .streams = {1, 16, 128},
+          .params =
+              {
+                  integer_param("operations", "operations per stream, four kernels each", {4, 100, 100}, 1, 100'000),
+                  integer_param("elements", "elements that each kernel works on", {256, 256, 256}, 1, 1 << 24),
+                  choice_param("order", "issue order: streams alternate, or one stream after the other", "interleaved",
+                               {"interleaved", "stream_major"}),
+              },
+          .build = build};
 }
 
 }  // namespace weir::workload_list

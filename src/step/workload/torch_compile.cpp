@@ -2,7 +2,7 @@
 // host looks at a value of the regions before, and those after depend on what it hands back.
 #include "kernel/chain.h"
 #include "step/workload/list.h"
-#include "step/workload/slices.h"
+#include "step/workload/model.h"
 
 namespace weir::workload_list {
 namespace {
@@ -11,19 +11,16 @@ enum Role : std::uint8_t { kRegionA, kRegionB, kRegionC, kMerge };
 
 constexpr std::int64_t kChunks = 8;  // rows are cut into as many, whatever the stream count: a role has 8 of 32
 
-class Compiled {
+class Compiled : Model {
  public:
   Compiled(const Params& params, int stream_count)
-      : step_(params.seed, params.ranks),
-        layers_(step_, params.precision),
-        precision_(params.precision),
+      : Model(params, stream_count, {1, 1, 1, 1}),
         rows_(params.integer("rows")),
         features_(params.integer("features")),
-        break_ns_(params.integer("break_us") * 1000),
-        lanes_(divide_streams(stream_count, {1, 1, 1, 1})) {}
+        break_ns_(params.integer("break_us") * 1000) {}
 
-  Step build(int stream_count) {
-    const Operand x{step_.sharded(layers_.type(), static_cast<std::uint64_t>(rows_ * features_))};
+  Step build() {
+    const Operand x = samples(rows_ * features_);
     const Operand scaled = chain(kRegionA, x, {ChainOp::mul, ChainOp::add, ChainOp::relu}, {1.5f, 0.1f});
     const Operand product = gemm(kRegionA, scaled);
     const Operand a = whole();
@@ -48,8 +45,7 @@ class Compiled {
     each(kMerge, [&](Lane lane, Part rows) {
       layers_.layer_norm(lane, slice(centred, rows, features_), rows.count, features_, slice(out, rows, features_));
     });
-    step_.work(static_cast<double>(rows_));
-    return std::move(step_).seal(stream_count);
+    return finish(rows_);
   }
 
  private:
@@ -59,9 +55,6 @@ class Compiled {
     Operand values;
   };
   Operand whole() { return layers_.output(rows_ * features_); }
-  KernelShape shape(std::array<std::int64_t, kMaxDims> dims, std::array<float, kMaxScalars> scalars = {}) const {
-    return {.type = layers_.type(), .precision = precision_, .dims = dims, .scalars = scalars};
-  }
   template <class Body>
   void each(Role role, Body&& body) {
     for (std::int64_t i = 0; i < kChunks; ++i) body(lanes_[role][i], part_of(rows_, kChunks, i));
@@ -70,7 +63,7 @@ class Compiled {
   Operand chain(Role role, Operand in, std::initializer_list<ChainOp> ops, std::array<float, kMaxScalars> scalars) {
     const Operand out = whole();
     each(role, [&](Lane lane, Part rows) {
-      step_.launch("chain", lane, shape({rows.count * features_, chain_ops(ops)}, scalars),
+      step_.launch("chain", lane, layers_.shape({rows.count * features_, chain_ops(ops)}, scalars),
                    {slice(in, rows, features_), slice(out, rows, features_)});
     });
     return out;
@@ -86,7 +79,7 @@ class Compiled {
   Operand broadcast_add(Role role, Operand in, Operand vector, float scale) {
     const Operand out = whole();
     each(role, [&](Lane lane, Part rows) {
-      step_.launch("add", lane, shape({rows.count, features_, 1}, {1, scale}),
+      step_.launch("add", lane, layers_.shape({rows.count, features_, 1}, {1, scale}),
                    {slice(in, rows, features_), vector, slice(out, rows, features_)});
     });
     return out;
@@ -105,47 +98,40 @@ class Compiled {
       });
     const Lane asking = lanes_[all.begin()->role][0], answered = lanes_[after][0];
     const Operand mean = layers_.sum(asking, sums, parts, features_, features_);
-    const auto count = static_cast<std::uint64_t>(features_);
-    const Operand seen{step_.host(layers_.type(), count, Init::poison)};
-    const Operand answer{step_.host(layers_.type(), count, Init::poison)};
+    const Operand seen{step_.host(layers_.type(), elements(features_), Init::poison)};
+    const Operand answer{step_.host(layers_.type(), elements(features_), Init::poison)};
     step_.copy(asking, mean, seen);
     step_.cut();
-    step_.launch_on_host("graph_break", asking, shape({features_, break_ns_}), {seen, answer});
+    step_.launch_on_host("graph_break", asking, layers_.shape({features_, break_ns_}), {seen, answer});
     step_.cut();
     const Operand given = layers_.output(features_);
     step_.copy(answered, answer, given);
     return given;
   }
 
-  StepBuilder step_;
-  Layers layers_;
-  Precision precision_;
   std::int64_t rows_, features_, break_ns_;
-  std::vector<Lanes> lanes_;
 };
 
 }  // namespace
 
 Workload torch_compile() {
-  Workload workload;
-  workload.name = "torch_compile";
-  workload.summary = "Compiled regions with graph breaks between them";
-  workload.category = "pipeline";
-  workload.priority = 3;
-  workload.unit = "samples/s";
-  workload.scaling = Scaling::divided;
-  workload.shows = "compiled regions (captured sub-graphs) with eager graph breaks between";
-  workload.streams = {4, 8, 32};
-  workload.params = {
-      integer_param("rows", "samples", {32, 768, 4096}, kChunks, 1 << 20),
-      integer_param("features", "width of a sample", {16, 192, 1024}, 1, 32768),
-      integer_param("break_us", "how long the host looks at a value between regions", {50, 50, 50}, 0, 1'000'000),
-  };
-  workload.roles = {"region_a", "region_b", "region_c", "merge"};
-  workload.build = [](const Params& params, int stream_count) {
-    return Compiled(params, stream_count).build(stream_count);
-  };
-  return workload;
+  return {.name = "torch_compile",
+          .summary = "Compiled regions with graph breaks between them",
+          .category = "pipeline",
+          .priority = 3,
+          .unit = "samples/s",
+          .scaling = Scaling::divided,
+          .shows = "compiled regions (captured sub-graphs) with eager graph breaks between",
+          .streams = {4, 8, 32},
+          .params =
+              {
+                  integer_param("rows", "samples", {32, 768, 4096}, kChunks, 1 << 20),
+                  integer_param("features", "width of a sample", {16, 192, 1024}, 1, 32768),
+                  integer_param("break_us", "how long the host looks at a value between regions", {50, 50, 50}, 0,
+                                1'000'000),
+              },
+          .roles = {"region_a", "region_b", "region_c", "merge"},
+          .build = build_model<Compiled>};
 }
 
 }  // namespace weir::workload_list

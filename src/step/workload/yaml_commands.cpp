@@ -1,5 +1,3 @@
-#include "step/workload/yaml_commands.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 
 #include "base/options.h"
 #include "kernel/chain.h"
+#include "step/workload/yaml_definition.h"
 
 namespace weir {
 namespace {

@@ -1,4 +1,4 @@
-#include "step/workload/yaml_kernels.h"
+#include "step/workload/yaml_definition.h"
 
 namespace weir {
 namespace {

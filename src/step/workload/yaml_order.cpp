@@ -1,5 +1,3 @@
-#include "step/workload/yaml_order.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,8 @@
 #include <numeric>
 #include <queue>
 #include <set>
+
+#include "step/workload/yaml_definition.h"
 
 namespace weir {
 namespace {

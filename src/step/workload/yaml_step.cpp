@@ -1,5 +1,3 @@
-#include "step/workload/yaml_step.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +6,7 @@
 #include <limits>
 #include <map>
 
-#include "step/workload/yaml_order.h"
+#include "step/workload/yaml_definition.h"
 #include "step/workload/yaml_values.h"
 
 namespace weir {
@@ -111,29 +109,14 @@ class StepMaker {
                  buffer.init == YamlInit::constant ? value : offset);
       return;
     }
-    switch (buffer.init) {
-      case YamlInit::output:
-        step_.output(type, count);
-        break;
-      case YamlInit::uniform:
-        step_.uniform(type, count, scale, offset);
-        break;
-      case YamlInit::sharded:
-        step_.sharded(type, count, scale);
-        break;
-      case YamlInit::constant:
-        step_.constant(type, count, value);
-        break;
-      case YamlInit::ramp:
-        step_.ramp(type, count, scale, offset);
-        break;
-      case YamlInit::indices:
-        step_.indices(count);
-        break;
-      case YamlInit::integers:
-        step_.integers(count, limit);
-        break;
-    }
+    using enum YamlInit;
+    if (buffer.init == output) step_.output(type, count);
+    if (buffer.init == uniform) step_.uniform(type, count, scale, offset);
+    if (buffer.init == sharded) step_.sharded(type, count, scale);
+    if (buffer.init == constant) step_.constant(type, count, value);
+    if (buffer.init == ramp) step_.ramp(type, count, scale, offset);
+    if (buffer.init == indices) step_.indices(count);
+    if (buffer.init == integers) step_.integers(count, limit);
   }
 
   void expand(const std::vector<YamlItem>& items, std::size_t level) {

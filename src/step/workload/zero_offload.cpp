@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "step/workload/list.h"
-#include "step/workload/slices.h"
+#include "step/workload/model.h"
 
 namespace weir::workload_list {
 namespace {
@@ -15,16 +15,14 @@ enum Role : std::uint8_t { kCopyIn, kCompute, kCopyOut, kUpdate };
 constexpr std::int64_t kShards = 16;
 constexpr std::int64_t kFewestLayers = 2, kFewestPieces = 8;  // together they feed every stream of a role
 
-class Offloaded {
+class Offloaded : Model {
  public:
   Offloaded(const Params& params, int stream_count)
-      : step_(params.seed, params.ranks),
-        layers_(step_, params.precision),
+      : Model(params, stream_count, {1, 2, 1, 2}),
         count_(params.integer("layers")),
         hidden_(params.integer("hidden")),
         rows_(params.integer("rows")),
-        pieces_(params.integer("pieces")),
-        lanes_(divide_streams(stream_count, {1, 2, 1, 2})) {
+        pieces_(params.integer("pieces")) {
     require_multiple_of("rows", rows_, "gradient shards", kShards);
     shares_ = shares_of(lanes_[kCompute], kShards, shard_rows());
     for (Operand& slot : slots_) slot = layers_.output(size());
@@ -32,8 +30,8 @@ class Offloaded {
     updated_ = {step_.output(ElementType::f32, elements(count_ * size()))};
   }
 
-  Step build(int stream_count) {
-    passes_.push_back({samples(), {}});
+  Step build() {
+    passes_.push_back({samples(rows_ * hidden_), {}});
     fetch(0);
     for (std::int64_t l = 0; l < count_; ++l) {
       if (l + 1 < count_) fetch(l + 1);
@@ -48,8 +46,7 @@ class Offloaded {
     }
     // Only now: a stream keeps its order, so parameters to be fetched would wait behind Adam.
     for (std::int64_t l = count_ - 1; l >= 0; --l) copy_back(l);
-    step_.work(static_cast<double>(rows_));
-    return std::move(step_).seal(stream_count);
+    return finish(rows_);
   }
 
  private:
@@ -62,11 +59,8 @@ class Offloaded {
   struct Pass {
     Operand x, product;  // product: before the activation
   };
-  static std::uint64_t elements(std::int64_t count) { return static_cast<std::uint64_t>(count); }
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   std::int64_t size() const { return hidden_ * hidden_; }
   std::int64_t shard_rows() const { return rows_ / kShards; }
-  Operand samples() { return {step_.sharded(layers_.type(), elements(rows_ * hidden_))}; }
   Operand activations() { return layers_.output(rows_ * hidden_); }
   Operand slot(std::int64_t l) const { return slots_[at(l % 2)]; }
   Operand host(ElementType type, Init init, float scale = 1, float offset = 0) {
@@ -119,7 +113,7 @@ class Offloaded {
   }
 
   Operand loss_gradient() {
-    const Operand target = samples(), dy = activations();
+    const Operand target = samples(rows_ * hidden_), dy = activations();
     each_share([&](Lane lane, Part, Part rows) {
       layers_.add(lane, slice(passes_.back().product, rows, hidden_), slice(target, rows, hidden_),
                   rows.count * hidden_, 1, -1, slice(dy, rows, hidden_));
@@ -172,10 +166,7 @@ class Offloaded {
     });
   }
 
-  StepBuilder step_;
-  Layers layers_;
   std::int64_t count_, hidden_, rows_, pieces_;
-  std::vector<Lanes> lanes_;
   std::vector<Share> shares_;  // the compute streams' parts of the rows
   Operand slots_[2];           // layers take turns
   Operand updated_;            // all layers' parameters after the update
@@ -186,26 +177,23 @@ class Offloaded {
 }  // namespace
 
 Workload zero_offload() {
-  Workload workload;
-  workload.name = "zero_offload";
-  workload.summary = "Parameters in, gradients out, Adam on the host";
-  workload.category = "pipeline";
-  workload.priority = 3;
-  workload.unit = "samples/s";
-  workload.scaling = Scaling::divided;
-  workload.shows = "parameters in, gradients out, host optimizer, both copy directions";
-  workload.streams = {4, 6, 32};
-  workload.params = {
-      integer_param("layers", "layers of one matrix each", {4, 4, 4}, kFewestLayers, 256),
-      integer_param("hidden", "rows and columns of a layer's parameters", {16, 192, 2048}, 8, 32768),
-      integer_param("rows", "samples; a multiple of 16", {32, 128, 1024}, kShards, 1 << 20),
-      integer_param("pieces", "copies and updates per layer", {8, 8, 8}, kFewestPieces, 64),
-  };
-  workload.roles = {"copy_in", "compute", "copy_out", "update"};
-  workload.build = [](const Params& params, int stream_count) {
-    return Offloaded(params, stream_count).build(stream_count);
-  };
-  return workload;
+  return {.name = "zero_offload",
+          .summary = "Parameters in, gradients out, Adam on the host",
+          .category = "pipeline",
+          .priority = 3,
+          .unit = "samples/s",
+          .scaling = Scaling::divided,
+          .shows = "parameters in, gradients out, host optimizer, both copy directions",
+          .streams = {4, 6, 32},
+          .params =
+              {
+                  integer_param("layers", "layers of one matrix each", {4, 4, 4}, kFewestLayers, 256),
+                  integer_param("hidden", "rows and columns of a layer's parameters", {16, 192, 2048}, 8, 32768),
+                  integer_param("rows", "samples; a multiple of 16", {32, 128, 1024}, kShards, 1 << 20),
+                  integer_param("pieces", "copies and updates per layer", {8, 8, 8}, kFewestPieces, 64),
+              },
+          .roles = {"copy_in", "compute", "copy_out", "update"},
+          .build = build_model<Offloaded>};
 }
 
 }  // namespace weir::workload_list
