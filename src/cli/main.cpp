@@ -18,7 +18,7 @@
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "report/figures/github.h"
-#include "report/text/wrap.h"
+#include "report/text/sections.h"
 #include "weir_build.h"
 
 namespace {

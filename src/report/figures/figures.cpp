@@ -47,12 +47,12 @@ void add_summary(FigureRow& row, const std::string& name, const char* help, cons
   add(row, (name + "_mean").c_str(), "seconds", "Mean of the samples.", find("mean"), scale, labels);
   add(row, (name + "_std").c_str(), "seconds", "Standard deviation of the samples.", find("std"), scale, labels);
   for (const auto& [key, quantile] : kQuantiles) {
-    const Json& interval = fields::at(summary, {fmt::format("{}_interval{}", key, suffix).c_str()});
-    if (!interval.is_array() || interval.size() != 2 || !interval[0].is_number() || !interval[1].is_number()) continue;
-    add(row, (name + "_low").c_str(), "seconds", "Low end of the quantile's 95 % interval.", interval[0].get<double>(),
-        scale, with(quantile));
-    add(row, (name + "_high").c_str(), "seconds", "High end of the quantile's 95 % interval.",
-        interval[1].get<double>(), scale, with(quantile));
+    const auto ends = fields::interval(summary, {fmt::format("{}_interval{}", key, suffix).c_str()});
+    if (!ends) continue;
+    add(row, (name + "_low").c_str(), "seconds", "Low end of the quantile's 95 % interval.", ends->first, scale,
+        with(quantile));
+    add(row, (name + "_high").c_str(), "seconds", "High end of the quantile's 95 % interval.", ends->second, scale,
+        with(quantile));
   }
 }
 
@@ -191,12 +191,10 @@ void add_throughput(FigureRow& row, const Json& throughput) {
   const Work work = work_of(label(at(throughput, {"unit"})));
   const figures::Labels labels = {{"work", work.name}};
   add(row, "throughput_per_second", "", "Work done per second.", number(throughput, {"value"}), work.scale, labels);
-  const Json& interval = at(throughput, {"interval"});
-  if (!interval.is_array() || interval.size() != 2 || !interval[0].is_number() || !interval[1].is_number()) return;
-  add(row, "throughput_low_per_second", "", "Low end of its 95 % interval.", interval[0].get<double>(), work.scale,
-      labels);
-  add(row, "throughput_high_per_second", "", "High end of its 95 % interval.", interval[1].get<double>(), work.scale,
-      labels);
+  const auto ends = fields::interval(throughput, {"interval"});
+  if (!ends) return;
+  add(row, "throughput_low_per_second", "", "Low end of its 95 % interval.", ends->first, work.scale, labels);
+  add(row, "throughput_high_per_second", "", "High end of its 95 % interval.", ends->second, work.scale, labels);
 }
 
 FigureRow of_result(const Json& result, const std::string& name) {

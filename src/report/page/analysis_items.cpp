@@ -8,7 +8,7 @@
 #include "report/page/told.h"
 #include "report/page/values.h"
 #include "report/page/waterfall.h"
-#include "report/text/findings.h"
+#include "report/text/documents.h"
 
 namespace weir::page {
 namespace {

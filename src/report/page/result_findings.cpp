@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "base/units.h"
-#include "report/text/console.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
 
 namespace weir::page {

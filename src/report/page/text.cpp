@@ -5,29 +5,8 @@
 #include <array>
 
 #include "report/page/list.h"
-#include "report/text/amd_capture.h"
-#include "report/text/amd_compare.h"
-#include "report/text/amd_ftrace.h"
-#include "report/text/amd_hqd.h"
-#include "report/text/amd_join.h"
-#include "report/text/amd_log.h"
-#include "report/text/analysis.h"
-#include "report/text/channel.h"
-#include "report/text/conformance.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
-#include "report/text/overlap.h"
-#include "report/text/overlap_tune.h"
-#include "report/text/profile.h"
-#include "report/text/queues_convoy.h"
-#include "report/text/queues_cost.h"
-#include "report/text/queues_fairness.h"
-#include "report/text/queues_limits.h"
-#include "report/text/queues_map.h"
-#include "report/text/queues_sweep.h"
-#include "report/text/queues_switch.h"
-#include "report/text/sched_status.h"
-#include "report/text/sections.h"
-#include "report/text/trace_comparison.h"
 
 namespace weir::page {
 namespace {

@@ -1,11 +1,10 @@
-#include "report/text/amd_capture.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
 
 namespace weir {
@@ -50,19 +49,19 @@ std::string liveliest(const Json& manifest) {
 
 // "Missing" holds what is not there at all, "Incomplete" what is less than asked for.
 ReportSection lacks(const Json& manifest, bool is_there, const char* title) {
-  ReportSection section{title, {}, {}, {}};
+  ReportSection section{title};
   std::map<std::string, std::string> fixes;  // hint to names of parts
   for (const Json& part : fields::at(manifest, {"parts"})) {
     if (!fields::at(part, {"reason"}).is_string() || has_files(&part) != is_there) continue;
     const std::string name = fields::text(part, {"name"});
-    section.facts.emplace_back(name, fields::text(part, {"reason"}));
+    section.fact(name, fields::text(part, {"reason"}));
     if (fields::at(part, {"hint"}).is_string()) {
       std::string& names = fixes[fields::text(part, {"hint"})];
       names += (names.empty() ? "" : ", ") + name;
     }
   }
   // One fix often serves several parts.
-  for (const auto& [hint, names] : fixes) section.remarks.push_back(fmt::format("{}: {}", names, hint));
+  for (const auto& [hint, names] : fixes) section.remark("{}: {}", names, hint);
   return section;
 }
 
@@ -70,18 +69,15 @@ ReportSection lacks(const Json& manifest, bool is_there, const char* title) {
 
 Report capture_report(const Json& manifest, const std::map<std::string, std::uint64_t>& bytes,
                       const std::string& folder) {
-  Report report;
-  report.title = "Capture " + folder;
-  ReportSection run{"Program", {}, {}, {}};
+  Report report{"Capture " + folder};
+  ReportSection& run = report.section("Program");
   run.facts = {{"command", words_of(fields::at(manifest, {"command"}))},
                {"end", end_of_program(manifest)},
                {"processes seen", std::to_string(fields::at(manifest, {"processes"}).size())},
                {"snapshots", std::to_string(fields::at(manifest, {"snapshots"}).size())}};
-  if (has_files(part_of(manifest, "ftrace")))
-    run.facts.emplace_back("trace clock", fields::text(manifest, {"trace_clock"}));
-  report.sections.push_back(std::move(run));
+  if (has_files(part_of(manifest, "ftrace"))) run.fact("trace clock", fields::text(manifest, {"trace_clock"}));
 
-  ReportTable table{{{"part", true}, {"files", false}, {"size", false}}, {}, ""};
+  ReportTable table{{{"part", true}, {"files", false}, {"size", false}}};
   for (const Json& part : fields::at(manifest, {"parts"})) {
     if (!has_files(&part)) continue;
     const std::string name = fields::text(part, {"name"});
@@ -89,25 +85,24 @@ Report capture_report(const Json& manifest, const std::map<std::string, std::uin
     table.rows.push_back({name, std::to_string(fields::at(part, {"files"}).size()),
                           size == bytes.end() ? "-" : format_bytes(size->second)});
   }
-  ReportSection captured{"Captured", {}, {}, {}};
-  if (!table.rows.empty()) captured.tables.push_back(std::move(table));
+  ReportSection& captured = report.section("Captured");
+  captured.add_unless_empty(std::move(table));
   if (!std::any_of(std::begin(kOfQueues), std::end(kOfQueues),
                    [&](const char* name) { return has_files(part_of(manifest, name)); }))
-    captured.remarks.push_back("Nothing about queues was to be had here. The program ran as it would have alone.");
-  report.sections.push_back(std::move(captured));
+    captured.remark("Nothing about queues was to be had here. The program ran as it would have alone.");
   for (ReportSection& section :
        std::vector<ReportSection>{lacks(manifest, true, "Incomplete"), lacks(manifest, false, "Missing")})
     if (!section.facts.empty()) report.sections.push_back(std::move(section));
 
-  ReportSection next{"Next", {}, {}, {}};
+  ReportSection next{"Next"};
   const bool has_log = has_files(part_of(manifest, "log")), has_trace = has_files(part_of(manifest, "ftrace"));
   const bool has_hqds = has_files(part_of(manifest, "hqds"));
-  if (has_log || has_trace || has_hqds) next.remarks.push_back("weir amd join " + folder);
-  if (has_log) next.remarks.push_back(fmt::format("weir amd log {}/log*", folder));
+  if (has_log || has_trace || has_hqds) next.remark("weir amd join " + folder);
+  if (has_log) next.remark("weir amd log {}/log*", folder);
   if (has_trace)
-    next.remarks.push_back(fmt::format("weir amd ftrace {}/ftrace.txt{}", folder,
-                                       fields::text(manifest, {"trace_clock"}) == "mono" ? " --trace-clock mono" : ""));
-  if (has_hqds) next.remarks.push_back(fmt::format("weir amd hqd {}/{}", folder, liveliest(manifest)));
+    next.remark("weir amd ftrace {}/ftrace.txt{}", folder,
+                fields::text(manifest, {"trace_clock"}) == "mono" ? " --trace-clock mono" : "");
+  if (has_hqds) next.remark("weir amd hqd {}/{}", folder, liveliest(manifest));
   if (!next.remarks.empty()) report.sections.push_back(std::move(next));
   return report;
 }

@@ -1,5 +1,3 @@
-#include "report/text/conformance.h"
-
 #include <fmt/format.h>
 
 #include <map>
@@ -7,8 +5,8 @@
 #include <vector>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
-#include "report/text/wrap.h"
 
 namespace weir {
 namespace {

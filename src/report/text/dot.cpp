@@ -1,5 +1,3 @@
-#include "report/text/dot.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -22,4 +22,29 @@ std::string text(const Json& json, std::initializer_list<const char*> keys) {
   return value.is_string() ? value.get<std::string>() : value.is_null() ? "-" : value.dump();
 }
 
+std::string string(const Json& json, std::initializer_list<const char*> keys, const std::string& otherwise) {
+  const Json& value = at(json, keys);
+  return value.is_string() ? value.string() : otherwise;
+}
+
+bool is_true(const Json& json, std::initializer_list<const char*> keys) { return at(json, keys) == true; }
+
+const Json& list(const Json& json, std::initializer_list<const char*> keys) {
+  static const Json kNone = Json::array();
+  const Json& value = at(json, keys);
+  return value.is_array() ? value : kNone;
+}
+
+const Json& object(const Json& json, std::initializer_list<const char*> keys) {
+  static const Json kNone = Json::object();
+  const Json& value = at(json, keys);
+  return value.is_object() ? value : kNone;
+}
+
+std::optional<std::pair<double, double>> interval(const Json& json, std::initializer_list<const char*> keys) {
+  const Json& pair = at(json, keys);
+  if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number() || !pair[1].is_number()) return std::nullopt;
+  return std::pair(pair[0].get<double>(), pair[1].get<double>());
+}
+
 }  // namespace weir::fields

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/json.h"
 
@@ -14,5 +15,12 @@ const Json& at(const Json& json, std::initializer_list<const char*> keys);
 std::optional<double> number(const Json& json, std::initializer_list<const char*> keys);
 // A string as it is, "-" for null, anything else as JSON.
 std::string text(const Json& json, std::initializer_list<const char*> keys);
+std::string string(const Json& json, std::initializer_list<const char*> keys, const std::string& otherwise = {});
+bool is_true(const Json& json, std::initializer_list<const char*> keys);
+// An array, an object; empty where the document has something else.
+const Json& list(const Json& json, std::initializer_list<const char*> keys);
+const Json& object(const Json& json, std::initializer_list<const char*> keys);
+// [low, high]; nothing where these are not two numbers.
+std::optional<std::pair<double, double>> interval(const Json& json, std::initializer_list<const char*> keys = {});
 
 }  // namespace weir::fields

@@ -1,5 +1,3 @@
-#include "report/text/queues_sweep.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,8 +6,8 @@
 #include <vector>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
-#include "report/text/wrap.h"
 
 namespace weir {
 namespace {

@@ -1,10 +1,9 @@
-#include "report/text/sched_status.h"
-
 #include <fmt/format.h>
 
 #include <optional>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
 
 namespace weir {
@@ -82,8 +81,7 @@ ReportTable clients_table(const Json& status, const Json& before) {
   const bool is_same_daemon = text(status, {"pid"}) == text(before, {"pid"}) && now_ns && then_ns && *now_ns > *then_ns;
   const double since_ns = is_same_daemon ? *now_ns - *then_ns : 0;
   const auto term = term_of(text(status, {"policy"}));
-  ReportTable table;
-  table.columns = {{"pid"}, {"program", true}};
+  ReportTable table{{{"pid"}, {"program", true}}};
   if (term) table.columns.push_back({term->heading});
   table.columns.push_back({"state", true});
   for (const char* heading : {since_ns > 0 ? "device" : "used", since_ns > 0 ? "launch/s" : "launches", "waited"})
@@ -114,23 +112,21 @@ ReportTable clients_table(const Json& status, const Json& before) {
 }  // namespace
 
 Report sched_status_report(const Json& status, const Json& before) {
-  Report report;
-  report.title = fmt::format("Scheduler, process {}, up for {}", text(status, {"pid"}),
-                             duration(status, {"uptime_ns"}, "some time"));
-  report.opening.push_back(fmt::format("policy {}, slice {}, ageing {}, {} in flight", text(status, {"policy"}),
-                                       duration(status, {"slice_ns"}, "-"), duration(status, {"ageing_ns"}, "never"),
-                                       text(status, {"in_flight"})));
+  Report report{fmt::format("Scheduler, process {}, up for {}", text(status, {"pid"}),
+                            duration(status, {"uptime_ns"}, "some time"))};
+  report.open("policy {}, slice {}, ageing {}, {} in flight", text(status, {"policy"}),
+              duration(status, {"slice_ns"}, "-"), duration(status, {"ageing_ns"}, "never"),
+              text(status, {"in_flight"}));
   ReportTable table = clients_table(status, before);
-  ReportSection section;
-  section.title = table.rows.size() == 1 ? "1 client" : fmt::format("{} clients", table.rows.size());
+  ReportSection& section =
+      report.section(table.rows.size() == 1 ? "1 client" : fmt::format("{} clients", table.rows.size()));
   if (table.rows.empty()) {
-    section.remarks.push_back("Run a program under it: weir sched run --priority high -- ./program");
+    section.remark("Run a program under it: weir sched run --priority high -- ./program");
   } else {
     const bool is_shared = fields::at(status, {"is_shared"}) == true;
     section.tables.push_back(std::move(table));
-    if (!is_shared) section.remarks.push_back("Alone on the device: nothing is held, and nothing is counted.");
+    if (!is_shared) section.remark("Alone on the device: nothing is held, and nothing is counted.");
   }
-  report.sections.push_back(std::move(section));
   return report;
 }
 

@@ -1,15 +1,12 @@
-#include "report/text/trace_comparison.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 #include <vector>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
-#include "report/text/wrap.h"
 
 namespace weir {
 namespace {
@@ -28,9 +25,8 @@ std::string ratio_text(const Json& row) {
 }
 
 std::string interval_text(const Json& row) {
-  const Json& interval = fields::at(row, {"interval"});
-  if (!interval.is_array() || interval.size() != 2 || !interval[0].is_number() || !interval[1].is_number()) return "-";
-  return fmt::format("[{:.3f}, {:.3f}]", interval[0].get<double>(), interval[1].get<double>());
+  const auto ends = fields::interval(row, {"interval"});
+  return ends ? fmt::format("[{:.3f}, {:.3f}]", ends->first, ends->second) : "-";
 }
 
 std::string p_text(const Json& row) {
@@ -60,12 +56,6 @@ std::string cell(std::string_view text) {
     safe += letter;
   }
   return safe;
-}
-
-const Json& list(const Json& document, const char* key) {
-  static const Json kEmpty = Json::array();
-  const Json& found = fields::at(document, {key});
-  return found.is_array() ? found : kEmpty;
 }
 
 std::string verdict_line(const Json& document) {
@@ -107,7 +97,7 @@ bool is_judged(const Json& row) { return fields::at(row, {"verdict"}).is_string(
 
 std::string categories_text(const Json& document) {
   std::string text = category_title(document) + "\n";
-  for (const Json& row : list(document, "categories")) {
+  for (const Json& row : fields::list(document, {"categories"})) {
     const std::string times =
         fmt::format("{} -> {}", duration_text(row, {"baseline_ns"}), duration_text(row, {"test_ns"}));
     std::string line =
@@ -147,81 +137,14 @@ std::string lone_text(const Json& rows, const char* title) {
   return text;
 }
 
-// What is left of a name once everything within `depth` or more angle brackets is cut.
-std::string without_arguments(std::string_view name, int depth) {
-  std::string kept;
-  int open = 0;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    // operator->, operator<< and the like are rare in names of kernels; an arrow is no bracket.
-    const bool is_arrow = name[i] == '>' && i > 0 && name[i - 1] == '-';
-    if (name[i] == '<' && ++open == depth) kept += "<..";
-    if (open < depth) kept += name[i];
-    if (name[i] == '>' && !is_arrow && open > 0 && open-- == depth) kept += '>';
-  }
-  return kept;
-}
-
-// Within angle brackets, without namespaces and casts: "f<at::native::Add<(int)4> >" -> "f<Add<4> >".
-std::string without_qualifiers(std::string_view name) {
-  std::string kept;
-  int open = 0;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    open += name[i] == '<' ? 1 : name[i] == '>' && open > 0 ? -1 : 0;
-    if (open > 0 && name.substr(i).starts_with("::")) {
-      while (!kept.empty() && (std::isalnum(static_cast<unsigned char>(kept.back())) != 0 || kept.back() == '_'))
-        kept.pop_back();
-      ++i;
-      continue;
-    }
-    bool is_cast = false;
-    for (const std::string_view cast : {"(int)", "(bool)", "(unsigned int)", "(unsigned long)", "(long)"}) {
-      if (open == 0 || !name.substr(i).starts_with(cast) || i == 0 || (name[i - 1] != '<' && name[i - 1] != ' '))
-        continue;
-      i += cast.size() - 1;
-      is_cast = true;
-      break;
-    }
-    if (!is_cast) kept += name[i];
-  }
-  return kept;
-}
-
-// Without return type and parameters: "void f<T>(int, float*)" -> "f<T>".
-std::string_view without_parameters(std::string_view name) {
-  if (name.starts_with("void ")) name.remove_prefix(5);
-  int angles = 0;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    angles += name[i] == '<' ? 1 : name[i] == '>' ? -1 : 0;
-    if (name[i] != '(' || angles != 0 || i == 0 || name.substr(i).starts_with("(anonymous")) continue;
-    return name.substr(0, i);
-  }
-  return name;
-}
-
-bool is_continuation(char letter) { return (static_cast<unsigned char>(letter) & 0xC0) == 0x80; }
-
 }  // namespace
-
-std::string short_kernel_name(std::string_view name, std::size_t columns) {
-  if (name.size() <= columns) return std::string(name);
-  std::string text(without_parameters(name));
-  if (text.size() > columns) text = without_qualifiers(text);
-  for (int depth = 4; depth >= 2 && text.size() > columns; --depth) text = without_arguments(text, depth);
-  if (text.size() <= columns) return text;
-  if (columns < 8) return text.substr(0, columns);
-  // Beginning and end tell kernels apart: the function first, its last arguments (types, sizes) behind.
-  std::size_t head = (columns - 2) * 3 / 5, tail = text.size() - (columns - 2 - head);
-  while (head > 0 && is_continuation(text[head])) --head;
-  while (tail < text.size() && is_continuation(text[tail])) ++tail;
-  return text.substr(0, head) + ".." + text.substr(tail);
-}
 
 std::string trace_comparison_text(const Json& document) {
   std::string text = paragraph(
       fmt::format("{} against baseline {}", fields::text(document, {"test"}), fields::text(document, {"baseline"})), 0);
   text += "\n" + categories_text(document) + "\nKernels in both, by time\n";
   std::size_t rest = 0, shown = 0;
-  for (const Json& row : list(document, "kernels")) {
+  for (const Json& row : fields::list(document, {"kernels"})) {
     if (is_judged(row) || shown < kRows)
       text += kernel_text(row);
     else
@@ -229,12 +152,12 @@ std::string trace_comparison_text(const Json& document) {
     ++shown;
   }
   if (rest > 0) text += fmt::format("  and {} more, each below 1 % of both traces\n", rest);
-  text += lone_text(list(document, "baseline_only"), "Only in the baseline");
-  text += lone_text(list(document, "test_only"), "Only in the test");
+  text += lone_text(fields::list(document, {"baseline_only"}), "Only in the baseline");
+  text += lone_text(fields::list(document, {"test_only"}), "Only in the test");
   if (const double left = fields::number(document, {"kernels_left_out"}).value_or(0); left > 0)
     text += fmt::format("{:.0f} kernels with less time are left out\n", left);
-  if (!list(document, "notes").empty()) text += "\nNotes:\n";
-  for (const Json& note : list(document, "notes")) text += paragraph(fields::text(note, {}), 2);
+  if (!fields::list(document, {"notes"}).empty()) text += "\nNotes:\n";
+  for (const Json& note : fields::list(document, {"notes"})) text += paragraph(fields::text(note, {}), 2);
   return text + "\n" + paragraph(method_line(document), 0) + verdict_line(document) + "\n";
 }
 
@@ -250,7 +173,7 @@ std::string trace_comparison_markdown(const Json& document) {
   text += fmt::format("\n## {}\n\n| category | baseline | test | ratio | interval | p | verdict |\n",
                       category_title(document));
   text += "| --- | ---: | ---: | ---: | --- | ---: | --- |\n";
-  for (const Json& row : list(document, "categories")) {
+  for (const Json& row : fields::list(document, {"categories"})) {
     text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", category_name(row),
                         duration_text(row, {"baseline_ns"}), duration_text(row, {"test_ns"}), ratio_text(row),
                         interval_text(row), cell(p_text(row)), verdict_cell(row));
@@ -259,7 +182,7 @@ std::string trace_comparison_markdown(const Json& document) {
   }
   text += "\n## Kernels\n\n| kernel | baseline | test | ratio | interval | p | verdict |\n";
   text += "| --- | ---: | ---: | ---: | --- | ---: | --- |\n";
-  for (const Json& row : list(document, "kernels")) {
+  for (const Json& row : fields::list(document, {"kernels"})) {
     const std::string name = cell(short_kernel_name(plain(fields::text(row, {"name"})), kMarkdownName));
     text += fmt::format("| {} | {} x {} | {} x {} | {} | {} | {} | {} |\n", name,
                         count_text(row, {"baseline", "count"}), duration_text(row, {"baseline", "median_ns"}),
@@ -269,14 +192,15 @@ std::string trace_comparison_markdown(const Json& document) {
       remarks += fmt::format("- {}: {}\n", name, cell(fields::text(row, {"reason"})));
   }
   for (const auto& [key, title] : {std::pair{"baseline_only", "baseline"}, std::pair{"test_only", "test"}}) {
-    if (list(document, key).empty()) continue;
+    if (fields::list(document, {key}).empty()) continue;
     text += fmt::format("\n## Only in the {}\n\n| kernel | count | total |\n| --- | ---: | ---: |\n", title);
-    for (const Json& row : list(document, key))
+    for (const Json& row : fields::list(document, {key}))
       text +=
           fmt::format("| {} | {} | {} |\n", cell(short_kernel_name(plain(fields::text(row, {"name"})), kMarkdownName)),
                       count_text(row, {"count"}), duration_text(row, {"total_ns"}));
   }
-  for (const Json& note : list(document, "notes")) remarks += fmt::format("- {}\n", cell(fields::text(note, {})));
+  for (const Json& note : fields::list(document, {"notes"}))
+    remarks += fmt::format("- {}\n", cell(fields::text(note, {})));
   return remarks.empty() ? text : text + "\n" + remarks;
 }
 
