@@ -93,8 +93,7 @@ std::string settings(const Json& object) {
 
 namespace {
 
-using fields::at;
-using fields::number;
+using namespace fields;
 using figures::add;
 using figures::kFromNs;
 using figures::label;
@@ -191,7 +190,7 @@ void add_throughput(FigureRow& row, const Json& throughput) {
   const Work work = work_of(label(at(throughput, {"unit"})));
   const figures::Labels labels = {{"work", work.name}};
   add(row, "throughput_per_second", "", "Work done per second.", number(throughput, {"value"}), work.scale, labels);
-  const auto ends = fields::interval(throughput, {"interval"});
+  const auto ends = interval(throughput, {"interval"});
   if (!ends) return;
   add(row, "throughput_low_per_second", "", "Low end of its 95 % interval.", ends->first, work.scale, labels);
   add(row, "throughput_high_per_second", "", "High end of its 95 % interval.", ends->second, work.scale, labels);

@@ -10,8 +10,7 @@
 namespace weir::figures {
 namespace {
 
-using fields::at;
-using fields::number;
+using namespace fields;
 
 constexpr std::size_t kMostCauses = 50;
 

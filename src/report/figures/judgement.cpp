@@ -12,9 +12,7 @@
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 Judgement of_pair(const PairComparison& pair) {
   Judgement judgement;
@@ -49,7 +47,7 @@ Finding finding_of(const std::string& verdict, bool is_regression) {
 Judgement of_regression(const Json& entry) {
   const std::string verdict = text(entry, {"verdict"});
   Judgement judgement;
-  judgement.finding = finding_of(verdict, fields::is_true(entry, {"is_regression"}));
+  judgement.finding = finding_of(verdict, is_true(entry, {"is_regression"}));
   judgement.label = text(entry, {"key"});
   judgement.badness = number(entry, {"ratio"}).value_or(0);
   judgement.text = regression_line(entry);
@@ -95,11 +93,11 @@ Judged judge_bench(const Json& summary, bool is_strict, int exit_code) {
   const Json& regressions = at(summary, {"regressions"});
   suite.name = regressions.is_object() ? fmt::format("cases against {}", text(regressions, {"baseline"})) : "cases";
   std::map<std::string, std::size_t> by_key;
-  for (const Json& entry : fields::list(regressions, {"cases"})) {
+  for (const Json& entry : list(regressions, {"cases"})) {
     suite.cases.push_back(of_regression(entry));
     by_key[suite.cases.back().label] = suite.cases.size() - 1;
   }
-  for (const Json& entry : fields::list(summary, {"cases"})) {
+  for (const Json& entry : list(summary, {"cases"})) {
     const std::string key = text(entry, {"key"}), status = text(entry, {"status"});
     const bool is_failed = status != "ok" && status != "skipped";
     const auto found = by_key.find(key);

@@ -13,9 +13,7 @@
 namespace weir::page {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 constexpr std::size_t kMostPairs = 10'000;
 constexpr std::array kVerdicts = {"slower", "faster", "same", "ambiguous"};

@@ -11,7 +11,7 @@
 namespace weir::page {
 namespace {
 
-using fields::at;
+using namespace fields;
 
 constexpr std::size_t kMostRows = 2'000;          // of a table
 constexpr std::size_t kLongestPlain = 64 * 1024;  // of a text in columns
@@ -119,11 +119,11 @@ void find_in(Page& page, const Json& document, const std::string& title, const s
   if (devices.is_array())
     for (const Json& device : devices)
       if (at(device, {"has_passed"}) == Json(false))
-        page.find({Tone::bad, 1,
-                   fmt::format("{} did not pass the conformance cases: {} failed of {}.",
-                               fields::text(device, {"device", "name"}), fields::text(device, {"counts", "failed"}),
-                               fields::text(device, {"counts", "cases"})),
-                   "Do not trust its numbers; each failure is explained below.", anchor});
+        page.find(
+            {Tone::bad, 1,
+             fmt::format("{} did not pass the conformance cases: {} failed of {}.", text(device, {"device", "name"}),
+                         text(device, {"counts", "failed"}), text(device, {"counts", "cases"})),
+             "Do not trust its numbers; each failure is explained below.", anchor});
   const Json& warnings = at(document, {"warnings"});
   if (!warnings.is_array()) return;
   for (std::size_t i = 0; i < std::min(warnings.size(), kMostWarnings); ++i) {

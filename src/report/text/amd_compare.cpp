@@ -11,6 +11,8 @@
 namespace weir {
 namespace {
 
+using namespace fields;
+
 constexpr std::size_t kQueueRows = 16;
 constexpr std::size_t kKernelRows = 8;
 
@@ -20,7 +22,7 @@ std::string spaced(std::string text) {
 }
 
 std::string count_text(const Json& json, std::initializer_list<const char*> keys) {
-  const auto value = fields::number(json, keys);
+  const auto value = number(json, keys);
   return value ? fmt::format("{:.0f}", *value) : "not known";
 }
 
@@ -55,15 +57,15 @@ void tell_both(const std::string& what, const std::string& a, const std::string&
 }
 
 void tell_reason(const Json& json, const char* key, const std::string& what, ReportSection& section) {
-  const Json& reason = fields::at(json, {key});
+  const Json& reason = at(json, {key});
   if (reason.is_string()) section.remark("{}: {}.", what, reason.get<std::string>());
 }
 
 std::string priorities_text(const Json& side) {
   std::map<std::string, int> counts;
   int unknown = 0;
-  for (const Json& queue : fields::list(side, {"queues", "list"})) {
-    const Json& priority = fields::at(queue, {"priority"});
+  for (const Json& queue : list(side, {"queues", "list"})) {
+    const Json& priority = at(queue, {"priority"});
     if (priority.is_string()) {
       ++counts[priority.get<std::string>()];
     } else {
@@ -82,7 +84,7 @@ ReportSection sides_section(const Json& document) {
   ReportSection section{"What each did"};
   ReportTable& table = section.table({{"", true}, {"A", true}, {"B", true}});
   const auto row = [&](const char* name, const auto& text) {
-    table.rows.push_back({name, text(fields::at(document, {"a"})), text(fields::at(document, {"b"}))});
+    table.rows.push_back({name, text(at(document, {"a"})), text(at(document, {"b"}))});
   };
   row("compute queues", [](const Json& side) { return count_text(side, {"queues", "compute"}); });
   row("copy queues", [](const Json& side) { return count_text(side, {"queues", "copy"}); });
@@ -91,16 +93,16 @@ ReportSection sides_section(const Json& document) {
   row("barriers", [](const Json& side) { return count_text(side, {"barriers"}); });
   row("copies", [](const Json& side) { return count_text(side, {"copies"}); });
   row("copied", [](const Json& side) {
-    const auto bytes = fields::number(side, {"copied_bytes"});
+    const auto bytes = number(side, {"copied_bytes"});
     return bytes ? format_bytes(static_cast<std::uint64_t>(std::max(0.0, *bytes))) : std::string("not known");
   });
   row("observed", [](const Json& side) {
-    const auto time = fields::number(side, {"observed_ns"});
+    const auto time = number(side, {"observed_ns"});
     return time ? format_duration(*time) : std::string("-");
   });
   const auto tell = [&](const char* what, std::initializer_list<const char*> keys) {
     const auto reason = [&](const char* side) {
-      const std::string text = fields::string(fields::at(document, {side}), keys);
+      const std::string text = string(at(document, {side}), keys);
       return text.empty() ? text : text + ".";
     };
     tell_both(what, reason("a"), reason("b"), section);
@@ -110,7 +112,7 @@ ReportSection sides_section(const Json& document) {
   tell(", barriers: ", {"barriers_reason"});
   tell(", copies: ", {"copies_reason"});
   for (const auto& [key, letter] : {std::pair("a", "A"), std::pair("b", "B")})
-    for (const Json& note : fields::list(document, {key, "notes"}))
+    for (const Json& note : list(document, {key, "notes"}))
       if (note.is_string()) section.remark("{}: {}", letter, note.get<std::string>());
   return section;
 }
@@ -125,42 +127,41 @@ ReportTable queue_table(const Json& side, const char* letter) {
                      {"seen in", true}},
                     {},
                     ""};
-  const Json& queues = fields::list(side, {"queues", "list"});
+  const Json& queues = list(side, {"queues", "list"});
   for (const Json& queue : queues) {
     if (table.rows.size() == kQueueRows) {
       table.after = fmt::format("and {} more", queues.size() - kQueueRows);
       break;
     }
-    table.rows.push_back({fields::text(queue, {"label"}), fields::text(queue, {"kind"}),
-                          fields::text(queue, {"priority"}), fields::text(queue, {"ring_packets"}),
-                          fields::text(queue, {"streams"}), fields::text(queue, {"launches"}),
-                          fields::text(queue, {"seen_in"})});
+    table.rows.push_back({text(queue, {"label"}), text(queue, {"kind"}), text(queue, {"priority"}),
+                          text(queue, {"ring_packets"}), text(queue, {"streams"}), text(queue, {"launches"}),
+                          text(queue, {"seen_in"})});
   }
   return table;
 }
 
 ReportSection queues_section(const Json& document) {
   ReportSection section{"Queues"};
-  const Json& queues = fields::at(document, {"queues"});
-  const std::string relation = fields::text(queues, {"relation"});
+  const Json& queues = at(document, {"queues"});
+  const std::string relation = text(queues, {"relation"});
   std::string shared = "cannot say";
-  if (fields::at(queues, {"shared"}).is_array()) {
-    const std::size_t count = fields::list(queues, {"shared"}).size();
+  if (at(queues, {"shared"}).is_array()) {
+    const std::size_t count = list(queues, {"shared"}).size();
     shared = count == 0 ? fmt::format("none; {} of A alone, {} of B alone", count_text(queues, {"only_a"}),
                                       count_text(queues, {"only_b"}))
                         : fmt::format("{}; {} of A alone, {} of B alone", count, count_text(queues, {"only_a"}),
                                       count_text(queues, {"only_b"}));
   }
   section.fact("shared", shared);
-  section.fact("because", fields::text(queues, {"reason"}));
-  if (const auto equal = fields::number(queues, {"equal_addresses"});
+  section.fact("because", text(queues, {"reason"}));
+  if (const auto equal = number(queues, {"equal_addresses"});
       equal && *equal > 0 && relation != "same_process" && relation != "same_input")
     section.fact("equal rings", "{:.0f}: addresses of two processes that are equal mean nothing", *equal);
-  if (const auto slots = fields::number(queues, {"common_slots"}))
+  if (const auto slots = number(queues, {"common_slots"}))
     section.fact("common slots",
                  "{:.0f} hardware slots had queues of both; at which time each had them is not compared", *slots);
   for (const auto& [key, letter] : {std::pair("a", "A"), std::pair("b", "B")}) {
-    ReportTable table = queue_table(fields::at(document, {key}), letter);
+    ReportTable table = queue_table(at(document, {key}), letter);
     section.add_unless_empty(std::move(table));
   }
   return section;
@@ -168,17 +169,16 @@ ReportSection queues_section(const Json& document) {
 
 ReportSection kernels_section(const Json& document) {
   ReportSection section{"Kernels"};
-  const Json& kernels = fields::at(document, {"kernels"});
+  const Json& kernels = at(document, {"kernels"});
   section.fact("distinct", "{} in A, {} in B, {} in both by name", count_text(kernels, {"a"}),
                count_text(kernels, {"b"}), count_text(kernels, {"common"}));
   for (const auto& [key, letter] : {std::pair("top_a", "A"), std::pair("top_b", "B")}) {
     ReportTable table{{{"launches"}, {"time"}, {"both", true}, {fmt::format("kernel of {}", letter), true}}};
-    const Json& top = fields::list(kernels, {key});
-    for (const Json& kernel : top) {
-      if (table.rows.size() == kKernelRows) break;
-      const auto time = fields::number(kernel, {"total_ns"});
-      table.rows.push_back({fields::text(kernel, {"count"}), time ? format_duration(*time) : "-",
-                            fields::is_true(kernel, {"is_common"}) ? "yes" : "", fields::text(kernel, {"name"})});
+    const Json& top = list(kernels, {key});
+    for (const Json& kernel : first(top, kKernelRows)) {
+      const auto time = number(kernel, {"total_ns"});
+      table.rows.push_back({text(kernel, {"count"}), time ? format_duration(*time) : "-",
+                            is_true(kernel, {"is_common"}) ? "yes" : "", text(kernel, {"name"})});
     }
     section.add_unless_empty(std::move(table));
   }
@@ -187,12 +187,12 @@ ReportSection kernels_section(const Json& document) {
 }
 
 std::string claim_text(const Json& row) {
-  const std::string claim = fields::text(row, {"claim"});
+  const std::string claim = text(row, {"claim"});
   return claim == "a_more" ? "A more" : claim == "b_more" ? "B more" : spaced(claim);
 }
 
 std::string ratio_text(const Json& row) {
-  const auto ratio = fields::number(row, {"ratio"});
+  const auto ratio = number(row, {"ratio"});
   return ratio ? fmt::format("B/A {}", format_ratio(*ratio)) : "";
 }
 
@@ -200,35 +200,30 @@ ReportSection quantities_section(const Json& document) {
   ReportSection section{"Compared, with 95 % intervals"};
   ReportTable& table =
       section.table({{"quantity", true}, {"", true}, {"value"}, {"interval", true}, {"difference", true}});
-  for (const Json& row : fields::list(document, {"quantities"})) {
-    const std::string unit = fields::text(row, {"unit"});
-    std::string name = fields::text(row, {"quantity"});
+  for (const Json& row : list(document, {"quantities"})) {
+    const std::string unit = text(row, {"unit"});
+    std::string name = text(row, {"quantity"});
     if (name.ends_with("_ns")) name.resize(name.size() - 3);
     if (name == "copied_bytes_rate") name = "bytes_copied";
     for (const auto& [key, letter] : {std::pair("a", "A"), std::pair("b", "B")}) {
-      const auto value = fields::number(row, {key, "value"});
-      table.rows.push_back({key[0] == 'a' ? spaced(name) : fmt::format("  {}", fields::text(row, {"statistic"})),
-                            letter, value ? value_text(*value, unit) : "-",
-                            interval_text(fields::at(row, {key, "interval"}), unit),
+      const auto value = number(row, {key, "value"});
+      table.rows.push_back({key[0] == 'a' ? spaced(name) : fmt::format("  {}", text(row, {"statistic"})), letter,
+                            value ? value_text(*value, unit) : "-", interval_text(at(row, {key, "interval"}), unit),
                             key[0] == 'a' ? claim_text(row) : ratio_text(row)});
     }
     tell_reason(row, "reason", spaced(name), section);
   }
-  const auto p = fields::number(document, {"largest_p"});
+  const auto p = number(document, {"largest_p"});
   section.remarks.insert(
       section.remarks.begin(),
       fmt::format("Rates are counted over stretches of time (A {}, B {}). A difference is claimed where the intervals "
                   "do not overlap and p (Mann-Whitney, widened for correlation in time, Holm) is below {:g}.",
-                  fields::number(document, {"a", "stretch_ns"})
-                      ? format_duration(*fields::number(document, {"a", "stretch_ns"}))
-                      : "-",
-                  fields::number(document, {"b", "stretch_ns"})
-                      ? format_duration(*fields::number(document, {"b", "stretch_ns"}))
-                      : "-",
+                  number(document, {"a", "stretch_ns"}) ? format_duration(*number(document, {"a", "stretch_ns"})) : "-",
+                  number(document, {"b", "stretch_ns"}) ? format_duration(*number(document, {"b", "stretch_ns"})) : "-",
                   p.value_or(0)));
   const auto meaning = [&](const char* side) {
-    return fmt::format("a launch counts {}; a pause is {}.", fields::text(document, {side, "launch_time"}),
-                       fields::text(document, {side, "pause_time"}));
+    return fmt::format("a launch counts {}; a pause is {}.", text(document, {side, "launch_time"}),
+                       text(document, {side, "pause_time"}));
   };
   tell_both(": ", meaning("a"), meaning("b"), section);
   return section;
@@ -236,40 +231,39 @@ ReportSection quantities_section(const Json& document) {
 
 ReportSection expected_section(const Json& document) {
   ReportSection section{"Expected by the roadmap, and observed"};
-  for (const Json& row : fields::list(document, {"expected"})) {
-    const std::string reason = fields::string(row, {"reason"});
-    section.fact(fields::text(row, {"side"}), "expected {}; observed {}: {}{}", fields::text(row, {"expected"}),
-                 fields::text(row, {"observed"}), spaced(fields::text(row, {"outcome"})),
-                 reason.empty() ? "" : " (" + reason + ")");
+  for (const Json& row : list(document, {"expected"})) {
+    const std::string reason = string(row, {"reason"});
+    section.fact(text(row, {"side"}), "expected {}; observed {}: {}{}", text(row, {"expected"}),
+                 text(row, {"observed"}), spaced(text(row, {"outcome"})), reason.empty() ? "" : " (" + reason + ")");
   }
   return section;
 }
 
 std::string number_text(const Json& number) {
-  const std::string unit = fields::text(number, {"unit"});
+  const std::string unit = text(number, {"unit"});
   const auto value = fields::number(number, {"value"});
-  const Json &bound = fields::at(number, {"bound"}), &reason = fields::at(number, {"reason"});
+  const Json &bound = at(number, {"bound"}), &reason = at(number, {"reason"});
   std::string text = fields::text(number, {"what"}) + ": ";
   if (bound.is_string()) text += bound.get<std::string>() + " ";
   text += value ? value_text(*value, unit) : "not known";
-  if (fields::at(number, {"interval"}).is_array()) text += " " + interval_text(fields::at(number, {"interval"}), unit);
+  if (at(number, {"interval"}).is_array()) text += " " + interval_text(at(number, {"interval"}), unit);
   if (reason.is_string()) text += " (" + reason.get<std::string>() + ")";
   return text;
 }
 
 ReportSection verdict_section(const Json& document) {
   ReportSection section{"Preemption: which strategy fits A, urgent, beside B"};
-  const Json& verdict = fields::at(document, {"verdict"});
-  const Json& strategy = fields::at(verdict, {"strategy"});
+  const Json& verdict = at(document, {"verdict"});
+  const Json& strategy = at(verdict, {"strategy"});
   section.fact("verdict", strategy.is_string() ? spaced(strategy.get<std::string>()) : "cannot say");
-  section.fact("because", fields::text(verdict, {"because"}));
-  section.fact("premise", fields::text(verdict, {"premise"}));
+  section.fact("because", text(verdict, {"because"}));
+  section.fact("premise", text(verdict, {"premise"}));
   section.fact("by", "rules over the numbers below; no preemption was measured");
-  for (const Json& each : fields::list(verdict, {"strategies"})) {
-    const std::string name = spaced(fields::text(each, {"strategy"}));
-    section.fact(name, "{}: {}", spaced(fields::text(each, {"fit"})), fields::text(each, {"because"}));
-    section.fact("  rule", fields::text(each, {"rule"}));
-    for (const Json& number : fields::list(each, {"numbers"})) section.fact("  number", number_text(number));
+  for (const Json& each : list(verdict, {"strategies"})) {
+    const std::string name = spaced(text(each, {"strategy"}));
+    section.fact(name, "{}: {}", spaced(text(each, {"fit"})), text(each, {"because"}));
+    section.fact("  rule", text(each, {"rule"}));
+    for (const Json& number : list(each, {"numbers"})) section.fact("  number", number_text(number));
   }
   return section;
 }
@@ -279,11 +273,11 @@ ReportSection verdict_section(const Json& document) {
 Report amd_compare_report(const Json& document) {
   Report report{"Two cases and their hardware queues"};
   for (const auto& [key, letter] : {std::pair("a", "A"), std::pair("b", "B")}) {
-    const Json& side = fields::at(document, {key});
+    const Json& side = at(document, {key});
     std::string basis;
-    for (const Json& part : fields::list(side, {"basis"}))
+    for (const Json& part : list(side, {"basis"}))
       if (part.is_string()) basis += (basis.empty() ? "" : ", ") + part.get<std::string>();
-    report.open("{}: {} ({})", letter, fields::text(side, {"name"}), basis);
+    report.open("{}: {} ({})", letter, text(side, {"name"}), basis);
   }
   report.sections = {sides_section(document),      queues_section(document),   kernels_section(document),
                      quantities_section(document), expected_section(document), verdict_section(document)};

@@ -9,9 +9,7 @@
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 std::string duration(const Json& json, std::initializer_list<const char*> keys) {
   const auto ns = number(json, keys);

@@ -13,9 +13,7 @@
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 std::string count_text(const Json& json, std::initializer_list<const char*> keys) {
   const auto value = number(json, keys);

@@ -9,9 +9,7 @@
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 constexpr std::size_t kMostStreams = 16, kMostQueues = 16, kMostKernels = 3, kMostMessages = 8, kMostCalls = 5;
 
@@ -36,13 +34,11 @@ void cut(ReportTable& table, std::size_t all) {
 ReportTable queue_table(const Json& queues, bool is_full) {
   ReportTable table{
       {{"HWq", true}, {"SWq", true}, {"id"}, {"prio", true}, {"size"}, {"streams"}, {"create"}, {"end", true}}};
-  for (const Json& queue : queues) {
-    if (table.rows.size() == limit(is_full, kMostQueues)) break;
+  for (const Json& queue : first(queues, limit(is_full, kMostQueues)))
     table.rows.push_back({text(queue, {"hwq"}), text(queue, {"swq"}), whole(number(queue, {"id"})),
                           priority_word(queue), whole(number(queue, {"size_packets"})),
                           whole(number(queue, {"streams_most"})), duration(number(queue, {"creation_ns"})),
                           at(queue, {"deleted_ns"}).is_null() ? "lives" : "deleted"});
-  }
   cut(table, queues.size());
   return table;
 }
@@ -50,8 +46,7 @@ ReportTable queue_table(const Json& queues, bool is_full) {
 ReportTable work_table(const Json& queues, bool is_full) {
   ReportTable table{
       {{"HWq", true}, {"kernels"}, {"per s"}, {"gap p50"}, {"gap p99"}, {"barriers"}, {"backlog"}, {"most"}}};
-  for (const Json& queue : queues) {
-    if (table.rows.size() == limit(is_full, kMostQueues)) break;
+  for (const Json& queue : first(queues, limit(is_full, kMostQueues))) {
     const auto rate = number(queue, {"launches_per_s"});
     table.rows.push_back({text(queue, {"hwq"}), whole(number(queue, {"launches"})), rate ? format_quantity(*rate) : "-",
                           duration(number(queue, {"gap_ns", "p50"})), duration(number(queue, {"gap_ns", "p99"})),
@@ -79,8 +74,7 @@ ReportTable kernel_table(const Json& queues, bool is_full) {
 
 ReportTable stream_table(const Json& streams, bool is_full) {
   ReportTable table{{{"stream", true}, {"HWq", true}, {"priority"}, {"kernels"}, {"queues used"}, {"end", true}}};
-  for (const Json& stream : streams) {
-    if (table.rows.size() == limit(is_full, kMostStreams)) break;
+  for (const Json& stream : first(streams, limit(is_full, kMostStreams))) {
     const auto priority = number(stream, {"priority"});
     const double uses =
         static_cast<double>(at(stream, {"uses"}).size()) + number(stream, {"uses_left_out"}).value_or(0);
@@ -104,11 +98,9 @@ ReportTable copy_table(const Json& copies) {
 
 ReportTable message_table(const Json& process, bool is_full) {
   ReportTable table{{{"line"}, {"level"}, {"message", true}}};
-  for (const Json& message : at(process, {"messages"})) {
-    if (table.rows.size() == limit(is_full, kMostMessages)) break;
+  for (const Json& message : first(at(process, {"messages"}), limit(is_full, kMostMessages)))
     table.rows.push_back(
         {whole(number(message, {"line"})), whole(number(message, {"level"})), text(message, {"text"})});
-  }
   const double all = number(process, {"errors"}).value_or(0) + number(process, {"warnings"}).value_or(0);
   if (all > static_cast<double>(table.rows.size()))
     table.after = fmt::format("and {} more", whole(all - static_cast<double>(table.rows.size())));

@@ -15,7 +15,7 @@ ReportSection serialisation_section(const Json& device, std::size_t most) {
     section.remark("Not known: {}.", fields::text(device, {"unavailable", "false_serialisation"}));
     return section;
   }
-  const bool is_known = fields::is_true(found, {"are_dependencies_known"});
+  const bool is_known = is_true(found, {"are_dependencies_known"});
   const double pairs = number(found, {"pairs"}).value_or(0), behind = number(found, {"behind"}).value_or(0);
   if (pairs + behind == 0) {
     section.remark(number(device, {"queue_map", "shared_queues"}).value_or(0) > 0
@@ -34,11 +34,9 @@ ReportSection serialisation_section(const Json& device, std::size_t most) {
                        std::max(1.0, number(device, {"times", "span_ns"}).value_or(0))));
   {
     ReportTable& table = section.table({{"streams", true}, {"queue", true}, {"commands"}, {"in sum"}});
-    for (const Json& pair : at(found, {"by_streams"})) {
-      if (table.rows.size() == most) break;
+    for (const Json& pair : first(at(found, {"by_streams"}), most))
       table.rows.push_back(
           {joined(at(pair, {"streams"}), 2), word(pair, "queue"), count(pair, "pairs"), duration(pair, "lost_ns")});
-    }
     const double all = number(found, {"stream_pairs"}).value_or(0);
     if (all > static_cast<double>(table.rows.size()))
       table.after = fmt::format("and {} more", counted(all - static_cast<double>(table.rows.size()), "pair"));
@@ -115,10 +113,8 @@ ReportSection path_section(const Json& device, std::size_t most) {
     return section;
   }
   ReportTable table{{{"on the path", true}, {"steps"}, {"time"}}};
-  for (const Json& each : at(path, {"names"})) {
-    if (table.rows.size() == most) break;
+  for (const Json& each : first(at(path, {"names"}), most))
     table.rows.push_back({word(each, "name"), count(each, "steps"), duration(each, "total_ns")});
-  }
   section.add_unless_empty(std::move(table));
   section.remark("Seen: {}.", word(path, "known"));
   return section;
@@ -159,8 +155,7 @@ ReportSection collectives_section(const Json& device, std::size_t most) {
   ReportTable& table =
       section.table({{"kind", true}, {"from"}, {"ranks"}, {"count"}, {"total"}, {"p50"}, {"p99"}, {"bus"}});
   const Json& classes = at(device, {"collectives", "classes"});
-  for (const Json& each : classes) {
-    if (table.rows.size() == most) break;
+  for (const Json& each : first(classes, most)) {
     const auto from = number(each, {"from_bytes"});
     table.rows.push_back({word(each, "kind"), from ? format_bytes(static_cast<std::uint64_t>(*from)) : "-",
                           count(each, "ranks"), count(each, "count"), duration(each, "total_ns"),
@@ -176,13 +171,11 @@ ReportSection collectives_section(const Json& device, std::size_t most) {
                  count(slow, "clear"),
                  number(slow, {"ratio"}).value_or(1) < 1 ? "; faster: one name may stand for several sizes" : "");
     ReportTable kernels{{{"kernel", true}, {"alone"}, {"beside"}, {"ratio"}, {"n"}, {"p"}}};
-    for (const Json& each : at(slow, {"kernels"})) {
-      if (kernels.rows.size() == most) break;
+    for (const Json& each : first(at(slow, {"kernels"}), most))
       kernels.rows.push_back({word(each, "name"), duration(each, "alone_p50_ns"), duration(each, "beside_p50_ns"),
                               fmt::format("{:.3f}", number(each, {"ratio"}).value_or(0)),
                               fmt::format("{}+{}", count(each, "alone"), count(each, "beside")),
                               fmt::format("{:.1g}", number(each, {"p"}).value_or(1))});
-    }
     section.add_unless_empty(std::move(kernels));
   } else {
     section.fact("compute beside them", "not known: {}", fields::text(device, {"unavailable", "overlap_slowdown"}));

@@ -52,8 +52,7 @@ ReportSection iterations_section(const Json& device, std::size_t most) {
   ReportTable& table = section.table(
       {{"iteration", true}, {"commands"}, {"span"}, {"busy"}, {"compute"}, {"comm."}, {"exposed"}, {"overlap"}});
   const Json& list = at(device, {"iterations", "list"});
-  for (const Json& each : list) {
-    if (table.rows.size() == most) break;
+  for (const Json& each : first(list, most)) {
     const Json& times = at(each, {"times"});
     table.rows.push_back({at(each, {"name"}).is_string() ? word(each, "name") : count(each, "number"),
                           count(each, "commands"), duration(times, "span_ns"), duration(times, "busy_ns"),
@@ -103,7 +102,7 @@ ReportSection queues_section(const Json& device, std::size_t most) {
     section.remark("Which queue a stream used: not known, {}.", fields::text(device, {"unavailable", "queue_map"}));
     return section;
   }
-  const bool is_fixed = fields::is_true(map, {"is_fixed"});
+  const bool is_fixed = is_true(map, {"is_fixed"});
   const bool is_shared = number(map, {"shared_queues"}).value_or(0) > 0;
   // A queue per stream: a table of queues would be that of streams again.
   if (is_fixed && !is_shared) {
@@ -132,11 +131,9 @@ ReportSection top_section(const Json& device, std::size_t most) {
   ReportSection section{"Top kernels"};
   ReportTable& table =
       section.table({{"name", true}, {"kind", true}, {"count"}, {"total"}, {"share"}, {"p50"}, {"p99"}});
-  for (const Json& each : at(device, {"top", "top"})) {
-    if (table.rows.size() == most) break;
+  for (const Json& each : first(at(device, {"top", "top"}), most))
     table.rows.push_back({word(each, "name"), word(each, "kind"), count(each, "count"), duration(each, "total_ns"),
                           percent(number(each, {"share"})), duration(each, "p50_ns"), duration(each, "p99_ns")});
-  }
   const double kernels = number(device, {"top", "kernels"}).value_or(0);
   if (kernels > static_cast<double>(table.rows.size()))
     table.after = fmt::format("and {}", counted(kernels - static_cast<double>(table.rows.size()), "other name"));

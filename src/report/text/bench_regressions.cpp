@@ -11,9 +11,7 @@
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 constexpr std::size_t kMostReasons = 8, kMostNamed = 4;  // in a summary; regressions.md has them all
 
@@ -24,7 +22,7 @@ std::string percent(std::optional<double> ratio) {
 
 // "+7.1 .. +18.0 %"
 std::string range(const Json& entry) {
-  const auto ends = fields::interval(entry, {"interval"});
+  const auto ends = interval(entry, {"interval"});
   return ends ? fmt::format("{:+.1f} .. {:+.1f} %", 100 * (ends->first - 1), 100 * (ends->second - 1)) : "-";
 }
 
@@ -60,7 +58,7 @@ std::string conclusion(const Json& regressions) {
 
 std::vector<std::string> notes_of(const Json& regressions) {
   std::vector<std::string> notes;
-  for (const Json& note : fields::list(regressions, {"notes"})) notes.push_back(text(note, {}));
+  for (const Json& note : list(regressions, {"notes"})) notes.push_back(text(note, {}));
   return notes;
 }
 
@@ -110,7 +108,7 @@ std::vector<std::string> reasons(const Json& cases, std::size_t most, bool has_g
   for (const Json& entry : cases) {
     const std::string verdict = verdict_words(entry);
     if (verdict == "same" || verdict == "faster" || verdict == "new" || (verdict == "gone" && !has_gone)) continue;
-    if (lines.size() >= most && !fields::is_true(entry, {"is_regression"})) {
+    if (lines.size() >= most && !is_true(entry, {"is_regression"})) {
       ++left_out;
       continue;
     }
@@ -140,10 +138,10 @@ ReportSection regressions_section(const Json& regressions) {
   section.facts = {{"baseline", text(regressions, {"baseline"})},
                    {"result", fmt::format("{} {}", conclusion(regressions), counts_text(regressions))},
                    {"counts as one", thresholds(regressions)}};
-  ReportTable table = table_of(fields::list(regressions, {"cases"}), false);
+  ReportTable table = table_of(list(regressions, {"cases"}), false);
   section.add_unless_empty(std::move(table));
-  section.remarks = reasons(fields::list(regressions, {"cases"}), kMostReasons, false);
-  for (std::string& line : gone(fields::list(regressions, {"cases"}))) section.remark(std::move(line));
+  section.remarks = reasons(list(regressions, {"cases"}), kMostReasons, false);
+  for (std::string& line : gone(list(regressions, {"cases"}))) section.remark(std::move(line));
   for (std::string& note : notes_of(regressions)) section.remark(std::move(note));
   return section;
 }
@@ -154,7 +152,7 @@ Report regressions_report(const Json& regressions) {
     report.opening = regressions_section(regressions).remarks;
     return report;
   }
-  const Json& cases = fields::list(regressions, {"cases"});
+  const Json& cases = list(regressions, {"cases"});
   report.opening = {fmt::format("{} {}", conclusion(regressions), counts_text(regressions))};
   ReportSection basis{"Compared"};
   basis.facts = {{"baseline", text(regressions, {"baseline"})}, {"counts as one", thresholds(regressions)}};

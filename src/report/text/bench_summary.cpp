@@ -11,15 +11,13 @@
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 constexpr std::size_t kShownInTerminal = 25;
 constexpr std::size_t kLongestReason = 600, kMostNamed = 4;
 constexpr const char* kNone = "None.";
 
-std::string word(const Json& json, const char* key) { return fields::string(json, {key}); }
+std::string word(const Json& json, const char* key) { return string(json, {key}); }
 
 std::string milliseconds(const Json& entry, const char* key) {
   const auto value = number(entry, {"timing", key});

@@ -10,9 +10,7 @@
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 // 217 ns, 14.2 M/s
 std::string value_text(const std::string& unit, std::optional<double> value) {

@@ -11,9 +11,7 @@
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 std::int64_t count(const Json& json, const char* key) {
   return static_cast<std::int64_t>(number(json, {key}).value_or(0));

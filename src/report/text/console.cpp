@@ -14,9 +14,7 @@
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 constexpr double kGoodFit = 0.8;  // R2 from which on a fitted law is worth printing
 
@@ -133,7 +131,7 @@ std::string describe_result(const Json& result) {
   const Json& throughput = at(result, {"metrics", "throughput"});
   if (!throughput.is_null()) {
     std::string value = rate(number(throughput, {"value"}), unit);
-    if (const auto ends = fields::interval(throughput, {"interval"}))
+    if (const auto ends = interval(throughput, {"interval"}))
       value += fmt::format("  (95 % interval {} .. {})", bare_rate(ends->first, unit), bare_rate(ends->second, unit));
     line(out, "throughput", value);
   }

@@ -1,6 +1,7 @@
 // Values of a document by their path. Documents may come from anywhere, so nothing in them is taken for granted.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -22,5 +23,15 @@ const Json& list(const Json& json, std::initializer_list<const char*> keys);
 const Json& object(const Json& json, std::initializer_list<const char*> keys);
 // [low, high]; nothing where these are not two numbers.
 std::optional<std::pair<double, double>> interval(const Json& json, std::initializer_list<const char*> keys = {});
+
+// The first elements of a list, `most` at most.
+inline auto first(const Json& list, std::size_t most) {
+  struct {
+    Json::const_iterator from, to;
+    auto begin() const { return from; }
+    auto end() const { return to; }
+  } const part{list.begin(), list.begin() + static_cast<std::ptrdiff_t>(std::min(list.size(), most))};
+  return part;
+}
 
 }  // namespace weir::fields

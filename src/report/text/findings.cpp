@@ -89,8 +89,7 @@ std::optional<Finding> serialised(const Json& device, double span_ns) {
       share,
       fmt::format("for up to {} commands that were ready waited behind other streams' on a shared hardware "
                   "queue{}.",
-                  cost(ns, share),
-                  fields::is_true(found, {"are_dependencies_known"}) ? "" : " (as far as waits are known)"),
+                  cost(ns, share), is_true(found, {"are_dependencies_known"}) ? "" : " (as far as waits are known)"),
       "More queues (CUDA_DEVICE_MAX_CONNECTIONS, GPU_MAX_HW_QUEUES), fewer streams, or another order of submission; "
       "`weir queues cost` predicts which."};
 }

@@ -12,15 +12,14 @@
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
+using namespace fields;
 
 constexpr std::size_t kShownRuns = 20;
 constexpr std::size_t kSparkCells = 50;
 constexpr std::size_t kCommitDigits = 10;
 constexpr std::size_t kMostListed = 1'000;
 
-std::string word(const Json& json, const char* name) { return fields::text(json, {name}); }
+std::string word(const Json& json, const char* name) { return text(json, {name}); }
 
 std::string commit_of(const Json& json) { return word(json, "commit").substr(0, kCommitDigits); }
 
@@ -46,13 +45,13 @@ std::string amount(std::optional<double> value, const std::string& unit) {
 }
 
 std::string interval_text(const Json& json, const std::string& unit) {
-  const auto ends = fields::interval(json, {"interval"});
+  const auto ends = interval(json, {"interval"});
   return ends ? fmt::format("{} .. {}", amount(ends->first, unit), amount(ends->second, unit)) : "-";
 }
 
 // Half of the interval, of the median.
 std::string half_width(const Json& point) {
-  const auto ends = fields::interval(point, {"interval"});
+  const auto ends = interval(point, {"interval"});
   const double middle = number(point, {"median"}).value_or(0);
   return ends && middle > 0 ? fmt::format("+-{:.1f} %", 50 * (ends->second - ends->first) / middle) : "-";
 }
@@ -272,7 +271,7 @@ void add_gate(const Json& document, Report& report) {
 }
 
 Report trend_report(const Json& document, bool is_full) {
-  Report report{fmt::format("weir history trend {}", fields::text(document, {"selection", "workload"}))};
+  Report report{fmt::format("weir history trend {}", text(document, {"selection", "workload"}))};
   const Json& series = at(document, {"series"});
   const Json& machines = at(document, {"machines"});
   report.open("{}: {} series", word(document, "file"), series.size());

@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-using fields::at;
+using namespace fields;
 
 std::string duration(const Json& ns) { return ns.is_number() ? format_duration(ns.get<double>()) : "-"; }
 std::string percent(const Json& share) {

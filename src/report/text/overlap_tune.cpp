@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-using fields::at;
+using namespace fields;
 
 constexpr std::size_t kMostRows = 12;
 
@@ -77,7 +77,7 @@ Report tune_report(const Json& document) {
   }
   const auto by = [](const char* key) {
     return [key](const Json* a, const Json* b) {
-      const auto value = [&](const Json* json) { return fields::number(*json, {key}).value_or(1e300); };
+      const auto value = [&](const Json* json) { return number(*json, {key}).value_or(1e300); };
       return value(a) < value(b);
     };
   };

@@ -15,9 +15,7 @@
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 constexpr double kMargin = 20;
 constexpr double kPanelWidth = 540, kPanelHeight = 360;

@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-using fields::at;
+using namespace fields;
 
 constexpr std::size_t kBarColumns = 23;
 
@@ -24,7 +24,7 @@ std::string bar(double ns, double shortest, double longest) {
 std::string index_text(const Json& index) {
   if (!index.is_object() || !at(index, {"p99"}).is_number()) return "unknown";
   std::string text = fmt::format("{:.2f}", at(index, {"p99"}).get<double>());
-  if (const auto ends = fields::interval(index, {"p99_interval"}))
+  if (const auto ends = interval(index, {"p99_interval"}))
     text += fmt::format("  ({:.2f} to {:.2f})", ends->first, ends->second);
   return text;
 }

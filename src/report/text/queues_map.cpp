@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-using fields::at;
+using namespace fields;
 
 constexpr std::size_t kLabel = 12;  // columns before a value
 constexpr int kMostRows = 1024;     // a document may claim any number of queues

@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-using fields::at;
+using namespace fields;
 
 constexpr std::size_t kHeadWidth = 8, kCellWidth = 18;
 constexpr std::size_t kCellsPerLine = (kReportColumns - kHeadWidth) / kCellWidth;

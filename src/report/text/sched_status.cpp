@@ -9,8 +9,7 @@
 namespace weir {
 namespace {
 
-using fields::number;
-using fields::text;
+using namespace fields;
 
 constexpr double kSecond = 1e9;
 
@@ -41,7 +40,7 @@ std::optional<Term> term_of(const std::string& policy) {
 }
 
 std::string state_of(const Json& client) {
-  const Json& waits_for = fields::at(client, {"waits_for"});
+  const Json& waits_for = at(client, {"waits_for"});
   if (waits_for.is_array() && !waits_for.empty()) {
     std::string others;
     for (const Json& other : waits_for) {
@@ -50,14 +49,14 @@ std::string state_of(const Json& client) {
     }
     return "waits for " + others;
   }
-  const Json& is_active = fields::at(client, {"is_active"});
+  const Json& is_active = at(client, {"is_active"});
   if (!is_active.is_boolean()) return "alone";
   return is_active.get<bool>() ? "active" : "idle";
 }
 
 // The same client in an earlier status: a seat may have been given to another one since.
 const Json* same_client(const Json& before, const Json& client) {
-  const Json& clients = fields::at(before, {"clients"});
+  const Json& clients = at(before, {"clients"});
   if (!clients.is_array()) return nullptr;
   for (const Json& other : clients)
     if (text(other, {"seat"}) == text(client, {"seat"}) && text(other, {"pid"}) == text(client, {"pid"}) &&
@@ -86,7 +85,7 @@ ReportTable clients_table(const Json& status, const Json& before) {
   table.columns.push_back({"state", true});
   for (const char* heading : {since_ns > 0 ? "device" : "used", since_ns > 0 ? "launch/s" : "launches", "waited"})
     table.columns.push_back({heading});
-  const Json& clients = fields::at(status, {"clients"});
+  const Json& clients = at(status, {"clients"});
   if (!clients.is_array()) return table;
   for (const Json& client : clients) {
     std::vector<std::string> row = {text(client, {"pid"}), text(client, {"program"})};
@@ -123,7 +122,7 @@ Report sched_status_report(const Json& status, const Json& before) {
   if (table.rows.empty()) {
     section.remark("Run a program under it: weir sched run --priority high -- ./program");
   } else {
-    const bool is_shared = fields::at(status, {"is_shared"}) == true;
+    const bool is_shared = at(status, {"is_shared"}) == true;
     section.tables.push_back(std::move(table));
     if (!is_shared) section.remark("Alone on the device: nothing is held, and nothing is counted.");
   }

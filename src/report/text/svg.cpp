@@ -2,27 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "report/text/escape.h"
+
 namespace weir {
 
 std::string svg_escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '"') {
-      out += "&quot;";
-    } else if (byte < 0x20 || byte >= 0x7f) {
-      out += '?';
-    } else {
-      out += c;
-    }
-  }
-  return out;
+  std::string plain(text);
+  std::replace_if(plain.begin(), plain.end(), [](unsigned char c) { return c < 0x20 || c >= 0x7f; }, '?');
+  return replaced(plain, kMarkup);
 }
 
 std::string svg_label(double x, double y, std::string_view style, std::string_view words, std::string_view anchor) {
