@@ -14,7 +14,7 @@ std::string xml(const std::string& text) {
   std::erase(plain, '\x01');
   for (const char* unwanted : {"\xef\xbf\xbe", "\xef\xbf\xbf"})
     for (std::size_t at = 0; (at = plain.find(unwanted, at)) != std::string::npos;) plain.erase(at, 3);
-  return replaced(replaced(plain, kMarkup), {{'\n', "&#10;"}, {'\t', "&#9;"}});
+  return replaced(markup_escaped(plain), {{'\n', "&#10;"}, {'\t', "&#9;"}});
 }
 
 enum class Outcome { passed, failure, error, skipped };

@@ -14,7 +14,7 @@ constexpr std::string_view kTitle = "<title>", kTitleEnd = "</title>";
 
 std::string escaped_text(std::string text) {
   std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
-  return replaced(replaced(text, kMarkup), {{'\'', "&#39;"}});
+  return replaced(markup_escaped(text), {{'\'', "&#39;"}});
 }
 
 // Whole UTF-8: a page with other bytes shows them as it likes.

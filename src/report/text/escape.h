@@ -9,18 +9,17 @@
 
 namespace weir {
 
-using Replacements = std::initializer_list<std::pair<char, std::string_view>>;
-
-inline constexpr Replacements kMarkup = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
-
-inline std::string replaced(std::string_view text, Replacements replacements) {
+inline std::string replaced(std::string_view text, std::initializer_list<std::pair<char, std::string_view>> pairs) {
   std::string out;
   for (const char c : text) {
-    const auto found = std::find_if(replacements.begin(), replacements.end(),
-                                    [&](const auto& replacement) { return replacement.first == c; });
-    out += found == replacements.end() ? std::string_view(&c, 1) : found->second;
+    const auto found = std::find_if(pairs.begin(), pairs.end(), [&](const auto& pair) { return pair.first == c; });
+    out += found == pairs.end() ? std::string_view(&c, 1) : found->second;
   }
   return out;
+}
+
+inline std::string markup_escaped(std::string_view text) {
+  return replaced(text, {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}});
 }
 
 }  // namespace weir

@@ -11,7 +11,7 @@ namespace weir {
 std::string svg_escaped(std::string_view text) {
   std::string plain(text);
   std::replace_if(plain.begin(), plain.end(), [](unsigned char c) { return c < 0x20 || c >= 0x7f; }, '?');
-  return replaced(plain, kMarkup);
+  return markup_escaped(plain);
 }
 
 std::string svg_label(double x, double y, std::string_view style, std::string_view words, std::string_view anchor) {
