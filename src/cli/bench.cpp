@@ -19,7 +19,7 @@
 #include "cli/process.h"
 #include "lab/kernels/document.h"
 #include "lab/kernels/regression_entries.h"
-#include "report/figures/github.h"
+#include "report/figures/judgement.h"
 #include "report/text/documents.h"
 
 namespace weir::cli {

@@ -1,5 +1,3 @@
-#include "report/figures/github.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "base/plain_text.h"
+#include "report/figures/judgement.h"
 
 namespace weir {
 namespace {

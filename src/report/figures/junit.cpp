@@ -1,8 +1,7 @@
-#include "report/figures/junit.h"
-
 #include <fmt/format.h>
 
 #include "base/plain_text.h"
+#include "report/figures/judgement.h"
 #include "report/text/escape.h"
 
 namespace weir {
