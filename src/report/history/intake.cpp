@@ -217,9 +217,8 @@ std::vector<NewPoint> bench_points(const Json& document, const std::string& name
       if (const std::string text = text_of(member(one, fact)); !text.empty()) key[fact] = text;
     if (const Json& threads = member(one, "threads"); threads.is_number()) key["threads"] = threads.dump();
     if (const Json& cold = member(member(one, "timing"), "is_cold"); cold.is_boolean()) key["is_cold"] = cold.dump();
-    if (const Json& problem = member(one, "problem_size"); problem.is_object())
-      for (const auto& [size, value] : problem.items())
-        key["param." + size] = content_of(value).substr(0, kLongestText);
+    for (const auto& [size, value] : member(one, "problem_size").items())
+      key["param." + size] = content_of(value).substr(0, kLongestText);
 
     // The device as its case has it, and what is known of the backend beside that.
     point.device = object_or_null(member(member(all, "devices"), backend.c_str()));
@@ -237,13 +236,11 @@ std::vector<NewPoint> bench_points(const Json& document, const std::string& name
       else if (!value.is_structured() && !value.is_null())
         point.point.settings[path] = value.dump();
     };
-    if (point.device.is_object())
-      for (const auto& [fact, value] : point.device.items())
-        if (fact != "name") put("device." + fact, value);
-    if (environment.is_object())
-      for (const auto& [fact, value] : environment.items()) put("environment." + fact, value);
-    if (const Json& variables = member(environment, "variables"); variables.is_object())
-      for (const auto& [variable, value] : variables.items()) put("environment.variables." + variable, value);
+    for (const auto& [fact, value] : point.device.items())
+      if (fact != "name") put("device." + fact, value);
+    for (const auto& [fact, value] : environment.items()) put("environment." + fact, value);
+    for (const auto& [variable, value] : member(environment, "variables").items())
+      put("environment.variables." + variable, value);
 
     if (status != "ok") {
       const Json& error = member(one, "error");
