@@ -128,15 +128,11 @@ ReportTable queue_table(const Json& side, const char* letter) {
                     {},
                     ""};
   const Json& queues = list(side, {"queues", "list"});
-  for (const Json& queue : queues) {
-    if (table.rows.size() == kQueueRows) {
-      table.after = fmt::format("and {} more", queues.size() - kQueueRows);
-      break;
-    }
+  for (const Json& queue : first(queues, kQueueRows))
     table.rows.push_back({text(queue, {"label"}), text(queue, {"kind"}), text(queue, {"priority"}),
                           text(queue, {"ring_packets"}), text(queue, {"streams"}), text(queue, {"launches"}),
                           text(queue, {"seen_in"})});
-  }
+  if (queues.size() > kQueueRows) table.after = fmt::format("and {} more", queues.size() - kQueueRows);
   return table;
 }
 

@@ -122,12 +122,10 @@ ReportSection process_section(const Json& document, bool is_full) {
   ReportSection section{"By process"};
   ReportTable& table = section.table(
       {{"process", true}, {"call", true}, {"calls"}, {"length", true}, {"n"}, {"min"}, {"p50"}, {"p99"}, {"max"}});
-  std::size_t shown = 0;
+  const std::size_t most = is_full ? SIZE_MAX : 6;
   bool has_threads = false;
   const Json& processes = at(document, {"processes"});
-  for (const Json& process : processes) {
-    if (!is_full && shown == 6) break;
-    ++shown;
+  for (const Json& process : first(processes, most)) {
     const std::string id = text(process, {"process"}), thread = text(process, {"thread"});
     has_threads = has_threads || thread != "-";
     std::string owner = id != "-" ? id : thread != "-" ? "thread " + thread : "not known";
@@ -137,7 +135,7 @@ ReportSection process_section(const Json& document, bool is_full) {
       owner.clear();
     }
   }
-  if (processes.size() > shown) table.after = fmt::format("{} more: --full", processes.size() - shown);
+  if (processes.size() > most) table.after = fmt::format("{} more: --full", processes.size() - most);
   if (has_threads)
     section.remark(
         "Threads whose process is not in the text: echo 1 > options/record-tgid (function_graph prints none).");
@@ -163,10 +161,8 @@ ReportSection create_section(const Json& document, bool is_full) {
   section.title = "Creates";
   ReportTable& table =
       section.table({{"line"}, {"thread"}, {"queue"}, {"gpu"}, {"doorbell"}, {"ring"}, {"result"}, {"took", true}});
-  std::size_t shown = 0;
-  for (const Json& create : creates) {
-    if (!is_full && shown == 10) break;
-    ++shown;
+  const std::size_t most = is_full ? SIZE_MAX : 10;
+  for (const Json& create : first(creates, most)) {
     const auto result = number(create, {"result"});
     table.rows.push_back({count(create, {"line"}), text(create, {"thread"}), text(create, {"queue_id"}),
                           hexadecimal(create, "gpu_id"), hexadecimal(create, "doorbell"),
@@ -176,7 +172,7 @@ ReportSection create_section(const Json& document, bool is_full) {
                                          : fmt::format("{:.0f}", *result),
                           length_of(create)});
   }
-  if (creates.size() > shown) table.after = fmt::format("{} more: --full", creates.size() - shown);
+  if (creates.size() > most) table.after = fmt::format("{} more: --full", creates.size() - most);
   section.remark(
       "result: ok, the error of a create that failed and made no queue, or ? where no return value was traced.");
   return section;

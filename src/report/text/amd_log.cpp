@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/units.h"
 #include "report/text/documents.h"
@@ -59,15 +60,10 @@ ReportTable work_table(const Json& queues, bool is_full) {
 
 ReportTable kernel_table(const Json& queues, bool is_full) {
   ReportTable table{{{"HWq", true}, {"count"}, {"kernel", true}}};
-  std::size_t shown = 0;
-  for (const Json& queue : queues) {
-    if (shown++ == limit(is_full, kMostQueues)) break;
-    std::size_t rows = 0;
-    for (const Json& kernel : at(queue, {"kernels", "top"})) {
-      if (rows++ == limit(is_full, kMostKernels)) break;
-      table.rows.push_back(
-          {rows == 1 ? text(queue, {"hwq"}) : "", whole(number(kernel, {"count"})), text(kernel, {"name"})});
-    }
+  for (const Json& queue : first(queues, limit(is_full, kMostQueues))) {
+    std::string owner = text(queue, {"hwq"});
+    for (const Json& kernel : first(at(queue, {"kernels", "top"}), limit(is_full, kMostKernels)))
+      table.rows.push_back({std::exchange(owner, ""), whole(number(kernel, {"count"})), text(kernel, {"name"})});
   }
   return table;
 }
@@ -132,16 +128,13 @@ void add_process(Report& report, const Json& process, bool is_full) {
   report.add_unless_empty("Streams", stream_table(at(process, {"streams"}), is_full));
   report.add_unless_empty("Copies by engine", copy_table(at(process, {"copies"})));
   report.add_unless_empty("Errors and warnings", message_table(process, is_full));
-  const double without = number(process, {"launches_without_queue"}).value_or(0);
-  const double no_stream = number(process, {"launches_without_stream"}).value_or(0);
-  if (without > 0)
-    report.sections.back().remark("{} kernels are on no queue here: the log does not tell theirs.", whole(without));
-  if (no_stream > 0)
-    report.sections.back().remark("{} kernels are on no stream here: the log does not tell theirs.", whole(no_stream));
-  if (const auto left = number(process, {"left_out", "queues"}); left && *left > 0)
-    report.sections.back().remark("Too many queues: {} mentions of further ones were left out.", whole(left));
-  if (const auto left = number(process, {"left_out", "streams"}); left && *left > 0)
-    report.sections.back().remark("Too many streams: {} mentions of further ones were left out.", whole(left));
+  ReportSection& last = report.sections.back();
+  for (const std::string what : {"queue", "stream"})
+    if (const auto count = number(process, {("launches_without_" + what).c_str()}); count && *count > 0)
+      last.remark("{} kernels are on no {} here: the log does not tell theirs.", whole(count), what);
+  for (const char* what : {"queues", "streams"})
+    if (const auto left = number(process, {"left_out", what}); left && *left > 0)
+      last.remark("Too many {}: {} mentions of further ones were left out.", what, whole(left));
 }
 
 void add_file(Report& report, const Json& file, bool is_full) {
@@ -157,11 +150,9 @@ void add_file(Report& report, const Json& file, bool is_full) {
   if (const auto most = number(file, {"most_queues_per_priority"}))
     head.fact("GPU_MAX_HW_QUEUES", whole(most) + " per priority, as the log says");
   std::string calls = fmt::format("{}, {} failed", text(file, {"calls", "total"}), text(file, {"calls", "failed"}));
-  std::size_t shown = 0;
-  for (const Json& call : at(file, {"calls", "top"})) {
-    if (shown == limit(is_full, kMostCalls)) break;
-    calls += fmt::format("{} {} {}", shown++ == 0 ? ":" : ",", text(call, {"count"}), text(call, {"name"}));
-  }
+  const char* glue = ":";
+  for (const Json& call : fields::first(at(file, {"calls", "top"}), limit(is_full, kMostCalls)))
+    calls += fmt::format("{} {} {}", std::exchange(glue, ","), text(call, {"count"}), text(call, {"name"}));
   head.fact("HIP calls", calls);
   for (const Json& failure : at(file, {"calls", "failures"}))
     head.remark("{} failed {} times, first with {}.", text(failure, {"name"}), text(failure, {"count"}),

@@ -116,11 +116,7 @@ Report list_report(const Json& document) {
   ReportSection& section = report.section("Entries");
   ReportTable& table = section.table(
       {{"id"}, {"added", true}, {"commit", true}, {"tag", true}, {"machine", true}, {"points"}, {"failed"}});
-  for (const Json& entry : entries) {
-    if (table.rows.size() == kMostListed) {
-      table.after = fmt::format("and {} more, which --report json has", entries.size() - kMostListed);
-      break;
-    }
+  for (const Json& entry : first(entries, kMostListed)) {
     const Json& machines = at(entry, {"machines"});
     std::string machine = machines.empty() ? "-" : machines[0].is_string() ? machines[0].get<std::string>() : "-";
     if (machines.size() > 1) machine += fmt::format(" +{}", machines.size() - 1);
@@ -128,6 +124,8 @@ Report list_report(const Json& document) {
                           machine, word(entry, "points"),
                           count_of(entry, "failed") == 0 ? "-" : word(entry, "failed")});
   }
+  if (entries.size() > kMostListed)
+    table.after = fmt::format("and {} more, which --report json has", entries.size() - kMostListed);
   ReportSection& machines = report.section("Machines");
   for (const Json& machine : at(document, {"machines"})) machines.fact(word(machine, "id"), word(machine, "label"));
   return report;
