@@ -24,13 +24,6 @@ std::string end_of_program(const Json& manifest) {
   return fmt::format("exit code {:.0f} after {}", *code, format_duration(took));
 }
 
-std::string words_of(const Json& command) {
-  std::string text;
-  for (const Json& word : command)
-    if (word.is_string()) text += (text.empty() ? "" : " ") + word.get<std::string>();
-  return text;
-}
-
 const Json* part_of(const Json& manifest, const char* name) {
   for (const Json& part : at(manifest, {"parts"}))
     if (text(part, {"name"}) == name) return &part;
@@ -71,7 +64,7 @@ Report capture_report(const Json& manifest, const std::map<std::string, std::uin
                       const std::string& folder) {
   Report report{"Capture " + folder};
   ReportSection& run = report.section("Program");
-  run.facts = {{"command", words_of(at(manifest, {"command"}))},
+  run.facts = {{"command", joined(at(manifest, {"command"}), " ")},
                {"end", end_of_program(manifest)},
                {"processes seen", std::to_string(at(manifest, {"processes"}).size())},
                {"snapshots", std::to_string(at(manifest, {"snapshots"}).size())}};

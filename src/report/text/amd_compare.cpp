@@ -270,10 +270,7 @@ Report amd_compare_report(const Json& document) {
   Report report{"Two cases and their hardware queues"};
   for (const auto& [key, letter] : {std::pair("a", "A"), std::pair("b", "B")}) {
     const Json& side = at(document, {key});
-    std::string basis;
-    for (const Json& part : list(side, {"basis"}))
-      if (part.is_string()) basis += (basis.empty() ? "" : ", ") + part.get<std::string>();
-    report.open("{}: {} ({})", letter, text(side, {"name"}), basis);
+    report.open("{}: {} ({})", letter, text(side, {"name"}), joined(list(side, {"basis"})));
   }
   report.sections = {sides_section(document),      queues_section(document),   kernels_section(document),
                      quantities_section(document), expected_section(document), verdict_section(document)};

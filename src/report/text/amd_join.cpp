@@ -207,13 +207,6 @@ std::string clock_text(const Json& clock) {
                      format_duration(error), text(clock, {"rests_on"}), brackets);
 }
 
-std::string files_text(const Json& part) {
-  std::string files;
-  for (const Json& file : at(part, {"files"}))
-    if (file.is_string()) files += (files.empty() ? "" : ", ") + file.get<std::string>();
-  return files;
-}
-
 void add_rests(Report& report, const Json& document) {
   ReportSection& section = report.section("What it rests on");
   for (const Json& process : at(document, {"processes"})) {
@@ -232,7 +225,7 @@ void add_rests(Report& report, const Json& document) {
       if (!reason.empty()) ++shortfalls[reason];
       continue;
     }
-    std::string said = files_text(part);
+    std::string said = joined(at(part, {"files"}));
     if (!is_read) said = fmt::format("missing: {}", reason.empty() ? "not captured" : reason);
     if (is_read && !reason.empty()) said += fmt::format(" ({})", reason);
     if (!is_read && at(part, {"hint"}).is_string()) said += ". " + text(part, {"hint"});

@@ -244,9 +244,7 @@ Report bench_plan_report(const Json& plan) {
   ReportTable table{
       {{"package", true}, {"backend", true}, {"precisions", true}, {"problems"}, {"samples"}, {"rounds"}}};
   for (const Json& unit : at(plan, {"units"})) {
-    std::string precisions;
-    for (const Json& one : at(unit, {"precisions"}))
-      precisions += (precisions.empty() ? "" : ",") + one.get<std::string>();
+    const std::string precisions = fields::joined(at(unit, {"precisions"}), ",");
     table.rows.push_back(
         {word(unit, "package"), word(unit, "backend"), precisions.empty() ? "of the kernel" : precisions,
          std::to_string(at(unit, {"problems"}).size()), text(unit, {"iterations"}), text(unit, {"rounds"})});

@@ -1,5 +1,7 @@
 #include "report/text/fields.h"
 
+#include <fmt/format.h>
+
 namespace weir::fields {
 
 const Json& at(const Json& json, std::initializer_list<const char*> keys) {
@@ -45,6 +47,13 @@ std::optional<std::pair<double, double>> interval(const Json& json, std::initial
   const Json& pair = at(json, keys);
   if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number() || !pair[1].is_number()) return std::nullopt;
   return std::pair(pair[0].get<double>(), pair[1].get<double>());
+}
+
+std::string joined(const Json& list, std::string_view glue) {
+  std::string words;
+  for (const Json& word : list)
+    if (word.is_string()) words += fmt::format("{}{}", words.empty() ? "" : glue, word.string());
+  return words;
 }
 
 }  // namespace weir::fields

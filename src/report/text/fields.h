@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/json.h"
@@ -23,6 +24,9 @@ const Json& list(const Json& json, std::initializer_list<const char*> keys);
 const Json& object(const Json& json, std::initializer_list<const char*> keys);
 // [low, high]; nothing where these are not two numbers.
 std::optional<std::pair<double, double>> interval(const Json& json, std::initializer_list<const char*> keys = {});
+
+// The strings of a list; what else is in it is left out.
+std::string joined(const Json& list, std::string_view glue = ", ");
 
 // The first elements of a list, `most` at most.
 inline auto first(const Json& list, std::size_t most) {
