@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "lab/kernels/regression.h"
-#include "report/text/bench_regressions.h"
+#include "report/text/documents.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
@@ -20,9 +20,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (verdict == "slower" || verdict == "faster" || verdict == "new" || verdict == "gone") __builtin_trap();
       if (!entry["ratio"].is_null() && entry["ratio"] != 1.0) __builtin_trap();
     }
-    if (weir::describe_regressions(found).empty() || weir::regressions_markdown(found).empty()) __builtin_trap();
+    if (weir::report_markdown(weir::regressions_report(found)).empty()) __builtin_trap();
     // As its own block, too: reports read documents of others.
-    weir::describe_regressions(document);
+    weir::regressions_section(document);
     weir::to_text(found);
   } catch (const weir::Error& error) {
     if (error.fault != weir::Fault::input) __builtin_trap();

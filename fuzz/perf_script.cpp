@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "measure/folded_stacks.h"
-#include "report/text/flame_svg.h"
+#include "report/text/svg.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

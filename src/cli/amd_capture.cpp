@@ -1,6 +1,4 @@
 // weir amd capture: runs a program with ROCm's log, the kernel's trace and KFD's state beside it, into one folder.
-#include "report/text/amd_capture.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -18,6 +16,7 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/user_program.h"
+#include "report/text/documents.h"
 
 namespace weir::cli {
 namespace {

@@ -1,6 +1,4 @@
 // weir amd compare: two programs and their hardware queues, from logs, captures or timelines.
-#include "report/text/amd_compare.h"
-
 #include <fmt/format.h>
 
 #include "amd/compare/case_document.h"
@@ -9,6 +7,7 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/telling.h"
+#include "report/text/documents.h"
 
 namespace weir::cli {
 namespace {
@@ -40,7 +39,7 @@ int execute(const Flags& flags) {
     return kExitInterrupted;
   }
   line.clear();
-  flags.tell(document, [&] { return amd_compare_text(document); }, [&] { return amd_compare_markdown(document); });
+  flags.tell(document, amd_compare_report(document));
   return 0;
 }
 

@@ -1,6 +1,4 @@
 // weir amd ftrace: what KFD did in a kernel trace, how long it took, and what of it the trace proves.
-#include "report/text/amd_ftrace.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/telling.h"
+#include "report/text/documents.h"
 #include "trace/import/byte_source.h"
 
 namespace weir::cli {
@@ -52,7 +51,7 @@ int execute(const Flags& flags) {
   const Json document =
       ftrace::ftrace_document(summary, counters, {flags.file, flags.clock, run_context().command_line});
   const Report report = ftrace_report(document, flags.is_full);
-  flags.tell(document, [&] { return report_text(report); }, [&] { return report_markdown(report); });
+  flags.tell(document, report);
   return 0;
 }
 

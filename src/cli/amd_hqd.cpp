@@ -1,6 +1,4 @@
 // weir amd hqd: hardware queues of AMD GPUs from KFD's files in debugfs, of now or of an earlier moment.
-#include "report/text/amd_hqd.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -10,6 +8,7 @@
 #include "base/json.h"
 #include "cli/list.h"
 #include "cli/telling.h"
+#include "report/text/documents.h"
 #include "trace/import/byte_source.h"
 
 namespace weir::cli {
@@ -94,9 +93,7 @@ int execute(const Flags& flags) {
     reject("no file to read", "Give hqds, mqds or rls (text of /sys/kernel/debug/kfd), a folder of them, or --live.");
   flags.check_output();
   const Json document = kfd::hqd_document(is_live ? live(flags) : files(flags));
-  flags.tell(
-      document, [&] { return amd_hqd_text(document, flags.is_full); },
-      [&] { return amd_hqd_markdown(document, flags.is_full); });
+  flags.tell(document, amd_hqd_report(document, flags.is_full));
   return 0;
 }
 

@@ -1,6 +1,4 @@
 // weir amd join: one row per hardware queue from a capture's log, kernel trace and snapshots, and one timeline of all.
-#include "report/text/amd_join.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -15,6 +13,7 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/telling.h"
+#include "report/text/documents.h"
 
 namespace weir::cli {
 namespace {
@@ -99,9 +98,7 @@ int execute(const Flags& flags) {
     if (counts.is_stopped) return kExitInterrupted;
     document["timeline"] = amd::to_json(counts, timeline.string());
   }
-  flags.tell(
-      document, [&] { return amd_join_text(document, flags.is_full); },
-      [&] { return amd_join_markdown(document, flags.is_full); });
+  flags.tell(document, amd_join_report(document, flags.is_full));
   // Not into a document that goes on through a pipe.
   if (!flags.is_quiet && !timeline.empty()) fmt::print(stderr, "Timeline written to {}\n", timeline.string());
   if (!flags.is_quiet && !said.empty()) fmt::print(stderr, "{}\n", said);

@@ -1,6 +1,4 @@
 // weir amd log: what the runtime's log says of queues, streams and kernels.
-#include "report/text/amd_log.h"
-
 #include <fmt/format.h>
 
 #include "amd/log/log_document.h"
@@ -10,6 +8,7 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/telling.h"
+#include "report/text/documents.h"
 
 namespace weir::cli {
 namespace {
@@ -49,9 +48,7 @@ int execute(const Flags& flags) {
   }
   line.clear();
   const Json document = amd::log_document(logs, options);
-  flags.tell(
-      document, [&] { return amd_log_text(document, flags.is_full); },
-      [&] { return amd_log_markdown(document, flags.is_full); });
+  flags.tell(document, amd_log_report(document, flags.is_full));
   return 0;
 }
 

@@ -14,9 +14,8 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/telling.h"
-#include "report/text/analysis.h"
-#include "report/text/timeline_svg.h"
-#include "report/text/trace_comparison.h"
+#include "report/text/documents.h"
+#include "report/text/svg.h"
 #include "run/trace_compare.h"
 #include "trace/export/chrome_json.h"
 #include "trace/export/timeline_csv.h"
@@ -149,9 +148,7 @@ int execute(const Flags& flags) {
   }
   Timeline timeline = parts.size() == 1 ? std::move(parts[0]) : merge(std::move(parts));
   const Json document = analyze_timeline(timeline, files, options);
-  flags.tell(
-      document, [&] { return analysis_text(document, flags.is_full); },
-      [&] { return analysis_markdown(document, flags.is_full); });
+  flags.tell(document, analysis_report(document, flags.is_full));
   if (!flags.svg.empty()) flags.write(flags.svg, timeline_svg(timeline, {title_of(files)}));
   if (!flags.kineto.empty()) export_kineto(flags, timeline);
   if (!flags.csv.empty()) {

@@ -19,9 +19,8 @@
 #include "cli/process.h"
 #include "lab/kernels/document.h"
 #include "lab/kernels/regression_entries.h"
-#include "report/figures/github.h"
-#include "report/text/bench_regressions.h"
-#include "report/text/bench_summary.h"
+#include "report/figures/judgement.h"
+#include "report/text/documents.h"
 
 namespace weir::cli {
 namespace {
@@ -151,7 +150,8 @@ class BenchRun {
     flags_.exports.write({&summary, 1}, flags_.telling.is_forced);
     flags_.ci.tell(
         judge_bench(summary, flags_.is_strict, exit_code_of(summary, flags_)),
-        [&](std::size_t most) { return github_excerpt(bench_markdown(summary), most); }, flags_.telling.is_forced);
+        [&](std::size_t most) { return github_excerpt(report_markdown(bench_report(summary, true)), most); },
+        flags_.telling.is_forced);
     if (summary["cases"].size() == summary["counts"]["skipped"] && is_complete)
       fail("nothing could run: every case was skipped", "The table above has the reasons.");
     return exit_code_of(summary, flags_);
@@ -160,8 +160,7 @@ class BenchRun {
  private:
   int list(const BenchPlan& plan) const {
     const Json document = plan_document(plan, options_);
-    flags_.telling.tell(
-        document, [&] { return bench_plan_text(document); }, [&] { return bench_plan_markdown(document); });
+    flags_.telling.tell(document, bench_plan_report(document));
     return 0;
   }
 
@@ -200,11 +199,13 @@ class BenchRun {
 
   void deliver(const Json& summary, BenchFolder& folder) const {
     folder.write("summary.json", summary);
-    folder.write("summary.md", bench_markdown(summary));
+    folder.write("summary.md", report_markdown(bench_report(summary, true)));
     // Without a baseline one of an earlier run would contradict the summary beside it.
     if (!summary["regressions"].is_null() || folder.has("regressions.md"))
-      folder.write("regressions.md", regressions_markdown(summary["regressions"]));
-    flags_.telling.tell(summary, [&] { return bench_text(summary); }, [&] { return bench_markdown(summary); });
+      folder.write("regressions.md", report_markdown(regressions_report(summary["regressions"])));
+    flags_.telling.tell(
+        summary, [&] { return report_text(bench_report(summary, false)); },
+        [&] { return report_markdown(bench_report(summary, true)); });
     if (!flags_.telling.is_quiet && flags_.telling.report != "json")
       fmt::print("\nReports are in {}\n", folder.path().string());
   }

@@ -1,7 +1,5 @@
 // weir channel: measures the channels against each other, their floors and other people's queues, in processes of
 // their own; keeps baselines and compares with them.
-#include "report/text/channel.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -18,7 +16,8 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "lab/channels/channel_baseline.h"
-#include "report/text/wrap.h"
+#include "report/text/documents.h"
+#include "report/text/sections.h"
 
 namespace weir::cli {
 namespace {
@@ -154,7 +153,8 @@ void deliver(const ChannelFlags& flags, const Json& document) {
   if (flags.is_json) {
     fmt::print("{}", to_text(document));
   } else if (!flags.is_quiet) {
-    fmt::print("{}", flags.format == "markdown" ? channel_markdown(document) : channel_text(document));
+    fmt::print("{}", flags.format == "markdown" ? report_markdown(channel_report(document))
+                                                : report_text(channel_report(document)));
     if (!flags.output.empty()) fmt::print("\nWritten to {}\n", flags.output);
   }
 }

@@ -12,8 +12,7 @@
 #include "base/json.h"
 #include "cli/descriptor.h"
 #include "cli/process.h"
-#include "report/figures/github.h"
-#include "report/figures/junit.h"
+#include "report/figures/judgement.h"
 
 namespace weir::cli {
 namespace {

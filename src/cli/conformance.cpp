@@ -8,7 +8,7 @@
 #include "cli/process.h"
 #include "cli/run_flags.h"
 #include "lab/conformance/conformance_document.h"
-#include "report/text/conformance.h"
+#include "report/text/documents.h"
 
 namespace weir::cli {
 namespace {

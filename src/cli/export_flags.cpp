@@ -3,8 +3,6 @@
 #include <iterator>
 
 #include "report/figures/figures.h"
-#include "report/figures/openmetrics.h"
-#include "report/figures/results_csv.h"
 
 namespace weir::cli {
 

@@ -11,8 +11,6 @@
 #include "base/plain_text.h"
 #include "cli/list.h"
 #include "report/figures/figures.h"
-#include "report/figures/openmetrics.h"
-#include "report/figures/results_csv.h"
 
 namespace weir::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "cli/list.h"
 #include "lab/kernels/package/process.h"
 #include "report/history/document.h"
-#include "report/text/history.h"
+#include "report/text/documents.h"
 
 namespace weir::cli {
 namespace {
@@ -67,7 +67,7 @@ int execute(const Flags& flags) {
   const history::Added added = store.add(intake, options);
   const Json document = history::added_document(store, added, options, intake);
   if (!flags.is_quiet || flags.report != "text" || !flags.output.empty())
-    flags.tell(document, [&] { return history_text(document); }, [&] { return history_markdown(document); });
+    flags.tell(document, history_report(document));
   return 0;
 }
 

@@ -2,7 +2,7 @@
 #include "cli/history_flags.h"
 #include "cli/list.h"
 #include "report/history/document.h"
-#include "report/text/history.h"
+#include "report/text/documents.h"
 
 namespace weir::cli {
 namespace {
@@ -15,7 +15,7 @@ int execute(const Flags& flags) {
   flags.check_output();
   history::Store store(flags.database, history::Access::read);
   const Json document = history::list_document(store, flags.filter);
-  flags.tell(document, [&] { return history_text(document); }, [&] { return history_markdown(document); });
+  flags.tell(document, history_report(document));
   return 0;
 }
 

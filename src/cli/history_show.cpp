@@ -2,7 +2,7 @@
 #include "cli/history_flags.h"
 #include "cli/list.h"
 #include "report/history/document.h"
-#include "report/text/history.h"
+#include "report/text/documents.h"
 
 namespace weir::cli {
 namespace {
@@ -16,7 +16,7 @@ int execute(const Flags& flags) {
   const std::int64_t entry = entry_number(flags.entry);
   history::Store store(flags.database, history::Access::read);
   const Json document = history::show_document(store, entry);
-  flags.tell(document, [&] { return history_text(document); }, [&] { return history_markdown(document); });
+  flags.tell(document, history_report(document));
   return 0;
 }
 

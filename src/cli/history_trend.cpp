@@ -7,7 +7,7 @@
 #include "cli/history_flags.h"
 #include "cli/list.h"
 #include "report/history/document.h"
-#include "report/text/history.h"
+#include "report/text/documents.h"
 
 namespace weir::cli {
 namespace {
@@ -56,9 +56,7 @@ int execute(const Flags& flags) {
   const history::TrendOptions options = options_of(flags);
   history::Store store(flags.database, history::Access::read);
   const Json document = history::trend_document(store, options);
-  flags.tell(
-      document, [&] { return history_text(document, flags.is_full); },
-      [&] { return history_markdown(document, flags.is_full); });
+  flags.tell(document, history_report(document, flags.is_full));
   return history::gate_code(document);
 }
 

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cli/perf_recorder.h"
-#include "report/text/flame_svg.h"
+#include "report/text/svg.h"
 
 namespace weir::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/options.h"
 #include "cli/list.h"
 #include "cli/ready_files.h"
-#include "report/text/wrap.h"
+#include "report/text/sections.h"
 #include "step/workload/workload.h"
 #include "step/workload/yaml.h"
 

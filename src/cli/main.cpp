@@ -17,8 +17,8 @@
 #include "cli/manual/help_layout.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
-#include "report/figures/github.h"
-#include "report/text/wrap.h"
+#include "report/figures/judgement.h"
+#include "report/text/sections.h"
 #include "weir_build.h"
 
 namespace {

@@ -19,7 +19,7 @@
 #include "cli/run_flags.h"
 #include "device/rank/alone.h"
 #include "device/rank/network.h"
-#include "report/text/overlap.h"
+#include "report/text/documents.h"
 
 namespace weir::cli {
 namespace {

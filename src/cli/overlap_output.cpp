@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "cli/default_output.h"
-#include "report/text/overlap.h"
-#include "report/text/timeline_svg.h"
+#include "report/text/documents.h"
+#include "report/text/svg.h"
 #include "trace/analyse/slice.h"
 #include "trace/export/chrome_json.h"
 #include "trace/merge.h"

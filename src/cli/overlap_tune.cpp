@@ -15,7 +15,7 @@
 #include "cli/run_flags.h"
 #include "cli/seconds.h"
 #include "lab/overlap/overlap.h"
-#include "report/text/overlap_tune.h"
+#include "report/text/documents.h"
 #include "weir_build.h"
 
 namespace weir::cli {

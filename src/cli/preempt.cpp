@@ -1,6 +1,4 @@
 // weir preempt: how long urgent work waits behind long kernels, for every way that the device has to let it pass.
-#include "report/text/preempt.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +15,8 @@
 #include "cli/ranks.h"
 #include "lab/preempt/curve.h"
 #include "lab/preempt/document.h"
-#include "report/text/preempt_svg.h"
+#include "report/text/documents.h"
+#include "report/text/svg.h"
 
 namespace weir::cli {
 namespace {
@@ -167,8 +166,8 @@ class Run {
   std::string told(const Json& document) const {
     const std::string& report = flags_.telling.report;
     return report == "json"       ? to_text(document)
-           : report == "markdown" ? preempt_markdown(document)
-                                  : preempt_text(document);
+           : report == "markdown" ? report_markdown(preempt_report(document, true))
+                                  : report_text(preempt_report(document, false));
   }
 
   // Our own file may be replaced; somebody else's only with --force.
@@ -188,7 +187,7 @@ class Run {
     if (!has_file) {
       fmt::print("{}", told(all));
     } else if (!flags_.telling.is_quiet) {
-      fmt::print("{}\n", preempt_text(all));
+      fmt::print("{}\n", report_text(preempt_report(all, false)));
       flags_.telling.say_written(flags_.telling.output);
     }
     if (!flags_.svg.empty() && flags_.telling.report != "json") flags_.telling.say_written(flags_.svg);

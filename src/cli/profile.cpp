@@ -1,5 +1,5 @@
 // weir profile: a traced pass beside the timed one, written as a trace; or a program of the user's, unmodified.
-#include "report/text/profile.h"
+#include "run/profile.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@
 #include "cli/submit_flags.h"
 #include "cli/user_program.h"
 #include "device/gpu/cupti.h"
-#include "run/profile.h"
+#include "report/text/documents.h"
 
 namespace weir::cli {
 namespace {

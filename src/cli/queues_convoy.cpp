@@ -1,6 +1,6 @@
 // weir queues convoy: small kernels alone, beside large ones on other queues, and behind them on one. Queue counts
 // differ between the cases, so each is a process of its own: this command again, with --case.
-#include "report/text/queues_convoy.h"
+#include "lab/queues/queues_convoy.h"
 
 #include <fmt/format.h>
 
@@ -14,8 +14,8 @@
 #include "cli/process.h"
 #include "cli/queues_flags.h"
 #include "cli/ranks.h"
-#include "lab/queues/queues_convoy.h"
 #include "lab/queues/queues_document.h"
+#include "report/text/documents.h"
 
 namespace weir::cli {
 namespace {

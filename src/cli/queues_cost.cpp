@@ -1,6 +1,4 @@
 // weir queues cost: what sharing hardware queues costs a step, and what other counts would do.
-#include "report/text/queues_cost.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,6 +14,7 @@
 #include "lab/queues/queue_cost.h"
 #include "lab/queues/queue_map.h"
 #include "measure/statistics.h"
+#include "report/text/documents.h"
 
 namespace weir::cli {
 namespace {

@@ -1,5 +1,5 @@
 // weir queues fairness: who gets how much of a full device.
-#include "report/text/queues_fairness.h"
+#include "lab/queues/queues_fairness.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/queues_flags.h"
-#include "lab/queues/queues_fairness.h"
+#include "report/text/documents.h"
 
 namespace weir::cli {
 namespace {

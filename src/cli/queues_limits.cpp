@@ -1,5 +1,5 @@
 // weir queues limits: what a device takes before something waits.
-#include "report/text/queues_limits.h"
+#include "lab/queues/queues_limits.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "cli/process.h"
 #include "cli/queues_flags.h"
 #include "lab/queues/queue_map.h"
-#include "lab/queues/queues_limits.h"
+#include "report/text/documents.h"
 
 namespace weir::cli {
 namespace {

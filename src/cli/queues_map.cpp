@@ -1,6 +1,4 @@
 // weir queues map: which stream sits on which hardware queue.
-#include "report/text/queues_map.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "cli/queues_flags.h"
 #include "cli/run_flags.h"
 #include "lab/queues/queue_map.h"
+#include "report/text/documents.h"
 
 namespace weir::cli {
 namespace {

@@ -1,6 +1,6 @@
 // weir queues sweep: one workload over queue counts, stream counts and sizes. Drivers read the queue count once, so
 // each point is a process of its own (`weir run`), which reports the count that it saw.
-#include "report/text/queues_sweep.h"
+#include "lab/queues/queues_sweep.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@
 #include "cli/ranks.h"
 #include "cli/run_words.h"
 #include "cli/sweep_output.h"
-#include "lab/queues/queues_sweep.h"
+#include "report/text/documents.h"
 #include "submit/submitter.h"
 
 namespace weir::cli {

@@ -1,5 +1,5 @@
 // weir queues switch: what hops between streams cost and what queues save, for one queue count or several.
-#include "report/text/queues_switch.h"
+#include "lab/queues/queues_switch.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/queues_flags.h"
-#include "lab/queues/queues_switch.h"
+#include "report/text/documents.h"
 
 namespace weir::cli {
 namespace {

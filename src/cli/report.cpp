@@ -14,7 +14,7 @@
 #include "cli/process.h"
 #include "cli/report_page.h"
 #include "report/text/fields.h"
-#include "report/text/wrap.h"
+#include "report/text/sections.h"
 
 namespace weir::cli {
 namespace {

@@ -14,7 +14,7 @@
 #include "report/page/results.h"
 #include "report/page/template.h"
 #include "report/text/fields.h"
-#include "report/text/wrap.h"
+#include "report/text/sections.h"
 
 namespace weir::cli {
 namespace {

@@ -12,8 +12,7 @@
 #include "cli/run_flags.h"
 #include "cli/scheduled.h"
 #include "cli/submit_flags.h"
-#include "report/text/console.h"
-#include "report/text/dot.h"
+#include "report/text/documents.h"
 #include "report/text/step_text.h"
 
 namespace weir::cli {

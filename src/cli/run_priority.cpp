@@ -18,7 +18,7 @@
 #include "cli/run_flags.h"
 #include "cli/submit_flags.h"
 #include "cli/sweep_output.h"
-#include "report/text/wrap.h"
+#include "report/text/sections.h"
 
 namespace weir::cli {
 namespace {

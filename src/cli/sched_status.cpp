@@ -1,9 +1,8 @@
 // weir sched status: who has a seat at the daemon, who waits for whom, and what each has used.
-#include "report/text/sched_status.h"
-
 #include "cli/list.h"
 #include "cli/sched_flags.h"
 #include "cli/telling.h"
+#include "report/text/documents.h"
 #include "submit/sched/ask.h"
 
 namespace weir::cli {
@@ -17,9 +16,7 @@ struct Flags {
 int execute(const Flags& flags) {
   flags.telling.check_output();
   const Json status = scheduler::ask_status(flags.socket.path());
-  flags.telling.tell(
-      status, [&] { return report_text(sched_status_report(status)); },
-      [&] { return report_markdown(sched_status_report(status)); });
+  flags.telling.tell(status, sched_status_report(status));
   return 0;
 }
 

@@ -14,7 +14,7 @@
 #include "cli/process.h"
 #include "cli/sched_flags.h"
 #include "cli/watch_screen.h"
-#include "report/text/sched_status.h"
+#include "report/text/documents.h"
 #include "submit/sched/ask.h"
 #include "weir_build.h"
 

@@ -11,8 +11,7 @@
 #include "cli/hang.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
-#include "report/text/console.h"
-#include "report/text/wrap.h"
+#include "report/text/documents.h"
 #include "run/scaling_curves.h"
 #include "submit/submitter.h"
 

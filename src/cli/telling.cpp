@@ -25,6 +25,10 @@ void Telling::tell(const Json& document, const std::function<std::string()>& tex
   }
 }
 
+void Telling::tell(const Json& document, const Report& report) const {
+  tell(document, [&] { return report_text(report); }, [&] { return report_markdown(report); });
+}
+
 void Telling::write(const std::string& path, const std::string& text) const {
   write_file(path, text, is_forced);
   say_written(path);

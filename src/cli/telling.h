@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "cli/command.h"
+#include "report/text/sections.h"
 
 namespace weir::cli {
 
@@ -20,6 +21,7 @@ struct Telling {
   // Prints the document, or writes it to `output`: as JSON, or as one of the two makes it.
   void tell(const Json& document, const std::function<std::string()>& text,
             const std::function<std::string()>& markdown) const;
+  void tell(const Json& document, const Report& report) const;
   void write(const std::string& path, const std::string& text) const;
   void say_written(const std::string& path) const;
 };

@@ -6,8 +6,7 @@
 
 #include "amd/ftrace/summary.h"
 #include "amd/join/join_load.h"
-#include "report/text/amd_ftrace.h"
-#include "report/text/amd_join.h"
+#include "report/text/documents.h"
 #include "support/amd_capture.h"
 #include "support/amd_scene.h"
 #include "support/ftrace_text.h"
@@ -71,7 +70,7 @@ TEST(JoinReport, fits_a_terminal) {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     CaptureFolder folder;
     write_capture(random_scene(seed, Gfx::gfx9_4_3), folder.path());
-    expect_80_columns(amd_join_text(join_document_of(folder.path()), true), folder.path().string());
+    expect_80_columns(report_text(amd_join_report(join_document_of(folder.path()), true)), folder.path().string());
   }
 }
 
@@ -80,7 +79,7 @@ TEST(JoinReport, warns_of_a_clock_that_is_not_what_it_is_said_to_be) {
   CaptureShape shape;
   shape.trace_offset_ns = 382'463'000;
   write_capture(random_scene(2, Gfx::gfx9_4_3), folder.path(), shape);
-  EXPECT_NE(amd_join_text(join_document_of(folder.path()), false).find("Warning: "), std::string::npos);
+  EXPECT_NE(report_text(amd_join_report(join_document_of(folder.path()), false)).find("Warning: "), std::string::npos);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
-#include "report/text/bench_regressions.h"
-
 #include <gtest/gtest.h>
 
 #include <sstream>
+
+#include "report/text/documents.h"
 
 namespace weir {
 namespace {
@@ -58,7 +58,7 @@ TEST(BenchRegressions, the_terminal_gets_what_matters_in_80_columns) {
 }
 
 TEST(BenchRegressions, markdown_has_every_case) {
-  const std::string text = regressions_markdown(sample());
+  const std::string text = report_markdown(regressions_report(sample()));
   for (const char* part : {"# Regressions", "histogram/cpu/fp32", "softmax/cpu/fp32", "spmv", "fft/cuda/fp32",
                            "not comparable", "## How to read this"})
     EXPECT_TRUE(has(text, part)) << part << "\n" << text;
@@ -67,7 +67,7 @@ TEST(BenchRegressions, markdown_has_every_case) {
 
 TEST(BenchRegressions, no_baseline_is_said) {
   EXPECT_TRUE(has(section_text(nullptr), "there is no baseline")) << section_text(nullptr);
-  EXPECT_TRUE(has(regressions_markdown(nullptr), "there is no baseline"));
+  EXPECT_TRUE(has(report_markdown(regressions_report(nullptr)), "there is no baseline"));
 }
 
 TEST(BenchRegressions, a_long_list_of_reasons_is_cut_but_never_a_regression) {
@@ -102,14 +102,14 @@ TEST(BenchRegressions, what_is_gone_takes_one_line_of_a_summary) {
   const std::string text = section_text(many);
   EXPECT_TRUE(has(text, "gone: this run does not have it: old0, old1, old2, old3 and 46 more")) << text;
   EXPECT_FALSE(has(text, "old7")) << text;
-  EXPECT_TRUE(has(regressions_markdown(many), "old49"));
+  EXPECT_TRUE(has(report_markdown(regressions_report(many)), "old49"));
 }
 
 TEST(BenchRegressions, blocks_of_any_shape_are_told) {
   for (const Json& odd : {Json::object(), Json{{"cases", 3}, {"counts", "x"}, {"notes", 1}},
                           Json{{"cases", {1, nullptr, {{"interval", {"a", "b"}}}}}}}) {
     EXPECT_FALSE(section_text(odd).empty());
-    EXPECT_FALSE(regressions_markdown(odd).empty());
+    EXPECT_FALSE(report_markdown(regressions_report(odd)).empty());
   }
 }
 

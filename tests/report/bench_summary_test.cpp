@@ -1,9 +1,9 @@
-#include "report/text/bench_summary.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <sstream>
+
+#include "report/text/documents.h"
 
 namespace weir {
 namespace {
@@ -55,7 +55,7 @@ void expect_narrow(const std::string& text) {
 }
 
 TEST(BenchSummary, has_its_six_sections_also_where_there_is_nothing) {
-  const std::string text = bench_markdown(Json::object());
+  const std::string text = report_markdown(bench_report(Json::object(), true));
   for (const char* title : {"## Environment", "## Performance Leaderboard", "## Resource Usage", "## Key Findings",
                             "## Recommendations", "## Regressions"})
     EXPECT_TRUE(has(text, title)) << title;
@@ -65,7 +65,7 @@ TEST(BenchSummary, has_its_six_sections_also_where_there_is_nothing) {
 TEST(BenchSummary, ranks_what_succeeded_and_tells_what_did_not) {
   const Json document = summary({entry("quick/cpu/fp32", "ok", 0.5), entry("broken/cpu/fp32", "crashed", 0.2),
                                  entry("absent/cuda/fp32", "skipped", 0)});
-  const std::string text = bench_text(document);
+  const std::string text = report_text(bench_report(document, false));
   expect_narrow(text);
   EXPECT_TRUE(has(text, "500 us")) << text;
   EXPECT_FALSE(has(text, "2  broken")) << "what crashed has no rank" << text;
@@ -81,29 +81,30 @@ TEST(BenchSummary, ranks_what_succeeded_and_tells_what_did_not) {
 TEST(BenchSummary, large_memory_is_told_in_a_unit_that_fits) {
   Json document = summary({entry("large/cpu/fp32", "ok", 0.5)});
   document["cases"][0]["memory"]["peak_mb"] = 1340.0;
-  EXPECT_TRUE(has(bench_text(document), "1.34 GB")) << bench_text(document);
+  EXPECT_TRUE(has(report_text(bench_report(document, false)), "1.34 GB")) << report_text(bench_report(document, false));
 }
 
 TEST(BenchSummary, a_terminal_gets_the_quickest_and_markdown_all) {
   std::vector<Json> cases;
   for (int i = 0; i < 40; ++i) cases.push_back(entry("kernel_" + std::to_string(i), "ok", 1 + i));
   const Json document = summary(cases);
-  EXPECT_FALSE(has(bench_text(document), "kernel_39"));
-  EXPECT_TRUE(has(bench_text(document), "15 more are in summary.md."));
-  EXPECT_TRUE(has(bench_markdown(document), "kernel\\_39"));
+  EXPECT_FALSE(has(report_text(bench_report(document, false)), "kernel_39"));
+  EXPECT_TRUE(has(report_text(bench_report(document, false)), "15 more are in summary.md."));
+  EXPECT_TRUE(has(report_markdown(bench_report(document, true)), "kernel\\_39"));
 }
 
 TEST(BenchSummary, an_interrupted_run_does_not_say_that_there_was_no_baseline) {
   Json document = summary({entry("quick/cpu/fp32", "ok", 0.5)});
   document["status"] = "interrupted";
-  EXPECT_TRUE(has(bench_text(document), "Nothing was compared: the run was interrupted")) << bench_text(document);
-  EXPECT_FALSE(has(bench_text(document), "there is no baseline"));
+  EXPECT_TRUE(has(report_text(bench_report(document, false)), "Nothing was compared: the run was interrupted"))
+      << report_text(bench_report(document, false));
+  EXPECT_FALSE(has(report_text(bench_report(document, false)), "there is no baseline"));
 }
 
 TEST(BenchSummary, escapes_of_a_package_do_not_reach_the_terminal) {
   Json document = summary({entry("evil\x1b[2J", "failed", 0)});
   document["cases"][0]["error"]["what"] = "\x1b[31mred";
-  EXPECT_FALSE(has(bench_text(document), "\x1b"));
+  EXPECT_FALSE(has(report_text(bench_report(document, false)), "\x1b"));
   EXPECT_FALSE(has(bench_line(document["cases"][0]), "\x1b"));
 }
 
@@ -116,7 +117,7 @@ TEST(BenchSummary, a_list_shows_what_would_run_and_what_not) {
                         {"iterations", 30},
                         {"rounds", 3}}}},
                      {"skipped", {{{"package", "fft"}, {"backend", "cuda"}, {"reason", "cuda is not here"}}}}};
-  const std::string text = bench_plan_text(plan);
+  const std::string text = report_text(bench_plan_report(plan));
   expect_narrow(text);
   EXPECT_TRUE(has(text, "fp32,fp16")) << text;
   EXPECT_TRUE(has(text, "cuda is not here")) << text;

@@ -1,11 +1,10 @@
 // What the text of weir channel says: who wins, two modes, what failed and what cannot be run; within 80 columns.
-#include "report/text/channel.h"
-
 #include <gtest/gtest.h>
 
 #include <sstream>
 
 #include "lab/channels/channel_document.h"
+#include "report/text/documents.h"
 #include "run/channel_testing.h"
 
 namespace weir::testing {
@@ -43,7 +42,7 @@ ChannelReport full_report() {
 }
 
 TEST(ChannelReportText, SaysWhoWinsAndWhatIsMissing) {
-  const std::string text = channel_text(channel_document(full_report(), {}));
+  const std::string text = report_text(channel_report(channel_document(full_report(), {})));
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
   for (const char* part : {"6 benchmarks measured, 1 failed, 2 cannot be run here", "1.20x", "0.51x",
@@ -61,7 +60,7 @@ TEST(ChannelReportText, SaysWhoWinsAndWhatIsMissing) {
     while (has(flat, "  ")) flat.erase(flat.find("  "), 1);
     EXPECT_TRUE(has(flat, part)) << part << "\n" << text;
   }
-  EXPECT_TRUE(has(channel_markdown(channel_document(full_report(), {})), "## Targets: "));
+  EXPECT_TRUE(has(report_markdown(channel_report(channel_document(full_report(), {}))), "## Targets: "));
 }
 
 TEST(ChannelReportText, TellsAComparison) {
@@ -70,7 +69,7 @@ TEST(ChannelReportText, TellsAComparison) {
   for (ChannelMeasurement& measurement : before.results[1].measurements)
     for (double& sample : measurement.found.samples) sample /= 2;
   report.comparison = compare_channels(before, "main", report.run);
-  const std::string text = channel_text(channel_document(report, {}));
+  const std::string text = report_text(channel_report(channel_document(report, {})));
   EXPECT_TRUE(has(text, "Against the baseline 'main'")) << text;
   EXPECT_TRUE(has(text, "+100.0 %")) << text;
   EXPECT_TRUE(has(text, "failed: did not end within 20 s (1 benchmark)")) << text;
@@ -80,7 +79,7 @@ TEST(ChannelReportText, TakesAnyDocument) {
   for (const char* text : {"{}", "[]",
                            R"({"benchmarks":[1,null,{}],"groups":[{}],"comparison":{"changes":[{}]},)"
                            R"("calibration":{"groups":[3]},"warnings":[{}],"mutex_wins":[7]})"})
-    EXPECT_FALSE(channel_text(parse_json(text, "x")).empty());
+    EXPECT_FALSE(report_text(channel_report(parse_json(text, "x"))).empty());
 }
 
 }  // namespace

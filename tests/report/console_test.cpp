@@ -1,10 +1,9 @@
-#include "report/text/console.h"
-
 #include <gtest/gtest.h>
 
 #include <sstream>
 
 #include "measure/result.h"
+#include "report/text/documents.h"
 
 namespace weir {
 namespace {

@@ -1,5 +1,3 @@
-#include "report/text/dot.h"
-
 #include <gtest/gtest.h>
 
 #include "report/text/step_text.h"

@@ -1,6 +1,6 @@
-#include "report/text/findings.h"
-
 #include <gtest/gtest.h>
+
+#include "report/text/documents.h"
 
 namespace weir {
 namespace {

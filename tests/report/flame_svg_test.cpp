@@ -1,6 +1,6 @@
-#include "report/text/flame_svg.h"
-
 #include <gtest/gtest.h>
+
+#include "report/text/svg.h"
 
 namespace weir {
 namespace {

@@ -1,12 +1,11 @@
 // What GitHub's runner would make of a comparison: by its own rules of parsing, with names that would like to be
 // commands.
-#include "report/figures/github.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <sstream>
 
+#include "report/figures/judgement.h"
 #include "support/comparisons.h"
 
 namespace weir {

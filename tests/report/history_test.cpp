@@ -1,6 +1,6 @@
-#include "report/text/history.h"
-
 #include <gtest/gtest.h>
+
+#include "report/text/documents.h"
 
 namespace weir {
 namespace {
@@ -24,35 +24,38 @@ Json trend() {
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(HistoryText, a_change_names_its_commits_and_what_changed_with_it) {
-  const std::string text = history_text(trend());
+  const std::string text = report_text(history_report(trend()));
   EXPECT_TRUE(has(text, "Slower by 8.1 % between aaaaaaaaaa and bbbbbbbbbb: 1.00 ms to 1.08 ms")) << text;
   EXPECT_TRUE(has(text, "kernel from Linux 6.1")) << text;
   EXPECT_TRUE(has(text, "+-1.0 %")) << text;
-  EXPECT_TRUE(has(history_markdown(trend()), "slower by 8.1 %"));
+  EXPECT_TRUE(has(report_markdown(history_report(trend())), "slower by 8.1 %"));
 }
 
 TEST(HistoryText, without_commits_entries_are_named) {
   Json document = trend();
   document["series"][0]["changes"][0]["last_before"]["commit"] = nullptr;
-  EXPECT_TRUE(has(history_text(document), "between entries 1 and 2")) << history_text(document);
+  EXPECT_TRUE(has(report_text(history_report(document)), "between entries 1 and 2"))
+      << report_text(history_report(document));
   document = trend();
   document["series"][0]["changes"][0]["first_after"]["commit"] = "aaaaaaaaaaaaaaaa";
-  EXPECT_TRUE(has(history_text(document), "both at aaaaaaaaaa")) << history_text(document);
+  EXPECT_TRUE(has(report_text(history_report(document)), "both at aaaaaaaaaa"))
+      << report_text(history_report(document));
 }
 
 TEST(HistoryText, long_series_show_their_end_unless_told_otherwise) {
   Json document = trend();
   Json& points = document["series"][0]["points"];
   while (points.size() < 50) points.push_back(points[0]);
-  EXPECT_TRUE(has(history_text(document), "30 runs before, which --full shows"));
-  EXPECT_FALSE(has(history_text(document, true), "--full"));
+  EXPECT_TRUE(has(report_text(history_report(document)), "30 runs before, which --full shows"));
+  EXPECT_FALSE(has(report_text(history_report(document, true)), "--full"));
 }
 
 TEST(HistoryText, fields_that_are_missing_do_no_harm) {
   for (const char* kind : {"add", "list", "show", "trend"}) {
-    EXPECT_FALSE(history_text(Json{{"kind", kind}}).empty());
+    EXPECT_FALSE(report_text(history_report(Json{{"kind", kind}})).empty());
     EXPECT_FALSE(
-        history_text(Json{{"kind", kind}, {"entries", 5}, {"machines", {1, "x"}}, {"series", {1}}, {"points", {2}}})
+        report_text(history_report(
+                        Json{{"kind", kind}, {"entries", 5}, {"machines", {1, "x"}}, {"series", {1}}, {"points", {2}}}))
             .empty());
   }
 }

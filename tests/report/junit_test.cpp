@@ -1,11 +1,10 @@
 // JUnit files: well-formed whatever names hold, and each finding as CI systems understand it.
-#include "report/figures/junit.h"
-
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 
 #include "base/plain_text.h"
+#include "report/figures/judgement.h"
 #include "support/comparisons.h"
 
 namespace weir {

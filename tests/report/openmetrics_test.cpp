@@ -1,9 +1,8 @@
 // Results as OpenMetrics: every line against the grammar, base units, what is not known is not there, hostile names.
-#include "report/figures/openmetrics.h"
-
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "report/figures/figures.h"
 #include "support/openmetrics_check.h"
 #include "support/result_documents.h"
 

@@ -1,5 +1,3 @@
-#include "report/text/preempt.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +5,8 @@
 
 #include "lab/preempt/document.h"
 #include "preempt/synthetic.h"
-#include "report/text/preempt_svg.h"
+#include "report/text/documents.h"
+#include "report/text/svg.h"
 
 namespace weir {
 namespace {
@@ -26,7 +25,7 @@ void expect_narrow(const std::string& text) {
 }
 
 TEST(PreemptReport, stays_within_80_columns_and_shows_every_mechanism) {
-  const std::string text = preempt_text(document_of(preempt::testing::usual_findings()));
+  const std::string text = report_text(preempt_report(document_of(preempt::testing::usual_findings()), false));
   expect_narrow(text);
   for (const char* word : {"none", "priority", "cooperative_flag", "launch_gate", "nothing can be held back", "p99.9",
                            "Behind kernels of 4 waves, blocks of 10.0 ms"})
@@ -39,26 +38,27 @@ TEST(PreemptReport, begins_with_what_went_wrong) {
   preempt::Findings findings =
       conclude(preempt::testing::plan_of(preempt::testing::lengths()), preempt::testing::quiet_alone(), {}, curves);
   findings.is_complete = false;
-  const std::string text = preempt_text(document_of(findings));
+  const std::string text = report_text(preempt_report(document_of(findings), false));
   const auto second = text.find('\n') + 1;
   EXPECT_EQ(text.substr(second, 9), "  FAILED:") << text;
   EXPECT_TRUE(has(text, "Ended early")) << text;
-  EXPECT_TRUE(has(preempt_markdown(document_of(findings)), "FAILED"));
+  EXPECT_TRUE(has(report_markdown(preempt_report(document_of(findings), true)), "FAILED"));
 }
 
 TEST(PreemptReport, says_why_a_quantile_is_missing) {
-  EXPECT_TRUE(has(preempt_text(document_of(preempt::testing::usual_findings())), "p99.9 needs 1000"));
+  EXPECT_TRUE(
+      has(report_text(preempt_report(document_of(preempt::testing::usual_findings()), false)), "p99.9 needs 1000"));
 }
 
 TEST(PreemptReport, names_what_was_overloaded_beside_its_figures) {
   preempt::Findings findings = preempt::testing::usual_findings();
-  EXPECT_FALSE(has(preempt_text(document_of(findings)), "Requests came faster than they passed"));
+  EXPECT_FALSE(has(report_text(preempt_report(document_of(findings), false)), "Requests came faster than they passed"));
   findings.curves[1].points[0].is_overloaded = true;
-  EXPECT_TRUE(has(preempt_markdown(document_of(findings)), "how long it was observed: priority."));
+  EXPECT_TRUE(has(report_markdown(preempt_report(document_of(findings), true)), "how long it was observed: priority."));
 }
 
 TEST(PreemptReport, markdown_has_the_published_figures) {
-  const std::string text = preempt_markdown(document_of(preempt::testing::usual_findings()));
+  const std::string text = report_markdown(preempt_report(document_of(preempt::testing::usual_findings()), true));
   EXPECT_TRUE(has(text, "| Lv1 | 100 us | 741 us |")) << text;
   EXPECT_TRUE(has(text, "Apache-2.0")) << text;
 }
@@ -67,8 +67,8 @@ TEST(PreemptReport, takes_nothing_in_a_document_for_granted) {
   for (const char* text : {"{}", "[]", "null", R"({"mechanisms": 3, "plan": {"victims": [7]}, "failures": {}})",
                            R"({"mechanisms": [{"points": [{"victim": 1}, 2]}], "plan": {"victims": [1]}})"}) {
     const Json document = Json::parse(text);
-    EXPECT_FALSE(preempt_text(document).empty());
-    EXPECT_FALSE(preempt_markdown(document).empty());
+    EXPECT_FALSE(report_text(preempt_report(document, false)).empty());
+    EXPECT_FALSE(report_markdown(preempt_report(document, true)).empty());
     EXPECT_TRUE(preempt_svg(document).starts_with("<svg"));
   }
 }

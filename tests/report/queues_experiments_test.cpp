@@ -3,8 +3,7 @@
 #include "lab/queues/queues_fairness.h"
 #include "lab/queues/queues_switch.h"
 #include "measure/statistics.h"
-#include "report/text/queues_fairness.h"
-#include "report/text/queues_switch.h"
+#include "report/text/documents.h"
 
 namespace weir {
 namespace {

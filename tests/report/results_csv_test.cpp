@@ -1,12 +1,11 @@
 // Results as tables: RFC 4180 by a reader of our own, units in headings, cells that a spreadsheet would run.
-#include "report/figures/results_csv.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <stdexcept>
 
 #include "base/error.h"
+#include "report/figures/figures.h"
 #include "support/result_documents.h"
 
 namespace weir {

@@ -1,8 +1,8 @@
-#include "report/text/sched_status.h"
-
 #include <gtest/gtest.h>
 
 #include <sstream>
+
+#include "report/text/documents.h"
 
 namespace weir {
 namespace {

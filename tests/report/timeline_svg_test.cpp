@@ -1,9 +1,9 @@
-#include "report/text/timeline_svg.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
+
+#include "report/text/svg.h"
 
 namespace weir {
 namespace {

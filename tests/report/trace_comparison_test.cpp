@@ -1,9 +1,9 @@
-#include "report/text/trace_comparison.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <sstream>
+
+#include "report/text/documents.h"
 
 namespace weir {
 namespace {

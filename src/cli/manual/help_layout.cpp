@@ -4,7 +4,7 @@
 
 #include "cli/manual/manual.h"
 #include "cli/manual/reference.h"
-#include "report/text/wrap.h"
+#include "report/text/sections.h"
 
 namespace weir::cli {
 namespace {

@@ -47,12 +47,12 @@ void add_summary(FigureRow& row, const std::string& name, const char* help, cons
   add(row, (name + "_mean").c_str(), "seconds", "Mean of the samples.", find("mean"), scale, labels);
   add(row, (name + "_std").c_str(), "seconds", "Standard deviation of the samples.", find("std"), scale, labels);
   for (const auto& [key, quantile] : kQuantiles) {
-    const Json& interval = fields::at(summary, {fmt::format("{}_interval{}", key, suffix).c_str()});
-    if (!interval.is_array() || interval.size() != 2 || !interval[0].is_number() || !interval[1].is_number()) continue;
-    add(row, (name + "_low").c_str(), "seconds", "Low end of the quantile's 95 % interval.", interval[0].get<double>(),
-        scale, with(quantile));
-    add(row, (name + "_high").c_str(), "seconds", "High end of the quantile's 95 % interval.",
-        interval[1].get<double>(), scale, with(quantile));
+    const auto ends = fields::interval(summary, {fmt::format("{}_interval{}", key, suffix).c_str()});
+    if (!ends) continue;
+    add(row, (name + "_low").c_str(), "seconds", "Low end of the quantile's 95 % interval.", ends->first, scale,
+        with(quantile));
+    add(row, (name + "_high").c_str(), "seconds", "High end of the quantile's 95 % interval.", ends->second, scale,
+        with(quantile));
   }
 }
 
@@ -93,81 +93,11 @@ std::string settings(const Json& object) {
 
 namespace {
 
-using fields::at;
-using fields::number;
+using namespace fields;
 using figures::add;
+using figures::add_summary;
 using figures::kFromNs;
 using figures::label;
-
-// One number of weir.result/1, by its path.
-struct ResultFigure {
-  std::array<const char*, 4> path;
-  const char* name;
-  const char* unit;
-  double scale;
-  const char* help;
-};
-
-constexpr std::array kResultFigures{
-    ResultFigure{{"metrics", "latency_ns", "count"}, "samples", "", 1, "Measured iterations."},
-    ResultFigure{{"metrics", "commands_per_second"}, "commands_per_second", "", 1, "Commands that ended, per second."},
-    ResultFigure{{"metrics", "host_ns_per_command"},
-                 "host_per_command",
-                 "seconds",
-                 kFromNs,
-                 "Median host time to submit one command."},
-    ResultFigure{{"metrics", "floor_ns_per_command"},
-                 "floor_per_command",
-                 "seconds",
-                 kFromNs,
-                 "The same on the null device: what the toolkit itself costs."},
-    ResultFigure{{"metrics", "memory", "allocated_bytes"}, "memory_allocated", "bytes", 1, "Buffers of the step."},
-    ResultFigure{{"metrics", "memory", "reserved_bytes"},
-                 "memory_reserved",
-                 "bytes",
-                 1,
-                 "All that the session took from the device."},
-    ResultFigure{{"metrics", "memory", "peak_bytes"}, "memory_peak", "bytes", 1, "Most that was in use at once."},
-    ResultFigure{{"metrics", "energy", "joules_per_iteration"},
-                 "energy_per_iteration",
-                 "joules",
-                 1,
-                 "By the device's own counter."},
-    ResultFigure{{"metrics", "energy", "mean_watts"}, "power", "watts", 1, "Mean over the timed pass."},
-    ResultFigure{{"metrics", "telemetry", "clock_mhz_before"}, "clock_before", "hertz", 1e6, "Before the timed pass."},
-    ResultFigure{{"metrics", "telemetry", "clock_mhz_after"}, "clock_after", "hertz", 1e6, "After the timed pass."},
-    ResultFigure{{"metrics", "telemetry", "temperature_c"}, "temperature", "celsius", 1, "After the timed pass."},
-    ResultFigure{{"metrics", "tracing", "latency_ratio"},
-                 "tracing_latency",
-                 "ratio",
-                 1,
-                 "Traced p50 over untraced p50: what tracing costs."},
-    ResultFigure{
-        {"metrics", "concurrency", "mean"}, "concurrency_mean", "", 1, "Commands that ran at once, while any ran."},
-    ResultFigure{{"metrics", "concurrency", "max"}, "concurrency_max", "", 1, "Most commands that ran at once."},
-    ResultFigure{{"metrics", "fairness"}, "fairness", "ratio", 1, "Jain's index over streams of equal work."},
-    ResultFigure{{"metrics", "queue_switch", "controlled", "ns_per_hop"},
-                 "queue_switch",
-                 "seconds",
-                 kFromNs,
-                 "What a hop between streams costs over one within a stream."},
-    ResultFigure{{"metrics", "convoy", "index"},
-                 "convoy",
-                 "ratio",
-                 1,
-                 "p99 of small commands beside large ones over their p99 alone."},
-    ResultFigure{
-        {"check", "worst_share_of_tolerance"}, "check_worst", "ratio", 1, "Largest error over what is tolerated."},
-};
-
-const Json& along(const Json& json, const std::array<const char*, 4>& path) {
-  const Json* here = &json;
-  for (const char* key : path) {
-    if (key == nullptr) break;
-    here = &at(*here, {key});
-  }
-  return *here;
-}
 
 struct Work {
   std::string name;
@@ -191,12 +121,10 @@ void add_throughput(FigureRow& row, const Json& throughput) {
   const Work work = work_of(label(at(throughput, {"unit"})));
   const figures::Labels labels = {{"work", work.name}};
   add(row, "throughput_per_second", "", "Work done per second.", number(throughput, {"value"}), work.scale, labels);
-  const Json& interval = at(throughput, {"interval"});
-  if (!interval.is_array() || interval.size() != 2 || !interval[0].is_number() || !interval[1].is_number()) return;
-  add(row, "throughput_low_per_second", "", "Low end of its 95 % interval.", interval[0].get<double>(), work.scale,
-      labels);
-  add(row, "throughput_high_per_second", "", "High end of its 95 % interval.", interval[1].get<double>(), work.scale,
-      labels);
+  const auto ends = interval(throughput, {"interval"});
+  if (!ends) return;
+  add(row, "throughput_low_per_second", "", "Low end of its 95 % interval.", ends->first, work.scale, labels);
+  add(row, "throughput_high_per_second", "", "High end of its 95 % interval.", ends->second, work.scale, labels);
 }
 
 FigureRow of_result(const Json& result, const std::string& name) {
@@ -221,19 +149,43 @@ FigureRow of_result(const Json& result, const std::string& name) {
   row.created = label(at(result, {"created"}));
   row.version = label(at(result, {"weir", "version"}));
   row.commit = label(at(result, {"weir", "commit"}));
-  figures::add_summary(row, "latency", "Time of an iteration, by quantile; 0 is the least and 1 the most.",
-                       at(result, {"metrics", "latency_ns"}), "", kFromNs);
-  figures::add_summary(row, "device", "First start to last end of an iteration on the device's clock.",
-                       at(result, {"metrics", "device_ns"}), "", kFromNs);
-  add_throughput(row, at(result, {"metrics", "throughput"}));
-  figures::add_summary(row, "first_token", "From an iteration's first submit to a request's first token.",
-                       at(result, {"metrics", "serving", "first_token_ns"}), "", kFromNs);
-  figures::add_summary(row, "next_token", "From one token to the next.",
-                       at(result, {"metrics", "serving", "next_token_ns"}), "", kFromNs);
-  for (const ResultFigure& figure : kResultFigures) {
-    const Json& value = along(result, figure.path);
-    if (value.is_number()) add(row, figure.name, figure.unit, figure.help, value.get<double>(), figure.scale);
-  }
+  const Json& metrics = at(result, {"metrics"});
+  add_summary(row, "latency", "Time of an iteration, by quantile; 0 is the least and 1 the most.",
+              at(metrics, {"latency_ns"}), "", kFromNs);
+  add_summary(row, "device", "First start to last end of an iteration on the device's clock.",
+              at(metrics, {"device_ns"}), "", kFromNs);
+  add_throughput(row, at(metrics, {"throughput"}));
+  add_summary(row, "first_token", "From an iteration's first submit to a request's first token.",
+              at(metrics, {"serving", "first_token_ns"}), "", kFromNs);
+  add_summary(row, "next_token", "From one token to the next.", at(metrics, {"serving", "next_token_ns"}), "", kFromNs);
+  add(row, "samples", "", "Measured iterations.", number(metrics, {"latency_ns", "count"}));
+  add(row, "commands_per_second", "", "Commands that ended, per second.", number(metrics, {"commands_per_second"}));
+  add(row, "host_per_command", "seconds", "Median host time to submit one command.",
+      number(metrics, {"host_ns_per_command"}), kFromNs);
+  add(row, "floor_per_command", "seconds", "The same on the null device: what the toolkit itself costs.",
+      number(metrics, {"floor_ns_per_command"}), kFromNs);
+  add(row, "memory_allocated", "bytes", "Buffers of the step.", number(metrics, {"memory", "allocated_bytes"}));
+  add(row, "memory_reserved", "bytes", "All that the session took from the device.",
+      number(metrics, {"memory", "reserved_bytes"}));
+  add(row, "memory_peak", "bytes", "Most that was in use at once.", number(metrics, {"memory", "peak_bytes"}));
+  add(row, "energy_per_iteration", "joules", "By the device's own counter.",
+      number(metrics, {"energy", "joules_per_iteration"}));
+  add(row, "power", "watts", "Mean over the timed pass.", number(metrics, {"energy", "mean_watts"}));
+  add(row, "clock_before", "hertz", "Before the timed pass.", number(metrics, {"telemetry", "clock_mhz_before"}), 1e6);
+  add(row, "clock_after", "hertz", "After the timed pass.", number(metrics, {"telemetry", "clock_mhz_after"}), 1e6);
+  add(row, "temperature", "celsius", "After the timed pass.", number(metrics, {"telemetry", "temperature_c"}));
+  add(row, "tracing_latency", "ratio", "Traced p50 over untraced p50: what tracing costs.",
+      number(metrics, {"tracing", "latency_ratio"}));
+  add(row, "concurrency_mean", "", "Commands that ran at once, while any ran.",
+      number(metrics, {"concurrency", "mean"}));
+  add(row, "concurrency_max", "", "Most commands that ran at once.", number(metrics, {"concurrency", "max"}));
+  add(row, "fairness", "ratio", "Jain's index over streams of equal work.", number(metrics, {"fairness"}));
+  add(row, "queue_switch", "seconds", "What a hop between streams costs over one within a stream.",
+      number(metrics, {"queue_switch", "controlled", "ns_per_hop"}), kFromNs);
+  add(row, "convoy", "ratio", "p99 of small commands beside large ones over their p99 alone.",
+      number(metrics, {"convoy", "index"}));
+  add(row, "check_worst", "ratio", "Largest error over what is tolerated.",
+      number(result, {"check", "worst_share_of_tolerance"}));
   for (const char* series : {"latency", "interval", "device", "submit"})
     figures::add_series(row, series, "seconds", at(result, {"samples", fmt::format("{}_ns", series).c_str()}), kFromNs);
   return row;
@@ -252,33 +204,38 @@ std::vector<FigureRow> of_sweep(const Json& sweep, const std::string& name) {
   return rows;
 }
 
-constexpr std::array kSchemas{"weir.result/1",  "weir.sweep/1",   "weir.bench/1",
-                              "weir.overlap/1", "weir.preempt/1", "weir.channel/1"};
+// A document's schema, and what makes rows of it.
+struct Reader {
+  const char* schema;
+  std::vector<FigureRow> (*read)(const Json& document, const std::string& name);
+};
+constexpr std::array kReaders{
+    Reader{"weir.result/1",
+           [](const Json& json, const std::string& name) { return std::vector{of_result(json, name)}; }},
+    Reader{"weir.sweep/1", of_sweep},
+    Reader{"weir.bench/1", [](const Json& json, const std::string&) { return figures::of_bench(json); }},
+    Reader{"weir.overlap/1", [](const Json& json, const std::string&) { return figures::of_overlap(json); }},
+    Reader{"weir.preempt/1", [](const Json& json, const std::string&) { return figures::of_preempt(json); }},
+    Reader{"weir.channel/1", [](const Json& json, const std::string&) { return figures::of_channel(json); }}};
+
+const Reader* reader_of(const Json& document) {
+  for (const Reader& reader : kReaders)
+    if (at(document, {"schema"}) == reader.schema) return &reader;
+  return nullptr;
+}
 
 }  // namespace
 
-bool has_figures(const Json& document) {
-  const Json& schema = at(document, {"schema"});
-  for (const char* known : kSchemas)
-    if (schema == known) return true;
-  return false;
-}
+bool has_figures(const Json& document) { return reader_of(document) != nullptr; }
 
 std::vector<FigureRow> figures_of(const Json& document, const std::string& name) {
+  if (const Reader* const reader = reader_of(document)) return reader->read(document, name);
   const Json& schema = at(document, {"schema"});
-  if (!has_figures(document)) {
-    const std::string found = schema.is_string() ? fmt::format("'{}'", label(schema)) : "no schema";
-    std::string known;
-    for (const char* each : kSchemas) known += fmt::format("{}{}", known.empty() ? "" : ", ", each);
-    reject(fmt::format("{}: found {}, which has no figures to export", name, found),
-           fmt::format("Known are {}.", known));
-  }
-  if (schema == "weir.result/1") return {of_result(document, name)};
-  if (schema == "weir.sweep/1") return of_sweep(document, name);
-  if (schema == "weir.bench/1") return figures::of_bench(document);
-  if (schema == "weir.overlap/1") return figures::of_overlap(document);
-  if (schema == "weir.preempt/1") return figures::of_preempt(document);
-  return figures::of_channel(document);
+  std::string known;
+  for (const Reader& reader : kReaders) known += fmt::format("{}{}", known.empty() ? "" : ", ", reader.schema);
+  reject(fmt::format("{}: found {}, which has no figures to export", name,
+                     schema.is_string() ? fmt::format("'{}'", label(schema)) : "no schema"),
+         fmt::format("Known are {}.", known));
 }
 
 std::optional<double> unix_seconds(const std::string& created) {

@@ -2,7 +2,10 @@
 // units, and its samples. What OpenMetrics and CSV are made of. Knows the documents' fields; judges nothing.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -47,5 +50,22 @@ std::vector<FigureRow> figures_of(const Json& document, const std::string& name)
 
 // Seconds since 1970 of "2026-01-31T12:00:00Z"; nothing where it is no such time.
 std::optional<double> unix_seconds(const std::string& created);
+
+// OpenMetrics 1.0 text, for Prometheus.
+// Gauges only, in base units, without timestamps: node_exporter's textfile collector refuses those, so when a result
+// was made is a gauge of its own. Rows with equal labels (repeated runs) are told apart by the label `repeat`.
+std::string results_openmetrics(std::span<const FigureRow> rows);
+
+// Tables for spreadsheets (RFC 4180).
+// One line per point. Headings name the unit: latency_p50_seconds. What is not known is an empty cell. Rejects more
+// than 1,000 columns.
+std::string results_csv(std::span<const FigureRow> rows);
+
+// One line per sample: what the point was, the sample's number from 0, and a column for each series.
+std::string samples_csv(std::span<const FigureRow> rows);
+
+// A text as a cell: quoted where it must be. Spreadsheets run what begins with = + - @, so an apostrophe comes before
+// it, unless it is a number.
+std::string csv_cell(std::string_view text);
 
 }  // namespace weir

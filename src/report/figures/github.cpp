@@ -1,5 +1,3 @@
-#include "report/figures/github.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "base/plain_text.h"
+#include "report/figures/judgement.h"
 
 namespace weir {
 namespace {
@@ -43,19 +42,9 @@ std::string annotation(const char* kind, const std::string& title, const std::st
                      escaped(cut(plain(message, "\n"), kLongestMessage), false));
 }
 
-const char* words_of(Finding finding) {
-  switch (finding) {
-    case Finding::failed:
-      return "failed";
-    case Finding::slower:
-      return "is slower";
-    case Finding::ambiguous:
-      return "is ambiguous";
-    case Finding::faster:
-      return "is faster";
-    default:
-      return name_of(finding);
-  }
+std::string words_of(Finding finding) {
+  const bool is_verdict = finding == Finding::slower || finding == Finding::ambiguous || finding == Finding::faster;
+  return fmt::format("{}{}", is_verdict ? "is " : "", name_of(finding));
 }
 
 // The worst of these findings, `most` of them at most.

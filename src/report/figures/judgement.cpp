@@ -5,17 +5,14 @@
 #include <algorithm>
 #include <array>
 
-#include "report/text/bench_regressions.h"
 #include "report/text/comparison.h"
-#include "report/text/comparison_words.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
 
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 Judgement of_pair(const PairComparison& pair) {
   Judgement judgement;
@@ -48,20 +45,13 @@ Finding finding_of(const std::string& verdict, bool is_regression) {
 }
 
 Judgement of_regression(const Json& entry) {
-  const Json& claim = at(entry, {"is_regression"});
   const std::string verdict = text(entry, {"verdict"});
   Judgement judgement;
-  judgement.finding = finding_of(verdict, claim.is_boolean() && claim.get<bool>());
+  judgement.finding = finding_of(verdict, is_true(entry, {"is_regression"}));
   judgement.label = text(entry, {"key"});
   judgement.badness = number(entry, {"ratio"}).value_or(0);
   judgement.text = regression_line(entry);
   return judgement;
-}
-
-const Json& list_at(const Json& json, std::initializer_list<const char*> keys) {
-  static const Json kNone = Json::array();
-  const Json& found = at(json, keys);
-  return found.is_array() ? found : kNone;
 }
 
 }  // namespace
@@ -103,11 +93,11 @@ Judged judge_bench(const Json& summary, bool is_strict, int exit_code) {
   const Json& regressions = at(summary, {"regressions"});
   suite.name = regressions.is_object() ? fmt::format("cases against {}", text(regressions, {"baseline"})) : "cases";
   std::map<std::string, std::size_t> by_key;
-  for (const Json& entry : list_at(regressions, {"cases"})) {
+  for (const Json& entry : list(regressions, {"cases"})) {
     suite.cases.push_back(of_regression(entry));
     by_key[suite.cases.back().label] = suite.cases.size() - 1;
   }
-  for (const Json& entry : list_at(summary, {"cases"})) {
+  for (const Json& entry : list(summary, {"cases"})) {
     const std::string key = text(entry, {"key"}), status = text(entry, {"status"});
     const bool is_failed = status != "ok" && status != "skipped";
     const auto found = by_key.find(key);

@@ -1,47 +1,19 @@
-#include "report/figures/junit.h"
-
 #include <fmt/format.h>
 
 #include "base/plain_text.h"
+#include "report/figures/judgement.h"
+#include "report/text/escape.h"
 
 namespace weir {
 namespace {
 
 // XML 1.0 has no control characters but tab and line breaks, and not U+FFFE and U+FFFF, not even escaped.
 std::string xml(const std::string& text) {
-  const std::string plain = without_controls(as_utf8(text), '\x01', "\n\t");
-  std::string safe;
-  for (std::size_t i = 0; i < plain.size(); ++i) {
-    const char c = plain[i];
-    if (c == '\x01') continue;
-    if (plain.compare(i, 3, "\xef\xbf\xbe") == 0 || plain.compare(i, 3, "\xef\xbf\xbf") == 0) {
-      i += 2;
-      continue;
-    }
-    switch (c) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      case '\n':
-        safe += "&#10;";
-        break;
-      case '\t':
-        safe += "&#9;";
-        break;
-      default:
-        safe += c;
-    }
-  }
-  return safe;
+  std::string plain = without_controls(as_utf8(text), '\x01', "\n\t");
+  std::erase(plain, '\x01');
+  for (const char* unwanted : {"\xef\xbf\xbe", "\xef\xbf\xbf"})
+    for (std::size_t at = 0; (at = plain.find(unwanted, at)) != std::string::npos;) plain.erase(at, 3);
+  return replaced(markup_escaped(plain), {{'\n', "&#10;"}, {'\t', "&#9;"}});
 }
 
 enum class Outcome { passed, failure, error, skipped };

@@ -1,11 +1,10 @@
-#include "report/figures/openmetrics.h"
-
 #include <fmt/format.h>
 
 #include <map>
 #include <set>
 
 #include "measure/openmetrics_text.h"
+#include "report/figures/figures.h"
 
 namespace weir {
 namespace {

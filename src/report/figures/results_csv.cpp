@@ -1,5 +1,3 @@
-#include "report/figures/results_csv.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/plain_text.h"
+#include "report/figures/figures.h"
 
 namespace weir {
 namespace {

@@ -2,6 +2,7 @@
 // Knows the tables; what they mean is store.h's. Without SQLite in this build, opening says so.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -67,6 +68,12 @@ class Statement {
   Statement& bind(std::string_view text);
   Statement& bind_or_null(const std::string& text);  // null where it is empty
   Statement& bind_bytes(std::string_view bytes);
+  template <class First, class Second, class... Rest>
+  Statement& bind(const First& first, const Second& second, const Rest&... rest) {
+    bind(first).bind(second);
+    (bind(rest), ...);
+    return *this;
+  }
   // True while there is a row.
   bool next();
   // Runs it to its end, ready to be bound again.
@@ -76,8 +83,20 @@ class Statement {
   std::optional<double> real(int column) const;
   std::string text(int column) const;
   std::string bytes(int column) const;
+  // The columns from the first on, in order.
+  template <class... Values>
+  void read(int column, Values&... values) const {
+    (take(column++, values), ...);
+  }
 
  private:
+  void take(int column, std::string& into) const { into = text(column); }
+  void take(int column, std::optional<double>& into) const { into = real(column); }
+  void take(int column, std::int64_t& into) const { into = integer(column).value_or(0); }
+  void take(int column, std::size_t& into) const {
+    into = static_cast<std::size_t>(std::max<std::int64_t>(0, integer(column).value_or(0)));
+  }
+
   Database& database_;
   sqlite3_stmt* handle_ = nullptr;
   int bound_ = 0;

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 #include "base/error.h"
+#include "base/options.h"
 
 namespace weir::history {
 namespace {
@@ -13,6 +16,27 @@ namespace fs = std::filesystem;
 
 constexpr const char* kBench = "weir.bench/1";
 constexpr std::size_t kLongestText = 200;
+constexpr std::size_t kIdDigits = 12;
+constexpr std::size_t kLongestLabel = 200;
+constexpr std::string_view kVariable = "environment.variables.";
+
+// Of the job, not of the machine: they differ from run to run. Where something is installed says nothing of speed,
+// unlike where the loader looks first.
+bool is_of_this_run(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kPrefixes = {"SLURM_", "PMIX_", "OMPI_MCA_orte_", "OMPI_MCA_ess_",
+                                                         "OMPI_MCA_shmem_"};
+  if (std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                  [&](std::string_view prefix) { return name.starts_with(prefix); }))
+    return true;
+  return name != "LD_LIBRARY_PATH" && (name.ends_with("_PATH") || name.ends_with("_HOME") || name.ends_with("_ROOT"));
+}
+
+// What kernels reserve for themselves differs from version to version by some megabytes: whole GiB are the machine's.
+std::string rounded_memory(const std::string& bytes) {
+  const auto value = parse_integer(bytes);
+  if (!value) return bytes;
+  return fmt::format("{:.0f} GiB", std::round(static_cast<double>(*value) / (1024.0 * 1024 * 1024)));
+}
 
 const Json& member(const Json& json, const char* name) {
   static const Json kNothing;
@@ -108,6 +132,44 @@ void read_folder(const fs::path& path, Intake& into) {
 
 }  // namespace
 
+std::string digest_of(std::string_view text) {
+  __extension__ using Wide = unsigned __int128;
+  Wide hash = Wide{0x6c62272e07bb0142U} << 64 | 0x62b821756295c58dU;
+  const Wide prime = Wide{1} << 88 | 0x13b;
+  for (const char c : text) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= prime;
+  }
+  return fmt::format("{:016x}{:016x}", static_cast<std::uint64_t>(hash >> 64), static_cast<std::uint64_t>(hash));
+}
+
+Machine machine_of(const ResultPoint& point) {
+  Machine machine;
+  if (!point.device.empty()) machine.facts["device.name"] = point.device;
+  constexpr std::array<std::string_view, 6> kFacts = {"environment.architecture", "environment.cpus",
+                                                      "environment.cpu_model",    "environment.governor",
+                                                      "environment.build_type",   "environment.scheduler.policy"};
+  for (const auto& [name, value] : point.settings) {
+    if (name.starts_with("device.") || std::find(kFacts.begin(), kFacts.end(), name) != kFacts.end())
+      machine.facts[name] = value;
+    else if (name == "environment.memory_bytes")
+      machine.facts["environment.memory"] = rounded_memory(value);
+    else if (name.starts_with(kVariable) && !is_of_this_run(std::string_view(name).substr(kVariable.size())))
+      machine.facts[name] = value;
+    else if (name.starts_with("environment.rocm_info.") || name.starts_with("environment.driver_info."))
+      machine.facts[name] = value;  // AORTA's words for the driver
+  }
+  std::string all;
+  for (const auto& [name, value] : machine.facts)
+    all += fmt::format("{}:{}={}:{}\n", name.size(), name, value.size(), value);
+  machine.id = digest_of(all).substr(0, kIdDigits);
+  const auto model = point.settings.find("device.model");
+  std::string label = model == point.settings.end() ? "" : model->second;
+  if (!point.device.empty()) label += (label.empty() ? "" : ", ") + point.device;
+  machine.label = label.empty() ? "unknown device" : label.substr(0, kLongestLabel);
+  return machine;
+}
+
 bool is_time(std::string_view text) {
   constexpr std::string_view kShape = "0000-00-00T00:00:00Z";
   return std::equal(text.begin(), text.end(), kShape.begin(), kShape.end(),
@@ -155,9 +217,8 @@ std::vector<NewPoint> bench_points(const Json& document, const std::string& name
       if (const std::string text = text_of(member(one, fact)); !text.empty()) key[fact] = text;
     if (const Json& threads = member(one, "threads"); threads.is_number()) key["threads"] = threads.dump();
     if (const Json& cold = member(member(one, "timing"), "is_cold"); cold.is_boolean()) key["is_cold"] = cold.dump();
-    if (const Json& problem = member(one, "problem_size"); problem.is_object())
-      for (const auto& [size, value] : problem.items())
-        key["param." + size] = content_of(value).substr(0, kLongestText);
+    for (const auto& [size, value] : member(one, "problem_size").items())
+      key["param." + size] = content_of(value).substr(0, kLongestText);
 
     // The device as its case has it, and what is known of the backend beside that.
     point.device = object_or_null(member(member(all, "devices"), backend.c_str()));
@@ -175,13 +236,11 @@ std::vector<NewPoint> bench_points(const Json& document, const std::string& name
       else if (!value.is_structured() && !value.is_null())
         point.point.settings[path] = value.dump();
     };
-    if (point.device.is_object())
-      for (const auto& [fact, value] : point.device.items())
-        if (fact != "name") put("device." + fact, value);
-    if (environment.is_object())
-      for (const auto& [fact, value] : environment.items()) put("environment." + fact, value);
-    if (const Json& variables = member(environment, "variables"); variables.is_object())
-      for (const auto& [variable, value] : variables.items()) put("environment.variables." + variable, value);
+    for (const auto& [fact, value] : point.device.items())
+      if (fact != "name") put("device." + fact, value);
+    for (const auto& [fact, value] : environment.items()) put("environment." + fact, value);
+    for (const auto& [variable, value] : member(environment, "variables").items())
+      put("environment.variables." + variable, value);
 
     if (status != "ok") {
       const Json& error = member(one, "error");

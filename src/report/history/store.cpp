@@ -49,10 +49,10 @@ std::string document_text(const Json& json) { return json.is_null() ? std::strin
 std::int64_t identity(Database& database, const char* find, const char* make, const std::string& key,
                       const std::string& first, const std::string& second) {
   Statement found(database, find);
-  if (found.bind(std::string_view(key)).next())
+  if (found.bind(key).next())
     if (const auto id = found.integer(0)) return *id;
   Statement made(database, make);
-  made.bind(std::string_view(key)).bind_or_null(first).bind_or_null(second).run();
+  made.bind(key).bind_or_null(first).bind_or_null(second).run();
   Statement last(database, "SELECT last_insert_rowid()");
   last.next();
   return last.integer(0).value_or(0);
@@ -69,12 +69,8 @@ void bind_measure(Statement& statement, const SampleSeries& series) {
       high = summary->p50_interval->high;
     }
   }
-  statement.bind_or_null(series.unit)
-      .bind_or_null(series.reason)
-      .bind(static_cast<std::int64_t>(series.samples.size()))
-      .bind(middle)
-      .bind(low)
-      .bind(high);
+  statement.bind_or_null(series.unit).bind_or_null(series.reason);
+  statement.bind(static_cast<std::int64_t>(series.samples.size()), middle, low, high);
   if (series.samples.empty())
     statement.bind(std::nullopt);
   else
@@ -83,12 +79,7 @@ void bind_measure(Statement& statement, const SampleSeries& series) {
 
 Measure read_measure(const Statement& row, int column) {
   Measure measure;
-  measure.unit = row.text(column);
-  measure.reason = row.text(column + 1);
-  measure.count = static_cast<std::size_t>(std::max<std::int64_t>(0, row.integer(column + 2).value_or(0)));
-  measure.median = row.real(column + 3);
-  measure.low = row.real(column + 4);
-  measure.high = row.real(column + 5);
+  row.read(column, measure.unit, measure.reason, measure.count, measure.median, measure.low, measure.high);
   if (!measure.low || !measure.high) measure.low = measure.high = std::nullopt;
   if (!measure.median && measure.reason.empty()) measure.reason = "there are no samples";
   return measure;
@@ -114,7 +105,7 @@ Added Store::add(const Intake& intake, const AddOptions& options) {
                    "throughput_median, throughput_low, throughput_high, throughput_samples) "
                    "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   for (const NewPoint& point : intake.points) {
-    if (known.bind(std::string_view(point.digest)).next()) {
+    if (known.bind(point.digest).next()) {
       if (const auto entry = known.integer(0)) known_entries.insert(*entry);
       ++added.known;
       known.run();
@@ -125,13 +116,8 @@ Added Store::add(const Intake& intake, const AddOptions& options) {
       Statement entry(database_,
                       "INSERT INTO entry(added, tag, commit_id, commit_basis, weir_version, weir_commit) "
                       "VALUES (?,?,?,?,?,?)");
-      entry.bind(std::string_view(wall_time()))
-          .bind_or_null(options.tag)
-          .bind_or_null(options.commit)
-          .bind_or_null(options.commit_basis)
-          .bind(std::string_view(WEIR_VERSION))
-          .bind(std::string_view(WEIR_COMMIT))
-          .run();
+      entry.bind(wall_time()).bind_or_null(options.tag).bind_or_null(options.commit);
+      entry.bind_or_null(options.commit_basis).bind(WEIR_VERSION, WEIR_COMMIT).run();
       Statement last(database_, "SELECT last_insert_rowid()");
       last.next();
       added.entry = last.integer(0);
@@ -143,17 +129,9 @@ Added Store::add(const Intake& intake, const AddOptions& options) {
     const std::int64_t conditions = identity(database_, "SELECT id FROM conditions WHERE digest = ?",
                                              "INSERT INTO conditions(digest, device, environment) VALUES (?,?,?)",
                                              digest_of(device + "\n" + environment), device, environment);
-    insert.bind(*added.entry)
-        .bind(machine)
-        .bind(conditions)
-        .bind(std::string_view(point.digest))
-        .bind(std::string_view(point.point.origin))
-        .bind_or_null(point.measured)
-        .bind_or_null(point.weir_version)
-        .bind_or_null(point.weir_commit)
-        .bind(std::string_view(point.point.key.at("workload")))
-        .bind(std::string_view(text_of(point.point.key)))
-        .bind_or_null(point.point.failure);
+    insert.bind(*added.entry, machine, conditions, point.digest, point.point.origin);
+    insert.bind_or_null(point.measured).bind_or_null(point.weir_version).bind_or_null(point.weir_commit);
+    insert.bind(point.point.key.at("workload"), text_of(point.point.key)).bind_or_null(point.point.failure);
     bind_measure(insert, point.point.latency);
     bind_measure(insert, point.point.throughput);
     insert.run();
@@ -185,13 +163,8 @@ std::vector<Entry> Store::entries(const EntryFilter& filter) {
   Statement rows(database_, "SELECT id, added, tag, commit_id, commit_basis, weir_version, weir_commit FROM entry");
   while (rows.next() && entries.size() < kMostRead) {
     Entry entry;
-    entry.id = rows.integer(0).value_or(0);
-    entry.added = rows.text(1);
-    entry.tag = rows.text(2);
-    entry.commit = rows.text(3);
-    entry.commit_basis = rows.text(4);
-    entry.weir_version = rows.text(5);
-    entry.weir_commit = rows.text(6);
+    rows.read(0, entry.id, entry.added, entry.tag, entry.commit, entry.commit_basis, entry.weir_version,
+              entry.weir_commit);
     entries[entry.id] = std::move(entry);
   }
   Statement points(database_,
@@ -230,23 +203,15 @@ std::vector<Point> Store::points(const PointFilter& filter) {
                  "JOIN entry ON entry.id = point.entry WHERE (?1 < 0 OR point.entry = ?1) AND (?2 = '' OR "
                  "point.workload = ?2) AND (?3 = '' OR machine.fingerprint = ?3) ORDER BY point.id");
   const std::string machine = resolve_machine(filter.machine);
-  rows.bind(filter.entry.value_or(-1)).bind(std::string_view(filter.workload)).bind(std::string_view(machine));
+  rows.bind(filter.entry.value_or(-1), filter.workload, machine);
   std::vector<Point> points;
   while (rows.next() && points.size() < kMostRead) {
     Point point;
-    point.id = rows.integer(0).value_or(0);
-    point.entry = rows.integer(1).value_or(0);
-    point.machine = rows.text(2);
-    point.measured = rows.text(3);
-    point.at = is_time(point.measured) ? point.measured : rows.text(4);
-    point.tag = rows.text(5);
-    point.commit = rows.text(6);
-    point.origin = rows.text(7);
-    point.weir_version = rows.text(8);
-    point.weir_commit = rows.text(9);
-    point.key = values_of(rows.text(10));
-    point.failure = rows.text(11);
-    point.conditions = rows.integer(12).value_or(0);
+    std::string added, key;
+    rows.read(0, point.id, point.entry, point.machine, point.measured, added, point.tag, point.commit, point.origin,
+              point.weir_version, point.weir_commit, key, point.failure, point.conditions);
+    point.at = is_time(point.measured) ? point.measured : added;
+    point.key = values_of(key);
     point.latency = read_measure(rows, 13);
     point.throughput = read_measure(rows, 19);
     points.push_back(std::move(point));

@@ -1,9 +1,148 @@
 // weir.analysis/1: what `weir analyze` found in a trace.
-#include "report/page/analysis_items.h"
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/page/items.h"
 #include "report/page/list.h"
 #include "report/page/values.h"
+#include "report/text/documents.h"
 
 namespace weir::page {
+namespace {
+
+constexpr std::size_t kMostDevices = 64;  // with pictures of their own
+constexpr std::size_t kMostBars = 1024;
+constexpr double kLeastWarned = 0.05;  // of a device's span
+
+std::string device_words(const std::string& name, const Json& document, const Json& device) {
+  const std::string label = values::word(device, {"label"}, "device " + fields::text(device, {"id"}));
+  const std::string rank =
+      values::list(document, {"devices"}).size() > 1 ? fmt::format("rank {}, ", fields::text(device, {"rank"})) : "";
+  return fmt::format("{}: {}{}", name, rank, label);
+}
+
+struct CauseSum {
+  std::string cause, meaning, advice;
+  double ns = 0;
+};
+
+// Bars of all devices that communicate, for one of their steps: the whole divided by how many there were.
+std::string add_overlap(Page& page, std::size_t source, const std::string& name, const Json& document) {
+  Json bars = Json::array();
+  std::vector<std::string> notes;
+  std::vector<CauseSum> causes;
+  double communication = 0, alone = 0, exposed = 0;
+  std::size_t devices = 0;
+  bool has_steps = true;
+  for (const Json& device : values::list(document, {"devices"})) {
+    const auto own = values::amount(device, {"times", "communication_ns"});
+    if (!own || *own <= 0 || bars.size() == kMostBars) continue;
+    const auto steps = static_cast<double>(values::count(device, {"iterations", "count"}));
+    has_steps = has_steps && steps > 0;
+    const double share = steps > 0 ? 1 / steps : 1;
+    OverlapBar bar;
+    bar.label = fmt::format("rank {}, {}", fields::text(device, {"rank"}), fields::text(device, {"label"}));
+    if (!make_bar(values::at(device, {"times"}), bar, notes)) continue;
+    for (double* part :
+         {&bar.span_ns, &bar.compute_only_ns, &bar.hidden_ns, &bar.exposed_ns, &bar.idle_ns, &bar.other_ns})
+      *part *= share;
+    bars.push_back(to_json(bar));
+    ++devices;
+    communication += *own;
+    alone += values::amount(device, {"times", "alone_communication_ns"}).value_or(0);
+    for (const Json& each : values::list(device, {"exposed_causes", "causes"})) {
+      const double ns = values::amount(each, {"total_ns"}).value_or(0) * share;
+      const std::string cause = values::word(each, {"cause"}, "unknown");
+      auto at = std::find_if(causes.begin(), causes.end(), [&](const CauseSum& one) { return one.cause == cause; });
+      if (at == causes.end()) {
+        if (causes.size() == 32) continue;
+        causes.push_back({cause, values::word(each, {"meaning"}), values::word(each, {"advice"}), 0});
+        at = std::prev(causes.end());
+      }
+      at->ns += ns;
+      exposed += ns;
+    }
+  }
+  if (bars.empty()) return {};
+  std::stable_sort(causes.begin(), causes.end(), [](const CauseSum& a, const CauseSum& b) { return a.ns > b.ns; });
+  Json item = page.item("overlaps", name + ": communication", source, page.environment_of(source));
+  item["step_p50_ns"] = nullptr;
+  item["serial_step_p50_ns"] = nullptr;
+  item["efficiency"] = communication > 0 ? Json(std::max(0.0, 1 - alone / communication)) : Json(nullptr);
+  item["best_efficiency"] = nullptr;
+  item["inflation"] = nullptr;
+  item["bars"] = std::move(bars);
+  item["causes"] = Json::array();
+  for (const CauseSum& each : causes)
+    item["causes"].push_back({{"cause", each.cause},
+                              {"ns_per_step", each.ns / static_cast<double>(devices)},
+                              {"share", exposed > 0 ? each.ns / exposed : 0},
+                              {"meaning", each.meaning},
+                              {"advice", each.advice}});
+  notes.push_back(has_steps ? "Times are of one step: the whole trace divided by its steps; causes are the mean of the "
+                              "devices that communicate."
+                            : "The trace marks no steps: times are of all of it; causes are the mean of the devices "
+                              "that communicate.");
+  item["notes"] = std::move(notes);
+  return page.add("overlaps", std::move(item));
+}
+
+// The item that shows what a finding is about.
+struct Anchors {
+  std::string timeline, waterfall, queue_map, overlap;
+  std::string of(const std::string& text) const {
+    const auto has = [&](const char* word) { return text.find(word) != std::string::npos; };
+    if (!overlap.empty() && (has("ommunication") || has("collectives"))) return overlap;
+    if (!queue_map.empty() && has("hardware queue")) return queue_map;
+    return !timeline.empty() ? timeline : waterfall;
+  }
+};
+
+void find_standouts(Page& page, const std::string& name, const Json& document, const Anchors& anchors) {
+  if (values::list(document, {"devices"}).empty()) {
+    page.find({Tone::warning, 0, name + ": the trace has no GPU commands, so there is nothing to analyse.",
+               "Was the GPU traced (PyTorch: ProfilerActivity.CUDA)?", anchors.timeline});
+    return;
+  }
+  for (const Standout& each : standouts(document)) {
+    const bool is_praise = each.text.starts_with("Nothing:");
+    page.find({is_praise                    ? Tone::good
+               : each.share >= kLeastWarned ? Tone::warning
+                                            : Tone::neutral,
+               each.share,
+               is_praise ? fmt::format("{}: nothing stands out{}", name, each.text.substr(7))
+                         : fmt::format("{}: {}", name, each.text),
+               each.advice, anchors.of(each.text)});
+  }
+}
+
+}  // namespace
+
+void add_analysis(Page& page, std::size_t source, const std::string& name, const Json& document,
+                  const std::string& timeline, CountedQueues counted) {
+  Anchors anchors;
+  anchors.timeline = timeline;
+  std::size_t drawn = 0;
+  for (const Json& device : values::list(document, {"devices"})) {
+    if (++drawn > kMostDevices) break;
+    const std::string where = device_words(name, document, device);
+    const std::string way = add_waterfalls(page, source, where, values::at(device, {"waterfall", "classes"}));
+    if (anchors.waterfall.empty()) anchors.waterfall = way;
+    const auto key = std::pair(static_cast<std::int64_t>(values::count(device, {"rank"})),
+                               static_cast<std::int64_t>(values::count(device, {"id"})));
+    const std::string map =
+        add_queue_map(page, source, where, values::at(device, {"queue_map"}), std::move(counted[key]));
+    if (anchors.queue_map.empty()) anchors.queue_map = map;
+  }
+  anchors.overlap = add_overlap(page, source, name, document);
+  find_standouts(page, name, document, anchors);
+  if (drawn > kMostDevices)
+    page.find({Tone::neutral, 0,
+               fmt::format("{}: waterfalls and queue maps of the first {} devices are shown.", name, kMostDevices), "",
+               anchors.waterfall});
+  add_told(page, source, document, name);
+}
 
 void section_list::analysis(Page& page, std::size_t source, const Json& document) {
   const Json& files = values::list(document, {"files"});

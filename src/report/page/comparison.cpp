@@ -13,9 +13,7 @@
 namespace weir::page {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 constexpr std::size_t kMostPairs = 10'000;
 constexpr std::array kVerdicts = {"slower", "faster", "same", "ambiguous"};
@@ -46,10 +44,8 @@ Json pair_json(const Json& pair) {
   json["verdict"] = verdict_at(pair);
   json["failure"] = values::word_or_null(pair, {"failure"});
   json["metrics"] = Json::array();
-  const Json& metrics = at(pair, {"metrics"});
-  if (metrics.is_object())
-    for (const auto& [name, metric] : metrics.items())
-      if (json["metrics"].size() < 16) json["metrics"].push_back(metric_json(name, metric));
+  for (const auto& [name, metric] : at(pair, {"metrics"}).items())
+    if (json["metrics"].size() < 16) json["metrics"].push_back(metric_json(name, metric));
   return json;
 }
 
@@ -126,33 +122,26 @@ void find_in(Page& page, const Json& item) {
 void add_test(Page& page, std::size_t source, const Json& document, const Json& test) {
   const std::string baseline = text(document, {"baseline"}), file = text(test, {"file"});
   Json item = page.item("comparisons", fmt::format("{} against {}", file, baseline), source, std::nullopt);
-  const Json& notes = at(test, {"notes"});
-  if (notes.is_array())
-    for (const Json& note : notes)
-      if (note.is_string() && item["notes"].size() < 50) item["notes"].push_back(note);
+  for (const Json& note : list(test, {"notes"}))
+    if (note.is_string() && item["notes"].size() < 50) item["notes"].push_back(note);
   item["baseline"] = baseline;
   item["test"] = file;
   item["threshold"] = number(document, {"threshold"}).value_or(0.05);
   item["verdicts"] = Json::object();
   for (const char* verdict : kVerdicts) item["verdicts"][verdict] = 0;
   item["pairs"] = Json::array();
-  const Json& pairs = at(test, {"pairs"});
-  if (pairs.is_array())
-    for (const Json& pair : pairs) {
-      if (item["pairs"].size() >= kMostPairs) {
-        item["notes"].push_back(fmt::format("{} pairs are shown of {}", kMostPairs, pairs.size()));
-        break;
-      }
-      Json made = pair_json(pair);
-      Json& count = item["verdicts"][made["verdict"].get<std::string>()];
-      count = count.get<int>() + 1;
-      item["pairs"].push_back(std::move(made));
-    }
+  const Json& pairs = list(test, {"pairs"});
+  for (const Json& pair : first(pairs, kMostPairs)) {
+    Json made = pair_json(pair);
+    Json& count = item["verdicts"][made["verdict"].get<std::string>()];
+    count = count.get<int>() + 1;
+    item["pairs"].push_back(std::move(made));
+  }
+  if (pairs.size() > kMostPairs)
+    item["notes"].push_back(fmt::format("{} pairs are shown of {}", kMostPairs, pairs.size()));
   item["only"] = Json::array();
   for (const auto& [name, side] : {std::pair("baseline_only", "baseline"), std::pair("test_only", "test")}) {
-    const Json& lone = at(test, {name});
-    if (!lone.is_array()) continue;
-    for (const Json& point : lone)
+    for (const Json& point : list(test, {name}))
       if (item["only"].size() < kMostPairs)
         item["only"].push_back(
             {{"label", point.is_string() ? point.get<std::string>() : text(point, {"label"})}, {"side", side}});
@@ -165,11 +154,7 @@ void add_test(Page& page, std::size_t source, const Json& document, const Json& 
 }  // namespace
 
 void section_list::comparison(Page& page, std::size_t source, const Json& document) {
-  const Json& tests = at(document, {"tests"});
-  if (!tests.is_array()) return;
-  std::size_t count = 0;
-  for (const Json& test : tests)
-    if (++count <= 100) add_test(page, source, document, test);
+  for (const Json& test : first(list(document, {"tests"}), 100)) add_test(page, source, document, test);
 }
 
 }  // namespace weir::page

@@ -1,6 +1,9 @@
 #include "report/page/html.h"
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "report/text/escape.h"
 #include "report/text/fields.h"
 
 namespace weir::page {
@@ -9,30 +12,9 @@ namespace {
 constexpr std::string_view kPlace = ">__WEIR_DOCUMENT__<";  // the scripts may name the placeholder too
 constexpr std::string_view kTitle = "<title>", kTitleEnd = "</title>";
 
-std::string escaped_text(std::string_view text) {
-  std::string html;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        html += "&lt;";
-        break;
-      case '>':
-        html += "&gt;";
-        break;
-      case '&':
-        html += "&amp;";
-        break;
-      case '"':
-        html += "&quot;";
-        break;
-      case '\'':
-        html += "&#39;";
-        break;
-      default:
-        html += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return html;
+std::string escaped_text(std::string text) {
+  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+  return replaced(markup_escaped(text), {{'\'', "&#39;"}});
 }
 
 // Whole UTF-8: a page with other bytes shows them as it likes.

@@ -15,7 +15,7 @@
 namespace weir::page {
 namespace {
 
-using fields::at;
+using namespace fields;
 
 constexpr std::size_t kMostPoints = 10'000;  // of a file
 
@@ -40,9 +40,9 @@ void take_weir(Page& page, const Json& result, Measured& to) {
   to.p99_ns = number_at(metrics, {"latency_ns", "p99"});
   to.host_ns_per_command = number_at(metrics, {"host_ns_per_command"});
   to.floor_ns_per_command = number_at(metrics, {"floor_ns_per_command"});
-  to.status = fields::text(result, {"status"});
-  to.scaling = fields::text(result, {"workload", "scaling"});
-  to.unit = fields::text(result, {"workload", "unit"});
+  to.status = text(result, {"status"});
+  to.scaling = text(result, {"workload", "scaling"});
+  to.unit = text(result, {"workload", "unit"});
   to.document = Json::object();
   for (const auto& [name, value] : result.items())
     if (name != "samples") to.document[name] = value;

@@ -2,9 +2,8 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "report/page/items.h"
 #include "report/page/list.h"
-#include "report/page/overlap_bars.h"
-#include "report/page/told.h"
 #include "report/page/values.h"
 
 namespace weir::page {

@@ -25,17 +25,8 @@ constexpr std::array kLists = {"comparisons", "scaling",     "distributions", "q
                                "overlaps",    "preemptions", "benches",       "histories",  "texts"};
 
 const char* name_of(Tone tone) {
-  switch (tone) {
-    case Tone::good:
-      return "good";
-    case Tone::neutral:
-      return "neutral";
-    case Tone::warning:
-      return "warning";
-    case Tone::bad:
-      return "bad";
-  }
-  return "neutral";
+  constexpr std::array kNames = {"good", "neutral", "warning", "bad"};
+  return kNames[static_cast<std::size_t>(tone)];
 }
 
 std::string bounded(const std::string& text) {
@@ -153,11 +144,6 @@ std::string looked_at(const std::vector<Json>& sources) {
   return fmt::format("{} file{} ({})", sources.size(), sources.size() == 1 ? "" : "s", words);
 }
 
-std::string string_or(const Json& document, const char* name, const std::string& otherwise) {
-  const Json& value = fields::at(document, {name});
-  return value.is_string() ? value.get<std::string>() : otherwise;
-}
-
 }  // namespace
 
 Page::Page(std::string title, std::string created, std::vector<std::string> command_line)
@@ -174,13 +160,11 @@ std::size_t Page::add_source(const std::string& path, const std::string& schema,
   source["schema"] = schema;
   const Json& created = fields::at(document, {"created"});
   source["created"] = created.is_string() ? created : Json(nullptr);
-  source["status"] = string_or(document, "status", "not recorded");
+  source["status"] = fields::string(document, {"status"}, "not recorded");
   source["command_line"] = Json::array();
-  const Json& arguments = fields::at(document, {"command_line"});
-  if (arguments.is_array())
-    for (const Json& argument : arguments)
-      if (argument.is_string() && source["command_line"].size() < kMostArguments)
-        source["command_line"].push_back(argument);
+  for (const Json& argument : fields::list(document, {"command_line"}))
+    if (argument.is_string() && source["command_line"].size() < kMostArguments)
+      source["command_line"].push_back(argument);
   source["environment"] = found ? Json(*found) : Json(nullptr);
   bound(source);
   sources_.push_back(std::move(source));
@@ -200,10 +184,8 @@ std::optional<std::size_t> Page::environment(const Json& device, const Json& env
   Facts of_device, of_machine, variables;
   if (device.is_object()) collect_facts(device, "", 0, of_device);
   if (environment.is_object()) collect_facts(environment, "", 0, of_machine);
-  const Json& given = fields::at(environment, {"variables"});
-  if (given.is_object())
-    for (const auto& [name, value] : given.items())
-      if (variables.size() < kMostFacts) variables.emplace_back(bounded(name), bounded(fields::text(value, {})));
+  for (const auto& [name, value] : fields::at(environment, {"variables"}).items())
+    if (variables.size() < kMostFacts) variables.emplace_back(bounded(name), bounded(fields::text(value, {})));
   std::sort(variables.begin(), variables.end());
   const std::string all = canonical(of_device, of_machine, variables);
   const auto [known, is_new] = fingerprints_.try_emplace(all, environments_.size());

@@ -77,7 +77,7 @@ struct Section {
   void (*add)(Page& page, std::size_t source, const Json& document);
 };
 
-// One file for each kind of document: results.cpp, sweep.cpp, comparison.cpp, overlap.cpp, ...
+// One file for each kind of document: bench.cpp, comparison.cpp, overlap.cpp, ...
 std::vector<Section> sections();
 
 }  // namespace weir::page

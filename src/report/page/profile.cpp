@@ -1,10 +1,9 @@
 // weir.profile/1: a traced pass beside a timed one: where commands spend their time, and what tracing cost.
 #include <fmt/format.h>
 
+#include "report/page/items.h"
 #include "report/page/list.h"
-#include "report/page/told.h"
 #include "report/page/values.h"
-#include "report/page/waterfall.h"
 
 namespace weir::page {
 namespace {

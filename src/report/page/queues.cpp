@@ -6,9 +6,8 @@
 #include <map>
 #include <set>
 
+#include "report/page/items.h"
 #include "report/page/list.h"
-#include "report/page/queue_grid.h"
-#include "report/page/told.h"
 #include "report/page/values.h"
 
 namespace weir::page {

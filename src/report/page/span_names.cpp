@@ -15,21 +15,8 @@ constexpr std::size_t kMostNames = 65'536, kMostBytes = 8U << 20;
 }  // namespace
 
 const char* to_string(DrawnKind kind) noexcept {
-  switch (kind) {
-    case DrawnKind::kernel:
-      return "kernel";
-    case DrawnKind::collective:
-      return "collective";
-    case DrawnKind::copy:
-      return "copy";
-    case DrawnKind::memset:
-      return "memset";
-    case DrawnKind::host:
-      return "host";
-    case DrawnKind::step:
-      break;
-  }
-  return "step";
+  constexpr const char* kNames[kDrawnKinds] = {"kernel", "collective", "copy", "memset", "host", "step"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 SpanNames::SpanNames(const Timeline& timeline)

@@ -3,36 +3,16 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "report/page/list.h"
-#include "report/text/amd_capture.h"
-#include "report/text/amd_compare.h"
-#include "report/text/amd_ftrace.h"
-#include "report/text/amd_hqd.h"
-#include "report/text/amd_join.h"
-#include "report/text/amd_log.h"
-#include "report/text/analysis.h"
-#include "report/text/channel.h"
-#include "report/text/conformance.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
-#include "report/text/overlap.h"
-#include "report/text/overlap_tune.h"
-#include "report/text/profile.h"
-#include "report/text/queues_convoy.h"
-#include "report/text/queues_cost.h"
-#include "report/text/queues_fairness.h"
-#include "report/text/queues_limits.h"
-#include "report/text/queues_map.h"
-#include "report/text/queues_sweep.h"
-#include "report/text/queues_switch.h"
-#include "report/text/sched_status.h"
-#include "report/text/sections.h"
-#include "report/text/trace_comparison.h"
 
 namespace weir::page {
 namespace {
 
-using fields::at;
+using namespace fields;
 
 constexpr std::size_t kMostRows = 2'000;          // of a table
 constexpr std::size_t kLongestPlain = 64 * 1024;  // of a text in columns
@@ -59,18 +39,29 @@ struct Teller {
   Told (*tell)(const Json& document);
 };
 
+// By what the function makes of a document: a text, a report, or a report that may be full.
+template <auto tell>
+Told told_by(const Json& document) {
+  if constexpr (std::is_invocable_r_v<std::string, decltype(tell), const Json&>)
+    return in_columns(tell(document));
+  else if constexpr (std::is_invocable_v<decltype(tell), const Json&>)
+    return in_sections(tell(document));
+  else
+    return in_sections(tell(document, false));
+}
+
 constexpr std::array kTellers = {
     Teller{"weir.amd_capture/1",
            [](const Json& document) { return in_sections(capture_report(document, {}, "the folder")); }},
-    Teller{"weir.amd_compare/1", [](const Json& document) { return in_sections(amd_compare_report(document)); }},
-    Teller{"weir.amd_ftrace/1", [](const Json& document) { return in_sections(ftrace_report(document, false)); }},
-    Teller{"weir.amd_hqd/1", [](const Json& document) { return in_sections(amd_hqd_report(document, false)); }},
-    Teller{"weir.amd_join/1", [](const Json& document) { return in_sections(amd_join_report(document, false)); }},
-    Teller{"weir.amd_log/1", [](const Json& document) { return in_sections(amd_log_report(document, false)); }},
-    Teller{"weir.channel/1", [](const Json& document) { return in_sections(channel_report(document)); }},
-    Teller{"weir.analysis/1", [](const Json& document) { return in_sections(analysis_report(document, false)); }},
-    Teller{"weir.overlap/1", [](const Json& document) { return in_sections(overlap_report(document)); }},
-    Teller{"weir.overlap_tune/1", [](const Json& document) { return in_sections(tune_report(document)); }},
+    Teller{"weir.amd_compare/1", told_by<amd_compare_report>},
+    Teller{"weir.amd_ftrace/1", told_by<ftrace_report>},
+    Teller{"weir.amd_hqd/1", told_by<amd_hqd_report>},
+    Teller{"weir.amd_join/1", told_by<amd_join_report>},
+    Teller{"weir.amd_log/1", told_by<amd_log_report>},
+    Teller{"weir.channel/1", told_by<channel_report>},
+    Teller{"weir.analysis/1", told_by<analysis_report>},
+    Teller{"weir.overlap/1", told_by<overlap_report>},
+    Teller{"weir.overlap_tune/1", told_by<tune_report>},
     Teller{"weir.sched_status/1", [](const Json& document) { return in_sections(sched_status_report(document)); }},
     Teller{"weir.conformance/1",
            [](const Json& document) {
@@ -78,15 +69,15 @@ constexpr std::array kTellers = {
              for (const Json& device : at(document, {"devices"})) text += describe_conformance(device) + "\n";
              return in_columns(text + conformance_summary(document));
            }},
-    Teller{"weir.profile/1", [](const Json& document) { return in_columns(describe_profile(document)); }},
-    Teller{"weir.trace_comparison/1", [](const Json& document) { return in_columns(trace_comparison_text(document)); }},
-    Teller{"map", [](const Json& document) { return in_columns(describe_queue_map(document)); }},
-    Teller{"limits", [](const Json& document) { return in_columns(describe_limits(document)); }},
-    Teller{"switch", [](const Json& document) { return in_columns(describe_switch(document)); }},
-    Teller{"cost", [](const Json& document) { return in_columns(describe_queue_cost(document)); }},
-    Teller{"sweep", [](const Json& document) { return in_columns(describe_queues_sweep(document)); }},
-    Teller{"convoy", [](const Json& document) { return in_columns(describe_queues_convoy(document)); }},
-    Teller{"fairness", [](const Json& document) { return in_columns(describe_fairness(document)); }},
+    Teller{"weir.profile/1", told_by<describe_profile>},
+    Teller{"weir.trace_comparison/1", told_by<trace_comparison_text>},
+    Teller{"map", told_by<describe_queue_map>},
+    Teller{"limits", told_by<describe_limits>},
+    Teller{"switch", told_by<describe_switch>},
+    Teller{"cost", told_by<describe_queue_cost>},
+    Teller{"sweep", told_by<describe_queues_sweep>},
+    Teller{"convoy", told_by<describe_queues_convoy>},
+    Teller{"fairness", told_by<describe_fairness>},
 };
 
 Json table_json(const ReportTable& table) {
@@ -136,22 +127,17 @@ void find_in(Page& page, const Json& document, const std::string& title, const s
     page.find({Tone::bad, 1, fmt::format("{}: failed{}.", title, why.empty() ? "" : ": " + why),
                one_of(document, {"hint"}), anchor});
   }
-  const Json& devices = at(document, {"devices"});
-  if (devices.is_array())
-    for (const Json& device : devices)
-      if (at(device, {"has_passed"}) == Json(false))
-        page.find({Tone::bad, 1,
-                   fmt::format("{} did not pass the conformance cases: {} failed of {}.",
-                               fields::text(device, {"device", "name"}), fields::text(device, {"counts", "failed"}),
-                               fields::text(device, {"counts", "cases"})),
-                   "Do not trust its numbers; each failure is explained below.", anchor});
-  const Json& warnings = at(document, {"warnings"});
-  if (!warnings.is_array()) return;
-  for (std::size_t i = 0; i < std::min(warnings.size(), kMostWarnings); ++i) {
-    const std::string words =
-        warnings[i].is_string() ? warnings[i].get<std::string>() : one_of(warnings[i], {"message", "text"});
+  for (const Json& device : list(document, {"devices"}))
+    if (at(device, {"has_passed"}) == Json(false))
+      page.find(
+          {Tone::bad, 1,
+           fmt::format("{} did not pass the conformance cases: {} failed of {}.", text(device, {"device", "name"}),
+                       text(device, {"counts", "failed"}), text(device, {"counts", "cases"})),
+           "Do not trust its numbers; each failure is explained below.", anchor});
+  for (const Json& warning : first(list(document, {"warnings"}), kMostWarnings)) {
+    const std::string words = warning.is_string() ? warning.get<std::string>() : one_of(warning, {"message", "text"});
     if (!words.empty())
-      page.find({Tone::warning, 0.05, fmt::format("{}: {}.", title, words), one_of(warnings[i], {"advice"}), anchor});
+      page.find({Tone::warning, 0.05, fmt::format("{}: {}.", title, words), one_of(warning, {"advice"}), anchor});
   }
 }
 

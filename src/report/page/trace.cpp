@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "report/page/analysis_items.h"
+#include "report/page/items.h"
 #include "report/page/timeline.h"
 #include "run/analyze.h"
 #include "trace/import/byte_source.h"

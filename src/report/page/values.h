@@ -14,24 +14,13 @@
 namespace weir::page::values {
 
 using fields::at;
+using fields::is_true;
+using fields::list;
+using fields::object;
 using Keys = std::initializer_list<const char*>;
 
 // 31 years: no time that anything took.
 inline constexpr double kLongest = 1e18;
-
-// A list; empty where the document has something else.
-inline const Json& list(const Json& json, Keys keys) {
-  static const Json kNone = Json::array();
-  const Json& value = at(json, keys);
-  return value.is_array() ? value : kNone;
-}
-
-// An object; empty where the document has something else.
-inline const Json& object(const Json& json, Keys keys) {
-  static const Json kNone = Json::object();
-  const Json& value = at(json, keys);
-  return value.is_object() ? value : kNone;
-}
 
 inline std::optional<double> finite(const Json& json, Keys keys) {
   const auto value = fields::number(json, keys);
@@ -53,25 +42,19 @@ inline std::uint64_t count(const Json& json, Keys keys) {
 
 // [low, high], times `scale`; null where there are not two numbers in order.
 inline Json interval(const Json& json, Keys keys, double scale = 1) {
-  const Json& pair = at(json, keys);
-  if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number() || !pair[1].is_number()) return nullptr;
-  const double low = pair[0].get<double>() * scale, high = pair[1].get<double>() * scale;
+  const auto pair = fields::interval(json, keys);
+  if (!pair) return nullptr;
+  const double low = pair->first * scale, high = pair->second * scale;
   return std::isfinite(low) && std::isfinite(high) && low <= high ? Json::array({low, high}) : Json(nullptr);
 }
 
 inline std::string word(const Json& json, Keys keys, const std::string& otherwise = {}) {
-  const Json& value = at(json, keys);
-  return value.is_string() ? value.get<std::string>() : otherwise;
+  return fields::string(json, keys, otherwise);
 }
 
 inline Json word_or_null(const Json& json, Keys keys) {
   const Json& value = at(json, keys);
   return value.is_string() && !value.string().empty() ? value : Json(nullptr);
-}
-
-inline bool is_true(const Json& json, Keys keys) {
-  const Json& value = at(json, keys);
-  return value.is_boolean() && value.get<bool>();
 }
 
 // As a sentence: "x" -> "X."

@@ -1,5 +1,3 @@
-#include "report/text/amd_compare.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,20 +5,16 @@
 #include <map>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
-#include "report/text/sections.h"
 
 namespace weir {
 namespace {
 
+using namespace fields;
+
 constexpr std::size_t kQueueRows = 16;
 constexpr std::size_t kKernelRows = 8;
-
-const Json& list(const Json& json, std::initializer_list<const char*> keys) {
-  static const Json kEmpty = Json::array();
-  const Json& found = fields::at(json, keys);
-  return found.is_array() ? found : kEmpty;
-}
 
 std::string spaced(std::string text) {
   std::replace(text.begin(), text.end(), '_', ' ');
@@ -28,7 +22,7 @@ std::string spaced(std::string text) {
 }
 
 std::string count_text(const Json& json, std::initializer_list<const char*> keys) {
-  const auto value = fields::number(json, keys);
+  const auto value = number(json, keys);
   return value ? fmt::format("{:.0f}", *value) : "not known";
 }
 
@@ -44,8 +38,9 @@ std::string value_text(double value, std::string_view unit) {
 
 // Without "per second", which the value beside it has.
 std::string interval_text(const Json& interval, std::string_view unit) {
-  if (!interval.is_array() || interval.size() != 2 || !interval[0].is_number() || !interval[1].is_number()) return "-";
-  std::string low = value_text(interval[0].get<double>(), unit), high = value_text(interval[1].get<double>(), unit);
+  const auto ends = fields::interval(interval);
+  if (!ends) return "-";
+  std::string low = value_text(ends->first, unit), high = value_text(ends->second, unit);
   for (std::string* text : {&low, &high})
     if (text->ends_with("/s")) text->resize(text->size() - 2);
   return fmt::format("[{}, {}]", low, high);
@@ -54,28 +49,23 @@ std::string interval_text(const Json& interval, std::string_view unit) {
 // Once for both sides where they say the same.
 void tell_both(const std::string& what, const std::string& a, const std::string& b, ReportSection& section) {
   const auto tell = [&](const char* who, const std::string& text) {
-    if (!text.empty()) section.remarks.push_back(fmt::format("{}{}{}", who, what, text));
+    if (!text.empty()) section.remark("{}{}{}", who, what, text);
   };
   if (a == b) return tell("A and B", a);
   tell("A", a);
   tell("B", b);
 }
 
-std::string string_at(const Json& json, std::initializer_list<const char*> keys) {
-  const Json& found = fields::at(json, keys);
-  return found.is_string() ? found.get<std::string>() : std::string();
-}
-
 void tell_reason(const Json& json, const char* key, const std::string& what, ReportSection& section) {
-  const Json& reason = fields::at(json, {key});
-  if (reason.is_string()) section.remarks.push_back(fmt::format("{}: {}.", what, reason.get<std::string>()));
+  const Json& reason = at(json, {key});
+  if (reason.is_string()) section.remark("{}: {}.", what, reason.get<std::string>());
 }
 
 std::string priorities_text(const Json& side) {
   std::map<std::string, int> counts;
   int unknown = 0;
   for (const Json& queue : list(side, {"queues", "list"})) {
-    const Json& priority = fields::at(queue, {"priority"});
+    const Json& priority = at(queue, {"priority"});
     if (priority.is_string()) {
       ++counts[priority.get<std::string>()];
     } else {
@@ -91,10 +81,10 @@ std::string priorities_text(const Json& side) {
 }
 
 ReportSection sides_section(const Json& document) {
-  ReportSection section{"What each did", {}, {}, {}};
-  ReportTable table{{{"", true}, {"A", true}, {"B", true}}, {}, ""};
+  ReportSection section{"What each did"};
+  ReportTable& table = section.table({{"", true}, {"A", true}, {"B", true}});
   const auto row = [&](const char* name, const auto& text) {
-    table.rows.push_back({name, text(fields::at(document, {"a"})), text(fields::at(document, {"b"}))});
+    table.rows.push_back({name, text(at(document, {"a"})), text(at(document, {"b"}))});
   };
   row("compute queues", [](const Json& side) { return count_text(side, {"queues", "compute"}); });
   row("copy queues", [](const Json& side) { return count_text(side, {"queues", "copy"}); });
@@ -103,17 +93,16 @@ ReportSection sides_section(const Json& document) {
   row("barriers", [](const Json& side) { return count_text(side, {"barriers"}); });
   row("copies", [](const Json& side) { return count_text(side, {"copies"}); });
   row("copied", [](const Json& side) {
-    const auto bytes = fields::number(side, {"copied_bytes"});
+    const auto bytes = number(side, {"copied_bytes"});
     return bytes ? format_bytes(static_cast<std::uint64_t>(std::max(0.0, *bytes))) : std::string("not known");
   });
   row("observed", [](const Json& side) {
-    const auto time = fields::number(side, {"observed_ns"});
+    const auto time = number(side, {"observed_ns"});
     return time ? format_duration(*time) : std::string("-");
   });
-  section.tables.push_back(std::move(table));
   const auto tell = [&](const char* what, std::initializer_list<const char*> keys) {
     const auto reason = [&](const char* side) {
-      const std::string text = string_at(fields::at(document, {side}), keys);
+      const std::string text = string(at(document, {side}), keys);
       return text.empty() ? text : text + ".";
     };
     tell_both(what, reason("a"), reason("b"), section);
@@ -124,7 +113,7 @@ ReportSection sides_section(const Json& document) {
   tell(", copies: ", {"copies_reason"});
   for (const auto& [key, letter] : {std::pair("a", "A"), std::pair("b", "B")})
     for (const Json& note : list(document, {key, "notes"}))
-      if (note.is_string()) section.remarks.push_back(fmt::format("{}: {}", letter, note.get<std::string>()));
+      if (note.is_string()) section.remark("{}: {}", letter, note.get<std::string>());
   return section;
 }
 
@@ -139,180 +128,153 @@ ReportTable queue_table(const Json& side, const char* letter) {
                     {},
                     ""};
   const Json& queues = list(side, {"queues", "list"});
-  for (const Json& queue : queues) {
-    if (table.rows.size() == kQueueRows) {
-      table.after = fmt::format("and {} more", queues.size() - kQueueRows);
-      break;
-    }
-    table.rows.push_back({fields::text(queue, {"label"}), fields::text(queue, {"kind"}),
-                          fields::text(queue, {"priority"}), fields::text(queue, {"ring_packets"}),
-                          fields::text(queue, {"streams"}), fields::text(queue, {"launches"}),
-                          fields::text(queue, {"seen_in"})});
-  }
+  for (const Json& queue : first(queues, kQueueRows))
+    table.rows.push_back({text(queue, {"label"}), text(queue, {"kind"}), text(queue, {"priority"}),
+                          text(queue, {"ring_packets"}), text(queue, {"streams"}), text(queue, {"launches"}),
+                          text(queue, {"seen_in"})});
+  if (queues.size() > kQueueRows) table.after = fmt::format("and {} more", queues.size() - kQueueRows);
   return table;
 }
 
 ReportSection queues_section(const Json& document) {
-  ReportSection section{"Queues", {}, {}, {}};
-  const Json& queues = fields::at(document, {"queues"});
-  const std::string relation = fields::text(queues, {"relation"});
+  ReportSection section{"Queues"};
+  const Json& queues = at(document, {"queues"});
+  const std::string relation = text(queues, {"relation"});
   std::string shared = "cannot say";
-  if (fields::at(queues, {"shared"}).is_array()) {
+  if (at(queues, {"shared"}).is_array()) {
     const std::size_t count = list(queues, {"shared"}).size();
     shared = count == 0 ? fmt::format("none; {} of A alone, {} of B alone", count_text(queues, {"only_a"}),
                                       count_text(queues, {"only_b"}))
                         : fmt::format("{}; {} of A alone, {} of B alone", count, count_text(queues, {"only_a"}),
                                       count_text(queues, {"only_b"}));
   }
-  section.facts.emplace_back("shared", shared);
-  section.facts.emplace_back("because", fields::text(queues, {"reason"}));
-  if (const auto equal = fields::number(queues, {"equal_addresses"});
+  section.fact("shared", shared);
+  section.fact("because", text(queues, {"reason"}));
+  if (const auto equal = number(queues, {"equal_addresses"});
       equal && *equal > 0 && relation != "same_process" && relation != "same_input")
-    section.facts.emplace_back("equal rings",
-                               fmt::format("{:.0f}: addresses of two processes that are equal mean nothing", *equal));
-  if (const auto slots = fields::number(queues, {"common_slots"}))
-    section.facts.emplace_back(
-        "common slots",
-        fmt::format("{:.0f} hardware slots had queues of both; at which time each had them is not compared", *slots));
+    section.fact("equal rings", "{:.0f}: addresses of two processes that are equal mean nothing", *equal);
+  if (const auto slots = number(queues, {"common_slots"}))
+    section.fact("common slots",
+                 "{:.0f} hardware slots had queues of both; at which time each had them is not compared", *slots);
   for (const auto& [key, letter] : {std::pair("a", "A"), std::pair("b", "B")}) {
-    ReportTable table = queue_table(fields::at(document, {key}), letter);
-    if (!table.rows.empty()) section.tables.push_back(std::move(table));
+    ReportTable table = queue_table(at(document, {key}), letter);
+    section.add_unless_empty(std::move(table));
   }
   return section;
 }
 
 ReportSection kernels_section(const Json& document) {
-  ReportSection section{"Kernels", {}, {}, {}};
-  const Json& kernels = fields::at(document, {"kernels"});
-  section.facts.emplace_back("distinct", fmt::format("{} in A, {} in B, {} in both by name", count_text(kernels, {"a"}),
-                                                     count_text(kernels, {"b"}), count_text(kernels, {"common"})));
+  ReportSection section{"Kernels"};
+  const Json& kernels = at(document, {"kernels"});
+  section.fact("distinct", "{} in A, {} in B, {} in both by name", count_text(kernels, {"a"}),
+               count_text(kernels, {"b"}), count_text(kernels, {"common"}));
   for (const auto& [key, letter] : {std::pair("top_a", "A"), std::pair("top_b", "B")}) {
-    ReportTable table{{{"launches"}, {"time"}, {"both", true}, {fmt::format("kernel of {}", letter), true}}, {}, ""};
+    ReportTable table{{{"launches"}, {"time"}, {"both", true}, {fmt::format("kernel of {}", letter), true}}};
     const Json& top = list(kernels, {key});
-    for (const Json& kernel : top) {
-      if (table.rows.size() == kKernelRows) break;
-      const auto time = fields::number(kernel, {"total_ns"});
-      const Json& is_common = fields::at(kernel, {"is_common"});
-      table.rows.push_back({fields::text(kernel, {"count"}), time ? format_duration(*time) : "-",
-                            is_common.is_boolean() && is_common.get<bool>() ? "yes" : "",
-                            fields::text(kernel, {"name"})});
+    for (const Json& kernel : first(top, kKernelRows)) {
+      const auto time = number(kernel, {"total_ns"});
+      table.rows.push_back({text(kernel, {"count"}), time ? format_duration(*time) : "-",
+                            is_true(kernel, {"is_common"}) ? "yes" : "", text(kernel, {"name"})});
     }
-    if (!table.rows.empty()) section.tables.push_back(std::move(table));
+    section.add_unless_empty(std::move(table));
   }
   tell_reason(kernels, "reason", "Names", section);
   return section;
 }
 
 std::string claim_text(const Json& row) {
-  const std::string claim = fields::text(row, {"claim"});
+  const std::string claim = text(row, {"claim"});
   return claim == "a_more" ? "A more" : claim == "b_more" ? "B more" : spaced(claim);
 }
 
 std::string ratio_text(const Json& row) {
-  const auto ratio = fields::number(row, {"ratio"});
+  const auto ratio = number(row, {"ratio"});
   return ratio ? fmt::format("B/A {}", format_ratio(*ratio)) : "";
 }
 
 ReportSection quantities_section(const Json& document) {
-  ReportSection section{"Compared, with 95 % intervals", {}, {}, {}};
-  ReportTable table{{{"quantity", true}, {"", true}, {"value"}, {"interval", true}, {"difference", true}}, {}, ""};
+  ReportSection section{"Compared, with 95 % intervals"};
+  ReportTable& table =
+      section.table({{"quantity", true}, {"", true}, {"value"}, {"interval", true}, {"difference", true}});
   for (const Json& row : list(document, {"quantities"})) {
-    const std::string unit = fields::text(row, {"unit"});
-    std::string name = fields::text(row, {"quantity"});
+    const std::string unit = text(row, {"unit"});
+    std::string name = text(row, {"quantity"});
     if (name.ends_with("_ns")) name.resize(name.size() - 3);
     if (name == "copied_bytes_rate") name = "bytes_copied";
     for (const auto& [key, letter] : {std::pair("a", "A"), std::pair("b", "B")}) {
-      const auto value = fields::number(row, {key, "value"});
-      table.rows.push_back({key[0] == 'a' ? spaced(name) : fmt::format("  {}", fields::text(row, {"statistic"})),
-                            letter, value ? value_text(*value, unit) : "-",
-                            interval_text(fields::at(row, {key, "interval"}), unit),
+      const auto value = number(row, {key, "value"});
+      table.rows.push_back({key[0] == 'a' ? spaced(name) : fmt::format("  {}", text(row, {"statistic"})), letter,
+                            value ? value_text(*value, unit) : "-", interval_text(at(row, {key, "interval"}), unit),
                             key[0] == 'a' ? claim_text(row) : ratio_text(row)});
     }
     tell_reason(row, "reason", spaced(name), section);
   }
-  section.tables.push_back(std::move(table));
-  const auto p = fields::number(document, {"largest_p"});
+  const auto p = number(document, {"largest_p"});
   section.remarks.insert(
       section.remarks.begin(),
       fmt::format("Rates are counted over stretches of time (A {}, B {}). A difference is claimed where the intervals "
                   "do not overlap and p (Mann-Whitney, widened for correlation in time, Holm) is below {:g}.",
-                  fields::number(document, {"a", "stretch_ns"})
-                      ? format_duration(*fields::number(document, {"a", "stretch_ns"}))
-                      : "-",
-                  fields::number(document, {"b", "stretch_ns"})
-                      ? format_duration(*fields::number(document, {"b", "stretch_ns"}))
-                      : "-",
+                  number(document, {"a", "stretch_ns"}) ? format_duration(*number(document, {"a", "stretch_ns"})) : "-",
+                  number(document, {"b", "stretch_ns"}) ? format_duration(*number(document, {"b", "stretch_ns"})) : "-",
                   p.value_or(0)));
   const auto meaning = [&](const char* side) {
-    return fmt::format("a launch counts {}; a pause is {}.", fields::text(document, {side, "launch_time"}),
-                       fields::text(document, {side, "pause_time"}));
+    return fmt::format("a launch counts {}; a pause is {}.", text(document, {side, "launch_time"}),
+                       text(document, {side, "pause_time"}));
   };
   tell_both(": ", meaning("a"), meaning("b"), section);
   return section;
 }
 
 ReportSection expected_section(const Json& document) {
-  ReportSection section{"Expected by the roadmap, and observed", {}, {}, {}};
+  ReportSection section{"Expected by the roadmap, and observed"};
   for (const Json& row : list(document, {"expected"})) {
-    const std::string reason = string_at(row, {"reason"});
-    section.facts.emplace_back(
-        fields::text(row, {"side"}),
-        fmt::format("expected {}; observed {}: {}{}", fields::text(row, {"expected"}), fields::text(row, {"observed"}),
-                    spaced(fields::text(row, {"outcome"})), reason.empty() ? "" : " (" + reason + ")"));
+    const std::string reason = string(row, {"reason"});
+    section.fact(text(row, {"side"}), "expected {}; observed {}: {}{}", text(row, {"expected"}),
+                 text(row, {"observed"}), spaced(text(row, {"outcome"})), reason.empty() ? "" : " (" + reason + ")");
   }
   return section;
 }
 
 std::string number_text(const Json& number) {
-  const std::string unit = fields::text(number, {"unit"});
+  const std::string unit = text(number, {"unit"});
   const auto value = fields::number(number, {"value"});
-  const Json &bound = fields::at(number, {"bound"}), &reason = fields::at(number, {"reason"});
+  const Json &bound = at(number, {"bound"}), &reason = at(number, {"reason"});
   std::string text = fields::text(number, {"what"}) + ": ";
   if (bound.is_string()) text += bound.get<std::string>() + " ";
   text += value ? value_text(*value, unit) : "not known";
-  if (fields::at(number, {"interval"}).is_array()) text += " " + interval_text(fields::at(number, {"interval"}), unit);
+  if (at(number, {"interval"}).is_array()) text += " " + interval_text(at(number, {"interval"}), unit);
   if (reason.is_string()) text += " (" + reason.get<std::string>() + ")";
   return text;
 }
 
 ReportSection verdict_section(const Json& document) {
-  ReportSection section{"Preemption: which strategy fits A, urgent, beside B", {}, {}, {}};
-  const Json& verdict = fields::at(document, {"verdict"});
-  const Json& strategy = fields::at(verdict, {"strategy"});
-  section.facts.emplace_back("verdict", strategy.is_string() ? spaced(strategy.get<std::string>()) : "cannot say");
-  section.facts.emplace_back("because", fields::text(verdict, {"because"}));
-  section.facts.emplace_back("premise", fields::text(verdict, {"premise"}));
-  section.facts.emplace_back("by", "rules over the numbers below; no preemption was measured");
+  ReportSection section{"Preemption: which strategy fits A, urgent, beside B"};
+  const Json& verdict = at(document, {"verdict"});
+  const Json& strategy = at(verdict, {"strategy"});
+  section.fact("verdict", strategy.is_string() ? spaced(strategy.get<std::string>()) : "cannot say");
+  section.fact("because", text(verdict, {"because"}));
+  section.fact("premise", text(verdict, {"premise"}));
+  section.fact("by", "rules over the numbers below; no preemption was measured");
   for (const Json& each : list(verdict, {"strategies"})) {
-    const std::string name = spaced(fields::text(each, {"strategy"}));
-    section.facts.emplace_back(
-        name, fmt::format("{}: {}", spaced(fields::text(each, {"fit"})), fields::text(each, {"because"})));
-    section.facts.emplace_back("  rule", fields::text(each, {"rule"}));
-    for (const Json& number : list(each, {"numbers"})) section.facts.emplace_back("  number", number_text(number));
+    const std::string name = spaced(text(each, {"strategy"}));
+    section.fact(name, "{}: {}", spaced(text(each, {"fit"})), text(each, {"because"}));
+    section.fact("  rule", text(each, {"rule"}));
+    for (const Json& number : list(each, {"numbers"})) section.fact("  number", number_text(number));
   }
   return section;
 }
 
-Report report_of(const Json& document) {
-  Report report;
-  report.title = "Two cases and their hardware queues";
+}  // namespace
+
+Report amd_compare_report(const Json& document) {
+  Report report{"Two cases and their hardware queues"};
   for (const auto& [key, letter] : {std::pair("a", "A"), std::pair("b", "B")}) {
-    const Json& side = fields::at(document, {key});
-    std::string basis;
-    for (const Json& part : list(side, {"basis"}))
-      if (part.is_string()) basis += (basis.empty() ? "" : ", ") + part.get<std::string>();
-    report.opening.push_back(fmt::format("{}: {} ({})", letter, fields::text(side, {"name"}), basis));
+    const Json& side = at(document, {key});
+    report.open("{}: {} ({})", letter, text(side, {"name"}), joined(list(side, {"basis"})));
   }
   report.sections = {sides_section(document),      queues_section(document),   kernels_section(document),
                      quantities_section(document), expected_section(document), verdict_section(document)};
   return report;
 }
-
-}  // namespace
-
-Report amd_compare_report(const Json& document) { return report_of(document); }
-
-std::string amd_compare_text(const Json& document) { return report_text(report_of(document)); }
-std::string amd_compare_markdown(const Json& document) { return report_markdown(report_of(document)); }
 
 }  // namespace weir

@@ -1,18 +1,15 @@
-#include "report/text/amd_ftrace.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
 
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 std::string duration(const Json& json, std::initializer_list<const char*> keys) {
   const auto ns = number(json, keys);
@@ -48,39 +45,35 @@ std::string label_of(const Json& answer) {
 }
 
 ReportSection answer_section(const Json& document) {
-  ReportSection section;
-  section.title = "Answers";
+  ReportSection section{"Answers"};
   for (const Json& one : at(document, {"answers"})) {
     const std::string words = text(one, {"answer"});
-    section.facts.emplace_back(label_of(one), words == "-" ? "not answered: " + text(one, {"reason"}) : words);
+    section.fact(label_of(one), words == "-" ? "not answered: " + text(one, {"reason"}) : words);
   }
   return section;
 }
 
 ReportSection trace_section(const Json& document) {
-  ReportSection section;
-  section.title = "The trace";
+  ReportSection section{"The trace"};
   const Json& trace = at(document, {"trace"});
   std::vector<std::string> forms;
   for (const auto& [name, lines] : at(trace, {"forms"}).items())
     if (lines.is_number() && lines > 0) forms.push_back(fmt::format("{} {}", lines.dump(), name));
-  section.facts.emplace_back("entries", joined(forms));
+  section.fact("entries", joined(forms));
   const std::string tracer = text(trace, {"tracer"});
-  section.facts.emplace_back("tracer", tracer == "-" ? reason(document, "trace.tracer") : tracer);
-  section.facts.emplace_back(
-      "length", number(trace, {"length_ns"}) ? duration(trace, {"length_ns"}) : reason(document, "trace.length_ns"));
+  section.fact("tracer", tracer == "-" ? reason(document, "trace.tracer") : tracer);
+  section.fact("length",
+               number(trace, {"length_ns"}) ? duration(trace, {"length_ns"}) : reason(document, "trace.length_ns"));
   const std::string clock = text(trace, {"clock"});
-  section.facts.emplace_back("clock", clock == "-" ? reason(document, "trace.clock") : clock);
-  if (number(trace, {"resolution_ns"}))
-    section.facts.emplace_back("stamps", "rounded to " + duration(trace, {"resolution_ns"}));
+  section.fact("clock", clock == "-" ? reason(document, "trace.clock") : clock);
+  if (number(trace, {"resolution_ns"})) section.fact("stamps", "rounded to " + duration(trace, {"resolution_ns"}));
   const std::string overwritten = count(trace, {"lost", "overwritten"});
-  section.facts.emplace_back(
-      "lost", fmt::format("{} events in {} gaps; overwritten: {}", count(trace, {"lost", "events"}),
-                          count(trace, {"lost", "gaps"}),
-                          overwritten == "-" ? reason(document, "trace.lost.overwritten") : overwritten));
+  section.fact("lost", "{} events in {} gaps; overwritten: {}", count(trace, {"lost", "events"}),
+               count(trace, {"lost", "gaps"}),
+               overwritten == "-" ? reason(document, "trace.lost.overwritten") : overwritten);
   for (const Json& unread : at(trace, {"unread"}))
-    section.facts.emplace_back("unread", fmt::format("{} lines, {} (first: line {})", count(unread, {"lines"}),
-                                                     text(unread, {"reason"}), count(unread, {"first_line"})));
+    section.fact("unread", "{} lines, {} (first: line {})", count(unread, {"lines"}), text(unread, {"reason"}),
+                 count(unread, {"first_line"}));
   return section;
 }
 
@@ -105,41 +98,34 @@ void add_rows(ReportTable& table, const Json& verb, const std::string* owner) {
 }
 
 ReportSection verb_section(const Json& document) {
-  ReportSection section;
-  section.title = "What KFD did";
-  ReportTable table;
-  table.columns = {{"call", true}, {"calls"}, {"length", true}, {"n"}, {"min"}, {"p50"}, {"p90"}, {"p99"}, {"max"}};
+  ReportSection section{"What KFD did"};
+  ReportTable table{{{"call", true}, {"calls"}, {"length", true}, {"n"}, {"min"}, {"p50"}, {"p90"}, {"p99"}, {"max"}}};
   for (const Json& verb : at(document, {"verbs"})) add_rows(table, verb, nullptr);
   if (table.rows.empty()) {
-    section.remarks.emplace_back("No call that makes, changes or moves a queue is in the trace.");
+    section.remark("No call that makes, changes or moves a queue is in the trace.");
     return section;
   }
   section.tables.push_back(std::move(table));
   for (const Json& verb : at(document, {"verbs"})) {
     if (number(verb, {"failed"}).value_or(0) > 0)
-      section.remarks.push_back(fmt::format("{} of {} {} calls failed: no length counts them.", count(verb, {"failed"}),
-                                            count(verb, {"calls"}), text(verb, {"verb"})));
+      section.remark("{} of {} {} calls failed: no length counts them.", count(verb, {"failed"}),
+                     count(verb, {"calls"}), text(verb, {"verb"}));
     if (number(verb, {"length_unknown"}).value_or(0) > 0)
-      section.remarks.push_back(fmt::format("{} of {} {} calls have no length: only their entries were seen.",
-                                            count(verb, {"length_unknown"}), count(verb, {"calls"}),
-                                            text(verb, {"verb"})));
+      section.remark("{} of {} {} calls have no length: only their entries were seen.", count(verb, {"length_unknown"}),
+                     count(verb, {"calls"}), text(verb, {"verb"}));
   }
-  section.remarks.emplace_back("preempt: from unmap until the fence, in which the hardware lets go of its queues.");
+  section.remark("preempt: from unmap until the fence, in which the hardware lets go of its queues.");
   return section;
 }
 
 ReportSection process_section(const Json& document, bool is_full) {
-  ReportSection section;
-  section.title = "By process";
-  ReportTable table;
-  table.columns = {{"process", true}, {"call", true}, {"calls"}, {"length", true}, {"n"},
-                   {"min"},           {"p50"},        {"p99"},   {"max"}};
-  std::size_t shown = 0;
+  ReportSection section{"By process"};
+  ReportTable& table = section.table(
+      {{"process", true}, {"call", true}, {"calls"}, {"length", true}, {"n"}, {"min"}, {"p50"}, {"p99"}, {"max"}});
+  const std::size_t most = is_full ? SIZE_MAX : 6;
   bool has_threads = false;
   const Json& processes = at(document, {"processes"});
-  for (const Json& process : processes) {
-    if (!is_full && shown == 6) break;
-    ++shown;
+  for (const Json& process : first(processes, most)) {
     const std::string id = text(process, {"process"}), thread = text(process, {"thread"});
     has_threads = has_threads || thread != "-";
     std::string owner = id != "-" ? id : thread != "-" ? "thread " + thread : "not known";
@@ -149,10 +135,9 @@ ReportSection process_section(const Json& document, bool is_full) {
       owner.clear();
     }
   }
-  if (processes.size() > shown) table.after = fmt::format("{} more: --full", processes.size() - shown);
-  section.tables.push_back(std::move(table));
+  if (processes.size() > most) table.after = fmt::format("{} more: --full", processes.size() - most);
   if (has_threads)
-    section.remarks.emplace_back(
+    section.remark(
         "Threads whose process is not in the text: echo 1 > options/record-tgid (function_graph prints none).");
   return section;
 }
@@ -174,12 +159,10 @@ ReportSection create_section(const Json& document, bool is_full) {
   ReportSection section;
   const Json& creates = at(document, {"creates"});
   section.title = "Creates";
-  ReportTable table;
-  table.columns = {{"line"}, {"thread"}, {"queue"}, {"gpu"}, {"doorbell"}, {"ring"}, {"result"}, {"took", true}};
-  std::size_t shown = 0;
-  for (const Json& create : creates) {
-    if (!is_full && shown == 10) break;
-    ++shown;
+  ReportTable& table =
+      section.table({{"line"}, {"thread"}, {"queue"}, {"gpu"}, {"doorbell"}, {"ring"}, {"result"}, {"took", true}});
+  const std::size_t most = is_full ? SIZE_MAX : 10;
+  for (const Json& create : first(creates, most)) {
     const auto result = number(create, {"result"});
     table.rows.push_back({count(create, {"line"}), text(create, {"thread"}), text(create, {"queue_id"}),
                           hexadecimal(create, "gpu_id"), hexadecimal(create, "doorbell"),
@@ -189,18 +172,16 @@ ReportSection create_section(const Json& document, bool is_full) {
                                          : fmt::format("{:.0f}", *result),
                           length_of(create)});
   }
-  if (creates.size() > shown) table.after = fmt::format("{} more: --full", creates.size() - shown);
-  section.tables.push_back(std::move(table));
-  section.remarks.emplace_back(
+  if (creates.size() > most) table.after = fmt::format("{} more: --full", creates.size() - most);
+  section.remark(
       "result: ok, the error of a create that failed and made no queue, or ? where no return value was traced.");
   return section;
 }
 
 ReportSection rest_section(const Json& document) {
-  ReportSection section;
-  section.title = "Runlists, doorbells, ioctls";
+  ReportSection section{"Runlists, doorbells, ioctls"};
   const Json& runlist = at(document, {"runlist"});
-  section.facts.emplace_back(
+  section.fact(
       "runlists",
       number(runlist, {"rebuilds"})
           ? fmt::format("{} rebuilds, {} a second (by {})", count(runlist, {"rebuilds"}),
@@ -208,31 +189,28 @@ ReportSection rest_section(const Json& document) {
                         text(runlist, {"basis"}))
           : reason(document, "runlist.per_second"));
   const Json& doorbells = at(document, {"doorbells"});
-  section.facts.emplace_back(
-      "doorbells", fmt::format("{} allocated, {} mapped, {} writes by the kernel; writes by programs: {}",
-                               count(doorbells, {"allocations"}), count(doorbells, {"mmaps"}),
-                               count(doorbells, {"kernel_writes"}), reason(document, "doorbells.user_writes")));
+  section.fact("doorbells", "{} allocated, {} mapped, {} writes by the kernel; writes by programs: {}",
+               count(doorbells, {"allocations"}), count(doorbells, {"mmaps"}), count(doorbells, {"kernel_writes"}),
+               reason(document, "doorbells.user_writes"));
   std::vector<std::string> ioctls;
   for (const Json& one : at(document, {"ioctls", "by_name"}))
     if (ioctls.size() < 8) ioctls.push_back(fmt::format("{} {}", text(one, {"name"}), count(one, {"calls"})));
-  section.facts.emplace_back("ioctls", ioctls.empty() ? "none is named in the trace" : joined(ioctls));
+  section.fact("ioctls", ioctls.empty() ? "none is named in the trace" : joined(ioctls));
   std::vector<std::string> others;
   for (const Json& one : at(document, {"other_calls", "kfd_without_role_names"}))
     if (others.size() < 4) others.push_back(fmt::format("{} {}", text(one, {"name"}), count(one, {"calls"})));
   if (!others.empty())
-    section.facts.emplace_back(
-        "other KFD", fmt::format("{} calls: {}{}", count(document, {"other_calls", "kfd_without_role"}), joined(others),
-                                 others.size() == 4 ? ", ..." : ""));
+    section.fact("other KFD", "{} calls: {}{}", count(document, {"other_calls", "kfd_without_role"}), joined(others),
+                 others.size() == 4 ? ", ..." : "");
   return section;
 }
 
 }  // namespace
 
 Report ftrace_report(const Json& document, bool is_full) {
-  Report report;
-  report.title = "weir amd ftrace: " + text(document, {"file"});
+  Report report{"weir amd ftrace: " + text(document, {"file"})};
   for (const Json& warning : at(document, {"warnings"}))
-    report.opening.push_back(fmt::format("Note: {}. {}", text(warning, {"text"}), text(warning, {"advice"})));
+    report.open("Note: {}. {}", text(warning, {"text"}), text(warning, {"advice"}));
   report.sections.push_back(answer_section(document));
   report.sections.push_back(verb_section(document));
   if (!at(document, {"processes"}).empty()) report.sections.push_back(process_section(document, is_full));

@@ -1,20 +1,16 @@
-#include "report/text/amd_hqd.h"
-
 #include <fmt/format.h>
 
 #include <map>
 #include <set>
 #include <string_view>
 
+#include "report/text/documents.h"
 #include "report/text/fields.h"
-#include "report/text/sections.h"
 
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 constexpr std::size_t kShortList = 24;
 
@@ -72,44 +68,55 @@ std::string cwsr(const Json& queue) {
   return at(queue, {"is_active"}) == false ? "saved" : "was";
 }
 
-void add_queues(Report& report, const Json& document, bool is_full) {
-  ReportSection section;
-  section.title = "Compute queues";
-  ReportTable table;
-  table.columns = {{"GPU"}, {"process"}, {"ring"}, {"size"}, {"prio"}, {"backlog"}, {"doorbell"}, {"slots"}, {"CWSR"}};
-  std::map<std::string, std::size_t> quanta;
-  std::size_t count = 0, saved = 0;
+// One row for each queue for which `row` has cells.
+template <class Row>
+ReportTable queue_table(const Json& document, bool is_full, std::vector<ReportTable::Column> columns, const Row& row) {
+  ReportTable table{std::move(columns)};
+  std::size_t left_out = 0;
   for (const Json& queue : at(document, {"queues"})) {
-    if (text(queue, {"kind"}) != "compute") continue;
-    ++quanta[quantum(queue)];
-    if (cwsr(queue) == "saved" || cwsr(queue) == "was") ++saved;
-    if (++count > kShortList && !is_full) continue;
-    table.rows.push_back({text(queue, {"gpu_id"}), text(queue, {"pid"}), text(queue, {"ring_base"}), ring_size(queue),
-                          priority(queue), backlog(queue), doorbell(queue), slots(queue), cwsr(queue)});
+    std::vector<std::string> cells = row(queue);
+    if (cells.empty()) continue;
+    if (is_full || table.rows.size() < kShortList)
+      table.rows.push_back(std::move(cells));
+    else
+      ++left_out;
   }
-  if (count == 0) return;
-  if (table.rows.size() < count)
-    table.after = fmt::format("{} more: --full, or --report json", count - table.rows.size());
-  section.tables.push_back(std::move(table));
+  if (left_out > 0) table.after = fmt::format("{} more: --full, or --report json", left_out);
+  return table;
+}
+
+using Cells = std::vector<std::string>;
+
+void add_queues(Report& report, const Json& document, bool is_full) {
+  std::map<std::string, std::size_t> quanta;
+  std::size_t saved = 0;
+  ReportTable table =
+      queue_table(document, is_full,
+                  {{"GPU"}, {"process"}, {"ring"}, {"size"}, {"prio"}, {"backlog"}, {"doorbell"}, {"slots"}, {"CWSR"}},
+                  [&](const Json& queue) -> Cells {
+                    if (text(queue, {"kind"}) != "compute") return {};
+                    ++quanta[quantum(queue)];
+                    if (cwsr(queue) == "saved" || cwsr(queue) == "was") ++saved;
+                    return {text(queue, {"gpu_id"}), text(queue, {"pid"}), text(queue, {"ring_base"}),
+                            ring_size(queue),        priority(queue),      backlog(queue),
+                            doorbell(queue),         slots(queue),         cwsr(queue)};
+                  });
   std::string told;
   for (const auto& [value, queues] : quanta)
     told += fmt::format("{}{} ({} queue{})", told.empty() ? "" : ", ", value, queues, queues == 1 ? "" : "s");
-  section.remarks.push_back("Quantum: " + told + ". It matters where queues outnumber slots.");
-  section.remarks.push_back(
-      "Priority: 0 to 6 low, 7 to 10 medium, 11 to 15 high. Backlog: packets of 64 bytes, written and not yet read.");
-  section.remarks.push_back("Slots: pipe.queue, and on how many XCCs.");
+  std::vector<std::string> remarks = {
+      "Quantum: " + told + ". It matters where queues outnumber slots.",
+      "Priority: 0 to 6 low, 7 to 10 medium, 11 to 15 high. Backlog: packets of 64 bytes, written and not yet read.",
+      "Slots: pipe.queue, and on how many XCCs."};
   if (saved > 0)
-    section.remarks.push_back(
+    remarks.emplace_back(
         "CWSR saved: waves of a kernel are in the save area now. CWSR was: they were when it last left the hardware.");
-  report.sections.push_back(std::move(section));
+  report.add_unless_empty("Compute queues", std::move(table), std::move(remarks));
 }
 
 // One row per slot: what the registers themselves say.
 void add_slots(Report& report, const Json& document) {
-  ReportSection section;
-  section.title = "Slots in use (read and write in dwords, as the registers have them)";
-  ReportTable table;
-  table.columns = {{"GPU"}, {"ring"}, {"XCC"}, {"slot"}, {"VMID"}, {"read"}, {"write"}};
+  ReportTable table{{{"GPU"}, {"ring"}, {"XCC"}, {"slot"}, {"VMID"}, {"read"}, {"write"}}};
   for (const Json& queue : at(document, {"queues"})) {
     if (text(queue, {"kind"}) != "compute") continue;
     for (const Json& slot : at(queue, {"slots"}))
@@ -117,59 +124,53 @@ void add_slots(Report& report, const Json& document) {
                             fmt::format("{}.{}", text(slot, {"pipe"}), text(slot, {"queue"})), text(slot, {"vmid"}),
                             text(slot, {"read_dword"}), text(slot, {"write_dword"})});
   }
-  if (table.rows.empty()) return;
-  section.tables.push_back(std::move(table));
-  report.sections.push_back(std::move(section));
+  report.add_unless_empty("Slots in use (read and write in dwords, as the registers have them)", std::move(table));
 }
 
 void add_times(Report& report, const Json& document, bool is_full) {
-  ReportSection section;
-  section.title = "Context saves and restores (last of each queue, in ticks of the GPU's clock)";
-  ReportTable table;
-  table.columns = {{"GPU"}, {"process"}, {"ring"}, {"save"}, {"restore"}};
-  std::size_t count = 0;
-  for (const Json& queue : at(document, {"queues"})) {
-    if (!number(queue, {"cwsr", "save_ticks"}) && !number(queue, {"cwsr", "restore_ticks"})) continue;
-    if (++count > kShortList && !is_full) continue;
-    table.rows.push_back({text(queue, {"gpu_id"}), text(queue, {"pid"}), text(queue, {"ring_base"}),
-                          text(queue, {"cwsr", "save_ticks"}), text(queue, {"cwsr", "restore_ticks"})});
-  }
-  if (count == 0) return;
-  if (table.rows.size() < count)
-    table.after = fmt::format("{} more: --full, or --report json", count - table.rows.size());
-  section.tables.push_back(std::move(table));
-  report.sections.push_back(std::move(section));
+  report.add_unless_empty(
+      "Context saves and restores (last of each queue, in ticks of the GPU's clock)",
+      queue_table(document, is_full, {{"GPU"}, {"process"}, {"ring"}, {"save"}, {"restore"}},
+                  [](const Json& queue) -> Cells {
+                    if (!number(queue, {"cwsr", "save_ticks"}) && !number(queue, {"cwsr", "restore_ticks"})) return {};
+                    return {text(queue, {"gpu_id"}), text(queue, {"pid"}), text(queue, {"ring_base"}),
+                            text(queue, {"cwsr", "save_ticks"}), text(queue, {"cwsr", "restore_ticks"})};
+                  }));
 }
 
 void add_sdma(Report& report, const Json& document, bool is_full) {
-  ReportSection section;
-  section.title = "SDMA queues";
-  ReportTable table;
-  table.columns = {{"GPU"}, {"process"}, {"ring"}, {"size"}, {"bytes to do"}, {"doorbell"}, {"engine.RLC"}};
-  std::size_t count = 0;
-  for (const Json& queue : at(document, {"queues"})) {
-    if (text(queue, {"kind"}) != "sdma") continue;
-    if (++count > kShortList && !is_full) continue;
-    const std::string bytes = text(queue, {"backlog", "bytes"});
-    table.rows.push_back({text(queue, {"gpu_id"}), text(queue, {"pid"}), text(queue, {"ring_base"}), ring_size(queue),
-                          at(queue, {"backlog", "is_least"}) == true && bytes != "-" ? ">=" + bytes : bytes,
-                          doorbell(queue), slots(queue)});
-  }
-  if (count == 0) return;
-  if (table.rows.size() < count)
-    table.after = fmt::format("{} more: --full, or --report json", count - table.rows.size());
-  section.tables.push_back(std::move(table));
-  report.sections.push_back(std::move(section));
+  report.add_unless_empty(
+      "SDMA queues",
+      queue_table(document, is_full,
+                  {{"GPU"}, {"process"}, {"ring"}, {"size"}, {"bytes to do"}, {"doorbell"}, {"engine.RLC"}},
+                  [](const Json& queue) -> Cells {
+                    if (text(queue, {"kind"}) != "sdma") return {};
+                    const std::string bytes = text(queue, {"backlog", "bytes"});
+                    const bool is_least = at(queue, {"backlog", "is_least"}) == true && bytes != "-";
+                    return {text(queue, {"gpu_id"}),
+                            text(queue, {"pid"}),
+                            text(queue, {"ring_base"}),
+                            ring_size(queue),
+                            is_least ? ">=" + bytes : bytes,
+                            doorbell(queue),
+                            slots(queue)};
+                  }));
 }
 
 void add_gpus(Report& report, const Json& document, bool is_full) {
   const Json& gpus = at(document, {"gpus"});
   if (!gpus.is_array() || gpus.empty()) return;
-  ReportSection section;
-  section.title = "GPUs: slots of compute queues, all XCCs together";
-  ReportTable table;
-  table.columns = {{"GPU"},    {"node"},  {"generation", true}, {"XCCs"}, {"each"},
-                   {"active"}, {"stale"}, {"unused"},           {"SDMA"}, {"stale"}};
+  ReportSection& section = report.section("GPUs: slots of compute queues, all XCCs together");
+  ReportTable& table = section.table({{"GPU"},
+                                      {"node"},
+                                      {"generation", true},
+                                      {"XCCs"},
+                                      {"each"},
+                                      {"active"},
+                                      {"stale"},
+                                      {"unused"},
+                                      {"SDMA"},
+                                      {"stale"}});
   std::size_t left_out = 0;
   for (const Json& gpu : gpus) {
     const bool is_idle = number(gpu, {"slots", "active"}) == 0 && number(gpu, {"slots", "stale"}) == 0 &&
@@ -184,37 +185,34 @@ void add_gpus(Report& report, const Json& document, bool is_full) {
                           text(gpu, {"sdma", "stale"})});
   }
   if (left_out > 0) table.after = fmt::format("{} more without queues: --full", left_out);
-  section.tables.push_back(std::move(table));
-  section.remarks.push_back(
+  section.remark(
       "Each: slots of one XCC. Stale slots keep values of queues that were there, and count for nothing; in unused "
       "ones "
       "there was none. SDMA: rings in use, and stale ones.");
-  report.sections.push_back(std::move(section));
 }
 
 void add_unread(Report& report, const Json& document) {
-  ReportSection section;
-  section.title = "What was not read";
+  ReportSection section{"What was not read"};
   for (const Json& part : at(document, {"missing"})) {
     const std::string hint = text(part, {"hint"});
-    section.remarks.push_back(fmt::format("{} ({}): {}.{}", text(part, {"part"}), text(part, {"path"}),
-                                          text(part, {"reason"}), hint == "-" ? "" : " " + hint));
+    section.remark("{} ({}): {}.{}", text(part, {"part"}), text(part, {"path"}), text(part, {"reason"}),
+                   hint == "-" ? "" : " " + hint);
   }
   for (const Json& file : at(document, {"files"})) {
     for (const Json& problem : at(file, {"problems"}))
-      section.remarks.push_back(
-          fmt::format("{}: {}.", text(file, {"name"}), problem.is_string() ? problem.get<std::string>() : ""));
+      section.remark("{}: {}.", text(file, {"name"}), problem.is_string() ? problem.get<std::string>() : "");
     for (const Json& lines : at(file, {"unread"}))
-      section.remarks.push_back(fmt::format("{}: {} x {} (first: line {}).", text(file, {"name"}),
-                                            text(lines, {"count"}), text(lines, {"reason"}),
-                                            text(lines, {"first_line"})));
+      section.remark("{}: {} x {} (first: line {}).", text(file, {"name"}), text(lines, {"count"}),
+                     text(lines, {"reason"}), text(lines, {"first_line"}));
   }
   for (const Json& problem : at(document, {"sysfs", "problems"}))
-    section.remarks.push_back(problem.is_string() ? problem.get<std::string>() : "");
+    section.remark(problem.is_string() ? problem.get<std::string>() : "");
   if (!section.remarks.empty()) report.sections.push_back(std::move(section));
 }
 
-Report make_report(const Json& document, bool is_full) {
+}  // namespace
+
+Report amd_hqd_report(const Json& document, bool is_full) {
   Report report;
   const Json& files = at(document, {"files"});
   report.title = "weir amd hqd";
@@ -225,7 +223,7 @@ Report make_report(const Json& document, bool is_full) {
     report.title += kinds;
   }
   for (const Json& sentence : at(document, {"verdict"}))
-    report.opening.push_back(sentence.is_string() ? sentence.get<std::string>() : sentence.dump());
+    report.open(sentence.is_string() ? sentence.get<std::string>() : sentence.dump());
   add_queues(report, document, is_full);
   if (is_full) add_slots(report, document);
   add_times(report, document, is_full);
@@ -233,16 +231,6 @@ Report make_report(const Json& document, bool is_full) {
   add_gpus(report, document, is_full);
   add_unread(report, document);
   return report;
-}
-
-}  // namespace
-
-Report amd_hqd_report(const Json& document, bool is_full) { return make_report(document, is_full); }
-
-std::string amd_hqd_text(const Json& document, bool is_full) { return report_text(make_report(document, is_full)); }
-
-std::string amd_hqd_markdown(const Json& document, bool is_full) {
-  return report_markdown(make_report(document, is_full));
 }
 
 }  // namespace weir

@@ -1,5 +1,3 @@
-#include "report/text/amd_join.h"
-
 #include <fmt/format.h>
 
 #include <array>
@@ -9,15 +7,13 @@
 #include <utility>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
-#include "report/text/sections.h"
 
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 std::string count_text(const Json& json, std::initializer_list<const char*> keys) {
   const auto value = number(json, keys);
@@ -80,7 +76,7 @@ void add_reasons(ReportSection& section, const Json& document, bool is_full) {
       for (const Json& missing : at(queue, {"missing"}))
         ++reasons[{text(missing, {"part"}), text(missing, {"reason"})}];
   for (const auto& [key, times] : reasons)
-    section.remarks.push_back(fmt::format("Not in the {} ({}): {}.", key.first, plural(times, "queue"), key.second));
+    section.remark("Not in the {} ({}): {}.", key.first, plural(times, "queue"), key.second);
 }
 
 // Slots and ids are each GPU's own: with several of them a row has to say which. "0xf7bc" is short of room.
@@ -96,8 +92,7 @@ std::string gpu_text(const Json& queue) {
 }
 
 void add_queues(Report& report, const Json& document, bool is_full) {
-  ReportSection section;
-  section.title = "Queues, from streams to hardware slots";
+  ReportSection& section = report.section("Queues, from streams to hardware slots");
   std::size_t hidden = 0;
   const std::size_t snapshots = at(document, {"snapshots"}).size();
   const bool has_gpus = has_several_gpus(document, is_full);
@@ -130,16 +125,14 @@ void add_queues(Report& report, const Json& document, bool is_full) {
   }
   for (auto& [pid, table] : tables) section.tables.push_back(std::move(table));
   if (section.tables.empty())
-    section.remarks.push_back("No queue is in any part.");
+    section.remark("No queue is in any part.");
   else
     section.tables.back().after =
         "A row is a ring. streams: own = the runtime's; prio, ROCr: the log's; KFD: queue id; seen: snapshots that "
         "show it; slot: pipe.queue x XCCs, when last mapped; backlog: packets, the most of its snapshots; by: what "
         "matches rest on: R ring, Q queue id, M MQD, D doorbell, T time.";
-  if (hidden > 0)
-    section.remarks.push_back(fmt::format("{} of other processes: --full, or --report json.", plural(hidden, "queue")));
+  if (hidden > 0) section.remark("{} of other processes: --full, or --report json.", plural(hidden, "queue"));
   add_reasons(section, document, is_full);
-  report.sections.push_back(std::move(section));
 }
 
 std::string range_text(const Json& range, bool& has_mark) {
@@ -159,10 +152,7 @@ std::string range_text(const Json& range, bool& has_mark) {
 }
 
 void add_creation(Report& report, const Json& document, bool is_full) {
-  ReportSection section;
-  section.title = "Creation, from the runtime to KFD and back";
-  ReportTable table;
-  table.columns = {{"ring", true}, {"asked->ioctl"}, {"in KFD"}, {"left->created"}, {"whole"}};
+  ReportTable table{{{"ring", true}, {"asked->ioctl"}, {"in KFD"}, {"left->created"}, {"whole"}}};
   bool has_mark = false;
   std::map<std::string, std::size_t> reasons;
   for (const Json& queue : at(document, {"queues"})) {
@@ -175,34 +165,25 @@ void add_creation(Report& report, const Json& document, bool is_full) {
                           range_text(at(creation, {"asked_to_created"}), has_mark)});
     if (const Json& reason = at(creation, {"reason"}); reason.is_string()) ++reasons[reason.get<std::string>()];
   }
-  if (table.rows.empty()) return;
-  section.tables.push_back(std::move(table));
+  std::vector<std::string> remarks;
   if (has_mark)
-    section.remarks.push_back(
+    remarks.emplace_back(
         "* not distinguishable from nothing: below the error of the clocks, or the return was not traced.");
   for (const auto& [reason, times] : reasons)
-    section.remarks.push_back(fmt::format("Without hops ({}): {}.", plural(times, "queue"), reason));
-  report.sections.push_back(std::move(section));
+    remarks.push_back(fmt::format("Without hops ({}): {}.", plural(times, "queue"), reason));
+  report.add_unless_empty("Creation, from the runtime to KFD and back", std::move(table), std::move(remarks));
 }
 
 void add_streams(Report& report, const Json& document) {
-  ReportSection section;
-  section.title = "Streams";
-  ReportTable table;
-  table.columns = {{"ring", true}, {"stream", true}, {"priority"}};
+  ReportTable table{{{"ring", true}, {"stream", true}, {"priority"}}};
   for (const Json& queue : at(document, {"queues"}))
     for (const Json& stream : at(queue, {"runtime", "streams"}))
       table.rows.push_back({ring_text(queue), text(stream, {"handle"}), count_text(stream, {"priority"})});
-  if (table.rows.empty()) return;
-  section.tables.push_back(std::move(table));
-  report.sections.push_back(std::move(section));
+  report.add_unless_empty("Streams", std::move(table));
 }
 
 void add_series(Report& report, const Json& document) {
-  ReportSection section;
-  section.title = "Snapshot by snapshot";
-  ReportTable table;
-  table.columns = {{"ring", true}, {"snapshot", true}, {"active"}, {"slots"}, {"backlog"}, {"saved waves"}};
+  ReportTable table{{{"ring", true}, {"snapshot", true}, {"active"}, {"slots"}, {"backlog"}, {"saved waves"}}};
   for (const Json& queue : at(document, {"queues"}))
     for (const Json& seen : at(queue, {"hardware", "series"})) {
       const Json& preempted = at(seen, {"was_preempted"});
@@ -211,9 +192,7 @@ void add_series(Report& report, const Json& document) {
                             fmt::format("{}", at(seen, {"slots"}).size()), count_text(seen, {"backlog_packets"}),
                             preempted.is_boolean() ? (preempted.get<bool>() ? "yes" : "no") : "-"});
     }
-  if (table.rows.empty()) return;
-  section.tables.push_back(std::move(table));
-  report.sections.push_back(std::move(section));
+  report.add_unless_empty("Snapshot by snapshot", std::move(table));
 }
 
 std::string clock_text(const Json& clock) {
@@ -228,25 +207,16 @@ std::string clock_text(const Json& clock) {
                      format_duration(error), text(clock, {"rests_on"}), brackets);
 }
 
-std::string files_text(const Json& part) {
-  std::string files;
-  for (const Json& file : at(part, {"files"}))
-    if (file.is_string()) files += (files.empty() ? "" : ", ") + file.get<std::string>();
-  return files;
-}
-
 void add_rests(Report& report, const Json& document) {
-  ReportSection section;
-  section.title = "What it rests on";
+  ReportSection& section = report.section("What it rests on");
   for (const Json& process : at(document, {"processes"})) {
     const std::string log = at(process, {"log_pid"}).is_null() ? "no pid" : text(process, {"log_pid"});
     if (at(process, {"host_pid"}).is_null())
-      section.facts.emplace_back("process " + log, fmt::format("not known on the host: {}", text(process, {"reason"})));
+      section.fact("process " + log, "not known on the host: {}", text(process, {"reason"}));
     else
-      section.facts.emplace_back("process " + log, fmt::format("{} on the host, by {}", text(process, {"host_pid"}),
-                                                               text(process, {"rests_on"})));
+      section.fact("process " + log, "{} on the host, by {}", text(process, {"host_pid"}), text(process, {"rests_on"}));
   }
-  section.facts.emplace_back("clocks", clock_text(at(document, {"clock"})));
+  section.fact("clocks", clock_text(at(document, {"clock"})));
   std::map<std::string, std::size_t> shortfalls;  // of snapshots that were read all the same
   for (const Json& part : at(document, {"parts"})) {
     const std::string reason = at(part, {"reason"}).is_string() ? text(part, {"reason"}) : "";
@@ -255,26 +225,24 @@ void add_rests(Report& report, const Json& document) {
       if (!reason.empty()) ++shortfalls[reason];
       continue;
     }
-    std::string said = files_text(part);
+    std::string said = joined(at(part, {"files"}));
     if (!is_read) said = fmt::format("missing: {}", reason.empty() ? "not captured" : reason);
     if (is_read && !reason.empty()) said += fmt::format(" ({})", reason);
     if (!is_read && at(part, {"hint"}).is_string()) said += ". " + text(part, {"hint"});
-    section.facts.emplace_back(text(part, {"name"}), said);
+    section.fact(text(part, {"name"}), said);
   }
-  section.facts.emplace_back("snapshots", fmt::format("{} read", at(document, {"snapshots"}).size()));
-  for (const auto& [reason, times] : shortfalls)
-    section.facts.emplace_back("", fmt::format("{} of them: {}", times, reason));
-  report.sections.push_back(std::move(section));
+  section.fact("snapshots", "{} read", at(document, {"snapshots"}).size());
+  for (const auto& [reason, times] : shortfalls) section.fact("", "{} of them: {}", times, reason);
 }
 
-Report make_report(const Json& document, bool is_full) {
-  Report report;
-  report.title = at(document, {"folder"}).is_string() ? fmt::format("weir amd join {}", text(document, {"folder"}))
-                                                      : std::string("weir amd join");
+}  // namespace
+
+Report amd_join_report(const Json& document, bool is_full) {
+  Report report{at(document, {"folder"}).is_string() ? fmt::format("weir amd join {}", text(document, {"folder"}))
+                                                     : std::string("weir amd join")};
   for (const Json& verdict : at(document, {"verdicts"}))
-    if (verdict.is_string()) report.opening.push_back(verdict.get<std::string>());
-  if (at(document, {"clock", "warning"}).is_string())
-    report.opening.push_back("Warning: " + text(document, {"clock", "warning"}));
+    if (verdict.is_string()) report.open(verdict.get<std::string>());
+  if (at(document, {"clock", "warning"}).is_string()) report.open("Warning: " + text(document, {"clock", "warning"}));
   add_queues(report, document, is_full);
   add_creation(report, document, is_full);
   if (is_full) {
@@ -282,22 +250,11 @@ Report make_report(const Json& document, bool is_full) {
     add_series(report, document);
   }
   add_rests(report, document);
-  ReportSection notes;
-  notes.title = "Notes";
+  ReportSection notes{"Notes"};
   for (const Json& note : at(document, {"notes"}))
-    if (note.is_string()) notes.remarks.push_back(note.get<std::string>());
+    if (note.is_string()) notes.remark(note.get<std::string>());
   if (!notes.remarks.empty()) report.sections.push_back(std::move(notes));
   return report;
-}
-
-}  // namespace
-
-Report amd_join_report(const Json& document, bool is_full) { return make_report(document, is_full); }
-
-std::string amd_join_text(const Json& document, bool is_full) { return report_text(make_report(document, is_full)); }
-
-std::string amd_join_markdown(const Json& document, bool is_full) {
-  return report_markdown(make_report(document, is_full));
 }
 
 }  // namespace weir

@@ -1,19 +1,16 @@
-#include "report/text/amd_log.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
-#include "report/text/sections.h"
 
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 constexpr std::size_t kMostStreams = 16, kMostQueues = 16, kMostKernels = 3, kMostMessages = 8, kMostCalls = 5;
 
@@ -36,26 +33,21 @@ void cut(ReportTable& table, std::size_t all) {
 }
 
 ReportTable queue_table(const Json& queues, bool is_full) {
-  ReportTable table;
-  table.columns = {{"HWq", true}, {"SWq", true}, {"id"},     {"prio", true},
-                   {"size"},      {"streams"},   {"create"}, {"end", true}};
-  for (const Json& queue : queues) {
-    if (table.rows.size() == limit(is_full, kMostQueues)) break;
+  ReportTable table{
+      {{"HWq", true}, {"SWq", true}, {"id"}, {"prio", true}, {"size"}, {"streams"}, {"create"}, {"end", true}}};
+  for (const Json& queue : first(queues, limit(is_full, kMostQueues)))
     table.rows.push_back({text(queue, {"hwq"}), text(queue, {"swq"}), whole(number(queue, {"id"})),
                           priority_word(queue), whole(number(queue, {"size_packets"})),
                           whole(number(queue, {"streams_most"})), duration(number(queue, {"creation_ns"})),
                           at(queue, {"deleted_ns"}).is_null() ? "lives" : "deleted"});
-  }
   cut(table, queues.size());
   return table;
 }
 
 ReportTable work_table(const Json& queues, bool is_full) {
-  ReportTable table;
-  table.columns = {{"HWq", true}, {"kernels"},  {"per s"},   {"gap p50"},
-                   {"gap p99"},   {"barriers"}, {"backlog"}, {"most"}};
-  for (const Json& queue : queues) {
-    if (table.rows.size() == limit(is_full, kMostQueues)) break;
+  ReportTable table{
+      {{"HWq", true}, {"kernels"}, {"per s"}, {"gap p50"}, {"gap p99"}, {"barriers"}, {"backlog"}, {"most"}}};
+  for (const Json& queue : first(queues, limit(is_full, kMostQueues))) {
     const auto rate = number(queue, {"launches_per_s"});
     table.rows.push_back({text(queue, {"hwq"}), whole(number(queue, {"launches"})), rate ? format_quantity(*rate) : "-",
                           duration(number(queue, {"gap_ns", "p50"})), duration(number(queue, {"gap_ns", "p99"})),
@@ -67,26 +59,18 @@ ReportTable work_table(const Json& queues, bool is_full) {
 }
 
 ReportTable kernel_table(const Json& queues, bool is_full) {
-  ReportTable table;
-  table.columns = {{"HWq", true}, {"count"}, {"kernel", true}};
-  std::size_t shown = 0;
-  for (const Json& queue : queues) {
-    if (shown++ == limit(is_full, kMostQueues)) break;
-    std::size_t rows = 0;
-    for (const Json& kernel : at(queue, {"kernels", "top"})) {
-      if (rows++ == limit(is_full, kMostKernels)) break;
-      table.rows.push_back(
-          {rows == 1 ? text(queue, {"hwq"}) : "", whole(number(kernel, {"count"})), text(kernel, {"name"})});
-    }
+  ReportTable table{{{"HWq", true}, {"count"}, {"kernel", true}}};
+  for (const Json& queue : first(queues, limit(is_full, kMostQueues))) {
+    std::string owner = text(queue, {"hwq"});
+    for (const Json& kernel : first(at(queue, {"kernels", "top"}), limit(is_full, kMostKernels)))
+      table.rows.push_back({std::exchange(owner, ""), whole(number(kernel, {"count"})), text(kernel, {"name"})});
   }
   return table;
 }
 
 ReportTable stream_table(const Json& streams, bool is_full) {
-  ReportTable table;
-  table.columns = {{"stream", true}, {"HWq", true}, {"priority"}, {"kernels"}, {"queues used"}, {"end", true}};
-  for (const Json& stream : streams) {
-    if (table.rows.size() == limit(is_full, kMostStreams)) break;
+  ReportTable table{{{"stream", true}, {"HWq", true}, {"priority"}, {"kernels"}, {"queues used"}, {"end", true}}};
+  for (const Json& stream : first(streams, limit(is_full, kMostStreams))) {
     const auto priority = number(stream, {"priority"});
     const double uses =
         static_cast<double>(at(stream, {"uses"}).size()) + number(stream, {"uses_left_out"}).value_or(0);
@@ -100,8 +84,7 @@ ReportTable stream_table(const Json& streams, bool is_full) {
 }
 
 ReportTable copy_table(const Json& copies) {
-  ReportTable table;
-  table.columns = {{"engine", true}, {"copies"}, {"bytes"}};
+  ReportTable table{{{"engine", true}, {"copies"}, {"bytes"}}};
   for (const Json& copy : copies)
     table.rows.push_back({at(copy, {"engine"}).is_null() ? "ROCr chose" : text(copy, {"engine"}),
                           whole(number(copy, {"count"})),
@@ -110,25 +93,14 @@ ReportTable copy_table(const Json& copies) {
 }
 
 ReportTable message_table(const Json& process, bool is_full) {
-  ReportTable table;
-  table.columns = {{"line"}, {"level"}, {"message", true}};
-  for (const Json& message : at(process, {"messages"})) {
-    if (table.rows.size() == limit(is_full, kMostMessages)) break;
+  ReportTable table{{{"line"}, {"level"}, {"message", true}}};
+  for (const Json& message : first(at(process, {"messages"}), limit(is_full, kMostMessages)))
     table.rows.push_back(
         {whole(number(message, {"line"})), whole(number(message, {"level"})), text(message, {"text"})});
-  }
   const double all = number(process, {"errors"}).value_or(0) + number(process, {"warnings"}).value_or(0);
   if (all > static_cast<double>(table.rows.size()))
     table.after = fmt::format("and {} more", whole(all - static_cast<double>(table.rows.size())));
   return table;
-}
-
-void add(std::vector<ReportSection>& sections, std::string title, ReportTable table, std::string remark = {}) {
-  if (table.rows.empty()) return;
-  ReportSection& section = sections.emplace_back();
-  section.title = std::move(title);
-  section.tables.push_back(std::move(table));
-  if (!remark.empty()) section.remarks.push_back(std::move(remark));
 }
 
 std::string process_name(const Json& process) {
@@ -142,107 +114,81 @@ void add_process(Report& report, const Json& process, bool is_full) {
   ReportSection& head = report.sections.emplace_back();
   head.title = process_name(process);
   head.title[0] = static_cast<char>(head.title[0] - 'a' + 'A');
-  for (const Json& verdict : at(process, {"verdicts"})) head.remarks.push_back(text(verdict, {}));
+  for (const Json& verdict : at(process, {"verdicts"})) head.remark(text(verdict, {}));
   const Json& queues = at(process, {"queues"});
-  add(report.sections, "Hardware queues", queue_table(queues, is_full),
-      "size: of the ring, in packets; streams: the greatest refCount that the log shows; create: from asking for the "
-      "queue to having it");
-  add(report.sections, "Work on each queue", work_table(queues, is_full),
-      "gap: between launches, on the host's clock; backlog: packets not yet read when one was written, median and "
-      "most");
-  add(report.sections, "Kernels on each queue", kernel_table(queues, is_full));
-  add(report.sections, "Streams", stream_table(at(process, {"streams"}), is_full));
-  add(report.sections, "Copies by engine", copy_table(at(process, {"copies"})));
-  add(report.sections, "Errors and warnings", message_table(process, is_full));
-  const double without = number(process, {"launches_without_queue"}).value_or(0);
-  const double no_stream = number(process, {"launches_without_stream"}).value_or(0);
-  if (without > 0)
-    report.sections.back().remarks.push_back(
-        fmt::format("{} kernels are on no queue here: the log does not tell theirs.", whole(without)));
-  if (no_stream > 0)
-    report.sections.back().remarks.push_back(
-        fmt::format("{} kernels are on no stream here: the log does not tell theirs.", whole(no_stream)));
-  if (const auto left = number(process, {"left_out", "queues"}); left && *left > 0)
-    report.sections.back().remarks.push_back(
-        fmt::format("Too many queues: {} mentions of further ones were left out.", whole(left)));
-  if (const auto left = number(process, {"left_out", "streams"}); left && *left > 0)
-    report.sections.back().remarks.push_back(
-        fmt::format("Too many streams: {} mentions of further ones were left out.", whole(left)));
+  report.add_unless_empty(
+      "Hardware queues", queue_table(queues, is_full),
+      {"size: of the ring, in packets; streams: the greatest refCount that the log shows; create: from asking for the "
+       "queue to having it"});
+  report.add_unless_empty(
+      "Work on each queue", work_table(queues, is_full),
+      {"gap: between launches, on the host's clock; backlog: packets not yet read when one was written, median and "
+       "most"});
+  report.add_unless_empty("Kernels on each queue", kernel_table(queues, is_full));
+  report.add_unless_empty("Streams", stream_table(at(process, {"streams"}), is_full));
+  report.add_unless_empty("Copies by engine", copy_table(at(process, {"copies"})));
+  report.add_unless_empty("Errors and warnings", message_table(process, is_full));
+  ReportSection& last = report.sections.back();
+  for (const std::string what : {"queue", "stream"})
+    if (const auto count = number(process, {("launches_without_" + what).c_str()}); count && *count > 0)
+      last.remark("{} kernels are on no {} here: the log does not tell theirs.", whole(count), what);
+  for (const char* what : {"queues", "streams"})
+    if (const auto left = number(process, {"left_out", what}); left && *left > 0)
+      last.remark("Too many {}: {} mentions of further ones were left out.", what, whole(left));
 }
 
 void add_file(Report& report, const Json& file, bool is_full) {
-  ReportSection head;
-  head.title = text(file, {"file"});
+  ReportSection& head = report.section(text(file, {"file"}));
   const auto first = number(file, {"first_ns"}), last = number(file, {"last_ns"});
-  head.facts.emplace_back("read",
-                          fmt::format("{}, {} lines, {} of them the runtime's",
-                                      format_bytes(static_cast<std::uint64_t>(number(file, {"bytes"}).value_or(0))),
-                                      text(file, {"lines"}), text(file, {"records"})));
+  head.fact("read", "{}, {} lines, {} of them the runtime's",
+            format_bytes(static_cast<std::uint64_t>(number(file, {"bytes"}).value_or(0))), text(file, {"lines"}),
+            text(file, {"records"}));
   if (first && last)
-    head.facts.emplace_back(
-        "time", fmt::format("{} from {:.6f} s (CLOCK_MONOTONIC)", format_duration(*last - *first), *first / 1e9));
-  head.facts.emplace_back("HIP", text(file, {"hip_version"}));
-  head.facts.emplace_back("highest level", text(file, {"highest_level"}));
+    head.fact("time", "{} from {:.6f} s (CLOCK_MONOTONIC)", format_duration(*last - *first), *first / 1e9);
+  head.fact("HIP", text(file, {"hip_version"}));
+  head.fact("highest level", text(file, {"highest_level"}));
   if (const auto most = number(file, {"most_queues_per_priority"}))
-    head.facts.emplace_back("GPU_MAX_HW_QUEUES", whole(most) + " per priority, as the log says");
+    head.fact("GPU_MAX_HW_QUEUES", whole(most) + " per priority, as the log says");
   std::string calls = fmt::format("{}, {} failed", text(file, {"calls", "total"}), text(file, {"calls", "failed"}));
-  std::size_t shown = 0;
-  for (const Json& call : at(file, {"calls", "top"})) {
-    if (shown == limit(is_full, kMostCalls)) break;
-    calls += fmt::format("{} {} {}", shown++ == 0 ? ":" : ",", text(call, {"count"}), text(call, {"name"}));
-  }
-  head.facts.emplace_back("HIP calls", calls);
+  const char* glue = ":";
+  for (const Json& call : fields::first(at(file, {"calls", "top"}), limit(is_full, kMostCalls)))
+    calls += fmt::format("{} {} {}", std::exchange(glue, ","), text(call, {"count"}), text(call, {"name"}));
+  head.fact("HIP calls", calls);
   for (const Json& failure : at(file, {"calls", "failures"}))
-    head.remarks.push_back(fmt::format("{} failed {} times, first with {}.", text(failure, {"name"}),
-                                       text(failure, {"count"}), text(failure, {"first"})));
+    head.remark("{} failed {} times, first with {}.", text(failure, {"name"}), text(failure, {"count"}),
+                text(failure, {"first"}));
   if (number(file, {"restarts", "count"}).value_or(0) > 0)
-    head.remarks.push_back(fmt::format("Time goes back {} times, first at line {}: the file holds several runs.",
-                                       text(file, {"restarts", "count"}),
-                                       text(at(file, {"restarts", "lines"})[0], {})));
-  if (!at(file, {"problem"}).is_null())
-    head.remarks.push_back("The file ended early: " + text(file, {"problem"}) + ".");
+    head.remark("Time goes back {} times, first at line {}: the file holds several runs.",
+                text(file, {"restarts", "count"}), text(at(file, {"restarts", "lines"})[0], {}));
+  if (!at(file, {"problem"}).is_null()) head.remark("The file ended early: " + text(file, {"problem"}) + ".");
   if (at(file, {"processes"}).empty())
-    head.remarks.emplace_back(
+    head.remark(
         "Nothing in it is about queues, streams or kernels. `weir amd capture` sets what makes ROCm write that.");
-  report.sections.push_back(std::move(head));
   for (const Json& process : at(file, {"processes"})) add_process(report, process, is_full);
 
-  ReportTable unread;
-  unread.columns = {{"lines"}, {"first at"}, {"why", true}};
+  ReportTable unread{{{"lines"}, {"first at"}, {"why", true}}};
   for (const Json& lines : at(file, {"unread"}))
     unread.rows.push_back({text(lines, {"count"}), text(lines, {"first_line"}), text(lines, {"reason"})});
-  add(report.sections, "Not read", std::move(unread));
+  report.add_unless_empty("Not read", std::move(unread));
   if (const auto other = number(file, {"other_lines"}); other && *other > 0) {
-    ReportSection section;
-    section.title = "Other lines";
-    section.remarks.push_back(
-        fmt::format("{} of a program's own output, or that go on with a message: nothing is read from {}.",
-                    *other == 1 ? "1 line" : whole(other) + " lines", *other == 1 ? "it" : "them"));
-    report.sections.push_back(std::move(section));
+    ReportSection& section = report.section("Other lines");
+    section.remark("{} of a program's own output, or that go on with a message: nothing is read from {}.",
+                   *other == 1 ? "1 line" : whole(other) + " lines", *other == 1 ? "it" : "them");
   }
-}
-
-Report report_of(const Json& document, bool is_full) {
-  Report report;
-  const Json& totals = at(document, {"totals"});
-  report.title = "weir amd log";
-  if (number(totals, {"files"}).value_or(0) > 1)
-    report.opening.push_back(
-        fmt::format("{} files: {} processes, {} hardware queues, {} streams, {} kernels, {} errors.",
-                    text(totals, {"files"}), text(totals, {"processes"}), text(totals, {"queues"}),
-                    text(totals, {"streams"}), text(totals, {"launches"}), text(totals, {"errors"})));
-  for (const Json& file : at(document, {"files"})) add_file(report, file, is_full);
-  return report;
 }
 
 }  // namespace
 
-Report amd_log_report(const Json& document, bool is_full) { return report_of(document, is_full); }
-
-std::string amd_log_text(const Json& document, bool is_full) { return report_text(report_of(document, is_full)); }
-
-std::string amd_log_markdown(const Json& document, bool is_full) {
-  return report_markdown(report_of(document, is_full));
+Report amd_log_report(const Json& document, bool is_full) {
+  Report report;
+  const Json& totals = at(document, {"totals"});
+  report.title = "weir amd log";
+  if (number(totals, {"files"}).value_or(0) > 1)
+    report.open("{} files: {} processes, {} hardware queues, {} streams, {} kernels, {} errors.",
+                text(totals, {"files"}), text(totals, {"processes"}), text(totals, {"queues"}),
+                text(totals, {"streams"}), text(totals, {"launches"}), text(totals, {"errors"}));
+  for (const Json& file : at(document, {"files"})) add_file(report, file, is_full);
+  return report;
 }
 
 }  // namespace weir

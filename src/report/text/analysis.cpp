@@ -1,12 +1,10 @@
-#include "report/text/analysis.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "report/text/analysis_sections.h"
 #include "report/text/analysis_words.h"
-#include "report/text/findings.h"
+#include "report/text/documents.h"
 
 namespace weir {
 namespace {
@@ -16,135 +14,54 @@ using namespace analysis;
 void add_ranks(Report& report, const Json& document) {
   const Json& clocks = at(document, {"clocks"});
   if (!clocks.is_object()) return;
-  ReportSection section;
-  section.title = "Ranks";
+  ReportSection& section = report.section("Ranks");
   // What moved times is among the notes already.
   const Json& notes = at(document, {"notes"});
   if (std::find(notes.begin(), notes.end(), at(clocks, {"summary"})) == notes.end())
-    section.remarks.push_back(word(clocks, "summary"));
+    section.remark(word(clocks, "summary"));
   if (const Json& ranks = at(document, {"ranks"}); ranks.is_object()) {
     if (const Json& skew = at(ranks, {"skew"}); skew.is_object())
-      section.facts.emplace_back(
-          "skew of arrivals", fmt::format("p50 {}, p95 {}, p99 {}, most {} ({} collectives)", duration(skew, "p50_ns"),
-                                          duration(skew, "p95_ns"), duration(skew, "p99_ns"), duration(skew, "max_ns"),
-                                          count(skew, "instances")));
-    ReportTable table;
-    table.columns = {{"rank"}, {"collectives"}, {"in them"}, {"waiting"}, {"of its span"}, {"last"}, {"behind"}};
+      section.fact("skew of arrivals", "p50 {}, p95 {}, p99 {}, most {} ({} collectives)", duration(skew, "p50_ns"),
+                   duration(skew, "p95_ns"), duration(skew, "p99_ns"), duration(skew, "max_ns"),
+                   count(skew, "instances"));
+    ReportTable& table =
+        section.table({{"rank"}, {"collectives"}, {"in them"}, {"waiting"}, {"of its span"}, {"last"}, {"behind"}});
     for (const Json& rank : at(ranks, {"ranks"}))
       table.rows.push_back({count(rank, "rank"), count(rank, "collectives"), duration(rank, "collective_ns"),
                             duration(rank, "waiting_ns"), percent(number(rank, {"wait_share"})),
                             percent(number(rank, {"last_share"})), duration(rank, "behind_ns")});
-    section.tables.push_back(std::move(table));
     for (const Json& straggler : at(ranks, {"stragglers"}))
-      section.remarks.push_back(
-          fmt::format("Straggler: rank {}, {}", count(straggler, "rank"), word(straggler, "reason")));
+      section.remark("Straggler: rank {}, {}", count(straggler, "rank"), word(straggler, "reason"));
   } else {
-    section.remarks.push_back(
-        fmt::format("Skew between ranks is not known: {}.", fields::text(document, {"unavailable", "ranks"})));
+    section.remark("Skew between ranks is not known: {}.", fields::text(document, {"unavailable", "ranks"}));
   }
-  report.sections.push_back(std::move(section));
 }
 
 // One row per device, where there are several.
 void add_devices(Report& report, const Json& document) {
   const Json& devices = at(document, {"devices"});
   if (devices.size() < 2) return;
-  ReportSection section;
-  section.title = "Devices";
-  ReportTable table;
-  table.columns = {{"rank"}, {"device", true}, {"commands"}, {"span"}, {"busy"}, {"compute"}, {"comm."}, {"exposed"}};
+  ReportSection& section = report.section("Devices");
+  ReportTable& table = section.table(
+      {{"rank"}, {"device", true}, {"commands"}, {"span"}, {"busy"}, {"compute"}, {"comm."}, {"exposed"}});
   for (const Json& device : devices) {
     const Json& times = at(device, {"times"});
     table.rows.push_back({count(device, "rank"), word(device, "label"), count(device, "commands"),
                           duration(times, "span_ns"), duration(times, "busy_ns"), duration(times, "compute_ns"),
                           duration(times, "communication_ns"), duration(times, "exposed_communication_ns")});
   }
-  section.tables.push_back(std::move(table));
-  report.sections.push_back(std::move(section));
 }
 
-}  // namespace
-
-Report analysis_report(const Json& document, bool is_full) {
-  const std::size_t most = is_full ? 1000 : 10;
-  Report report;
-  const Json& files = at(document, {"files"});
-  report.title = files.size() == 1 ? fmt::format("weir analyze {}", word(files[0], "name"))
-                                   : fmt::format("weir analyze: {} files", files.size());
-  std::uint64_t bytes = 0;
-  std::string formats;
-  for (const Json& file : files) {
-    bytes += static_cast<std::uint64_t>(number(file, {"bytes"}).value_or(0));
-    if (const std::string format = word(file, "format"); formats.find(format) == std::string::npos)
-      formats += (formats.empty() ? "" : ", ") + format;
-  }
-  report.opening.push_back(fmt::format("{}, {}; {}, {}", formats, format_bytes(bytes),
-                                       counted(document, "commands", "command"),
-                                       counted(document, "calls", "host call")));
-  for (const Json& note : at(document, {"notes"}))
-    report.opening.push_back("Note: " + (note.is_string() ? note.get<std::string>() : note.dump()));
-  for (const Json& dropped : at(document, {"dropped"}))
-    report.opening.push_back(fmt::format("Dropped: {} x {} (first: {})", count(dropped, "count"),
-                                         word(dropped, "reason"), word(dropped, "first")));
-  const Json& devices = at(document, {"devices"});
-  if (devices.empty())
-    report.opening.push_back(
-        "The trace has no GPU commands, so there is nothing to analyse. Was the GPU traced (PyTorch: "
-        "ProfilerActivity.CUDA)?");
-  if (const std::vector<std::string> found = findings(document); !found.empty()) {
-    ReportSection section;
-    section.title = "What stands out";
-    for (std::size_t i = 0; i < found.size(); ++i)
-      section.remarks.push_back(found.size() == 1 ? found[i] : fmt::format("{}. {}", i + 1, found[i]));
-    report.sections.push_back(std::move(section));
-  }
-  add_ranks(report, document);
-  add_devices(report, document);
-  // Of many devices the first one is told at length; the others have their row, and everything is in the JSON.
-  const std::size_t told = is_full ? devices.size() : std::min<std::size_t>(devices.size(), 1);
-  for (std::size_t i = 0; i < told; ++i) {
-    const Json& device = devices[i];
-    ReportSection head;
-    head.title =
-        fmt::format("Rank {}, {}: {} on {}{}", count(device, "rank"), word(device, "label"),
-                    counted(device, "commands", "command"), counted(device, "streams", "stream"),
-                    at(device, {"queues"}).is_null() ? "" : ", " + counted(device, "queues", "hardware queue"));
-    report.sections.push_back(std::move(head));
-    report.sections.push_back(times_section(device));
-    if (at(device, {"iterations"}).is_object()) report.sections.push_back(iterations_section(device, most));
-    report.sections.push_back(queues_section(device, most));
-    report.sections.push_back(serialisation_section(device, most));
-    report.sections.push_back(host_section(device));
-    report.sections.push_back(waterfall_section(at(device, {"waterfall"})));
-    report.sections.push_back(path_section(device, is_full ? most : 5));
-    if (at(device, {"exposed_causes"}).is_object()) report.sections.push_back(exposed_section(device));
-    if (at(device, {"collectives"}).is_object()) report.sections.push_back(collectives_section(device, most));
-    report.sections.push_back(top_section(device, most));
-    report.sections.push_back(gaps_section(device));
-  }
-  if (told < devices.size())
-    report.sections.push_back(
-        {"More",
-         {},
-         {},
-         {devices.size() - told == 1
-              ? std::string("The other device is told with --full, and is in --report json.")
-              : fmt::format("The other {} devices are told with --full, and are in --report json.",
-                            devices.size() - told)}});
-  return report;
-}
-
+// The hops of each class of command, with the dominating one named. Null: an empty section.
 ReportSection waterfall_section(const Json& waterfall) {
-  ReportSection section;
-  section.title = "Waterfall: from the host to the device and back";
+  ReportSection section{"Waterfall: from the host to the device and back"};
   for (const Json& each : at(waterfall, {"classes"})) {
-    ReportTable table;
-    table.columns = {{fmt::format("{} ({})", word(each, "kind"), count(each, "commands")), true},
-                     {"p50"},
-                     {"p95"},
-                     {"p99"},
-                     {"share"},
-                     {"n"}};
+    ReportTable table{{{fmt::format("{} ({})", word(each, "kind"), count(each, "commands")), true},
+                       {"p50"},
+                       {"p95"},
+                       {"p99"},
+                       {"share"},
+                       {"n"}}};
     // Shares are of the way to the end: the host may look long after.
     double way = 0;
     for (const Json& hop : at(each, {"hops"}))
@@ -167,16 +84,74 @@ ReportSection waterfall_section(const Json& waterfall) {
     table.after = words == "-" || words.empty() ? word(each, "words") : words;
     section.tables.push_back(std::move(table));
   }
-  if (section.tables.empty()) section.remarks.push_back("No hop is known.");
+  if (section.tables.empty()) section.remark("No hop is known.");
   return section;
 }
 
-std::string analysis_text(const Json& document, bool is_full) {
-  return report_text(analysis_report(document, is_full));
-}
+}  // namespace
 
-std::string analysis_markdown(const Json& document, bool is_full) {
-  return report_markdown(analysis_report(document, is_full));
+Report analysis_report(const Json& document, bool is_full) {
+  const std::size_t most = is_full ? 1000 : 10;
+  Report report;
+  const Json& files = at(document, {"files"});
+  report.title = files.size() == 1 ? fmt::format("weir analyze {}", word(files[0], "name"))
+                                   : fmt::format("weir analyze: {} files", files.size());
+  std::uint64_t bytes = 0;
+  std::string formats;
+  for (const Json& file : files) {
+    bytes += static_cast<std::uint64_t>(number(file, {"bytes"}).value_or(0));
+    if (const std::string format = word(file, "format"); formats.find(format) == std::string::npos)
+      formats += (formats.empty() ? "" : ", ") + format;
+  }
+  report.open("{}, {}; {}, {}", formats, format_bytes(bytes), counted(document, "commands", "command"),
+              counted(document, "calls", "host call"));
+  for (const Json& note : at(document, {"notes"}))
+    report.open("Note: " + (note.is_string() ? note.get<std::string>() : note.dump()));
+  for (const Json& dropped : at(document, {"dropped"}))
+    report.open("Dropped: {} x {} (first: {})", count(dropped, "count"), word(dropped, "reason"),
+                word(dropped, "first"));
+  const Json& devices = at(document, {"devices"});
+  if (devices.empty())
+    report.open(
+        "The trace has no GPU commands, so there is nothing to analyse. Was the GPU traced (PyTorch: "
+        "ProfilerActivity.CUDA)?");
+  if (const std::vector<std::string> found = findings(document); !found.empty()) {
+    ReportSection& section = report.section("What stands out");
+    for (std::size_t i = 0; i < found.size(); ++i)
+      section.remark(found.size() == 1 ? found[i] : fmt::format("{}. {}", i + 1, found[i]));
+  }
+  add_ranks(report, document);
+  add_devices(report, document);
+  // Of many devices the first one is told at length; the others have their row, and everything is in the JSON.
+  const std::size_t told = is_full ? devices.size() : std::min<std::size_t>(devices.size(), 1);
+  for (std::size_t i = 0; i < told; ++i) {
+    const Json& device = devices[i];
+    report.section(
+        fmt::format("Rank {}, {}: {} on {}{}", count(device, "rank"), word(device, "label"),
+                    counted(device, "commands", "command"), counted(device, "streams", "stream"),
+                    at(device, {"queues"}).is_null() ? "" : ", " + counted(device, "queues", "hardware queue")));
+    report.sections.push_back(times_section(device));
+    if (at(device, {"iterations"}).is_object()) report.sections.push_back(iterations_section(device, most));
+    report.sections.push_back(queues_section(device, most));
+    report.sections.push_back(serialisation_section(device, most));
+    report.sections.push_back(host_section(device));
+    report.sections.push_back(waterfall_section(at(device, {"waterfall"})));
+    report.sections.push_back(path_section(device, is_full ? most : 5));
+    if (at(device, {"exposed_causes"}).is_object()) report.sections.push_back(exposed_section(device));
+    if (at(device, {"collectives"}).is_object()) report.sections.push_back(collectives_section(device, most));
+    report.sections.push_back(top_section(device, most));
+    report.sections.push_back(gaps_section(device));
+  }
+  if (told < devices.size())
+    report.sections.push_back(
+        {"More",
+         {},
+         {},
+         {devices.size() - told == 1
+              ? std::string("The other device is told with --full, and is in --report json.")
+              : fmt::format("The other {} devices are told with --full, and are in --report json.",
+                            devices.size() - told)}});
+  return report;
 }
 
 }  // namespace weir

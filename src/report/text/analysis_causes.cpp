@@ -9,106 +9,87 @@
 namespace weir::analysis {
 
 ReportSection serialisation_section(const Json& device, std::size_t most) {
-  ReportSection section;
-  section.title = "False serialisation";
+  ReportSection section{"False serialisation"};
   const Json& found = at(device, {"false_serialisation"});
   if (!found.is_object()) {
-    section.remarks.push_back(
-        fmt::format("Not known: {}.", fields::text(device, {"unavailable", "false_serialisation"})));
+    section.remark("Not known: {}.", fields::text(device, {"unavailable", "false_serialisation"}));
     return section;
   }
-  const bool is_known =
-      at(found, {"are_dependencies_known"}).is_boolean() && at(found, {"are_dependencies_known"}).get<bool>();
+  const bool is_known = is_true(found, {"are_dependencies_known"});
   const double pairs = number(found, {"pairs"}).value_or(0), behind = number(found, {"behind"}).value_or(0);
   if (pairs + behind == 0) {
-    section.remarks.push_back(number(device, {"queue_map", "shared_queues"}).value_or(0) > 0
-                                  ? "None: no command that was ready waited for another stream's on its queue."
-                                  : "None: no two streams share a hardware queue.");
+    section.remark(number(device, {"queue_map", "shared_queues"}).value_or(0) > 0
+                       ? "None: no command that was ready waited for another stream's on its queue."
+                       : "None: no two streams share a hardware queue.");
     return section;
   }
   if (behind > 0)
-    section.facts.emplace_back("behind others",
-                               fmt::format("{} ready, behind another stream's command that was not; {} in sum",
-                                           counted(behind, "command"), duration(found, "behind_ns")));
+    section.fact("behind others", "{} ready, behind another stream's command that was not; {} in sum",
+                 counted(behind, "command"), duration(found, "behind_ns"));
   if (pairs > 0)
-    section.facts.emplace_back("back to back",
-                               fmt::format("{} ready while another stream's ran on its queue; {} in sum",
-                                           counted(pairs, "command"), duration(found, "lost_ns")));
-  section.facts.emplace_back(
-      "lost", fmt::format("up to {} of the span ({}): so long at least one waited", duration(found, "wall_ns"),
-                          percent(number(found, {"wall_ns"}).value_or(0) /
-                                  std::max(1.0, number(device, {"times", "span_ns"}).value_or(0)))));
+    section.fact("back to back", "{} ready while another stream's ran on its queue; {} in sum",
+                 counted(pairs, "command"), duration(found, "lost_ns"));
+  section.fact("lost", "up to {} of the span ({}): so long at least one waited", duration(found, "wall_ns"),
+               percent(number(found, {"wall_ns"}).value_or(0) /
+                       std::max(1.0, number(device, {"times", "span_ns"}).value_or(0))));
   {
-    ReportTable table;
-    table.columns = {{"streams", true}, {"queue", true}, {"commands"}, {"in sum"}};
-    for (const Json& pair : at(found, {"by_streams"})) {
-      if (table.rows.size() == most) break;
+    ReportTable& table = section.table({{"streams", true}, {"queue", true}, {"commands"}, {"in sum"}});
+    for (const Json& pair : first(at(found, {"by_streams"}), most))
       table.rows.push_back(
           {joined(at(pair, {"streams"}), 2), word(pair, "queue"), count(pair, "pairs"), duration(pair, "lost_ns")});
-    }
     const double all = number(found, {"stream_pairs"}).value_or(0);
     if (all > static_cast<double>(table.rows.size()))
       table.after = fmt::format("and {} more", counted(all - static_cast<double>(table.rows.size()), "pair"));
-    section.tables.push_back(std::move(table));
   }
   if (!is_known)
-    section.remarks.push_back(
+    section.remark(
         "The source records no waits between streams, so these are candidates: a dependency that "
         "it does not show may tie them.");
   return section;
 }
 
 ReportSection host_section(const Json& device) {
-  ReportSection section;
-  section.title = "Host and device";
+  ReportSection section{"Host and device"};
   if (const Json& bound = at(device, {"launch_bound"}); number(bound, {"host_gaps"}).value_or(-1) == 0) {
-    section.facts.emplace_back("launch-bound", "never: whenever the device was idle, it had been asked for more");
+    section.fact("launch-bound", "never: whenever the device was idle, it had been asked for more");
   } else if (bound.is_object()) {
-    section.facts.emplace_back("launch-bound",
-                               fmt::format("{} in {}, {} of the idle time: the host had not asked for the next command",
-                                           duration(bound, "host_ns"), counted(bound, "host_gaps", "gap"),
-                                           percent(number(bound, {"share_of_idle"}))));
-    section.facts.emplace_back("  then",
-                               fmt::format("{} more from the call to the start", duration(bound, "launch_ns")));
+    section.fact("launch-bound", "{} in {}, {} of the idle time: the host had not asked for the next command",
+                 duration(bound, "host_ns"), counted(bound, "host_gaps", "gap"),
+                 percent(number(bound, {"share_of_idle"})));
+    section.fact("  then", "{} more from the call to the start", duration(bound, "launch_ns"));
     if (!at(bound, {"outside_ns"}).is_null())
-      section.facts.emplace_back("  meanwhile",
-                                 fmt::format("the host waited for the device {}, was in other calls {}, "
-                                             "outside of the driver {}",
-                                             duration(bound, "synchronizing_ns"), duration(bound, "in_calls_ns"),
-                                             duration(bound, "outside_ns")));
+      section.fact("  meanwhile",
+                   "the host waited for the device {}, was in other calls {}, "
+                   "outside of the driver {}",
+                   duration(bound, "synchronizing_ns"), duration(bound, "in_calls_ns"), duration(bound, "outside_ns"));
   } else {
-    section.facts.emplace_back("launch-bound",
-                               fmt::format("not known: {}", fields::text(device, {"unavailable", "launch_bound"})));
+    section.fact("launch-bound", "not known: {}", fields::text(device, {"unavailable", "launch_bound"}));
   }
   if (const Json& bound = at(device, {"launch_bound"}); number(bound, {"calling_gaps"}).value_or(0) > 0)
-    section.facts.emplace_back("launch-limited",
-                               fmt::format("{} in {}: the host was in the call that launches the next command; then {} "
-                                           "to its start",
-                                           duration(bound, "calling_ns"), counted(bound, "calling_gaps", "gap"),
-                                           duration(bound, "calling_launch_ns")));
+    section.fact("launch-limited",
+                 "{} in {}: the host was in the call that launches the next command; then {} "
+                 "to its start",
+                 duration(bound, "calling_ns"), counted(bound, "calling_gaps", "gap"),
+                 duration(bound, "calling_launch_ns"));
   if (const Json& blocked = at(device, {"host_blocked"}); blocked.is_object()) {
     const auto calls = [&](const char* label, const char* key, const char* words) {
       const Json& found = at(blocked, {key});
       if (number(found, {"count"}).value_or(0) > 0)
-        section.facts.emplace_back(
-            label, fmt::format("{} in {}{}", duration(found, "total_ns"), counted(found, "count", "call"), words));
+        section.fact(label, "{} in {}{}", duration(found, "total_ns"), counted(found, "count", "call"), words);
     };
     if (number(blocked, {"launches"}).value_or(0) > 0)
-      section.facts.emplace_back(
-          "launches", fmt::format("{}, {} each (median); {} ahead of the device at most", count(blocked, "launches"),
-                                  duration(blocked, "launch_p50_ns"), counted(blocked, "most_backlog", "command")));
+      section.fact("launches", "{}, {} each (median); {} ahead of the device at most", count(blocked, "launches"),
+                   duration(blocked, "launch_p50_ns"), counted(blocked, "most_backlog", "command"));
     calls("queue full", "queue_full", ": launches that blocked behind a deep backlog");
     calls("slow launches", "slow", " without such a backlog");
     calls("synchronising", "synchronize", "");
     calls("blocking copies", "copies", "");
   } else {
-    section.facts.emplace_back("host blocked",
-                               fmt::format("not known: {}", fields::text(device, {"unavailable", "host_blocked"})));
+    section.fact("host blocked", "not known: {}", fields::text(device, {"unavailable", "host_blocked"}));
   }
   const auto gap = [&](const char* label, const char* key) {
     if (const Json& found = at(device, {"queue_switch", key}); found.is_object())
-      section.facts.emplace_back(
-          label, fmt::format("{} (median of {})", duration(found, "median_ns"), counted(found, "count", "gap")));
+      section.fact(label, "{} (median of {})", duration(found, "median_ns"), counted(found, "count", "gap"));
   };
   gap("next, same stream", "same_stream");
   gap("next, same queue", "same_queue");
@@ -118,52 +99,44 @@ ReportSection host_section(const Json& device) {
 }
 
 ReportSection path_section(const Json& device, std::size_t most) {
-  ReportSection section;
-  section.title = "Critical path";
+  ReportSection section{"Critical path"};
   const Json& path = at(device, {"critical_path"});
   if (!path.is_object()) {
-    section.remarks.push_back(fmt::format("Not known: {}.", fields::text(device, {"unavailable", "critical_path"})));
+    section.remark("Not known: {}.", fields::text(device, {"unavailable", "critical_path"}));
     return section;
   }
   for (const auto& [resource, value] : at(path, {"resources"}).items())
     if (number(value, {"ns"}).value_or(0) > 0)
-      section.facts.emplace_back(resource,
-                                 fmt::format("{} ({})", duration(value, "ns"), percent(number(value, {"share"}))));
+      section.fact(resource, "{} ({})", duration(value, "ns"), percent(number(value, {"share"})));
   if (const Json& caveat = at(path, {"caveat"}); caveat.is_string()) {
-    section.remarks.push_back(sentence(caveat.get<std::string>()));
+    section.remark(sentence(caveat.get<std::string>()));
     return section;
   }
-  ReportTable table;
-  table.columns = {{"on the path", true}, {"steps"}, {"time"}};
-  for (const Json& each : at(path, {"names"})) {
-    if (table.rows.size() == most) break;
+  ReportTable table{{{"on the path", true}, {"steps"}, {"time"}}};
+  for (const Json& each : first(at(path, {"names"}), most))
     table.rows.push_back({word(each, "name"), count(each, "steps"), duration(each, "total_ns")});
-  }
-  if (!table.rows.empty()) section.tables.push_back(std::move(table));
-  section.remarks.push_back(fmt::format("Seen: {}.", word(path, "known")));
+  section.add_unless_empty(std::move(table));
+  section.remark("Seen: {}.", word(path, "known"));
   return section;
 }
 
 ReportSection exposed_section(const Json& device) {
-  ReportSection section;
-  section.title = "Exposed communication: why nothing else ran";
+  ReportSection section{"Exposed communication: why nothing else ran"};
   const Json& found = at(device, {"exposed_causes"});
   const Json& causes = at(found, {"causes"});
-  ReportTable table;
-  table.columns = {{"cause", true}, {"time"}, {"share"}, {"stretches"}, {"longest"}, {"what waited", true}};
+  ReportTable& table =
+      section.table({{"cause", true}, {"time"}, {"share"}, {"stretches"}, {"longest"}, {"what waited", true}});
   for (const Json& cause : causes) {
     const Json worst = at(cause, {"worst"}).empty() ? Json() : at(cause, {"worst"})[0];
     table.rows.push_back({word(cause, "cause"), duration(cause, "total_ns"), percent(number(cause, {"share"})),
                           count(cause, "stretches"), duration(worst, "took_ns"), word(worst, "blocked")});
   }
-  section.tables.push_back(std::move(table));
   for (const Json& cause : causes) {
     if (number(cause, {"share"}).value_or(0) < 0.05) continue;
     const std::string name = word(cause, "cause");
     const bool is_unknown = name == "unknown" && at(found, {"reason"}).is_string();
-    section.remarks.push_back(fmt::format("{}: {}. {}.", name,
-                                          word(is_unknown ? found : cause, is_unknown ? "reason" : "meaning"),
-                                          sentence(word(cause, "advice"))));
+    section.remark("{}: {}. {}.", name, word(is_unknown ? found : cause, is_unknown ? "reason" : "meaning"),
+                   sentence(word(cause, "advice")));
   }
   return section;
 }
@@ -178,13 +151,11 @@ std::string bandwidth(const Json& json, const char* key) {
 }  // namespace
 
 ReportSection collectives_section(const Json& device, std::size_t most) {
-  ReportSection section;
-  section.title = "Collectives";
-  ReportTable table;
-  table.columns = {{"kind", true}, {"from"}, {"ranks"}, {"count"}, {"total"}, {"p50"}, {"p99"}, {"bus"}};
+  ReportSection section{"Collectives"};
+  ReportTable& table =
+      section.table({{"kind", true}, {"from"}, {"ranks"}, {"count"}, {"total"}, {"p50"}, {"p99"}, {"bus"}});
   const Json& classes = at(device, {"collectives", "classes"});
-  for (const Json& each : classes) {
-    if (table.rows.size() == most) break;
+  for (const Json& each : first(classes, most)) {
     const auto from = number(each, {"from_bytes"});
     table.rows.push_back({word(each, "kind"), from ? format_bytes(static_cast<std::uint64_t>(*from)) : "-",
                           count(each, "ranks"), count(each, "count"), duration(each, "total_ns"),
@@ -192,29 +163,22 @@ ReportSection collectives_section(const Json& device, std::size_t most) {
   }
   if (classes.size() > table.rows.size())
     table.after = fmt::format("and {} more classes", classes.size() - table.rows.size());
-  section.tables.push_back(std::move(table));
   if (const Json& why = at(device, {"unavailable", "collectives.bandwidth"}); why.is_string())
-    section.remarks.push_back(fmt::format("Bandwidth: {}.", why.get<std::string>()));
+    section.remark("Bandwidth: {}.", why.get<std::string>());
   if (const Json& slow = at(device, {"overlap_slowdown"}); slow.is_object()) {
-    section.facts.emplace_back(
-        "compute beside them",
-        fmt::format("{:.2f}x as long as alone, {} in all ({} judged, {} clearly different){}",
-                    number(slow, {"ratio"}).value_or(0), duration(slow, "cost_ns"), counted(slow, "names", "kernel"),
-                    count(slow, "clear"),
-                    number(slow, {"ratio"}).value_or(1) < 1 ? "; faster: one name may stand for several sizes" : ""));
-    ReportTable kernels;
-    kernels.columns = {{"kernel", true}, {"alone"}, {"beside"}, {"ratio"}, {"n"}, {"p"}};
-    for (const Json& each : at(slow, {"kernels"})) {
-      if (kernels.rows.size() == most) break;
+    section.fact("compute beside them", "{:.2f}x as long as alone, {} in all ({} judged, {} clearly different){}",
+                 number(slow, {"ratio"}).value_or(0), duration(slow, "cost_ns"), counted(slow, "names", "kernel"),
+                 count(slow, "clear"),
+                 number(slow, {"ratio"}).value_or(1) < 1 ? "; faster: one name may stand for several sizes" : "");
+    ReportTable kernels{{{"kernel", true}, {"alone"}, {"beside"}, {"ratio"}, {"n"}, {"p"}}};
+    for (const Json& each : first(at(slow, {"kernels"}), most))
       kernels.rows.push_back({word(each, "name"), duration(each, "alone_p50_ns"), duration(each, "beside_p50_ns"),
                               fmt::format("{:.3f}", number(each, {"ratio"}).value_or(0)),
                               fmt::format("{}+{}", count(each, "alone"), count(each, "beside")),
                               fmt::format("{:.1g}", number(each, {"p"}).value_or(1))});
-    }
-    if (!kernels.rows.empty()) section.tables.push_back(std::move(kernels));
+    section.add_unless_empty(std::move(kernels));
   } else {
-    section.facts.emplace_back("compute beside them",
-                               fmt::format("not known: {}", fields::text(device, {"unavailable", "overlap_slowdown"})));
+    section.fact("compute beside them", "not known: {}", fields::text(device, {"unavailable", "overlap_slowdown"}));
   }
   return section;
 }

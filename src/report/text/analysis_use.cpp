@@ -9,59 +9,50 @@
 namespace weir::analysis {
 
 ReportSection times_section(const Json& device) {
-  ReportSection section;
-  section.title = "Where the time went";
+  ReportSection section{"Where the time went"};
   const Json& times = at(device, {"times"});
   if (!times.is_object()) {
-    section.remarks.push_back(fields::text(device, {"unavailable", "times"}));
+    section.remark(fields::text(device, {"unavailable", "times"}));
     return section;
   }
   const auto fact = [&](const char* label, const char* key, const char* whole) {
-    section.facts.emplace_back(label, with_share(times, key, whole));
+    section.fact(label, with_share(times, key, whole));
   };
-  section.facts.emplace_back("span", fmt::format("{}, first start to last end", duration(times, "span_ns")));
+  section.fact("span", "{}, first start to last end", duration(times, "span_ns"));
   fact("busy", "busy_ns", "span_ns");
   fact("idle", "idle_ns", "span_ns");
   fact("compute", "compute_ns", "span_ns");
   if (number(times, {"communication_ns"}).value_or(0) > 0) {
     fact("communication", "communication_ns", "span_ns");
-    section.facts.emplace_back(
-        "  hidden",
-        fmt::format("{} of it, while compute ran", with_share(times, "hidden_communication_ns", "communication_ns")));
-    section.facts.emplace_back("  exposed",
-                               fmt::format("{} of it, while no compute ran; {} while nothing else ran at all",
-                                           with_share(times, "exposed_communication_ns", "communication_ns"),
-                                           duration(times, "alone_communication_ns")));
-    section.facts.emplace_back("  overlap efficiency", fmt::format("{}: so much of it ran beside anything else",
-                                                                   percent(number(device, {"overlap", "efficiency"}))));
+    section.fact("  hidden", "{} of it, while compute ran",
+                 with_share(times, "hidden_communication_ns", "communication_ns"));
+    section.fact("  exposed", "{} of it, while no compute ran; {} while nothing else ran at all",
+                 with_share(times, "exposed_communication_ns", "communication_ns"),
+                 duration(times, "alone_communication_ns"));
+    section.fact("  overlap efficiency", "{}: so much of it ran beside anything else",
+                 percent(number(device, {"overlap", "efficiency"})));
   }
   if (number(times, {"copy_ns"}).value_or(0) > 0)
-    section.facts.emplace_back("copies",
-                               fmt::format("{}, {} of it while compute ran", with_share(times, "copy_ns", "span_ns"),
-                                           duration(times, "hidden_copy_ns")));
-  section.facts.emplace_back("two or more at once",
-                             fmt::format("{} of busy", with_share(times, "overlapped_ns", "busy_ns")));
+    section.fact("copies", "{}, {} of it while compute ran", with_share(times, "copy_ns", "span_ns"),
+                 duration(times, "hidden_copy_ns"));
+  section.fact("two or more at once", "{} of busy", with_share(times, "overlapped_ns", "busy_ns"));
   if (const auto mean = number(device, {"concurrency", "all", "mean"}))
-    section.facts.emplace_back("commands at once", fmt::format("{:.2f} on average while busy, {} at most", *mean,
-                                                               count(at(device, {"concurrency", "all"}), "max")));
+    section.fact("commands at once", "{:.2f} on average while busy, {} at most", *mean,
+                 count(at(device, {"concurrency", "all"}), "max"));
   if (const Json& backlog = at(device, {"lanes", "backlog"}); backlog.is_object()) {
-    section.facts.emplace_back(
-        "backlog", fmt::format("{} at most, {:.1f} on average; over time:", counted(backlog, "peak", "command"),
-                               number(backlog, {"mean"}).value_or(0)));
-    section.facts.emplace_back("", "[" + sparkline(numbers(at(backlog, {"max_in_bucket"})), 48) + "]");
+    section.fact("backlog", "{} at most, {:.1f} on average; over time:", counted(backlog, "peak", "command"),
+                 number(backlog, {"mean"}).value_or(0));
+    section.fact("", "[" + sparkline(numbers(at(backlog, {"max_in_bucket"})), 48) + "]");
   }
   return section;
 }
 
 ReportSection iterations_section(const Json& device, std::size_t most) {
-  ReportSection section;
-  section.title = "Iterations";
-  ReportTable table;
-  table.columns = {{"iteration", true}, {"commands"}, {"span"},    {"busy"},
-                   {"compute"},         {"comm."},    {"exposed"}, {"overlap"}};
+  ReportSection section{"Iterations"};
+  ReportTable& table = section.table(
+      {{"iteration", true}, {"commands"}, {"span"}, {"busy"}, {"compute"}, {"comm."}, {"exposed"}, {"overlap"}});
   const Json& list = at(device, {"iterations", "list"});
-  for (const Json& each : list) {
-    if (table.rows.size() == most) break;
+  for (const Json& each : first(list, most)) {
     const Json& times = at(each, {"times"});
     table.rows.push_back({at(each, {"name"}).is_string() ? word(each, "name") : count(each, "number"),
                           count(each, "commands"), duration(times, "span_ns"), duration(times, "busy_ns"),
@@ -71,7 +62,6 @@ ReportSection iterations_section(const Json& device, std::size_t most) {
   const auto all = number(device, {"iterations", "count"}).value_or(0);
   if (all > static_cast<double>(table.rows.size()))
     table.after = fmt::format("and {:.0f} more", all - static_cast<double>(table.rows.size()));
-  section.tables.push_back(std::move(table));
   return section;
 }
 
@@ -85,8 +75,7 @@ ReportTable lanes_table(const Json& lanes, const char* what, std::size_t most) {
   });
   const bool has_backlog =
       std::any_of(order.begin(), order.end(), [](const Json* lane) { return at(*lane, {"backlog"}).is_object(); });
-  ReportTable table;
-  table.columns = {{what, true}, {"commands"}, {"busy"}, {"of the span"}};
+  ReportTable table{{{what, true}, {"commands"}, {"busy"}, {"of the span"}}};
   if (has_backlog) table.columns.insert(table.columns.end(), {{"backlog, most"}, {"mean"}});
   for (const Json* lane : order) {
     if (table.rows.size() == most) break;
@@ -106,20 +95,18 @@ ReportTable lanes_table(const Json& lanes, const char* what, std::size_t most) {
 }  // namespace
 
 ReportSection queues_section(const Json& device, std::size_t most) {
-  ReportSection section;
-  section.title = "Streams and hardware queues";
+  ReportSection section{"Streams and hardware queues"};
   section.tables.push_back(lanes_table(at(device, {"lanes", "streams"}), "stream", most));
   const Json& map = at(device, {"queue_map"});
   if (!map.is_object()) {
-    section.remarks.push_back(
-        fmt::format("Which queue a stream used: not known, {}.", fields::text(device, {"unavailable", "queue_map"})));
+    section.remark("Which queue a stream used: not known, {}.", fields::text(device, {"unavailable", "queue_map"}));
     return section;
   }
-  const bool is_fixed = at(map, {"is_fixed"}).is_boolean() && at(map, {"is_fixed"}).get<bool>();
+  const bool is_fixed = is_true(map, {"is_fixed"});
   const bool is_shared = number(map, {"shared_queues"}).value_or(0) > 0;
   // A queue per stream: a table of queues would be that of streams again.
   if (is_fixed && !is_shared) {
-    section.remarks.push_back("Every stream kept a hardware queue of its own.");
+    section.remark("Every stream kept a hardware queue of its own.");
     return section;
   }
   if (const Json& queues = at(device, {"lanes", "queues"}); queues.is_array() && !queues.empty())
@@ -128,48 +115,41 @@ ReportSection queues_section(const Json& device, std::size_t most) {
       !at(map, {"is_fixed"}).is_boolean() ? ""
       : is_fixed                          ? "Every stream kept its queue. "
                  : fmt::format("Streams moved between queues {}. ", counted(map, "change_count", "time"));
-  section.remarks.push_back(is_shared
-                                ? fmt::format("{}{} shared, by {}.", fixed, counted(map, "shared_queues", "queue"),
-                                              counted(map, "sharing_streams", "stream"))
-                                : fixed + "No two streams shared a queue.");
+  section.remark(is_shared ? fmt::format("{}{} shared, by {}.", fixed, counted(map, "shared_queues", "queue"),
+                                         counted(map, "sharing_streams", "stream"))
+                           : fixed + "No two streams shared a queue.");
   std::size_t shown = 0;
   for (const Json& queue : at(map, {"queues"})) {
     if (at(queue, {"streams"}).size() < 2) continue;
     if (++shown > 8) break;
-    section.remarks.push_back(fmt::format("{}: {}", word(queue, "queue"), joined(at(queue, {"streams"}), 8)));
+    section.remark("{}: {}", word(queue, "queue"), joined(at(queue, {"streams"}), 8));
   }
   return section;
 }
 
 ReportSection top_section(const Json& device, std::size_t most) {
-  ReportSection section;
-  section.title = "Top kernels";
-  ReportTable table;
-  table.columns = {{"name", true}, {"kind", true}, {"count"}, {"total"}, {"share"}, {"p50"}, {"p99"}};
-  for (const Json& each : at(device, {"top", "top"})) {
-    if (table.rows.size() == most) break;
+  ReportSection section{"Top kernels"};
+  ReportTable& table =
+      section.table({{"name", true}, {"kind", true}, {"count"}, {"total"}, {"share"}, {"p50"}, {"p99"}});
+  for (const Json& each : first(at(device, {"top", "top"}), most))
     table.rows.push_back({word(each, "name"), word(each, "kind"), count(each, "count"), duration(each, "total_ns"),
                           percent(number(each, {"share"})), duration(each, "p50_ns"), duration(each, "p99_ns")});
-  }
   const double kernels = number(device, {"top", "kernels"}).value_or(0);
   if (kernels > static_cast<double>(table.rows.size()))
     table.after = fmt::format("and {}", counted(kernels - static_cast<double>(table.rows.size()), "other name"));
-  section.tables.push_back(std::move(table));
   return section;
 }
 
 ReportSection gaps_section(const Json& device) {
-  ReportSection section;
-  section.title = "Idle gaps";
+  ReportSection section{"Idle gaps"};
   const Json& gaps = at(device, {"gaps", "device"});
   if (!gaps.is_object()) {
-    section.remarks.push_back(fields::text(device, {"unavailable", "gaps.device"}));
+    section.remark(fields::text(device, {"unavailable", "gaps.device"}));
     return section;
   }
-  section.facts.emplace_back("gaps",
-                             fmt::format("{}, {} in all; p50 {}, p95 {}, p99 {}, longest {}", count(gaps, "count"),
-                                         duration(gaps, "total_ns"), duration(gaps, "p50_ns"), duration(gaps, "p95_ns"),
-                                         duration(gaps, "p99_ns"), duration(gaps, "max_ns")));
+  section.fact("gaps", "{}, {} in all; p50 {}, p95 {}, p99 {}, longest {}", count(gaps, "count"),
+               duration(gaps, "total_ns"), duration(gaps, "p50_ns"), duration(gaps, "p95_ns"), duration(gaps, "p99_ns"),
+               duration(gaps, "max_ns"));
   // Below a microsecond clocks round, so those are one row; lengths that none has are left out.
   constexpr double kShortest = 1'000;
   std::size_t short_gaps = 0;
@@ -183,8 +163,7 @@ ReportSection gaps_section(const Json& device) {
     most = std::max({most, total, short_ns});
   }
   const auto bar = [&](double total) { return std::string(static_cast<std::size_t>(30 * total / most + 0.5), '#'); };
-  ReportTable table;
-  table.columns = {{"from"}, {"gaps"}, {"total"}, {"", true}};
+  ReportTable& table = section.table({{"from"}, {"gaps"}, {"total"}, {"", true}});
   if (short_gaps > 0)
     table.rows.push_back({"below", std::to_string(short_gaps), format_duration(short_ns), bar(short_ns)});
   for (const Json& bin : at(gaps, {"histogram"})) {
@@ -192,7 +171,6 @@ ReportSection gaps_section(const Json& device) {
     if (number(bin, {"from_ns"}).value_or(0) < kShortest || number(bin, {"count"}).value_or(0) == 0) continue;
     table.rows.push_back({duration(bin, "from_ns"), count(bin, "count"), duration(bin, "total_ns"), bar(total)});
   }
-  section.tables.push_back(std::move(table));
   return section;
 }
 

@@ -13,6 +13,8 @@
 namespace weir::analysis {
 
 using fields::at;
+using fields::first;
+using fields::is_true;
 using fields::number;
 
 inline std::string duration(const Json& json, const char* key) {

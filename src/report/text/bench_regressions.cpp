@@ -1,5 +1,3 @@
-#include "report/text/bench_regressions.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,14 +5,13 @@
 #include <map>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
 
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 constexpr std::size_t kMostReasons = 8, kMostNamed = 4;  // in a summary; regressions.md has them all
 
@@ -25,10 +22,8 @@ std::string percent(std::optional<double> ratio) {
 
 // "+7.1 .. +18.0 %"
 std::string range(const Json& entry) {
-  const Json& interval = at(entry, {"interval"});
-  if (!interval.is_array() || interval.size() != 2 || !interval[0].is_number() || !interval[1].is_number()) return "-";
-  return fmt::format("{:+.1f} .. {:+.1f} %", 100 * (interval[0].get<double>() - 1),
-                     100 * (interval[1].get<double>() - 1));
+  const auto ends = interval(entry, {"interval"});
+  return ends ? fmt::format("{:+.1f} .. {:+.1f} %", 100 * (ends->first - 1), 100 * (ends->second - 1)) : "-";
 }
 
 std::string duration(std::optional<double> ms) { return ms ? format_duration(*ms * 1e6) : std::string("-"); }
@@ -38,11 +33,6 @@ std::string verdict_words(const Json& entry) {
   for (char& letter : words)
     if (letter == '_') letter = ' ';
   return words;
-}
-
-bool is_regression(const Json& entry) {
-  const Json& value = at(entry, {"is_regression"});
-  return value.is_boolean() && value.get<bool>();
 }
 
 // "1 slower, 3 ambiguous, 12 same"
@@ -66,17 +56,9 @@ std::string conclusion(const Json& regressions) {
   return "No regression was found, but not everything could be judged.";
 }
 
-const Json& cases_of(const Json& regressions) {
-  static const Json kNone = Json::array();
-  const Json& cases = at(regressions, {"cases"});
-  return cases.is_array() ? cases : kNone;
-}
-
 std::vector<std::string> notes_of(const Json& regressions) {
   std::vector<std::string> notes;
-  const Json& list = at(regressions, {"notes"});
-  if (list.is_array())
-    for (const Json& note : list) notes.push_back(text(note, {}));
+  for (const Json& note : list(regressions, {"notes"})) notes.push_back(text(note, {}));
   return notes;
 }
 
@@ -87,8 +69,7 @@ bool is_one_sided(const Json& entry) {
 }
 
 ReportTable table_of(const Json& cases, bool has_all) {
-  ReportTable table;
-  table.columns = {{"case", true}, {"verdict", true}, {"before"}, {"now"}, {"change"}, {"likely range"}};
+  ReportTable table{{{"case", true}, {"verdict", true}, {"before"}, {"now"}, {"change"}, {"likely range"}}};
   for (const Json& entry : cases) {
     const std::string verdict = verdict_words(entry);
     if (!has_all && (verdict == "same" || is_one_sided(entry))) continue;
@@ -127,7 +108,7 @@ std::vector<std::string> reasons(const Json& cases, std::size_t most, bool has_g
   for (const Json& entry : cases) {
     const std::string verdict = verdict_words(entry);
     if (verdict == "same" || verdict == "faster" || verdict == "new" || (verdict == "gone" && !has_gone)) continue;
-    if (lines.size() >= most && !is_regression(entry)) {
+    if (lines.size() >= most && !is_true(entry, {"is_regression"})) {
       ++left_out;
       continue;
     }
@@ -149,48 +130,42 @@ std::string regression_line(const Json& entry) {
 }
 
 ReportSection regressions_section(const Json& regressions) {
-  ReportSection section;
-  section.title = "Regressions";
+  ReportSection section{"Regressions"};
   if (!regressions.is_object()) {
-    section.remarks.push_back("Nothing was compared: there is no baseline (--compare-to REF or FILE).");
+    section.remark("Nothing was compared: there is no baseline (--compare-to REF or FILE).");
     return section;
   }
   section.facts = {{"baseline", text(regressions, {"baseline"})},
                    {"result", fmt::format("{} {}", conclusion(regressions), counts_text(regressions))},
                    {"counts as one", thresholds(regressions)}};
-  ReportTable table = table_of(cases_of(regressions), false);
-  if (!table.rows.empty()) section.tables.push_back(std::move(table));
-  section.remarks = reasons(cases_of(regressions), kMostReasons, false);
-  for (std::string& line : gone(cases_of(regressions))) section.remarks.push_back(std::move(line));
-  for (std::string& note : notes_of(regressions)) section.remarks.push_back(std::move(note));
+  ReportTable table = table_of(list(regressions, {"cases"}), false);
+  section.add_unless_empty(std::move(table));
+  section.remarks = reasons(list(regressions, {"cases"}), kMostReasons, false);
+  for (std::string& line : gone(list(regressions, {"cases"}))) section.remark(std::move(line));
+  for (std::string& note : notes_of(regressions)) section.remark(std::move(note));
   return section;
 }
 
-std::string regressions_markdown(const Json& regressions) {
-  Report report;
-  report.title = "Regressions";
+Report regressions_report(const Json& regressions) {
+  Report report{"Regressions"};
   if (!regressions.is_object()) {
     report.opening = regressions_section(regressions).remarks;
-    return report_markdown(report);
+    return report;
   }
-  const Json& cases = cases_of(regressions);
+  const Json& cases = list(regressions, {"cases"});
   report.opening = {fmt::format("{} {}", conclusion(regressions), counts_text(regressions))};
-  ReportSection basis;
-  basis.title = "Compared";
+  ReportSection basis{"Compared"};
   basis.facts = {{"baseline", text(regressions, {"baseline"})}, {"counts as one", thresholds(regressions)}};
   basis.remarks = notes_of(regressions);
-  ReportSection all;
-  all.title = "Cases";
+  ReportSection all{"Cases"};
   if (cases.empty())
-    all.remarks.push_back("There are none on either side.");
+    all.remark("There are none on either side.");
   else
     all.tables.push_back(table_of(cases, true));
-  ReportSection why;
-  why.title = "Why";
+  ReportSection why{"Why"};
   why.remarks = reasons(cases, cases.size(), true);
-  if (why.remarks.empty()) why.remarks.push_back("All cases are the same, faster or new.");
-  ReportSection reading;
-  reading.title = "How to read this";
+  if (why.remarks.empty()) why.remark("All cases are the same, faster or new.");
+  ReportSection reading{"How to read this"};
   reading.remarks = {
       "before, now: medians of all samples. change: what the verdict rests on, the median of all ratios between a "
       "process of each side, each by the lower quartile of its samples; it may differ from the ratio of the medians. "
@@ -198,7 +173,7 @@ std::string regressions_markdown(const Json& regressions) {
       "range: where the true change is, each end with the certainty asked for.",
       "ambiguous is neither good nor bad: measure again with more rounds, on a quieter machine."};
   report.sections = {basis, all, why, reading};
-  return report_markdown(report);
+  return report;
 }
 
 }  // namespace weir

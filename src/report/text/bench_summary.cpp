@@ -1,5 +1,3 @@
-#include "report/text/bench_summary.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,25 +5,19 @@
 
 #include "base/plain_text.h"
 #include "base/units.h"
-#include "report/text/bench_regressions.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
-#include "report/text/sections.h"
 
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 constexpr std::size_t kShownInTerminal = 25;
 constexpr std::size_t kLongestReason = 600, kMostNamed = 4;
 constexpr const char* kNone = "None.";
 
-std::string word(const Json& json, const char* key) {
-  const Json& value = at(json, {key});
-  return value.is_string() ? value.get<std::string>() : "";
-}
+std::string word(const Json& json, const char* key) { return string(json, {key}); }
 
 std::string milliseconds(const Json& entry, const char* key) {
   const auto value = number(entry, {"timing", key});
@@ -54,11 +46,10 @@ std::string rate(const Json& entry) {
 }
 
 ReportSection environment_section(const Json& summary) {
-  ReportSection section;
-  section.title = "Environment";
+  ReportSection section{"Environment"};
   const Json& environment = at(summary, {"environment"});
   const auto fact = [&](const char* label, const std::string& value) {
-    if (!value.empty() && value != "-") section.facts.emplace_back(label, value);
+    if (!value.empty() && value != "-") section.fact(label, value);
   };
   const Json& git = at(environment, {"git"});
   fact("commit", git.is_object() ? fmt::format("{}{}", word(git, "commit").substr(0, 12),
@@ -108,10 +99,8 @@ void add_cells(std::vector<std::string>& row, const Json& entry, bool is_full) {
 }
 
 ReportSection leaderboard(const Json& cases, std::size_t most, bool is_full) {
-  ReportSection section;
-  section.title = "Performance Leaderboard";
-  ReportTable table;
-  table.columns = {{"#"}};
+  ReportSection section{"Performance Leaderboard"};
+  ReportTable table{{{"#"}}};
   add_columns(table, is_full);
   table.columns.push_back({"p50"});
   if (is_full) table.columns.push_back({"p90"});
@@ -133,7 +122,7 @@ ReportSection leaderboard(const Json& cases, std::size_t most, bool is_full) {
   }
   if (rank > most) table.after = fmt::format("{} more are in summary.md.", rank - most);
   if (rank == 0) {
-    section.remarks.emplace_back("None: no case was measured.");
+    section.remark("None: no case was measured.");
   } else {
     section.tables.push_back(std::move(table));
   }
@@ -159,8 +148,7 @@ std::string joined(const std::vector<std::string>& names) {
 
 // What is not on the leaderboard, and why: in a file case by case, on a terminal by reason.
 void add_missing(const Json& cases, bool is_full, ReportSection& section) {
-  ReportTable table;
-  table.columns = {{"case", true}, {"status", true}, {"why", true}};
+  ReportTable table{{{"case", true}, {"status", true}, {"why", true}}};
   std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
   for (const Json& entry : cases) {
     if (is_good(entry)) continue;
@@ -177,12 +165,11 @@ void add_missing(const Json& cases, bool is_full, ReportSection& section) {
   }
   if (is_full && !table.rows.empty()) section.tables.push_back(std::move(table));
   if (is_full) return;
-  for (const auto& [reason, keys] : by_reason) section.remarks.push_back(fmt::format("{} ({})", reason, joined(keys)));
+  for (const auto& [reason, keys] : by_reason) section.remark("{} ({})", reason, joined(keys));
 }
 
 ReportSection resources(const Json& cases, std::size_t most, bool is_full) {
-  ReportSection section;
-  section.title = "Resource Usage";
+  ReportSection section{"Resource Usage"};
   ReportTable table;
   add_columns(table, is_full);
   table.columns.push_back({"peak"});
@@ -209,38 +196,36 @@ ReportSection resources(const Json& cases, std::size_t most, bool is_full) {
   }
   if (count > most) table.after = fmt::format("{} more are in summary.md.", count - most);
   if (count == 0) {
-    section.remarks.emplace_back("None: no case was measured.");
+    section.remark("None: no case was measured.");
     return section;
   }
   section.tables.push_back(std::move(table));
-  for (const auto& [reason, times] : reasons)
-    section.remarks.push_back(fmt::format("{} ({} of {} cases)", reason, times, count));
+  for (const auto& [reason, times] : reasons) section.remark("{} ({} of {} cases)", reason, times, count);
   return section;
 }
 
 ReportSection list_section(const char* title, const Json& lines) {
-  ReportSection section;
-  section.title = title;
+  ReportSection section{title};
   for (const Json& line : lines)
-    if (line.is_string()) section.remarks.push_back("- " + line.get<std::string>());
-  if (section.remarks.empty()) section.remarks.emplace_back(kNone);
+    if (line.is_string()) section.remark("- " + line.get<std::string>());
+  if (section.remarks.empty()) section.remark(kNone);
   return section;
 }
 
-Report make_report(const Json& summary, bool is_full) {
+}  // namespace
+
+Report bench_report(const Json& summary, bool is_full) {
   const std::size_t most = is_full ? SIZE_MAX : kShownInTerminal;
-  Report report;
-  report.title = "weir bench";
+  Report report{"weir bench"};
   const Json &cases = at(summary, {"cases"}), &counts = at(summary, {"counts"});
   std::string told = fmt::format("{} case{}", cases.size(), cases.size() == 1 ? "" : "s");
   for (const auto& [status, count] : counts.items())
     if (count.is_number_integer() && count.get<std::int64_t>() > 0)
       told += fmt::format(", {} {}", count.get<std::int64_t>(), status == "timed_out" ? "timed out" : status);
-  report.opening.push_back(fmt::format("{}; {}", told, text(summary, {"created"})));
+  report.open("{}; {}", told, text(summary, {"created"}));
   const bool is_interrupted = word(summary, "status") == "interrupted";
-  if (is_interrupted) report.opening.emplace_back("Interrupted: this is what had been measured by then.");
-  if (at(summary, {"options", "is_cold"}) == true)
-    report.opening.emplace_back("Caches were emptied before every run (--cold).");
+  if (is_interrupted) report.open("Interrupted: this is what had been measured by then.");
+  if (at(summary, {"options", "is_cold"}) == true) report.open("Caches were emptied before every run (--cold).");
   report.sections.push_back(environment_section(summary));
   report.sections.push_back(leaderboard(cases, most, is_full));
   add_missing(cases, is_full, report.sections.back());
@@ -253,42 +238,30 @@ Report make_report(const Json& summary, bool is_full) {
   return report;
 }
 
-Report plan_report(const Json& plan) {
-  Report report;
-  report.title = "weir bench --list";
-  ReportSection units;
-  units.title = "Would run";
-  ReportTable table;
-  table.columns = {{"package", true}, {"backend", true}, {"precisions", true}, {"problems"}, {"samples"}, {"rounds"}};
+Report bench_plan_report(const Json& plan) {
+  Report report{"weir bench --list"};
+  ReportSection& units = report.section("Would run");
+  ReportTable table{
+      {{"package", true}, {"backend", true}, {"precisions", true}, {"problems"}, {"samples"}, {"rounds"}}};
   for (const Json& unit : at(plan, {"units"})) {
-    std::string precisions;
-    for (const Json& one : at(unit, {"precisions"}))
-      precisions += (precisions.empty() ? "" : ",") + one.get<std::string>();
+    const std::string precisions = fields::joined(at(unit, {"precisions"}), ",");
     table.rows.push_back(
         {word(unit, "package"), word(unit, "backend"), precisions.empty() ? "of the kernel" : precisions,
          std::to_string(at(unit, {"problems"}).size()), text(unit, {"iterations"}), text(unit, {"rounds"})});
   }
   if (table.rows.empty())
-    units.remarks.emplace_back("Nothing.");
+    units.remark("Nothing.");
   else
     units.tables.push_back(std::move(table));
-  report.sections.push_back(std::move(units));
-  ReportSection others;
-  others.title = "Would not run";
+  ReportSection& others = report.section("Would not run");
   std::map<std::string, std::vector<std::string>> by_reason;
   for (const Json& one : at(plan, {"skipped"}))
     by_reason[word(one, "reason")].push_back(
         word(one, "backend").empty() ? word(one, "package") : word(one, "package") + "/" + word(one, "backend"));
-  for (const auto& [reason, names] : by_reason) others.remarks.push_back(fmt::format("{} ({})", reason, joined(names)));
-  if (others.remarks.empty()) others.remarks.emplace_back("Nothing.");
-  report.sections.push_back(std::move(others));
+  for (const auto& [reason, names] : by_reason) others.remark("{} ({})", reason, joined(names));
+  if (others.remarks.empty()) others.remark("Nothing.");
   return report;
 }
-
-}  // namespace
-
-std::string bench_text(const Json& summary) { return report_text(make_report(summary, false)); }
-std::string bench_markdown(const Json& summary) { return report_markdown(make_report(summary, true)); }
 
 std::string bench_line(const Json& entry) {
   std::string line = fmt::format("{}: {}", word(entry, "key"), word(entry, "status"));
@@ -298,8 +271,5 @@ std::string bench_line(const Json& entry) {
   // Names and messages are a package's own, and terminals obey escapes.
   return without_controls(line, ' ');
 }
-
-std::string bench_plan_text(const Json& plan) { return report_text(plan_report(plan)); }
-std::string bench_plan_markdown(const Json& plan) { return report_markdown(plan_report(plan)); }
 
 }  // namespace weir

@@ -1,20 +1,16 @@
-#include "report/text/channel.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
-#include "report/text/sections.h"
 
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 // 217 ns, 14.2 M/s
 std::string value_text(const std::string& unit, std::optional<double> value) {
@@ -60,16 +56,14 @@ Report opening_of(const Json& document) {
   std::string cores;
   for (const Json& core : at(settings, {"cores"})) cores += fmt::format("{}{}", cores.empty() ? "" : ",", core.dump());
   const Json& environment = at(document, {"environment"});
-  report.opening.push_back(
-      fmt::format("{} processes in shuffled order (seed {}), {} samples of about {} ms each, channels of {} commands",
-                  text(settings, {"processes"}), text(settings, {"seed"}), text(settings, {"samples"}),
-                  fmt::format("{:g}", number(settings, {"sample_ms"}).value_or(0)), text(settings, {"capacity"})));
-  report.opening.push_back(
-      fmt::format("{}, {} cpus, governor {}, load {}; threads bound to {}", text(environment, {"architecture"}),
-                  text(environment, {"cpus"}),
-                  at(environment, {"governor"}).is_null() ? "unknown" : text(environment, {"governor"}),
-                  text(environment, {"load_average"}), cores.empty() ? "nothing" : "cores " + cores));
-  if (text(document, {"status"}) != "complete") report.opening.push_back("Interrupted: what was measured until then.");
+  report.open("{} processes in shuffled order (seed {}), {} samples of about {} ms each, channels of {} commands",
+              text(settings, {"processes"}), text(settings, {"seed"}), text(settings, {"samples"}),
+              fmt::format("{:g}", number(settings, {"sample_ms"}).value_or(0)), text(settings, {"capacity"}));
+  report.open("{}, {} cpus, governor {}, load {}; threads bound to {}", text(environment, {"architecture"}),
+              text(environment, {"cpus"}),
+              at(environment, {"governor"}).is_null() ? "unknown" : text(environment, {"governor"}),
+              text(environment, {"load_average"}), cores.empty() ? "nothing" : "cores " + cores);
+  if (text(document, {"status"}) != "complete") report.open("Interrupted: what was measured until then.");
   return report;
 }
 
@@ -80,8 +74,7 @@ ReportTable table_of(const std::vector<const Json*>& benchmarks) {
   const bool has_p99 = has([](const Json& one) { return number(one, {"p99_ns"}).has_value(); });
   const bool has_best = has([](const Json& one) { return number(one, {"best", "times"}).has_value(); });
   const bool has_floor = has([](const Json& one) { return number(one, {"floor", "times"}).has_value(); });
-  ReportTable table;
-  table.columns = {{"benchmark", true}, {"contestant", true}, {"median"}, {"processes"}};
+  ReportTable table{{{"benchmark", true}, {"contestant", true}, {"median"}, {"processes"}}};
   if (has_p99) table.columns.push_back({"p99"});
   if (has_best) table.columns.push_back({"best"});
   if (has_floor) table.columns.push_back({"floor"});
@@ -108,7 +101,7 @@ void add_modes(const Json& benchmark, ReportSection& section) {
     return fmt::format("{} ({:.0f} % of the samples)", value_text(unit, number(modes, {which, "value"})),
                        100 * number(modes, {which, "share"}).value_or(0));
   };
-  section.remarks.push_back(fmt::format("{} has two modes: {} and {}", place_of(benchmark), mode("low"), mode("high")));
+  section.remark("{} has two modes: {} and {}", place_of(benchmark), mode("low"), mode("high"));
 }
 
 // "cannot be run here: REASON: a, b, c", one line per reason.
@@ -116,14 +109,13 @@ void add_unavailable(const std::vector<const Json*>& benchmarks, ReportSection& 
   std::vector<std::pair<std::string, std::string>> reasons;
   for (const Json* one : benchmarks) {
     const std::string status = text(*one, {"status"}), reason = text(*one, {"reason"});
-    if (status == "failed") section.remarks.push_back(fmt::format("! {} failed: {}", place_of(*one), reason));
+    if (status == "failed") section.remark("! {} failed: {}", place_of(*one), reason);
     if (status != "unavailable" && status != "not_run") continue;
     auto found = std::find_if(reasons.begin(), reasons.end(), [&](const auto& known) { return known.first == reason; });
     if (found == reasons.end()) found = reasons.insert(reasons.end(), {reason, ""});
     found->second += (found->second.empty() ? "" : ", ") + place_of(*one);
   }
-  for (const auto& [reason, places] : reasons)
-    section.remarks.push_back(fmt::format("not measured ({}): {}", reason, places));
+  for (const auto& [reason, places] : reasons) section.remark("not measured ({}): {}", reason, places);
 }
 
 ReportSection section_of(const Json& document, const Json& group) {
@@ -140,9 +132,8 @@ ReportSection section_of(const Json& document, const Json& group) {
   for (const Json* one : measured) add_modes(*one, section);
   for (const Json& win : at(document, {"mutex_wins"}))
     if (text(win, {"group"}) == name)
-      section.remarks.push_back(fmt::format("{}: {} is {} faster than {} here", text(win, {"name"}),
-                                            text(win, {"mutex"}), factor_text(number(win, {"factor"}).value_or(1)),
-                                            text(win, {"channel"})));
+      section.remark("{}: {} is {} faster than {} here", text(win, {"name"}), text(win, {"mutex"}),
+                     factor_text(number(win, {"factor"}).value_or(1)), text(win, {"channel"}));
   add_unavailable(all, section);
   return section;
 }
@@ -170,18 +161,14 @@ void add_targets(const Json& document, Report& report) {
     ++row->all;
   }
   if (rows.empty()) return;
-  ReportTable table;
-  table.columns = {{"target", true}, {"benchmark", true}, {"best"}, {"contestant", true}, {"", true}};
+  ReportTable& table = report.section("Targets: the best of ours, and how many of ours meet them")
+                           .table({{"target", true}, {"benchmark", true}, {"best"}, {"contestant", true}, {"", true}});
   for (const Row& row : rows)
     table.rows.push_back({row.target, row.place, value_text(text(*row.best, {"unit"}), number(*row.best, {"value"})),
                           text(*row.best, {"contestant"}),
                           row.met == row.all ? "pass"
                           : row.met == 0     ? "FAIL"
                                              : fmt::format("{}/{} pass", row.met, row.all)});
-  ReportSection section;
-  section.title = "Targets: the best of ours, and how many of ours meet them";
-  section.tables.push_back(std::move(table));
-  report.sections.push_back(std::move(section));
 }
 
 std::string change_text(std::optional<double> slowness) {
@@ -194,8 +181,7 @@ void add_comparison(const Json& document, Report& report) {
   if (comparison.is_null()) return;
   ReportSection section;
   std::map<std::string, int> ours, controls;
-  ReportTable table;
-  table.columns = {{"benchmark", true}, {"baseline"}, {"now"}, {"time"}, {"noise"}, {"verdict", true}};
+  ReportTable table{{{"benchmark", true}, {"baseline"}, {"now"}, {"time"}, {"noise"}, {"verdict", true}}};
   std::map<std::string, std::string> units;
   for (const Json& benchmark : at(document, {"benchmarks"})) units[text(benchmark, {"id"})] = text(benchmark, {"unit"});
   std::map<std::string, int> reasons;
@@ -218,8 +204,8 @@ void add_comparison(const Json& document, Report& report) {
                        counts["same"], counts["ambiguous"]);
   };
   section.title = fmt::format("Against the baseline '{}'", text(comparison, {"baseline"}));
-  section.facts.emplace_back("channels", count(ours));
-  section.facts.emplace_back("controls", count(controls));
+  section.fact("channels", count(ours));
+  section.fact("controls", count(controls));
   if (!table.rows.empty()) {
     table.after =
         "time: how much longer it takes now; noise: what identical processes differ by. A change must exceed it, and "
@@ -228,23 +214,22 @@ void add_comparison(const Json& document, Report& report) {
     section.tables.push_back(std::move(table));
   }
   for (const auto& [reason, times] : reasons)
-    section.remarks.push_back(fmt::format("{} ({} benchmark{})", reason, times, times == 1 ? "" : "s"));
+    section.remark("{} ({} benchmark{})", reason, times, times == 1 ? "" : "s");
   for (const char* list : {"baseline_only", "test_only"})
     if (const std::size_t alone = at(comparison, {list}).size(); alone > 0)
-      section.remarks.push_back(fmt::format("{} benchmark{} only in {}", alone, alone == 1 ? " is" : "s are",
-                                            list[0] == 'b' ? "the baseline" : "this run"));
+      section.remark("{} benchmark{} only in {}", alone, alone == 1 ? " is" : "s are",
+                     list[0] == 'b' ? "the baseline" : "this run");
   for (const Json& note : at(comparison, {"notes"}))
-    if (note.is_string()) section.remarks.push_back("! " + note.get<std::string>());
+    if (note.is_string()) section.remark("! " + note.get<std::string>());
   report.sections.push_back(std::move(section));
 }
 
 void add_calibration(const Json& document, Report& report) {
   const Json& calibration = at(document, {"calibration"});
   if (calibration.is_null()) return;
-  ReportSection section;
-  section.title = "Calibration: how often is this program called slower than itself?";
-  ReportTable table;
-  table.columns = {{"group", true}, {"benchmarks"}, {"1 v 1, >10 %"}, {"sides, >10 %"}, {"our rule"}};
+  ReportSection& section = report.section("Calibration: how often is this program called slower than itself?");
+  ReportTable& table =
+      section.table({{"group", true}, {"benchmarks"}, {"1 v 1, >10 %"}, {"sides, >10 %"}, {"our rule"}});
   const auto percent = [](std::optional<double> part) { return part ? fmt::format("{:.1f} %", 100 * *part) : "-"; };
   const auto add = [&](const Json& row, const std::string& name) {
     table.rows.push_back({name, text(row, {"benchmarks"}), percent(number(row, {"plain_single"})),
@@ -256,47 +241,37 @@ void add_calibration(const Json& document, Report& report) {
       "1 v 1: one process against one, as a single run before and after would be. sides: half of {} processes against "
       "the others, dealt in {} ways.",
       text(calibration, {"processes"}), text(calibration, {"deals"}));
-  section.tables.push_back(std::move(table));
   if (at(calibration, {"can_alarm"}) == false)
-    section.remarks.push_back(
+    section.remark(
         "! So few processes can prove nothing among so many benchmarks: our rule is silent here whatever they say. Use "
         "more --processes, or fewer groups.");
-  section.remarks.push_back(fmt::format("Our rule calls something slower in {} of the deals.",
-                                        percent(number(calibration, {"deals_with_alarm"}))));
-  section.remarks.push_back(
-      fmt::format("First half of the processes against the second, which shows drift: {} slower, {} faster.",
-                  text(calibration, {"drifted_slower"}), text(calibration, {"drifted_faster"})));
-  report.sections.push_back(std::move(section));
+  section.remark("Our rule calls something slower in {} of the deals.",
+                 percent(number(calibration, {"deals_with_alarm"})));
+  section.remark("First half of the processes against the second, which shows drift: {} slower, {} faster.",
+                 text(calibration, {"drifted_slower"}), text(calibration, {"drifted_faster"}));
 }
 
-Report report_of(const Json& document) {
+}  // namespace
+
+Report channel_report(const Json& document) {
   Report report = opening_of(document);
   for (const Json& group : at(document, {"groups"})) report.sections.push_back(section_of(document, group));
   const bool has_factors =
       std::any_of(at(document, {"benchmarks"}).begin(), at(document, {"benchmarks"}).end(),
                   [](const Json& one) { return !at(one, {"best"}).is_null() || !at(one, {"floor"}).is_null(); });
   if (has_factors && !report.sections.empty())
-    report.opening.push_back(
+    report.open(
         "best: its time by that of the best that is not ours or a mutex (below 1: ahead); floor: by that of bare cache "
         "lines");
   add_targets(document, report);
   add_comparison(document, report);
   add_calibration(document, report);
   if (const Json& warnings = at(document, {"warnings"}); !warnings.empty()) {
-    ReportSection section;
-    section.title = "Careful";
+    ReportSection& section = report.section("Careful");
     for (const Json& warning : warnings)
-      section.remarks.push_back(fmt::format("! {} {}", text(warning, {"message"}), text(warning, {"advice"})));
-    report.sections.push_back(std::move(section));
+      section.remark("! {} {}", text(warning, {"message"}), text(warning, {"advice"}));
   }
   return report;
 }
-
-}  // namespace
-
-Report channel_report(const Json& document) { return report_of(document); }
-
-std::string channel_text(const Json& document) { return report_text(report_of(document)); }
-std::string channel_markdown(const Json& document) { return report_markdown(report_of(document)); }
 
 }  // namespace weir

@@ -7,7 +7,6 @@
 
 #include "base/plain_text.h"
 #include "base/units.h"
-#include "report/text/comparison_words.h"
 
 namespace weir {
 namespace {

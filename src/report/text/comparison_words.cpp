@@ -1,10 +1,9 @@
-#include "report/text/comparison_words.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/units.h"
+#include "report/text/comparison.h"
 
 namespace weir {
 namespace {

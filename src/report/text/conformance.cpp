@@ -1,5 +1,3 @@
-#include "report/text/conformance.h"
-
 #include <fmt/format.h>
 
 #include <map>
@@ -7,15 +5,13 @@
 #include <vector>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
-#include "report/text/wrap.h"
 
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 std::int64_t count(const Json& json, const char* key) {
   return static_cast<std::int64_t>(number(json, {key}).value_or(0));

@@ -1,5 +1,3 @@
-#include "report/text/console.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,15 +7,14 @@
 #include <utility>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
 #include "run/scaling_curves.h"
 
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 constexpr double kGoodFit = 0.8;  // R2 from which on a fitted law is worth printing
 
@@ -38,27 +35,8 @@ void line(std::string& out, const char* label, const std::string& value) {
   out += fmt::format("  {:<13}{}\n", label, value);
 }
 
-// Breaks at blanks so that advice stays readable at 80 columns.
-std::string wrapped(const std::string& words, std::size_t indent) {
-  std::string out;
-  std::size_t column = indent;
-  std::size_t begin = 0;
-  while (begin < words.size()) {
-    const std::size_t end = std::min(words.find(' ', begin), words.size());
-    const std::size_t length = end - begin;
-    if (column + length > 79 && column > indent) {
-      out += '\n';
-      out.append(indent, ' ');
-      column = indent;
-    } else if (begin > 0) {
-      out += ' ';
-    }
-    out.append(words, begin, length);
-    column += length + 1;
-    begin = end + 1;
-  }
-  return out;
-}
+// A column less than other texts.
+std::string narrow(const std::string& words, std::size_t indent) { return wrapped(words, indent, kReportColumns - 1); }
 
 void add_convoy(std::string& out, const Json& result) {
   if (at(result, {"metrics", "convoy"}).is_null()) return;
@@ -120,7 +98,7 @@ void add_ranks(std::string& out, const Json& result) {
   if (busiest > 0) line(out, "collectives", fmt::format("up to {:.0f} % of a rank's time", 100 * busiest));
   for (const Json& straggler : at(ranks, {"stragglers"}))
     line(out, "straggler",
-         wrapped(fmt::format("rank {} {}", text(straggler, {"rank"}), text(straggler, {"reason"})), 15));
+         narrow(fmt::format("rank {} {}", text(straggler, {"rank"}), text(straggler, {"reason"})), 15));
 }
 
 void add_check(std::string& out, const Json& result) {
@@ -130,7 +108,7 @@ void add_check(std::string& out, const Json& result) {
          fmt::format("passed: {} buffers as the CPU reference, worst error {:.1e}", text(result, {"check", "buffers"}),
                      number(result, {"check", "worst_relative_error"}).value_or(0)));
   } else {
-    line(out, "check", wrapped(fmt::format("{}: {}", status, text(result, {"check", "reason"})), 15));
+    line(out, "check", narrow(fmt::format("{}: {}", status, text(result, {"check", "reason"})), 15));
   }
 }
 
@@ -141,22 +119,20 @@ std::string describe_result(const Json& result) {
       fmt::format("{}, {} streams, on {} ({})\n", text(result, {"workload", "name"}), text(result, {"streams"}),
                   text(result, {"device", "name"}), text(result, {"device", "model"}));
   out += fmt::format("  {}\n\n",
-                     wrapped(fmt::format("{}, scale {}; submit {}, placement {}, sync {}", text(result, {"precision"}),
-                                         text(result, {"scale"}), text(result, {"submit"}), text(result, {"placement"}),
-                                         text(result, {"sync_mode"})),
-                             2));
+                     narrow(fmt::format("{}, scale {}; submit {}, placement {}, sync {}", text(result, {"precision"}),
+                                        text(result, {"scale"}), text(result, {"submit"}), text(result, {"placement"}),
+                                        text(result, {"sync_mode"})),
+                            2));
   if (text(result, {"status"}) == "interrupted")
     out += fmt::format("  INTERRUPTED: {} iterations were asked for\n\n", text(result, {"iterations"}));
-  if (text(result, {"status"}) == "failed") out += "  FAILED: " + wrapped(text(result, {"failure"}), 10) + "\n\n";
+  if (text(result, {"status"}) == "failed") out += "  FAILED: " + narrow(text(result, {"failure"}), 10) + "\n\n";
 
   const std::string unit = text(result, {"workload", "unit"});
   const Json& throughput = at(result, {"metrics", "throughput"});
   if (!throughput.is_null()) {
     std::string value = rate(number(throughput, {"value"}), unit);
-    const Json& interval = at(throughput, {"interval"});
-    if (interval.is_array() && interval.size() == 2 && interval[0].is_number() && interval[1].is_number())
-      value += fmt::format("  (95 % interval {} .. {})", bare_rate(interval[0].get<double>(), unit),
-                           bare_rate(interval[1].get<double>(), unit));
+    if (const auto ends = interval(throughput, {"interval"}))
+      value += fmt::format("  (95 % interval {} .. {})", bare_rate(ends->first, unit), bare_rate(ends->second, unit));
     line(out, "throughput", value);
   }
   const Json& latency = at(result, {"metrics", "latency_ns"});
@@ -185,8 +161,8 @@ std::string describe_result(const Json& result) {
   add_check(out, result);
 
   for (const Json& warning : at(result, {"warnings"}))
-    out += fmt::format("\n  ! {}\n    {}\n", wrapped(text(warning, {"message"}) + ".", 4),
-                       wrapped(text(warning, {"advice"}), 4));
+    out += fmt::format("\n  ! {}\n    {}\n", narrow(text(warning, {"message"}) + ".", 4),
+                       narrow(text(warning, {"advice"}), 4));
   return out;
 }
 
@@ -210,7 +186,7 @@ std::string sweep_row(const Json& result, bool was_kept, std::size_t submit_widt
   const bool is_interrupted = text(result, {"status"}) == "interrupted";
   if (text(result, {"status"}) == "failed")
     return fmt::format("{:>7}  {:<{}} FAILED: {}\n", text(result, {"streams"}), way, submit_width,
-                       wrapped(text(result, {"failure"}), 10 + submit_width));
+                       narrow(text(result, {"failure"}), 10 + submit_width));
   return fmt::format("{:>7}  {:<{}} {:>18} {:>9} {:>9} {:>9}  {}{}\n", text(result, {"streams"}), way, submit_width,
                      rate(number(result, {"metrics", "throughput", "value"}), unit),
                      duration(number(result, {"metrics", "latency_ns", "p50"})),
@@ -256,8 +232,7 @@ std::string sweep_summary(const Json& sweep) {
   const Json& results = at(sweep, {"results"});
   const std::string unit = results.empty() ? "" : text(results[0], {"workload", "unit"});
   for (const auto& [submit, analysis] : at(sweep, {"scaling"}).items())
-    if (const std::string words = scaling_words(submit, analysis, unit); !words.empty())
-      out += wrapped(words, 2) + "\n";
+    if (const std::string words = scaling_words(submit, analysis, unit); !words.empty()) out += narrow(words, 2) + "\n";
   // One line per kind of warning: where it was seen, and what it said the first time.
   std::map<std::string, std::pair<std::string, std::string>> seen;
   for (const Json& result : results) {
@@ -269,7 +244,7 @@ std::string sweep_summary(const Json& sweep) {
   }
   for (const auto& [code, entry] : seen) {
     const auto& [where, words] = entry;
-    out += wrapped(fmt::format("! {} (at {}): {}", code, where, words), 2) + "\n";
+    out += narrow(fmt::format("! {} (at {}): {}", code, where, words), 2) + "\n";
   }
   return out;
 }

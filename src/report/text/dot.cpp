@@ -1,5 +1,3 @@
-#include "report/text/dot.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <map>
 
 #include "base/units.h"
+#include "report/text/escape.h"
 #include "report/text/step_text.h"
 
 namespace weir {
@@ -22,20 +21,9 @@ constexpr std::string_view shape_of(CommandKind kind) {
   return kShapes[static_cast<int>(kind)];
 }
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c == '\n' ? ' ' : c;
-  }
-  return out;
-}
+std::string escaped(std::string_view text) { return replaced(text, {{'"', "\\\""}, {'\\', "\\\\"}, {'\n', " "}}); }
 
-std::string html(std::string_view text) {
-  std::string out;
-  for (const char c : text) out += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
-  return out;
-}
+std::string html(std::string_view text) { return replaced(text, {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}}); }
 
 // Commands that follow each other on one stream and are drawn as one.
 struct Node {

@@ -1,5 +1,7 @@
 #include "report/text/fields.h"
 
+#include <fmt/format.h>
+
 namespace weir::fields {
 
 const Json& at(const Json& json, std::initializer_list<const char*> keys) {
@@ -20,6 +22,38 @@ std::optional<double> number(const Json& json, std::initializer_list<const char*
 std::string text(const Json& json, std::initializer_list<const char*> keys) {
   const Json& value = at(json, keys);
   return value.is_string() ? value.get<std::string>() : value.is_null() ? "-" : value.dump();
+}
+
+std::string string(const Json& json, std::initializer_list<const char*> keys, const std::string& otherwise) {
+  const Json& value = at(json, keys);
+  return value.is_string() ? value.string() : otherwise;
+}
+
+bool is_true(const Json& json, std::initializer_list<const char*> keys) { return at(json, keys) == true; }
+
+const Json& list(const Json& json, std::initializer_list<const char*> keys) {
+  static const Json kNone = Json::array();
+  const Json& value = at(json, keys);
+  return value.is_array() ? value : kNone;
+}
+
+const Json& object(const Json& json, std::initializer_list<const char*> keys) {
+  static const Json kNone = Json::object();
+  const Json& value = at(json, keys);
+  return value.is_object() ? value : kNone;
+}
+
+std::optional<std::pair<double, double>> interval(const Json& json, std::initializer_list<const char*> keys) {
+  const Json& pair = at(json, keys);
+  if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number() || !pair[1].is_number()) return std::nullopt;
+  return std::pair(pair[0].get<double>(), pair[1].get<double>());
+}
+
+std::string joined(const Json& list, std::string_view glue) {
+  std::string words;
+  for (const Json& word : list)
+    if (word.is_string()) words += fmt::format("{}{}", words.empty() ? "" : glue, word.string());
+  return words;
 }
 
 }  // namespace weir::fields

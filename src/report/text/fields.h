@@ -1,9 +1,12 @@
 // Values of a document by their path. Documents may come from anywhere, so nothing in them is taken for granted.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/json.h"
 
@@ -14,5 +17,25 @@ const Json& at(const Json& json, std::initializer_list<const char*> keys);
 std::optional<double> number(const Json& json, std::initializer_list<const char*> keys);
 // A string as it is, "-" for null, anything else as JSON.
 std::string text(const Json& json, std::initializer_list<const char*> keys);
+std::string string(const Json& json, std::initializer_list<const char*> keys, const std::string& otherwise = {});
+bool is_true(const Json& json, std::initializer_list<const char*> keys);
+// An array, an object; empty where the document has something else.
+const Json& list(const Json& json, std::initializer_list<const char*> keys);
+const Json& object(const Json& json, std::initializer_list<const char*> keys);
+// [low, high]; nothing where these are not two numbers.
+std::optional<std::pair<double, double>> interval(const Json& json, std::initializer_list<const char*> keys = {});
+
+// The strings of a list; what else is in it is left out.
+std::string joined(const Json& list, std::string_view glue = ", ");
+
+// The first elements of a list, `most` at most.
+inline auto first(const Json& list, std::size_t most) {
+  struct {
+    Json::const_iterator from, to;
+    auto begin() const { return from; }
+    auto end() const { return to; }
+  } const part{list.begin(), list.begin() + static_cast<std::ptrdiff_t>(std::min(list.size(), most))};
+  return part;
+}
 
 }  // namespace weir::fields

@@ -1,10 +1,9 @@
-#include "report/text/findings.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "report/text/analysis_words.h"
+#include "report/text/documents.h"
 
 namespace weir {
 namespace {
@@ -86,12 +85,11 @@ std::optional<Finding> serialised(const Json& device, double span_ns) {
   const Json& found = at(device, {"false_serialisation"});
   const double ns = value(found, {"wall_ns"}), share = ns / span_ns;
   if (share < kLeastShare) return std::nullopt;
-  const Json& known = at(found, {"are_dependencies_known"});
   return Finding{
       share,
       fmt::format("for up to {} commands that were ready waited behind other streams' on a shared hardware "
                   "queue{}.",
-                  cost(ns, share), known.is_boolean() && known.get<bool>() ? "" : " (as far as waits are known)"),
+                  cost(ns, share), is_true(found, {"are_dependencies_known"}) ? "" : " (as far as waits are known)"),
       "More queues (CUDA_DEVICE_MAX_CONNECTIONS, GPU_MAX_HW_QUEUES), fewer streams, or another order of submission; "
       "`weir queues cost` predicts which."};
 }

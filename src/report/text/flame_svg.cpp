@@ -1,11 +1,9 @@
-#include "report/text/flame_svg.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "report/text/svg_text.h"
+#include "report/text/svg.h"
 
 namespace weir {
 namespace {

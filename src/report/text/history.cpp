@@ -1,5 +1,3 @@
-#include "report/text/history.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,21 +6,20 @@
 #include <set>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
-#include "report/text/sections.h"
 
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
+using namespace fields;
 
 constexpr std::size_t kShownRuns = 20;
 constexpr std::size_t kSparkCells = 50;
 constexpr std::size_t kCommitDigits = 10;
 constexpr std::size_t kMostListed = 1'000;
 
-std::string word(const Json& json, const char* name) { return fields::text(json, {name}); }
+std::string word(const Json& json, const char* name) { return text(json, {name}); }
 
 std::string commit_of(const Json& json) { return word(json, "commit").substr(0, kCommitDigits); }
 
@@ -48,19 +45,15 @@ std::string amount(std::optional<double> value, const std::string& unit) {
 }
 
 std::string interval_text(const Json& json, const std::string& unit) {
-  const Json& interval = at(json, {"interval"});
-  if (!interval.is_array() || interval.size() != 2 || !interval[0].is_number() || !interval[1].is_number()) return "-";
-  return fmt::format("{} .. {}", amount(interval[0].get<double>(), unit), amount(interval[1].get<double>(), unit));
+  const auto ends = interval(json, {"interval"});
+  return ends ? fmt::format("{} .. {}", amount(ends->first, unit), amount(ends->second, unit)) : "-";
 }
 
 // Half of the interval, of the median.
 std::string half_width(const Json& point) {
-  const Json& interval = at(point, {"interval"});
+  const auto ends = interval(point, {"interval"});
   const double middle = number(point, {"median"}).value_or(0);
-  if (!interval.is_array() || interval.size() != 2 || !interval[0].is_number() || !interval[1].is_number() ||
-      middle <= 0)
-    return "-";
-  return fmt::format("+-{:.1f} %", 50 * (interval[1].get<double>() - interval[0].get<double>()) / middle);
+  return ends && middle > 0 ? fmt::format("+-{:.1f} %", 50 * (ends->second - ends->first) / middle) : "-";
 }
 
 // "slower by 8.1 %": of a latency by how much longer, of a throughput by how much less.
@@ -102,18 +95,16 @@ std::string words_of_add(const Json& document) {
 }
 
 Report add_report(const Json& document) {
-  Report report;
-  report.title = fmt::format("weir history: {}", word(document, "file"));
-  report.opening.push_back(words_of_add(document));
+  Report report{fmt::format("weir history: {}", word(document, "file"))};
+  report.open(words_of_add(document));
   const std::string commit = word(document, "commit");
   if (!at(document, {"entry"}).is_null())
-    report.opening.push_back(commit == "-" ? "Commit: not known. --commit names it."
-                                           : fmt::format("Commit: {} ({}).", commit, word(document, "commit_basis")));
+    report.open(commit == "-" ? "Commit: not known. --commit names it."
+                              : fmt::format("Commit: {} ({}).", commit, word(document, "commit_basis")));
   const Json& machines = at(document, {"machines"});
-  for (const Json& machine : machines)
-    report.opening.push_back(fmt::format("Machine: {} ({})", word(machine, "label"), word(machine, "id")));
+  for (const Json& machine : machines) report.open("Machine: {} ({})", word(machine, "label"), word(machine, "id"));
   for (const Json& note : at(document, {"notes"}))
-    if (note.is_string()) report.opening.push_back("Note: " + note.get<std::string>());
+    if (note.is_string()) report.open("Note: " + note.get<std::string>());
   return report;
 }
 
@@ -121,16 +112,11 @@ Report list_report(const Json& document) {
   Report report;
   const Json& entries = at(document, {"entries"});
   report.title = fmt::format("weir history list: {}", word(document, "file"));
-  report.opening.push_back(entries.size() == 1 ? "1 entry" : fmt::format("{} entries", entries.size()));
-  ReportSection section;
-  section.title = "Entries";
-  ReportTable table;
-  table.columns = {{"id"}, {"added", true}, {"commit", true}, {"tag", true}, {"machine", true}, {"points"}, {"failed"}};
-  for (const Json& entry : entries) {
-    if (table.rows.size() == kMostListed) {
-      table.after = fmt::format("and {} more, which --report json has", entries.size() - kMostListed);
-      break;
-    }
+  report.open(entries.size() == 1 ? "1 entry" : fmt::format("{} entries", entries.size()));
+  ReportSection& section = report.section("Entries");
+  ReportTable& table = section.table(
+      {{"id"}, {"added", true}, {"commit", true}, {"tag", true}, {"machine", true}, {"points"}, {"failed"}});
+  for (const Json& entry : first(entries, kMostListed)) {
     const Json& machines = at(entry, {"machines"});
     std::string machine = machines.empty() ? "-" : machines[0].is_string() ? machines[0].get<std::string>() : "-";
     if (machines.size() > 1) machine += fmt::format(" +{}", machines.size() - 1);
@@ -138,13 +124,10 @@ Report list_report(const Json& document) {
                           machine, word(entry, "points"),
                           count_of(entry, "failed") == 0 ? "-" : word(entry, "failed")});
   }
-  section.tables.push_back(std::move(table));
-  report.sections.push_back(std::move(section));
-  ReportSection machines;
-  machines.title = "Machines";
-  for (const Json& machine : at(document, {"machines"}))
-    machines.facts.emplace_back(word(machine, "id"), word(machine, "label"));
-  report.sections.push_back(std::move(machines));
+  if (entries.size() > kMostListed)
+    table.after = fmt::format("and {} more, which --report json has", entries.size() - kMostListed);
+  ReportSection& machines = report.section("Machines");
+  for (const Json& machine : at(document, {"machines"})) machines.fact(word(machine, "id"), word(machine, "label"));
   return report;
 }
 
@@ -183,24 +166,22 @@ class Keys {
 
 Report show_report(const Json& document) {
   const Json& entry = at(document, {"entry"});
-  Report report;
-  report.title = fmt::format("weir history show {}", word(entry, "id"));
-  report.opening.push_back(fmt::format("added {}, commit {} ({}), tag {}", minute_of(word(entry, "added")),
-                                       word(entry, "commit"), word(entry, "commit_basis"), word(entry, "tag")));
+  Report report{fmt::format("weir history show {}", word(entry, "id"))};
+  report.open("added {}, commit {} ({}), tag {}", minute_of(word(entry, "added")), word(entry, "commit"),
+              word(entry, "commit_basis"), word(entry, "tag"));
   for (const Json& machine : at(document, {"machines"})) {
-    ReportSection section;
-    section.title = fmt::format("{} ({})", word(machine, "label"), word(machine, "id"));
-    ReportTable table;
-    table.columns = {{"workload", true}, {"key", true}, {"latency"}, {"95 % interval"}, {"throughput"}, {"n"}};
+    ReportSection& section = report.section(fmt::format("{} ({})", word(machine, "label"), word(machine, "id")));
+    ReportTable& table =
+        section.table({{"workload", true}, {"key", true}, {"latency"}, {"95 % interval"}, {"throughput"}, {"n"}});
     std::vector<const Json*> own;
     for (const Json& point : at(document, {"points"}))
       if (word(point, "machine") == word(machine, "id") && at(point, {"key"}).is_object()) own.push_back(&point);
     const Keys keys(own);
-    if (!keys.shared().empty()) section.remarks.push_back("All: " + keys.shared() + ".");
+    if (!keys.shared().empty()) section.remark("All: " + keys.shared() + ".");
     for (const Json* const each : own) {
       const Json& point = *each;
       if (const std::string failure = word(point, "failure"); failure != "-")
-        section.remarks.push_back(fmt::format("Failed: {}: {}", word(point, "workload"), failure));
+        section.remark("Failed: {}: {}", word(point, "workload"), failure);
       const Json& latency = at(point, {"latency"});
       const Json& throughput = at(point, {"throughput"});
       table.rows.push_back({word(point, "workload"), keys.own(point), amount(number(latency, {"median"}), "ns"),
@@ -208,8 +189,6 @@ Report show_report(const Json& document) {
                             amount(number(throughput, {"median"}), word(throughput, "unit")),
                             word(number(latency, {"median"}) ? latency : throughput, "count")});
     }
-    section.tables.push_back(std::move(table));
-    report.sections.push_back(std::move(section));
   }
   return report;
 }
@@ -229,8 +208,7 @@ std::string spark_of(const Json& points) {
 ReportTable runs_table(const Json& series, bool is_full) {
   const Json& points = at(series, {"points"});
   const std::string unit = word(series, "unit");
-  ReportTable table;
-  table.columns = {{"measured"}, {"commit"}, {"tag", true}, {"median"}, {"95 %"}, {"change", true}};
+  ReportTable table{{{"measured"}, {"commit"}, {"tag", true}, {"median"}, {"95 %"}, {"change", true}}};
   const std::size_t first = is_full || points.size() <= kShownRuns ? 0 : points.size() - kShownRuns;
   for (std::size_t i = first; i < points.size(); ++i) {
     std::string mark;
@@ -247,13 +225,12 @@ ReportTable runs_table(const Json& series, bool is_full) {
 void add_series(const Json& document, const Json& series, bool is_full, Report& report) {
   const Json& points = at(series, {"points"});
   const std::string unit = word(series, "unit");
-  ReportSection section;
-  section.title = fmt::format("{} of {}", word(series, "metric"), word(series, "title"));
-  section.facts.emplace_back("machine", machine_words(document, word(series, "machine")));
+  ReportSection& section = report.section(fmt::format("{} of {}", word(series, "metric"), word(series, "title")));
+  section.fact("machine", machine_words(document, word(series, "machine")));
   if (!points.empty()) {
-    section.facts.emplace_back("runs", fmt::format("{}, {} to {}", points.size(), day_of(word(points[0], "at")),
-                                                   day_of(word(points[points.size() - 1], "at"))));
-    section.facts.emplace_back("course", spark_of(points));
+    section.fact("runs", "{}, {} to {}", points.size(), day_of(word(points[0], "at")),
+                 day_of(word(points[points.size() - 1], "at")));
+    section.fact("course", spark_of(points));
   }
   for (const Json& change : at(series, {"changes"})) {
     std::string sentence =
@@ -264,56 +241,48 @@ void add_series(const Json& document, const Json& series, bool is_full, Report& 
     for (const Json& fact : at(change, {"explanations"}))
       sentence += fmt::format(" Changed with it: {} from {} to {}.", word(fact, "fact"), word(fact, "before"),
                               word(fact, "after"));
-    section.remarks.push_back(std::move(sentence));
+    section.remark(std::move(sentence));
   }
   if (const auto drift = number(series, {"drift", "change"}))
-    section.remarks.push_back(
-        fmt::format("No step, but it drifts: {:+.1f} % from the first run to the last.", *drift * 100));
+    section.remark("No step, but it drifts: {:+.1f} % from the first run to the last.", *drift * 100);
   if (const std::string reason = word(series, "changes_reason"); reason != "-")
-    section.remarks.push_back(fmt::format("Not judged: {}.", reason));
+    section.remark("Not judged: {}.", reason);
   else if (at(series, {"changes"}).empty() && !number(series, {"drift", "change"}))
-    section.remarks.push_back("No change.");
+    section.remark("No change.");
   for (const Json& note : at(series, {"notes"}))
-    if (note.is_string()) section.remarks.push_back("Note: " + note.get<std::string>());
+    if (note.is_string()) section.remark("Note: " + note.get<std::string>());
   if (!points.empty()) section.tables.push_back(runs_table(series, is_full));
-  report.sections.push_back(std::move(section));
 }
 
 void add_gate(const Json& document, Report& report) {
   const Json& gate = at(document, {"gate"});
   if (!gate.is_object()) return;
-  ReportSection section;
-  section.title = "Gate";
+  ReportSection& section = report.section("Gate");
   const Json& failures = at(gate, {"failures"});
   for (const Json& failure : failures) {
     const auto index = static_cast<std::size_t>(number(failure, {"series"}).value_or(0));
     const Json& series = at(document, {"series"});
-    if (index < series.size())
-      section.remarks.push_back(fmt::format("Failed: {}: {}.", word(series[index], "title"), word(failure, "reason")));
+    if (index < series.size()) section.remark("Failed: {}: {}.", word(series[index], "title"), word(failure, "reason"));
   }
-  if (failures.empty())
-    section.remarks.push_back(fmt::format("Held: no change for the worse in the last {} runs.", word(gate, "within")));
-  if (count_of(gate, "unjudged") > 0)
-    section.remarks.push_back(fmt::format("{} series too short to judge.", count_of(gate, "unjudged")));
-  report.sections.push_back(std::move(section));
+  if (failures.empty()) section.remark("Held: no change for the worse in the last {} runs.", word(gate, "within"));
+  if (count_of(gate, "unjudged") > 0) section.remark("{} series too short to judge.", count_of(gate, "unjudged"));
 }
 
 Report trend_report(const Json& document, bool is_full) {
-  Report report;
-  report.title = fmt::format("weir history trend {}", fields::text(document, {"selection", "workload"}));
+  Report report{fmt::format("weir history trend {}", text(document, {"selection", "workload"}))};
   const Json& series = at(document, {"series"});
   const Json& machines = at(document, {"machines"});
-  report.opening.push_back(fmt::format("{}: {} series", word(document, "file"), series.size()));
+  report.open("{}: {} series", word(document, "file"), series.size());
   if (machines.size() > 1) {
-    report.opening.push_back(fmt::format(
-        "Measured on {} machines, each with series of its own: their numbers cannot be compared.", machines.size()));
+    report.open("Measured on {} machines, each with series of its own: their numbers cannot be compared.",
+                machines.size());
     for (const Json& machine : machines) {
       std::string facts;
       for (const Json& fact : at(machine, {"differs_from_first"}))
         if (facts.size() < 200)
           facts += fmt::format("{}{} {} instead of {}", facts.empty() ? ": " : ", ", word(fact, "fact"),
                                word(fact, "this"), word(fact, "first"));
-      report.opening.push_back(fmt::format("{} {}{}", word(machine, "id"), word(machine, "label"), facts));
+      report.open("{} {}{}", word(machine, "id"), word(machine, "label"), facts);
     }
   }
   for (const Json& one : series) add_series(document, one, is_full, report);
@@ -321,20 +290,14 @@ Report trend_report(const Json& document, bool is_full) {
   return report;
 }
 
-Report make_report(const Json& document, bool is_full) {
+}  // namespace
+
+Report history_report(const Json& document, bool is_full) {
   const std::string kind = word(document, "kind");
   if (kind == "add") return add_report(document);
   if (kind == "list") return list_report(document);
   if (kind == "show") return show_report(document);
   return trend_report(document, is_full);
-}
-
-}  // namespace
-
-std::string history_text(const Json& document, bool is_full) { return report_text(make_report(document, is_full)); }
-
-std::string history_markdown(const Json& document, bool is_full) {
-  return report_markdown(make_report(document, is_full));
 }
 
 }  // namespace weir

@@ -1,17 +1,16 @@
-#include "report/text/overlap.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
 
 namespace weir {
 namespace {
 
-using fields::at;
+using namespace fields;
 
 std::string duration(const Json& ns) { return ns.is_number() ? format_duration(ns.get<double>()) : "-"; }
 std::string percent(const Json& share) {
@@ -66,16 +65,14 @@ std::vector<std::string> opening(const Json& summary) {
 }
 
 ReportSection step_section(const Json& summary) {
-  ReportSection section;
-  section.title = "A step, mean over ranks and traced steps";
+  ReportSection section{"A step, mean over ranks and traced steps"};
   const Json& overlap = at(summary, {"overlap"});
   section.facts = {{"span", duration(at(overlap, {"span_ns"})) + ", first start to last end"},
                    {"busy", duration(at(overlap, {"busy_ns"}))},
                    {"idle", duration(at(overlap, {"idle_ns"}))},
                    {"compute", duration(at(overlap, {"compute_ns"}))},
                    {"communication", duration(at(overlap, {"communication_ns"}))}};
-  for (const auto& [kind, ns] : at(overlap, {"collectives"}).items())
-    section.facts.emplace_back("  " + kind, duration(ns));
+  for (const auto& [kind, ns] : at(overlap, {"collectives"}).items()) section.fact("  " + kind, duration(ns));
   section.facts.insert(
       section.facts.end(),
       {{"copies", duration(at(overlap, {"copy_ns"}))},
@@ -89,10 +86,9 @@ ReportSection step_section(const Json& summary) {
 }
 
 ReportSection runs_section(const Json& summary) {
-  ReportSection section;
-  section.title = "Four ways to run it";
-  ReportTable table;
-  table.columns = {{"", true}, {"step p50"}, {"compute"}, {"communication"}, {"exposed"}, {"efficiency"}};
+  ReportSection section{"Four ways to run it"};
+  ReportTable& table =
+      section.table({{"", true}, {"step p50"}, {"compute"}, {"communication"}, {"exposed"}, {"efficiency"}});
   const Json& ranks = at(summary, {"per_rank"});
   const auto mean = [&](const char* way, const char* field) -> Json {
     double sum = 0;
@@ -117,20 +113,17 @@ ReportSection runs_section(const Json& summary) {
   row("compute alone", "compute_alone", "-");
   row("communication alone", "communication_alone", "-");
   table.after = "Steps by the host's clock, untraced; the rest from traced steps.";
-  section.tables.push_back(std::move(table));
   return section;
 }
 
 ReportSection causes_section(const Json& summary) {
-  ReportSection section;
-  section.title = "Why communication was exposed";
+  ReportSection section{"Why communication was exposed"};
   if (at(summary, {"causes"}).empty()) {
-    section.remarks.emplace_back(at(summary, {"overlap", "exposed_ns"}).is_number() ? "It was not."
-                                                                                    : "Not known: no step was traced.");
+    section.remark(at(summary, {"overlap", "exposed_ns"}).is_number() ? "It was not."
+                                                                      : "Not known: no step was traced.");
     return section;
   }
-  ReportTable table;
-  table.columns = {{"cause", true}, {"a step"}, {"share"}, {"stretches"}};
+  ReportTable& table = section.table({{"cause", true}, {"a step"}, {"share"}, {"stretches"}});
   for (const Json& cause : at(summary, {"causes"})) {
     std::string name = at(cause, {"cause"}).get<std::string>();
     if (!at(cause, {"queues"}).empty()) {
@@ -141,7 +134,6 @@ ReportSection causes_section(const Json& summary) {
     table.rows.push_back({name, duration(at(cause, {"ns_per_step"})), percent(at(cause, {"share"})),
                           std::to_string(at(cause, {"stretches"}).get<std::size_t>())});
   }
-  section.tables.push_back(std::move(table));
   for (const Json& cause : at(summary, {"causes"})) {
     if (at(cause, {"worst"}).empty()) continue;
     const Json& worst = at(cause, {"worst"})[0];
@@ -151,27 +143,24 @@ ReportSection causes_section(const Json& summary) {
                     at(worst, {"rank"}).get<int>(), at(worst, {"iteration"}).get<int>());
     if (at(worst, {"collective"}).is_string()) remark += ", during " + at(worst, {"collective"}).get<std::string>();
     if (at(worst, {"blocked"}).is_string()) remark += ", before " + at(worst, {"blocked"}).get<std::string>();
-    section.remarks.push_back(remark + ". " + as_sentence(at(cause, {"advice"}).get<std::string>()) + ".");
+    section.remark(remark + ". " + as_sentence(at(cause, {"advice"}).get<std::string>()) + ".");
   }
   return section;
 }
 
 ReportSection ranks_section(const Json& summary) {
-  ReportSection section;
-  section.title = "Ranks";
-  section.facts.emplace_back("ranks", std::to_string(at(summary, {"ranks", "count"}).get<std::size_t>()));
+  ReportSection section{"Ranks"};
+  section.fact("ranks", std::to_string(at(summary, {"ranks", "count"}).get<std::size_t>()));
   if (const Json& carried = at(summary, {"ranks", "collectives"});
       carried.is_string() && !carried.get<std::string>().empty())
-    section.facts.emplace_back("collectives", carried.get<std::string>());
-  section.facts.emplace_back("library", at(summary, {"ranks", "library"}).get<std::string>());
+    section.fact("collectives", carried.get<std::string>());
+  section.fact("library", at(summary, {"ranks", "library"}).get<std::string>());
   if (at(summary, {"skew"}).is_object())
-    section.facts.emplace_back(
-        "skew", fmt::format("p50 {}, p95 {}, at most {}; clocks agree to {}", duration(at(summary, {"skew", "p50_ns"})),
-                            duration(at(summary, {"skew", "p95_ns"})), duration(at(summary, {"skew", "max_ns"})),
-                            duration(at(summary, {"skew", "clock_error_ns"}))));
-  ReportTable table;
-  table.columns = {{"rank"},    {"device", true}, {"compute"},   {"comm."},
-                   {"exposed"}, {"efficiency"},   {"inflation"}, {"memory"}};
+    section.fact("skew", "p50 {}, p95 {}, at most {}; clocks agree to {}", duration(at(summary, {"skew", "p50_ns"})),
+                 duration(at(summary, {"skew", "p95_ns"})), duration(at(summary, {"skew", "max_ns"})),
+                 duration(at(summary, {"skew", "clock_error_ns"})));
+  ReportTable& table = section.table(
+      {{"rank"}, {"device", true}, {"compute"}, {"comm."}, {"exposed"}, {"efficiency"}, {"inflation"}, {"memory"}});
   const Json& ranks = at(summary, {"per_rank"});
   const bool is_one_host = std::all_of(
       ranks.begin(), ranks.end(), [&](const Json& rank) { return at(rank, {"host"}) == at(ranks.front(), {"host"}); });
@@ -185,30 +174,27 @@ ReportSection ranks_section(const Json& summary) {
                           percent(of("efficiency")), ratio(at(rank, {"inflation"})),
                           bytes(at(rank, {"memory", "allocated_bytes"}))});
   }
-  if (is_one_host && !ranks.empty()) section.facts.emplace_back("host", at(ranks.front(), {"host"}).get<std::string>());
-  section.tables.push_back(std::move(table));
+  if (is_one_host && !ranks.empty()) section.fact("host", at(ranks.front(), {"host"}).get<std::string>());
   return section;
 }
 
 ReportSection training_section(const Json& summary) {
-  ReportSection section;
-  section.title = "Training";
+  ReportSection section{"Training"};
   const Json& parameters = at(summary, {"parameters"});
   std::string text;
   for (const auto& [name, value] : parameters.items())
     text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name,
                         value.is_string() ? value.get<std::string>() : value.dump());
-  section.facts.emplace_back("step", text);
-  section.facts.emplace_back("commands", std::to_string(at(summary, {"commands_per_step"}).get<std::size_t>()));
+  section.fact("step", text);
+  section.fact("commands", std::to_string(at(summary, {"commands_per_step"}).get<std::size_t>()));
   if (at(summary, {"losses"}).is_array() && !at(summary, {"losses"}).empty())
-    section.facts.emplace_back(
-        "loss", fmt::format("{:.6g} -> {:.6g} in {} steps{}", number(at(summary, {"losses"}).front()),
-                            number(at(summary, {"losses"}).back()), at(summary, {"losses"}).size(),
-                            at(summary, {"step_ns", "serial"}).is_object() ? ", serial and overlapped alike" : ""));
+    section.fact("loss", "{:.6g} -> {:.6g} in {} steps{}", number(at(summary, {"losses"}).front()),
+                 number(at(summary, {"losses"}).back()), at(summary, {"losses"}).size(),
+                 at(summary, {"step_ns", "serial"}).is_object() ? ", serial and overlapped alike" : "");
   else
-    section.facts.emplace_back("loss", "not known: the device computes nothing");
-  section.facts.emplace_back("check", at(summary, {"check", "status"}).get<std::string>());
-  for (const Json& note : at(summary, {"notes"})) section.remarks.push_back(note.get<std::string>());
+    section.fact("loss", "not known: the device computes nothing");
+  section.fact("check", at(summary, {"check", "status"}).get<std::string>());
+  for (const Json& note : at(summary, {"notes"})) section.remark(note.get<std::string>());
   return section;
 }
 
@@ -221,26 +207,23 @@ Report overlap_report(const Json& summary) {
                              at(summary, {"ranks", "count"}).get<std::size_t>() == 1 ? "" : "s",
                              at(summary, {"device", "model"}).get<std::string>());
   report.opening = opening(summary);
-  if (at(summary, {"status"}) == "interrupted") report.opening.emplace_back("Interrupted: what there was is below.");
+  if (at(summary, {"status"}) == "interrupted") report.open("Interrupted: what there was is below.");
   report.sections = {runs_section(summary), step_section(summary), causes_section(summary), ranks_section(summary),
                      training_section(summary)};
   return report;
 }
 
 Report overlap_sweep_report(const Json& points) {
-  Report report;
-  report.title = "weir overlap: a sweep";
-  ReportSection section;
-  section.title = "Points";
-  ReportTable table;
-  table.columns = {{"settings", true}, {"step p50"},  {"exposed"}, {"efficiency"},
-                   {"at best"},        {"inflation"}, {"memory"}};
+  Report report{"weir overlap: a sweep"};
+  ReportSection& section = report.section("Points");
+  ReportTable& table = section.table(
+      {{"settings", true}, {"step p50"}, {"exposed"}, {"efficiency"}, {"at best"}, {"inflation"}, {"memory"}});
   for (const Json& point : points) {
     std::string settings;
     for (const Json& each : at(point, {"assignments"}))
       settings += fmt::format("{}{}", settings.empty() ? "" : " ", each.get<std::string>());
     if (at(point, {"failure"}).is_string()) {
-      section.remarks.push_back(fmt::format("FAILED: {}: {}", settings, at(point, {"failure"}).get<std::string>()));
+      section.remark("FAILED: {}: {}", settings, at(point, {"failure"}).get<std::string>());
       settings += " FAILED";
     }
     const Json& summary = at(point, {"summary"});
@@ -251,8 +234,6 @@ Report overlap_sweep_report(const Json& points) {
                           percent(at(summary, {"overlap", "best_efficiency"})),
                           ratio(at(summary, {"overlap", "inflation"})), bytes(at(summary, {"memory_bytes"}))});
   }
-  section.tables.push_back(std::move(table));
-  report.sections.push_back(std::move(section));
   return report;
 }
 

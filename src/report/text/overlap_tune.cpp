@@ -1,17 +1,16 @@
-#include "report/text/overlap_tune.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/error.h"
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
 
 namespace weir {
 namespace {
 
-using fields::at;
+using namespace fields;
 
 constexpr std::size_t kMostRows = 12;
 
@@ -34,8 +33,7 @@ std::string settings_of(const Json& trial, const Json& first) {
 }
 
 ReportTable table_of(const std::vector<const Json*>& trials, const Json& first, std::size_t most) {
-  ReportTable table;
-  table.columns = {{"settings", true}, {"step"}, {"exposed"}, {"efficiency"}, {"memory"}};
+  ReportTable table{{{"settings", true}, {"step"}, {"exposed"}, {"efficiency"}, {"memory"}}};
   for (const Json* trial : trials) {
     if (table.rows.size() == most) {
       table.after = fmt::format("and {} more", trials.size() - most);
@@ -54,14 +52,13 @@ Report tune_report(const Json& document) {
   const Json& trials = at(document, {"trials"});
   report.title = fmt::format("weir overlap tune {}", at(document, {"config"}).get<std::string>());
   if (trials.empty()) {
-    report.opening.emplace_back("No trial ran.");
+    report.open("No trial ran.");
     return report;
   }
   if (!trials.is_array()) reject("the document's trials are no list");
   const Json& first = trials[0];
-  report.opening.push_back(
-      fmt::format("{} of {} combinations tried{}.", trials.size(), at(document, {"combinations"}).get<std::size_t>(),
-                  at(document, {"is_exhausted"}).get<bool>() ? "; no single change helps any more" : ""));
+  report.open("{} of {} combinations tried{}.", trials.size(), at(document, {"combinations"}).get<std::size_t>(),
+              at(document, {"is_exhausted"}).get<bool>() ? "; no single change helps any more" : "");
   if (const Json& number = at(document, {"best"});
       number.is_number_unsigned() && number.get<std::size_t>() < trials.size()) {
     const Json& best = trials[number.get<std::size_t>()];
@@ -69,10 +66,9 @@ Report tune_report(const Json& document) {
     for (const auto& [key, value] : at(best, {"settings"}).items())
       if (at(first, {"settings", key.c_str()}) != value)
         sets += fmt::format(" --set {}={}", key, value.get<std::string>());
-    report.opening.push_back(fmt::format("Least exposed: {} a step ({} as given), a step of {} ({}).",
-                                         duration(at(best, {"exposed_ns"})), duration(at(first, {"exposed_ns"})),
-                                         duration(at(best, {"step_ns"})), duration(at(first, {"step_ns"}))));
-    report.opening.push_back(sets.empty() ? "That is with the settings as given." : "Use:" + sets);
+    report.open("Least exposed: {} a step ({} as given), a step of {} ({}).", duration(at(best, {"exposed_ns"})),
+                duration(at(first, {"exposed_ns"})), duration(at(best, {"step_ns"})), duration(at(first, {"step_ns"})));
+    report.open(sets.empty() ? "That is with the settings as given." : "Use:" + sets);
   }
   std::vector<const Json*> front, usable, failed;
   for (const Json& trial : trials) {
@@ -81,21 +77,18 @@ Report tune_report(const Json& document) {
   }
   const auto by = [](const char* key) {
     return [key](const Json* a, const Json* b) {
-      const auto value = [&](const Json* json) { return fields::number(*json, {key}).value_or(1e300); };
+      const auto value = [&](const Json* json) { return number(*json, {key}).value_or(1e300); };
       return value(a) < value(b);
     };
   };
   std::stable_sort(front.begin(), front.end(), by("step_ns"));
   std::stable_sort(usable.begin(), usable.end(), by("exposed_ns"));
-  ReportSection pareto;
-  pareto.title = "Step time against memory: nothing is both faster and smaller";
+  ReportSection pareto{"Step time against memory: nothing is both faster and smaller"};
   pareto.tables.push_back(table_of(front, first, kMostRows));
-  ReportSection all;
-  all.title = "Trials, least exposed first";
+  ReportSection all{"Trials, least exposed first"};
   all.tables.push_back(table_of(usable, first, kMostRows));
   for (const Json* trial : failed)
-    all.remarks.push_back(
-        fmt::format("failed: {}: {}", settings_of(*trial, first), (*trial)["failure"].get<std::string>()));
+    all.remark("failed: {}: {}", settings_of(*trial, first), (*trial)["failure"].get<std::string>());
   report.sections = {std::move(pareto), std::move(all)};
   return report;
 }

@@ -1,5 +1,3 @@
-#include "report/text/preempt.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,15 +7,13 @@
 #include <vector>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
-#include "report/text/sections.h"
 
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 std::string duration(const Json& json, std::initializer_list<const char*> keys) {
   const auto value = number(json, keys);
@@ -56,23 +52,19 @@ std::vector<std::string> opening(const Json& document) {
 }
 
 ReportSection method(const Json& document) {
-  ReportSection section;
-  section.title = "How";
-  section.facts.emplace_back(
-      "device", fmt::format("{} ({})", text(document, {"device", "name"}), text(document, {"device", "model"})));
-  section.facts.emplace_back("urgent command", "open loop: comes when it is due, and is timed from then");
+  ReportSection section{"How"};
+  section.fact("device", "{} ({})", text(document, {"device", "name"}), text(document, {"device", "model"}));
+  section.fact("urgent command", "open loop: comes when it is due, and is timed from then");
   const Json& alone = at(document, {"alone"});
-  section.facts.emplace_back(
-      "alone", fmt::format("p50 {}, p99 {}, p99.9 {} to its end; {} requests in {} repeats, medians differ by {}",
-                           duration(alone, {"to_end", "p50_ns"}), duration(alone, {"to_end", "p99_ns"}),
-                           duration(alone, {"to_end", "p999_ns"}), text(alone, {"to_end", "count"}),
-                           at(alone, {"repeats"}).size(), percent(alone, {"drift"})));
+  section.fact("alone", "p50 {}, p99 {}, p99.9 {} to its end; {} requests in {} repeats, medians differ by {}",
+               duration(alone, {"to_end", "p50_ns"}), duration(alone, {"to_end", "p99_ns"}),
+               duration(alone, {"to_end", "p999_ns"}), text(alone, {"to_end", "count"}), at(alone, {"repeats"}).size(),
+               percent(alone, {"drift"}));
   return section;
 }
 
 ReportSection mechanisms(const Json& document) {
-  ReportSection section;
-  section.title = "Mechanisms";
+  ReportSection section{"Mechanisms"};
   for (const Json& mechanism : at(document, {"mechanisms"})) {
     const std::string level = text(mechanism, {"level"});
     // Verdicts are whole sentences; the name stands beside it already.
@@ -80,7 +72,7 @@ ReportSection mechanisms(const Json& document) {
     std::string verdict = text(mechanism, {"verdict"});
     for (const char* end : {": ", " "})
       if (verdict.starts_with(name + end)) verdict.erase(0, name.size() + std::string_view(end).size());
-    section.facts.emplace_back(name + (level == "-" ? "" : " " + level), verdict + ".");
+    section.fact(name + (level == "-" ? "" : " " + level), verdict + ".");
   }
   return section;
 }
@@ -91,8 +83,7 @@ struct Row {
 };
 
 ReportTable start_table(const std::vector<Row>& rows) {
-  ReportTable table;
-  table.columns = {{"to first block", true}, {"p50"}, {"p90"}, {"p99"}, {"p99.9"}, {"p99 in blocks"}};
+  ReportTable table{{{"to first block", true}, {"p50"}, {"p90"}, {"p99"}, {"p99.9"}, {"p99 in blocks"}}};
   for (const auto& [mechanism, point] : rows) {
     const Json& start = at(*point, {"to_start"});
     const auto blocks = number(*point, {"start_p99_in_blocks"});
@@ -104,8 +95,7 @@ ReportTable start_table(const std::vector<Row>& rows) {
 }
 
 ReportTable end_table(const std::vector<Row>& rows) {
-  ReportTable table;
-  table.columns = {{"to end", true}, {"p50"}, {"p90"}, {"p99"}, {"p99.9"}, {"p99/alone"}, {"victim -"}};
+  ReportTable table{{{"to end", true}, {"p50"}, {"p90"}, {"p99"}, {"p99.9"}, {"p99/alone"}, {"victim -"}}};
   for (const auto& [mechanism, point] : rows) {
     const Json& end = at(*point, {"to_end"});
     table.rows.push_back({text(*mechanism, {"name"}), duration(end, {"p50_ns"}), duration(end, {"p90_ns"}),
@@ -124,24 +114,23 @@ std::vector<ReportSection> victims(const Json& document) {
       for (const Json& point : at(mechanism, {"points"}))
         if (at(point, {"victim"}) == victim && at(point, {"failure"}).is_null()) rows.push_back({&mechanism, &point});
     if (rows.empty()) continue;
-    ReportSection section;
-    section.title =
-        fmt::format("Behind {}: {} requests, every {}", victim_words(victim), text(*rows.front().point, {"requests"}),
-                    duration(*rows.front().point, {"interval_ns"}));
+    ReportSection section{fmt::format("Behind {}: {} requests, every {}", victim_words(victim),
+                                      text(*rows.front().point, {"requests"}),
+                                      duration(*rows.front().point, {"interval_ns"}))};
     const bool has_starts = std::any_of(rows.begin(), rows.end(), [](const Row& row) {
       return number(*row.point, {"to_start", "count"}).value_or(0) > 0;
     });
     if (has_starts)
       section.tables.push_back(start_table(rows));
     else
-      section.remarks.push_back("To first block: - (" + text(*rows.front().point, {"unavailable", "to_start"}) + ").");
+      section.remark("To first block: - (" + text(*rows.front().point, {"unavailable", "to_start"}) + ").");
     section.tables.push_back(end_table(rows));
     std::string overloaded;
     for (const auto& [mechanism, point] : rows)
       if (at(*point, {"is_overloaded"}) == Json(true))
         overloaded += (overloaded.empty() ? "" : ", ") + text(*mechanism, {"name"});
     if (!overloaded.empty())
-      section.remarks.push_back(
+      section.remark(
           "Requests came faster than they passed, so these figures say how long it was observed: " + overloaded + ".");
     sections.push_back(std::move(section));
   }
@@ -149,8 +138,7 @@ std::vector<ReportSection> victims(const Json& document) {
 }
 
 ReportSection work(const Json& document) {
-  ReportSection section;
-  section.title = "The victim's work";
+  ReportSection section{"The victim's work"};
   for (const Json& mechanism : at(document, {"mechanisms"})) {
     double lost = 0, repeated = 0, preemptions = 0, blocks = 0;
     std::size_t counted = 0, points = 0;
@@ -167,48 +155,18 @@ ReportSection work(const Json& document) {
       blocks += number(point, {"observation", "victim_blocks"}).value_or(0);
     }
     if (points == 0) continue;
-    section.facts.emplace_back(text(mechanism, {"name"}),
-                               counted == 0
-                                   ? "blocks cannot be counted one by one"
-                                   : fmt::format("{:.0f} blocks lost, {:.0f} repeated of {:.0f}; {:.0f} preemptions",
-                                                 lost, repeated, blocks, preemptions));
+    section.fact(text(mechanism, {"name"}),
+                 counted == 0 ? "blocks cannot be counted one by one"
+                              : fmt::format("{:.0f} blocks lost, {:.0f} repeated of {:.0f}; {:.0f} preemptions", lost,
+                                            repeated, blocks, preemptions));
   }
   return section;
 }
 
-std::string meaning() {
-  return "\"-\": not observed, or too few requests: p99 needs 100, p99.9 needs 1000 and then rests on one or few of "
-         "them. p99/alone: against the same command alone. victim -: throughput that the victim lost against nobody in "
-         "its way; below 0 is noise.";
-}
-
-Report report_of(const Json& document) {
-  Report report;
-  report.title = "weir preempt on " + text(document, {"device", "name"});
-  report.opening = opening(document);
-  report.sections.push_back(method(document));
-  report.sections.push_back(mechanisms(document));
-  for (ReportSection& section : victims(document)) report.sections.push_back(std::move(section));
-  if (ReportSection section = work(document); !section.facts.empty()) report.sections.push_back(std::move(section));
-  ReportSection last;
-  last.title = "Reading it";
-  last.remarks.push_back(meaning());
-  report.sections.push_back(std::move(last));
-  return report;
-}
-
-}  // namespace
-
-std::string preempt_text(const Json& document) { return report_text(report_of(document)); }
-
-// Markdown has the published figures too: on a terminal they would be many lines about another machine.
-std::string preempt_markdown(const Json& document) {
-  Report report = report_of(document);
-  ReportSection section;
-  const Json& published = at(document, {"published"});
-  section.title = fmt::format("Published: {} on {}", text(published, {"source"}), text(published, {"device"}));
-  ReportTable table;
-  table.columns = {{"level", true}, {"kernel"}, {"mean"}, {"p50"}, {"p90"}, {"p99"}};
+void add_published(Report& report, const Json& published) {
+  ReportSection& section =
+      report.section(fmt::format("Published: {} on {}", text(published, {"source"}), text(published, {"device"})));
+  ReportTable& table = section.table({{"level", true}, {"kernel"}, {"mean"}, {"p50"}, {"p90"}, {"p99"}});
   const auto us = [](const Json& point, const char* key) {
     const auto value = number(point, {key});
     return value ? format_duration(*value * 1e3) : "-";
@@ -217,13 +175,25 @@ std::string preempt_markdown(const Json& document) {
     for (const Json& point : at(level, {"points"}))
       table.rows.push_back({text(level, {"level"}), us(point, "kernel_us"), us(point, "mean_us"), us(point, "p50_us"),
                             us(point, "p90_us"), us(point, "p99_us")});
-  section.tables.push_back(std::move(table));
-  section.remarks.push_back(
-      fmt::format("Licence: {}, {}. Another machine and another way to measure: a scale to hold "
-                  "beside, not a contest.",
-                  text(published, {"licence"}), text(published, {"url"})));
-  report.sections.push_back(std::move(section));
-  return report_markdown(report);
+  section.remark("Licence: {}, {}. Another machine and another way to measure: a scale to hold beside, not a contest.",
+                 text(published, {"licence"}), text(published, {"url"}));
+}
+
+}  // namespace
+
+Report preempt_report(const Json& document, bool has_published) {
+  Report report{"weir preempt on " + text(document, {"device", "name"}), opening(document)};
+  report.sections = {method(document), mechanisms(document)};
+  for (ReportSection& section : victims(document)) report.sections.push_back(std::move(section));
+  if (ReportSection section = work(document); !section.facts.empty()) report.sections.push_back(std::move(section));
+  report.section("Reading it")
+      .remark(
+          "\"-\": not observed, or too few requests: p99 needs 100, p99.9 needs 1000 and then rests on one or few of "
+          "them. p99/alone: against the same command alone. victim -: throughput that the victim lost against nobody "
+          "in "
+          "its way; below 0 is noise.");
+  if (has_published) add_published(report, at(document, {"published"}));
+  return report;
 }
 
 }  // namespace weir

@@ -1,5 +1,3 @@
-#include "report/text/preempt_svg.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,14 +10,12 @@
 
 #include "base/units.h"
 #include "report/text/fields.h"
-#include "report/text/svg_text.h"
+#include "report/text/svg.h"
 
 namespace weir {
 namespace {
 
-using fields::at;
-using fields::number;
-using fields::text;
+using namespace fields;
 
 constexpr double kMargin = 20;
 constexpr double kPanelWidth = 540, kPanelHeight = 360;
@@ -205,12 +201,7 @@ class Picture {
       ++index;
     }
     const double height = kHead + (kPanelHeight + 14) * std::ceil(static_cast<double>(panels.size()) / 2) + kMargin;
-    return fmt::format(
-               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
-               "{1:.0f}\">\n",
-               width, height) +
-           kStyle + fmt::format("<rect class=\"b\" width=\"{:.0f}\" height=\"{:.0f}\"/>\n", width, height) + body_ +
-           "</svg>\n";
+    return svg_picture(width, height, kStyle, body_);
   }
 
  private:
@@ -233,8 +224,7 @@ class Picture {
   }
 
   void label(double x, double y, const std::string& style, const std::string& words, const char* anchor = "start") {
-    body_ += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", style, x, y,
-                         anchor, svg_escaped(words));
+    body_ += svg_label(x, y, style, words, anchor);
   }
 
   void draw_panel(const Panel& panel, double left, double top) {
@@ -247,27 +237,26 @@ class Picture {
     const auto x = [&](double value) { return scaled(value, along, x0, x1); };
     const auto y = [&](double value) { return std::clamp(scaled(value, y_, y1, y0), y0, y1); };
     label(left + kLeft, top + 18, "h", panel.title);
-    body_ += fmt::format("<rect class=\"p\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>\n", x0, y0,
-                         x1 - x0, y1 - y0);
+    body_ += svg_box(x0, y0, x1 - x0, y1 - y0, "p");
     const auto line = [&](double ax, double ay, double bx, double by, bool is_main) {
       body_ +=
           fmt::format("<path class=\"{}\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/>\n", is_main ? "g" : "f", ax, ay, bx, by);
     };
-    for (double decade = along.low; decade <= along.high; ++decade)
-      for (const double step : {1.0, 2.0, 5.0}) {
-        const double value = std::pow(10, decade) * step;
-        if (value > std::pow(10, along.high) * 1.001) break;
-        line(x(value), y0, x(value), y1, step == 1);
-        if (step == 1)
-          label(x(value), y1 + 15, "q", panel.has_times ? tick(value) : fmt::format("{:.0f}", value), "middle");
-      }
-    for (double decade = y_.low; decade <= y_.high; ++decade)
-      for (const double step : {1.0, 2.0, 5.0}) {
-        const double value = std::pow(10, decade) * step;
-        if (value > std::pow(10, y_.high) * 1.001) break;
-        line(x0, y(value), x1, y(value), step == 1);
-        if (step == 1) label(x0 - 6, y(value) + 4, "q", tick(value), "end");
-      }
+    const auto grid = [](const Range& range, const auto& draw) {
+      for (double decade = range.low; decade <= range.high; ++decade)
+        for (const double step : {1.0, 2.0, 5.0})
+          if (const double value = std::pow(10, decade) * step; value <= std::pow(10, range.high) * 1.001)
+            draw(value, step == 1);
+    };
+    grid(along, [&](double value, bool is_main) {
+      line(x(value), y0, x(value), y1, is_main);
+      if (is_main)
+        label(x(value), y1 + 15, "q", panel.has_times ? tick(value) : fmt::format("{:.0f}", value), "middle");
+    });
+    grid(y_, [&](double value, bool is_main) {
+      line(x0, y(value), x1, y(value), is_main);
+      if (is_main) label(x0 - 6, y(value) + 4, "q", tick(value), "end");
+    });
     label((x0 + x1) / 2, y1 + 32, "q", panel.axis, "middle");
     if (panel.has_alone && is_drawable(low_) && is_drawable(high_)) {
       body_ += fmt::format(

@@ -1,10 +1,8 @@
-#include "report/text/profile.h"
-
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/queues_text.h"
-#include "report/text/wrap.h"
 
 namespace weir {
 namespace {

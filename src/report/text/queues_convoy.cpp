@@ -1,18 +1,16 @@
-#include "report/text/queues_convoy.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
-#include "report/text/wrap.h"
 
 namespace weir {
 namespace {
 
-using fields::at;
+using namespace fields;
 
 constexpr std::size_t kBarColumns = 23;
 
@@ -26,9 +24,8 @@ std::string bar(double ns, double shortest, double longest) {
 std::string index_text(const Json& index) {
   if (!index.is_object() || !at(index, {"p99"}).is_number()) return "unknown";
   std::string text = fmt::format("{:.2f}", at(index, {"p99"}).get<double>());
-  const Json& interval = at(index, {"p99_interval"});
-  if (interval.is_array() && interval.size() == 2 && interval[0].is_number() && interval[1].is_number())
-    text += fmt::format("  ({:.2f} to {:.2f})", interval[0].get<double>(), interval[1].get<double>());
+  if (const auto ends = interval(index, {"p99_interval"}))
+    text += fmt::format("  ({:.2f} to {:.2f})", ends->first, ends->second);
   return text;
 }
 

@@ -1,12 +1,10 @@
-#include "report/text/queues_cost.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/queues_text.h"
-#include "report/text/wrap.h"
 
 namespace weir {
 namespace {

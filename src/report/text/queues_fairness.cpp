@@ -1,10 +1,9 @@
-#include "report/text/queues_fairness.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "report/text/documents.h"
 #include "report/text/queues_text.h"
 
 namespace weir {

@@ -1,13 +1,11 @@
-#include "report/text/queues_limits.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/queues_text.h"
-#include "report/text/wrap.h"
 
 namespace weir {
 namespace {

@@ -1,17 +1,15 @@
-#include "report/text/queues_map.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/queues_text.h"
-#include "report/text/wrap.h"
 
 namespace weir {
 namespace {
 
-using fields::at;
+using namespace fields;
 
 constexpr std::size_t kLabel = 12;  // columns before a value
 constexpr int kMostRows = 1024;     // a document may claim any number of queues

@@ -1,5 +1,3 @@
-#include "report/text/queues_sweep.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,13 +6,13 @@
 #include <vector>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
-#include "report/text/wrap.h"
 
 namespace weir {
 namespace {
 
-using fields::at;
+using namespace fields;
 
 constexpr std::size_t kHeadWidth = 8, kCellWidth = 18;
 constexpr std::size_t kCellsPerLine = (kReportColumns - kHeadWidth) / kCellWidth;

@@ -1,5 +1,3 @@
-#include "report/text/queues_switch.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,8 +5,8 @@
 #include <set>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/queues_text.h"
-#include "report/text/wrap.h"
 
 namespace weir {
 namespace {

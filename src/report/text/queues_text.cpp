@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "report/text/wrap.h"
+#include "report/text/sections.h"
 
 namespace weir::queues_text {
 namespace {

@@ -1,17 +1,15 @@
-#include "report/text/sched_status.h"
-
 #include <fmt/format.h>
 
 #include <optional>
 
 #include "base/units.h"
+#include "report/text/documents.h"
 #include "report/text/fields.h"
 
 namespace weir {
 namespace {
 
-using fields::number;
-using fields::text;
+using namespace fields;
 
 constexpr double kSecond = 1e9;
 
@@ -42,7 +40,7 @@ std::optional<Term> term_of(const std::string& policy) {
 }
 
 std::string state_of(const Json& client) {
-  const Json& waits_for = fields::at(client, {"waits_for"});
+  const Json& waits_for = at(client, {"waits_for"});
   if (waits_for.is_array() && !waits_for.empty()) {
     std::string others;
     for (const Json& other : waits_for) {
@@ -51,14 +49,14 @@ std::string state_of(const Json& client) {
     }
     return "waits for " + others;
   }
-  const Json& is_active = fields::at(client, {"is_active"});
+  const Json& is_active = at(client, {"is_active"});
   if (!is_active.is_boolean()) return "alone";
   return is_active.get<bool>() ? "active" : "idle";
 }
 
 // The same client in an earlier status: a seat may have been given to another one since.
 const Json* same_client(const Json& before, const Json& client) {
-  const Json& clients = fields::at(before, {"clients"});
+  const Json& clients = at(before, {"clients"});
   if (!clients.is_array()) return nullptr;
   for (const Json& other : clients)
     if (text(other, {"seat"}) == text(client, {"seat"}) && text(other, {"pid"}) == text(client, {"pid"}) &&
@@ -82,13 +80,12 @@ ReportTable clients_table(const Json& status, const Json& before) {
   const bool is_same_daemon = text(status, {"pid"}) == text(before, {"pid"}) && now_ns && then_ns && *now_ns > *then_ns;
   const double since_ns = is_same_daemon ? *now_ns - *then_ns : 0;
   const auto term = term_of(text(status, {"policy"}));
-  ReportTable table;
-  table.columns = {{"pid"}, {"program", true}};
+  ReportTable table{{{"pid"}, {"program", true}}};
   if (term) table.columns.push_back({term->heading});
   table.columns.push_back({"state", true});
   for (const char* heading : {since_ns > 0 ? "device" : "used", since_ns > 0 ? "launch/s" : "launches", "waited"})
     table.columns.push_back({heading});
-  const Json& clients = fields::at(status, {"clients"});
+  const Json& clients = at(status, {"clients"});
   if (!clients.is_array()) return table;
   for (const Json& client : clients) {
     std::vector<std::string> row = {text(client, {"pid"}), text(client, {"program"})};
@@ -114,23 +111,21 @@ ReportTable clients_table(const Json& status, const Json& before) {
 }  // namespace
 
 Report sched_status_report(const Json& status, const Json& before) {
-  Report report;
-  report.title = fmt::format("Scheduler, process {}, up for {}", text(status, {"pid"}),
-                             duration(status, {"uptime_ns"}, "some time"));
-  report.opening.push_back(fmt::format("policy {}, slice {}, ageing {}, {} in flight", text(status, {"policy"}),
-                                       duration(status, {"slice_ns"}, "-"), duration(status, {"ageing_ns"}, "never"),
-                                       text(status, {"in_flight"})));
+  Report report{fmt::format("Scheduler, process {}, up for {}", text(status, {"pid"}),
+                            duration(status, {"uptime_ns"}, "some time"))};
+  report.open("policy {}, slice {}, ageing {}, {} in flight", text(status, {"policy"}),
+              duration(status, {"slice_ns"}, "-"), duration(status, {"ageing_ns"}, "never"),
+              text(status, {"in_flight"}));
   ReportTable table = clients_table(status, before);
-  ReportSection section;
-  section.title = table.rows.size() == 1 ? "1 client" : fmt::format("{} clients", table.rows.size());
+  ReportSection& section =
+      report.section(table.rows.size() == 1 ? "1 client" : fmt::format("{} clients", table.rows.size()));
   if (table.rows.empty()) {
-    section.remarks.push_back("Run a program under it: weir sched run --priority high -- ./program");
+    section.remark("Run a program under it: weir sched run --priority high -- ./program");
   } else {
-    const bool is_shared = fields::at(status, {"is_shared"}) == true;
+    const bool is_shared = at(status, {"is_shared"}) == true;
     section.tables.push_back(std::move(table));
-    if (!is_shared) section.remarks.push_back("Alone on the device: nothing is held, and nothing is counted.");
+    if (!is_shared) section.remark("Alone on the device: nothing is held, and nothing is counted.");
   }
-  report.sections.push_back(std::move(section));
   return report;
 }
 

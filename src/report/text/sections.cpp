@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 
 #include "base/plain_text.h"
-#include "report/text/trace_comparison.h"
-#include "report/text/wrap.h"
 
 namespace weir {
 namespace {
@@ -85,7 +84,93 @@ std::string table_markdown(const ReportTable& table) {
   return text;
 }
 
+// What is left of a name once everything within `depth` or more angle brackets is cut.
+std::string without_arguments(std::string_view name, int depth) {
+  std::string kept;
+  int open = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    // operator->, operator<< and the like are rare in names of kernels; an arrow is no bracket.
+    const bool is_arrow = name[i] == '>' && i > 0 && name[i - 1] == '-';
+    if (name[i] == '<' && ++open == depth) kept += "<..";
+    if (open < depth) kept += name[i];
+    if (name[i] == '>' && !is_arrow && open > 0 && open-- == depth) kept += '>';
+  }
+  return kept;
+}
+
+// Within angle brackets, without namespaces and casts: "f<at::native::Add<(int)4> >" -> "f<Add<4> >".
+std::string without_qualifiers(std::string_view name) {
+  std::string kept;
+  int open = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    open += name[i] == '<' ? 1 : name[i] == '>' && open > 0 ? -1 : 0;
+    if (open > 0 && name.substr(i).starts_with("::")) {
+      while (!kept.empty() && (std::isalnum(static_cast<unsigned char>(kept.back())) != 0 || kept.back() == '_'))
+        kept.pop_back();
+      ++i;
+      continue;
+    }
+    bool is_cast = false;
+    for (const std::string_view cast : {"(int)", "(bool)", "(unsigned int)", "(unsigned long)", "(long)"}) {
+      if (open == 0 || !name.substr(i).starts_with(cast) || i == 0 || (name[i - 1] != '<' && name[i - 1] != ' '))
+        continue;
+      i += cast.size() - 1;
+      is_cast = true;
+      break;
+    }
+    if (!is_cast) kept += name[i];
+  }
+  return kept;
+}
+
+// Without return type and parameters: "void f<T>(int, float*)" -> "f<T>".
+std::string_view without_parameters(std::string_view name) {
+  if (name.starts_with("void ")) name.remove_prefix(5);
+  int angles = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    angles += name[i] == '<' ? 1 : name[i] == '>' ? -1 : 0;
+    if (name[i] != '(' || angles != 0 || i == 0 || name.substr(i).starts_with("(anonymous")) continue;
+    return name.substr(0, i);
+  }
+  return name;
+}
+
+bool is_continuation(char letter) { return (static_cast<unsigned char>(letter) & 0xC0) == 0x80; }
+
 }  // namespace
+
+std::string short_kernel_name(std::string_view name, std::size_t columns) {
+  if (name.size() <= columns) return std::string(name);
+  std::string text(without_parameters(name));
+  if (text.size() > columns) text = without_qualifiers(text);
+  for (int depth = 4; depth >= 2 && text.size() > columns; --depth) text = without_arguments(text, depth);
+  if (text.size() <= columns) return text;
+  if (columns < 8) return text.substr(0, columns);
+  // Beginning and end tell kernels apart: the function first, its last arguments (types, sizes) behind.
+  std::size_t head = (columns - 2) * 3 / 5, tail = text.size() - (columns - 2 - head);
+  while (head > 0 && is_continuation(text[head])) --head;
+  while (tail < text.size() && is_continuation(text[tail])) ++tail;
+  return text.substr(0, head) + ".." + text.substr(tail);
+}
+
+std::string wrapped(std::string_view text, std::size_t column, std::size_t columns) {
+  std::string out;
+  std::size_t at = column;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    if (at != column && at + 1 + end - begin > columns) {
+      out += "\n" + std::string(column, ' ');
+      at = column;
+    } else if (at != column) {
+      out += ' ';
+      ++at;
+    }
+    out += text.substr(begin, end - begin);
+    at += end - begin;
+    begin = end + 1;
+  }
+  return out;
+}
 
 std::string report_text(const Report& report) {
   std::string text = plain(report.title) + "\n";

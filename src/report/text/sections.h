@@ -1,5 +1,7 @@
-// A report as sections of facts and tables, told as text for a terminal or as Markdown. Knows no document.
+// A report as sections of facts and tables, as text for a terminal or as Markdown. Knows no document.
 #pragma once
+
+#include <fmt/format.h>
 
 #include <string>
 #include <string_view>
@@ -14,26 +16,61 @@ struct ReportTable {
     bool is_text = false;  // to the left; a table's text gives way where there is no room
   };
   std::vector<Column> columns;
-  std::vector<std::vector<std::string>> rows;
-  std::string after;  // a line below: what was left out
+  std::vector<std::vector<std::string>> rows = {};
+  std::string after = {};  // a line below: what was left out
 };
 
 struct ReportSection {
   std::string title;
-  std::vector<std::pair<std::string, std::string>> facts;  // label and value
-  std::vector<ReportTable> tables;
-  std::vector<std::string> remarks;
+  std::vector<std::pair<std::string, std::string>> facts = {};  // label and value
+  std::vector<ReportTable> tables = {};
+  std::vector<std::string> remarks = {};
+
+  void fact(std::string label, std::string value) { facts.emplace_back(std::move(label), std::move(value)); }
+  template <class First, class... Rest>
+  void fact(std::string label, fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest) {
+    fact(std::move(label), fmt::format(format, std::forward<First>(first), std::forward<Rest>(rest)...));
+  }
+  void remark(std::string text) { remarks.push_back(std::move(text)); }
+  template <class First, class... Rest>
+  void remark(fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest) {
+    remark(fmt::format(format, std::forward<First>(first), std::forward<Rest>(rest)...));
+  }
+  // Adds an empty table; the reference is good until the next one is added.
+  ReportTable& table(std::vector<ReportTable::Column> columns) { return tables.emplace_back(std::move(columns)); }
+  void add_unless_empty(ReportTable table) {
+    if (!table.rows.empty()) tables.push_back(std::move(table));
+  }
 };
 
 struct Report {
   std::string title;
-  std::vector<std::string> opening;
-  std::vector<ReportSection> sections;
+  std::vector<std::string> opening = {};
+  std::vector<ReportSection> sections = {};
+
+  void open(std::string line) { opening.push_back(std::move(line)); }
+  template <class First, class... Rest>
+  void open(fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest) {
+    open(fmt::format(format, std::forward<First>(first), std::forward<Rest>(rest)...));
+  }
+  // Adds an empty section; the reference is good until the next one is added.
+  ReportSection& section(std::string heading) { return sections.emplace_back(std::move(heading)); }
+  // A section that is one table; nothing where that has no rows.
+  void add_unless_empty(std::string heading, ReportTable table, std::vector<std::string> remarks = {}) {
+    if (!table.rows.empty()) sections.push_back({std::move(heading), {}, {std::move(table)}, std::move(remarks)});
+  }
 };
 
-// At most 80 columns.
+inline constexpr std::size_t kReportColumns = 80;
+
 std::string report_text(const Report& report);
 std::string report_markdown(const Report& report);
+
+// Breaks at blanks; all lines begin at `column`, where the first one stands already.
+std::string wrapped(std::string_view text, std::size_t column, std::size_t columns = kReportColumns);
+
+// A kernel's name in at most `columns`: template arguments and parameters go first, then the middle.
+std::string short_kernel_name(std::string_view name, std::size_t columns);
 
 // A row of cells that shows values between 0 and the largest: " .:-=+*#%@".
 std::string sparkline(const std::vector<double>& values, std::size_t cells);

@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 #include "kernel/chain.h"
-#include "report/text/wrap.h"
+#include "report/text/sections.h"
 
 namespace weir {
 namespace {

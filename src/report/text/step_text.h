@@ -1,4 +1,4 @@
-// A step in words: single commands, and the whole of it. Knows the catalogue's names; draws nothing.
+// A step in words: single commands, and the whole of it; and drawn for Graphviz. Knows the catalogue's names.
 #pragma once
 
 #include <string>
@@ -14,5 +14,9 @@ std::string command_size(const Step& step, CommandId id);
 
 // What would run, for `weir run --dry-run`; at most 80 columns.
 std::string describe_step(const StepView& view);
+
+// For Graphviz: a row per stream, commands in order, an arrow wherever a stream waits for another. Steps of more than
+// `most_nodes` commands are drawn in summary: runs of commands become one node, and the title says so.
+std::string draw_step(const StepView& view, std::size_t most_nodes = 240);
 
 }  // namespace weir

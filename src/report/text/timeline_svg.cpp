@@ -1,5 +1,3 @@
-#include "report/text/timeline_svg.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +7,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "report/text/svg_text.h"
+#include "report/text/svg.h"
 #include "trace/timeline_builder.h"
 
 namespace weir {
@@ -185,18 +183,12 @@ class Picture {
       draw_device(device, spans);
     }
     const double height = y_ + kMargin;
-    return fmt::format(
-               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
-               "{1:.0f}\">\n",
-               options_.width, height) +
-           kStyle + fmt::format("<rect class=\"b\" width=\"{:.0f}\" height=\"{:.0f}\"/>\n", options_.width, height) +
-           body_ + "</svg>\n";
+    return svg_picture(options_.width, height, kStyle, body_);
   }
 
  private:
   void text(double x, double y, const char* style, const std::string& words, const char* anchor = "start") {
-    body_ += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", style, x, y,
-                         anchor, svg_escaped(words));
+    body_ += svg_label(x, y, style, words, anchor);
   }
 
   void legend() {
@@ -248,8 +240,7 @@ class Picture {
 
   void lane(const std::string& label, const std::vector<std::uint32_t>& spans,
             std::map<std::uint32_t, double>* middles) {
-    body_ += fmt::format("<rect class=\"l\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>\n",
-                         scale_.left, y_, scale_.width, kLane);
+    body_ += svg_box(scale_.left, y_, scale_.width, kLane, "l");
     text(scale_.left - 6, y_ + kLane - 3, "q", shortened(label, 28), "end");
     Lane bars(timeline_, scale_, y_ + 1, kLane - 2, &named_);
     for (const std::uint32_t i : spans) {
