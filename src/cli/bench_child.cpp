@@ -25,7 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 using bench::entry_of;
 using package::Backend;
-using package::Precision;
 
 constexpr rlim_t kLargestFile = rlim_t{1} << 30;  // what a kernel that never stops printing may fill
 

@@ -10,7 +10,6 @@ namespace {
 
 using bench::Ceilings;
 using bench::roofline;
-using package::Precision;
 using package::Work;
 
 // 100 GB/s and 1 Tflop/s: the ridge is at 10 flop per byte.

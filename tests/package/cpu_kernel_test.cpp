@@ -16,7 +16,6 @@ namespace {
 using package::Backend;
 using package::Case;
 using package::Checked;
-using package::Precision;
 
 std::unique_ptr<package::OpenPackage> open(const PackageFolder& folder, std::vector<std::string> flags = {}) {
   return open_package(folder.scale(std::move(flags)), Backend::cpu, folder.options());

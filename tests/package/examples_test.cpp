@@ -19,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using package::Backend;
-using package::Precision;
 using package::Problem;
 
 // A package, problems that leave something over in each loop, and a fault that a stranger might build in: it replaces

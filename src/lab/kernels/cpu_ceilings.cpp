@@ -102,7 +102,7 @@ Ceiling bandwidth_ceiling(int threads) {
   return {bytes / seconds, std::move(how)};
 }
 
-Ceiling compute_ceiling(package::Precision precision, int threads) {
+Ceiling compute_ceiling(Precision precision, int threads) {
   const FmaLoop loop = fma_loop(precision);
   if (loop.run == nullptr) return {std::nullopt, loop.how};
   std::uint64_t rounds = 1000;
@@ -129,8 +129,7 @@ Ceilings cpu_ceilings(int threads) {
   Ceilings ceilings;
   ceilings.device = "cpu";
   ceilings.bandwidth = bandwidth_ceiling(team);
-  for (const package::Precision precision : package::kPrecisions)
-    ceilings.compute[precision] = compute_ceiling(precision, team);
+  for (const Precision precision : package::kPrecisions) ceilings.compute[precision] = compute_ceiling(precision, team);
   return ceilings;
 }
 

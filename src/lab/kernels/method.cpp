@@ -51,7 +51,7 @@ Json drift_block(const std::vector<double>& samples_ns) {
 
 }  // namespace
 
-Measurement measure(package::ReadyKernel& kernel, package::Precision precision, const MethodOptions& options,
+Measurement measure(package::ReadyKernel& kernel, Precision precision, const MethodOptions& options,
                     const Ceilings* ceilings, const Surroundings& surroundings) {
   if (options.is_cold && !kernel.cold_reason().empty())
     fail("there are no cold runs: " + kernel.cold_reason(), "measure it without --cold");

@@ -45,7 +45,7 @@ struct Measurement {
 };
 
 // `surroundings` are the host's where nobody brings others.
-Measurement measure(package::ReadyKernel& kernel, package::Precision precision, const MethodOptions& options,
+Measurement measure(package::ReadyKernel& kernel, Precision precision, const MethodOptions& options,
                     const Ceilings* ceilings, const Surroundings& surroundings = host_surroundings());
 
 // The timing block from samples: latency_ms_p50, _p90, _p99, _mean, _std, throughput_ops_per_sec, iterations,
