@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "lab/kernels/cpu_ceilings.h"
 
 namespace weir::testing {
 namespace {

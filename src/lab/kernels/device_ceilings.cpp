@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "kernel/gemm.h"
-#include "lab/kernels/cpu_ceilings.h"
+#include "lab/kernels/roofline.h"
 #include "submit/placement.h"
 #include "submit/submitter.h"
 

@@ -39,8 +39,8 @@ struct Measurement {
   Json timing, memory, energy, accuracy, roofline;  // null where it did not come that far
   bool is_accurate = true;                          // false: beyond a tolerance, NaN, or wrote where it must not
   std::string inaccuracy;                           // in words
-  // How fast the machine was meanwhile (bench/yardstick.h): before, between and after the samples; the CPU backend
-  // only.
+  // How fast the machine was meanwhile (Surroundings::yardstick_ns): before, between and after the samples; the CPU
+  // backend only.
   std::vector<double> yardstick_ns;
 };
 

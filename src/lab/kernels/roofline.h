@@ -23,6 +23,8 @@ struct Ceilings {
 // Takes some seconds on a device. `threads`: on the CPU, as many as kernels may use. Nothing is fatal: a ceiling that
 // cannot be measured says why.
 Ceilings measure_ceilings(package::Backend backend, int device, int threads);
+// The same of this CPU with so many threads, whatever the backend.
+Ceilings cpu_ceilings(int threads);
 
 Json ceilings_document(const Ceilings& ceilings);
 Ceilings ceilings_from(const Json& document);

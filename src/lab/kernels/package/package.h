@@ -31,7 +31,8 @@ constexpr std::uint32_t bit_of(Backend backend) { return 1U << static_cast<unsig
 std::optional<Backend> parse_backend(std::string_view word);
 std::optional<Precision> parse_precision(std::string_view word);
 
-// What a folder can hold. A device source without kernel.cpp beside it is its own host part.
+// What a folder can hold: sources, in the order of the backends that they serve, and what others have built. A device
+// source without kernel.cpp beside it is its own host part.
 enum class Form : std::uint8_t {
   host_source,    // kernel.cpp
   cuda_source,    // kernel.cu
@@ -41,6 +42,12 @@ enum class Form : std::uint8_t {
   executable,     // an executable file `kernel`, `kernel.py`, ...: talks JSON on stdin and stdout
 };
 std::string_view name_of(Form form);
+// The source that serves a backend, and what its file is called.
+constexpr Form source_of(Backend backend) { return static_cast<Form>(backend); }
+constexpr std::string_view source_file_of(Backend backend) {
+  constexpr std::string_view kFiles[] = {"kernel.cpp", "kernel.cu", "kernel.hip", "kernel.cl"};
+  return kFiles[static_cast<int>(backend)];
+}
 
 struct Part {
   Form form;
