@@ -230,11 +230,8 @@ class Finder {
 // Letters, digits, _ . and -; a name that begins with neither - nor a point.
 std::string safe_name(const std::string& text) {
   std::string name = text.substr(0, kMostNameBytes);
-  for (char& c : name) {
-    const bool is_safe =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
-    if (!is_safe) c = '_';
-  }
+  for (char& c : name)
+    if (!is_letter(c) && !is_digit(c) && c != '.' && c != '-') c = '_';
   if (name.empty() || name[0] == '.' || name[0] == '-') name.insert(0, "_");
   return name;
 }
