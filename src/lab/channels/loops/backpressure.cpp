@@ -1,7 +1,6 @@
 // A consumer that is slower than its producer: the channel fills, the producer is held up, nothing is lost, and the
 // whole runs exactly as fast as the consumer.
 #include <algorithm>
-#include <atomic>
 #include <memory>
 
 #include "channel/channel.h"

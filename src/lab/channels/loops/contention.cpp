@@ -1,5 +1,4 @@
 // Four producers with 250 commands each and one consumer: from their common start until the last command has arrived.
-#include <algorithm>
 #include <memory>
 
 #include "lab/channels/loops/carried.h"

@@ -5,12 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 
 #include "channel/lanes.h"
 #include "channel/mpmc.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <optional>
 
 #include "channel/broadcast.h"
 #include "channel/command_record.h"

@@ -1,7 +1,6 @@
 // What it costs to be refused: no room, closed, nothing there, too late.
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <vector>
 
 #include "channel/channel.h"

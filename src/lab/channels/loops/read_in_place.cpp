@@ -1,6 +1,5 @@
 // Commands per second when the consumer reads them where they are, against a ring in the manner of the LMAX Disruptor
 // and against our own pop, which copies.
-#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <vector>

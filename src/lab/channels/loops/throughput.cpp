@@ -1,7 +1,5 @@
 // Commands per second from one thread to another: in batches of which each must have arrived before the next is begun,
 // without a pause, and through the calls that move several commands at once.
-#include <algorithm>
-#include <span>
 
 #include "lab/channels/loops/carried.h"
 #include "lab/channels/loops/contestants.h"
