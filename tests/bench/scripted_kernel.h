@@ -91,8 +91,8 @@ class ScriptedKernel : public package::ReadyKernel {
   }
 };
 
-inline bench::Measurement measure(ScriptedKernel& kernel, const bench::MethodOptions& options,
-                                  const bench::Ceilings* ceilings = nullptr) {
+inline bench::MeasuredKernel measure(ScriptedKernel& kernel, const bench::MethodOptions& options,
+                                     const bench::Ceilings* ceilings = nullptr) {
   return bench::measure(kernel, Precision::fp32, options, ceilings, kernel.surroundings());
 }
 

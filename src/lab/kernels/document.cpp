@@ -276,7 +276,7 @@ Json entry_of(const package::Package& package) {
   return blank_entry(package.name, nullptr, nullptr, Json::object(), package.name, nullptr);
 }
 
-void put_measurement(Json& entry, const Measurement& measurement, const package::ReadyKernel& kernel) {
+void put_measurement(Json& entry, const MeasuredKernel& measurement, const package::ReadyKernel& kernel) {
   entry["device"] = {{"name", kernel.device_name()}, {"model", kernel.device_model()}};
   entry["how"] = kernel.how();
   if (const auto launches = kernel.launches_per_run()) entry["launches_per_run"] = *launches;

@@ -203,13 +203,13 @@ Json timing_block(const std::vector<double>& samples_ns) {
   return timing;
 }
 
-Measurement measure(package::ReadyKernel& kernel, Precision precision, const MethodOptions& options,
-                    const Ceilings* ceilings, const Surroundings& surroundings) {
+MeasuredKernel measure(package::ReadyKernel& kernel, Precision precision, const MethodOptions& options,
+                       const Ceilings* ceilings, const Surroundings& surroundings) {
   if (options.is_cold && !kernel.cold_reason().empty())
     fail("there are no cold runs: " + kernel.cold_reason(), "measure it without --cold");
   const bool is_host = kernel.device_name().starts_with("cpu");
   const auto is_stopped = [&] { return options.is_stopped && options.is_stopped(); };
-  Measurement result;
+  MeasuredKernel result;
   // Before anything is timed: what a kernel that computes nonsense takes is of no use, but is said all the same.
   Accuracy accuracy = judge_accuracy(kernel.check(), precision, options.tolerance);
 
