@@ -22,7 +22,6 @@
 namespace {
 
 using namespace weir;
-using package::Precision;  // not weir::Precision
 
 constexpr double kBar = 0.02;
 constexpr int kRounds = 31;
@@ -106,7 +105,7 @@ int main() try {
   fmt::print("| type | rows x columns | runs  | loop us    | weir us  | ratio  | bar  |\n");
   fmt::print("| ---- | ------------- | ----- | ---------- | -------- | ------ | ---- |\n");
   bool is_within = true;
-  for (const auto precision : {package::Precision::fp32, package::Precision::fp16, package::Precision::bf16})
+  for (const auto precision : {Precision::fp32, Precision::fp16, Precision::bf16})
     for (const auto& [rows, columns] : {std::pair{1024, 1024}, {8192, 1024}, {16384, 4096}})
       is_within = compare(*opened, source, precision, rows, columns) && is_within;
   std::filesystem::remove_all(room);
