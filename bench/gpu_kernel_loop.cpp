@@ -44,14 +44,14 @@ std::string compile(const std::string& source, Precision precision) {
   GpuSource given{.name = "kernel.cu",
                   .text = source,
                   .headers = {},
-                  .options = {fmt::format("-DWEIR_PRECISION={}", package::bit_of(precision))}};
+                  .options = {fmt::format("-DWEIR_PRECISION={}", bit_of(precision))}};
   for (const package::EmbeddedHeader& header : package::embedded_headers())
     given.headers.emplace_back("weir/" + std::string(header.name), header.text);
   return compiler->compile(given, facts.architecture);
 }
 
 bool compare(package::OpenPackage& opened, const std::string& source, Precision precision, int rows, int columns) {
-  const int bytes = package::bytes_of(precision);
+  const int bytes = facts_of(precision).bytes;
   const auto kernel =
       opened.prepare({package::Backend::cuda,
                       precision,
