@@ -22,7 +22,6 @@
 namespace {
 
 using namespace weir;
-using package::Precision;  // not weir::Precision
 
 constexpr double kBar = 0.02;
 constexpr int kRounds = 31;
@@ -45,14 +44,14 @@ std::string compile(const std::string& source, Precision precision) {
   GpuSource given{.name = "kernel.cu",
                   .text = source,
                   .headers = {},
-                  .options = {fmt::format("-DWEIR_PRECISION={}", package::bit_of(precision))}};
+                  .options = {fmt::format("-DWEIR_PRECISION={}", bit_of(precision))}};
   for (const package::EmbeddedHeader& header : package::embedded_headers())
     given.headers.emplace_back("weir/" + std::string(header.name), header.text);
   return compiler->compile(given, facts.architecture);
 }
 
 bool compare(package::OpenPackage& opened, const std::string& source, Precision precision, int rows, int columns) {
-  const int bytes = package::bytes_of(precision);
+  const int bytes = facts_of(precision).bytes;
   const auto kernel =
       opened.prepare({package::Backend::cuda,
                       precision,
@@ -106,7 +105,7 @@ int main() try {
   fmt::print("| type | rows x columns | runs  | loop us    | weir us  | ratio  | bar  |\n");
   fmt::print("| ---- | ------------- | ----- | ---------- | -------- | ------ | ---- |\n");
   bool is_within = true;
-  for (const auto precision : {package::Precision::fp32, package::Precision::fp16, package::Precision::bf16})
+  for (const auto precision : {Precision::fp32, Precision::fp16, Precision::bf16})
     for (const auto& [rows, columns] : {std::pair{1024, 1024}, {8192, 1024}, {16384, 4096}})
       is_within = compare(*opened, source, precision, rows, columns) && is_within;
   std::filesystem::remove_all(room);

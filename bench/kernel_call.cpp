@@ -66,7 +66,7 @@ int main() {
   options.include = folder.path / "include";
 
   const auto opened = open_package(empty, Backend::cpu, options);
-  const auto ready = opened->prepare({Backend::cpu, package::Precision::fp32, {}, 1});
+  const auto ready = opened->prepare({Backend::cpu, Precision::fp32, {}, 1});
   // The same library once more: from the cache, at the same address.
   const HostPart part(build_host_part(empty, empty.parts[0], options), empty.name);
   const auto function = part.table().run;

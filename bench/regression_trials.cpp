@@ -108,7 +108,7 @@ int measure_round(char** words) {
   bench::MethodOptions options;
   options.iterations = std::atoi(words[2]);
   options.measures_energy = false;
-  const bench::Measurement found = bench::measure(kernel, package::Precision::fp64, options, nullptr);
+  const bench::MeasuredKernel found = bench::measure(kernel, Precision::fp64, options, nullptr);
   for (const double sample : found.samples_ns) fmt::print("{:.1f} ", sample);
   fmt::print("|");
   for (const double time : found.yardstick_ns) fmt::print(" {:.0f}", time);

@@ -107,59 +107,47 @@ class Oneshots {
     }
   }
 
-  // The two ends as objects that let go when they are destroyed.
-  class Sender {
+  // The two ends as objects that let go when they are destroyed: one class, but for what letting go is.
+  template <void (Oneshots::*kLetGo)(Ticket) noexcept>
+  class End {
    public:
-    Sender() = default;
-    Sender(Oneshots& slots, Ticket ticket) noexcept : slots_(&slots), ticket_(ticket) {}
-    Sender(Sender&& other) noexcept : slots_(other.slots_), ticket_(std::exchange(other.ticket_, 0)) {}
-    Sender& operator=(Sender&& other) noexcept {
-      drop();
+    End() = default;
+    End(Oneshots& slots, Ticket ticket) noexcept : slots_(&slots), ticket_(ticket) {}
+    End(End&& other) noexcept : slots_(other.slots_), ticket_(other.release()) {}
+    End& operator=(End&& other) noexcept {
+      let_go();
       slots_ = other.slots_;
-      ticket_ = std::exchange(other.ticket_, 0);
+      ticket_ = other.release();
       return *this;
     }
-    ~Sender() { drop(); }
+    ~End() { let_go(); }
 
-    // False: nobody waits any more, or this was set before.
-    bool set(const T& reply) noexcept { return ticket_ != 0 && slots_->set(std::exchange(ticket_, 0), reply); }
-    void drop() noexcept {
-      if (ticket_ != 0) slots_->drop(std::exchange(ticket_, 0));
+    void let_go() noexcept {
+      if (ticket_ != 0) (slots_->*kLetGo)(release());
     }
-    // Into a channel: whoever takes it from there makes a Sender of it again.
+    // A sender's into a channel: whoever takes it from there makes a Sender of it again.
     Ticket release() noexcept { return std::exchange(ticket_, 0); }
 
-   private:
+   protected:
     Oneshots* slots_ = nullptr;
     Ticket ticket_ = 0;
   };
-  class Receiver {
-   public:
-    Receiver() = default;
-    Receiver(Oneshots& slots, Ticket ticket) noexcept : slots_(&slots), ticket_(ticket) {}
-    Receiver(Receiver&& other) noexcept : slots_(other.slots_), ticket_(std::exchange(other.ticket_, 0)) {}
-    Receiver& operator=(Receiver&& other) noexcept {
-      give_up();
-      slots_ = other.slots_;
-      ticket_ = std::exchange(other.ticket_, 0);
-      return *this;
-    }
-    ~Receiver() { give_up(); }
-
+  struct Sender : End<&Oneshots::drop> {
+    using End<&Oneshots::drop>::End;
+    // False: nobody waits any more, or this was set before.
+    bool set(const T& reply) noexcept { return this->ticket_ != 0 && this->slots_->set(this->release(), reply); }
+    void drop() noexcept { this->let_go(); }
+  };
+  struct Receiver : End<&Oneshots::give_up> {
+    using End<&Oneshots::give_up>::End;
     // `late`: not yet; may be called again. `closed` where the sender is gone, and after a reply.
     Outcome wait(T& reply, Limit limit = Limit::forever()) noexcept {
-      if (ticket_ == 0) return Outcome::closed;
-      const Outcome outcome = slots_->wait(ticket_, reply, limit);
-      if (outcome == Outcome::done || outcome == Outcome::closed) ticket_ = 0;
+      if (this->ticket_ == 0) return Outcome::closed;
+      const Outcome outcome = this->slots_->wait(this->ticket_, reply, limit);
+      if (outcome == Outcome::done || outcome == Outcome::closed) this->release();
       return outcome;
     }
-    void give_up() noexcept {
-      if (ticket_ != 0) slots_->give_up(std::exchange(ticket_, 0));
-    }
-
-   private:
-    Oneshots* slots_ = nullptr;
-    Ticket ticket_ = 0;
+    void give_up() noexcept { this->let_go(); }
   };
   struct Pair {
     Sender sender;

@@ -14,7 +14,6 @@
 #include "channel/magazine.h"
 #include "channel/memory_source.h"
 #include "channel/owner_lock.h"
-#include "channel/slot_bins.h"
 
 namespace weir {
 

@@ -25,7 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 using bench::entry_of;
 using package::Backend;
-using package::Precision;
 
 constexpr rlim_t kLargestFile = rlim_t{1} << 30;  // what a kernel that never stops printing may fill
 
@@ -211,8 +210,8 @@ Json measure_case(const Job& job, package::OpenPackage& open, PlannedCase planne
     const std::unique_ptr<package::ReadyKernel> kernel = open.prepare(planned.wanted);
     bench::MethodOptions method = job.method;
     method.tolerance = job.package.config.tolerance_of(planned.wanted.precision);
-    const bench::Measurement found = bench::measure(*kernel, planned.wanted.precision, method,
-                                                    job.ceilings ? &*job.ceilings : nullptr, surroundings);
+    const bench::MeasuredKernel found = bench::measure(*kernel, planned.wanted.precision, method,
+                                                       job.ceilings ? &*job.ceilings : nullptr, surroundings);
     bench::put_measurement(planned.entry, found, *kernel);
     planned.entry["threads"] = job.backend == Backend::cpu ? Json(job.open.threads) : Json();
   } catch (const Error& error) {

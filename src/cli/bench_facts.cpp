@@ -93,7 +93,7 @@ std::optional<std::string> absence_of(const Json& facts, Backend backend) {
                      reason.is_string() ? reason.get<std::string>() : "the reason is not known");
 }
 
-package::Facts condition_facts(const Json& facts, Backend backend, package::Precision precision) {
+package::Facts condition_facts(const Json& facts, Backend backend, Precision precision) {
   package::Facts known = {{"os", std::string("linux")},
                           {"backend", std::string(name_of(backend))},
                           {"precision", std::string(name_of(precision))}};
@@ -132,7 +132,7 @@ package::Facts condition_facts(const Json& facts, Backend backend, package::Prec
   return known;
 }
 
-std::optional<std::string> skip_reason(const package::Package& package, Backend backend, package::Precision precision,
+std::optional<std::string> skip_reason(const package::Package& package, Backend backend, Precision precision,
                                        const Json& facts) {
   for (const package::SkipCondition& condition : package.config.skip_conditions) {
     if (condition.backend && *condition.backend != backend) continue;

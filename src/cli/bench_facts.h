@@ -22,10 +22,10 @@ Json put_together(const Json& backends);
 // Why a backend cannot be used here; nothing where it can.
 std::optional<std::string> absence_of(const Json& facts, package::Backend backend);
 
-package::Facts condition_facts(const Json& facts, package::Backend backend, package::Precision precision);
+package::Facts condition_facts(const Json& facts, package::Backend backend, Precision precision);
 
 // Why bench.yaml has this case skipped; nothing where it has not. Rejects a condition that cannot be answered.
-std::optional<std::string> skip_reason(const package::Package& package, package::Backend backend,
-                                       package::Precision precision, const Json& facts);
+std::optional<std::string> skip_reason(const package::Package& package, package::Backend backend, Precision precision,
+                                       const Json& facts);
 
 }  // namespace weir::cli

@@ -151,8 +151,8 @@ BenchOptions BenchFlags::options() const {
       reject(fmt::format("--path {}: is no folder", path), "Name a package, or a folder that holds packages.");
     options.paths.emplace_back(path);
   }
-  options.precisions = words_of<package::Precision>("--precision", precision, "precision", package::parse_precision,
-                                                    package::kPrecisions);
+  options.precisions =
+      words_of<Precision>("--precision", precision, "precision", package::parse_precision, package::kPrecisions);
   options.backends =
       words_of<package::Backend>("--backends", backends, "backend", package::parse_backend, package::kBackends);
   if (!filter.empty()) options.filters = parse_names("--filter", filter);

@@ -19,10 +19,10 @@ namespace weir::cli {
 
 // What was asked for. Where a flag was not given, a package's bench.yaml decides, and then the default.
 struct BenchOptions {
-  std::vector<std::filesystem::path> paths;    // empty: package::kUsualFolders
-  std::vector<package::Precision> precisions;  // empty: those of each kernel
-  std::vector<package::Backend> backends;      // empty: those that are here
-  std::vector<std::string> filters;            // empty: all packages
+  std::vector<std::filesystem::path> paths;  // empty: package::kUsualFolders
+  std::vector<Precision> precisions;         // empty: those of each kernel
+  std::vector<package::Backend> backends;    // empty: those that are here
+  std::vector<std::string> filters;          // empty: all packages
   std::optional<int> iterations, warmup, rounds;
   std::optional<std::uint64_t> seed;
   std::optional<double> time_limit_s;

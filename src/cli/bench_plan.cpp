@@ -16,7 +16,6 @@ namespace {
 
 using package::Backend;
 using package::Package;
-using package::Precision;
 
 bool has(const auto& list, auto word) { return std::find(list.begin(), list.end(), word) != list.end(); }
 

@@ -88,7 +88,7 @@ class UnitRun {
     const std::string backend(name_of(unit_.backend));
     const auto ceilings = settings_.ceilings.find(backend);
     Json precisions = Json::array();
-    for (const package::Precision precision : options.precisions) precisions.push_back(name_of(precision));
+    for (const Precision precision : options.precisions) precisions.push_back(name_of(precision));
     Json done = done_;
     for (const std::string& key : given_up_) done.push_back(key);
     return {{"task", "measure"},

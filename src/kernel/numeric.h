@@ -1,17 +1,15 @@
-// Element types and precisions, with conversions that round to nearest even. Knows no kernel.
+// Element types, with conversions that round to nearest even. Knows no kernel.
 #pragma once
 
 #include <bit>
 #include <cstdint>
-#include <optional>
 #include <string_view>
+
+#include "kernel/precision.h"
 
 namespace weir {
 
 enum class ElementType : std::uint8_t { f32, f16, bf16, i32 };
-
-// What a user asks for. tf32 stores f32 and lets matrix units round its operands.
-enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16 };
 
 constexpr std::uint64_t size_of(ElementType type) {
   return type == ElementType::f32 || type == ElementType::i32 ? 4 : 2;
@@ -25,31 +23,6 @@ constexpr std::string_view name_of(ElementType type) {
   constexpr std::string_view kNames[] = {"f32", "f16", "bf16", "i32"};
   return kNames[static_cast<int>(type)];
 }
-constexpr std::string_view name_of(Precision precision) {
-  constexpr std::string_view kNames[] = {"fp32", "tf32", "fp16", "bf16"};
-  return kNames[static_cast<int>(precision)];
-}
-constexpr std::optional<Precision> precision_named(std::string_view name) {
-  for (const Precision p : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
-    if (name_of(p) == name) return p;
-  return std::nullopt;
-}
-
-// Relative rounding error of one operation in a precision: half a unit in the last place.
-constexpr double rounding_of(Precision precision) {
-  switch (precision) {
-    case Precision::fp32:
-      return 0x1p-24;
-    case Precision::tf32:
-      return 0x1p-11;
-    case Precision::fp16:
-      return 0x1p-11;
-    case Precision::bf16:
-      return 0x1p-8;
-  }
-  return 0;
-}
-
 struct Half {
   std::uint16_t bits;
 };

@@ -11,7 +11,6 @@ using bench::Accuracy;
 using bench::judge_accuracy;
 using package::Checked;
 using package::CheckedOutput;
-using package::Precision;
 
 Checked one(std::vector<double> actual, std::vector<double> expected, bool is_whole = false) {
   return {
@@ -34,7 +33,7 @@ TEST(BenchAccuracy, default_tolerances_follow_the_precision) {
   const double limits[] = {1e-10, 1e-4, 1e-2, 5e-2};
   for (const Precision precision : package::kPrecisions) {
     const double limit = limits[static_cast<int>(precision)];
-    EXPECT_EQ(bench::default_tolerance(precision), limit);
+    EXPECT_EQ(facts_of(precision).tolerance, limit);
     EXPECT_TRUE(judge_accuracy(one({1 + 0.9 * limit}, {1}), precision, {}).is_accurate);
     EXPECT_FALSE(judge_accuracy(one({1 + 1.1 * limit}, {1}), precision, {}).is_accurate);
   }

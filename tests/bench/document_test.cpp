@@ -8,7 +8,6 @@ namespace weir::bench {
 namespace {
 
 using package::Backend;
-using package::Precision;
 
 package::Package named(const std::string& name) {
   package::Package package;

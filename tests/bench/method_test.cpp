@@ -12,7 +12,7 @@
 namespace weir::testing {
 namespace {
 
-using bench::Measurement;
+using bench::MeasuredKernel;
 using bench::MethodOptions;
 using bench::Stop;
 
@@ -21,7 +21,7 @@ double noise(std::uint64_t n, double width) { return 1 + width * (SplitMix(n * 7
 TEST(BenchMethod, takes_exactly_as_many_samples_as_asked) {
   for (const int iterations : {1, 2, 10, 30, 77}) {
     ScriptedKernel kernel;
-    const Measurement result = measure(kernel, {.iterations = iterations});
+    const MeasuredKernel result = measure(kernel, {.iterations = iterations});
     EXPECT_EQ(result.samples_ns.size(), static_cast<std::size_t>(iterations));
     EXPECT_EQ(result.timing["iterations"], iterations);
     EXPECT_EQ(result.timing["stopped_by"], "iterations");
@@ -32,7 +32,7 @@ TEST(BenchMethod, a_sample_is_the_time_of_one_run_whatever_the_batch) {
   for (const double run_ns : {3.0, 80.0, 12'345.0, 4e6}) {
     ScriptedKernel kernel;
     kernel.run_ns = run_ns;
-    const Measurement result = measure(kernel, {.iterations = 10});
+    const MeasuredKernel result = measure(kernel, {.iterations = 10});
     for (const double sample : result.samples_ns) EXPECT_NEAR(sample, run_ns, 0.001 * run_ns);
     EXPECT_LT(result.timing["resolution"].get<double>(), 0.001) << run_ns;
   }
@@ -42,7 +42,7 @@ TEST(BenchMethod, says_the_resolution_where_cold_runs_cannot_be_batched) {
   ScriptedKernel kernel;
   kernel.run_ns = 400;
   kernel.resolution = 500;
-  const Measurement result = measure(kernel, {.iterations = 10, .is_cold = true});
+  const MeasuredKernel result = measure(kernel, {.iterations = 10, .is_cold = true});
   EXPECT_EQ(result.batch, 1u);
   EXPECT_EQ(result.samples_ns.size(), 10u);
   EXPECT_NEAR(result.timing["resolution"].get<double>(), 0.5, 1e-9);
@@ -65,7 +65,7 @@ TEST(BenchMethod, warms_up_until_the_drift_is_over) {
   kernel.run_ns = 1e6;
   // The first 300 batches get faster and faster, as where clocks rise.
   kernel.shape = [](std::uint64_t n) { return n < 300 ? 3 - 2 * static_cast<double>(n) / 300 : 1.0; };
-  const Measurement result = measure(kernel, {.iterations = 10});
+  const MeasuredKernel result = measure(kernel, {.iterations = 10});
   EXPECT_TRUE(result.timing["is_steady"].get<bool>());
   EXPECT_GT(result.timing["warmup_runs"].get<std::uint64_t>(), 290u);
   for (const double sample : result.samples_ns) EXPECT_NEAR(sample, 1e6, 0.04e6);
@@ -75,7 +75,7 @@ TEST(BenchMethod, says_that_it_never_became_steady) {
   ScriptedKernel kernel;
   kernel.run_ns = 1e6;
   kernel.shape = [](std::uint64_t n) { return 1 + 0.02 * static_cast<double>(n); };
-  const Measurement result = measure(kernel, {.iterations = 5, .budget_s = 1});
+  const MeasuredKernel result = measure(kernel, {.iterations = 5, .budget_s = 1});
   EXPECT_FALSE(result.timing["is_steady"].get<bool>());
   EXPECT_NE(result.timing["unsteady_reason"].get<std::string>().find("settled"), std::string::npos);
   EXPECT_FALSE(result.samples_ns.empty());
@@ -91,7 +91,7 @@ TEST(BenchMethod, long_runs_that_do_not_change_are_steady) {
   // So long that nothing can be said is not the same as unsteady.
   ScriptedKernel longest;
   longest.run_ns = 900e6;
-  const Measurement result = measure(longest, {.iterations = 5, .budget_s = 10});
+  const MeasuredKernel result = measure(longest, {.iterations = 5, .budget_s = 10});
   EXPECT_FALSE(result.timing["is_steady"].get<bool>());
   EXPECT_NE(result.timing["unsteady_reason"].get<std::string>().find("too few to tell"), std::string::npos);
 }
@@ -99,7 +99,7 @@ TEST(BenchMethod, long_runs_that_do_not_change_are_steady) {
 TEST(BenchMethod, ends_with_the_budget) {
   ScriptedKernel kernel;
   kernel.run_ns = 0.2e9;
-  const Measurement result = measure(kernel, {.iterations = 1000, .warmup = 1, .budget_s = 2});
+  const MeasuredKernel result = measure(kernel, {.iterations = 1000, .warmup = 1, .budget_s = 2});
   EXPECT_EQ(result.timing["stopped_by"], "budget");
   // Some of it goes into the yardstick.
   EXPECT_GE(result.samples_ns.size(), 8u);
@@ -109,7 +109,7 @@ TEST(BenchMethod, ends_with_the_budget) {
 TEST(BenchMethod, stops_when_asked_and_keeps_what_it_has) {
   ScriptedKernel kernel;
   std::size_t seen = 0;
-  const Measurement result = measure(
+  const MeasuredKernel result = measure(
       kernel, {.iterations = 1000, .is_stopped = [&] { return seen >= 7; }, .on_sample = [&](double) { ++seen; }});
   EXPECT_EQ(result.timing["stopped_by"], "stopped");
   EXPECT_GE(result.samples_ns.size(), 7u);
@@ -133,7 +133,7 @@ TEST(BenchMethod, every_rule_ends_for_every_kernel) {
             if (kind == 3) return n % 5 == 0 ? 40.0 : noise(n, 0.001);  // spikes
             return 1.0;
           };
-          const Measurement result =
+          const MeasuredKernel result =
               measure(kernel, {.iterations = 20, .stop = stop, .most_iterations = 200, .budget_s = 3});
           EXPECT_FALSE(result.samples_ns.empty());
           EXPECT_LE(result.samples_ns.size(), 200u);
@@ -147,7 +147,7 @@ TEST(BenchMethod, narrow_samples_end_by_the_interval_early_and_wide_ones_late) {
   const auto count = [](double width) {
     ScriptedKernel kernel;
     kernel.shape = [width](std::uint64_t n) { return noise(n, width); };
-    const Measurement result = measure(kernel, {.iterations = 20, .stop = Stop::interval, .budget_s = 300});
+    const MeasuredKernel result = measure(kernel, {.iterations = 20, .stop = Stop::interval, .budget_s = 300});
     return std::pair(result.samples_ns.size(), result.timing["stopped_by"].get<std::string>());
   };
   EXPECT_EQ(count(0.005), std::pair(std::size_t{20}, std::string("interval")));
@@ -164,7 +164,7 @@ TEST(BenchMethod, redoes_what_others_disturbed_and_says_so) {
   kernel.after_batch = [](ScriptedKernel& self, std::uint64_t n) {
     if ((n - 1) % 4 == 0) *self.counters.waited_ns += 50'000;
   };
-  const Measurement result = measure(kernel, {.iterations = 30});
+  const MeasuredKernel result = measure(kernel, {.iterations = 30});
   EXPECT_EQ(result.samples_ns.size(), 30u);
   for (const double sample : result.samples_ns) EXPECT_NEAR(sample, 1e5, 100);
   const Json& disturbed = result.timing["disturbed"];
@@ -178,14 +178,14 @@ TEST(BenchMethod, redoes_what_others_disturbed_and_says_so) {
 TEST(BenchMethod, a_switch_is_the_sign_where_waiting_is_not_counted) {
   ScriptedKernel kernel;
   kernel.after_batch = [](ScriptedKernel& self, std::uint64_t n) { self.counters.switches += n % 5 == 0; };
-  const Measurement result = measure(kernel, {.iterations = 20});
+  const MeasuredKernel result = measure(kernel, {.iterations = 20});
   EXPECT_GE(result.timing["disturbed"]["redone"].get<int>(), 3);
 }
 
 TEST(BenchMethod, what_is_always_disturbed_is_kept_and_ends) {
   ScriptedKernel kernel;
   kernel.after_batch = [](ScriptedKernel& self, std::uint64_t) { ++self.counters.switches; };
-  const Measurement result = measure(kernel, {.iterations = 30});
+  const MeasuredKernel result = measure(kernel, {.iterations = 30});
   EXPECT_EQ(result.samples_ns.size(), 30u);
   const Json& disturbed = result.timing["disturbed"];
   EXPECT_LE(disturbed["redone"].get<int>(), 30);
@@ -199,7 +199,7 @@ TEST(BenchMethod, redone_samples_are_never_more_than_samples) {
     kernel.after_batch = [seed](ScriptedKernel& self, std::uint64_t n) {
       self.counters.switches += SplitMix(seed * 1000 + n).fraction() < 0.48;
     };
-    const Measurement result = measure(kernel, {.iterations = 15});
+    const MeasuredKernel result = measure(kernel, {.iterations = 15});
     EXPECT_EQ(result.samples_ns.size(), 15u);
     EXPECT_LE(result.timing["disturbed"]["redone"].get<int>(), 15);
   }
@@ -218,7 +218,7 @@ TEST(BenchMethod, samples_at_a_low_clock_are_redone) {
     telemetry.clock_mhz = is_low(self) ? 1200 : 1980;
     return telemetry;
   };
-  const Measurement result = measure(kernel, {.iterations = 100});
+  const MeasuredKernel result = measure(kernel, {.iterations = 100});
   EXPECT_EQ(result.samples_ns.size(), 100u);
   EXPECT_GT(result.timing["disturbed"]["reasons"]["low clock"].get<int>(), 0);
   EXPECT_EQ(result.timing["clocks_mhz"]["median"], 1980);
@@ -236,7 +236,7 @@ TEST(BenchMethod, a_throttle_in_force_all_the_time_is_said_and_kept) {
     telemetry.throttle = {"power cap"};
     return telemetry;
   };
-  const Measurement result = measure(kernel, {.iterations = 30, .measures_energy = false});
+  const MeasuredKernel result = measure(kernel, {.iterations = 30, .measures_energy = false});
   EXPECT_EQ(result.samples_ns.size(), 30u);
   EXPECT_GT(result.timing["disturbed"]["reasons"]["throttled: power cap"].get<int>(), 30);
   EXPECT_FALSE(result.timing["disturbed"]["note"].is_null());
@@ -261,7 +261,7 @@ TEST(BenchMethod, telemetry_is_not_asked_more_often_than_every_five_milliseconds
 TEST(BenchMethod, runs_the_yardstick_on_the_cpu_for_less_than_a_twentieth_of_the_time) {
   ScriptedKernel kernel;
   kernel.run_ns = 1e6;
-  const Measurement result = measure(kernel, {.iterations = 500});
+  const MeasuredKernel result = measure(kernel, {.iterations = 500});
   EXPECT_EQ(result.yardstick_ns.size(), kernel.yardsticks);
   // Three at each end, and between them one of 1.5 ms for at least 30 ms of samples.
   EXPECT_GE(kernel.yardsticks, 15u);
@@ -299,7 +299,7 @@ TEST(BenchMethod, checks_before_and_after_and_the_worse_counts) {
   };
   ScriptedKernel kernel;
   kernel.checks = [&](int n) { return with(n == 0 ? 0 : 0.5); };
-  const Measurement late = measure(kernel, {.iterations = 5});
+  const MeasuredKernel late = measure(kernel, {.iterations = 5});
   EXPECT_EQ(kernel.check_count, 2);
   EXPECT_FALSE(late.is_accurate);
   EXPECT_EQ(late.accuracy["checked"], "after measuring");
@@ -312,7 +312,7 @@ TEST(BenchMethod, memory_and_items_carry_what_is_known) {
   ScriptedKernel kernel;
   kernel.does.items = 1000;
   kernel.does.item_name = "rows";
-  const Measurement result = measure(kernel, {.iterations = 5});
+  const MeasuredKernel result = measure(kernel, {.iterations = 5});
   EXPECT_EQ(result.memory["allocated_mb"], 3.0);
   EXPECT_TRUE(result.memory["peak_mb"].is_null());
   EXPECT_EQ(result.memory["reason"], "nobody counts");

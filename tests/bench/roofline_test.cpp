@@ -3,14 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "lab/kernels/cpu_ceilings.h"
 
 namespace weir::testing {
 namespace {
 
 using bench::Ceilings;
 using bench::roofline;
-using package::Precision;
 using package::Work;
 
 // 100 GB/s and 1 Tflop/s: the ridge is at 10 flop per byte.

@@ -91,9 +91,9 @@ class ScriptedKernel : public package::ReadyKernel {
   }
 };
 
-inline bench::Measurement measure(ScriptedKernel& kernel, const bench::MethodOptions& options,
-                                  const bench::Ceilings* ceilings = nullptr) {
-  return bench::measure(kernel, package::Precision::fp32, options, ceilings, kernel.surroundings());
+inline bench::MeasuredKernel measure(ScriptedKernel& kernel, const bench::MethodOptions& options,
+                                     const bench::Ceilings* ceilings = nullptr) {
+  return bench::measure(kernel, Precision::fp32, options, ceilings, kernel.surroundings());
 }
 
 }  // namespace weir::testing

@@ -10,7 +10,6 @@ namespace weir::testing {
 namespace {
 
 using namespace package;
-using package::Precision;  // not weir::Precision
 
 class HipPackage : public HipTest {
  protected:
@@ -45,7 +44,7 @@ TEST_F(HipPackage, each_precision_is_computed_in_that_precision) {
     EXPECT_EQ(kernel->device_name(), "hip:0");
     EXPECT_EQ(kernel->clock(), "HIP events");
     EXPECT_EQ(kernel->launches_per_run(), 1u);
-    const std::uint64_t bytes = 2 * 1000 * static_cast<std::uint64_t>(bytes_of(precision)) + 16;
+    const std::uint64_t bytes = 2 * 1000 * static_cast<std::uint64_t>(facts_of(precision).bytes) + 16;
     EXPECT_EQ(kernel->memory().allocated_bytes, bytes);
   }
 }

@@ -16,7 +16,6 @@ namespace {
 using package::Backend;
 using package::Case;
 using package::Checked;
-using package::Precision;
 
 std::unique_ptr<package::OpenPackage> open(const PackageFolder& folder, std::vector<std::string> flags = {}) {
   return open_package(folder.scale(std::move(flags)), Backend::cpu, folder.options());
@@ -70,7 +69,7 @@ TEST(CpuKernel, precision_changes_the_numbers_and_not_a_label) {
     ASSERT_EQ(checked.outputs.size(), 1U);
     EXPECT_EQ(checked.outputs[0].name, "y");
     EXPECT_FALSE(checked.outputs[0].is_whole);
-    EXPECT_EQ(kernel->memory().allocated_bytes, 2U * 1024 * static_cast<unsigned>(bytes_of(precision)));
+    EXPECT_EQ(kernel->memory().allocated_bytes, 2U * 1024 * static_cast<unsigned>(facts_of(precision).bytes));
     // Each has fewer digits than the one before, and its largest error shows that.
     const double error = largest_error(checked.outputs[0]);
     if (precision == Precision::fp64) {

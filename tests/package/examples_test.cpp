@@ -19,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using package::Backend;
-using package::Precision;
 using package::Problem;
 
 // A package, problems that leave something over in each loop, and a fault that a stranger might build in: it replaces
@@ -99,7 +98,7 @@ package::OpenOptions kept() {
 std::vector<Precision> precisions_of(const package::OpenPackage& package) {
   std::vector<Precision> offered;
   for (const Precision precision : package::kPrecisions)
-    if ((package.precisions() & package::bit_of(precision)) != 0) offered.push_back(precision);
+    if ((package.precisions() & bit_of(precision)) != 0) offered.push_back(precision);
   return offered;
 }
 
@@ -180,7 +179,7 @@ TEST_P(Examples, has_a_config_that_fits_its_kernel) {
       return setting.name == sweep.name;
     })) << sweep.name;
   for (const Precision precision : package.config.precisions)
-    EXPECT_NE(opened->precisions() & package::bit_of(precision), 0U) << name_of(precision);
+    EXPECT_NE(opened->precisions() & bit_of(precision), 0U) << name_of(precision);
   for (const Backend backend : package.config.backends) {
     EXPECT_NE(opened->backends() & package::bit_of(backend), 0U) << name_of(backend);
     const auto served = package.backends();
@@ -196,7 +195,7 @@ TEST_P(Examples, has_code_for_cuda_that_compiles) {
   for (const package::EmbeddedHeader& header : package::embedded_headers())
     source.headers.emplace_back("weir/" + std::string(header.name), header.text);
   for (const Precision precision : package::kPrecisions) {
-    source.options = {"-std=c++17", "-DWEIR_PRECISION=" + std::to_string(package::bit_of(precision))};
+    source.options = {"-std=c++17", "-DWEIR_PRECISION=" + std::to_string(bit_of(precision))};
     EXPECT_EQ(words_of([&] { EXPECT_FALSE(compiler->compile(source, "sm_90").empty()); }), "") << name_of(precision);
   }
 }

@@ -9,7 +9,6 @@ namespace {
 
 using package::Backend;
 using package::Case;
-using package::Precision;
 
 // y = 2 x + 1, with n from the problem; words in argv make it lie.
 constexpr const char* kPython = R"~(#!/usr/bin/env python3

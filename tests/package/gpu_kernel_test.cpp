@@ -15,7 +15,6 @@ namespace weir::testing {
 namespace {
 
 using namespace package;
-using package::Precision;  // not weir::Precision
 using ::testing::Test;
 
 // What the table below was asked for.
@@ -221,7 +220,7 @@ TEST_F(GpuKernel, a_library_launches_by_itself) {
 TEST_F(GpuKernel, memory_is_what_the_buffers_take) {
   for (const Precision precision : kPrecisions) {
     const auto kernel = open()->prepare(scale_case(Backend::cuda, precision));
-    const std::uint64_t bytes = 2 * 1000 * static_cast<std::uint64_t>(bytes_of(precision)) + 16;
+    const std::uint64_t bytes = 2 * 1000 * static_cast<std::uint64_t>(facts_of(precision).bytes) + 16;
     EXPECT_EQ(kernel->memory().allocated_bytes, bytes);
     EXPECT_EQ(kernel->memory().peak_bytes, bytes);
   }

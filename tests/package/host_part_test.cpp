@@ -20,7 +20,6 @@ using package::Backend;
 using package::HostCase;
 using package::HostPart;
 using package::Number;
-using package::Precision;
 
 std::string opening(const PackageFolder& folder, std::vector<std::string> flags) {
   return words_of([&] {

@@ -12,7 +12,6 @@ namespace weir::testing {
 namespace {
 
 using namespace package;
-using package::Precision;  // not weir::Precision
 using ::testing::Test;
 
 constexpr Precision kAll[] = {Precision::fp64, Precision::fp32, Precision::fp16, Precision::bf16};
@@ -60,7 +59,7 @@ TEST_F(OpenclKernel, each_precision_is_computed_in_that_precision) {
       EXPECT_GT(error, before);
     }
     before = error;
-    EXPECT_EQ(kernel->memory().allocated_bytes, 2 * 1000 * static_cast<std::uint64_t>(bytes_of(precision)) + 16);
+    EXPECT_EQ(kernel->memory().allocated_bytes, 2 * 1000 * static_cast<std::uint64_t>(facts_of(precision).bytes) + 16);
   }
 }
 

@@ -18,7 +18,6 @@ namespace weir::testing {
 namespace {
 
 using namespace package;
-using package::Precision;  // not weir::Precision
 using ::testing::Test;
 
 class PackageOnGpu : public Test {

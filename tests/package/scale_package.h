@@ -208,7 +208,7 @@ inline std::shared_ptr<const package::HostPart> scale_host() {
   return part;
 }
 
-inline package::Case scale_case(package::Backend backend, package::Precision precision, Mode mode = Mode::right,
+inline package::Case scale_case(package::Backend backend, Precision precision, Mode mode = Mode::right,
                                 double count = 1000) {
   return {backend, precision, {{"count", {count}}, {"mode", {static_cast<double>(mode)}}}, 1337};
 }
@@ -224,12 +224,6 @@ inline double error_of(const package::Checked& checked) {
     largest = std::max(largest, std::abs(output.expected[i]));
   }
   return error / largest;
-}
-
-// What rounding to a precision can do to a value, relative to it.
-inline double rounding_of(package::Precision precision) {
-  constexpr int kBits[] = {53, 24, 11, 8};
-  return std::ldexp(1, -kBits[static_cast<int>(precision)]);
 }
 
 template <class Call>

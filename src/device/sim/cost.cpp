@@ -34,18 +34,11 @@ bool is_matrix_product(const Command& command) {
 }
 
 double flop_rate(const Command& command, const SimProfile& profile) {
-  if (!is_matrix_product(command)) return profile.rates.fp32;
-  switch (command.shape.precision) {
-    case Precision::fp32:
-      return profile.rates.fp32;
-    case Precision::tf32:
-      return profile.rates.tf32;
-    case Precision::fp16:
-      return profile.rates.fp16;
-    case Precision::bf16:
-      return profile.rates.bf16;
-  }
-  return profile.rates.fp32;
+  const Precision precision = is_matrix_product(command) ? command.shape.precision : Precision::fp32;
+  return precision == Precision::tf32   ? profile.rates.tf32
+         : precision == Precision::fp16 ? profile.rates.fp16
+         : precision == Precision::bf16 ? profile.rates.bf16
+                                        : profile.rates.fp32;
 }
 
 }  // namespace

@@ -90,24 +90,9 @@ double relative_error_of(const Accuracy& accuracy) {
 
 }  // namespace
 
-double default_tolerance(package::Precision precision) {
-  switch (precision) {
-    case package::Precision::fp64:
-      return 1e-10;
-    case package::Precision::fp32:
-      return 1e-4;
-    case package::Precision::fp16:
-      return 1e-2;
-    case package::Precision::bf16:
-      return 5e-2;
-  }
-  return 0;
-}
-
-Accuracy judge_accuracy(const package::Checked& checked, package::Precision precision,
-                        const package::Tolerance& tolerance) {
+Accuracy judge_accuracy(const package::Checked& checked, Precision precision, const package::Tolerance& tolerance) {
   const bool is_default = !tolerance.rmse && !tolerance.relative_error;
-  const std::optional<double> relative_limit = is_default ? default_tolerance(precision) : tolerance.relative_error;
+  const std::optional<double> relative_limit = is_default ? facts_of(precision).tolerance : tolerance.relative_error;
   Accuracy accuracy;
   accuracy.block = {{"rmse", nullptr},
                     {"max_error", nullptr},

@@ -8,16 +8,12 @@
 
 namespace weir::bench {
 
-// The relative error up to which results of a precision pass where nobody says otherwise.
-double default_tolerance(package::Precision precision);
-
 struct Accuracy {
   Json block;               // "accuracy" of an entry (bench/document.h); null fields where there is no reference
   bool is_accurate = true;  // false: beyond a tolerance, not finite, not equal, or a fault
   std::string inaccuracy;   // in words, where it is not
 };
-Accuracy judge_accuracy(const package::Checked& checked, package::Precision precision,
-                        const package::Tolerance& tolerance);
+Accuracy judge_accuracy(const package::Checked& checked, Precision precision, const package::Tolerance& tolerance);
 
 // Of two checks of the same kernel the one that is worse; the block says when it was made.
 Accuracy worse_of(Accuracy before, Accuracy after);

@@ -135,16 +135,18 @@ void triad(double* __restrict to, const double* __restrict a, const double* __re
   for (std::size_t i = 0; i < count; ++i) to[i] = a[i] + 3.0 * b[i];
 }
 
-FmaLoop fma_loop(package::Precision precision) {
+FmaLoop fma_loop(Precision precision) {
   switch (precision) {
-    case package::Precision::fp64:
+    case Precision::fp64:
       return widest<double>();
-    case package::Precision::fp32:
+    case Precision::fp32:
       return widest<float>();
-    case package::Precision::fp16:
+    case Precision::fp16:
       return half_loop();
-    case package::Precision::bf16:
+    case Precision::bf16:
       return {nullptr, 0, "CPUs multiply bf16 in dot products only: kernels widen to fp32"};
+    case Precision::tf32:
+      return {nullptr, 0, "tf32 is for matrix units of GPUs"};
   }
   return {};
 }

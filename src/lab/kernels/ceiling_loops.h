@@ -15,7 +15,7 @@ struct FmaLoop {
   double flop_per_round = 0;
   std::string how;  // which instructions; why there is none
 };
-FmaLoop fma_loop(package::Precision precision);
+FmaLoop fma_loop(Precision precision);
 
 // to = a + 3 b, by one thread.
 void triad(double* to, const double* a, const double* b, std::size_t count);

@@ -1,11 +1,9 @@
-#include "lab/kernels/cpu_ceilings.h"
-
+// Bandwidth and arithmetic of this CPU with some threads, measured. Knows threads and memory; never a package.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <barrier>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -14,6 +12,8 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "lab/kernels/ceiling_loops.h"
+#include "lab/kernels/package/host_memory.h"
+#include "lab/kernels/roofline.h"
 
 namespace weir::bench {
 namespace {
@@ -22,19 +22,6 @@ constexpr std::uint64_t kMebi = 1U << 20;
 constexpr int kMemoryRounds = 10, kArithmeticRounds = 60;
 // Of one round: short, so that some are undisturbed where others want the cores too.
 constexpr double kArithmeticNs = 2e6;
-
-// 32768K
-std::uint64_t last_cache_bytes() {
-  std::uint64_t largest = 0;
-  for (int index = 0; index < 8; ++index) {
-    std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", index));
-    std::uint64_t size = 0;
-    char unit = 0;
-    if (!(file >> size >> unit)) continue;
-    largest = std::max(largest, size * (unit == 'M' ? kMebi : unit == 'K' ? 1024 : 1));
-  }
-  return largest;
-}
 
 // Seconds of the fastest round in which all threads do `work`, from the first start to the last end. A ceiling is what
 // can be reached, so the best one counts.
@@ -65,7 +52,7 @@ double best_seconds(int threads, int rounds, const std::function<void(int thread
 }
 
 Ceiling bandwidth_ceiling(int threads) {
-  const std::uint64_t cache = last_cache_bytes();
+  const std::uint64_t cache = package::last_cache_bytes().value_or(0);
   const auto available = static_cast<std::uint64_t>(std::max(0L, sysconf(_SC_AVPHYS_PAGES))) *
                          static_cast<std::uint64_t>(std::max(0L, sysconf(_SC_PAGESIZE)));
   // Several last-level caches may serve the threads, and nobody says how many.
@@ -102,7 +89,7 @@ Ceiling bandwidth_ceiling(int threads) {
   return {bytes / seconds, std::move(how)};
 }
 
-Ceiling compute_ceiling(package::Precision precision, int threads) {
+Ceiling compute_ceiling(Precision precision, int threads) {
   const FmaLoop loop = fma_loop(precision);
   if (loop.run == nullptr) return {std::nullopt, loop.how};
   std::uint64_t rounds = 1000;
@@ -129,8 +116,7 @@ Ceilings cpu_ceilings(int threads) {
   Ceilings ceilings;
   ceilings.device = "cpu";
   ceilings.bandwidth = bandwidth_ceiling(team);
-  for (const package::Precision precision : package::kPrecisions)
-    ceilings.compute[precision] = compute_ceiling(precision, team);
+  for (const Precision precision : package::kPrecisions) ceilings.compute[precision] = compute_ceiling(precision, team);
   return ceilings;
 }
 

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "kernel/gemm.h"
-#include "lab/kernels/cpu_ceilings.h"
+#include "lab/kernels/roofline.h"
 #include "submit/placement.h"
 #include "submit/submitter.h"
 
@@ -69,7 +69,7 @@ Ceiling bandwidth_ceiling(Device& device, const DeviceInfo& info) {
   return ceiling;
 }
 
-Ceiling product_ceiling(Device& device, weir::Precision precision) {
+Ceiling product_ceiling(Device& device, Precision precision) {
   const ElementType type = storage_of(precision);
   Ceiling best;
   for (std::int64_t size = 512; size <= 8192; size *= 2) {
@@ -112,22 +112,18 @@ Ceilings device_ceilings(const std::string& name) {
     device = open_device(name, {});
   } catch (const std::exception& error) {
     ceilings.bandwidth = {std::nullopt, error.what()};
-    for (const package::Precision precision : package::kPrecisions)
-      ceilings.compute[precision] = {std::nullopt, error.what()};
+    for (const Precision precision : package::kPrecisions) ceilings.compute[precision] = {std::nullopt, error.what()};
     return ceilings;
   }
   const DeviceInfo info = device->info();
   ceilings.bandwidth = attempt([&] { return bandwidth_ceiling(*device, info); });
-  ceilings.compute[package::Precision::fp64] = {std::nullopt, "no kernel of the catalogue computes in fp64"};
-  const std::pair<package::Precision, weir::Precision> kinds[] = {
-      {package::Precision::fp32, weir::Precision::fp32},
-      {package::Precision::fp16, weir::Precision::fp16},
-      {package::Precision::bf16, weir::Precision::bf16},
-  };
-  for (const auto& [precision, kind] : kinds) {
-    const bool is_offered = std::find(info.precisions.begin(), info.precisions.end(), kind) != info.precisions.end();
-    ceilings.compute[precision] = is_offered ? attempt([&] { return product_ceiling(*device, kind); })
-                                             : Ceiling{std::nullopt, name + " does not offer this precision"};
+  for (const Precision precision : package::kPrecisions) {
+    const auto& offered = info.precisions;
+    ceilings.compute[precision] = !precision_named(name_of(precision))
+                                      ? Ceiling{std::nullopt, "no kernel of the catalogue computes in fp64"}
+                                  : std::find(offered.begin(), offered.end(), precision) == offered.end()
+                                      ? Ceiling{std::nullopt, name + " does not offer this precision"}
+                                      : attempt([&] { return product_ceiling(*device, precision); });
   }
   return ceilings;
 }

@@ -2,8 +2,6 @@
 // what becomes of the sample.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 

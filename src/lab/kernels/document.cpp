@@ -15,23 +15,6 @@ constexpr std::array kBlocks{"timing", "memory", "energy", "accuracy", "roofline
 // From best to worst. A case is what the worst of its rounds was: one wrong result is enough.
 constexpr std::array kStatuses{"ok", "skipped", "inaccurate", "failed", "timed_out", "crashed"};
 
-// 1024, not 1024.0: sizes are counts mostly.
-Json plain_number(double value) {
-  constexpr double kExact = 9007199254740992;  // 2^53
-  if (value == std::floor(value) && std::fabs(value) < kExact) return static_cast<std::int64_t>(value);
-  return value;
-}
-
-Json problem_json(const package::Problem& problem) {
-  Json json = Json::object();
-  for (const package::Setting& setting : problem) {
-    Json values = Json::array();
-    for (const double value : setting.values) values.push_back(plain_number(value));
-    json[setting.name] = values.size() == 1 ? values[0] : values;
-  }
-  return json;
-}
-
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 Json blank_entry(const std::string& name, const Json& backend, const Json& precision, const Json& problem,
@@ -280,7 +263,7 @@ bool is_set(const Json& entry, std::initializer_list<const char*> path) {
 }
 
 Json entry_of(const package::Package& package, const package::Case& wanted) {
-  return blank_entry(package.name, name_of(wanted.backend), name_of(wanted.precision), problem_json(wanted.problem),
+  return blank_entry(package.name, name_of(wanted.backend), name_of(wanted.precision), json_of(wanted.problem),
                      wanted.key(package.name), wanted.seed);
 }
 
@@ -293,7 +276,7 @@ Json entry_of(const package::Package& package) {
   return blank_entry(package.name, nullptr, nullptr, Json::object(), package.name, nullptr);
 }
 
-void put_measurement(Json& entry, const Measurement& measurement, const package::ReadyKernel& kernel) {
+void put_measurement(Json& entry, const MeasuredKernel& measurement, const package::ReadyKernel& kernel) {
   entry["device"] = {{"name", kernel.device_name()}, {"model", kernel.device_model()}};
   entry["how"] = kernel.how();
   if (const auto launches = kernel.launches_per_run()) entry["launches_per_run"] = *launches;

@@ -34,7 +34,7 @@ Json entry_of(const package::Package& package, package::Backend backend);
 // An entry for a package of which nothing can run.
 Json entry_of(const package::Package& package);
 // Adds what was measured, or why not.
-void put_measurement(Json& entry, const Measurement& measurement, const package::ReadyKernel& kernel);
+void put_measurement(Json& entry, const MeasuredKernel& measurement, const package::ReadyKernel& kernel);
 void put_failure(Json& entry, const std::string& status, const std::string& what, const std::string& hint,
                  const std::string& signal, const std::string& output);
 

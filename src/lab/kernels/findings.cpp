@@ -23,6 +23,8 @@ constexpr double kDisturbed = 0.10;     // of all samples had to be redone
 constexpr std::size_t kMostNamed = 3;
 
 using Entries = std::vector<const Json*>;
+using Figure = std::function<std::string(const Json&)>;
+using Value = std::function<double(const Json&)>;
 
 std::string text_at(const Json& entry, std::initializer_list<const char*> path) {
   const Json& value = value_at(entry, path);
@@ -39,12 +41,19 @@ Entries those(std::span<const Json> entries, const std::function<bool(const Json
     if (holds(entry)) found.push_back(&entry);
   return found;
 }
-Entries measured(std::span<const Json> entries, const std::function<bool(const Json&)>& holds) {
-  return those(entries, [&](const Json& entry) { return is_ok(entry) && holds(entry); });
+void sort_by(Entries& entries, const Value& value) {
+  std::stable_sort(entries.begin(), entries.end(),
+                   [&](const Json* one, const Json* two) { return value(*one) > value(*two); });
+}
+// Those that succeeded; the largest first where there is a value.
+Entries measured(std::span<const Json> entries, const std::function<bool(const Json&)>& holds, const Value& by = {}) {
+  Entries found = those(entries, [&](const Json& entry) { return is_ok(entry) && holds(entry); });
+  if (by) sort_by(found, by);
+  return found;
 }
 
 // "a (1.9x), b (1.7x), c (1.6x) and 4 more"
-std::string named(const Entries& entries, const std::function<std::string(const Json&)>& figure) {
+std::string named(const Entries& entries, const Figure& figure) {
   std::string text;
   for (std::size_t i = 0; i < std::min(entries.size(), kMostNamed); ++i) {
     const std::string shown = figure ? figure(*entries[i]) : "";
@@ -54,9 +63,9 @@ std::string named(const Entries& entries, const std::function<std::string(const 
   return text;
 }
 
-void sort_by(Entries& entries, const std::function<double(const Json&)>& value) {
-  std::stable_sort(entries.begin(), entries.end(),
-                   [&](const Json* one, const Json* two) { return value(*one) > value(*two); });
+// "Noisy: a (1.9x), b (1.7x)." where there are any.
+void say(std::vector<std::string>& said, std::string_view what, const Entries& entries, const Figure& figure = {}) {
+  if (!entries.empty()) said.push_back(fmt::format("{}: {}.", what, named(entries, figure)));
 }
 
 std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
@@ -98,21 +107,18 @@ bool is_unchecked(const Json& entry) {
 
 bool stands_at(const Json& entry, const char* bound) { return text_at(entry, {"roofline", "bound"}) == bound; }
 Entries far_below(std::span<const Json> entries, const char* bound) {
-  Entries found = measured(entries, [&](const Json& entry) {
+  const auto holds = [&](const Json& entry) {
     // A launch that takes longer than the kernel says nothing about its memory accesses.
     return stands_at(entry, bound) && of_ceiling(entry) > 0 && of_ceiling(entry) < kFarBelow &&
            !is_set(entry, {"timing", "is_launch_bound"});
-  });
-  sort_by(found, [](const Json& entry) { return -of_ceiling(entry); });
-  return found;
+  };
+  return measured(entries, holds, [](const Json& entry) { return -of_ceiling(entry); });
 }
 Entries launch_bound(std::span<const Json> entries) {
   return measured(entries, [](const Json& entry) { return is_set(entry, {"timing", "is_launch_bound"}); });
 }
 Entries noisy(std::span<const Json> entries) {
-  Entries found = measured(entries, [](const Json& entry) { return noise_of(entry) > kNoisy; });
-  sort_by(found, noise_of);
-  return found;
+  return measured(entries, [](const Json& entry) { return noise_of(entry) > kNoisy; }, noise_of);
 }
 Entries unsteady(std::span<const Json> entries) {
   return measured(entries, [](const Json& entry) {
@@ -121,22 +127,18 @@ Entries unsteady(std::span<const Json> entries) {
   });
 }
 Entries differing(std::span<const Json> entries) {
-  Entries found = measured(entries, [](const Json& entry) { return round_spread(entry) > kRoundsDiffer; });
-  sort_by(found, round_spread);
-  return found;
+  return measured(entries, [](const Json& entry) { return round_spread(entry) > kRoundsDiffer; }, round_spread);
 }
 Entries disturbed(std::span<const Json> entries) {
-  Entries found = measured(entries, [](const Json& entry) { return disturbed_share(entry) > kDisturbed; });
-  sort_by(found, disturbed_share);
-  return found;
+  return measured(entries, [](const Json& entry) { return disturbed_share(entry) > kDisturbed; }, disturbed_share);
 }
 
-// Half precisions that gain nothing over fp32: the slower one and its time over fp32's.
+// Half precisions that gain nothing over fp32, and their time over fp32's.
 struct NotFaster {
-  const Json* half;
-  double ratio;
+  Entries halves;
+  std::map<const Json*, double> ratios;
 };
-std::vector<NotFaster> not_faster(std::span<const Json> entries) {
+NotFaster not_faster(std::span<const Json> entries) {
   std::map<std::string, double> full;  // p50 of fp32 by what else is the same
   const auto rest_of = [](const Json& entry) {
     return fmt::format("{}\n{}\n{}", text_at(entry, {"kernel_name"}), text_at(entry, {"backend"}),
@@ -144,13 +146,14 @@ std::vector<NotFaster> not_faster(std::span<const Json> entries) {
   };
   for (const Json& entry : entries)
     if (is_ok(entry) && text_at(entry, {"precision"}) == "fp32") full[rest_of(entry)] = *p50_of(entry);
-  std::vector<NotFaster> found;
+  NotFaster found;
   for (const Json& entry : entries) {
     const std::string precision = text_at(entry, {"precision"});
     if (!is_ok(entry) || (precision != "fp16" && precision != "bf16")) continue;
     const auto other = full.find(rest_of(entry));
-    if (other != full.end() && *p50_of(entry) > kNotFaster * other->second)
-      found.push_back({&entry, *p50_of(entry) / other->second});
+    if (other == full.end() || !(*p50_of(entry) > kNotFaster * other->second)) continue;
+    found.halves.push_back(&entry);
+    found.ratios[&entry] = *p50_of(entry) / other->second;
   }
   return found;
 }
@@ -220,7 +223,6 @@ std::string others_text(const FarBelow& one) {
 }
 
 std::string share_of_ceiling(const Json& entry) { return percent(of_ceiling(entry)); }
-// "12 for 30 samples, mostly: another process had the core"
 // The reason that samples were most often redone for.
 std::string disturber_of(const Json& entry) {
   std::string most;
@@ -236,6 +238,7 @@ bool is_throttled(const Json& entry) {
   const std::string reason = disturber_of(entry);
   return reason.starts_with("throttled") || reason.find("clock") != std::string::npos;
 }
+// "12 for 30 samples, mostly: another process had the core"
 std::string disturbance_text(const Json& entry) {
   const std::string most = disturber_of(entry);
   return fmt::format("{:.0f} for {:.0f} samples{}{}", number_at(entry, {"timing", "disturbed", "count"}).value_or(0),
@@ -250,9 +253,8 @@ std::vector<std::string> findings(std::span<const Json> entries) {
   const Entries bad = those(entries, [](const Json& entry) {
     return !is_set(entry, {"success"}) && text_at(entry, {"status"}) != "skipped";
   });
-  if (!bad.empty())
-    found.push_back(fmt::format("{} of {} cases did not succeed: {}.", bad.size(), entries.size(),
-                                named(bad, [](const Json& entry) { return text_at(entry, {"status"}); })));
+  say(found, fmt::format("{} of {} cases did not succeed", bad.size(), entries.size()), bad,
+      [](const Json& entry) { return text_at(entry, {"status"}); });
   add_best(entries, found);
   for (const char* bound : {"memory", "compute"}) {
     const char* const what = bound == std::string_view("memory") ? "bandwidth" : "arithmetic rate";
@@ -260,38 +262,21 @@ std::vector<std::string> findings(std::span<const Json> entries) {
       found.push_back(fmt::format("{} is {}-bound at {} of the {} measured on this device{}.", key_of(*one.worst),
                                   bound, percent(of_ceiling(*one.worst)), what, others_text(one)));
   }
-  Entries near = measured(
-      entries, [](const Json& entry) { return of_ceiling(entry) >= kNearCeiling && of_ceiling(entry) <= 1.05; });
-  sort_by(near, of_ceiling);
-  if (!near.empty())
-    found.push_back(fmt::format("Close to what the device can do: {}.", named(near, share_of_ceiling)));
-  Entries above = measured(entries, [](const Json& entry) { return of_ceiling(entry) > 1.05; });
-  sort_by(above, of_ceiling);
-  if (!above.empty())
-    found.push_back(
-        fmt::format("Faster than the measured ceiling, so its data stays in a cache or it does less than it told: {}.",
-                    named(above, share_of_ceiling)));
-  if (const Entries these = launch_bound(entries); !these.empty())
-    found.push_back(fmt::format("The launch takes longer than the kernel: {}.", named(these, {})));
-  if (const std::vector<NotFaster> these = not_faster(entries); !these.empty()) {
-    std::string text;
-    for (std::size_t i = 0; i < std::min(these.size(), kMostNamed); ++i)
-      text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", key_of(*these[i].half), percent(these[i].ratio));
-    if (these.size() > kMostNamed) text += fmt::format(" and {} more", these.size() - kMostNamed);
-    found.push_back(fmt::format("Half the bytes gain nothing; of fp32's time: {}.", text));
-  }
-  if (const Entries these = noisy(entries); !these.empty())
-    found.push_back(fmt::format("Noisy, p99 over p50: {}.", named(these, noise_text)));
-  if (const Entries these = differing(entries); !these.empty())
-    found.push_back(fmt::format("Medians differ from process to process: {}.",
-                                named(these, [](const Json& entry) { return "by " + percent(round_spread(entry)); })));
-  if (const Entries these = unsteady(entries); !these.empty())
-    found.push_back(fmt::format("Not seen to be steady when warm-up ended: {}.", named(these, {})));
-  if (const Entries these = disturbed(entries); !these.empty())
-    found.push_back(fmt::format("Disturbed: {}.", named(these, disturbance_text)));
-  if (const Entries these = measured(entries, is_unchecked); !these.empty())
-    found.push_back(fmt::format(
-        "Not checked: {}.", named(these, [](const Json& entry) { return text_at(entry, {"accuracy", "reason"}); })));
+  const auto is_near = [](const Json& entry) { return of_ceiling(entry) >= kNearCeiling && of_ceiling(entry) <= 1.05; };
+  say(found, "Close to what the device can do", measured(entries, is_near, of_ceiling), share_of_ceiling);
+  say(found, "Faster than the measured ceiling, so its data stays in a cache or it does less than it told",
+      measured(entries, [](const Json& entry) { return of_ceiling(entry) > 1.05; }, of_ceiling), share_of_ceiling);
+  say(found, "The launch takes longer than the kernel", launch_bound(entries));
+  const NotFaster slow = not_faster(entries);
+  say(found, "Half the bytes gain nothing; of fp32's time", slow.halves,
+      [&](const Json& entry) { return percent(slow.ratios.at(&entry)); });
+  say(found, "Noisy, p99 over p50", noisy(entries), noise_text);
+  say(found, "Medians differ from process to process", differing(entries),
+      [](const Json& entry) { return "by " + percent(round_spread(entry)); });
+  say(found, "Not seen to be steady when warm-up ended", unsteady(entries));
+  say(found, "Disturbed", disturbed(entries), disturbance_text);
+  say(found, "Not checked", measured(entries, is_unchecked),
+      [](const Json& entry) { return text_at(entry, {"accuracy", "reason"}); });
   return found;
 }
 
@@ -309,35 +294,21 @@ std::vector<std::string> recommendations(std::span<const Json> entries) {
         "{}: compute-bound at {} of the arithmetic rate: {}", key_of(*one.worst), percent(of_ceiling(*one.worst)),
         is_gpu(*one.worst) ? "look at occupancy, divergence and the precision of its arithmetic."
                            : "is its inner loop vectorised (-O3, -march=native)?"));
-  if (const Entries these = launch_bound(entries); !these.empty())
-    advice.push_back(fmt::format(
-        "Give each launch more work, or fuse launches: {}.", named(these, [](const Json& entry) {
-          const auto launches = number_at(entry, {"launches_per_run"});
-          return launches ? fmt::format("{:.0f} {} a run", *launches, *launches == 1 ? "launch" : "launches")
-                          : std::string();
-        })));
-  const std::vector<NotFaster> slow_halves = not_faster(entries);
-  Entries halves;
-  for (const NotFaster& one : slow_halves) halves.push_back(one.half);
-  if (!halves.empty())
-    advice.push_back(fmt::format(
-        "Keep fp32 unless memory is short, or use packed arithmetic (half2, vector types): {}.", named(halves, {})));
+  say(advice, "Give each launch more work, or fuse launches", launch_bound(entries), [](const Json& entry) {
+    const auto launches = number_at(entry, {"launches_per_run"});
+    return launches ? fmt::format("{:.0f} {} a run", *launches, *launches == 1 ? "launch" : "launches") : std::string();
+  });
+  say(advice, "Keep fp32 unless memory is short, or use packed arithmetic (half2, vector types)",
+      not_faster(entries).halves);
   Entries uncertain = noisy(entries);
   Entries shaken = differing(entries), throttled;
   for (const Json* entry : disturbed(entries)) (is_throttled(*entry) ? throttled : shaken).push_back(entry);
   for (const Json* entry : shaken)
     if (std::find(uncertain.begin(), uncertain.end(), entry) == uncertain.end()) uncertain.push_back(entry);
-  if (!uncertain.empty())
-    advice.push_back(fmt::format("Measure again on a quieter machine, or with more --rounds and --iters: {}.",
-                                 named(uncertain, {})));
-  if (const Entries these = unsteady(entries); !these.empty())
-    advice.push_back(
-        fmt::format("Use a larger --warmup, or a larger --budget, of which a fifth is for it: {}.", named(these, {})));
-  if (!throttled.empty())
-    advice.push_back(
-        fmt::format("Lock clocks or cool the device before numbers are compared: {}.", named(throttled, {})));
-  if (const Entries these = measured(entries, is_unchecked); !these.empty())
-    advice.push_back(fmt::format("Add reference(), so that results are checked: {}.", named(these, {})));
+  say(advice, "Measure again on a quieter machine, or with more --rounds and --iters", uncertain);
+  say(advice, "Use a larger --warmup, or a larger --budget, of which a fifth is for it", unsteady(entries));
+  say(advice, "Lock clocks or cool the device before numbers are compared", throttled);
+  say(advice, "Add reference(), so that results are checked", measured(entries, is_unchecked));
   for (const Json& entry : entries) {
     const std::string hint = text_at(entry, {"error", "hint"}), status = text_at(entry, {"status"});
     if (!hint.empty() && status != "skipped" && status != "ok")

@@ -6,13 +6,146 @@
 #include "base/error.h"
 #include "lab/kernels/accuracy.h"
 #include "lab/kernels/batch.h"
+#include "lab/kernels/disturbance.h"
 #include "lab/kernels/energy.h"
-#include "lab/kernels/sampling.h"
+#include "lab/kernels/outliers.h"
+#include "lab/kernels/stopping.h"
 #include "lab/kernels/warmup.h"
 #include "measure/statistics.h"
 
 namespace weir::bench {
 namespace {
+
+struct SamplingPlan {
+  std::uint64_t batch = 1;
+  double run_ns = 0;               // of one run, about
+  bool has_yardstick = false;      // on the CPU: run it now and then
+  bool is_ours = true;             // runs are done or launched by this thread
+  double smallest_difference = 0;  // ns per run that the clock shows in a batch
+};
+
+struct Sampled {
+  std::vector<double> samples_ns;
+  std::vector<double> yardstick_ns;
+  std::string stopped_by;  // iterations, interval, entropy, most_iterations, budget, stopped
+  Json disturbed, clocks_mhz;
+  std::vector<double> of_wall;      // by batch: device time as part of what was seen from outside; of executables
+  std::vector<double> host_shares;  // by batch: time of the calls as part of the device's
+};
+
+constexpr int kYardsticksAtEnds = 3, kYardstickTries = 4;
+// Measured time before the next yardstick, in costs of one: less than 5 % goes into it.
+constexpr double kYardstickPause = 20;
+// Samples that may wait for the next look, where they are too short for time to pass.
+constexpr std::size_t kMostPending = 50;
+
+// A yardstick now and then, and the caches given back to the kernel.
+class YardstickTimes {
+ public:
+  YardstickTimes(package::ReadyKernel& kernel, const SamplingPlan& plan, const MethodOptions& options,
+                 const Surroundings& surroundings)
+      : kernel_(kernel), plan_(plan), is_cold_(options.is_cold), surroundings_(surroundings) {}
+
+  void run(int times) {
+    if (!plan_.has_yardstick) return;
+    const std::int64_t begun = surroundings_.now_ns();
+    for (int i = 0; i < times; ++i) times_ns.push_back(undisturbed());
+    if (!is_cold_) {
+      // It has pushed the kernel's data out of the caches, which the next sample would pay for.
+      const double fit = 1e6 / std::max(plan_.run_ns, 1.0);
+      kernel_.run(std::min(plan_.batch, static_cast<std::uint64_t>(std::max(fit, 1.0))));
+    }
+    cost_ns_ = static_cast<double>(surroundings_.now_ns() - begun) / times;
+    since_ns_ = 0;
+  }
+  void after_sample(double sample_ns) {
+    since_ns_ += sample_ns;
+    if (since_ns_ > kYardstickPause * cost_ns_) run(1);
+  }
+
+  std::vector<double> times_ns;
+
+ private:
+  // It is to say how fast the core is, not how often others had it; after some tries it is taken as it is.
+  double undisturbed() {
+    double ns = 0;
+    for (int tries = 0; tries < kYardstickTries; ++tries) {
+      const HostCounters before = surroundings_.counters(false);
+      ns = surroundings_.yardstick_ns();
+      if (!lost_the_core(before, surroundings_.counters(false), ns)) break;
+    }
+    return ns;
+  }
+
+  package::ReadyKernel& kernel_;
+  const SamplingPlan& plan_;
+  bool is_cold_;
+  const Surroundings& surroundings_;
+  double cost_ns_ = 0, since_ns_ = 0;
+};
+
+struct Attempt {
+  double run_ns;
+  std::string disturbed_by;
+};
+
+// The loop that takes samples: one batch each, disturbed ones again, until there is enough. What happens between two
+// batches is never inside of one.
+Sampled take_samples(package::ReadyKernel& kernel, const SamplingPlan& plan, const MethodOptions& options,
+                     const Surroundings& surroundings) {
+  Sampled result;
+  Stopping stopping(options, plan.smallest_difference);
+  DisturbanceTally tally;
+  YardstickTimes yardstick(kernel, plan, options, surroundings);
+  yardstick.run(kYardsticksAtEnds);
+  DisturbanceWatch watch(kernel, surroundings, plan.is_ours);
+  const auto fewest = static_cast<std::size_t>(std::max(options.iterations, 1));
+  // Not judged yet: what telemetry says after some milliseconds holds for all of them.
+  std::vector<Attempt> pending;
+  const auto settle = [&](bool may_redo) {
+    const std::string all = watch.look();
+    for (const Attempt& attempt : pending) {
+      const std::string& reason = attempt.disturbed_by.empty() ? all : attempt.disturbed_by;
+      if (!result.stopped_by.empty()) return;  // enough: the rest of this stretch is left over
+      if (!reason.empty() && may_redo && !tally.is_usual() &&
+          tally.redone_count() < std::max(fewest, result.samples_ns.size())) {
+        tally.redone(reason, attempt.run_ns);
+        continue;
+      }
+      if (reason.empty()) {
+        tally.fine();
+      } else {
+        tally.kept(reason);
+      }
+      result.samples_ns.push_back(attempt.run_ns);
+      if (options.on_sample) options.on_sample(attempt.run_ns);
+      result.stopped_by = stopping.enough(result.samples_ns);
+    }
+    pending.clear();
+  };
+
+  const std::int64_t begun = surroundings.now_ns();
+  while (result.stopped_by.empty()) {
+    watch.before();
+    const package::BatchTime time = options.is_cold ? kernel.run_cold() : kernel.run(plan.batch);
+    pending.push_back({time.device_ns / static_cast<double>(plan.batch), watch.after(time.device_ns)});
+    if (time.wall_ns && *time.wall_ns > 0) result.of_wall.push_back(time.device_ns / *time.wall_ns);
+    if (time.device_ns > 0) result.host_shares.push_back(time.host_ns / time.device_ns);
+    const bool is_stopped = options.is_stopped && options.is_stopped();
+    const bool is_spent = static_cast<double>(surroundings.now_ns() - begun) >= 1e9 * options.budget_s;
+    const bool may_be_enough = result.samples_ns.size() + pending.size() == fewest;
+    if (is_stopped || is_spent || may_be_enough || watch.is_due() || pending.size() >= kMostPending)
+      settle(!is_stopped && !is_spent);
+    if (result.stopped_by.empty() && is_stopped) result.stopped_by = "stopped";
+    if (result.stopped_by.empty() && is_spent) result.stopped_by = "budget";
+    if (result.stopped_by.empty()) yardstick.after_sample(time.device_ns);
+  }
+  yardstick.run(kYardsticksAtEnds);
+  result.disturbed = tally.block();
+  result.clocks_mhz = watch.clocks_block();
+  result.yardstick_ns = std::move(yardstick.times_ns);
+  return result;
+}
 
 // Launches that a driver takes without waiting for the device; beyond, the time of calls is the device's.
 constexpr std::uint64_t kQueueDepth = 256;
@@ -51,13 +184,32 @@ Json drift_block(const std::vector<double>& samples_ns) {
 
 }  // namespace
 
-Measurement measure(package::ReadyKernel& kernel, package::Precision precision, const MethodOptions& options,
-                    const Ceilings* ceilings, const Surroundings& surroundings) {
+Json timing_block(const std::vector<double>& samples_ns) {
+  const auto ms = [](double ns) { return number_or_null(ns / 1e6); };
+  const double mean_ns = mean(samples_ns);
+  Json timing = {{"latency_ms_p50", ms(quantile(samples_ns, 0.5))},
+                 {"latency_ms_p90", ms(quantile(samples_ns, 0.9))},
+                 {"latency_ms_p99", ms(quantile(samples_ns, 0.99))},
+                 {"latency_ms_mean", ms(mean_ns)},
+                 {"latency_ms_std", ms(standard_deviation(samples_ns))},
+                 {"throughput_ops_per_sec", number_or_null(1e9 / mean_ns)},
+                 {"iterations", samples_ns.size()},
+                 {"interval_ms", nullptr},
+                 {"samples_ms", Json::array()},
+                 {"outliers", outliers_block(classify_outliers(samples_ns))}};
+  if (const auto intervals = summary_intervals(samples_ns))
+    timing["interval_ms"] = {intervals->p50.low / 1e6, intervals->p50.high / 1e6};
+  for (const double ns : samples_ns) timing["samples_ms"].push_back(ns / 1e6);
+  return timing;
+}
+
+MeasuredKernel measure(package::ReadyKernel& kernel, Precision precision, const MethodOptions& options,
+                       const Ceilings* ceilings, const Surroundings& surroundings) {
   if (options.is_cold && !kernel.cold_reason().empty())
     fail("there are no cold runs: " + kernel.cold_reason(), "measure it without --cold");
   const bool is_host = kernel.device_name().starts_with("cpu");
   const auto is_stopped = [&] { return options.is_stopped && options.is_stopped(); };
-  Measurement result;
+  MeasuredKernel result;
   // Before anything is timed: what a kernel that computes nonsense takes is of no use, but is said all the same.
   Accuracy accuracy = judge_accuracy(kernel.check(), precision, options.tolerance);
 

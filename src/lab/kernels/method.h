@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,20 +32,20 @@ struct MethodOptions {
 };
 
 // One measured case, or as far as it came. JSON below is the part of kernels/NAME.json that it becomes.
-struct Measurement {
+struct MeasuredKernel {
   std::vector<double> samples_ns;  // per run: a batch's time divided by its runs
   std::uint64_t batch = 1;
   Json timing, memory, energy, accuracy, roofline;  // null where it did not come that far
   bool is_accurate = true;                          // false: beyond a tolerance, NaN, or wrote where it must not
   std::string inaccuracy;                           // in words
-  // How fast the machine was meanwhile (bench/yardstick.h): before, between and after the samples; the CPU backend
-  // only.
+  // How fast the machine was meanwhile (Surroundings::yardstick_ns): before, between and after the samples; the CPU
+  // backend only.
   std::vector<double> yardstick_ns;
 };
 
 // `surroundings` are the host's where nobody brings others.
-Measurement measure(package::ReadyKernel& kernel, package::Precision precision, const MethodOptions& options,
-                    const Ceilings* ceilings, const Surroundings& surroundings = host_surroundings());
+MeasuredKernel measure(package::ReadyKernel& kernel, Precision precision, const MethodOptions& options,
+                       const Ceilings* ceilings, const Surroundings& surroundings = host_surroundings());
 
 // The timing block from samples: latency_ms_p50, _p90, _p99, _mean, _std, throughput_ops_per_sec, iterations,
 // interval_ms (95 % of the median, null for few), samples_ms, outliers by class. Used again where rounds are put

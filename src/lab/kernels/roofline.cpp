@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -38,7 +35,7 @@ std::optional<double> share(const std::optional<double>& value, const std::optio
 Json ceilings_document(const Ceilings& ceilings) {
   Json compute = Json::object();
   for (const auto& [precision, ceiling] : ceilings.compute)
-    compute[std::string(package::name_of(precision))] = ceiling_json(ceiling);
+    compute[std::string(name_of(precision))] = ceiling_json(ceiling);
   return {{"device", ceilings.device}, {"bandwidth", ceiling_json(ceilings.bandwidth)}, {"compute", compute}};
 }
 
@@ -50,13 +47,13 @@ Ceilings ceilings_from(const Json& document) {
   if (const auto found = document.find("bandwidth"); found != document.end()) ceilings.bandwidth = ceiling_from(*found);
   const auto compute = document.find("compute");
   if (compute != document.end() && compute->is_object())
-    for (const package::Precision precision : package::kPrecisions)
-      if (const auto found = compute->find(std::string(package::name_of(precision))); found != compute->end())
+    for (const Precision precision : package::kPrecisions)
+      if (const auto found = compute->find(std::string(name_of(precision))); found != compute->end())
         ceilings.compute[precision] = ceiling_from(*found);
   return ceilings;
 }
 
-Json roofline(const package::Work& work, package::Precision precision, double seconds, const Ceilings* ceilings) {
+Json roofline(const package::Work& work, Precision precision, double seconds, const Ceilings* ceilings) {
   const std::optional<double> bandwidth = rate(work.bytes, seconds), compute = rate(work.flop, seconds);
   Ceiling memory_ceiling, compute_ceiling;
   if (ceilings != nullptr) {
@@ -75,7 +72,7 @@ Json roofline(const package::Work& work, package::Precision precision, double se
   if (ceilings != nullptr && work.bytes && !memory_ceiling.value)
     reasons.push_back("no bandwidth ceiling: " + memory_ceiling.how);
   if (ceilings != nullptr && work.flop && !compute_ceiling.value)
-    reasons.push_back(fmt::format("no {} ceiling: {}", package::name_of(precision), compute_ceiling.how));
+    reasons.push_back(fmt::format("no {} ceiling: {}", name_of(precision), compute_ceiling.how));
 
   // Bound by the ceiling that leaves less room at this intensity. That needs both: with one of them alone the part of
   // it is said, and nothing is claimed about the other.

@@ -17,18 +17,20 @@ struct Ceiling {
 struct Ceilings {
   std::string device;  // cuda:0
   Ceiling bandwidth;
-  std::map<package::Precision, Ceiling> compute;
+  std::map<Precision, Ceiling> compute;
 };
 
 // Takes some seconds on a device. `threads`: on the CPU, as many as kernels may use. Nothing is fatal: a ceiling that
 // cannot be measured says why.
 Ceilings measure_ceilings(package::Backend backend, int device, int threads);
+// The same of this CPU with so many threads, whatever the backend.
+Ceilings cpu_ceilings(int threads);
 
 Json ceilings_document(const Ceilings& ceilings);
 Ceilings ceilings_from(const Json& document);
 
 // {"flop", "bytes", "intensity", "bound": "memory" | "compute" | null, "of_ceiling": 0..1, "bandwidth", "compute",
 // "ceiling_bandwidth", "ceiling_compute", "reason"}
-Json roofline(const package::Work& work, package::Precision precision, double seconds, const Ceilings* ceilings);
+Json roofline(const package::Work& work, Precision precision, double seconds, const Ceilings* ceilings);
 
 }  // namespace weir::bench

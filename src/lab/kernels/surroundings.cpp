@@ -8,9 +8,9 @@
 #include <charconv>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
-#include "lab/kernels/yardstick.h"
 
 namespace weir::bench {
 namespace {
@@ -78,6 +78,38 @@ struct Host {
     if (!counters.throttles) counters.throttles = number_after(old_group.text(), "nr_throttled");
     return counters;
   }
+};
+
+constexpr std::size_t kWords = (16U << 20) / sizeof(std::size_t);
+constexpr std::size_t kLine = 64 / sizeof(std::size_t);
+// Each run walks through the next quarter, so that what it touches was last touched 16 MiB ago.
+constexpr std::size_t kPart = kWords / 4;
+// A multiplication and an addition that wait for each other: 8 cycles each time on most cores.
+constexpr int kLinks = 250'000;
+
+// A short calculation that never changes: how fast this machine is at this moment, whatever the kernel. Comparisons of
+// two runs can tell a slower machine from a slower kernel by it. Somewhat below 1 ms on one core: a chain of dependent
+// multiplications and additions, and a walk through 4 MiB of memory that second-level caches do not hold.
+class Yardstick {
+ public:
+  double run_ns() {
+    if (memory_.empty()) memory_.assign(kWords, 1);
+    const std::int64_t begun = now_ns();
+    // Through volatile at both ends: otherwise compilers move the chain out from between the two clocks.
+    double value = start_;
+    for (int i = 0; i < kLinks; ++i) value = value * 0.999999 + 1e-6;
+    std::size_t sum = 0;
+    // Written as well: memory that is only read may be one page of zeros.
+    for (std::size_t i = next_; i < next_ + kPart; i += kLine) sum += memory_[i]++;
+    next_ = (next_ + kPart) % kWords;
+    end_ = value + static_cast<double>(sum);
+    return static_cast<double>(now_ns() - begun);
+  }
+
+ private:
+  std::vector<std::size_t> memory_;  // allocated with the first run
+  std::size_t next_ = 0;
+  volatile double start_ = 1, end_ = 0;
 };
 
 }  // namespace

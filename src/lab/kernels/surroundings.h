@@ -20,7 +20,7 @@ struct Surroundings {
   std::function<std::int64_t()> now_ns;
   // `all`: with steal time and throttling, which take some 10 us to read; the rest takes half a microsecond.
   std::function<HostCounters(bool all)> counters;
-  std::function<double()> yardstick_ns;  // bench/yardstick.h
+  std::function<double()> yardstick_ns;  // how long a calculation takes that never changes
 };
 
 // Of this thread. Opens files of /proc once, and memory for the yardstick with its first call.

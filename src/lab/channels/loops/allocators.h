@@ -2,11 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <memory_resource>
 #include <string_view>
-#include <utility>
 
 #include "channel/memory_pool.h"
 

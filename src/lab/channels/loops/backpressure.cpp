@@ -1,10 +1,10 @@
 // A consumer that is slower than its producer: the channel fills, the producer is held up, nothing is lost, and the
 // whole runs exactly as fast as the consumer.
 #include <algorithm>
-#include <atomic>
 #include <memory>
 
 #include "channel/channel.h"
+#include "lab/channels/loops/entry.h"
 #include "lab/channels/loops/list.h"
 #include "lab/channels/loops/team.h"
 
@@ -69,16 +69,12 @@ Measurement measure(const Conditions& conditions) {
 
 template <class Channel>
 Benchmark make(const Conditions& conditions, std::string contestant) {
-  Benchmark benchmark;
-  benchmark.group = "backpressure";
-  benchmark.name = "slow_consumer";
-  benchmark.contestant = std::move(contestant);
-  benchmark.unit = Unit::ns_in_all;
-  benchmark.what = "1000 commands, room for 100 (rounded to 128), a consumer of 10 us each by the clock";
-  benchmark.run = measure<Channel>;
-  if (conditions.cores.size() == 1)
-    benchmark.unavailable = "a consumer that works by the clock needs a core of its own";
-  return benchmark;
+  return {.name = "slow_consumer",
+          .contestant = std::move(contestant),
+          .unit = Unit::ns_in_all,
+          .what = "1000 commands, room for 100 (rounded to 128), a consumer of 10 us each by the clock",
+          .run = measure<Channel>,
+          .unavailable = conditions.cores.size() == 1 ? kNeedsOwnCore : ""};
 }
 
 std::vector<Benchmark> benchmarks(const Conditions& conditions) {

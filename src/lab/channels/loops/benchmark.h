@@ -67,7 +67,13 @@ struct Group {
   std::string name;
   std::string summary;
   std::string seed;  // its name in the list of nine that we answer, empty where it is one of ours
-  std::vector<Benchmark> (*benchmarks)(const Conditions&);
+  std::vector<Benchmark> (*enter)(const Conditions&);  // all of them, without the name of the group
+
+  std::vector<Benchmark> benchmarks(const Conditions& conditions) const {
+    std::vector<Benchmark> all = enter(conditions);
+    for (Benchmark& benchmark : all) benchmark.group = name;
+    return all;
+  }
 };
 
 std::span<const Group> groups();

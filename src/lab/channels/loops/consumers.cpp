@@ -11,7 +11,7 @@ void enter(std::vector<Benchmark>& list, const Conditions& conditions, int produ
   const std::string name = std::to_string(producers) + "x" + std::to_string(consumers);
   for_each_contestant<CommandRecord, kMany, kMany>([&]<class Contestant>() {
     list.push_back(entry<Contestant>(
-        "consumers", name, Unit::per_second,
+        name, Unit::per_second,
         std::to_string(producers) + " to " + std::to_string(consumers) + ", commands singly" +
             sharing(conditions, producers + consumers),
         [=](const Conditions& here) { return measure_singly<Contestant, Small>(here, producers, consumers); }));

@@ -1,5 +1,4 @@
 // Four producers with 250 commands each and one consumer: from their common start until the last command has arrived.
-#include <algorithm>
 #include <memory>
 
 #include "lab/channels/loops/carried.h"
@@ -57,7 +56,7 @@ Measurement measure(const Conditions& conditions) {
 std::vector<Benchmark> benchmarks(const Conditions& conditions) {
   std::vector<Benchmark> list;
   for_each_contestant<CommandRecord, kProducers, 1>([&]<class Contestant>() {
-    list.push_back(entry<Contestant>("contention", "4x250", Unit::ns_in_all,
+    list.push_back(entry<Contestant>("4x250", Unit::ns_in_all,
                                      "4 threads push 250 commands each, one pops them" + sharing(conditions, 5),
                                      measure<Contestant>));
     list.back().target = Target{5e6, "4 x 250 < 5 ms"};

@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <memory>
-#include <optional>
+#include <span>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 
 #include "channel/lanes.h"
 #include "channel/mpmc.h"
@@ -35,13 +33,21 @@ namespace weir::channel_bench {
 // the queue for most, a token for some). kProducers and kConsumers: how many threads it can serve, 1 or kMany.
 inline constexpr int kMany = 1 << 20;
 
-template <class Channel, int kMostProducers, int kMostConsumers>
-struct OurContestant {
+// A contestant's name as a part of its type.
+template <std::size_t kSize>
+struct Name {
+  consteval Name(const char (&from)[kSize]) { std::copy_n(from, kSize, text); }  // NOLINT(google-explicit-constructor)
+  char text[kSize]{};
+};
+
+template <class Channel, Name kText, int kMostProducers, int kMostConsumers, bool kOurs = true>
+struct ChannelContestant {
   using Item = typename Channel::Item;
-  static constexpr bool kIsOurs = true;
+  static constexpr std::string_view kName = kText.text;
+  static constexpr bool kIsOurs = kOurs;
   static constexpr int kProducers = kMostProducers, kConsumers = kMostConsumers;
 
-  explicit OurContestant(std::size_t capacity) : channel(capacity) {}
+  explicit ChannelContestant(std::size_t capacity) : channel(capacity) {}
   struct End {
     Channel& channel;
     bool try_push(const Item& item) noexcept { return channel.try_push(item) == Outcome::done; }
@@ -49,30 +55,25 @@ struct OurContestant {
   };
   End producer() noexcept { return {channel}; }
   End consumer() noexcept { return {channel}; }
+  // How many were moved.
+  std::size_t try_push_batch(std::span<const Item> items) noexcept { return channel.try_push_batch(items).count; }
+  std::size_t try_pop_batch(std::span<Item> items) noexcept
+    requires requires(Channel& each) { each.try_pop_batch(items); }
+  {
+    return channel.try_pop_batch(items).count;
+  }
 
   Channel channel;
 };
 
 template <class T>
-struct SpscContestant : OurContestant<Spsc<T>, 1, 1> {
-  static constexpr std::string_view kName = "spsc";
-  using OurContestant<Spsc<T>, 1, 1>::OurContestant;
-};
+using SpscContestant = ChannelContestant<Spsc<T>, "spsc", 1, 1>;
 template <class T>
-struct MpscContestant : OurContestant<Mpsc<T>, kMany, 1> {
-  static constexpr std::string_view kName = "mpsc";
-  using OurContestant<Mpsc<T>, kMany, 1>::OurContestant;
-};
+using MpscContestant = ChannelContestant<Mpsc<T>, "mpsc", kMany, 1>;
 template <class T>
-struct MpmcContestant : OurContestant<Mpmc<T>, kMany, kMany> {
-  static constexpr std::string_view kName = "mpmc";
-  using OurContestant<Mpmc<T>, kMany, kMany>::OurContestant;
-};
+using MpmcContestant = ChannelContestant<Mpmc<T>, "mpmc", kMany, kMany>;
 template <class T>
-struct MutexDequeContestant : OurContestant<MutexDeque<T>, kMany, kMany> {
-  static constexpr std::string_view kName = "mutex_deque";
-  using OurContestant<MutexDeque<T>, kMany, kMany>::OurContestant;
-};
+using MutexDequeContestant = ChannelContestant<MutexDeque<T>, "mutex_deque", kMany, kMany>;
 // A lane for each of so many producers, of which each may have one end; all lanes together hold the capacity.
 template <class T, int kLanes>
 struct LanesContestant {
@@ -97,57 +98,63 @@ struct LanesContestant {
   std::atomic<int> taken{0};
 };
 
+// Other people's queues. `Calls` knows what a push and a pop are called there.
+template <class T, class Queue, class Calls, Name kText, int kMostProducers, int kMostConsumers>
+struct QueueContestant {
+  static constexpr std::string_view kName = kText.text;
+  static constexpr bool kIsOurs = false;
+  static constexpr int kProducers = kMostProducers, kConsumers = kMostConsumers;
+
+  explicit QueueContestant(std::size_t capacity) : queue(capacity) {}
+  struct End {
+    Queue& queue;
+    bool try_push(const T& item) { return Calls::push(queue, item); }
+    bool try_pop(T& item) { return Calls::pop(queue, item); }
+  };
+  End producer() { return {queue}; }
+  End consumer() { return {queue}; }
+  std::size_t try_push_batch(std::span<const T> items) { return Calls::push_batch(queue, items); }
+  std::size_t try_pop_batch(std::span<T> items)
+    requires requires(Queue& each) { Calls::pop_batch(each, items); }
+  {
+    return Calls::pop_batch(queue, items);
+  }
+
+  Queue queue;
+};
+
 #if WEIR_HAVE_BOOST_LOCKFREE
-template <class T>
-struct BoostSpscContestant {
-  static constexpr std::string_view kName = "boost_spsc";
-  static constexpr bool kIsOurs = false;
-  static constexpr int kProducers = 1, kConsumers = 1;
-  explicit BoostSpscContestant(std::size_t capacity) : queue(capacity) {}
-  struct End {
-    boost::lockfree::spsc_queue<T>& queue;
-    bool try_push(const T& item) { return queue.push(item); }
-    bool try_pop(T& item) { return queue.pop(item); }
-  };
-  End producer() { return {queue}; }
-  End consumer() { return {queue}; }
-  boost::lockfree::spsc_queue<T> queue;
+struct BoostSpscCalls {
+  static bool push(auto& queue, const auto& item) { return queue.push(item); }
+  static bool pop(auto& queue, auto& item) { return queue.pop(item); }
+  static std::size_t push_batch(auto& queue, auto items) { return queue.push(items.data(), items.size()); }
+  static std::size_t pop_batch(auto& queue, auto items) { return queue.pop(items.data(), items.size()); }
 };
+template <class T>
+using BoostSpscContestant = QueueContestant<T, boost::lockfree::spsc_queue<T>, BoostSpscCalls, "boost_spsc", 1, 1>;
 // Its nodes are made beforehand and a push that finds none fails.
-template <class T>
-struct BoostQueueContestant {
-  static constexpr std::string_view kName = "boost_queue";
-  static constexpr bool kIsOurs = false;
-  static constexpr int kProducers = kMany, kConsumers = kMany;
-  explicit BoostQueueContestant(std::size_t capacity) : queue(capacity) {}
-  struct End {
-    boost::lockfree::queue<T>& queue;
-    bool try_push(const T& item) { return queue.bounded_push(item); }
-    bool try_pop(T& item) { return queue.pop(item); }
-  };
-  End producer() { return {queue}; }
-  End consumer() { return {queue}; }
-  boost::lockfree::queue<T> queue;
+struct BoostQueueCalls {
+  static bool push(auto& queue, const auto& item) { return queue.bounded_push(item); }
+  static bool pop(auto& queue, auto& item) { return queue.pop(item); }
 };
+template <class T>
+using BoostQueueContestant =
+    QueueContestant<T, boost::lockfree::queue<T>, BoostQueueCalls, "boost_queue", kMany, kMany>;
 #endif
 
 #if WEIR_HAVE_CONCURRENTQUEUE
 // Unbounded: grows where the others would be full, so it never waits for its consumer.
-template <class T>
-struct MoodycamelContestant {
-  static constexpr std::string_view kName = "moodycamel";
-  static constexpr bool kIsOurs = false;
-  static constexpr int kProducers = kMany, kConsumers = kMany;
-  explicit MoodycamelContestant(std::size_t capacity) : queue(capacity) {}
-  struct End {
-    moodycamel::ConcurrentQueue<T>& queue;
-    bool try_push(const T& item) { return queue.enqueue(item); }
-    bool try_pop(T& item) { return queue.try_dequeue(item); }
-  };
-  End producer() { return {queue}; }
-  End consumer() { return {queue}; }
-  moodycamel::ConcurrentQueue<T> queue;
+struct MoodycamelCalls {
+  static bool push(auto& queue, const auto& item) { return queue.enqueue(item); }
+  static bool pop(auto& queue, auto& item) { return queue.try_dequeue(item); }
+  static std::size_t push_batch(auto& queue, auto items) {
+    return queue.enqueue_bulk(items.data(), items.size()) ? items.size() : 0;
+  }
+  static std::size_t pop_batch(auto& queue, auto items) { return queue.try_dequeue_bulk(items.data(), items.size()); }
 };
+template <class T>
+using MoodycamelContestant =
+    QueueContestant<T, moodycamel::ConcurrentQueue<T>, MoodycamelCalls, "moodycamel", kMany, kMany>;
 // The same with a token per thread, as its author advises.
 template <class T>
 struct MoodycamelTokensContestant {
@@ -172,21 +179,13 @@ struct MoodycamelTokensContestant {
 #endif
 
 #if WEIR_HAVE_READERWRITERQUEUE
-template <class T>
-struct ReaderWriterContestant {
-  static constexpr std::string_view kName = "moodycamel_spsc";
-  static constexpr bool kIsOurs = false;
-  static constexpr int kProducers = 1, kConsumers = 1;
-  explicit ReaderWriterContestant(std::size_t capacity) : queue(capacity) {}
-  struct End {
-    moodycamel::ReaderWriterQueue<T>& queue;
-    bool try_push(const T& item) { return queue.try_enqueue(item); }
-    bool try_pop(T& item) { return queue.try_dequeue(item); }
-  };
-  End producer() { return {queue}; }
-  End consumer() { return {queue}; }
-  moodycamel::ReaderWriterQueue<T> queue;
+struct ReaderWriterCalls {
+  static bool push(auto& queue, const auto& item) { return queue.try_enqueue(item); }
+  static bool pop(auto& queue, auto& item) { return queue.try_dequeue(item); }
 };
+template <class T>
+using ReaderWriterContestant =
+    QueueContestant<T, moodycamel::ReaderWriterQueue<T>, ReaderWriterCalls, "moodycamel_spsc", 1, 1>;
 #endif
 
 // Calls f.template operator()<Contestant<T>>() for each that can serve so many threads.

@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <optional>
 
 #include "channel/broadcast.h"
 #include "channel/command_record.h"
 #include "channel/mutex_deque.h"
 #include "channel/spsc.h"
 #include "lab/channels/loops/device_step.h"
-#include "lab/channels/loops/entry.h"
 #include "lab/channels/loops/list.h"
-#include "measure/statistics.h"
+#include "lab/channels/loops/trips.h"
 
 namespace weir::channel_bench {
 namespace {
@@ -68,11 +66,6 @@ struct alignas(kApart) Ended {
 
 constexpr std::uint32_t kLast = std::uint32_t{1} << 31;
 
-// Steps on all devices and on the first alone take turns, so that both meet the same machine.
-struct Times {
-  std::vector<double> all, one;
-};
-
 template <class Way>
 class Run {
  public:
@@ -83,10 +76,11 @@ class Run {
         way_(conditions.capacity, devices_),
         ended_(steps.size()) {}
 
-  void sample(Times& times, Tally& sent, Tally& received) {
+  // Steps on all devices and on the first alone take turns, so that both meet the same machine.
+  void sample(Trips& all, std::vector<double>& one, Tally& sent, Tally& received) {
     run_team(conditions_.cores, devices_ + 1, [&](int thread) {
       if (thread == 0) {
-        lead(times, sent, received);
+        lead(all, one, sent, received);
       } else {
         follow(thread - 1);
       }
@@ -94,7 +88,7 @@ class Run {
   }
 
  private:
-  void lead(Times& times, Tally& sent, Tally& received) {
+  void lead(Trips& all, std::vector<double>& one, Tally& sent, Tally& received) {
     const Patience patience;
     const std::int64_t until_ns = now_ns() + static_cast<std::int64_t>(conditions_.sample_ms * 1e6);
     CommandRecord item = make_synchronize(kAllStreams);
@@ -116,9 +110,13 @@ class Run {
         }) && !is_broken_.load(std::memory_order_relaxed);
         if (is_heard) heard.add(item.id * std::uint64_t{64} + static_cast<std::uint64_t>(i));
       }
-      const auto ns = static_cast<double>(now_ns() - began);
+      const std::int64_t ns = now_ns() - began;
       if (!is_heard) break;
-      (devices == devices_ && turn % 2 == 0 ? times.all : times.one).push_back(ns);
+      if (turn % 2 == 0) {
+        all.add(ns);
+      } else {
+        one.push_back(static_cast<double>(ns));
+      }
       if (is_last) break;
     }
     sent.add(told);
@@ -152,49 +150,40 @@ class Run {
 
 template <class Way>
 Measurement measure(const Conditions& conditions, const std::vector<std::string>& devices) {
-  Measurement measurement;
   std::vector<std::unique_ptr<DeviceStep>> steps;
   for (const std::string& device : devices) {
     steps.push_back(std::make_unique<DeviceStep>(device, kKernels));
     steps.back()->run();
   }
-  Tally sent, received;
-  std::vector<double> all, one;
-  for (int sample = 0; sample < conditions.samples && sent == received; ++sample) {
-    Times times;
-    times.all.reserve(1 << 20);
-    times.one.reserve(1 << 20);
-    Run<Way>(conditions, steps).sample(times, sent, received);
-    if (times.all.empty() || times.one.empty()) break;
-    measurement.samples.push_back(median(times.all));
-    all.insert(all.end(), times.all.begin(), times.all.end());
-    one.insert(one.end(), times.one.begin(), times.one.end());
-  }
-  if (!all.empty()) {
-    measurement.p50_ns = median(all);
-    measurement.p99_ns = quantile(all, 0.99);
-    measurement.facts = {{"one_device_ns", median(one)}, {"overhead_ns", median(all) - median(one)}};
-  }
-  judge(sent, received, measurement);
+  constexpr std::size_t kMostTurns = std::size_t{1} << 20;  // of a sample
+  std::vector<double> one;
+  Measurement measurement = measure_each_trip(
+      conditions,
+      [&](Trips& all, Tally& sent, Tally& received) {
+        one.reserve(one.size() + kMostTurns);
+        Run<Way>(conditions, steps).sample(all, one, sent, received);
+      },
+      Trips(kMostTurns));
+  if (measurement.p50_ns)
+    measurement.facts = {{"one_device_ns", median(one)}, {"overhead_ns", *measurement.p50_ns - median(one)}};
   return measurement;
 }
 
 template <class Way>
 void enter(std::vector<Benchmark>& list, const Conditions& conditions, const char* contestant, bool is_null, int count,
            const std::vector<std::string>& devices, const std::string& missing) {
-  Benchmark benchmark;
-  benchmark.group = "devices";
-  benchmark.name = (is_null ? "null/" : "gpus/") + std::to_string(count);
-  benchmark.contestant = contestant;
-  benchmark.what = std::to_string(kKernels) + " kernels on each of " + std::to_string(count) +
-                   (is_null ? " devices that run nothing" : " GPUs") +
-                   ", a thread each, until one producer knows that all have ended";
-  benchmark.run = [devices](const Conditions& given) { return measure<Way>(given, devices); };
-  benchmark.unavailable = missing;
-  if (missing.empty() && core_count(conditions) < count + 1)
-    benchmark.unavailable = std::to_string(count + 1) + " threads that wait for each other need as many cores; there " +
-                            (core_count(conditions) == 1 ? "is 1" : "are " + std::to_string(core_count(conditions)));
-  list.push_back(std::move(benchmark));
+  list.push_back({.name = (is_null ? "null/" : "gpus/") + std::to_string(count),
+                  .contestant = contestant,
+                  .what = std::to_string(kKernels) + " kernels on each of " + std::to_string(count) +
+                          (is_null ? " devices that run nothing" : " GPUs") +
+                          ", a thread each, until one producer knows that all have ended",
+                  .run = [devices](const Conditions& given) { return measure<Way>(given, devices); },
+                  .unavailable = missing});
+  const int cores = core_count(conditions);
+  if (missing.empty() && cores < count + 1)
+    list.back().unavailable = std::to_string(count + 1) +
+                              " threads that wait for each other need as many cores; there " +
+                              (cores == 1 ? "is 1" : "are " + std::to_string(cores));
 }
 
 std::vector<Benchmark> benchmarks(const Conditions& conditions) {

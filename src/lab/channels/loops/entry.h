@@ -14,17 +14,18 @@ namespace weir::channel_bench {
 
 using Run = std::function<Measurement(const Conditions&)>;
 
+// Why a benchmark cannot be run on too few cores.
+inline constexpr const char* kNeedsTwoCores = "two threads that only spin need two cores";
+inline constexpr const char* kNeedsOwnCore = "a consumer that works by the clock needs a core of its own";
+
 template <class Contestant>
-Benchmark entry(std::string group, std::string name, Unit unit, std::string what, Run run) {
-  Benchmark benchmark;
-  benchmark.group = std::move(group);
-  benchmark.name = std::move(name);
-  benchmark.contestant = Contestant::kName;
-  benchmark.is_ours = Contestant::kIsOurs;
-  benchmark.unit = unit;
-  benchmark.what = std::move(what);
-  benchmark.run = std::move(run);
-  return benchmark;
+Benchmark entry(std::string name, Unit unit, std::string what, Run run) {
+  return {.name = std::move(name),
+          .contestant = std::string(Contestant::kName),
+          .is_ours = Contestant::kIsOurs,
+          .unit = unit,
+          .what = std::move(what),
+          .run = std::move(run)};
 }
 
 inline int core_count(const Conditions& conditions) {
@@ -35,6 +36,19 @@ inline std::string sharing(const Conditions& conditions, int threads) {
   const int cores = core_count(conditions);
   if (cores >= threads) return {};
   return " (" + std::to_string(threads) + " threads on " + std::to_string(cores) + (cores == 1 ? " core)" : " cores)");
+}
+
+// `sample(sent, received)` takes one sample. The first one warms up and does not count.
+template <class Sample>
+Measurement measure_warm(const Conditions& conditions, Sample&& sample) {
+  Measurement measurement;
+  Tally sent, received;
+  for (int i = -1; i < conditions.samples; ++i) {
+    const double value = sample(sent, received);
+    if (i >= 0) measurement.samples.push_back(value);
+  }
+  judge(sent, received, measurement);
+  return measurement;
 }
 
 // How long threads of a sample wait for commands that do not come. What is lost then shows in the tallies.

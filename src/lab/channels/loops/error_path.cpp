@@ -1,14 +1,12 @@
 // What it costs to be refused: no room, closed, nothing there, too late.
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <vector>
 
 #include "channel/channel.h"
 #include "channel/oneshot.h"
 #include "lab/channels/loops/list.h"
-#include "lab/channels/loops/team.h"
-#include "measure/statistics.h"
+#include "lab/channels/loops/trips.h"
 
 namespace weir::channel_bench {
 namespace {
@@ -18,7 +16,6 @@ enum class Case : std::uint8_t { push_full, push_closed, pop_empty, pop_closed }
 // One thread asks again and again; each refusal must be the right one, and counts as received.
 template <class Channel>
 Measurement measure_refusal(const Conditions& conditions, Case which) {
-  Measurement measurement;
   const BoundToCore bound(conditions.cores);
   Channel channel(64);
   if (which == Case::push_full) {
@@ -30,9 +27,8 @@ Measurement measure_refusal(const Conditions& conditions, Case which) {
   const Outcome wanted = which == Case::push_full   ? Outcome::full
                          : which == Case::pop_empty ? Outcome::empty
                                                     : Outcome::closed;
-  Tally sent, received;
   const auto attempts = static_cast<std::uint32_t>(std::max(1000.0, conditions.sample_ms * 1e6 / 20));
-  for (int sample = -1; sample < conditions.samples; ++sample) {
+  return measure_warm(conditions, [&](Tally& sent, Tally& received) {
     std::uint32_t right = 0;
     CommandRecord record = make_synchronize(0);
     const std::int64_t began_ns = now_ns();
@@ -41,24 +37,18 @@ Measurement measure_refusal(const Conditions& conditions, Case which) {
     const std::int64_t took_ns = now_ns() - began_ns;
     for (std::uint32_t i = 0; i < attempts; ++i) sent.add(i);
     for (std::uint32_t i = 0; i < right; ++i) received.add(i);
-    if (sample >= 0) measurement.samples.push_back(static_cast<double>(took_ns) / attempts);
-  }
-  judge(sent, received, measurement);
-  return measurement;
+    return static_cast<double>(took_ns) / attempts;
+  });
 }
 
 // How much later than its deadline a pop of nothing comes back.
 template <class Channel>
 Measurement measure_overshoot(const Conditions& conditions) {
   constexpr std::int64_t kTimeoutNs = 200'000;
-  Measurement measurement;
   const BoundToCore bound(conditions.cores);
   Channel channel(64);
-  Tally sent, received;
-  std::vector<double> all;
   const auto times = std::max(5, static_cast<int>(conditions.sample_ms * 1e6 / kTimeoutNs));
-  for (int sample = 0; sample < conditions.samples; ++sample) {
-    std::vector<double> single;
+  return measure_each_trip(conditions, [&](Trips& trips, Tally& sent, Tally& received) {
     for (int i = 0; i < times; ++i) {
       CommandRecord record;
       const Limit limit = Limit::within(kTimeoutNs);
@@ -66,27 +56,19 @@ Measurement measure_overshoot(const Conditions& conditions) {
       const Outcome outcome = channel.pop(record, limit);
       const std::int64_t over_ns = now_ns() - limit.deadline_ns;
       if (outcome == Outcome::late && over_ns >= 0) received.add(static_cast<std::uint64_t>(i));
-      single.push_back(static_cast<double>(over_ns));
+      trips.add(over_ns);
     }
-    measurement.samples.push_back(median(single));
-    all.insert(all.end(), single.begin(), single.end());
-  }
-  measurement.p50_ns = median(all);
-  measurement.p99_ns = quantile(all, 0.99);
-  judge(sent, received, measurement);
-  return measurement;
+  });
 }
 
 // Replies to clients that gave up: each falls, and none reaches the one who waits in the same slot now.
 Measurement measure_late_reply(const Conditions& conditions) {
   constexpr std::size_t kSlots = 1024;
-  Measurement measurement;
   const BoundToCore bound(conditions.cores);
   Oneshots<std::uint64_t> replies(kSlots);
   std::vector<Ticket> late(kSlots), waiting(kSlots);
-  Tally sent, received;
   const auto rounds = static_cast<int>(std::max(1.0, conditions.sample_ms * 1e6 / (kSlots * 40)));
-  for (int sample = -1; sample < conditions.samples; ++sample) {
+  return measure_warm(conditions, [&](Tally& sent, Tally& received) {
     std::int64_t timed_ns = 0;
     for (int round = 0; round < rounds; ++round) {
       for (Ticket& ticket : late) replies.open(ticket);
@@ -103,21 +85,12 @@ Measurement measure_late_reply(const Conditions& conditions) {
         replies.give_up(waiting[i]);
       }
     }
-    if (sample >= 0) measurement.samples.push_back(static_cast<double>(timed_ns) / rounds / kSlots);
-  }
-  judge(sent, received, measurement);
-  return measurement;
+    return static_cast<double>(timed_ns) / rounds / kSlots;
+  });
 }
 
-Benchmark make(std::string name, std::string contestant, std::string what,
-               std::function<Measurement(const Conditions&)> run) {
-  Benchmark benchmark;
-  benchmark.group = "error_path";
-  benchmark.name = std::move(name);
-  benchmark.contestant = std::move(contestant);
-  benchmark.what = std::move(what);
-  benchmark.run = std::move(run);
-  return benchmark;
+Benchmark make(std::string name, std::string contestant, std::string what, Run run) {
+  return {.name = std::move(name), .contestant = std::move(contestant), .what = std::move(what), .run = std::move(run)};
 }
 
 template <class Channel>

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "channel/system.h"
@@ -103,6 +104,22 @@ Measurement measure_flow(const Conditions& conditions, int producers, int consum
   return measurement;
 }
 
+// A consumer's whole work: `take(tally)` adds what it finds, and is false where it finds nothing. Inlined always, so
+// that what `take` refers to stays in registers.
+template <class Take>
+[[gnu::always_inline]] inline Tally take_all(Flow& flow, Take&& take) {
+  Tally tally;
+  std::uint64_t told = 0;
+  for (int spins = 0;;) {
+    if (take(tally)) {
+      spins = 0;
+      continue;
+    }
+    if (flow.has_ended(tally, told) || flow.patience().is_over(spins)) return tally;
+    System::relax(spins++);
+  }
+}
+
 // One command at a time, on both sides.
 template <class Contestant, class Carried>
 std::uint64_t produce_singly(Contestant& channel, int producer, Flow& flow) {
@@ -124,16 +141,31 @@ Tally consume_singly(Contestant& channel, Flow& flow) {
   const Carried carried;
   auto end = channel.consumer();
   auto item = carried.make();
-  Tally tally;
-  std::uint64_t told = 0;
-  for (int spins = 0;;) {
-    if (end.try_pop(item)) {
-      tally.add(carried.mark_of(item));
-      spins = 0;
-      continue;
+  return take_all(flow, [&](Tally& tally) {
+    if (!end.try_pop(item)) return false;
+    tally.add(carried.mark_of(item));
+    return true;
+  });
+}
+// Up to `batch` commands in one call.
+template <class Contestant, class Carried>
+std::uint64_t produce_batches(Contestant& channel, std::size_t batch, Flow& flow) {
+  const Carried carried;
+  std::vector<typename Carried::Item> items(batch, carried.make());
+  std::uint64_t count = 0;
+  for (std::size_t since = Flow::kBlock;; since += batch) {
+    if (since >= Flow::kBlock) {
+      if (!flow.goes_on()) return count;
+      since = 0;
     }
-    if (flow.has_ended(tally, told) || flow.patience().is_over(spins)) return tally;
-    System::relax(spins++);
+    for (std::size_t i = 0; i < batch; ++i) carried.mark(items[i], Flow::number(0, count + i));
+    for (std::size_t done = 0; done < batch;) {
+      const std::span<const typename Carried::Item> rest = std::span(items).subspan(done);
+      std::size_t moved = 0;
+      if (!flow.patience().until([&] { return (moved = channel.try_push_batch(rest)) != 0; })) return count;
+      done += moved;
+      count += moved;
+    }
   }
 }
 template <class Contestant, class Carried>

@@ -20,12 +20,9 @@ struct alignas(kApart) Ended {
 
 template <class Contestant>
 Measurement through_channel(const Conditions& conditions) {
-  Measurement measurement;
-  Trips trips;
-  Tally sent, received;
   DeviceStep kernel(conditions.device, 1);
   kernel.run();
-  for (int sample = 0; sample < conditions.samples && sent == received; ++sample) {
+  return measure_each_trip(conditions, [&](Trips& trips, Tally& sent, Tally& received) {
     const auto channel = std::make_unique<Contestant>(conditions.capacity);
     const auto ended = std::make_unique<Ended>();
     run_team(conditions.cores, 2, [&](int thread) {
@@ -58,21 +55,14 @@ Measurement through_channel(const Conditions& conditions) {
             return true;
           });
     });
-    trips.end_sample(measurement);
-  }
-  trips.end(measurement);
-  judge(sent, received, measurement);
-  return measurement;
+  });
 }
 
 // What there is to reach: the producer submits and waits itself.
 Measurement without_channel(const Conditions& conditions) {
-  Measurement measurement;
-  Trips trips;
-  Tally sent, received;
   DeviceStep kernel(conditions.device, 1);
   kernel.run();
-  for (int sample = 0; sample < conditions.samples; ++sample) {
+  return measure_each_trip(conditions, [&](Trips& trips, Tally& sent, Tally& received) {
     run_team(conditions.cores, 1, [&](int) {
       ask(
           conditions, Small{}, trips, sent, received,
@@ -82,11 +72,7 @@ Measurement without_channel(const Conditions& conditions) {
           },
           [](const CommandRecord&) { return true; });
     });
-    trips.end_sample(measurement);
-  }
-  trips.end(measurement);
-  judge(sent, received, measurement);
-  return measurement;
+  });
 }
 
 constexpr int kThreadsOnCpu = 3;  // producer, submitter, and the worker that runs the kernel
@@ -98,19 +84,15 @@ std::vector<Benchmark> benchmarks(const Conditions& conditions) {
   // Not on a GPU, whose launch and end take longer by themselves, nor where the cpu device's worker shares a core.
   const bool has_target =
       conditions.device == "null" || (conditions.device == "cpu" && core_count(conditions) >= kThreadsOnCpu);
-  std::vector<Benchmark> list;
-  Benchmark alone;
-  alone.group = "kernel_latency";
-  alone.name = "empty";
-  alone.contestant = "inline";
-  alone.is_ours = false;
-  alone.what = where + ": the producer submits it and waits itself";
-  alone.run = without_channel;
-  alone.unavailable = missing;
-  list.push_back(std::move(alone));
+  std::vector<Benchmark> list = {{.name = "empty",
+                                  .contestant = "inline",
+                                  .is_ours = false,
+                                  .what = where + ": the producer submits it and waits itself",
+                                  .run = without_channel,
+                                  .unavailable = missing}};
   for_each_contestant<CommandRecord, 1, 1>([&]<class Contestant>() {
     list.push_back(
-        entry<Contestant>("kernel_latency", "empty", Unit::ns_per_operation,
+        entry<Contestant>("empty", Unit::ns_per_operation,
                           where + ": enqueued, submitted and awaited by another thread, seen by the producer",
                           through_channel<Contestant>));
     if (has_target) list.back().target = Target{5000, "round trip < 5 us"};

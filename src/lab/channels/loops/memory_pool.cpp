@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lab/channels/loops/allocators.h"
+#include "lab/channels/loops/entry.h"
 #include "lab/channels/loops/list.h"
 #include "lab/channels/loops/team.h"
 
@@ -28,16 +29,14 @@ std::uint64_t marked(const std::byte* memory) {
 template <class Allocator, What kWhat>
 Measurement measure_handful(const Conditions& conditions, std::size_t size) {
   const BoundToCore bound(conditions.cores);
-  Measurement measurement;
   Allocator allocator(size);
   std::vector<typename Allocator::Held> held(size >= kMega ? 16 : 64);
   std::array<std::byte, kKilo> buffer{};
-  Tally sent, received;
   std::uint64_t next = 0;
   // Of nobody's choosing: what is not timed takes longer than what is.
   const double handful_ns = static_cast<double>(held.size()) * 150;
   const int rounds = std::max(20, static_cast<int>(conditions.sample_ms * 1e6 / handful_ns));
-  for (int sample = -1; sample < conditions.samples; ++sample) {
+  return measure_warm(conditions, [&](Tally& sent, Tally& received) {
     std::int64_t total_ns = 0;
     for (int round = 0; round < rounds; ++round) {
       std::int64_t began = now_ns();
@@ -69,24 +68,18 @@ Measurement measure_handful(const Conditions& conditions, std::size_t size) {
       for (auto& one : held) allocator.give(one);
       if (kWhat == What::deallocate) total_ns += now_ns() - began;
     }
-    if (sample >= 0)
-      measurement.samples.push_back(static_cast<double>(total_ns) /
-                                    (static_cast<double>(rounds) * static_cast<double>(held.size())));
-  }
-  judge(sent, received, measurement);
-  return measurement;
+    return static_cast<double>(total_ns) / (static_cast<double>(rounds) * static_cast<double>(held.size()));
+  });
 }
 
 // One at a time, as tightly as it can be done.
 template <class Allocator>
 Measurement measure_cycle(const Conditions& conditions, std::size_t size) {
   const BoundToCore bound(conditions.cores);
-  Measurement measurement;
   Allocator allocator(size);
-  Tally sent, received;
   // Short enough that some are not interrupted.
   const auto count = static_cast<std::uint64_t>(std::max(1000.0, conditions.sample_ms * 1e6 / 20));
-  for (int sample = -1; sample < conditions.samples; ++sample) {
+  return measure_warm(conditions, [&](Tally& sent, Tally& received) {
     std::uint64_t there = 0;
     const std::int64_t began = now_ns();
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -99,22 +92,18 @@ Measurement measure_cycle(const Conditions& conditions, std::size_t size) {
     const std::int64_t ns = now_ns() - began;
     sent.count += count;
     received.count += there;
-    if (sample >= 0) measurement.samples.push_back(static_cast<double>(ns) / static_cast<double>(count));
-  }
-  judge(sent, received, measurement);
-  return measurement;
+    return static_cast<double>(ns) / static_cast<double>(count);
+  });
 }
 
 // One thread allocates handfuls, the other frees them; each times only what the allocator does.
 template <class Allocator>
 Measurement measure_across(const Conditions& conditions, std::size_t size) {
-  Measurement measurement;
   Allocator allocator(size);
   std::vector<typename Allocator::Held> held(64);
-  Tally sent, received;
   const double handful_ns = static_cast<double>(held.size()) * 150;
   const int rounds = std::max(20, static_cast<int>(conditions.sample_ms * 1e6 / handful_ns));
-  for (int sample = -1; sample < conditions.samples; ++sample) {
+  return measure_warm(conditions, [&](Tally& sent, Tally& received) {
     std::atomic<int> turn{0};  // even: the one who allocates
     std::int64_t spent_ns[2] = {0, 0};
     const auto wait = [&](int value) {
@@ -142,12 +131,9 @@ Measurement measure_across(const Conditions& conditions, std::size_t size) {
         turn.store(2 * round + thread + 1, std::memory_order_release);  // pairs with the acquire in wait()
       }
     });
-    if (sample >= 0)
-      measurement.samples.push_back(static_cast<double>(spent_ns[0] + spent_ns[1]) /
-                                    (static_cast<double>(rounds) * static_cast<double>(held.size())));
-  }
-  judge(sent, received, measurement);
-  return measurement;
+    return static_cast<double>(spent_ns[0] + spent_ns[1]) /
+           (static_cast<double>(rounds) * static_cast<double>(held.size()));
+  });
 }
 
 template <class Allocator>
@@ -155,17 +141,9 @@ struct Offer {
   std::vector<Benchmark>& all;
   const Conditions& conditions;
 
-  template <class Run>
   Benchmark& add(std::string name, std::string what, std::optional<Target> target, Run run) {
-    Benchmark benchmark;
-    benchmark.group = "memory_pool";
-    benchmark.name = std::move(name);
-    benchmark.contestant = Allocator::kName;
-    benchmark.is_ours = Allocator::kIsOurs;
-    benchmark.what = std::move(what);
-    benchmark.target = std::move(target);
-    benchmark.run = run;
-    all.push_back(std::move(benchmark));
+    all.push_back(entry<Allocator>(std::move(name), Unit::ns_per_operation, std::move(what), std::move(run)));
+    all.back().target = std::move(target);
     return all.back();
   }
   void operator()(const std::string& size_name, std::size_t size) {
@@ -189,7 +167,7 @@ struct Offer {
     Benchmark& across = add("across/" + size_name,
                             "allocated by one thread, freed by another: what both take, without the handing over",
                             std::nullopt, with(measure_across<Allocator>));
-    if (conditions.cores.size() < 2) across.unavailable = "two threads that only spin need two cores";
+    if (conditions.cores.size() < 2) across.unavailable = kNeedsTwoCores;
   }
 };
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <memory>
 #include <random>
 #include <vector>
 
@@ -11,8 +10,7 @@
 #include "channel/spsc.h"
 #include "lab/channels/loops/allocators.h"
 #include "lab/channels/loops/list.h"
-#include "lab/channels/loops/team.h"
-#include "measure/statistics.h"
+#include "lab/channels/loops/trips.h"
 
 namespace weir::channel_bench {
 namespace {
@@ -23,34 +21,12 @@ PoolOptions tight(std::size_t slots, Exhaustion when_exhausted) {
   return {.limit_bytes = slots * kKilo, .when_exhausted = when_exhausted};
 }
 
-// Collects single times and makes samples of them.
-class Times {
- public:
-  explicit Times(Measurement& measurement) : measurement_(measurement) {}
-  void add(std::int64_t ns) { current_.push_back(static_cast<double>(ns)); }
-  void end_sample() {
-    if (current_.empty()) return;
-    measurement_.samples.push_back(median(current_));
-    all_.insert(all_.end(), current_.begin(), current_.end());
-    current_.clear();
-  }
-  void finish() {
-    if (all_.empty()) return;
-    measurement_.p50_ns = median(all_);
-    measurement_.p99_ns = quantile(all_, 0.99);
-  }
-
- private:
-  Measurement& measurement_;
-  std::vector<double> current_, all_;
-};
-
-void add_facts(const MemoryPool& pool, Measurement& measurement) {
+decltype(Measurement::facts) facts_of(const MemoryPool& pool) {
   const PoolStatistics now = pool.statistics();
-  measurement.facts.emplace_back("refused", static_cast<double>(now.refused));
-  measurement.facts.emplace_back("source_calls", static_cast<double>(now.source_calls));
-  measurement.facts.emplace_back("drained", static_cast<double>(now.drained));
-  measurement.facts.emplace_back("peak_source_bytes", static_cast<double>(now.peak_source_bytes));
+  return {{"refused", static_cast<double>(now.refused)},
+          {"source_calls", static_cast<double>(now.source_calls)},
+          {"drained", static_cast<double>(now.drained)},
+          {"peak_source_bytes", static_cast<double>(now.peak_source_bytes)}};
 }
 
 // Every slot is in use: the cost of being told so, or of getting one nevertheless.
@@ -60,11 +36,9 @@ template <Answer kAnswer>
 Measurement measure_exhausted(const Conditions& conditions) {
   constexpr std::size_t kSlots = 256;
   const BoundToCore bound(conditions.cores);
-  Measurement measurement;
-  Times times(measurement);
-  Tally sent, received;
   const int requests = kAnswer == Answer::refuse ? 2000 : 200;
-  for (int sample = 0; sample < conditions.samples; ++sample) {
+  decltype(Measurement::facts) facts;
+  Measurement measurement = measure_each_trip(conditions, [&](Trips& times, Tally& sent, Tally& received) {
     MemoryPool pool(tight(kSlots, kAnswer == Answer::grow ? Exhaustion::grow : Exhaustion::refuse));
     std::vector<Slot> held;
     held.reserve(kSlots + static_cast<std::size_t>(requests));
@@ -88,11 +62,9 @@ Measurement measure_exhausted(const Conditions& conditions) {
       sent.add(1);
       if (is_right) received.add(1);
     }
-    times.end_sample();
-    if (sample + 1 == conditions.samples) add_facts(pool, measurement);
-  }
-  times.finish();
-  judge(sent, received, measurement);
+    facts = facts_of(pool);
+  });
+  measurement.facts = std::move(facts);
   return measurement;
 }
 
@@ -100,12 +72,9 @@ Measurement measure_exhausted(const Conditions& conditions) {
 // one who allocates is refused again and again, and asks until it gets one.
 Measurement measure_near(const Conditions& conditions, const PoolOptions& options) {
   constexpr std::size_t kPlaces = 32;
-  Measurement measurement;
-  Times times(measurement);
-  Tally sent, received;
   MemoryPool pool(options);
   const int commands = std::max(1000, static_cast<int>(conditions.sample_ms * 1e6 / 500));
-  for (int sample = 0; sample < conditions.samples; ++sample) {
+  Measurement measurement = measure_each_trip(conditions, [&](Trips& times, Tally& sent, Tally& received) {
     Spsc<PayloadHandle> channel(kPlaces);
     run_team(conditions.cores, 2, [&](int thread) {
       for (int i = 0; i < commands; ++i) {
@@ -131,11 +100,8 @@ Measurement measure_near(const Conditions& conditions, const PoolOptions& option
         }
       }
     });
-    times.end_sample();
-  }
-  times.finish();
-  add_facts(pool, measurement);
-  judge(sent, received, measurement);
+  });
+  measurement.facts = facts_of(pool);
   return measurement;
 }
 
@@ -148,7 +114,7 @@ struct AnyPool {
   Held take(std::size_t size) { return pool.allocate(size); }
   void give(Held& held, std::size_t) { held.reset(); }
   static std::byte* data(const Held& held) { return held.data(); }
-  void facts(Measurement& measurement) const { add_facts(pool, measurement); }
+  auto facts() const { return facts_of(pool); }
   MemoryPool pool;
 };
 struct AnyMalloc {
@@ -159,7 +125,7 @@ struct AnyMalloc {
   Held take(std::size_t size) { return static_cast<std::byte*>(std::malloc(size)); }
   void give(Held& held, std::size_t) { std::free(std::exchange(held, nullptr)); }
   static std::byte* data(const Held& held) { return held; }
-  void facts(Measurement&) const {}
+  static decltype(Measurement::facts) facts() { return {}; }
 };
 struct AnyPmr {
   static constexpr std::string_view kName = "pmr_synchronized";
@@ -171,7 +137,7 @@ struct AnyPmr {
     if (held != nullptr) resource.deallocate(std::exchange(held, nullptr), size);
   }
   static std::byte* data(const Held& held) { return held; }
-  void facts(Measurement&) const {}
+  static decltype(Measurement::facts) facts() { return {}; }
   std::pmr::synchronized_pool_resource resource;
 };
 
@@ -179,7 +145,7 @@ template <class Any>
 Measurement measure_sizes(const Conditions& conditions, std::size_t limit) {
   const BoundToCore bound(conditions.cores);
   Measurement measurement;
-  Times times(measurement);
+  Trips times;
   Any any(limit);
   struct Alive {
     typename Any::Held held{};
@@ -214,11 +180,11 @@ Measurement measure_sizes(const Conditions& conditions, std::size_t limit) {
       const std::int64_t ns = replace(one, size, random());
       if (sample >= 0) times.add(ns);
     }
-    times.end_sample();
+    times.end_sample(measurement);
   }
   for (Alive& one : alive) replace(one, 0, 0);
-  times.finish();
-  any.facts(measurement);
+  times.end(measurement);
+  measurement.facts = any.facts();
   judge(sent, received, measurement);
   return measurement;
 }
@@ -227,12 +193,10 @@ Measurement measure_sizes(const Conditions& conditions, std::size_t limit) {
 Measurement measure_misses(const Conditions& conditions, std::size_t thread_cache_bytes) {
   constexpr std::size_t kSlots = 4096;
   const BoundToCore bound(conditions.cores);
-  Measurement measurement;
   MemoryPool pool({.limit_bytes = 64 * kMega, .thread_cache_bytes = thread_cache_bytes});
   std::vector<Slot> held(kSlots);
-  Tally sent, received;
   const int rounds = std::max(1, static_cast<int>(conditions.sample_ms * 1e6 / (kSlots * 40.0)));
-  for (int sample = -1; sample < conditions.samples; ++sample) {
+  Measurement measurement = measure_warm(conditions, [&](Tally& sent, Tally& received) {
     std::int64_t ns = 0;
     for (int round = 0; round < rounds; ++round) {
       const std::int64_t began = now_ns();
@@ -251,25 +215,21 @@ Measurement measure_misses(const Conditions& conditions, std::size_t thread_cach
       for (Slot& slot : held) slot.reset();
       ns += now_ns() - freed;
     }
-    if (sample >= 0) measurement.samples.push_back(static_cast<double>(ns) / (static_cast<double>(rounds) * kSlots));
-  }
-  add_facts(pool, measurement);
-  judge(sent, received, measurement);
+    return static_cast<double>(ns) / (static_cast<double>(rounds) * kSlots);
+  });
+  measurement.facts = facts_of(pool);
   return measurement;
 }
 
 std::vector<Benchmark> benchmarks(const Conditions& conditions) {
   std::vector<Benchmark> all;
   const auto add = [&](std::string name, std::string_view contestant, bool is_ours, std::string what,
-                       std::function<Measurement(const Conditions&)> run) -> Benchmark& {
-    Benchmark benchmark;
-    benchmark.group = "memory_pressure";
-    benchmark.name = std::move(name);
-    benchmark.contestant = contestant;
-    benchmark.is_ours = is_ours;
-    benchmark.what = std::move(what);
-    benchmark.run = std::move(run);
-    all.push_back(std::move(benchmark));
+                       Run run) -> Benchmark& {
+    all.push_back({.name = std::move(name),
+                   .contestant = std::string(contestant),
+                   .is_ours = is_ours,
+                   .what = std::move(what),
+                   .run = std::move(run)});
     return all.back();
   };
   add("exhausted", "pool_refuse", true, "all 256 slots in use; one more request gets an empty answer",
@@ -281,7 +241,7 @@ std::vector<Benchmark> benchmarks(const Conditions& conditions) {
   const auto near = [&](std::string_view contestant, std::string what, const PoolOptions& options) {
     Benchmark& benchmark = add("near", contestant, true, std::move(what),
                                [options](const Conditions& c) { return measure_near(c, options); });
-    if (conditions.cores.size() < 2) benchmark.unavailable = "two threads that only spin need two cores";
+    if (conditions.cores.size() < 2) benchmark.unavailable = kNeedsTwoCores;
   };
   near("pool_refuse", "32 slots, 32 places in the channel: allocate until it works; another thread frees",
        tight(32, Exhaustion::refuse));

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "channel/channel.h"
+#include "lab/channels/loops/entry.h"
 #include "lab/channels/loops/list.h"
 #include "lab/channels/loops/team.h"
 
@@ -11,12 +12,10 @@ namespace {
 
 template <class Channel>
 Measurement measure_pair(const Conditions& conditions) {
-  Measurement measurement;
   const BoundToCore bound(conditions.cores);
   const auto channel = std::make_unique<Channel>(conditions.capacity);
-  Tally sent, received;
   const auto pairs = static_cast<std::uint32_t>(std::max(1000.0, conditions.sample_ms * 1e6 / 40));
-  for (int sample = -1; sample < conditions.samples; ++sample) {
+  return measure_warm(conditions, [&](Tally& sent, Tally& received) {
     CommandRecord record = make_synchronize(0), out;
     std::uint64_t popped = 0;
     const std::int64_t began_ns = now_ns();
@@ -28,10 +27,8 @@ Measurement measure_pair(const Conditions& conditions) {
     const std::int64_t took_ns = now_ns() - began_ns;
     for (std::uint32_t i = 0; i < pairs; ++i) sent.add(i);
     for (std::uint64_t i = 0; i < popped; ++i) received.add(i);
-    if (sample >= 0) measurement.samples.push_back(static_cast<double>(took_ns) / pairs);
-  }
-  judge(sent, received, measurement);
-  return measurement;
+    return static_cast<double>(took_ns) / pairs;
+  });
 }
 
 template <class Channel>
@@ -62,19 +59,16 @@ Measurement measure_throughput(const Conditions& conditions) {
 
 template <class Channel>
 void offer(const Conditions& conditions, std::vector<Benchmark>& all, const std::string& contestant) {
-  Benchmark benchmark;
-  benchmark.group = "metrics";
-  benchmark.name = "push_pop";
-  benchmark.contestant = contestant;
-  benchmark.what = "one thread pushes and pops; per pair";
-  benchmark.run = measure_pair<Channel>;
-  all.push_back(benchmark);
-  benchmark.name = "throughput";
-  benchmark.unit = Unit::per_second;
-  benchmark.what = "one producer, one consumer, one command at a time";
-  benchmark.run = measure_throughput<Channel>;
-  if (conditions.cores.size() == 1) benchmark.unavailable = "producer and consumer need a core each";
-  all.push_back(benchmark);
+  all.push_back({.name = "push_pop",
+                 .contestant = contestant,
+                 .what = "one thread pushes and pops; per pair",
+                 .run = measure_pair<Channel>});
+  all.push_back({.name = "throughput",
+                 .contestant = contestant,
+                 .unit = Unit::per_second,
+                 .what = "one producer, one consumer, one command at a time",
+                 .run = measure_throughput<Channel>,
+                 .unavailable = conditions.cores.size() == 1 ? "producer and consumer need a core each" : ""});
 }
 
 std::vector<Benchmark> benchmarks(const Conditions& conditions) {

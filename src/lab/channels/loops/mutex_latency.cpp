@@ -10,7 +10,7 @@ namespace {
 template <Timed kTimed, class Carried>
 Benchmark make(const char* name, const char* what) {
   using Contestant = MutexDequeContestant<typename Carried::Item>;
-  return entry<Contestant>("mutex_latency", name, Unit::ns_per_operation, what, [](const Conditions& here) {
+  return entry<Contestant>(name, Unit::ns_per_operation, what, [](const Conditions& here) {
     return measure_uncontended<kTimed, Contestant, Carried>(here, here.capacity);
   });
 }

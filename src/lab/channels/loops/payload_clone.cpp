@@ -7,6 +7,7 @@
 
 #include "channel/payload.h"
 #include "lab/channels/loops/allocators.h"
+#include "lab/channels/loops/entry.h"
 #include "lab/channels/loops/list.h"
 #include "lab/channels/loops/team.h"
 
@@ -91,32 +92,27 @@ Measurement measure(const Conditions& conditions, std::size_t bytes, int threads
 template <class Contestant>
 void offer(std::vector<Benchmark>& all, const Conditions& conditions, const std::string& size, std::size_t bytes,
            int threads) {
-  Benchmark benchmark;
-  benchmark.group = "payload_clone";
-  benchmark.name = threads == 1 ? size : "two_threads/" + size;
-  benchmark.contestant = Contestant::kName;
-  benchmark.is_ours = Contestant::kIsOurs;
-  benchmark.what = threads == 1 ? "clone " + size + ", look into it, drop it; one thread"
-                                : "two threads clone and drop the same " + size + "; time of one clone on each";
-  if (size == "1MB" && threads == 1) benchmark.target = Target{100, "clone of 1 MB < 100 ns"};
+  all.push_back(
+      entry<Contestant>(threads == 1 ? size : "two_threads/" + size, Unit::ns_per_operation,
+                        threads == 1 ? "clone " + size + ", look into it, drop it; one thread"
+                                     : "two threads clone and drop the same " + size + "; time of one clone on each",
+                        [bytes, threads](const Conditions& c) { return measure<Contestant>(c, bytes, threads); }));
+  if (size == "1MB" && threads == 1) all.back().target = Target{100, "clone of 1 MB < 100 ns"};
   if (static_cast<int>(conditions.cores.size()) < threads)
-    benchmark.unavailable = "two threads that are never idle need two cores";
-  benchmark.run = [bytes, threads](const Conditions& c) { return measure<Contestant>(c, bytes, threads); };
-  all.push_back(std::move(benchmark));
+    all.back().unavailable = "two threads that are never idle need two cores";
 }
 
 std::vector<Benchmark> benchmarks(const Conditions& conditions) {
   std::vector<Benchmark> all;
   constexpr std::pair<const char*, std::size_t> kSizes[] = {
       {"1KB", std::size_t{1} << 10}, {"64KB", std::size_t{1} << 16}, {"1MB", std::size_t{1} << 20}};
-  for (const auto& [size, bytes] : kSizes) {
-    offer<OurPayload>(all, conditions, size, bytes, 1);
-    offer<SharedPointer>(all, conditions, size, bytes, 1);
-    offer<DeepCopy>(all, conditions, size, bytes, 1);
-  }
-  offer<OurPayload>(all, conditions, "1MB", kSizes[2].second, 2);
-  offer<SharedPointer>(all, conditions, "1MB", kSizes[2].second, 2);
-  offer<DeepCopy>(all, conditions, "1MB", kSizes[2].second, 2);
+  const auto offer_all = [&](const std::string& size, std::size_t bytes, int threads) {
+    offer<OurPayload>(all, conditions, size, bytes, threads);
+    offer<SharedPointer>(all, conditions, size, bytes, threads);
+    offer<DeepCopy>(all, conditions, size, bytes, threads);
+  };
+  for (const auto& [size, bytes] : kSizes) offer_all(size, bytes, 1);
+  offer_all("1MB", kSizes[2].second, 2);
   return all;
 }
 

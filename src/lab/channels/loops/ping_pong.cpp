@@ -7,10 +7,8 @@
 #include <vector>
 
 #include "channel/system.h"
-#include "lab/channels/loops/entry.h"
 #include "lab/channels/loops/list.h"
-#include "lab/channels/loops/team.h"
-#include "measure/statistics.h"
+#include "lab/channels/loops/trips.h"
 
 namespace weir::channel_bench {
 namespace {
@@ -39,17 +37,13 @@ auto& payload(Way& way) {
 template <Shape kShape>
 Measurement measure(const Conditions& conditions) {
   constexpr std::uint64_t kBack = std::uint64_t{1} << 40;
-  Measurement measurement;
-  const int trips = std::max(1000, static_cast<int>(conditions.sample_ms * 1e6 / 300));
-  std::vector<double> single(static_cast<std::size_t>(trips));
-  std::vector<double> all;
-  Tally sent, received;
-  for (int sample = 0; sample < conditions.samples; ++sample) {
+  const int count = std::max(1000, static_cast<int>(conditions.sample_ms * 1e6 / 300));
+  const auto take_sample = [&](Trips& trips, Tally& sent, Tally& received) {
     // On the heap and anew: what a line costs depends on its address (which slice of the last cache it belongs to).
     const auto there = std::make_unique<Way>(), back = std::make_unique<Way>();
     run_team(conditions.cores, 2, [&](int thread) {
       std::remove_reference_t<decltype(payload<kShape>(*there))> words{};
-      for (int i = 1; i <= trips; ++i) {
+      for (int i = 1; i <= count; ++i) {
         const auto turn = static_cast<std::uint64_t>(i);
         if (thread == 0) {
           words[0] = turn;
@@ -61,7 +55,7 @@ Measurement measure(const Conditions& conditions) {
           while (answer.flag.load(std::memory_order_acquire) != (turn | kBack)) {
           }
           if constexpr (kShape != Shape::flag) words = payload<kShape>(*back);
-          single[static_cast<std::size_t>(i - 1)] = static_cast<double>(now_ns() - began);
+          trips.add(now_ns() - began);
           received.add(words[0]);
         } else {
           while (there->flag.load(std::memory_order_acquire) != turn) {
@@ -75,26 +69,18 @@ Measurement measure(const Conditions& conditions) {
         }
       }
     });
-    measurement.samples.push_back(median(single));
-    all.insert(all.end(), single.begin(), single.end());
-  }
-  measurement.p50_ns = median(all);
-  measurement.p99_ns = quantile(all, 0.99);
-  judge(sent, received, measurement);
-  return measurement;
+  };
+  return measure_each_trip(conditions, take_sample, Trips(static_cast<std::size_t>(count)));
 }
 
 template <Shape kShape>
 Benchmark make(const Conditions& conditions, std::string name, std::string what) {
-  Benchmark benchmark;
-  benchmark.group = "ping_pong";
-  benchmark.name = std::move(name);
-  benchmark.contestant = "floor";
-  benchmark.is_ours = false;
-  benchmark.what = std::move(what);
-  benchmark.run = measure<kShape>;
-  if (core_count(conditions) < 2) benchmark.unavailable = "two threads that only spin need two cores";
-  return benchmark;
+  return {.name = std::move(name),
+          .contestant = "floor",
+          .is_ours = false,
+          .what = std::move(what),
+          .run = measure<kShape>,
+          .unavailable = core_count(conditions) < 2 ? kNeedsTwoCores : ""};
 }
 
 std::vector<Benchmark> benchmarks(const Conditions& conditions) {

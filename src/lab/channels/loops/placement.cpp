@@ -22,14 +22,13 @@ void enter(std::vector<Benchmark>& list, const CorePair& pair) {
                                       (pair.first == pair.second ? "" : " and " + std::to_string(pair.second)) + ")"
                                 : "";
   // Pauses and yields on both sides, also where there are two cores: otherwise kinds could not be compared.
-  list.push_back(entry<Contestant>("placement", "round_trip/" + pair.name, Unit::ns_per_operation,
+  list.push_back(entry<Contestant>("round_trip/" + pair.name, Unit::ns_per_operation,
                                    "a command there and back: " + pair.where + cores,
                                    on_pair(measure_trips<Contestant, Small, false>)));
   list.back().unavailable = pair.unavailable;
-  list.push_back(
-      entry<Contestant>("placement", "throughput/" + pair.name, Unit::per_second,
-                        "commands singly, without a pause: " + pair.where + cores,
-                        on_pair([](const Conditions& here) { return measure_singly<Contestant, Small>(here, 1, 1); })));
+  list.push_back(entry<Contestant>(
+      "throughput/" + pair.name, Unit::per_second, "commands singly, without a pause: " + pair.where + cores,
+      on_pair([](const Conditions& here) { return measure_singly<Contestant, Small>(here, 1, 1); })));
   list.back().unavailable = pair.unavailable;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "channel/channel.h"
+#include "lab/channels/loops/entry.h"
 #include "lab/channels/loops/list.h"
 #include "lab/channels/loops/team.h"
 
@@ -168,25 +169,21 @@ Measurement measure_urgent(const Conditions& conditions) {
 template <class Queue>
 void offer(const Conditions& conditions, std::vector<Benchmark>& all, const std::string& contestant, bool is_ours,
            bool has_levels) {
-  Benchmark benchmark;
-  benchmark.group = "priority";
-  benchmark.contestant = contestant;
-  benchmark.is_ours = is_ours;
   if (has_levels) {
-    for (const bool is_enqueue : {true, false}) {
-      benchmark.name = is_enqueue ? "enqueue/10000" : "dequeue/10000";
-      benchmark.what = "one thread puts 10,000 commands of four levels in and takes them out; per command";
-      benchmark.run = [is_enqueue](const Conditions& c) { return measure_items<Queue>(c, is_enqueue); };
-      all.push_back(benchmark);
-    }
+    for (const bool is_enqueue : {true, false})
+      all.push_back({.name = is_enqueue ? "enqueue/10000" : "dequeue/10000",
+                     .contestant = contestant,
+                     .is_ours = is_ours,
+                     .what = "one thread puts 10,000 commands of four levels in and takes them out; per command",
+                     .run = [is_enqueue](const Conditions& c) { return measure_items<Queue>(c, is_enqueue); }});
   }
-  benchmark.name = "urgent";
-  benchmark.unit = Unit::ns_in_all;
-  benchmark.what = "how long an urgent command waits behind 1000 others at a consumer of 1 us each";
-  benchmark.run = measure_urgent<Queue>;
-  if (conditions.cores.size() == 1)
-    benchmark.unavailable = "a consumer that works by the clock needs a core of its own";
-  all.push_back(benchmark);
+  all.push_back({.name = "urgent",
+                 .contestant = contestant,
+                 .is_ours = is_ours,
+                 .unit = Unit::ns_in_all,
+                 .what = "how long an urgent command waits behind 1000 others at a consumer of 1 us each",
+                 .run = measure_urgent<Queue>,
+                 .unavailable = conditions.cores.size() == 1 ? kNeedsOwnCore : ""});
 }
 
 std::vector<Benchmark> benchmarks(const Conditions& conditions) {

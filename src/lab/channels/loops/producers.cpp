@@ -12,7 +12,7 @@ void enter(std::vector<Benchmark>& list, const Conditions& conditions) {
   for_each_contestant<CommandRecord, kProducers, 1>([&]<class Contestant>() {
     const std::string count = std::to_string(kProducers);
     list.push_back(entry<Contestant>(
-        "producers", count, Unit::per_second, count + " to 1, commands singly" + sharing(conditions, kProducers + 1),
+        count, Unit::per_second, count + " to 1, commands singly" + sharing(conditions, kProducers + 1),
         [](const Conditions& here) { return measure_singly<Contestant, Small>(here, kProducers, 1); }));
   });
 }

@@ -1,6 +1,5 @@
 // Commands per second when the consumer reads them where they are, against a ring in the manner of the LMAX Disruptor
 // and against our own pop, which copies.
-#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -34,30 +33,41 @@ struct InPlace {
 // the others.
 class DisruptorRing {
  public:
+  using Item = CommandRecord;
+
   explicit DisruptorRing(std::size_t capacity) : mask_(ring_capacity(capacity) - 1), events_(mask_ + 1) {}
 
-  // The producer's: claims `count` sequences; null where there is no room for them.
+  // The producer's.
+  Outcome try_push(const CommandRecord& item) noexcept {
+    return try_push_batch({&item, 1}).count == 1 ? Outcome::done : Outcome::full;
+  }
+  // All of them or none: claims their sequences, fills the events, publishes them.
+  Moved try_push_batch(std::span<const CommandRecord> items) noexcept {
+    if (!can_claim(items.size())) return {0, Outcome::full};
+    for (std::size_t i = 0; i < items.size(); ++i) events_[(next_ + i) & mask_] = items[i];
+    next_ += items.size();
+    cursor_.store(next_, std::memory_order_release);  // pairs with the acquire in consume()
+    return {items.size(), Outcome::done};
+  }
+  // The consumer's: visits what is published, in place.
+  template <class Visit>
+  Moved consume(std::size_t, Visit&& visit) noexcept {
+    const std::uint64_t available =
+        cursor_.load(std::memory_order_acquire);  // pairs with the release in try_push_batch()
+    const std::uint64_t count = available - read_;
+    for (; read_ != available; ++read_) visit(events_[read_ & mask_]);
+    if (count != 0) consumed_.store(read_, std::memory_order_release);  // pairs with the acquire in can_claim()
+    return {count, Outcome::done};
+  }
+  std::size_t capacity() const noexcept { return events_.size(); }
+
+ private:
   bool can_claim(std::size_t count) noexcept {
     if (next_ + count - gate_seen_ <= mask_ + 1) return true;
     gate_seen_ = consumed_.load(std::memory_order_acquire);  // pairs with the release in consume()
     return next_ + count - gate_seen_ <= mask_ + 1;
   }
-  CommandRecord& claimed(std::size_t index) noexcept { return events_[(next_ + index) & mask_]; }
-  void publish(std::size_t count) noexcept {
-    next_ += count;
-    cursor_.store(next_, std::memory_order_release);  // pairs with the acquire in consume()
-  }
-  // The consumer's: visits what is published, in place; how many that were.
-  template <class Visit>
-  std::size_t consume(Visit&& visit) noexcept {
-    const std::uint64_t available = cursor_.load(std::memory_order_acquire);  // pairs with the release in publish()
-    const std::uint64_t count = available - read_;
-    for (; read_ != available; ++read_) visit(events_[read_ & mask_]);
-    if (count != 0) consumed_.store(read_, std::memory_order_release);  // pairs with the acquire in can_claim()
-    return count;
-  }
 
- private:
   std::uint64_t mask_;
   std::vector<CommandRecord> events_;
   alignas(kApart) std::atomic<std::uint64_t> cursor_{0};
@@ -67,99 +77,14 @@ class DisruptorRing {
   std::uint64_t gate_seen_ = 0;
 };
 
-// Contestants of this group: push one or `batch` commands, visit what is there.
-template <class Channel>
-struct Ours {
-  static constexpr bool kIsOurs = true;
-  explicit Ours(std::size_t capacity) : channel(capacity) {}
-  bool push(const CommandRecord& item) noexcept { return channel.try_push(item) == Outcome::done; }
-  std::size_t push_batch(std::span<const CommandRecord> items) noexcept { return channel.try_push_batch(items).count; }
-  template <class Visit>
-  std::size_t consume(Visit&& visit) noexcept {
-    return channel.consume(channel.capacity(), visit).count;
-  }
-  Channel channel;
-};
-struct OurSpsc : Ours<Spsc<CommandRecord>> {
-  static constexpr std::string_view kName = "spsc";
-  using Ours::Ours;
-};
-struct OurMpsc : Ours<Mpsc<CommandRecord>> {
-  static constexpr std::string_view kName = "mpsc";
-  using Ours::Ours;
-};
-struct DisruptorStyle {
-  static constexpr std::string_view kName = "disruptor_style";
-  static constexpr bool kIsOurs = false;
-  explicit DisruptorStyle(std::size_t capacity) : ring(capacity) {}
-  bool push(const CommandRecord& item) noexcept {
-    if (!ring.can_claim(1)) return false;
-    ring.claimed(0) = item;
-    ring.publish(1);
-    return true;
-  }
-  std::size_t push_batch(std::span<const CommandRecord> items) noexcept {
-    if (!ring.can_claim(items.size())) return 0;
-    for (std::size_t i = 0; i < items.size(); ++i) ring.claimed(i) = items[i];
-    ring.publish(items.size());
-    return items.size();
-  }
-  template <class Visit>
-  std::size_t consume(Visit&& visit) noexcept {
-    return ring.consume(visit);
-  }
-  DisruptorRing ring;
-};
-
 template <class Contestant>
-Tally visit_all(Contestant& channel, Flow& flow) {
+Tally visit_all(Contestant& contestant, Flow& flow) {
   const InPlace carried;
-  Tally tally;
-  std::uint64_t told = 0;
-  for (int spins = 0;;) {
-    if (channel.consume([&](const CommandRecord& item) { tally.add(carried.mark_of(item)); }) != 0) {
-      spins = 0;
-      continue;
-    }
-    if (flow.has_ended(tally, told) || flow.patience().is_over(spins)) return tally;
-    System::relax(spins++);
-  }
-}
-
-template <class Contestant>
-std::uint64_t produce_one_by_one(Contestant& channel, int, Flow& flow) {
-  const InPlace carried;
-  CommandRecord item = carried.make();
-  std::uint64_t count = 0;
-  while (flow.goes_on()) {
-    for (int i = 0; i < Flow::kBlock; ++i) {
-      carried.mark(item, Flow::number(0, count));
-      if (!flow.patience().until([&] { return channel.push(item); })) return count;
-      ++count;
-    }
-  }
-  return count;
-}
-
-constexpr std::size_t kBatch = 16;
-template <class Contestant>
-std::uint64_t produce_batches(Contestant& channel, int, Flow& flow) {
-  const InPlace carried;
-  std::vector<CommandRecord> items(kBatch, carried.make());
-  std::uint64_t count = 0;
-  while (flow.goes_on()) {
-    for (std::size_t i = 0; i < Flow::kBlock / kBatch; ++i) {
-      for (std::size_t k = 0; k < kBatch; ++k) carried.mark(items[k], Flow::number(0, count + k));
-      for (std::size_t done = 0; done < kBatch;) {
-        const auto rest = std::span<const CommandRecord>(items).subspan(done);
-        std::size_t moved = 0;
-        if (!flow.patience().until([&] { return (moved = channel.push_batch(rest)) != 0; })) return count;
-        done += moved;
-        count += moved;
-      }
-    }
-  }
-  return count;
+  auto& channel = contestant.channel;
+  return take_all(flow, [&](Tally& tally) {
+    const auto visit = [&](const CommandRecord& item) { tally.add(carried.mark_of(item)); };
+    return channel.consume(channel.capacity(), visit).count != 0;
+  });
 }
 
 template <class Contestant>
@@ -168,26 +93,29 @@ void enter(std::vector<Benchmark>& list, const std::string& shared) {
     return [capacity = here.capacity] { return std::make_unique<Contestant>(capacity); };
   };
   list.push_back(entry<Contestant>(
-      "read_in_place", "single", Unit::per_second, "pushed singly, read in place, one thread to another" + shared,
+      "single", Unit::per_second, "pushed singly, read in place, one thread to another" + shared,
       [make](const Conditions& here) {
-        return measure_flow(here, 1, 1, make(here), produce_one_by_one<Contestant>, visit_all<Contestant>);
+        return measure_flow(here, 1, 1, make(here), produce_singly<Contestant, InPlace>, visit_all<Contestant>);
       }));
-  list.push_back(entry<Contestant>(
-      "read_in_place", "batch", Unit::per_second,
-      "pushed 16 in one call, read in place, one thread to another" + shared, [make](const Conditions& here) {
-        return measure_flow(here, 1, 1, make(here), produce_batches<Contestant>, visit_all<Contestant>);
-      }));
+  list.push_back(entry<Contestant>("batch", Unit::per_second,
+                                   "pushed 16 in one call, read in place, one thread to another" + shared,
+                                   [make](const Conditions& here) {
+                                     const auto produce = [](Contestant& channel, int, Flow& flow) {
+                                       return produce_batches<Contestant, InPlace>(channel, 16, flow);
+                                     };
+                                     return measure_flow(here, 1, 1, make(here), produce, visit_all<Contestant>);
+                                   }));
 }
 
 std::vector<Benchmark> benchmarks(const Conditions& conditions) {
   std::vector<Benchmark> list;
   const std::string shared = sharing(conditions, 2);
-  enter<OurSpsc>(list, shared);
-  enter<OurMpsc>(list, shared);
-  enter<DisruptorStyle>(list, shared);
+  enter<SpscContestant<CommandRecord>>(list, shared);
+  enter<MpscContestant<CommandRecord>>(list, shared);
+  enter<ChannelContestant<DisruptorRing, "disruptor_style", 1, 1, false>>(list, shared);
   for_each_contestant<CommandRecord, 1, 1>([&]<class Contestant>() {
     list.push_back(
-        entry<Contestant>("read_in_place", "copy", Unit::per_second, "the same commands, popped by copying" + shared,
+        entry<Contestant>("copy", Unit::per_second, "the same commands, popped by copying" + shared,
                           [](const Conditions& here) { return measure_singly<Contestant, InPlace>(here, 1, 1); }));
   });
   return list;

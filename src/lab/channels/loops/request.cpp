@@ -7,26 +7,24 @@
 
 #include "channel/channel.h"
 #include "lab/channels/loops/list.h"
-#include "lab/channels/loops/team.h"
-#include "measure/statistics.h"
+#include "lab/channels/loops/trips.h"
 
 namespace weir::channel_bench {
 namespace {
 
 constexpr std::int64_t kPatienceNs = 10'000'000'000;  // then something is broken
 
-std::uint64_t answer(std::uint64_t question) { return question * 3 + 1; }
+std::uint64_t reply_to(std::uint64_t question) { return question * 3 + 1; }
 
 // One client, one server, each trip timed. `Way` has call(record, result) and serve(), which ends when it is closed.
 template <class Way>
 Measurement measure(const Conditions& conditions) {
   Measurement measurement;
   const int trips = std::max(500, static_cast<int>(conditions.sample_ms * 1e6 / 1000));
-  std::vector<double> single, all;
+  Trips times;
   Tally sent, received;
   for (int sample = 0; sample < conditions.samples; ++sample) {
     const auto way = std::make_unique<Way>(conditions.capacity);
-    single.clear();
     run_team(conditions.cores, 2, [&](int thread) {
       if (thread == 1) {
         way->serve();
@@ -38,21 +36,19 @@ Measurement measure(const Conditions& conditions) {
         std::uint64_t result = 0;
         const std::int64_t began_ns = now_ns();
         if (!way->call(make_synchronize(0, id), result, Limit::until(began_ns + kPatienceNs))) return;
-        single.push_back(static_cast<double>(now_ns() - began_ns));
-        sent.add(answer(id));
+        times.add(now_ns() - began_ns);
+        sent.add(reply_to(id));
         received.add(result);
       }
     });
-    if (single.size() != static_cast<std::size_t>(trips)) {
+    if (times.count() != static_cast<std::size_t>(trips)) {
       measurement.failure = "a request had no reply within 10 s";
       measurement.samples.clear();
       return measurement;
     }
-    measurement.samples.push_back(median(single));
-    all.insert(all.end(), single.begin(), single.end());
+    times.end_sample(measurement);
   }
-  measurement.p50_ns = median(all);
-  measurement.p99_ns = quantile(all, 0.99);
+  times.end(measurement);
   judge(sent, received, measurement);
   return measurement;
 }
@@ -66,7 +62,7 @@ struct ThroughOneshot {
   void serve() noexcept {
     const typename Requests<Channel>::Server server(requests);
     typename Requests<Channel>::Taken taken;
-    while (requests.take(taken) == Outcome::done) taken.reply(answer(taken.record().id));
+    while (requests.take(taken) == Outcome::done) taken.reply(reply_to(taken.record().id));
   }
   Channel channel;
   Requests<Channel> requests;
@@ -89,7 +85,7 @@ struct Polling {
     for (int spins = 0; outcome != Outcome::closed; ++spins) {
       outcome = channel.try_pop(record);
       if (outcome == Outcome::done) {
-        replies.push(answer(record.id));
+        replies.push(reply_to(record.id));
         spins = 0;
       } else {
         System::relax(spins);
@@ -102,15 +98,12 @@ struct Polling {
 
 template <class Way>
 Benchmark make(const Conditions& conditions, std::string contestant, std::string what) {
-  Benchmark benchmark;
-  benchmark.group = "request";
-  benchmark.name = "round_trip";
-  benchmark.contestant = std::move(contestant);
-  benchmark.what = std::move(what);
-  benchmark.target = Target{5000, "< 5 us"};
-  benchmark.run = measure<Way>;
-  if (conditions.cores.size() == 1) benchmark.unavailable = "client and server need a core each";
-  return benchmark;
+  return {.name = "round_trip",
+          .contestant = std::move(contestant),
+          .what = std::move(what),
+          .target = Target{5000, "< 5 us"},
+          .run = measure<Way>,
+          .unavailable = conditions.cores.size() == 1 ? "client and server need a core each" : ""};
 }
 
 std::vector<Benchmark> benchmarks(const Conditions& conditions) {

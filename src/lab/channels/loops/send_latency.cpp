@@ -13,7 +13,7 @@ template <Timed kTimed, class Carried>
 void enter(std::vector<Benchmark>& list, const char* name, const char* what, std::size_t times = 1,
            std::optional<Target> target = {}) {
   for_each_contestant<typename Carried::Item, 1, 1>([&]<class Contestant>() {
-    list.push_back(entry<Contestant>("send_latency", name, Unit::ns_per_operation, what, [=](const Conditions& here) {
+    list.push_back(entry<Contestant>(name, Unit::ns_per_operation, what, [=](const Conditions& here) {
       return measure_uncontended<kTimed, Contestant, Carried>(here, here.capacity * times);
     }));
     list.back().target = target;

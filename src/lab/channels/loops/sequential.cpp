@@ -85,16 +85,16 @@ std::vector<Benchmark> benchmarks(const Conditions& conditions) {
   std::vector<Benchmark> list;
   const std::string shared = sharing(conditions, 2);
   for_each_contestant<CommandRecord, 1, 1>([&]<class Contestant>() {
-    list.push_back(entry<Contestant>("sequential", "one_thread", Unit::ns_in_all,
-                                     "one thread pushes 100 commands, then pops them", measure_one_thread<Contestant>));
+    list.push_back(entry<Contestant>("one_thread", Unit::ns_in_all, "one thread pushes 100 commands, then pops them",
+                                     measure_one_thread<Contestant>));
   });
   for_each_contestant<CommandRecord, 1, 1>([&]<class Contestant>() {
-    list.push_back(entry<Contestant>("sequential", "two_threads", Unit::ns_in_all,
+    list.push_back(entry<Contestant>("two_threads", Unit::ns_in_all,
                                      "100 commands to another thread, until it is done with the last" + shared,
                                      measure_two_threads<Contestant, false>));
   });
   for_each_contestant<CommandRecord, 1, 1>([&]<class Contestant>() {
-    list.push_back(entry<Contestant>("sequential", "one_by_one", Unit::ns_in_all,
+    list.push_back(entry<Contestant>("one_by_one", Unit::ns_in_all,
                                      "100 commands to another thread, each when the one before it is done" + shared,
                                      measure_two_threads<Contestant, true>));
   });

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sched.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <exception>

@@ -1,7 +1,5 @@
 // Commands per second from one thread to another: in batches of which each must have arrived before the next is begun,
 // without a pause, and through the calls that move several commands at once.
-#include <algorithm>
-#include <span>
 
 #include "lab/channels/loops/carried.h"
 #include "lab/channels/loops/contestants.h"
@@ -44,105 +42,38 @@ Measurement measure_batches(const Conditions& conditions, std::uint64_t batch) {
         const Small carried;
         auto end = channel.consumer();
         auto item = carried.make();
-        Tally tally;
-        std::uint64_t told = 0;
-        for (int spins = 0;;) {
-          if (end.try_pop(item)) {
-            tally.add(carried.mark_of(item));
-            // Pairs with the acquire of the producer.
-            if (tally.count % batch == 0) arrived->count.store(tally.count, std::memory_order_release);
-            spins = 0;
-            continue;
-          }
-          if (flow.has_ended(tally, told) || flow.patience().is_over(spins)) return tally;
-          System::relax(spins++);
-        }
+        return take_all(flow, [&](Tally& tally) {
+          if (!end.try_pop(item)) return false;
+          tally.add(carried.mark_of(item));
+          // Pairs with the acquire of the producer.
+          if (tally.count % batch == 0) arrived->count.store(tally.count, std::memory_order_release);
+          return true;
+        });
       });
 }
 
-// The calls that move several commands: how many were moved.
-template <class Contestant>
-std::size_t push_some(Contestant& contestant, std::span<const CommandRecord> items) {
-  return contestant.channel.try_push_batch(items).count;
-}
-template <class Contestant>
-std::size_t pop_some(Contestant& contestant, std::span<CommandRecord> items) {
-  return contestant.channel.try_pop_batch(items).count;
-}
-#if WEIR_HAVE_BOOST_LOCKFREE
-std::size_t push_some(BoostSpscContestant<CommandRecord>& contestant, std::span<const CommandRecord> items) {
-  return contestant.queue.push(items.data(), items.size());
-}
-std::size_t pop_some(BoostSpscContestant<CommandRecord>& contestant, std::span<CommandRecord> items) {
-  return contestant.queue.pop(items.data(), items.size());
-}
-#endif
-#if WEIR_HAVE_CONCURRENTQUEUE
-std::size_t push_some(MoodycamelContestant<CommandRecord>& contestant, std::span<const CommandRecord> items) {
-  return contestant.queue.enqueue_bulk(items.data(), items.size()) ? items.size() : 0;
-}
-std::size_t pop_some(MoodycamelContestant<CommandRecord>& contestant, std::span<CommandRecord> items) {
-  return contestant.queue.try_dequeue_bulk(items.data(), items.size());
-}
-#endif
-
+// The calls that move several commands.
 template <class Contestant>
 Measurement measure_spans(const Conditions& conditions, std::size_t batch) {
   return measure_flow(
       conditions, 1, 1, [&] { return std::make_unique<Contestant>(conditions.capacity); },
-      [&](Contestant& channel, int, Flow& flow) {
-        const Small carried;
-        std::vector<CommandRecord> items(batch, carried.make());
-        std::uint64_t count = 0;
-        for (std::size_t since = Flow::kBlock;; since += batch) {
-          if (since >= Flow::kBlock) {
-            if (!flow.goes_on()) return count;
-            since = 0;
-          }
-          for (std::size_t i = 0; i < batch; ++i) carried.mark(items[i], Flow::number(0, count + i));
-          for (std::size_t done = 0; done < batch;) {
-            const std::span<const CommandRecord> rest = std::span(items).subspan(done);
-            std::size_t moved = 0;
-            if (!flow.patience().until([&] { return (moved = push_some(channel, rest)) != 0; })) return count;
-            done += moved;
-            count += moved;
-          }
-        }
-      },
+      [&](Contestant& channel, int, Flow& flow) { return produce_batches<Contestant, Small>(channel, batch, flow); },
       [&](Contestant& channel, Flow& flow) {
         const Small carried;
         std::vector<CommandRecord> items(batch, carried.make());
-        Tally tally;
-        std::uint64_t told = 0;
-        for (int spins = 0;;) {
-          const std::size_t count = pop_some(channel, std::span(items));
+        return take_all(flow, [&](Tally& tally) {
+          const std::size_t count = channel.try_pop_batch(items);
           for (std::size_t i = 0; i < count; ++i) tally.add(carried.mark_of(items[i]));
-          if (count != 0) {
-            spins = 0;
-            continue;
-          }
-          if (flow.has_ended(tally, told) || flow.patience().is_over(spins)) return tally;
-          System::relax(spins++);
-        }
+          return count != 0;
+        });
       });
 }
-
-template <class Contestant>
-concept HasBatches = requires(Contestant& contestant) { contestant.channel.try_pop_batch({}); } ||
-#if WEIR_HAVE_BOOST_LOCKFREE
-                     std::is_same_v<Contestant, BoostSpscContestant<CommandRecord>> ||
-#endif
-#if WEIR_HAVE_CONCURRENTQUEUE
-                     std::is_same_v<Contestant, MoodycamelContestant<CommandRecord>> ||
-#endif
-                     false;
 
 std::vector<Benchmark> benchmarks(const Conditions& conditions) {
   std::vector<Benchmark> list;
   const std::string shared = sharing(conditions, 2);
   const auto enter = [&]<class Contestant>(const std::string& name, const std::string& what, Run run) {
-    list.push_back(
-        entry<Contestant>("throughput", name, Unit::per_second, what + ", one thread to another" + shared, run));
+    list.push_back(entry<Contestant>(name, Unit::per_second, what + ", one thread to another" + shared, run));
   };
   for (const std::size_t batch : {10u, 100u, 1000u, 10000u}) {
     const std::string count = std::to_string(batch);
@@ -161,7 +92,7 @@ std::vector<Benchmark> benchmarks(const Conditions& conditions) {
   for (const std::size_t batch : {10u, 100u, 1000u}) {
     const std::string count = std::to_string(batch);
     for_each_contestant<CommandRecord, 1, 1>([&]<class Contestant>() {
-      if constexpr (HasBatches<Contestant>) {
+      if constexpr (requires(Contestant& each) { each.try_pop_batch({}); }) {
         enter.template operator()<Contestant>(
             "batch_api/" + count, "up to " + count + " in one call, without a pause",
             [batch](const Conditions& here) { return measure_spans<Contestant>(here, batch); });

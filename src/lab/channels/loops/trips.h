@@ -14,7 +14,8 @@ namespace weir::channel_bench {
 // What the trips of a benchmark took, sample by sample and all together.
 class Trips {
  public:
-  Trips() { ns_.reserve(kMost); }
+  // So many of a sample are kept without an allocation: nothing is allocated while trips are timed.
+  explicit Trips(std::size_t reserved = kMost) { ns_.reserve(reserved); }
 
   void add(std::int64_t ns) noexcept { ns_.push_back(static_cast<double>(ns)); }
   bool is_full() const noexcept { return ns_.size() + 1 >= kMost; }
@@ -33,9 +34,23 @@ class Trips {
   }
 
  private:
-  static constexpr std::size_t kMost = 1 << 16;  // of a sample: nothing is allocated while trips are timed
+  static constexpr std::size_t kMost = 1 << 16;
   std::vector<double> ns_, all_;
 };
+
+// `sample(trips, sent, received)` takes one sample; they end where something was lost.
+template <class Sample>
+Measurement measure_each_trip(const Conditions& conditions, Sample&& sample, Trips trips = Trips()) {
+  Measurement measurement;
+  Tally sent, received;
+  for (int i = 0; i < conditions.samples && sent == received; ++i) {
+    sample(trips, sent, received);
+    trips.end_sample(measurement);
+  }
+  trips.end(measurement);
+  judge(sent, received, measurement);
+  return measurement;
+}
 
 // The last trip of a sample is marked, since only the thread that asks knows the time.
 inline constexpr std::uint32_t kLastTrip = std::uint32_t{1} << 31;
@@ -76,10 +91,7 @@ void answer(const Carried& carried, Receive&& receive, Send&& send) {
 template <class Contestant, class Carried, bool kIsBare>
 Measurement measure_trips(const Conditions& conditions) {
   using Item = typename Carried::Item;
-  Measurement measurement;
-  Trips trips;
-  Tally sent, received;
-  for (int sample = 0; sample < conditions.samples && sent == received; ++sample) {
+  return measure_each_trip(conditions, [&](Trips& trips, Tally& sent, Tally& received) {
     const auto there = std::make_unique<Contestant>(conditions.capacity);
     const auto back = std::make_unique<Contestant>(conditions.capacity);
     run_team(conditions.cores, 2, [&](int thread) {
@@ -102,11 +114,7 @@ Measurement measure_trips(const Conditions& conditions) {
         answer(Carried{}, receive, send);
       }
     });
-    trips.end_sample(measurement);
-  }
-  trips.end(measurement);
-  judge(sent, received, measurement);
-  return measurement;
+  });
 }
 
 }  // namespace weir::channel_bench

@@ -68,10 +68,7 @@ class EventfdMailbox {
 
 template <class Channel>
 Measurement measure_trips_that_wait(const Conditions& conditions) {
-  Measurement measurement;
-  Trips trips;
-  Tally sent, received;
-  for (int sample = 0; sample < conditions.samples && sent == received; ++sample) {
+  return measure_each_trip(conditions, [&](Trips& trips, Tally& sent, Tally& received) {
     const auto there = std::make_unique<Channel>(conditions.capacity);
     const auto back = std::make_unique<Channel>(conditions.capacity);
     run_team(conditions.cores, 2, [&](int thread) {
@@ -86,11 +83,7 @@ Measurement measure_trips_that_wait(const Conditions& conditions) {
         answer(Small{}, receive, send);
       }
     });
-    trips.end_sample(measurement);
-  }
-  trips.end(measurement);
-  judge(sent, received, measurement);
-  return measurement;
+  });
 }
 
 enum class Waking {
@@ -157,14 +150,11 @@ template <class Channel>
 void enter(std::vector<Benchmark>& list, const Conditions& conditions, std::string name, const Who& who,
            bool can_sleep) {
   const auto add = [&](std::string full_name, std::string what, Run run) {
-    Benchmark benchmark;
-    benchmark.group = "wait_strategies";
-    benchmark.name = std::move(full_name);
-    benchmark.contestant = who.contestant;
-    benchmark.is_ours = who.is_ours;
-    benchmark.what = std::move(what) + sharing(conditions, 2);
-    benchmark.run = std::move(run);
-    list.push_back(std::move(benchmark));
+    list.push_back({.name = std::move(full_name),
+                    .contestant = who.contestant,
+                    .is_ours = who.is_ours,
+                    .what = std::move(what) + sharing(conditions, 2),
+                    .run = std::move(run)});
   };
   add(name, "a command there and back through calls that wait", measure_trips_that_wait<Channel>);
   if (!can_sleep) return;

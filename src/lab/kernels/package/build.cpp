@@ -9,7 +9,6 @@
 #include <iterator>
 #include <sstream>
 
-#include "base/error.h"
 #include "base/json.h"
 #include "lab/kernels/package/build_cache.h"
 #include "lab/kernels/package/compile_flags.h"

@@ -1,11 +1,9 @@
 // Where built libraries are kept, by what they were built from. Knows files and hashes; starts no compiler.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace weir::package {
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/yaml.h"
+#include "lab/kernels/package/text.h"
 
 namespace weir::package {
 namespace {
@@ -65,17 +66,11 @@ constexpr std::string_view kCodeFlags[] = {
     "-fwrapv",
 };
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 // What values of -march= and names of libraries are made of.
 bool is_plain(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return is_letter(c) || is_digit(c) || c == '.' || c == '+' || c == '-';
   });
-}
-bool is_name(std::string_view text) {
-  return !text.empty() && !is_digit(text[0]) &&
-         std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c); });
 }
 bool is_whole(std::string_view text) {
   return !text.empty() && text.size() < 6 && std::all_of(text.begin(), text.end(), is_digit);
@@ -92,7 +87,7 @@ bool is_macro(std::string_view flag) {
   const auto rest = after(flag, "-D") ? after(flag, "-D") : after(flag, "-U");
   if (!rest) return false;
   const std::string_view name = rest->substr(0, flag.starts_with("-D") ? rest->find('=') : std::string_view::npos);
-  if (!is_name(name)) return false;
+  if (!is_identifier(name)) return false;
   // WEIR_HOST_CODE and its like decide which half of a source is compiled.
   if (name.starts_with("WEIR_") || name.starts_with("__"))
     reject(fmt::format("'{}': such names belong to the harness and to compilers", shown(flag)),
@@ -141,14 +136,12 @@ bool is_level(std::string_view flag) {
   constexpr std::string_view kLevels[] = {"-O", "-O0", "-O1", "-O2", "-O3", "-Os", "-Og", "-Oz", "-Ofast"};
   return std::find(std::begin(kLevels), std::end(kLevels), flag) != std::end(kLevels);
 }
-bool is_standard(std::string_view flag) {
-  const auto rest = after(flag, "-std=");
+bool is_plain_after(std::string_view flag, std::string_view prefix) {
+  const auto rest = after(flag, prefix);
   return rest && is_plain(*rest);
 }
-bool is_library(std::string_view flag) {
-  const auto rest = after(flag, "-l");
-  return rest && is_plain(*rest);
-}
+bool is_standard(std::string_view flag) { return is_plain_after(flag, "-std="); }
+bool is_library(std::string_view flag) { return is_plain_after(flag, "-l"); }
 
 // --use_fast_math, --fmad=false, --maxrregcount=64, --gpu-architecture=sm_90a
 bool is_nvidia(std::string_view flag) {

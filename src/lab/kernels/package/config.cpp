@@ -4,14 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <limits>
 
 #include "base/options.h"
 #include "base/yaml.h"
 #include "lab/kernels/package/compile_flags.h"
 #include "lab/kernels/package/discovery.h"
+#include "lab/kernels/package/text.h"
 
 namespace weir::package {
 namespace {
@@ -66,11 +65,8 @@ std::int64_t whole(const YamlNode& node, std::int64_t lowest, std::int64_t highe
 // "rows: 1024", "rows: [256, 1024]", "grid: [[64, 64, 64], [128, 128, 128]]"
 Sweep read_sweep(const YamlNode& node) {
   Sweep sweep{node.key, {}};
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  const auto is_in_name = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); };
   // Names are part of the keys that results are compared by: rows=1024,grid=64x64.
-  if (node.key.empty() || node.key.size() > 64 || !is_letter(node.key[0]) ||
-      !std::all_of(node.key.begin(), node.key.end(), is_in_name))
+  if (node.key.size() > 64 || !is_identifier(node.key))
     node.place.refuse("this is no name of a parameter", "Use letters, digits and underscores, a letter first.");
   if (node.kind != YamlNode::Kind::list) {
     sweep.values.push_back({number(node)});
@@ -211,10 +207,7 @@ SkipCondition read_skip(const YamlNode& node) {
 // nvcc, libfoo.so.1
 std::string dependency(const YamlNode& node) {
   const std::string& text = node.scalar("the name of a program or library");
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("_.+-").find(c) != std::string_view::npos;
-  };
+  const auto is_plain = [](char c) { return is_letter(c) || is_digit(c) || c == '.' || c == '+' || c == '-'; };
   if (text.empty() || text.size() > 64 || text[0] == '.' || text[0] == '-' ||
       !std::all_of(text.begin(), text.end(), is_plain))
     node.place.refuse(fmt::format("'{}' is no name of a program or library", shown(text)),

@@ -11,7 +11,6 @@
 #include "device/cpu/host.h"
 #include "lab/kernels/package/backends.h"
 #include "lab/kernels/package/host_memory.h"
-#include "lab/kernels/package/text.h"
 
 namespace weir::package {
 namespace {
@@ -153,27 +152,18 @@ class CpuKernel final : public ReadyKernel {
   bool is_emptier_used_ = false;
 };
 
-class CpuPackage final : public OpenPackage {
+class CpuPackage final : public HostPackage {
  public:
-  CpuPackage(std::shared_ptr<const HostPart> part, const OpenOptions& options, std::string how)
-      : part_(std::move(part)),
-        threads_(options.threads),
-        how_(std::move(how)),
-        summary_(printable(part_->table().summary, 500)) {}
+  CpuPackage(std::shared_ptr<const HostPart> host_part, const OpenOptions& options, std::string how)
+      : HostPackage(std::move(host_part)), threads_(options.threads), how_(std::move(how)) {}
 
-  std::uint32_t backends() const override { return part_->table().backends; }
-  std::uint32_t precisions() const override { return part_->table().precisions; }
-  const std::string& summary() const override { return summary_; }
-  Problem defaults() const override { return part_->defaults(); }
   std::unique_ptr<ReadyKernel> prepare(const Case& wanted) override {
-    return std::make_unique<CpuKernel>(part_, wanted, threads_, how_);
+    return std::make_unique<CpuKernel>(part(), wanted, threads_, how_);
   }
 
  private:
-  std::shared_ptr<const HostPart> part_;
   int threads_;
   std::string how_;
-  std::string summary_;
 };
 
 }  // namespace

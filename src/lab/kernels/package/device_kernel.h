@@ -11,7 +11,6 @@
 #include "lab/kernels/package/host_part.h"
 #include "lab/kernels/package/launch_site.h"
 #include "lab/kernels/package/ready_kernel.h"
-#include "lab/kernels/package/text.h"
 
 namespace weir::package {
 
@@ -69,24 +68,6 @@ class DeviceKernel : public ReadyKernel {
   bool has_run_ = false;
   std::uint64_t launched_before_ = 0, runs_ = 0;  // of call_runs()
   std::optional<std::uint64_t> launches_per_run_;
-};
-
-// An opened package that answers from its table.
-class DevicePackage : public OpenPackage {
- public:
-  std::uint32_t backends() const override { return part_->table().backends; }
-  std::uint32_t precisions() const override { return part_->table().precisions; }
-  const std::string& summary() const override { return summary_; }
-  Problem defaults() const override { return part_->defaults(); }
-
- protected:
-  explicit DevicePackage(std::shared_ptr<const HostPart> part)
-      : part_(std::move(part)), summary_(printable(part_->table().summary, 500)) {}
-  const std::shared_ptr<const HostPart>& part() const { return part_; }
-
- private:
-  std::shared_ptr<const HostPart> part_;
-  std::string summary_;
 };
 
 }  // namespace weir::package

@@ -28,11 +28,6 @@ constexpr std::size_t kMostNameBytes = 100;  // NAME.json has to fit into a fold
 constexpr std::size_t kConfigBytes = 512 << 10;
 
 constexpr std::string_view kSkippedFolders[] = {"node_modules", "build", "__pycache__"};
-constexpr std::pair<std::string_view, Form> kFiles[] = {{"kernel.cpp", Form::host_source},
-                                                        {"kernel.cu", Form::cuda_source},
-                                                        {"kernel.hip", Form::hip_source},
-                                                        {"kernel.cl", Form::opencl_source},
-                                                        {"kernel.so", Form::library}};
 // What lies beside a kernel and is none, whatever its x bit says.
 constexpr std::string_view kOtherEndings[] = {".h",    ".hpp", ".cuh", ".inl", ".md",  ".txt",  ".json",
                                               ".yaml", ".yml", ".o",   ".a",   ".d",   ".log",  ".bak",
@@ -58,12 +53,11 @@ struct Listing {
 };
 
 void take_file(Listing& listing, const fs::path& file, const std::string& name) {
-  for (const auto& [known, form] : kFiles)
-    if (name == known) {
-      listing.parts.push_back({form, file});
-      return;
-    }
-  if (name.ends_with(".so")) {
+  for (const Backend backend : kBackends)
+    if (name == source_file_of(backend)) return listing.parts.push_back({source_of(backend), file});
+  if (name == "kernel.so") {
+    listing.parts.push_back({Form::library, file});
+  } else if (name.ends_with(".so")) {
     listing.libraries.push_back(name);
   } else if (name == "kernel" || name.starts_with("kernel.")) {
     const bool is_other = std::any_of(std::begin(kOtherEndings), std::end(kOtherEndings),
@@ -236,11 +230,8 @@ class Finder {
 // Letters, digits, _ . and -; a name that begins with neither - nor a point.
 std::string safe_name(const std::string& text) {
   std::string name = text.substr(0, kMostNameBytes);
-  for (char& c : name) {
-    const bool is_safe =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
-    if (!is_safe) c = '_';
-  }
+  for (char& c : name)
+    if (!is_letter(c) && !is_digit(c) && c != '.' && c != '-') c = '_';
   if (name.empty() || name[0] == '.' || name[0] == '-') name.insert(0, "_");
   return name;
 }

@@ -32,6 +32,12 @@ std::filesystem::path path_from_here(const std::filesystem::path& path);
 // effect on what it holds (arguments without an executable).
 Config parse_config(std::string_view text, const std::string& name, const Package* package = nullptr);
 
+// 1024 rather than 1024.0: sizes are counts mostly, and many languages take 64.0 for no count.
+Json plain_number(double value);
+// A number alone, or a list of them.
+Json plain_numbers(const std::vector<double>& values);
+Json json_of(const Problem& problem);
+
 // kernel_manifest.json (weir.kernel_manifest/1): every package with name, path, backend, dependencies, config, and why
 // it, or one of its backends, is skipped.
 struct Skipped {

@@ -10,6 +10,7 @@
 #include "device/cpu/host.h"
 #include "lab/kernels/package/backends.h"
 #include "lab/kernels/package/conversation.h"
+#include "lab/kernels/package/discovery.h"
 #include "lab/kernels/package/text.h"
 
 namespace weir::package {
@@ -95,22 +96,6 @@ Description describe(Conversation& talk) {
     }
   }
   return result;
-}
-
-// Whole numbers without a point: many languages take 64.0 for no count.
-Json json_of(double value) {
-  if (std::abs(value) < 0x1p53 && std::floor(value) == value) return static_cast<std::int64_t>(value);
-  return value;
-}
-
-Json json_of(const Problem& problem) {
-  Json json = Json::object();
-  for (const Setting& setting : problem) {
-    Json values = Json::array();
-    for (const double value : setting.values) values.push_back(json_of(value));
-    json[setting.name] = values.size() == 1 ? values[0] : values;
-  }
-  return json;
 }
 
 // Null stands for NaN and infinity, which JSON does not have.

@@ -14,10 +14,11 @@
 #include "device/gpu/compiler.h"
 #include "device/gpu/context.h"
 #include "device/gpu/cuda.h"
+#include "device/gpu/error.h"
 #include "device/gpu/hip.h"
 #include "lab/kernels/package/build.h"
 #include "lab/kernels/package/device_kernel.h"
-#include "lab/kernels/package/gpu_launch.h"
+#include "lab/kernels/package/launch_site.h"
 
 namespace weir::package {
 namespace {
@@ -27,6 +28,91 @@ namespace {
 constexpr double kEventResolution_ns = 500;
 // Where the size of the caches is not told: the largest Infinity Cache.
 constexpr std::uint64_t kUnknownCacheBytes = std::uint64_t{256} << 20;
+
+// Launches in a stream. Knows no clock and no check.
+class GpuLaunches final : public LaunchSite {
+ public:
+  // `module` is null for a library that launches by itself.
+  GpuLaunches(const GpuApi& api, GpuModule module, GpuStream stream, const Case& wanted, std::vector<void*> buffers,
+              std::string where)
+      : LaunchSite(wanted.backend, wanted.precision, stream, std::move(buffers), std::move(where), module == nullptr),
+        api_(api),
+        module_(module),
+        stream_(stream) {
+    for (std::uint32_t i = 0; i < kMostArguments; ++i) parameters_[i] = &words_[i];
+  }
+
+ private:
+  struct Function {
+    GpuFunction handle = nullptr;
+    bool knows_parameters = false;
+    std::vector<std::size_t> parameter_bytes;
+    std::uint32_t shared_bytes = 48 << 10;  // that it may have without asking, and what was asked for
+  };
+
+  int launch(const WeirLaunch& launch) override {
+    std::size_t index = find(launch.function);
+    if (index == kUnknown)
+      if (const int result = look_up(launch.function, &index); result != 0) return result;
+    Function& function = functions_[index];
+    if (function.knows_parameters && function.parameter_bytes.size() != launch.argument_count)
+      return refuse(launch.function, fmt::format("takes {} arguments, and {} were given",
+                                                 function.parameter_bytes.size(), launch.argument_count));
+    for (std::uint32_t i = 0; i < launch.argument_count; ++i) {
+      const PackedArgument packed = pack(launch.arguments[i], buffers());
+      if (function.knows_parameters && function.parameter_bytes[i] != packed.bytes)
+        return refuse(launch.function, fmt::format("takes {} bytes as argument {}, and {} were given",
+                                                   function.parameter_bytes[i], i, packed.bytes));
+      words_[i] = packed.word;
+    }
+    int result = 0;
+    if (launch.shared_bytes > function.shared_bytes && api_.function_attribute != nullptr) {
+      result = api_.function_attribute(function.handle, kGpuMostSharedBytes, static_cast<int>(launch.shared_bytes));
+      function.shared_bytes = launch.shared_bytes;
+    }
+    const auto grid = [&](int i) { return at_least_one(launch.grid[i]); };
+    const auto block = [&](int i) { return at_least_one(launch.block[i]); };
+    if (result == 0)
+      result = api_.launch(function.handle, grid(0), grid(1), grid(2), block(0), block(1), block(2),
+                           launch.shared_bytes, stream_, parameters_, nullptr);
+    if (result == 0) return 0;
+    // An earlier launch may have cost the device: that is not about this one's sizes.
+    const std::string lost = lost_hint(api_, result);
+    return refuse(
+        launch.function,
+        fmt::format("cannot be launched with grid {}x{}x{}, block {}x{}x{} and {} bytes of shared memory: {}{}{}",
+                    grid(0), grid(1), grid(2), block(0), block(1), block(2), launch.shared_bytes, api_.describe(result),
+                    lost.empty() ? "" : ". ", lost),
+        result);
+  }
+
+  int look_up(const char* name, std::size_t* index) {
+    Function found;
+    int result = api_.function_get(&found.handle, module_, name);
+    if (result == 0 && api_.function_load != nullptr) result = api_.function_load(found.handle);
+    if (result != 0)
+      return refuse(
+          name, fmt::format("is not in the device source ({}); is it extern \"C\" __global__?", api_.describe(result)),
+          result);
+    if (api_.function_parameter != nullptr) {
+      std::size_t offset = 0, bytes = 0;
+      while (found.parameter_bytes.size() <= kMostArguments &&
+             api_.function_parameter(found.handle, found.parameter_bytes.size(), &offset, &bytes) == 0)
+        found.parameter_bytes.push_back(bytes);
+      found.knows_parameters = true;
+    }
+    functions_.push_back(std::move(found));
+    *index = add(name);
+    return 0;
+  }
+
+  const GpuApi& api_;
+  GpuModule module_;
+  GpuStream stream_;
+  std::vector<Function> functions_;
+  std::uint64_t words_[kMostArguments] = {};
+  void* parameters_[kMostArguments];  // each to its word: a driver that reads more than were given reads nothing wild
+};
 
 // A device with its context, compiled code and what it says of itself. Shared by all kernels that are opened on it.
 struct OpenGpu {
@@ -76,7 +162,7 @@ class GpuKernel final : public DeviceKernel {
     std::vector<void*> pointers;
     for (std::size_t i = 0; i < host_case().buffer_count(); ++i) pointers.push_back(allocate(i));
     for (std::size_t i = 0; i < host_case().buffer_count(); ++i) write_initial(i);
-    launches_.emplace(api_, module, stream, wanted.backend, wanted.precision, std::move(pointers), where());
+    launches_.emplace(api_, module, stream, wanted, std::move(pointers), where());
     note_free();
   }
   ~GpuKernel() override {
@@ -198,11 +284,11 @@ class GpuKernel final : public DeviceKernel {
   std::optional<GpuLaunches> launches_;
 };
 
-class GpuPackage final : public DevicePackage {
+class GpuPackage final : public HostPackage {
  public:
   GpuPackage(const GpuApi& api, std::shared_ptr<const HostPart> host_part, Backend backend, DeviceSource source,
              const OpenOptions& options)
-      : DevicePackage(std::move(host_part)), backend_(backend), source_(std::move(source)) {
+      : HostPackage(std::move(host_part)), backend_(backend), source_(std::move(source)) {
     int count = 0;
     check(api, api.device_count(&count), fmt::format("counting {} devices", api.vendor_name));
     if (options.device < 0 || options.device >= count)

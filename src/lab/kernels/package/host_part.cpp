@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "lab/kernels/package/text.h"
 
 namespace weir::package {
 namespace {

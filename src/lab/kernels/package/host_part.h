@@ -12,6 +12,7 @@
 
 #include "lab/kernels/package/package.h"
 #include "lab/kernels/package/ready_kernel.h"
+#include "lab/kernels/package/text.h"
 #include "weir/kernel.h"
 
 namespace weir::package {
@@ -48,6 +49,24 @@ class HostPart {
  private:
   std::string name_;
   const WeirKernel* table_ = nullptr;
+};
+
+// An opened package that answers from its table.
+class HostPackage : public OpenPackage {
+ public:
+  std::uint32_t backends() const override { return part_->table().backends; }
+  std::uint32_t precisions() const override { return part_->table().precisions; }
+  const std::string& summary() const override { return summary_; }
+  Problem defaults() const override { return part_->defaults(); }
+
+ protected:
+  explicit HostPackage(std::shared_ptr<const HostPart> part)
+      : part_(std::move(part)), summary_(printable(part_->table().summary, 500)) {}
+  const std::shared_ptr<const HostPart>& part() const { return part_; }
+
+ private:
+  std::shared_ptr<const HostPart> part_;
+  std::string summary_;
 };
 
 // One case between setup() and teardown().

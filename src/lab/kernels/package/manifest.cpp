@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "lab/kernels/package/discovery.h"
@@ -21,22 +22,11 @@ Json names_of(const std::vector<Word>& words) {
   return names;
 }
 
-// 1024 rather than 1024.0: sizes are counts.
-Json number(double value) {
-  if (value > -1e15 && value < 1e15 && value == static_cast<double>(static_cast<std::int64_t>(value)))
-    return static_cast<std::int64_t>(value);
-  return value;
-}
-
 Json sweeps_of(const std::vector<Sweep>& sweeps) {
   Json all = Json::object();
   for (const Sweep& sweep : sweeps) {
     Json values = Json::array();
-    for (const std::vector<double>& value : sweep.values) {
-      Json numbers = Json::array();
-      for (const double each : value) numbers.push_back(number(each));
-      values.push_back(value.size() == 1 ? numbers[0] : numbers);
-    }
+    for (const std::vector<double>& value : sweep.values) values.push_back(plain_numbers(value));
     all[sweep.name] = std::move(values);
   }
   return all;
@@ -83,7 +73,6 @@ std::vector<Backend> offered(const Package& package) {
 
 // Why the package, or a backend that its bench.yaml names, cannot run whatever the machine has.
 std::vector<Skipped> skipped_by_files(const Package& package) {
-  constexpr const char* kFiles[] = {"kernel.cpp", "kernel.cu", "kernel.hip", "kernel.cl"};
   std::vector<Skipped> skipped;
   if (!package.trouble.empty()) skipped.push_back({package.name, "", "", "", package.trouble, package.hint});
   const std::vector<Backend> served = package.backends();
@@ -91,7 +80,7 @@ std::vector<Skipped> skipped_by_files(const Package& package) {
     if (std::find(served.begin(), served.end(), backend) == served.end())
       skipped.push_back({package.name, std::string(name_of(backend)), "", "",
                          fmt::format("bench.yaml names {}, and no file of the package serves it", name_of(backend)),
-                         fmt::format("Add {}, or take it out of backends.", kFiles[static_cast<int>(backend)])});
+                         fmt::format("Add {}, or take it out of backends.", source_file_of(backend))});
   return skipped;
 }
 
@@ -126,6 +115,24 @@ Json package_document(const Package& package, std::vector<const Skipped*> given)
 }
 
 }  // namespace
+
+Json plain_number(double value) {
+  if (std::fabs(value) < 0x1p53 && std::floor(value) == value) return static_cast<std::int64_t>(value);
+  return value;
+}
+
+Json plain_numbers(const std::vector<double>& values) {
+  if (values.size() == 1) return plain_number(values[0]);
+  Json list = Json::array();
+  for (const double value : values) list.push_back(plain_number(value));
+  return list;
+}
+
+Json json_of(const Problem& problem) {
+  Json json = Json::object();
+  for (const Setting& setting : problem) json[setting.name] = plain_numbers(setting.values);
+  return json;
+}
 
 Json manifest_document(const Discovery& discovery, std::span<const Skipped> skipped) {
   std::map<std::string_view, std::vector<const Skipped*>> by_package;

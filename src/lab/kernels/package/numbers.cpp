@@ -7,7 +7,6 @@
 #include <cstring>
 #include <limits>
 #include <numbers>
-#include <vector>
 
 #include "weir/host.h"
 

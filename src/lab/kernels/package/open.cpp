@@ -36,11 +36,6 @@ std::shared_ptr<const HostPart> open_host(const Package& package, const std::fil
   return part;
 }
 
-Form source_of(Backend backend) {
-  constexpr Form kForms[] = {Form::host_source, Form::cuda_source, Form::hip_source, Form::opencl_source};
-  return kForms[static_cast<int>(backend)];
-}
-
 // A device source with its host part: kernel.cpp, or else the same file.
 std::unique_ptr<OpenPackage> open_source(const Package& package, const Part& part, Backend backend,
                                          const OpenOptions& options) {
@@ -82,10 +77,7 @@ std::unique_ptr<OpenPackage> open_package(const Package& package, Backend backen
   if (const Part* part = package.find(Form::library)) return open_library(package, *part, backend, options);
   if (package.find(Form::executable) != nullptr) return open_executable(package, backend, options);
   reject(fmt::format("{}: has nothing for {}", package.name, name_of(backend)),
-         fmt::format("Add {}, a library kernel.so or an executable.", backend == Backend::cpu    ? "kernel.cpp"
-                                                                      : backend == Backend::cuda ? "kernel.cu"
-                                                                      : backend == Backend::hip  ? "kernel.hip"
-                                                                                                 : "kernel.cl"));
+         fmt::format("Add {}, a library kernel.so or an executable.", source_file_of(backend)));
 }
 
 }  // namespace weir::package

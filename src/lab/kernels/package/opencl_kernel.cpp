@@ -12,7 +12,7 @@
 #include "lab/kernels/package/backends.h"
 #include "lab/kernels/package/build.h"
 #include "lab/kernels/package/device_kernel.h"
-#include "lab/kernels/package/opencl_launch.h"
+#include "lab/kernels/package/launch_site.h"
 #include "lab/kernels/package/opencl_source.h"
 #include "weir_build.h"
 
@@ -20,6 +20,7 @@
 #include "device/compiler_log.h"
 #include "device/gpu/compiler.h"
 #include "device/gpu/libraries.h"
+#include "device/opencl/context.h"
 #include "device/opencl/platforms.h"
 
 namespace weir::package {
@@ -46,6 +47,69 @@ std::string bus_id(const OpenclContext& context) {
   const auto bus = device_fact<cl_uint>(context, kNvidiaBus), slot = device_fact<cl_uint>(context, kNvidiaSlot);
   return bus && slot ? fmt::format("0000:{:02x}:{:02x}.0", *bus, *slot >> 3) : "";
 }
+
+// Launches in a queue. Knows no clock and no check.
+class OpenclLaunches final : public LaunchSite {
+ public:
+  // `program` is null for a library that launches by itself. All three outlive this.
+  OpenclLaunches(const OpenclContext& context, cl_program program, cl_command_queue queue, Precision precision,
+                 std::vector<void*> buffers, std::string where)
+      : LaunchSite(Backend::opencl, precision, queue, std::move(buffers), std::move(where), program == nullptr),
+        api_(context.api()),
+        program_(program),
+        queue_(queue) {}
+
+ private:
+  struct Function {
+    OpenclKernelOwner kernel;
+    std::uint32_t argument_count = 0;  // of its first launch: a kernel keeps arguments, so fewer would pass unseen
+  };
+
+  // shared_bytes is for CUDA and HIP alone: in OpenCL C, local memory is declared.
+  int launch(const WeirLaunch& launch) override {
+    std::size_t index = find(launch.function);
+    if (index == kUnknown) {
+      cl_int result = CL_SUCCESS;
+      OpenclKernelOwner kernel(api_.create_kernel(program_, launch.function, &result), {&api_});
+      if (result != CL_SUCCESS)
+        return refuse(launch.function,
+                      fmt::format("is not in the device source ({}); is it __kernel?", describe_opencl(result)),
+                      result);
+      functions_.push_back({std::move(kernel), launch.argument_count});
+      index = add(launch.function);
+    }
+    const Function& function = functions_[index];
+    if (launch.argument_count != function.argument_count)
+      return refuse(launch.function, fmt::format("was given {} arguments first, and {} now", function.argument_count,
+                                                 launch.argument_count));
+    for (std::uint32_t i = 0; i < launch.argument_count; ++i) {
+      const PackedArgument packed = pack(launch.arguments[i], buffers());
+      if (const cl_int result = api_.set_argument(function.kernel.get(), i, packed.bytes, &packed.word);
+          result != CL_SUCCESS)
+        return refuse(
+            launch.function,
+            fmt::format("does not take {} bytes as argument {}: {}", packed.bytes, i, describe_opencl(result)), result);
+    }
+    std::size_t global[3], local[3];
+    for (int i = 0; i < 3; ++i) {
+      local[i] = at_least_one(launch.block[i]);
+      global[i] = local[i] * at_least_one(launch.grid[i]);
+    }
+    const cl_int result =
+        api_.enqueue_kernel(queue_, function.kernel.get(), 3, nullptr, global, local, 0, nullptr, nullptr);
+    if (result == CL_SUCCESS) return 0;
+    return refuse(launch.function,
+                  fmt::format("cannot be launched with {} arguments, {}x{}x{} work-groups of {}x{}x{}: {}",
+                              launch.argument_count, launch.grid[0], launch.grid[1], launch.grid[2], local[0], local[1],
+                              local[2], describe_opencl(result)),
+                  result);
+  }
+
+  const OpenclApi& api_;
+  cl_program program_;
+  cl_command_queue queue_;
+  std::vector<Function> functions_;
+};
 
 // A device, its compiled programs, and whether its clock can be used. Shared by all kernels that are opened on it.
 struct OpenOpencl {
@@ -233,10 +297,10 @@ class OpenclKernel final : public DeviceKernel {
   std::string clock_reason_;
 };
 
-class OpenclPackage final : public DevicePackage {
+class OpenclPackage final : public HostPackage {
  public:
   OpenclPackage(std::shared_ptr<const HostPart> host_part, DeviceSource source, const OpenOptions& options)
-      : DevicePackage(std::move(host_part)), source_(std::move(source)) {
+      : HostPackage(std::move(host_part)), source_(std::move(source)) {
     const OpenclDevices& found = opencl_devices();
     if (found.devices.empty()) fail(fmt::format("{}: opencl cannot be used: {}", part()->name(), found.reason));
     if (options.device < 0 || static_cast<std::size_t>(options.device) >= found.devices.size())

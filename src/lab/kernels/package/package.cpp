@@ -60,10 +60,9 @@ const Part* Package::find(Form form) const {
 std::vector<Backend> Package::backends() const {
   if (find(Form::library) != nullptr || find(Form::executable) != nullptr)
     return {std::begin(kBackends), std::end(kBackends)};
-  constexpr Form kSources[] = {Form::host_source, Form::cuda_source, Form::hip_source, Form::opencl_source};
   std::vector<Backend> found;
   for (const Backend backend : kBackends)
-    if (find(kSources[static_cast<int>(backend)]) != nullptr) found.push_back(backend);
+    if (find(source_of(backend)) != nullptr) found.push_back(backend);
   return found;
 }
 

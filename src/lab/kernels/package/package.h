@@ -10,34 +10,29 @@
 #include <string_view>
 #include <vector>
 
+#include "kernel/precision.h"
 #include "lab/kernels/package/condition.h"
 
 namespace weir::package {
 
 enum class Backend : std::uint8_t { cpu, cuda, hip, opencl };
 inline constexpr Backend kBackends[] = {Backend::cpu, Backend::cuda, Backend::hip, Backend::opencl};
-enum class Precision : std::uint8_t { fp64, fp32, fp16, bf16 };
+// Of kernels of packages.
 inline constexpr Precision kPrecisions[] = {Precision::fp64, Precision::fp32, Precision::fp16, Precision::bf16};
 
 constexpr std::string_view name_of(Backend backend) {
   constexpr std::string_view kNames[] = {"cpu", "cuda", "hip", "opencl"};
   return kNames[static_cast<int>(backend)];
 }
-constexpr std::string_view name_of(Precision precision) {
-  constexpr std::string_view kNames[] = {"fp64", "fp32", "fp16", "bf16"};
-  return kNames[static_cast<int>(precision)];
-}
-constexpr int bytes_of(Precision precision) {
-  return precision == Precision::fp64 ? 8 : precision == Precision::fp32 ? 4 : 2;
-}
+using weir::name_of;
 // As include/weir/kernel.h has them.
 constexpr std::uint32_t bit_of(Backend backend) { return 1U << static_cast<unsigned>(backend); }
-constexpr std::uint32_t bit_of(Precision precision) { return 1U << static_cast<unsigned>(precision); }
 // Nothing for another word.
 std::optional<Backend> parse_backend(std::string_view word);
 std::optional<Precision> parse_precision(std::string_view word);
 
-// What a folder can hold. A device source without kernel.cpp beside it is its own host part.
+// What a folder can hold: sources, in the order of the backends that they serve, and what others have built. A device
+// source without kernel.cpp beside it is its own host part.
 enum class Form : std::uint8_t {
   host_source,    // kernel.cpp
   cuda_source,    // kernel.cu
@@ -47,6 +42,12 @@ enum class Form : std::uint8_t {
   executable,     // an executable file `kernel`, `kernel.py`, ...: talks JSON on stdin and stdout
 };
 std::string_view name_of(Form form);
+// The source that serves a backend, and what its file is called.
+constexpr Form source_of(Backend backend) { return static_cast<Form>(backend); }
+constexpr std::string_view source_file_of(Backend backend) {
+  constexpr std::string_view kFiles[] = {"kernel.cpp", "kernel.cu", "kernel.hip", "kernel.cl"};
+  return kFiles[static_cast<int>(backend)];
+}
 
 struct Part {
   Form form;
@@ -68,7 +69,7 @@ using Problem = std::vector<Setting>;
 // "rows=1024,grid=64x64x64"; empty for none.
 std::string text_of(const Problem& problem);
 
-// Limits beyond which a result is wrong. Empty: the default of the precision (default_tolerance).
+// Limits beyond which a result is wrong. Empty: the default of the precision (PrecisionFacts).
 struct Tolerance {
   std::optional<double> rmse;
   std::optional<double> relative_error;

@@ -1,6 +1,7 @@
 // Text that comes from packages, made fit for messages and files. Knows no package.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -8,6 +9,14 @@
 #include "base/plain_text.h"
 
 namespace weir::package {
+
+constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+// A letter or an underscore, then those and digits.
+inline bool is_identifier(std::string_view text) {
+  return !text.empty() && !is_digit(text[0]) &&
+         std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c); });
+}
 
 // Control characters become '?', and what is beyond `most` bytes is cut, with "..." in its place.
 inline std::string printable(std::string_view text, std::size_t most) {
