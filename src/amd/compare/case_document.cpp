@@ -114,7 +114,7 @@ Json compared_json(const Compared& row) {
   json["a"] = side(row.a);
   json["b"] = side(row.b);
   json["ratio"] = number_or_null(row.ratio);
-  json["p"] = number_or_null(row.p);
+  json["p"] = number_or_null(row.adjusted_p);
   json["claim"] = name_of(row.claim);
   json["reason"] = text_or_null(row.reason);
   return json;

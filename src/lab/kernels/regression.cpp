@@ -118,9 +118,8 @@ void judge_latencies(const std::vector<Pair*>& pairs, const RegressionOptions& o
     pair.adjusted_p = adjusted[i];
     const double share = p[i] > 0 ? adjusted[i] / p[i] : 1;
     const LatencyJudgement judgement = judge_latency(*pair.change, options.latency, options.certainty, share);
-    constexpr const char* kNames[] = {"same", "slower", "faster", "ambiguous"};
-    pair.verdict = kNames[static_cast<int>(judgement.verdict)];
-    pair.is_regression = judgement.verdict == LatencyVerdict::slower;
+    pair.verdict = name_of(judgement.verdict);
+    pair.is_regression = judgement.verdict == Verdict::slower;
     pair.reason = judgement.reason;
   }
 }
@@ -253,7 +252,7 @@ Json compare_summaries(const Json& baseline, const Json& current, const std::str
   add_notes(before, after, pairs, machine, notes);
   return {{"baseline", baseline_name},
           {"options", {{"latency", options.latency}, {"accuracy", options.accuracy}, {"certainty", options.certainty}}},
-          {"verdict", has_regressed ? "regressed" : (is_unclear ? "cannot_say" : "same")},
+          {"verdict", has_regressed ? "regressed" : (is_unclear ? "ambiguous" : "same")},
           {"counts", counts},
           {"cases", cases},
           {"notes", notes}};

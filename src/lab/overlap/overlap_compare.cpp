@@ -96,6 +96,7 @@ PairComparison pair_of(const OverlapPointFile& before, const OverlapPointFile& a
     return pair;
   }
   if (!before.failure.empty()) {
+    pair.verdict = Verdict::not_comparable;
     pair.failure = "baseline: " + before.failure;
     return pair;
   }
@@ -103,7 +104,8 @@ PairComparison pair_of(const OverlapPointFile& before, const OverlapPointFile& a
     MetricComparison& result = pair.metrics.emplace_back();
     result.metric = metric.name;
     result.unit = metric.unit;
-    measure_change(before.*metric.samples, after.*metric.samples, metric.is_less_better, options, result);
+    result.is_less_better = metric.is_less_better;
+    measure_samples(before.*metric.samples, after.*metric.samples, options, result);
   }
   return pair;
 }
@@ -160,7 +162,7 @@ Comparison compare_overlap(const OverlapFile& baseline, const OverlapFile& test,
   if (result.pairs.empty())
     reject(fmt::format("{}: no point has a partner in {}", test.name, baseline.name),
            "Compare sweeps over the same values, or single runs.");
-  decide_all(comparison, [](const MetricComparison& metric) { return metric.metric != "efficiency"; });
+  decide_all(comparison);
   return comparison;
 }
 

@@ -94,7 +94,7 @@ Json metric_json(const MetricComparison& metric) {
 std::string verdict_line(const Comparison& comparison) {
   const auto counts = count_verdicts(comparison);
   std::string line;
-  for (const Verdict verdict : {Verdict::slower, Verdict::faster, Verdict::same, Verdict::ambiguous})
+  for (const Verdict verdict : kVerdicts)
     if (const auto found = counts.find(verdict); found != counts.end())
       line += fmt::format("{}{} {}", line.empty() ? "" : ", ", found->second, name_of(verdict));
   return line;
@@ -123,7 +123,7 @@ Json comparison_json(const Comparison& comparison, bool is_strict) {
   json["confidence"] = comparison.options.bootstrap.confidence;
   json["hypotheses"] = comparison.hypotheses;
   const auto counts = count_verdicts(comparison);
-  for (const Verdict verdict : {Verdict::slower, Verdict::faster, Verdict::same, Verdict::ambiguous}) {
+  for (const Verdict verdict : kVerdicts) {
     const auto found = counts.find(verdict);
     json["verdicts"][name_of(verdict)] = found == counts.end() ? 0 : found->second;
   }

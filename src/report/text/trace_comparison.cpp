@@ -70,7 +70,7 @@ const Json& list(const Json& document, const char* key) {
 
 std::string verdict_line(const Json& document) {
   std::string line;
-  for (const char* verdict : {"slower", "faster", "same", "ambiguous"}) {
+  for (const char* verdict : {"slower", "faster", "same", "ambiguous", "not_comparable"}) {
     const double count = fields::number(document, {"verdicts", verdict}).value_or(0);
     if (count > 0) line += fmt::format("{}{:.0f} {}", line.empty() ? "" : ", ", count, verdict);
   }
