@@ -8,7 +8,7 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/queues_flags.h"
-#include "lab/queues/queues_fairness.h"
+#include "lab/queues/fairness_probe.h"
 
 namespace weir::cli {
 namespace {

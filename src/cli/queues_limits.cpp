@@ -6,8 +6,8 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/queues_flags.h"
+#include "lab/queues/limits.h"
 #include "lab/queues/queue_map.h"
-#include "lab/queues/queues_limits.h"
 
 namespace weir::cli {
 namespace {

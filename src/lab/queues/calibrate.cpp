@@ -1,5 +1,3 @@
-#include "lab/queues/calibrate.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include "base/error.h"
 #include "device/sim/cost.h"
 #include "device/sim/sim.h"
+#include "lab/queues/queue_cost.h"
 #include "lab/queues/stamps.h"
 #include "lab/queues/switch_gaps.h"
 #include "measure/statistics.h"
