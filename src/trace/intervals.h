@@ -1,7 +1,9 @@
 // Arithmetic of stretches of time: unions, intersections, differences. Knows numbers only.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace weir {
@@ -31,5 +33,8 @@ TimeIntervals unite(const TimeIntervals& a, const TimeIntervals& b);
 TimeIntervals intersect(const TimeIntervals& a, const TimeIntervals& b);
 TimeIntervals subtract(const TimeIntervals& a, const TimeIntervals& b);  // what is in `a` and not in `b`
 std::uint64_t total_ns(const TimeIntervals& intervals) noexcept;
+
+// How many stretches cover one moment at most; in any order. One that ends where another begins does not meet it.
+std::size_t most_at_once(std::span<const TimeInterval> stretches);
 
 }  // namespace weir

@@ -62,13 +62,9 @@ RuntimeIds read_ids(Device& device, const QueueProbe& probe, std::uint64_t seed)
     std::shuffle(streams.begin(), streams.end(), random);
     trial.held.assign(streams.begin(), streams.begin() + count);
     trial.marked.assign(streams.begin() + count, streams.end());
-    lab.begin();
-    for (const StreamId stream : trial.held) lab.hold(stream);
-    lab.settle(window_ns);
-    for (const StreamId stream : trial.marked) trial.is_stuck.push_back(lab.mark(stream, window_ns) == kNoTime);
-    lab.look_again(trial.marked, trial.is_stuck, window_ns);
-    if (!lab.is_holding()) trial.marked.clear();  // they mean nothing
-    lab.release();
+    const auto is_stuck = lab.stuck(trial.held, trial.marked, window_ns, window_ns);
+    trial.is_stuck = is_stuck.value_or(std::vector<std::uint8_t>());
+    if (!is_stuck) trial.marked.clear();
     trials.push_back(std::move(trial));
   }
   const Timeline timeline = lab.timeline();

@@ -8,24 +8,6 @@
 #include "trace/intervals.h"
 
 namespace weir::watch {
-namespace {
-
-// How many stretches cover one moment at most. One that ends where another begins does not meet it.
-std::uint64_t deepest(const std::vector<TimeInterval>& stretches) {
-  std::vector<std::pair<std::int64_t, int>> turns;
-  turns.reserve(2 * stretches.size());
-  for (const TimeInterval& one : stretches) {
-    if (one.to_ns <= one.from_ns) continue;
-    turns.emplace_back(one.from_ns, 1);
-    turns.emplace_back(one.to_ns, -1);
-  }
-  std::sort(turns.begin(), turns.end());
-  std::int64_t depth = 0, most = 0;
-  for (const auto& turn : turns) most = std::max(most, depth += turn.second);
-  return static_cast<std::uint64_t>(most);
-}
-
-}  // namespace
 
 TimelineTally::LaneId TimelineTally::lane_of(const Span& span, const Step& step) {
   if (span.queue >= kCopyQueues) return {Lane::copy_queue, span.queue - kCopyQueues};
@@ -70,7 +52,7 @@ void TimelineTally::add(std::span<const Span> spans, const Step& step, std::int6
     tally.busy_ns += static_cast<double>(total_ns(unite_all(std::move(stretches.runs))));
     for (const TimeInterval& wait : stretches.waits)
       tally.backlog_ns += static_cast<double>(distance_ns(wait.from_ns, wait.to_ns));
-    tally.most_backlog = std::max(tally.most_backlog, deepest(stretches.waits));
+    tally.most_backlog = std::max(tally.most_backlog, most_at_once(stretches.waits));
   }
 }
 
