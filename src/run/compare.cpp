@@ -124,16 +124,7 @@ PairComparison compare_pair(const ResultPoint& baseline, const ResultPoint& test
   pair.notes = baseline.notes;
   for (const std::string& note : test.notes)
     if (std::find(pair.notes.begin(), pair.notes.end(), note) == pair.notes.end()) pair.notes.push_back(note);
-  if (!test.failure.empty()) {
-    pair.verdict = Verdict::slower;
-    pair.failure = fmt::format("test: {}{}", test.failure, baseline.failure.empty() ? "" : " (so did the baseline)");
-    return pair;
-  }
-  pair.verdict = Verdict::not_comparable;  // unless metrics say more
-  if (!baseline.failure.empty()) {
-    pair.failure = fmt::format("baseline: {}", baseline.failure);
-    return pair;
-  }
+  if (settle_failure(baseline.failure, test.failure, pair)) return pair;
   for (const Metric& metric : kMetrics) {
     const SampleSeries& before = baseline.*metric.series;
     const SampleSeries& after = test.*metric.series;
@@ -143,7 +134,10 @@ PairComparison compare_pair(const ResultPoint& baseline, const ResultPoint& test
     }
     measure(metric, before, after, options, pair.metrics.emplace_back());
   }
-  if (pair.metrics.empty()) pair.failure = "neither side has samples of any metric";
+  if (pair.metrics.empty()) {
+    pair.verdict = Verdict::not_comparable;
+    pair.failure = "neither side has samples of any metric";
+  }
   return pair;
 }
 
@@ -219,6 +213,30 @@ void decide_all(Comparison& comparison) {
   for (TestComparison& test : comparison.tests)
     for (PairComparison& pair : test.pairs)
       if (pair.failure.empty()) pair.verdict = worst_of(pair.metrics);
+}
+
+bool settle_failure(const std::string& baseline_failure, const std::string& test_failure, PairComparison& pair) {
+  if (!test_failure.empty()) {
+    pair.verdict = Verdict::slower;
+    pair.failure = fmt::format("test: {}{}", test_failure, baseline_failure.empty() ? "" : " (so did the baseline)");
+  } else if (!baseline_failure.empty()) {
+    pair.verdict = Verdict::not_comparable;
+    pair.failure = fmt::format("baseline: {}", baseline_failure);
+  }
+  return !pair.failure.empty();
+}
+
+void add_method(Json& document, const CompareOptions& options, std::size_t hypotheses, const VerdictCounts& counts,
+                bool is_strict) {
+  document["threshold"] = options.threshold;
+  document["significance"] = options.significance;
+  document["confidence"] = options.bootstrap.confidence;
+  document["hypotheses"] = hypotheses;
+  for (const Verdict verdict : kVerdicts) {
+    const auto found = counts.find(verdict);
+    document["verdicts"][name_of(verdict)] = found == counts.end() ? 0 : found->second;
+  }
+  document["exit_code"] = exit_code(counts, is_strict);
 }
 
 VerdictCounts count_verdicts(const Comparison& comparison) {

@@ -47,6 +47,10 @@ struct Comparison {
   std::size_t hypotheses = 0;  // p-values that Holm's correction had to share 5 % among
 };
 
+// Where a side failed, that settles the pair: true. A test that failed is slower than any; nothing can be held against
+// a baseline that did.
+bool settle_failure(const std::string& baseline_failure, const std::string& test_failure, PairComparison& pair);
+
 // Rejects a test file none of whose points has a partner: nothing compared must not look like nothing changed.
 Comparison compare_results(const ResultFile& baseline, std::span<const ResultFile> tests,
                            const CompareOptions& options = {});
@@ -56,6 +60,9 @@ Comparison compare_results(const ResultFile& baseline, std::span<const ResultFil
 void decide_all(Comparison& comparison);
 
 VerdictCounts count_verdicts(const Comparison& comparison);  // of pairs
+// What documents of comparisons have in common: threshold, significance, confidence, hypotheses, verdicts, exit_code.
+void add_method(Json& document, const CompareOptions& options, std::size_t hypotheses, const VerdictCounts& counts,
+                bool is_strict);
 inline int exit_code(const Comparison& comparison, bool is_strict) {
   return exit_code(count_verdicts(comparison), is_strict);
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "measure/result.h"
 #include "measure/statistics.h"
 #include "trace/analyse/breakdown.h"
 #include "trace/analyse/slice.h"
@@ -218,9 +219,7 @@ Json verdict_json(const MetricComparison& metric, bool is_judged) {
   Json json;
   json["verdict"] = is_judged ? Json(name_of(metric.verdict)) : Json(nullptr);
   json["reason"] = metric.reason.empty() ? Json(nullptr) : Json(metric.reason);
-  json["interval"] = metric.interval
-                         ? Json::array({number_or_null(metric.interval->low), number_or_null(metric.interval->high)})
-                         : Json(nullptr);
+  json["interval"] = interval_or_null(metric.interval);
   json["p"] = number_or_null(metric.p);
   json["adjusted_p"] = number_or_null(metric.adjusted_p);
   return json;
@@ -282,16 +281,7 @@ Json trace_comparison_json(const TraceComparison& comparison, bool is_strict) {
   json["schema"] = "weir.trace_comparison/1";
   json["baseline"] = comparison.baseline;
   json["test"] = comparison.test;
-  json["threshold"] = comparison.options.threshold;
-  json["significance"] = comparison.options.significance;
-  json["confidence"] = comparison.options.bootstrap.confidence;
-  json["hypotheses"] = comparison.hypotheses;
-  const auto counts = count_verdicts(comparison);
-  for (const Verdict verdict : kVerdicts) {
-    const auto found = counts.find(verdict);
-    json["verdicts"][name_of(verdict)] = found == counts.end() ? 0 : found->second;
-  }
-  json["exit_code"] = exit_code(comparison, is_strict);
+  add_method(json, comparison.options, comparison.hypotheses, count_verdicts(comparison), is_strict);
   const bool has_iterations = comparison.baseline_iterations > 0;
   json["iterations"] = has_iterations
                            ? Json{{"baseline", comparison.baseline_iterations}, {"test", comparison.test_iterations}}

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "lab/kernels/latency_change.h"
 #include "lab/kernels/regression_entries.h"
+#include "measure/result.h"
 #include "measure/statistics.h"
 
 namespace weir::bench {
@@ -152,11 +153,7 @@ Json case_document(const Pair& pair, double certainty) {
   Json json = {{"key", pair.key()}, {"verdict", pair.verdict}, {"is_regression", pair.is_regression}};
   const auto& change = pair.change;
   json["ratio"] = number_or_null(change ? std::optional(std::exp(change->log_ratio)) : std::nullopt);
-  json["interval"] = nullptr;
-  if (change) {
-    const Interval interval = change->ratio_interval(certainty);
-    json["interval"] = Json::array({number_or_null(interval.low), number_or_null(interval.high)});
-  }
+  json["interval"] = interval_or_null(change ? std::optional(change->ratio_interval(certainty)) : std::nullopt);
   json["p"] = number_or_null(change ? std::optional(pair.p) : std::nullopt);
   json["adjusted_p"] = number_or_null(change ? std::optional(pair.adjusted_p) : std::nullopt);
   json["machine_ratio"] =

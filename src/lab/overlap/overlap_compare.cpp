@@ -90,16 +90,7 @@ PairComparison pair_of(const OverlapPointFile& before, const OverlapPointFile& a
   pair.label = before.label.empty() ? "overlap" : before.label;
   pair.key = before.config;
   pair.notes = differences(before, after);
-  if (!after.failure.empty()) {
-    pair.verdict = Verdict::slower;
-    pair.failure = "test: " + after.failure;
-    return pair;
-  }
-  if (!before.failure.empty()) {
-    pair.verdict = Verdict::not_comparable;
-    pair.failure = "baseline: " + before.failure;
-    return pair;
-  }
+  if (settle_failure(before.failure, after.failure, pair)) return pair;
   for (const Metric& metric : kMetrics) {
     MetricComparison& result = pair.metrics.emplace_back();
     result.metric = metric.name;
