@@ -19,11 +19,11 @@ struct TrialCounts {
 
   void add(const RunTimes& before, const RunTimes& after, double p_share) {
     const LatencyChange change = latency_change(before, after).value();
-    const LatencyVerdict verdict = judge_latency(change, 0.10, 0.99, p_share).verdict;
+    const Verdict verdict = judge_latency(change, 0.10, 0.99, p_share).verdict;
     ++comparisons;
-    slower += verdict == LatencyVerdict::slower ? 1 : 0;
-    faster += verdict == LatencyVerdict::faster ? 1 : 0;
-    ambiguous += verdict == LatencyVerdict::ambiguous ? 1 : 0;
+    slower += verdict == Verdict::slower ? 1 : 0;
+    faster += verdict == Verdict::faster ? 1 : 0;
+    ambiguous += verdict == Verdict::ambiguous ? 1 : 0;
     log_ratios.push_back(change.log_ratio);
   }
   void add(const TrialCounts& other) {

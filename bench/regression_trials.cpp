@@ -23,7 +23,6 @@
 namespace {
 
 using namespace weir;
-using bench::LatencyVerdict;
 using bench::RunTimes;
 
 constexpr const char* kKernels[] = {"compute", "memory", "branches"};

@@ -109,7 +109,7 @@ int exit_code_of(const Json& summary, const BenchFlags& flags) {
   const Json& regressions = summary["regressions"];
   if (!regressions.is_null()) {
     if (const int code = bench::exit_code(regressions); code != 0) return code;
-    if (flags.is_strict && regressions["verdict"] == "cannot_say") return 4;
+    if (flags.is_strict && regressions["verdict"] == "ambiguous") return 4;
   }
   return 0;
 }

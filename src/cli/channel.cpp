@@ -171,9 +171,9 @@ int execute(const ChannelFlags& flags) {
   for (const Group& group : channel_bench::groups())
     if (std::any_of(chosen.begin(), chosen.end(), [&](const Benchmark& one) { return one.group == group.name; }))
       report.groups.push_back({group.name, group.summary, group.seed});
-  ChannelCompareOptions options;
+  CompareOptions options;
   options.threshold = flags.threshold_value();
-  options.seed = report.run.settings.conditions.seed;
+  options.bootstrap.seed = report.run.settings.conditions.seed;
   flags.limit_ns(report.run.settings.conditions);  // rejects
   std::optional<ChannelRun> baseline;
   if (!flags.baseline.empty()) {

@@ -14,6 +14,7 @@
 #include "cli/process.h"
 #include "cli/queues_flags.h"
 #include "cli/ranks.h"
+#include "lab/queues/convoy.h"
 #include "lab/queues/queues_document.h"
 #include "report/text/documents.h"
 

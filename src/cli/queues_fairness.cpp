@@ -8,6 +8,7 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/queues_flags.h"
+#include "lab/queues/fairness_probe.h"
 #include "report/text/documents.h"
 
 namespace weir::cli {

@@ -6,6 +6,7 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/queues_flags.h"
+#include "lab/queues/limits.h"
 #include "lab/queues/queue_map.h"
 #include "report/text/documents.h"
 

@@ -15,12 +15,12 @@ Json list_or_null(const std::optional<std::vector<double>>& list) {
   return json;
 }
 
+}  // namespace
+
 Json interval_or_null(const std::optional<Interval>& interval) {
   if (!interval) return nullptr;
   return Json::array({number_or_null(interval->low), number_or_null(interval->high)});
 }
-
-}  // namespace
 
 Json to_json(const Summary& summary) {
   Json json = Json::object();

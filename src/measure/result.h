@@ -72,6 +72,7 @@ struct Result {
   std::map<std::string, std::string> unavailable;  // metric -> reason
 };
 
+Json interval_or_null(const std::optional<Interval>& interval);  // [low, high]
 Json to_json(const Summary& summary);
 Json to_json(const Result& result);
 

@@ -14,8 +14,6 @@
 namespace weir {
 namespace {
 
-// Samples that depend on their neighbours count for less; below this many independent ones nothing can be said.
-constexpr double kFewestIndependent = 5;
 constexpr std::size_t kMostNotes = 12;
 
 struct Metric {
@@ -75,10 +73,12 @@ void measure(const Metric& metric, const SampleSeries& baseline, const SampleSer
              const CompareOptions& options, MetricComparison& result) {
   result.metric = metric.name;
   result.unit = test.unit.empty() ? baseline.unit : test.unit;
+  result.is_less_better = metric.is_less_better;
   const bool is_comparable =
       baseline.unit.empty() || test.unit.empty() || plain_unit(baseline.unit) == plain_unit(test.unit);
   if (is_comparable && !baseline.samples.empty() && !test.samples.empty())
-    return measure_change(baseline.samples, test.samples, metric.is_less_better, options, result);
+    return measure_samples(baseline.samples, test.samples, options, result);
+  result.verdict = Verdict::not_comparable;
   result.baseline_count = baseline.samples.size();
   result.test_count = test.samples.size();
   if (!baseline.samples.empty()) result.baseline_median = median(baseline.samples);
@@ -112,9 +112,9 @@ Verdict worst_of(const std::vector<MetricComparison>& metrics) {
   const auto has = [&](Verdict verdict) {
     return std::any_of(metrics.begin(), metrics.end(), [&](const auto& metric) { return metric.verdict == verdict; });
   };
-  for (const Verdict verdict : {Verdict::slower, Verdict::ambiguous, Verdict::faster, Verdict::same})
+  for (const Verdict verdict : {Verdict::slower, Verdict::ambiguous, Verdict::not_comparable, Verdict::faster})
     if (has(verdict)) return verdict;
-  return Verdict::ambiguous;
+  return Verdict::same;
 }
 
 PairComparison compare_pair(const ResultPoint& baseline, const ResultPoint& test, const CompareOptions& options) {
@@ -124,15 +124,7 @@ PairComparison compare_pair(const ResultPoint& baseline, const ResultPoint& test
   pair.notes = baseline.notes;
   for (const std::string& note : test.notes)
     if (std::find(pair.notes.begin(), pair.notes.end(), note) == pair.notes.end()) pair.notes.push_back(note);
-  if (!test.failure.empty()) {
-    pair.verdict = Verdict::slower;
-    pair.failure = fmt::format("test: {}{}", test.failure, baseline.failure.empty() ? "" : " (so did the baseline)");
-    return pair;
-  }
-  if (!baseline.failure.empty()) {
-    pair.failure = fmt::format("baseline: {}", baseline.failure);
-    return pair;
-  }
+  if (settle_failure(baseline.failure, test.failure, pair)) return pair;
   for (const Metric& metric : kMetrics) {
     const SampleSeries& before = baseline.*metric.series;
     const SampleSeries& after = test.*metric.series;
@@ -142,7 +134,10 @@ PairComparison compare_pair(const ResultPoint& baseline, const ResultPoint& test
     }
     measure(metric, before, after, options, pair.metrics.emplace_back());
   }
-  if (pair.metrics.empty()) pair.failure = "neither side has samples of any metric";
+  if (pair.metrics.empty()) {
+    pair.verdict = Verdict::not_comparable;
+    pair.failure = "neither side has samples of any metric";
+  }
   return pair;
 }
 
@@ -151,74 +146,6 @@ LonePoint lone(const ResultPoint& point, const std::set<std::string>& fields, co
 }
 
 }  // namespace
-
-void measure_change(std::span<const double> baseline, std::span<const double> test, bool is_less_better,
-                    const CompareOptions& options, MetricComparison& result) {
-  result.baseline_count = baseline.size();
-  result.test_count = test.size();
-  if (!baseline.empty()) result.baseline_median = median(baseline);
-  if (!test.empty()) result.test_median = median(test);
-  if (baseline.empty() || test.empty()) {
-    result.reason = fmt::format("the {} has no samples", baseline.empty() ? "baseline" : "test");
-    return;
-  }
-  if (*result.baseline_median <= 0 || *result.test_median <= 0) {
-    result.reason = "a median of 0 has no ratio";
-    return;
-  }
-  result.ratio = *result.test_median / *result.baseline_median;
-  const std::size_t fewest = std::min(result.baseline_count, result.test_count);
-  if (fewest < kFewestForInterval) {
-    result.reason = fmt::format("only {} sample{} on one side, at least {} are needed", fewest, fewest == 1 ? "" : "s",
-                                kFewestForInterval);
-    return;
-  }
-  const double slow_end = is_less_better ? 0.99 : 0.01;
-  const double baseline_tail = quantile(baseline, slow_end);
-  if (baseline_tail > 0) result.tail_ratio = quantile(test, slow_end) / baseline_tail;
-
-  const Dependence before = serial_dependence(baseline);
-  const Dependence after = serial_dependence(test);
-  result.interval = median_ratio_interval(test, baseline, options.bootstrap);
-  const double independent = std::min(static_cast<double>(result.baseline_count) / before.inflation,
-                                      static_cast<double>(result.test_count) / after.inflation);
-  if (!result.interval || independent < kFewestIndependent) {
-    result.reason = fmt::format(
-        "neighbouring samples are so alike that they are worth {:.0f} independent ones; "
-        "more iterations are needed",
-        std::floor(independent));
-    return;
-  }
-  const double inflation = joint_inflation(after, result.test_count, before, result.baseline_count);
-  result.p = mann_whitney(test, baseline, inflation).p;
-}
-
-void decide_change(bool is_less_better, const CompareOptions& options, MetricComparison& result) {
-  // Everything below is in terms of slowness, so that one rule serves both metrics.
-  const double slowness = is_less_better ? *result.ratio : 1 / *result.ratio;
-  const Interval range =
-      is_less_better ? *result.interval : Interval{1 / result.interval->high, 1 / result.interval->low};
-  const double most = 1 + options.threshold;
-  const bool is_significant = *result.adjusted_p < options.significance;
-  if (is_significant && range.low > 1 && slowness > most) {
-    result.verdict = Verdict::slower;
-  } else if (is_significant && range.high < 1 && slowness < 1 / most) {
-    result.verdict = Verdict::faster;
-  } else if (range.low >= 1 / most && range.high <= most) {
-    result.verdict = Verdict::same;
-  } else {
-    result.verdict = Verdict::ambiguous;
-    const bool is_real = is_significant && (range.low > 1 || range.high < 1);
-    result.reason = is_real ? "a difference is there, but it may lie on either side of the threshold"
-                            : "too noisy to tell a change beyond the threshold from none; more iterations narrow the "
-                              "interval";
-  }
-}
-
-const char* name_of(Verdict verdict) {
-  constexpr std::array kNames{"same", "faster", "slower", "ambiguous"};
-  return kNames[static_cast<std::size_t>(verdict)];
-}
 
 Comparison compare_results(const ResultFile& baseline, std::span<const ResultFile> tests,
                            const CompareOptions& options) {
@@ -261,7 +188,7 @@ Comparison compare_results(const ResultFile& baseline, std::span<const ResultFil
     }
   }
 
-  decide_all(comparison, [](const MetricComparison& metric) { return metric.metric == kMetrics[0].name; });
+  decide_all(comparison);
   for (std::size_t t = 0; t < comparison.tests.size(); ++t) {
     for (std::size_t k = 0; k < comparison.tests[t].pairs.size(); ++k) {
       PairComparison& pair = comparison.tests[t].pairs[k];
@@ -277,38 +204,46 @@ Comparison compare_results(const ResultFile& baseline, std::span<const ResultFil
   return comparison;
 }
 
-void decide_all(Comparison& comparison, bool (*is_less_better)(const MetricComparison& metric)) {
-  std::vector<MetricComparison*> tested;
-  std::vector<double> p_values;
+void decide_all(Comparison& comparison) {
+  std::vector<Change*> changes;
   for (TestComparison& test : comparison.tests)
     for (PairComparison& pair : test.pairs)
-      for (MetricComparison& metric : pair.metrics)
-        if (metric.p) {
-          tested.push_back(&metric);
-          p_values.push_back(*metric.p);
-        }
-  comparison.hypotheses = p_values.size();
-  const std::vector<double> adjusted = holm(p_values);
-  for (std::size_t i = 0; i < tested.size(); ++i) {
-    tested[i]->adjusted_p = adjusted[i];
-    decide_change(is_less_better(*tested[i]), comparison.options, *tested[i]);
-  }
+      for (MetricComparison& metric : pair.metrics) changes.push_back(&metric);
+  comparison.hypotheses = decide(changes, comparison.options);
   for (TestComparison& test : comparison.tests)
     for (PairComparison& pair : test.pairs)
       if (pair.failure.empty()) pair.verdict = worst_of(pair.metrics);
 }
 
-std::map<Verdict, std::size_t> count_verdicts(const Comparison& comparison) {
-  std::map<Verdict, std::size_t> counts;
+bool settle_failure(const std::string& baseline_failure, const std::string& test_failure, PairComparison& pair) {
+  if (!test_failure.empty()) {
+    pair.verdict = Verdict::slower;
+    pair.failure = fmt::format("test: {}{}", test_failure, baseline_failure.empty() ? "" : " (so did the baseline)");
+  } else if (!baseline_failure.empty()) {
+    pair.verdict = Verdict::not_comparable;
+    pair.failure = fmt::format("baseline: {}", baseline_failure);
+  }
+  return !pair.failure.empty();
+}
+
+void add_method(Json& document, const CompareOptions& options, std::size_t hypotheses, const VerdictCounts& counts,
+                bool is_strict) {
+  document["threshold"] = options.threshold;
+  document["significance"] = options.significance;
+  document["confidence"] = options.bootstrap.confidence;
+  document["hypotheses"] = hypotheses;
+  for (const Verdict verdict : kVerdicts) {
+    const auto found = counts.find(verdict);
+    document["verdicts"][name_of(verdict)] = found == counts.end() ? 0 : found->second;
+  }
+  document["exit_code"] = exit_code(counts, is_strict);
+}
+
+VerdictCounts count_verdicts(const Comparison& comparison) {
+  VerdictCounts counts;
   for (const TestComparison& test : comparison.tests)
     for (const PairComparison& pair : test.pairs) ++counts[pair.verdict];
   return counts;
-}
-
-int exit_code(const Comparison& comparison, bool is_strict) {
-  const auto counts = count_verdicts(comparison);
-  if (counts.contains(Verdict::slower)) return 3;
-  return is_strict && counts.contains(Verdict::ambiguous) ? 4 : 0;
 }
 
 }  // namespace weir

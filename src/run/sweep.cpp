@@ -85,32 +85,6 @@ bool is_at(const Json& result, const Point& point) {
          compute_units_asked(result) == point.compute_units;
 }
 
-Json results_to_keep(const SweepRequest& request, const Json& settings) {
-  std::error_code status;
-  if (!request.resumes || !std::filesystem::exists(request.output, status)) return Json::array();
-  const Json document = read_json(request.output);
-  const auto refuse = [&](const std::string& why) {
-    reject(fmt::format("--resume: {}: {}", request.output.string(), why),
-           "Resume with the same flags, or choose another --output.");
-  };
-  if (!document.is_object() || !document.contains("schema") || document["schema"] != kSweepSchema ||
-      !document.contains("settings") || !document["settings"].is_object() || !document.contains("results") ||
-      !document["results"].is_array())
-    refuse("not a sweep of this program");
-  for (const auto& [name, value] : settings.items()) {
-    // Files from before there were ranks do not say that they had one.
-    const Json before = document["settings"].value(name, name == "ranks" ? Json(1) : Json());
-    if (before != value)
-      refuse(fmt::format("it was run with {} = {}, now it is {}", name, before.dump(), value.dump()));
-  }
-  Json kept = Json::array();
-  for (const Json& result : document["results"]) {
-    // Failed and interrupted points are run again.
-    if (is_point(result) && result["status"] == "complete") kept.push_back(result);
-  }
-  return kept;
-}
-
 Json floors_of(const DeviceInfo& info, const SweepRequest& request, const std::vector<Point>& points,
                const Json& settings, Ranks ranks) {
   const Workload& workload = workload_of(request.run);
@@ -136,6 +110,33 @@ Json floors_of(const DeviceInfo& info, const SweepRequest& request, const std::v
 
 }  // namespace
 
+Json points_to_keep(const std::filesystem::path& file, const ResumedFile& as, const Json& settings,
+                    bool (*is_usable)(const Json& point)) {
+  Json kept = Json::array();
+  std::error_code status;
+  if (!std::filesystem::exists(file, status)) return kept;
+  const auto refuse = [&](const std::string& why) {
+    reject(fmt::format("--resume: {}: {}", file.string(), why),
+           "Resume with the same flags, or choose another --output.");
+  };
+  const auto in = [](const Json& json, const char* name) -> const Json& {
+    static const Json kNothing;
+    return json.is_object() && json.contains(name) ? json[name] : kNothing;
+  };
+  const Json document = read_json(file);
+  const Json& sweep = as.member == nullptr ? document : in(document, as.member);
+  const Json &points = in(sweep, as.list), &before = in(sweep, "settings");
+  if (in(document, "schema") != as.schema || !points.is_array() || !before.is_object()) refuse(as.otherwise);
+  for (const auto& [name, value] : settings.items()) {
+    // Files from before there were ranks do not say that they had one.
+    const Json then = before.value(name, name == "ranks" ? Json(1) : Json());
+    if (then != value) refuse(fmt::format("it was run with {} = {}, now it is {}", name, then.dump(), value.dump()));
+  }
+  for (const Json& point : points)
+    if (is_usable(point)) kept.push_back(point);
+  return kept;
+}
+
 void check_sweep(const DeviceInfo& info, const SweepRequest& request, Ranks ranks) {
   for (const Point& point : points_of(request)) {
     RunRequest run = request.run;
@@ -151,7 +152,11 @@ Json run_sweep(Device& device, const SweepRequest& request, const RunContext& co
   const Ranks ranks = control.run.has_ranks() ? control.run.communicator->ranks() : Ranks{};
   const Json settings = settings_of(device, request, ranks.count);
   // One rank reads and writes the file; the others only have to know which points are left.
-  Json kept = ranks.rank == 0 ? results_to_keep(request, settings) : Json::array();
+  Json kept = Json::array();
+  if (request.resumes && ranks.rank == 0)
+    // Failed and interrupted points are run again.
+    kept = points_to_keep(request.output, {kSweepSchema, nullptr, "results", "not a sweep of this program"}, settings,
+                          [](const Json& result) { return is_point(result) && result["status"] == "complete"; });
   if (ranks.rank == 0) check_writable(request.output, request.overwrites || request.resumes);
   if (ranks.count > 1) kept = Json::parse(broadcast_text(*control.run.communicator, kept.dump()));
 

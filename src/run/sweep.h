@@ -40,6 +40,18 @@ struct SweepControl {
 // Failed points are in it with status "failed". With several ranks all call it; rank 0 alone reads and writes the file.
 Json run_sweep(Device& device, const SweepRequest& request, const RunContext& context, const SweepControl& control);
 
+// Where a file that is resumed has its points.
+struct ResumedFile {
+  const char* schema;
+  const char* member;     // that holds settings and points; null: the document itself does
+  const char* list;       // of points
+  const char* otherwise;  // what is said of another file
+};
+// Points of an earlier run that `is_usable`; none where there is no file. Rejects a file of something else, and one
+// that was run with other settings than `settings`.
+Json points_to_keep(const std::filesystem::path& file, const ResumedFile& as, const Json& settings,
+                    bool (*is_usable)(const Json& point));
+
 // Rejects what run_sweep() would reject of any of its points; `ranks` as there will be.
 void check_sweep(const DeviceInfo& info, const SweepRequest& request, Ranks ranks);
 

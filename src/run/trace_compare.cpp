@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "measure/result.h"
 #include "measure/statistics.h"
 #include "trace/analyse/breakdown.h"
 #include "trace/analyse/slice.h"
@@ -129,7 +130,7 @@ void add_categories(const Times& before, const Times& after, TraceComparison& co
     change.is_judged = true;
     change.iterations.metric = category.name;
     change.iterations.unit = "ns";
-    measure_change(baseline, test, true, comparison.options, change.iterations);
+    measure_samples(baseline, test, comparison.options, change.iterations);
   }
   if (!has_iterations)
     comparison.notes.push_back(
@@ -186,7 +187,7 @@ void add_kernels(const Kernels& before, double before_ns, const Kernels& after, 
       ++judged;
       change.is_judged = true;
       is_thinned |= std::max(baseline.size(), test.size()) > kMostSamples;
-      measure_change(thinned(baseline), thinned(test), true, comparison.options, durations);
+      measure_samples(thinned(baseline), thinned(test), comparison.options, durations);
     }
     durations.baseline_count = baseline.size();
     durations.test_count = test.size();
@@ -214,19 +215,11 @@ auto judged(Comparison& comparison) {
   return metrics;
 }
 
-std::map<Verdict, std::size_t> count_verdicts(const TraceComparison& comparison) {
-  std::map<Verdict, std::size_t> counts;
-  for (const MetricComparison* metric : judged(comparison)) ++counts[metric->verdict];
-  return counts;
-}
-
 Json verdict_json(const MetricComparison& metric, bool is_judged) {
   Json json;
   json["verdict"] = is_judged ? Json(name_of(metric.verdict)) : Json(nullptr);
   json["reason"] = metric.reason.empty() ? Json(nullptr) : Json(metric.reason);
-  json["interval"] = metric.interval
-                         ? Json::array({number_or_null(metric.interval->low), number_or_null(metric.interval->high)})
-                         : Json(nullptr);
+  json["interval"] = interval_or_null(metric.interval);
   json["p"] = number_or_null(metric.p);
   json["adjusted_p"] = number_or_null(metric.adjusted_p);
   return json;
@@ -266,18 +259,8 @@ TraceComparison compare_traces(const Timeline& baseline, const std::string& base
   if (comparison.kernels.empty())
     reject(fmt::format("{} and {} have no command of the same name", baseline_name, test_name),
            "Compare traces of one program on devices of one kind.");
-  std::vector<double> p_values;
   const auto metrics = judged(comparison);
-  for (const MetricComparison* metric : metrics)
-    if (metric->p) p_values.push_back(*metric->p);
-  comparison.hypotheses = p_values.size();
-  const std::vector<double> adjusted = holm(p_values);
-  std::size_t next = 0;
-  for (MetricComparison* metric : metrics) {
-    if (!metric->p) continue;
-    metric->adjusted_p = adjusted[next++];
-    decide_change(true, comparison.options, *metric);
-  }
+  comparison.hypotheses = decide(std::vector<Change*>(metrics.begin(), metrics.end()), comparison.options);
   for (KernelChange& change : comparison.kernels)
     if (change.is_judged && change.durations.verdict == Verdict::ambiguous && change.durations.interval &&
         has_several_sizes(before.at(change.name).samples))
@@ -287,10 +270,10 @@ TraceComparison compare_traces(const Timeline& baseline, const std::string& base
   return comparison;
 }
 
-int exit_code(const TraceComparison& comparison, bool is_strict) {
-  const auto counts = count_verdicts(comparison);
-  if (counts.contains(Verdict::slower)) return 3;
-  return is_strict && counts.contains(Verdict::ambiguous) ? 4 : 0;
+VerdictCounts count_verdicts(const TraceComparison& comparison) {
+  VerdictCounts counts;
+  for (const MetricComparison* metric : judged(comparison)) ++counts[metric->verdict];
+  return counts;
 }
 
 Json trace_comparison_json(const TraceComparison& comparison, bool is_strict) {
@@ -298,16 +281,7 @@ Json trace_comparison_json(const TraceComparison& comparison, bool is_strict) {
   json["schema"] = "weir.trace_comparison/1";
   json["baseline"] = comparison.baseline;
   json["test"] = comparison.test;
-  json["threshold"] = comparison.options.threshold;
-  json["significance"] = comparison.options.significance;
-  json["confidence"] = comparison.options.bootstrap.confidence;
-  json["hypotheses"] = comparison.hypotheses;
-  const auto counts = count_verdicts(comparison);
-  for (const Verdict verdict : {Verdict::slower, Verdict::faster, Verdict::same, Verdict::ambiguous}) {
-    const auto found = counts.find(verdict);
-    json["verdicts"][name_of(verdict)] = found == counts.end() ? 0 : found->second;
-  }
-  json["exit_code"] = exit_code(comparison, is_strict);
+  add_method(json, comparison.options, comparison.hypotheses, count_verdicts(comparison), is_strict);
   const bool has_iterations = comparison.baseline_iterations > 0;
   json["iterations"] = has_iterations
                            ? Json{{"baseline", comparison.baseline_iterations}, {"test", comparison.test_iterations}}

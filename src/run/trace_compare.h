@@ -55,8 +55,11 @@ struct TraceComparison {
 TraceComparison compare_traces(const Timeline& baseline, const std::string& baseline_name, const Timeline& test,
                                const std::string& test_name, CompareOptions options = {});
 
-// 3 if anything judged is slower; else 4 if anything is ambiguous and `is_strict`; else 0.
-int exit_code(const TraceComparison& comparison, bool is_strict);
+// Of everything that was judged.
+VerdictCounts count_verdicts(const TraceComparison& comparison);
+inline int exit_code(const TraceComparison& comparison, bool is_strict) {
+  return exit_code(count_verdicts(comparison), is_strict);
+}
 
 // Schema weir.trace_comparison/1; what is not known is null.
 Json trace_comparison_json(const TraceComparison& comparison, bool is_strict);

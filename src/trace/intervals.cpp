@@ -1,6 +1,7 @@
 #include "trace/intervals.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace weir {
 namespace {
@@ -73,6 +74,20 @@ std::uint64_t total_ns(const TimeIntervals& intervals) noexcept {
   std::uint64_t total = 0;
   for (const TimeInterval& interval : intervals) total += distance_ns(interval.from_ns, interval.to_ns);
   return total;
+}
+
+std::size_t most_at_once(std::span<const TimeInterval> stretches) {
+  std::vector<std::pair<std::int64_t, int>> turns;  // at one moment ends come first
+  turns.reserve(2 * stretches.size());
+  for (const TimeInterval& one : stretches) {
+    if (one.to_ns <= one.from_ns) continue;
+    turns.emplace_back(one.from_ns, 1);
+    turns.emplace_back(one.to_ns, -1);
+  }
+  std::sort(turns.begin(), turns.end());
+  std::int64_t depth = 0, most = 0;
+  for (const auto& turn : turns) most = std::max(most, depth += turn.second);
+  return static_cast<std::size_t>(most);
 }
 
 }  // namespace weir

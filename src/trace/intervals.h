@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace weir {
@@ -55,5 +56,7 @@ void visit_levels(std::vector<std::int64_t> starts, std::vector<std::int64_t> en
     ++(is_end ? ended : started);
   }
 }
+// How many stretches cover one moment at most; in any order. One that ends where another begins does not meet it.
+std::size_t most_at_once(std::span<const TimeInterval> stretches);
 
 }  // namespace weir

@@ -76,9 +76,9 @@ TEST(CaseCompare, claims_what_differs_between_two_logs) {
   EXPECT_EQ(row(rows, "gap_ns").claim, Claim::b_more);
   EXPECT_EQ(row(rows, "backlog").claim, Claim::b_more);
   EXPECT_NEAR(*row(rows, "backlog").b.value, 6.5, 0.1);
-  EXPECT_EQ(row(rows, "kernel_duration_ns").claim, Claim::cannot_say);
+  EXPECT_EQ(row(rows, "kernel_duration_ns").claim, Claim::not_comparable);
   EXPECT_NE(row(rows, "kernel_duration_ns").reason.find("timeline"), std::string::npos);
-  EXPECT_EQ(row(rows, "copy_rate").claim, Claim::cannot_say) << "no line of a copy is not no copy";
+  EXPECT_EQ(row(rows, "copy_rate").claim, Claim::not_comparable) << "no line of a copy is not no copy";
   EXPECT_FALSE(a.copies.has_value());
 }
 
@@ -87,7 +87,7 @@ TEST(CaseCompare, a_file_differs_in_nothing_from_itself) {
   const fs::path file = folder.write("a.log", busy_log(100, 1000, 100, 2));
   const CaseSide a = load_case(file), b = load_case(folder.path() / "." / "a.log");
   for (const Compared& each : compare_quantities(a, b))
-    EXPECT_TRUE(each.claim == Claim::not_distinguishable || each.claim == Claim::cannot_say) << each.name;
+    EXPECT_TRUE(each.claim == Claim::ambiguous || each.claim == Claim::not_comparable) << each.name;
   const QueueRelation relation = relate_queues(a, b);
   EXPECT_EQ(relation.kind, QueueRelation::Kind::same_input);
   EXPECT_EQ(relation.shared.size(), 1u);
@@ -98,7 +98,7 @@ TEST(CaseCompare, two_runs_of_the_same_are_not_told_apart) {
   const CaseSide a = load_case(folder.write("a.log", busy_log(100, 1500, 100, 2)));
   const CaseSide b = load_case(folder.write("b.log", busy_log(200, 1700, 100, 2, kHwq, 90'000'000)));
   for (const Compared& each : compare_quantities(a, b))
-    EXPECT_TRUE(each.claim == Claim::not_distinguishable || each.claim == Claim::cannot_say) << each.name;
+    EXPECT_TRUE(each.claim == Claim::ambiguous || each.claim == Claim::not_comparable) << each.name;
 }
 
 TEST(CaseCompare, equal_addresses_of_two_processes_are_no_shared_queue) {
@@ -148,10 +148,10 @@ TEST(CaseCompare, a_log_of_level_3_has_no_packets_and_no_processes) {
   EXPECT_EQ(a.launches, 500u);
   const std::vector<Compared> rows = compare_quantities(a, b);
   for (const char* name : {"backlog", "barrier_rate"}) {
-    EXPECT_EQ(row(rows, name).claim, Claim::cannot_say) << name;
+    EXPECT_EQ(row(rows, name).claim, Claim::not_comparable) << name;
     EXPECT_NE(row(rows, name).reason.find("level 4"), std::string::npos) << row(rows, name).reason;
   }
-  EXPECT_EQ(row(rows, "gap_ns").claim, Claim::cannot_say) << "one is of names, the other of packets";
+  EXPECT_EQ(row(rows, "gap_ns").claim, Claim::not_comparable) << "one is of names, the other of packets";
   EXPECT_EQ(relate_queues(a, b).kind, QueueRelation::Kind::unknown);
 }
 
@@ -208,7 +208,7 @@ TEST(CaseCompare, a_log_and_a_timeline_are_compared_where_they_tell_the_same) {
   const std::vector<Compared> rows = compare_quantities(a, b);
   EXPECT_EQ(row(rows, "launch_rate").claim, Claim::b_more);
   for (const char* name : {"gap_ns", "backlog", "pause_share", "kernel_duration_ns"})
-    EXPECT_EQ(row(rows, name).claim, Claim::cannot_say) << name;
+    EXPECT_EQ(row(rows, name).claim, Claim::not_comparable) << name;
 }
 
 // `count` kernels of 100 us, each with a copy beside it.
@@ -241,7 +241,7 @@ TEST(CaseCompare, none_in_a_moment_is_not_less_than_a_few) {
   const std::vector<Compared> rows = compare_quantities(a, b);
   EXPECT_GT(row(rows, "copy_rate").a.interval->low, 0);
   for (const char* name : {"copy_rate", "copied_bytes_rate"})
-    EXPECT_EQ(row(rows, name).claim, Claim::not_distinguishable) << name;
+    EXPECT_EQ(row(rows, name).claim, Claim::ambiguous) << name;
 }
 
 TEST(CaseCompare, none_on_either_side_is_no_difference) {
@@ -249,7 +249,7 @@ TEST(CaseCompare, none_on_either_side_is_no_difference) {
   const CaseSide b = side_of_timeline(testing::kernels(5000, 100'000), "b.json");
   const std::vector<Compared> rows = compare_quantities(a, b);
   for (const char* name : {"copy_rate", "copied_bytes_rate", "pause_share"})
-    EXPECT_EQ(row(rows, name).claim, Claim::not_distinguishable) << name;
+    EXPECT_EQ(row(rows, name).claim, Claim::ambiguous) << name;
   EXPECT_DOUBLE_EQ(row(rows, "pause_share").a.interval->high, 3e7 / a.observed_ns);
 }
 
@@ -260,7 +260,7 @@ TEST(CaseCompare, rates_of_a_short_time_are_told_with_a_note_and_pauses_are_not_
   ASSERT_GT(b.observed_ns, 1e8);
   const std::vector<Compared> rows = compare_quantities(a, b);
   EXPECT_EQ(row(rows, "launch_rate").claim, Claim::a_more);
-  EXPECT_EQ(row(rows, "pause_share").claim, Claim::cannot_say);
+  EXPECT_EQ(row(rows, "pause_share").claim, Claim::not_comparable);
   EXPECT_NE(row(rows, "pause_share").reason.find("A: observed for 34"), std::string::npos)
       << row(rows, "pause_share").reason;
   EXPECT_EQ(row(rows, "pause_share").b.value, 0.0);
@@ -437,9 +437,9 @@ TEST(CaseReport, says_what_the_log_says_but_for_samples) {
   EXPECT_EQ(report.kernels.size(), log.kernels.size());
   EXPECT_TRUE(report.kernels_reason.empty()) << report.kernels_reason;
   const std::vector<Compared> rows = compare_quantities(log, report);
-  EXPECT_EQ(row(rows, "launch_rate").claim, Claim::not_distinguishable);
+  EXPECT_EQ(row(rows, "launch_rate").claim, Claim::ambiguous);
   EXPECT_NEAR(*row(rows, "launch_rate").ratio, 1, 0.05);
-  EXPECT_EQ(row(rows, "gap_ns").claim, Claim::cannot_say);
+  EXPECT_EQ(row(rows, "gap_ns").claim, Claim::not_comparable);
   EXPECT_EQ(relate_queues(log, report).kind, QueueRelation::Kind::same_process) << "the same creation";
   EXPECT_THROW(load_case(folder.write("none.json", "{\"schema\": \"weir.amd_log/1\", \"files\": [3, {}]}")), Error);
 }
@@ -521,7 +521,7 @@ TEST(CaseDocument, has_a_reason_for_everything_that_is_null) {
   EXPECT_EQ(document["schema"], "weir.amd_compare/1");
   EXPECT_TRUE(document["verdict"]["is_rule"].get<bool>());
   for (const Json& each : document["quantities"])
-    EXPECT_EQ(each["reason"].is_null(), each["claim"] != "cannot_say") << each.dump();
+    EXPECT_EQ(each["reason"].is_null(), each["claim"] != "not_comparable") << each.dump();
   for (const char* key : {"a", "b"}) {
     EXPECT_EQ(document[key]["copies"].is_null(), document[key]["copies_reason"].is_string());
     EXPECT_EQ(document[key]["barriers"].is_null(), document[key]["barriers_reason"].is_string());

@@ -214,7 +214,7 @@ TEST(Regressions, what_has_no_partner_is_named) {
   EXPECT_EQ(found["verdict"], "same");
   const Json skipped = compared(entry("a", 1), failed("a", "skipped"));
   EXPECT_EQ(only_case(skipped)["verdict"], "gone");
-  EXPECT_EQ(skipped["verdict"], "cannot_say");
+  EXPECT_EQ(skipped["verdict"], "ambiguous");
 }
 
 TEST(Regressions, other_conditions_are_not_comparable_and_said_so) {
@@ -230,7 +230,7 @@ TEST(Regressions, other_conditions_are_not_comparable_and_said_so) {
     const Json found = compared(entry("a", 1), after);
     EXPECT_EQ(only_case(found)["verdict"], "not_comparable") << words;
     EXPECT_NE(only_case(found)["reason"].get<std::string>().find(words), std::string::npos) << found.dump(1);
-    EXPECT_EQ(found["verdict"], "cannot_say");
+    EXPECT_EQ(found["verdict"], "ambiguous");
   }
   Json elsewhere = summary({entry("a", 2)});
   elsewhere["environment"]["cpus"] = 64;
@@ -322,8 +322,8 @@ Told told_apart(double factor, int rounds, double luck) {
   for (int i = 0; i < 1000; ++i) {
     const bench::RunTimes before = noisy(random, 100, rounds, luck), after = noisy(random, 100 * factor, rounds, luck);
     const auto verdict = bench::judge_latency(*bench::latency_change(before, after), 0.1, 0.99, 12).verdict;
-    told.slower += verdict == bench::LatencyVerdict::slower ? 1 : 0;
-    told.faster += verdict == bench::LatencyVerdict::faster ? 1 : 0;
+    told.slower += verdict == Verdict::slower ? 1 : 0;
+    told.faster += verdict == Verdict::faster ? 1 : 0;
   }
   return told;
 }

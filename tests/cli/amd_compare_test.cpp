@@ -63,7 +63,7 @@ TEST_F(AmdCompare, nothing_differs_between_a_file_and_itself) {
   const Json document = parse_json(outcome.out, "out");
   EXPECT_EQ(document["queues"]["relation"], "same_input");
   for (const Json& row : document["quantities"])
-    EXPECT_TRUE(row["claim"] == "not_distinguishable" || row["claim"] == "cannot_say") << row.dump();
+    EXPECT_TRUE(row["claim"] == "ambiguous" || row["claim"] == "not_comparable") << row.dump();
 }
 
 TEST_F(AmdCompare, takes_the_report_of_a_log) {

@@ -1,7 +1,6 @@
-#include "lab/preempt/verdict.h"
-
 #include <gtest/gtest.h>
 
+#include "lab/preempt/curve.h"
 #include "preempt/synthetic.h"
 
 namespace weir::preempt {

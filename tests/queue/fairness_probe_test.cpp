@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "lab/queues/queues_fairness.h"
 #include "measure/statistics.h"
 
 namespace weir {

@@ -3,9 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "lab/queues/copy_overlap.h"
-#include "lab/queues/priority_levels.h"
-
 namespace weir {
 namespace {
 
@@ -34,13 +31,6 @@ TEST(QueueDepth, SaysMoreWhereTheHostNeverWaits) {
   const QueueDepth depth = measure_queue_depth(*device, 100);
   EXPECT_FALSE(depth.launches.value.has_value());
   EXPECT_NE(depth.launches.reason.find("more than 100"), std::string::npos) << depth.launches.reason;
-}
-
-TEST(ResidentLimit, IsTheLastCountWithinOneAndAHalfDurations) {
-  const std::vector<ResidentLimit::Point> points = {{64, 2'100}, {128, 2'700}, {129, 4'000}, {160, 4'100}};
-  EXPECT_EQ(largest_at_once(points, 2'000), 128);
-  EXPECT_EQ(largest_at_once(points, 10'000), 160);
-  EXPECT_EQ(largest_at_once(points, 1'000), std::nullopt);
 }
 
 TEST(ResidentLimit, NeverExceedsTheWorkers) {

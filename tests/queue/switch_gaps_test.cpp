@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "lab/queues/queues_switch.h"
-#include "lab/queues/switch_tradeoff.h"
 
 namespace weir {
 namespace {

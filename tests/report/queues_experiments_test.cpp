@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "lab/queues/queues_fairness.h"
+#include "lab/queues/fairness_probe.h"
 #include "lab/queues/queues_switch.h"
 #include "measure/statistics.h"
 #include "report/text/documents.h"

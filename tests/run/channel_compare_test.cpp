@@ -45,14 +45,14 @@ int count_alarms(Noise noise, std::size_t processes, int runs, std::size_t bench
   int alarms = 0;
   for (int run = 0; run < runs; ++run) {
     std::vector<ChannelChange> changes(benchmarks);
-    std::vector<ChannelChange*> pointers;
+    std::vector<Change*> pointers;
     for (ChannelChange& change : changes) {
       change.baseline = side(random, noise, processes, 100);
       change.test = side(random, noise, processes, 100 * slowdown);
       measure_channel({}, change);
       pointers.push_back(&change);
     }
-    decide_channels({}, pointers);
+    decide(pointers, {});
     bool has_alarm = false;
     for (const ChannelChange& change : changes)
       has_alarm = has_alarm || change.verdict == wanted ||
@@ -90,8 +90,8 @@ TEST(ChannelChange, QuietEqualSidesAreTheSame) {
     change.test.push_back(100 * (1 + 0.005 * gauss(random)));
   }
   measure_channel({}, change);
-  ChannelChange* const pointer = &change;
-  EXPECT_EQ(decide_channels({}, {&pointer, 1}), 1u);
+  Change* const pointer = &change;
+  EXPECT_EQ(decide({&pointer, 1}, {}), 1u);
   EXPECT_EQ(change.verdict, Verdict::same);
   EXPECT_LT(*change.noise, 1.02);
 }
@@ -102,11 +102,11 @@ TEST(ChannelChange, ThroughputIsSlowerWhenItFalls) {
   change.baseline = {10, 10.1, 10.2, 9.9, 9.8};
   change.test = {5, 5.1, 5.2, 4.9, 4.8};
   measure_channel({}, change);
-  ChannelChange* const pointer = &change;
-  decide_channels({}, {&pointer, 1});
+  Change* const pointer = &change;
+  decide({&pointer, 1}, {});
   EXPECT_EQ(change.verdict, Verdict::slower);
   EXPECT_NEAR(*change.ratio, 0.5, 0.01);
-  EXPECT_NEAR(*change.slowness, 2, 0.04);
+  EXPECT_NEAR(*change.slowness(), 2, 0.04);
 }
 
 TEST(ChannelChange, TooFewProcessesSayWhy) {
@@ -116,8 +116,8 @@ TEST(ChannelChange, TooFewProcessesSayWhy) {
   change.baseline = {10, 10.1, 10.2};
   change.test = {20, 20.1, 20.2};
   measure_channel({}, change);
-  ChannelChange* const pointer = &change;
-  decide_channels({}, {&pointer, 1});
+  Change* const pointer = &change;
+  decide({&pointer, 1}, {});
   EXPECT_EQ(change.verdict, Verdict::ambiguous);
   EXPECT_NE(change.reason.find("cannot prove anything"), std::string::npos) << change.reason;
 

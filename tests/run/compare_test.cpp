@@ -120,17 +120,19 @@ TEST(Compare, FailuresCountAsSlower) {
   EXPECT_EQ(comparison.tests[0].pairs[0].verdict, Verdict::slower);
   EXPECT_EQ(comparison.tests[0].pairs[0].failure, "test: its output is wrong");
   EXPECT_EQ(exit_code(comparison, false), 3);
-  EXPECT_EQ(verdict_of(bad, good), Verdict::ambiguous);
+  EXPECT_EQ(verdict_of(bad, good), Verdict::not_comparable);
   EXPECT_EQ(verdict_of(bad, bad), Verdict::slower);
 }
 
-TEST(Compare, MissingSamplesAreAmbiguousWithAReason) {
+TEST(Compare, MissingSamplesAreNotComparableWithAReason) {
   SplitMix random(4);
   const ResultPoint whole = point(times(random, 50, 1e6, 0.02));
   ResultPoint empty = point({});
   Comparison comparison = compare_points(whole, empty);
-  EXPECT_EQ(comparison.tests[0].pairs[0].verdict, Verdict::ambiguous);
+  EXPECT_EQ(comparison.tests[0].pairs[0].verdict, Verdict::not_comparable);
   EXPECT_EQ(comparison.tests[0].pairs[0].metrics[0].reason, "test: no samples");
+  EXPECT_EQ(exit_code(comparison, false), 0);
+  EXPECT_EQ(exit_code(comparison, true), 4);
   // Sync mode none has no latency on either side: that is no finding.
   ResultPoint before = whole;
   ResultPoint after = whole;
@@ -139,7 +141,8 @@ TEST(Compare, MissingSamplesAreAmbiguousWithAReason) {
   EXPECT_EQ(comparison.tests[0].pairs[0].verdict, Verdict::same);
   EXPECT_TRUE(any_has(comparison.tests[0].pairs[0].notes, "latency is not judged: sync mode none"));
   EXPECT_EQ(verdict_of(point({1, 2, 3, 4}), point({1, 2, 3, 4})), Verdict::ambiguous);
-  EXPECT_EQ(verdict_of(point(std::vector<double>(20, 0.0)), whole), Verdict::ambiguous);
+  comparison = compare_points(point(std::vector<double>(20, 0.0)), whole);
+  EXPECT_EQ(comparison.tests[0].pairs[0].metrics[0].verdict, Verdict::not_comparable);
   after = whole;
   after.throughput.unit = "GFLOP/s";
   EXPECT_TRUE(has(compare_points(whole, after).tests[0].pairs[0].metrics[1].reason, "units differ"));

@@ -5,8 +5,7 @@
 
 #include <cmath>
 
-#include "lab/queues/queues_convoy.h"
-#include "lab/queues/queues_judge.h"
+#include "lab/queues/convoy.h"
 #include "measure/bootstrap.h"
 
 namespace weir {

@@ -79,14 +79,14 @@ export interface Comparison extends Item {
   baseline: string;
   test: string;
   threshold: number;
-  verdicts: Record<string, number>; // slower, faster, same, ambiguous
+  verdicts: Record<string, number>; // slower, faster, same, ambiguous, not_comparable
   pairs: ComparedPair[];
   only: { label: string; side: "baseline" | "test" }[]; // points without a partner
 }
 
 export interface ComparedPair {
   label: string;
-  verdict: "slower" | "faster" | "same" | "ambiguous";
+  verdict: "slower" | "faster" | "same" | "ambiguous" | "not_comparable";
   failure: string | null;
   metrics: ComparedMetric[];
 }
@@ -94,7 +94,7 @@ export interface ComparedPair {
 export interface ComparedMetric {
   metric: string; // latency, throughput
   unit: string;
-  verdict: "slower" | "faster" | "same" | "ambiguous";
+  verdict: "slower" | "faster" | "same" | "ambiguous" | "not_comparable";
   reason: string | null;
   baseline_median: number | null;
   test_median: number | null;

@@ -115,11 +115,11 @@ Compared compare_one(const CaseSide& a, const CaseSide& b, const Facts& facts) {
 }
 
 void judge(Compared& row) {
-  if (!row.p) return;
+  if (!row.adjusted_p) return;
   const bool is_apart = row.a.interval->high < row.b.interval->low || row.b.interval->high < row.a.interval->low;
-  row.claim = !is_apart || *row.p >= kLargestP ? Claim::not_distinguishable
-              : *row.a.value > *row.b.value    ? Claim::a_more
-                                               : Claim::b_more;
+  row.claim = !is_apart || *row.adjusted_p >= kLargestP ? Claim::ambiguous
+              : *row.a.value > *row.b.value             ? Claim::a_more
+                                                        : Claim::b_more;
 }
 
 bool is_same_creation(const CaseQueue& a, const CaseQueue& b) {
@@ -136,7 +136,7 @@ std::string both_reasons(const std::string& a, const std::string& b) {
 }
 
 std::string_view name_of(Claim claim) {
-  constexpr std::string_view kNames[] = {"a_more", "b_more", "not_distinguishable", "cannot_say"};
+  constexpr std::string_view kNames[] = {"a_more", "b_more", "ambiguous", "not_comparable"};
   return kNames[static_cast<std::size_t>(claim)];
 }
 
@@ -147,17 +147,11 @@ std::string_view name_of(QueueRelation::Kind kind) {
 
 std::vector<Compared> compare_quantities(const CaseSide& a, const CaseSide& b) {
   std::vector<Compared> rows;
-  std::vector<double> p_values;
-  for (const Facts& facts : kFacts) {
-    rows.push_back(compare_one(a, b, facts));
-    if (rows.back().p) p_values.push_back(*rows.back().p);
-  }
-  const std::vector<double> adjusted = holm(p_values);
-  std::size_t next = 0;
-  for (Compared& row : rows) {
-    if (row.p) row.p = adjusted[next++];
-    judge(row);
-  }
+  std::vector<Change*> changes;
+  for (const Facts& facts : kFacts) rows.push_back(compare_one(a, b, facts));
+  for (Compared& row : rows) changes.push_back(&row);
+  adjust(changes);
+  for (Compared& row : rows) judge(row);
   return rows;
 }
 

@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "amd/compare/case_side.h"
-#include "measure/bootstrap.h"
+#include "measure/comparison.h"
 
 namespace weir::amd {
 
-enum class Claim : std::uint8_t { a_more, b_more, not_distinguishable, cannot_say };
+// A and B are different programs, so more of something is neither slower nor faster. Otherwise the words of Verdict.
+enum class Claim : std::uint8_t { a_more, b_more, ambiguous, not_comparable };
 std::string_view name_of(Claim claim);
 
 struct ComparedSide {
@@ -22,14 +23,12 @@ struct ComparedSide {
   std::optional<Interval> interval;  // 95 %, bootstrap; by the rule of three where none of it was seen in the time
 };
 
-struct Compared {
+// Of Change: reason, ratio (b / a), p and adjusted_p (Mann-Whitney, widened for correlation in time, and Holm).
+struct Compared : Change {
   CaseQuantity quantity = CaseQuantity::launch_rate;
   std::string_view name, unit, statistic;  // "launch_rate", "1/s", "mean"
   ComparedSide a, b;
-  std::optional<double> ratio;  // b / a
-  std::optional<double> p;      // Mann-Whitney, widened for correlation in time, after Holm
-  Claim claim = Claim::cannot_say;
-  std::string reason;  // where it cannot be said
+  Claim claim = Claim::not_comparable;
 };
 
 // A claim needs intervals that do not overlap, and a p below this.

@@ -7,6 +7,7 @@
 
 #include "amd/compare/case_verdict.h"
 #include "base/units.h"
+#include "measure/result.h"
 
 namespace weir::amd {
 namespace {
@@ -19,10 +20,6 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 Json text_or_null(std::string_view text) { return text.empty() ? Json(nullptr) : Json(text); }
-Json interval_json(const std::optional<Interval>& interval) {
-  return interval ? Json::array({number_or_null(interval->low), number_or_null(interval->high)}) : Json(nullptr);
-}
-
 Json queue_json(const CaseQueue& queue) {
   constexpr const char* kPriorities[] = {"low", "normal", "high"};
   Json json;
@@ -105,7 +102,8 @@ Json kernels_json(const CaseSide& a, const CaseSide& b) {
 
 Json compared_json(const Compared& row) {
   const auto side = [](const ComparedSide& of) {
-    return Json{{"samples", of.samples}, {"value", number_or_null(of.value)}, {"interval", interval_json(of.interval)}};
+    return Json{
+        {"samples", of.samples}, {"value", number_or_null(of.value)}, {"interval", interval_or_null(of.interval)}};
   };
   Json json;
   json["quantity"] = row.name;
@@ -114,7 +112,7 @@ Json compared_json(const Compared& row) {
   json["a"] = side(row.a);
   json["b"] = side(row.b);
   json["ratio"] = number_or_null(row.ratio);
-  json["p"] = number_or_null(row.p);
+  json["p"] = number_or_null(row.adjusted_p);
   json["claim"] = name_of(row.claim);
   json["reason"] = text_or_null(row.reason);
   return json;
@@ -147,7 +145,7 @@ Json verdict_json(const PreemptionVerdict& verdict) {
       numbers.push_back({{"what", number.what},
                          {"unit", number.unit},
                          {"value", number_or_null(number.value)},
-                         {"interval", interval_json(number.interval)},
+                         {"interval", interval_or_null(number.interval)},
                          {"bound", text_or_null(number.bound)},
                          {"reason", text_or_null(number.reason)}});
     json["strategies"].push_back({{"strategy", each.strategy},

@@ -39,9 +39,9 @@ std::vector<Series> series_of(const ChannelRun& run) {
 
 // The verdicts of all benchmarks when these processes are the baseline and all others the test.
 std::vector<ChannelChange> judge_deal(const std::vector<Series>& all, const std::set<int>& baseline,
-                                      const ChannelCompareOptions& options) {
+                                      const CompareOptions& options) {
   std::vector<ChannelChange> changes(all.size());
-  std::vector<ChannelChange*> pointers;
+  std::vector<Change*> pointers;
   for (std::size_t i = 0; i < all.size(); ++i) {
     changes[i].is_less_better = all[i].is_less_better;
     for (const auto& [process, value] : all[i].median_of_process)
@@ -49,7 +49,7 @@ std::vector<ChannelChange> judge_deal(const std::vector<Series>& all, const std:
     measure_channel(options, changes[i]);
     pointers.push_back(&changes[i]);
   }
-  decide_channels(options, pointers);
+  decide(pointers, options);
   return changes;
 }
 
@@ -61,8 +61,7 @@ CalibrationRow row_of(const std::string& group, const Counts& counts) {
 
 }  // namespace
 
-std::optional<ChannelCalibration> calibrate_channels(const ChannelRun& run, int deals,
-                                                     const ChannelCompareOptions& options) {
+std::optional<ChannelCalibration> calibrate_channels(const ChannelRun& run, int deals, const CompareOptions& options) {
   const std::vector<Series> all = series_of(run);
   if (all.empty()) return std::nullopt;
   std::set<int> seen;
@@ -96,7 +95,7 @@ std::optional<ChannelCalibration> calibrate_channels(const ChannelRun& run, int 
     if (change.verdict == Verdict::slower) ++calibration.drifted_slower;
     if (change.verdict == Verdict::faster) ++calibration.drifted_faster;
   }
-  SplitMix random(options.seed);
+  SplitMix random(options.bootstrap.seed);
   int deals_with_alarm = 0;
   for (int deal = 0; deal < deals; ++deal) {
     for (std::size_t i = 0; i < half; ++i)
@@ -105,10 +104,10 @@ std::optional<ChannelCalibration> calibrate_channels(const ChannelRun& run, int 
         judge_deal(all, {processes.begin(), processes.begin() + static_cast<std::ptrdiff_t>(half)}, options);
     bool has_alarm = false;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!changes[i].baseline_value || !changes[i].test_value) continue;
+      if (!changes[i].baseline_median || !changes[i].test_median) continue;
       Counts& count = counts[all[i].group];
       ++count.sides;
-      if (slowness(all[i], *changes[i].baseline_value, *changes[i].test_value) > 1 + kPlainThreshold)
+      if (slowness(all[i], *changes[i].baseline_median, *changes[i].test_median) > 1 + kPlainThreshold)
         ++count.plain_alarms;
       if (changes[i].verdict == Verdict::slower) ++count.our_alarms;
       has_alarm = has_alarm || changes[i].verdict == Verdict::slower;

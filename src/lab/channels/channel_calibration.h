@@ -34,6 +34,6 @@ struct ChannelCalibration {
 
 // Nothing where no benchmark has four processes.
 std::optional<ChannelCalibration> calibrate_channels(const ChannelRun& run, int deals,
-                                                     const ChannelCompareOptions& options = {});
+                                                     const CompareOptions& options = {});
 
 }  // namespace weir

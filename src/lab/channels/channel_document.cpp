@@ -70,10 +70,10 @@ Json to_json(const ChannelComparison& comparison) {
     row["reason"] = text_or_null(change.reason);
     row["baseline_processes"] = change.baseline.size();
     row["test_processes"] = change.test.size();
-    row["baseline_value"] = number_or_null(change.baseline_value);
-    row["test_value"] = number_or_null(change.test_value);
+    row["baseline_value"] = number_or_null(change.baseline_median);
+    row["test_value"] = number_or_null(change.test_median);
     row["ratio"] = number_or_null(change.ratio);
-    row["slowness"] = number_or_null(change.slowness);
+    row["slowness"] = number_or_null(change.slowness());
     row["noise"] = number_or_null(change.noise);
     row["p"] = number_or_null(change.p);
     row["adjusted_p"] = number_or_null(change.adjusted_p);

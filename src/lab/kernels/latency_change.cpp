@@ -15,7 +15,6 @@ constexpr double kRoundQuantile = 0.25;
 // Of the threshold: a yardstick that moved by less explains less than half of a slowdown that matters, and its own
 // noise (it is a few runs of one millisecond) is of that order.
 constexpr double kMachineMatters = 0.5;
-constexpr std::size_t kMostDifferences = 1'000'000;
 
 // Of each round.
 std::vector<double> log_times(const std::vector<std::vector<double>>& rounds) {
@@ -32,27 +31,15 @@ double squares_about_mean(const std::vector<double>& values) {
   return squares;
 }
 
-// Hodges and Lehmann: the median of all differences between a round of each side. One process with bad luck on a side
-// does not move it.
-double difference(const std::vector<double>& before, const std::vector<double>& after) {
-  if (before.size() * after.size() > kMostDifferences) return median(after) - median(before);
-  std::vector<double> all;
-  all.reserve(before.size() * after.size());
-  for (const double then : before)
-    for (const double now : after) all.push_back(now - then);
-  return median(all);
-}
-
 // As if the machine had been the same: less what it changed by.
-LatencyVerdict verdict_of(LatencyChange change, double machine, double threshold, double certainty, double p_share) {
+Verdict verdict_of(LatencyChange change, double machine, double threshold, double certainty, double p_share) {
   change.log_ratio -= machine;
   change.log_means -= machine;
-  const double limit = std::log1p(threshold), doubt = 1 - certainty;
-  if (change.log_ratio > limit && p_share * change.p_slower() < doubt) return LatencyVerdict::slower;
-  if (change.log_ratio < -limit && p_share * change.p_faster() < doubt) return LatencyVerdict::faster;
-  const Interval likely = change.ratio_interval(certainty);
-  return std::log(likely.low) >= -limit && std::log(likely.high) <= limit ? LatencyVerdict::same
-                                                                          : LatencyVerdict::ambiguous;
+  Change judged;
+  judged.ratio = std::exp(change.log_ratio);
+  judged.interval = change.ratio_interval(certainty);
+  judged.adjusted_p = p_share * std::min(change.p_slower(), change.p_faster());
+  return weir::verdict_of(judged, {threshold, 1 - certainty, {}});
 }
 
 // "12.3 % slower", "4.0 % faster"
@@ -85,7 +72,7 @@ std::optional<LatencyChange> latency_change(const RunTimes& before, const RunTim
   const std::vector<double> old = log_times(before.rounds), now = log_times(after.rounds);
   if (old.empty() || now.empty()) return std::nullopt;
   LatencyChange change;
-  change.log_ratio = difference(old, now);
+  change.log_ratio = typical_difference(old, now);
   change.log_means = mean(now) - mean(old);
   const double seen = static_cast<double>(old.size() + now.size() - 2);
   const double squares = squares_about_mean(old) + squares_about_mean(now);
@@ -104,30 +91,30 @@ std::optional<LatencyChange> latency_change(const RunTimes& before, const RunTim
   }
   change.error = change.luck * std::sqrt(1 / static_cast<double>(old.size()) + 1 / static_cast<double>(now.size()));
   const std::vector<double> machine_then = log_times(before.yardstick), machine_now = log_times(after.yardstick);
-  if (!machine_then.empty() && !machine_now.empty()) change.log_machine = difference(machine_then, machine_now);
+  if (!machine_then.empty() && !machine_now.empty()) change.log_machine = typical_difference(machine_then, machine_now);
   return change;
 }
 
 LatencyJudgement judge_latency(const LatencyChange& change, double threshold, double certainty, double p_share) {
   const double machine = change.log_machine.value_or(0);
-  const LatencyVerdict plain = verdict_of(change, 0, threshold, certainty, p_share);
+  const Verdict plain = verdict_of(change, 0, threshold, certainty, p_share);
   const std::string range = range_text(change.ratio_interval(certainty));
   LatencyJudgement judgement{plain, range};
   const bool has_moved = std::fabs(machine) > kMachineMatters * std::log1p(threshold);
   if (has_moved) {
     // A kernel may follow the machine in full or not at all; a verdict has to hold either way. That it would count as
     // faster on a slower machine is no reason for doubt: it is not slower.
-    const LatencyVerdict scaled = verdict_of(change, machine, threshold, certainty, p_share);
-    const bool is_harmless = plain == LatencyVerdict::same && scaled == LatencyVerdict::faster;
+    const Verdict scaled = verdict_of(change, machine, threshold, certainty, p_share);
+    const bool is_harmless = plain == Verdict::same && scaled == Verdict::faster;
     const std::string moved = fmt::format("the machine itself was {} (yardstick)", change_text(machine));
     if (scaled != plain && !is_harmless) {
-      judgement.verdict = LatencyVerdict::ambiguous;
+      judgement.verdict = Verdict::ambiguous;
       judgement.reason = fmt::format("{}, but {}", range, moved);
       return judgement;
     }
     judgement.reason += "; " + moved;
   }
-  if (plain == LatencyVerdict::ambiguous)
+  if (plain == Verdict::ambiguous)
     judgement.reason += change.seen_luck
                             ? fmt::format("; processes differ by {:.1f} % among themselves, more of them tell more",
                                           100 * *change.seen_luck)

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "measure/bootstrap.h"
+#include "measure/comparison.h"
 
 namespace weir::bench {
 
@@ -49,9 +49,8 @@ double round_time(const std::vector<double>& samples);
 // Nothing where a side has no samples. Samples must be positive and finite.
 std::optional<LatencyChange> latency_change(const RunTimes& before, const RunTimes& after);
 
-enum class LatencyVerdict { same, slower, faster, ambiguous };
 struct LatencyJudgement {
-  LatencyVerdict verdict = LatencyVerdict::ambiguous;
+  Verdict verdict = Verdict::ambiguous;
   std::string reason;  // in words, percentages in it; never empty
 };
 // `p_share`: what p-values are multiplied by because others are judged with this one (Holm).

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "lab/kernels/latency_change.h"
 #include "lab/kernels/regression_entries.h"
+#include "measure/result.h"
 #include "measure/statistics.h"
 
 namespace weir::bench {
@@ -118,9 +119,8 @@ void judge_latencies(const std::vector<Pair*>& pairs, const RegressionOptions& o
     pair.adjusted_p = adjusted[i];
     const double share = p[i] > 0 ? adjusted[i] / p[i] : 1;
     const LatencyJudgement judgement = judge_latency(*pair.change, options.latency, options.certainty, share);
-    constexpr const char* kNames[] = {"same", "slower", "faster", "ambiguous"};
-    pair.verdict = kNames[static_cast<int>(judgement.verdict)];
-    pair.is_regression = judgement.verdict == LatencyVerdict::slower;
+    pair.verdict = name_of(judgement.verdict);
+    pair.is_regression = judgement.verdict == Verdict::slower;
     pair.reason = judgement.reason;
   }
 }
@@ -153,11 +153,7 @@ Json case_document(const Pair& pair, double certainty) {
   Json json = {{"key", pair.key()}, {"verdict", pair.verdict}, {"is_regression", pair.is_regression}};
   const auto& change = pair.change;
   json["ratio"] = number_or_null(change ? std::optional(std::exp(change->log_ratio)) : std::nullopt);
-  json["interval"] = nullptr;
-  if (change) {
-    const Interval interval = change->ratio_interval(certainty);
-    json["interval"] = Json::array({number_or_null(interval.low), number_or_null(interval.high)});
-  }
+  json["interval"] = interval_or_null(change ? std::optional(change->ratio_interval(certainty)) : std::nullopt);
   json["p"] = number_or_null(change ? std::optional(pair.p) : std::nullopt);
   json["adjusted_p"] = number_or_null(change ? std::optional(pair.adjusted_p) : std::nullopt);
   json["machine_ratio"] =
@@ -253,7 +249,7 @@ Json compare_summaries(const Json& baseline, const Json& current, const std::str
   add_notes(before, after, pairs, machine, notes);
   return {{"baseline", baseline_name},
           {"options", {{"latency", options.latency}, {"accuracy", options.accuracy}, {"certainty", options.certainty}}},
-          {"verdict", has_regressed ? "regressed" : (is_unclear ? "cannot_say" : "same")},
+          {"verdict", has_regressed ? "regressed" : (is_unclear ? "ambiguous" : "same")},
           {"counts", counts},
           {"cases", cases},
           {"notes", notes}};

@@ -15,7 +15,7 @@ struct RegressionOptions {
 };
 
 // The block "regressions" of summary.json and all of regressions.md: {"baseline": name, "options", "verdict":
-// "regressed"|"same"|"cannot_say", "cases": [{"key", "verdict": slower|faster|same|ambiguous|less_accurate|failed|
+// "regressed"|"same"|"ambiguous", "cases": [{"key", "verdict": slower|faster|same|ambiguous|less_accurate|failed|
 // not_comparable|new|gone, "is_regression", "ratio", "interval", "p", "adjusted_p", "machine_ratio", "p50_ms_before",
 // "p50_ms_after", "rounds_before", "rounds_after", "accuracy_before", "accuracy_after", "reason"}], "counts": {verdict:
 // count}, "notes": [..]}. The worst come first.

@@ -1,11 +1,10 @@
-#include "lab/overlap/overlap_causes.h"
-
 #include <algorithm>
 #include <array>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "lab/overlap/overlap_summary.h"
 #include "trace/analyse/exposed_causes.h"
 
 namespace weir {

@@ -90,20 +90,13 @@ PairComparison pair_of(const OverlapPointFile& before, const OverlapPointFile& a
   pair.label = before.label.empty() ? "overlap" : before.label;
   pair.key = before.config;
   pair.notes = differences(before, after);
-  if (!after.failure.empty()) {
-    pair.verdict = Verdict::slower;
-    pair.failure = "test: " + after.failure;
-    return pair;
-  }
-  if (!before.failure.empty()) {
-    pair.failure = "baseline: " + before.failure;
-    return pair;
-  }
+  if (settle_failure(before.failure, after.failure, pair)) return pair;
   for (const Metric& metric : kMetrics) {
     MetricComparison& result = pair.metrics.emplace_back();
     result.metric = metric.name;
     result.unit = metric.unit;
-    measure_change(before.*metric.samples, after.*metric.samples, metric.is_less_better, options, result);
+    result.is_less_better = metric.is_less_better;
+    measure_samples(before.*metric.samples, after.*metric.samples, options, result);
   }
   return pair;
 }
@@ -160,7 +153,7 @@ Comparison compare_overlap(const OverlapFile& baseline, const OverlapFile& test,
   if (result.pairs.empty())
     reject(fmt::format("{}: no point has a partner in {}", test.name, baseline.name),
            "Compare sweeps over the same values, or single runs.");
-  decide_all(comparison, [](const MetricComparison& metric) { return metric.metric != "efficiency"; });
+  decide_all(comparison);
   return comparison;
 }
 

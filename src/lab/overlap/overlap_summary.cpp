@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "base/clock.h"
-#include "lab/overlap/overlap_causes.h"
 #include "measure/statistics.h"
 #include "run/ranks.h"
 #include "trace/kinds.h"

@@ -35,6 +35,11 @@ Json to_json(const RankOverlap& rank);
 // By iteration of a described timeline of one device.
 std::vector<OverlapTimes> times_of(const Timeline& timeline);
 
+// Why communication was exposed, over all ranks: causes with their shares, advice and worst stretches. `timelines` by
+// rank, on one clock, described: ranks ran the same step, so commands have the same numbers. Times are per step, the
+// mean over ranks. Sorted by time; causes that never occurred are left out.
+Json causes_json(const std::vector<const Timeline*>& timelines);
+
 // Fills everything but is_interrupted. `members` are the ranks' to_json(), `timelines` their overlapped passes on one
 // clock.
 void summarise_overlap(OverlapRun& run, const std::vector<Json>& members, std::vector<Timeline> timelines,

@@ -1,11 +1,13 @@
 #include "lab/preempt/contest.h"
 
 #include <algorithm>
+#include <deque>
+#include <optional>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "lab/preempt/arena.h"
-#include "lab/preempt/feeder.h"
 #include "lab/preempt/intruder.h"
 
 namespace weir::preempt {
@@ -24,6 +26,110 @@ std::uint32_t slots_for(const Experiment& experiment, const Victim* victim, cons
   if (rules.in_flight > 0) return rules.in_flight;
   const std::uint32_t ahead = std::max(1u, experiment.plan->queued_ahead);
   return victim->kind == VictimKind::persistent ? std::min(ahead, kPersistentAhead) : ahead;
+}
+
+// Keeps the victim on the device: launches its jobs one after the other, takes up again what was interrupted, and adds
+// up what was done. Whether it may launch is said by who calls it. A state machine without a thread of its own.
+class Feeder {
+ public:
+  // Uses the arena's slots as its bound of launches in flight.
+  explicit Feeder(Arena& arena);
+
+  // Takes note of what has ended. True where something has.
+  bool harvest();
+  // Launches as much as there is room for. `epoch`: the flag that the launches need not heed; always the same where
+  // they heed none.
+  void launch(std::int64_t epoch);
+  // From now on no new job is begun: launch() only takes up what was interrupted.
+  void wind_up() { is_winding_up_ = true; }
+  bool is_done() const { return pending_.empty() && interrupted_.empty(); }
+
+  // What is observed ends with the last launch that has, or with the first one to come.
+  void close() { (has_ended_ ? is_closed_ : is_closing_) = true; }
+  bool is_closed() const { return is_closed_; }
+  std::int64_t wall_ns() const { return is_closed_ ? ended_ns_ - started_ns_ : 0; }
+  std::uint64_t blocks() const { return blocks_; }
+
+  std::int64_t jobs() const { return jobs_; }  // that are done
+  std::uint64_t preemptions() const { return preemptions_; }
+
+ private:
+  struct Job {
+    std::int64_t number = 0;
+    std::int64_t taken = 0;  // units, by earlier launches
+  };
+  struct Pending {
+    Job job;
+    std::uint32_t slot = 0;
+    std::int64_t launches = 0;  // that the slot had seen before
+  };
+  void note(const Pending& launch, const Arena::Report& report);
+
+  Arena& arena_;
+  std::deque<Pending> pending_;  // in the order of their launches, which is that of their ends
+  std::deque<Job> interrupted_;  // in order
+  std::vector<std::uint32_t> free_;
+  std::int64_t next_job_ = 0, jobs_ = 0, epoch_ = 0;
+  std::uint64_t preemptions_ = 0, blocks_ = 0;
+  std::int64_t started_ns_ = 0, ended_ns_ = 0;
+  bool has_ended_ = false, was_interrupted_ = false, is_winding_up_ = false, is_closing_ = false, is_closed_ = false;
+};
+
+Feeder::Feeder(Arena& arena) : arena_(arena) {
+  for (std::uint32_t slot = arena.slots(); slot > 0; --slot) free_.push_back(slot - 1);
+}
+
+bool Feeder::harvest() {
+  bool has_ended = false;
+  while (!pending_.empty()) {
+    const Pending launch = pending_.front();
+    const Arena::Report report = arena_.report(launch.slot);
+    if (report.launches == launch.launches) break;
+    pending_.pop_front();
+    free_.push_back(launch.slot);
+    note(launch, report);
+    has_ended = true;
+  }
+  return has_ended;
+}
+
+void Feeder::note(const Pending& launch, const Arena::Report& report) {
+  if (!has_ended_) started_ns_ = report.started_ns;
+  has_ended_ = true;
+  if (!is_closed_) {
+    blocks_ += static_cast<std::uint64_t>(report.taken - launch.job.taken);
+    ended_ns_ = report.ended_ns;
+    is_closed_ = is_closing_;
+  }
+  if (report.taken >= arena_.units()) {
+    ++jobs_;
+    return;
+  }
+  interrupted_.push_back({launch.job.number, report.taken});
+  // Who was told to end, and those behind it, gave way together.
+  preemptions_ += was_interrupted_ ? 0 : 1;
+  was_interrupted_ = true;
+}
+
+void Feeder::launch(std::int64_t epoch) {
+  // Jobs are done in order: nothing follows launches that were told to end before it is known what they left undone.
+  // They end together, also where the intruder is gone before they are.
+  if (!pending_.empty() && (epoch != epoch_ || !interrupted_.empty())) return;
+  epoch_ = epoch;
+  was_interrupted_ = false;
+  while (!free_.empty() && (!interrupted_.empty() || !is_winding_up_)) {
+    Job job{next_job_, 0};
+    if (interrupted_.empty()) {
+      ++next_job_;
+    } else {
+      job = interrupted_.front();
+      interrupted_.pop_front();
+    }
+    const std::uint32_t slot = free_.back();
+    free_.pop_back();
+    pending_.push_back({job, slot, arena_.report(slot).launches});
+    arena_.launch(slot, job.number, epoch);
+  }
 }
 
 class Contest {

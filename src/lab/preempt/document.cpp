@@ -7,14 +7,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "lab/preempt/published.h"
+#include "measure/result.h"
 
 namespace weir::preempt {
 namespace {
-
-Json interval_json(const std::optional<Interval>& interval) {
-  if (!interval) return nullptr;
-  return Json::array({interval->low, interval->high});
-}
 
 // Which quantiles there are too few requests for; null where there are enough for all.
 Json shortage(const Quantiles& quantiles) {
@@ -36,8 +32,8 @@ Json quantiles_json(const Quantiles& quantiles) {
   json["p99_ns"] = number_or_null(quantiles.p99);
   json["p999_ns"] = number_or_null(quantiles.p999);
   json["max_ns"] = number_or_null(quantiles.most);
-  json["p50_interval_ns"] = interval_json(quantiles.p50_interval);
-  json["p99_interval_ns"] = interval_json(quantiles.p99_interval);
+  json["p50_interval_ns"] = interval_or_null(quantiles.p50_interval);
+  json["p99_interval_ns"] = interval_or_null(quantiles.p99_interval);
   json["too_few"] = shortage(quantiles);
   return json;
 }
@@ -69,7 +65,7 @@ Json fit_json(const std::optional<Fit>& fit) {
   json["quantile"] = fit->level;
   json["constant_ns"] = fit->constant_ns;
   json["per_block"] = fit->per_block;
-  json["per_block_interval"] = interval_json(fit->per_block_interval);
+  json["per_block_interval"] = interval_or_null(fit->per_block_interval);
   json["lengths"] = fit->lengths;
   json["shortest_block_ns"] = fit->shortest_ns;
   json["longest_block_ns"] = fit->longest_ns;

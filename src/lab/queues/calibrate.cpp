@@ -1,5 +1,3 @@
-#include "lab/queues/calibrate.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include "base/error.h"
 #include "device/sim/cost.h"
 #include "device/sim/sim.h"
+#include "lab/queues/queue_cost.h"
 #include "lab/queues/stamps.h"
 #include "lab/queues/switch_gaps.h"
 #include "measure/statistics.h"
@@ -28,28 +27,31 @@ constexpr int kFits = 24;
 constexpr double kLeastFactor = 0.2, kMostFactor = 5;
 constexpr double kMostContention = 3;  // beyond this it stands for something else
 
-// Medians over repetitions of one small step: host time in submit, and until all of it has ended.
+// Medians over iterations of one step: host time in submit, and until all of it has ended.
 struct Priced {
   double submit_ns = 0;
   double total_ns = 0;
 };
-Priced price(Device& device, const Step& step) {
-  const Placement placement = place(step, "natural");
-  const auto session = device.prepare(step, placement, {.marks_iterations = false});
-  const auto submitter = inline_submitter(step, *session);
+Priced time_steps(Session& session, Submitter& submitter, int warmup, int iterations) {
   std::vector<double> submits, totals;
-  for (int i = 0; i < kRepetitions + 2; ++i) {
-    session->begin_iteration();
-    const std::int64_t begun = session->now_ns();
-    submitter->submit_step();
-    const std::int64_t submitted = session->now_ns();
-    session->finish();
-    const std::int64_t ended = session->now_ns();
-    if (i < 2) continue;  // the first ones load code and wake threads
+  for (int i = 0; i < warmup + iterations; ++i) {
+    session.begin_iteration();
+    const std::int64_t begun = session.now_ns();
+    submitter.submit_step();
+    const std::int64_t submitted = session.now_ns();
+    session.finish();
+    const std::int64_t ended = session.now_ns();
+    if (i < warmup) continue;  // the first ones load code and wake threads
     submits.push_back(static_cast<double>(submitted - begun));
     totals.push_back(static_cast<double>(ended - begun));
   }
   return {median(submits), median(totals)};
+}
+
+Priced price(Device& device, const Step& step) {
+  const Placement placement = place(step, "natural");
+  const auto session = device.prepare(step, placement, {.marks_iterations = false});
+  return time_steps(*session, *inline_submitter(step, *session), 2, kRepetitions);
 }
 
 Step stamps(int count, int streams, bool is_chain) {
@@ -274,18 +276,8 @@ Simulated simulate(const sim::SimProfile& profile, const StepRun& run, bool is_t
   // The simulated host has threads of its own, but nobody who decides what is next.
   const auto submitter = submit.policy.empty() ? inline_submitter(run.built.step, *session)
                                                : make_submitter(submit, run.built.step, run.built.placement, *session);
-  std::vector<double> steps, submits;
-  for (int i = 0; i <= kSimulated; ++i) {
-    session->begin_iteration();
-    const std::int64_t begun = session->now_ns();
-    submitter->submit_step();
-    const std::int64_t submitted = session->now_ns();
-    session->finish();
-    if (i == 0) continue;
-    steps.push_back(static_cast<double>(session->now_ns() - begun));
-    submits.push_back(static_cast<double>(submitted - begun));
-  }
-  Simulated simulated{median(steps), median(submits), {}};
+  const Priced priced = time_steps(*session, *submitter, 1, kSimulated);
+  Simulated simulated{priced.total_ns, priced.submit_ns, {}};
   if (is_traced) simulated.timeline = session->timeline();
   return simulated;
 }

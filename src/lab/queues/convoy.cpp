@@ -1,12 +1,18 @@
 #include "lab/queues/convoy.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <numeric>
 #include <set>
+#include <string>
 #include <utility>
 
+#include "base/units.h"
 #include "kernel/moment.h"
+#include "lab/queues/queues_document.h"
+#include "measure/result.h"
 #include "submit/placement.h"
 
 namespace weir {
@@ -54,6 +60,32 @@ std::set<std::pair<std::uint32_t, std::int32_t>> queues_of_large(const Timeline&
   return queues;
 }
 
+bool has_latency(const Json& json) { return json["latency_ns"].is_object(); }
+
+// Ratio of two p99. The interval takes the worst of both sides, so it holds with more than its 95 %.
+Json index_of(const Json& over, const Json& under) {
+  if (!has_latency(over) || !has_latency(under)) return nullptr;
+  const Json &a = over["latency_ns"], &b = under["latency_ns"];
+  const auto ratio = [](const Json& x, const Json& y) -> Json {
+    if (!x.is_number() || !y.is_number() || y.get<double>() <= 0) return nullptr;
+    return number_or_null(x.get<double>() / y.get<double>());
+  };
+  Json index = {{"p99", ratio(a["p99"], b["p99"])}, {"p99_interval", nullptr}, {"p50", ratio(a["p50"], b["p50"])}};
+  if (a["p99_interval"].is_array() && b["p99_interval"].is_array())
+    index["p99_interval"] = {ratio(a["p99_interval"][0], b["p99_interval"][1]),
+                             ratio(a["p99_interval"][1], b["p99_interval"][0])};
+  return index;
+}
+
+// "beside large kernels 1.2 times as long" or that nothing can be said.
+std::string words_of(const Json& index, const char* where, const char* than) {
+  if (!index.is_object() || !index["p99"].is_number()) return fmt::format("{}: unknown", where);
+  const Json& interval = index["p99_interval"];
+  if (interval.is_array() && interval[0].is_number() && interval[1].is_number() && interval[0] <= 1 && interval[1] >= 1)
+    return fmt::format("{} the slowest 1 % take no longer than {}, beyond noise", where, than);
+  return fmt::format("{} the slowest 1 % take {:.2f} times as long as {}", where, index["p99"].get<double>(), than);
+}
+
 }  // namespace
 
 std::string_view name_of(ConvoyCase which) { return kNames[static_cast<std::size_t>(which)]; }
@@ -99,6 +131,63 @@ ConvoyMeasurement measure_convoy(Device& device, const ConvoyRequest& request) {
   if (are_queues_known) measurement.shared = shared;
   if (measurement.latency_ns.empty()) measurement.reason = "the device has no timeline with both clocks";
   return measurement;
+}
+
+Json to_json(const ConvoyRequest& request, const ConvoyMeasurement& measurement) {
+  const auto summary = summarise(measurement.latency_ns);
+  Json json = Json::object();
+  json["case"] = name_of(request.which);
+  json["latency_ns"] = summary ? to_json(*summary) : Json(nullptr);
+  json["reason"] = measurement.reason.empty() ? Json(nullptr) : Json(measurement.reason);
+  json["large_blocks"] = measurement.large_blocks > 0 ? Json(measurement.large_blocks) : Json(nullptr);
+  json["shared"] = measurement.shared ? Json(*measurement.shared) : Json(nullptr);
+  json["clock"] = {{"source", measurement.source}, {"error_ns", number_or_null(measurement.clock_error_ns)}};
+  json["samples_ns"] = summary ? Json(measurement.latency_ns) : Json(nullptr);
+  return json;
+}
+
+void judge_convoy(Json& document) {
+  Json convoy = document["convoy"];
+  const Json &alone = convoy["cases"]["alone"], &beside = convoy["cases"]["beside"],
+             &behind = convoy["cases"]["behind"];
+  Json& unavailable = document["unavailable"];
+  for (const auto& [name, json] : convoy["cases"].items()) {
+    const std::string path = fmt::format("convoy.cases.{}.", name);
+    if (!has_latency(json)) {
+      unavailable[path + "latency_ns"] = json["reason"];
+      continue;
+    }
+    if (json["latency_ns"]["p99_interval"].is_null())
+      unavailable[path + "latency_ns.p99_interval"] = fmt::format("fewer than {} samples", fewest_for_quantile(0.99));
+    if (json["shared"].is_null())
+      unavailable[path + "shared"] = "the device does not tell which queue a command was on";
+    const Json& error = json["clock"]["error_ns"];
+    if (error.is_number() && error.get<double>() > json["latency_ns"]["p50"].get<double>() / 4)
+      warn(document, "coarse_clock",
+           fmt::format("{}: the clocks of host and device agree within {} only", name,
+                       format_duration(error.get<double>())),
+           "Indices near 1 mean little here.");
+  }
+  const auto count = [](const Json& json) { return json["latency_ns"]["count"].get<std::size_t>(); };
+  if (has_latency(beside) && beside["shared"].is_number() && beside["shared"] != 0)
+    warn(document, "shared_queue",
+         fmt::format("beside: {} of {} small kernels had a large one on their queue", beside["shared"].dump(),
+                     count(beside)),
+         "The convoy index then holds some head-of-line blocking.");
+  if (has_latency(behind) && behind["shared"].is_number() && behind["shared"].get<std::size_t>() < count(behind))
+    warn(document, "other_queue",
+         fmt::format("behind: only {} of {} small kernels had a large one on their queue", behind["shared"].dump(),
+                     count(behind)),
+         "The head-of-line index is too low.");
+  Json convoy_index = index_of(beside, alone), line_index = index_of(behind, beside);
+  if (convoy_index.is_null()) unavailable["convoy.convoy_index"] = "a case has no latencies";
+  if (line_index.is_null()) unavailable["convoy.head_of_line_index"] = "a case has no latencies";
+  convoy["sentence"] =
+      fmt::format("Small kernels: {}; {}.", words_of(convoy_index, "beside large ones on other queues", "alone"),
+                  words_of(line_index, "behind them on one queue", "beside them"));
+  convoy["convoy_index"] = std::move(convoy_index);
+  convoy["head_of_line_index"] = std::move(line_index);
+  document["convoy"] = std::move(convoy);
 }
 
 }  // namespace weir

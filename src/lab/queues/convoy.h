@@ -1,5 +1,5 @@
-// How long small kernels take alone, beside large ones on other queues, or behind them on their own. One case on one
-// device as it is; which queue count makes which case, and the indices out of all of them, are the caller's.
+// How long small kernels take alone, beside large ones on other queues, or behind them on their own: one case on one
+// device as it is, and the indices out of all three. Which queue count makes which case is the caller's.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "device/device.h"
 
 namespace weir {
@@ -40,5 +41,12 @@ struct ConvoyMeasurement {
 // every small stream, and waits for all. The second large kernel of a stream waits for the first at the head of its
 // queue: whatever is behind it there has to wait, too.
 ConvoyMeasurement measure_convoy(Device& device, const ConvoyRequest& request);
+
+// One case: {case, latency_ns, samples_ns, ...}; latencies are null with a reason where the device has none.
+Json to_json(const ConvoyRequest& request, const ConvoyMeasurement& measurement);
+
+// Fills convoy.convoy_index (beside p99 / alone p99), convoy.head_of_line_index (behind p99 / beside p99) and the
+// sentence out of convoy.cases; adds to the document's warnings and "unavailable" what limits them.
+void judge_convoy(Json& document);
 
 }  // namespace weir

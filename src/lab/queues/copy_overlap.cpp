@@ -1,10 +1,9 @@
-#include "lab/queues/copy_overlap.h"
-
 #include <algorithm>
 #include <array>
 #include <numeric>
 #include <optional>
 
+#include "lab/queues/limits.h"
 #include "lab/queues/stamps.h"
 #include "measure/statistics.h"
 

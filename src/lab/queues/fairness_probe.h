@@ -1,5 +1,5 @@
-// Are streams with equal work served equally while the device is full? By experiment; src/trace/analyse/service.h asks
-// the same of a timeline.
+// Are streams with equal work served equally while the device is full? By experiment, and its document;
+// src/trace/analyse/service.h asks the same of a timeline. Prints nothing.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 
 #include "device/device.h"
 #include "kernel/moment.h"
+#include "lab/queues/queues_document.h"
 
 namespace weir {
 
@@ -52,5 +53,10 @@ Service service_of(std::span<const std::vector<Moment>> blocks_by_stream);
 
 // Shares of the mean, and who is starved. Priorities are the caller's to fill in.
 std::vector<StreamService> shares_of(std::span<const double> service_ns);
+
+// A weir.queues/1 document with the member "fairness".
+Json measure_fairness_document(Device& device, const FairnessRequest& request, const RunContext& context);
+
+Json to_json(const FairnessProbe& probe);
 
 }  // namespace weir

@@ -152,4 +152,17 @@ void Lab::release() {
   is_open_ = false;
 }
 
+std::optional<std::vector<std::uint8_t>> Lab::stuck(std::span<const StreamId> held, std::span<const StreamId> marked,
+                                                    std::int64_t window_ns, std::int64_t grace_ns, bool is_blocking) {
+  std::vector<std::uint8_t> verdict;
+  begin();
+  for (const StreamId stream : held) hold(stream, is_blocking);
+  settle(window_ns);
+  for (const StreamId stream : marked) verdict.push_back(mark(stream, window_ns) == kNoTime);
+  look_again(marked, verdict, grace_ns);
+  const bool is_valid = is_holding();
+  release();
+  return is_valid ? std::optional(std::move(verdict)) : std::nullopt;
+}
+
 }  // namespace weir

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,6 +41,11 @@ class Lab {
   bool is_holding();
   // Ends the trial: lets everybody go and waits for them.
   void release();
+  // A whole trial: who of `marked`, in that order, does not get through while `held` are held, by position. Those that
+  // were only late have `grace_ns` more. Nothing where a hold ended too early.
+  std::optional<std::vector<std::uint8_t>> stuck(std::span<const StreamId> held, std::span<const StreamId> marked,
+                                                 std::int64_t window_ns, std::int64_t grace_ns,
+                                                 bool is_blocking = true);
 
   Moment moment_of_mark(StreamId stream);
   Moment moment_of_hold(StreamId stream);

@@ -1,9 +1,8 @@
-#include "lab/queues/priority_levels.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "lab/queues/limits.h"
 #include "lab/queues/stamps.h"
 #include "measure/statistics.h"
 

@@ -154,16 +154,9 @@ class Prober {
   // Who of `marked`, in that order, does not get through while `held` are held; by position.
   std::vector<std::uint8_t> stuck(const Streams& held, const Streams& marked, bool is_blocking = true) {
     for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
-      std::vector<std::uint8_t> verdict;
       ++probe_.trials;
-      lab_->begin();
-      for (const StreamId stream : held) lab_->hold(stream, is_blocking);
-      lab_->settle(probe_.baseline.window_ns);
-      for (const StreamId stream : marked) verdict.push_back(lab_->mark(stream, probe_.baseline.window_ns) == kNoTime);
-      lab_->look_again(marked, verdict, kGrace * probe_.baseline.window_ns);
-      const bool is_valid = lab_->is_holding();
-      lab_->release();
-      if (is_valid) return verdict;
+      const std::int64_t window_ns = probe_.baseline.window_ns;
+      if (auto verdict = lab_->stuck(held, marked, window_ns, kGrace * window_ns, is_blocking)) return *verdict;
       ++probe_.spoilt;
     }
     fail("the queue probe could not hold a stream for as long as a trial takes",
@@ -364,19 +357,13 @@ class Prober {
     for (int round = 0; round < rounds; ++round) {
       report("events", round, rounds);
       ++probe_.trials;
-      std::vector<std::uint8_t> is_stuck;
-      lab.begin();
-      for (const StreamId stream : held) lab.hold(stream, false);
-      lab.settle(probe_.baseline.window_ns);
-      for (const StreamId stream : marked) is_stuck.push_back(lab.mark(stream, probe_.baseline.window_ns) == kNoTime);
-      lab.look_again(marked, is_stuck, kGrace * probe_.baseline.window_ns);
-      const bool is_valid = lab.is_holding();
-      lab.release();
-      if (!is_valid) {
+      const std::int64_t window_ns = probe_.baseline.window_ns;
+      const auto is_stuck = lab.stuck(held, marked, window_ns, kGrace * window_ns, false);
+      if (!is_stuck) {
         ++probe_.spoilt;
         return;  // not known
       }
-      blocked += std::find(is_stuck.begin(), is_stuck.end(), 0) == is_stuck.end() ? 1 : 0;
+      blocked += std::find(is_stuck->begin(), is_stuck->end(), 0) == is_stuck->end() ? 1 : 0;
     }
     ended_ns_ = lab.now_ns();
     if (!marked.empty() && (blocked == 0 || blocked == rounds)) probe_.record_blocks = blocked == rounds;

@@ -97,21 +97,18 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
   if (!probe.queues || probe.is_lower_bound) {
     // What the device says of itself will do where the probe cannot see the end.
     if (!info.hardware_queues.value) fail("how many hardware queues there are is not known: " + probe.reason);
-    cost.document["warnings"].push_back({{"kind", "queues"},
-                                         {"text", "the probe did not count the queues: " + probe.reason},
-                                         {"advice", "The number is what the device says of itself."}});
+    warn(cost.document, "queues", "the probe did not count the queues: " + probe.reason,
+         "The number is what the device says of itself.");
   }
   if (probe.policy == MappingPolicy::one_queue || probe.policy == MappingPolicy::unshared ||
       probe.policy == MappingPolicy::unknown || probe.policy == MappingPolicy::fixed)
-    cost.document["warnings"].push_back(
-        {{"kind", "mapping"},
-         {"text",
-          fmt::format("how streams get queues does not show here ({}); other counts are predicted as if a stream "
-                      "{}",
-                      in_words(probe.policy),
-                      probe.policy == MappingPolicy::fixed ? "got the next one in turn"
-                                                           : "took a free one whenever it becomes busy")},
-         {"advice", "Repeat it with another number of queues, or --verify the predictions."}});
+    warn(cost.document, "mapping",
+         fmt::format("how streams get queues does not show here ({}); other counts are predicted as if a stream "
+                     "{}",
+                     in_words(probe.policy),
+                     probe.policy == MappingPolicy::fixed ? "got the next one in turn"
+                                                          : "took a free one whenever it becomes busy"),
+         "Repeat it with another number of queues, or --verify the predictions.");
   QueueProbe used = probe;
   if (!probe.queues || probe.is_lower_bound) used.queues = *info.hardware_queues.value;
   cost.queues_now = *used.queues;
@@ -155,12 +152,10 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
                          {"contention", calibration.profile.contention},
                          {"room", calibration.profile.room}};
   if (std::abs(residual) > kTrusted)
-    cost.document["warnings"].push_back(
-        {{"kind", "calibration"},
-         {"text",
-          fmt::format("the simulated step takes {} where the measured one takes {}",
-                      format_duration(calibration.simulated_ns), format_duration(calibration.measured.step_ns))},
-         {"advice", "Take the predictions as directions, and --verify them."}});
+    warn(cost.document, "calibration",
+         fmt::format("the simulated step takes {} where the measured one takes {}",
+                     format_duration(calibration.simulated_ns), format_duration(calibration.measured.step_ns)),
+         "Take the predictions as directions, and --verify them.");
 
   json["predictions"] = Json::array();
   for (const int queues : request.queues) {

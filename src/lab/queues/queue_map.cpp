@@ -62,13 +62,9 @@ RuntimeIds read_ids(Device& device, const QueueProbe& probe, std::uint64_t seed)
     std::shuffle(streams.begin(), streams.end(), random);
     trial.held.assign(streams.begin(), streams.begin() + count);
     trial.marked.assign(streams.begin() + count, streams.end());
-    lab.begin();
-    for (const StreamId stream : trial.held) lab.hold(stream);
-    lab.settle(window_ns);
-    for (const StreamId stream : trial.marked) trial.is_stuck.push_back(lab.mark(stream, window_ns) == kNoTime);
-    lab.look_again(trial.marked, trial.is_stuck, window_ns);
-    if (!lab.is_holding()) trial.marked.clear();  // they mean nothing
-    lab.release();
+    const auto is_stuck = lab.stuck(trial.held, trial.marked, window_ns, window_ns);
+    trial.is_stuck = is_stuck.value_or(std::vector<std::uint8_t>());
+    if (!is_stuck) trial.marked.clear();
     trials.push_back(std::move(trial));
   }
   const Timeline timeline = lab.timeline();
@@ -230,25 +226,21 @@ void warn_about_others(Json& document, Device& device, const QueueProbe& probe) 
   const ProbeBaseline& base = probe.baseline;
   const Telemetry telemetry = device.telemetry();
   if (telemetry.other_processes.value_or(0) > 0)
-    document["warnings"].push_back(
-        {{"kind", "foreign_load"},
-         {"text", fmt::format("{} other processes compute on this device", *telemetry.other_processes)},
-         {"advice", "Use the device alone, or take the verdicts with care."}});
+    warn(document, "foreign_load", fmt::format("{} other processes compute on this device", *telemetry.other_processes),
+         "Use the device alone, or take the verdicts with care.");
   if (base.late > 0 || base.stretched > kStretched * base.marks)
-    document["warnings"].push_back(
-        {{"kind", "foreign_load"},
-         {"text", fmt::format("with nothing held, {} of {} marks were late and {} ran for twice their time or longer: "
-                              "somebody else is using the device",
-                              base.late, base.marks, base.stretched)},
-         {"advice", fmt::format("Verdicts were repeated {} times to make up for it. Use the device alone if you can.",
-                                base.repetitions)}});
+    warn(document, "foreign_load",
+         fmt::format("with nothing held, {} of {} marks were late and {} ran for twice their time or longer: "
+                     "somebody else is using the device",
+                     base.late, base.marks, base.stretched),
+         fmt::format("Verdicts were repeated {} times to make up for it. Use the device alone if you can.",
+                     base.repetitions));
   // Marks of a quiet device come at equal distances, which have a common divisor too.
   if (base.granularity_ns > Lab::kMarkNs && base.stretched + base.shrunk > 0)
-    document["warnings"].push_back(
-        {{"kind", "coarse_timer"},
-         {"text", fmt::format("the device's clock goes in steps of {} ns, and a mark takes {}", base.granularity_ns,
-                              Lab::kMarkNs)},
-         {"advice", "Counts and maps do not need it; gaps of `weir queues switch` cannot be measured here."}});
+    warn(document, "coarse_timer",
+         fmt::format("the device's clock goes in steps of {} ns, and a mark takes {}", base.granularity_ns,
+                     Lab::kMarkNs),
+         "Counts and maps do not need it; gaps of `weir queues switch` cannot be measured here.");
 }
 
 int probed_streams(int streams) { return std::max(streams, kFewestProbed); }
@@ -341,11 +333,9 @@ Json map_queues(Device& device, const MapRequest& request, const RunContext& con
   }
   map["agreement"] = {{"agree", verdicts.agree}, {"disagree", verdicts.disagree}};
   for (const Json& text : verdicts.disagree)
-    document["warnings"].push_back({{"kind", "disagreement"},
-                                    {"text", text},
-                                    {"advice",
-                                     "Repeat it with nothing else on the device; if it stays, one of the "
-                                     "readings is wrong here."}});
+    warn(document, "disagreement", text.get<std::string>(),
+         "Repeat it with nothing else on the device; if it stays, one of the "
+         "readings is wrong here.");
   return document;
 }
 

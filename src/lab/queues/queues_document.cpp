@@ -17,4 +17,8 @@ Json queues_document(std::string_view experiment, const DeviceInfo& info, const 
   return document;
 }
 
+void warn(Json& document, std::string_view kind, const std::string& text, std::string_view advice) {
+  document["warnings"].push_back({{"kind", kind}, {"text", text}, {"advice", advice}});
+}
+
 }  // namespace weir

@@ -1,6 +1,7 @@
 // What every document of the queue lab (weir.queues/1) begins with. Its JSON form is in docs/schema/weir.queues.1.json.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "run/runner.h"
@@ -10,5 +11,7 @@ namespace weir {
 // `experiment`: map, limits, switch, cost, sweep, convoy, fairness. The caller adds a member of that name, and to
 // "unavailable" why anything in it is null.
 Json queues_document(std::string_view experiment, const DeviceInfo& info, const RunContext& context);
+// Adds to the document's warnings.
+void warn(Json& document, std::string_view kind, const std::string& text, std::string_view advice);
 
 }  // namespace weir

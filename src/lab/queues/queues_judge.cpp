@@ -1,5 +1,3 @@
-#include "lab/queues/queues_judge.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,14 +8,15 @@
 #include <vector>
 
 #include "base/units.h"
+#include "lab/queues/queues_sweep.h"
+#include "measure/comparison.h"
 #include "measure/result.h"
 #include "measure/statistics.h"
 
 namespace weir {
 namespace {
 
-constexpr double kSmallestDifference = 0.02;
-constexpr double kSignificance = 0.05;
+constexpr CompareOptions kOptions{.threshold = 0.02, .significance = 0.05, .bootstrap = {}};
 
 std::vector<double> samples_of(const Json& point) {
   std::vector<double> samples;
@@ -103,7 +102,7 @@ void judge_points(Json& sweep) {
   // p-values of all comparisons share one significance level (Holm), whichever group they are in.
   struct Test {
     std::size_t index, best;
-    double p;
+    Change change;
   };
   std::vector<Test> tests;
   struct Group {
@@ -123,34 +122,28 @@ void judge_points(Json& sweep) {
     const std::size_t best = *std::min_element(members.begin(), members.end(), [&](std::size_t a, std::size_t b) {
       return median(samples[a]) < median(samples[b]);
     });
-    const Dependence of_best = serial_dependence(samples[best]);
     for (const std::size_t i : members) {
-      const double ratio = median(samples[i]) / median(samples[best]);
-      points[i]["ratio"] = number_or_null(ratio);
+      Change change;
+      measure_samples(samples[best], samples[i], kOptions, change);
+      points[i]["ratio"] = number_or_null(change.ratio);
       points[i]["ratio_interval"] = points[i]["p"] = points[i]["verdict"] = nullptr;
       if (i == best) {
         points[i]["verdict"] = "best";
         continue;
       }
-      const auto interval = median_ratio_interval(samples[i], samples[best]);
-      if (!interval) continue;
-      points[i]["ratio_interval"] = {interval->low, interval->high};
-      const Dependence own = serial_dependence(samples[i]);
-      const double inflation = joint_inflation(own, samples[i].size(), of_best, samples[best].size());
-      tests.push_back({i, best, mann_whitney(samples[i], samples[best], inflation).p});
+      if (change.interval) points[i]["ratio_interval"] = {change.interval->low, change.interval->high};
+      tests.push_back({i, best, change});
     }
     groups.push_back({members, best});
   }
-  std::vector<double> p_values;
-  for (const Test& test : tests) p_values.push_back(test.p);
-  const std::vector<double> adjusted = holm(p_values);
-  for (std::size_t t = 0; t < tests.size(); ++t) {
-    Json& point = points[tests[t].index];
-    point["p"] = adjusted[t];
-    const bool is_apart = range_of(point["runs"]).low > range_of(points[tests[t].best]["runs"]).high;
-    const bool is_clear = is_apart && adjusted[t] < kSignificance && point["ratio_interval"][0].get<double>() > 1 &&
-                          point["ratio"].get<double>() > 1 + kSmallestDifference;
-    point["verdict"] = is_clear ? "slower" : "same";
+  std::vector<Change*> changes;
+  for (Test& test : tests) changes.push_back(&test.change);
+  decide(changes, kOptions);
+  for (const auto& [index, best, change] : tests) {
+    if (!change.adjusted_p) continue;
+    points[index]["p"] = *change.adjusted_p;
+    const bool is_apart = range_of(points[index]["runs"]).low > range_of(points[best]["runs"]).high;
+    points[index]["verdict"] = is_apart && change.verdict == Verdict::slower ? "slower" : "same";
   }
   for (const Group& group : groups) {
     const Json& best = points[group.best];

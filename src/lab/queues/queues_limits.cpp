@@ -1,7 +1,6 @@
-#include "lab/queues/queues_limits.h"
-
 #include <fmt/format.h>
 
+#include "lab/queues/limits.h"
 #include "lab/queues/queue_map.h"
 
 namespace weir {

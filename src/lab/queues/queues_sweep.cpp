@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "lab/queues/queues_document.h"
-#include "lab/queues/queues_judge.h"
 #include "measure/statistics.h"
+#include "run/sweep.h"
 
 namespace weir {
 namespace {
@@ -82,30 +82,6 @@ bool is_usable(const Json& point) {
          (point["status"] == "complete" || point["status"] == "partial") && point["scale"].is_string() &&
          point["params"].is_object() && point["runs"].is_array() &&
          std::all_of(point["runs"].begin(), point["runs"].end(), is_run);
-}
-
-Json points_to_keep(const QueuesSweepRequest& request, const Json& settings) {
-  std::error_code status;
-  if (!request.resumes || !std::filesystem::exists(request.output, status)) return Json::array();
-  const Json document = read_json(request.output);
-  const auto refuse = [&](const std::string& why) {
-    reject(fmt::format("--resume: {}: {}", request.output.string(), why),
-           "Resume with the same flags, or choose another --output.");
-  };
-  const bool is_ours = document.is_object() && document.value("schema", Json()) == "weir.queues/1" &&
-                       document.contains("sweep") && document["sweep"].is_object() &&
-                       document["sweep"].contains("settings") && document["sweep"]["settings"].is_object() &&
-                       document["sweep"].contains("points") && document["sweep"]["points"].is_array();
-  if (!is_ours) refuse("not a sweep over queue counts");
-  for (const auto& [name, value] : settings.items()) {
-    const Json before = document["sweep"]["settings"].value(name, Json());
-    if (before != value)
-      refuse(fmt::format("it was run with {} = {}, now it is {}", name, before.dump(), value.dump()));
-  }
-  Json kept = Json::array();
-  for (const Json& point : document["sweep"]["points"])
-    if (is_usable(point)) kept.push_back(point);
-  return kept;
 }
 
 bool is_at(const Json& json, const QueuesPoint& point) {
@@ -207,7 +183,10 @@ Json run_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request,
                       const QueuesSweepControl& control) {
   const std::vector<QueuesPoint> points = points_of(request);
   const Json settings = settings_of(info, request);
-  const Json kept = points_to_keep(request, settings);
+  Json kept = Json::array();
+  if (request.resumes)
+    kept = points_to_keep(request.output, {"weir.queues/1", "sweep", "points", "not a sweep over queue counts"},
+                          settings, is_usable);
   check_writable(request.output, request.overwrites || request.resumes);
 
   Json document = queues_document("sweep", info, context);
@@ -215,7 +194,7 @@ Json run_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request,
       fmt::format("where it is null: fewer than {} samples; p99_interval needs {}", fewest_for_quantile(0.95),
                   fewest_for_quantile(0.99));
   document["unavailable"]["sweep.points.verdict"] =
-      fmt::format("where it is null: the point failed, or has fewer than {} samples", kFewestForInterval);
+      fmt::format("where it is null: the point failed, or has fewer than {} independent samples", kFewestForInterval);
   Json& sweep = document["sweep"];
   sweep = Json::object();
   sweep["status"] = "interrupted";

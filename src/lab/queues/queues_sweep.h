@@ -63,5 +63,9 @@ Json run_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request,
 Json empty_point(const QueuesPoint& point);
 // Adds what a process said: its samples, if it saw the queue count that it was to have; otherwise the point is spoilt.
 void add_run(Json& point, const std::string& setting, int repeats, const PointRun& run);
+// Fills in what follows from the points' samples: summaries, each one's ratio to the best of its stream count and size
+// with interval and verdict, and the best of each. Slower is only what is clear by test and interval, is more than 2 %,
+// and in no process was as fast as the best in any.
+void judge_points(Json& sweep);
 
 }  // namespace weir

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "base/error.h"
-#include "lab/queues/switch_tradeoff.h"
 
 namespace weir {
 namespace {
@@ -129,10 +129,9 @@ Json measure_switch(Device& device, const SwitchSettings& settings, const RunCon
       settings.progress(fmt::format("{} streams", streams), done++, static_cast<int>(settings.streams.size()));
     setting["rows"].push_back(to_json(measure_switch_gaps(device, streams, settings.request)));
     if (!setting["rows"].back()["was_queued_ahead"].get<bool>())
-      document["warnings"].push_back(
-          {{"kind", "host_late"},
-           {"text", fmt::format("{} streams: the chain could not be queued ahead; gaps may be the host's", streams)},
-           {"advice", "Use fewer --hops."}});
+      warn(document, "host_late",
+           fmt::format("{} streams: the chain could not be queued ahead; gaps may be the host's", streams),
+           "Use fewer --hops.");
   }
   document["switch"]["settings"] = Json::array({setting});
   add_crossings(document, settings.kernel_ns);
@@ -162,6 +161,35 @@ Json merge_switch(std::span<const Json> documents, double kernel_ns, const RunCo
   merged["unavailable"].erase("switch.best");
   add_crossings(merged, kernel_ns);
   return merged;
+}
+
+// The lower envelope of straight lines in the duration, from 0 on.
+std::vector<BestRange> best_ranges(std::span<const QueueCosts> costs) {
+  std::vector<BestRange> ranges;
+  if (costs.empty()) return ranges;
+  const QueueCosts* best = &*std::min_element(costs.begin(), costs.end(), [](const QueueCosts& a, const QueueCosts& b) {
+    return std::tie(a.hop_ns, a.lost_share, a.queues) < std::tie(b.hop_ns, b.lost_share, b.queues);
+  });
+  double from_ns = 0;
+  for (;;) {
+    const QueueCosts* next = nullptr;
+    double next_ns = 0;
+    for (const QueueCosts& other : costs) {
+      if (other.lost_share >= best->lost_share) continue;
+      const double crossing_ns = (other.hop_ns - best->hop_ns) / (best->lost_share - other.lost_share);
+      // Of several that cross here, the one that loses least wins beyond.
+      if (next == nullptr || crossing_ns < next_ns || (crossing_ns == next_ns && other.lost_share < next->lost_share)) {
+        next = &other;
+        next_ns = crossing_ns;
+      }
+    }
+    if (next == nullptr) break;
+    if (next_ns > from_ns) ranges.push_back({best->queues, from_ns, next_ns});
+    from_ns = std::max(from_ns, next_ns);
+    best = next;
+  }
+  ranges.push_back({best->queues, from_ns, std::nullopt});
+  return ranges;
 }
 
 }  // namespace weir

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "trace/intervals.h"
+
 namespace weir {
 namespace {
 
@@ -98,17 +100,10 @@ std::int64_t makespan_ns(std::span<const Moment> moments) {
 }
 
 int most_at_once(std::span<const Moment> moments) {
-  std::vector<std::pair<std::int64_t, int>> changes;
-  for (const Moment& moment : moments) {
-    if (!has_happened(moment)) continue;
-    changes.emplace_back(moment.started_ns, 1);
-    changes.emplace_back(moment.ended_ns, -1);
-  }
-  // At the same time ends come first: who starts when another ends did not run beside it.
-  std::sort(changes.begin(), changes.end());
-  int now = 0, most = 0;
-  for (const auto& [time_ns, change] : changes) most = std::max(most, now += change);
-  return most;
+  std::vector<TimeInterval> stretches;
+  for (const Moment& moment : moments)
+    if (has_happened(moment)) stretches.push_back({moment.started_ns, moment.ended_ns});
+  return static_cast<int>(most_at_once(stretches));
 }
 
 ConcurrentBlocks count_concurrent_blocks(Device& device) {

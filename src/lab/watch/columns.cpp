@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -35,25 +36,30 @@ std::string figure_text(const Figure& figure) {
   return fmt::format("{}{}", figure.is_at_least ? ">=" : "", short_number(*figure.value));
 }
 
-std::optional<double> sort_value(Column column, const Row& row) {
+// What a column shows of a row, where that is a figure.
+const Figure& figure_of(Column column, const Row& row) {
+  static const Figure kNone;
   switch (column) {
-    case Column::queue:
-      return std::nullopt;
-    case Column::active:
-      if (!row.is_active) return std::nullopt;
-      return *row.is_active ? 1 : 0;
     case Column::backlog:
-      return row.backlog.value;
+      return row.backlog;
     case Column::priority:
-      return row.priority.value;
+      return row.priority;
     case Column::streams:
-      return row.streams.value;
+      return row.streams;
     case Column::rate:
-      return rate_of(row).value;
+      return rate_of(row);
     case Column::busy:
-      return row.busy.value;
+      return row.busy;
+    case Column::queue:
+    case Column::active:
+      break;
   }
-  return std::nullopt;
+  return kNone;
+}
+
+std::optional<double> sort_value(Column column, const Row& row) {
+  if (column == Column::active && row.is_active) return *row.is_active ? 1 : 0;
+  return figure_of(column, row).value;
 }
 
 }  // namespace
@@ -73,48 +79,24 @@ Column column_named(std::string_view name) {
 std::string_view name_of(Column column) { return kColumns[static_cast<std::size_t>(column)].name; }
 
 std::string heading(Column column, const Sample& sample) {
-  switch (column) {
-    case Column::queue:
-      return "QUEUE";
-    case Column::active:
-      return "ACTIVE";
-    case Column::backlog:
-      return "BACKLOG";
-    case Column::priority:
-      return "PRIORITY";
-    case Column::streams:
-      return "STREAMS";
-    case Column::rate:
-      return sample.unit == Unit::packets ? "PACKETS/S" : "KERNELS/S";
-    case Column::busy:
-      return "BUSY";
-  }
-  return {};
+  if (column == Column::rate) return sample.unit == Unit::packets ? "PACKETS/S" : "KERNELS/S";
+  std::string heading(name_of(column));
+  std::transform(heading.begin(), heading.end(), heading.begin(), [](unsigned char c) { return std::toupper(c); });
+  return heading;
 }
 
 std::string cell(Column column, const Row& row) {
-  switch (column) {
-    case Column::queue:
-      return printable(row.label);
-    case Column::active:
-      // The last preemption is over where it is active again.
-      if (row.is_preempted == true && row.is_active == false) return "saved";
-      if (!row.is_active) return "-";
-      return *row.is_active ? "yes" : "no";
-    case Column::backlog:
-      return figure_text(row.backlog);
-    case Column::priority:
-      return row.priority.value && !row.priority_text.empty() ? printable(row.priority_text)
-                                                              : figure_text(row.priority);
-    case Column::streams:
-      return figure_text(row.streams);
-    case Column::rate:
-      return figure_text(rate_of(row));
-    case Column::busy:
-      if (!row.busy.value) return "-";
-      return fmt::format("{:.{}f} %", 100 * *row.busy.value, *row.busy.value > 0 && *row.busy.value < 0.0995 ? 1 : 0);
+  if (column == Column::queue) return printable(row.label);
+  if (column == Column::active) {
+    // The last preemption is over where it is active again.
+    if (row.is_preempted == true && row.is_active == false) return "saved";
+    return !row.is_active ? "-" : *row.is_active ? "yes" : "no";
   }
-  return {};
+  const Figure& figure = figure_of(column, row);
+  if (column == Column::priority && figure.value && !row.priority_text.empty()) return printable(row.priority_text);
+  if (column == Column::busy && figure.value)
+    return fmt::format("{:.{}f} %", 100 * *figure.value, *figure.value > 0 && *figure.value < 0.0995 ? 1 : 0);
+  return figure_text(figure);
 }
 
 std::vector<std::size_t> order_of(const Sample& sample, Column column, bool is_reversed) {

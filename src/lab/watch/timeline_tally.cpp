@@ -5,42 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "trace/intervals.h"
+
 namespace weir::watch {
-namespace {
-
-struct Stretch {
-  std::int64_t from = 0, to = 0;
-};
-
-// How much of the time some stretch covers.
-std::int64_t covered(std::vector<Stretch>& stretches) {
-  std::sort(stretches.begin(), stretches.end(), [](const Stretch& a, const Stretch& b) { return a.from < b.from; });
-  std::int64_t sum = 0, reached = INT64_MIN;
-  for (const Stretch& one : stretches) {
-    const std::int64_t from = std::max(one.from, reached);
-    if (one.to <= from) continue;
-    sum += one.to - from;
-    reached = one.to;
-  }
-  return sum;
-}
-
-// How many stretches cover one moment at most. One that ends where another begins does not meet it.
-std::uint64_t deepest(const std::vector<Stretch>& stretches) {
-  std::vector<std::pair<std::int64_t, int>> turns;
-  turns.reserve(2 * stretches.size());
-  for (const Stretch& one : stretches) {
-    if (one.to <= one.from) continue;
-    turns.emplace_back(one.from, 1);
-    turns.emplace_back(one.to, -1);
-  }
-  std::sort(turns.begin(), turns.end());
-  std::int64_t depth = 0, most = 0;
-  for (const auto& turn : turns) most = std::max(most, depth += turn.second);
-  return static_cast<std::uint64_t>(most);
-}
-
-}  // namespace
 
 TimelineTally::LaneId TimelineTally::lane_of(const Span& span, const Step& step) {
   if (span.queue >= kCopyQueues) return {Lane::copy_queue, span.queue - kCopyQueues};
@@ -53,7 +20,7 @@ void TimelineTally::add(std::span<const Span> spans, const Step& step, std::int6
   if (ended_ns <= begun_ns) return;
   window_ns_ += ended_ns - begun_ns;
   struct Stretches {
-    std::vector<Stretch> runs, waits;
+    std::vector<TimeInterval> runs, waits;
   };
   std::map<LaneId, Stretches> found;
   for (const Span& span : spans) {
@@ -82,33 +49,20 @@ void TimelineTally::add(std::span<const Span> spans, const Step& step, std::int6
   }
   for (auto& [lane, stretches] : found) {
     Tally& tally = tallies_[lane];
-    tally.busy_ns += static_cast<double>(covered(stretches.runs));
-    for (const Stretch& wait : stretches.waits)
-      tally.backlog_ns += static_cast<double>(std::max<std::int64_t>(0, wait.to - wait.from));
-    tally.most_backlog = std::max(tally.most_backlog, deepest(stretches.waits));
+    tally.busy_ns += static_cast<double>(total_ns(unite_all(std::move(stretches.runs))));
+    for (const TimeInterval& wait : stretches.waits)
+      tally.backlog_ns += static_cast<double>(distance_ns(wait.from_ns, wait.to_ns));
+    tally.most_backlog = std::max(tally.most_backlog, most_at_once(stretches.waits));
   }
 }
 
 Row TimelineTally::row_of(const LaneId& id, const Tally& tally, double window_s, const std::string& device) {
   Row row;
-  switch (id.lane) {
-    case Lane::queue:
-      row.label = fmt::format("queue {}", id.number);
-      row.kind = "queue";
-      break;
-    case Lane::copy_queue:
-      row.label = fmt::format("copy queue {}", id.number);
-      row.kind = "copy";
-      break;
-    case Lane::stream:
-      row.label = fmt::format("stream {} (queue?)", id.number);
-      row.kind = "stream";
-      break;
-    case Lane::host:
-      row.label = "host functions";
-      row.kind = "host";
-      break;
-  }
+  static constexpr std::pair<const char*, const char*> kLanes[] = {
+      {"queue", "queue {}"}, {"copy", "copy queue {}"}, {"stream", "stream {} (queue?)"}, {"host", "host functions"}};
+  const auto& [kind, label] = kLanes[static_cast<std::size_t>(id.lane)];
+  row.kind = kind;
+  row.label = fmt::format(fmt::runtime(label), id.number);
   row.key = fmt::format("{}/{}/{}", device, row.kind, id.number);
   row.device = device;
   const bool is_timed = tally.timed > 0 && tally.timed == tally.commands;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/units.h"
 
@@ -25,21 +26,16 @@ constexpr std::array<std::string_view, 10> kHelp = {"q          quit",
                                                     "- in a cell: the source does not know; --json says why."};
 
 std::string fact_text(const Fact& fact) {
+  struct Shown {
+    std::string_view unit, suffix;
+    double factor;
+  };
+  constexpr Shown kShown[] = {{"ratio", " %", 100}, {"watts", " W", 1}, {"celsius", " C", 1}, {"hertz", " MHz", 1e-6}};
   const double value = *fact.figure.value;
-  std::string text;
-  if (fact.unit == "ratio") {
-    text = fmt::format("{:.0f} %", 100 * value);
-  } else if (fact.unit == "bytes") {
-    text = format_bytes(static_cast<std::uint64_t>(std::max(0.0, value)));
-  } else if (fact.unit == "watts") {
-    text = fmt::format("{:.0f} W", value);
-  } else if (fact.unit == "celsius") {
-    text = fmt::format("{:.0f} C", value);
-  } else if (fact.unit == "hertz") {
-    text = fmt::format("{:.0f} MHz", value / 1e6);
-  } else {
-    text = fmt::format("{}", value);
-  }
+  std::string text =
+      fact.unit == "bytes" ? format_bytes(static_cast<std::uint64_t>(std::max(0.0, value))) : fmt::format("{}", value);
+  for (const Shown& shown : kShown)
+    if (shown.unit == fact.unit) text = fmt::format("{:.0f}{}", value * shown.factor, shown.suffix);
   std::string words = fact.name;
   std::replace(words.begin(), words.end(), '_', ' ');
   return fmt::format("{} {}", words, text);
@@ -173,40 +169,15 @@ std::string footer_text(const View& view, const Sample* sample, std::size_t rows
 }  // namespace
 
 Key key_of(int character) {
-  switch (character) {
-    case 's':
-    case '>':
-    case '.':
-      return Key::sort_next;
-    case 'S':
-    case '<':
-    case ',':
-      return Key::sort_previous;
-    case 'r':
-      return Key::reverse;
-    case 'p':
-    case ' ':
-      return Key::pause;
-    case '+':
-    case '=':
-      return Key::slower;
-    case '-':
-      return Key::faster;
-    case 'h':
-    case '?':
-      return Key::help;
-    case 'q':
-    case 'Q':
-      return Key::quit;
-    case 'k':
-      return Key::up;
-    case 'j':
-      return Key::down;
-    case 12:  // Ctrl-L
-      return Key::redraw;
-    default:
-      return Key::none;
-  }
+  constexpr std::pair<Key, std::string_view> kKeys[] = {
+      {Key::sort_next, "s>."}, {Key::sort_previous, "S<,"}, {Key::reverse, "r"},
+      {Key::pause, "p "},      {Key::slower, "+="},         {Key::faster, "-"},
+      {Key::help, "h?"},       {Key::quit, "qQ"},           {Key::up, "k"},
+      {Key::down, "j"},        {Key::redraw, "\f"}};  // Ctrl-L
+  if (character > 0 && character < 128)
+    for (const auto& [key, characters] : kKeys)
+      if (characters.find(static_cast<char>(character)) != std::string_view::npos) return key;
+  return Key::none;
 }
 
 void press(View& view, Key key, std::size_t rows, std::size_t room) {

@@ -19,10 +19,10 @@ Judgement of_pair(const PairComparison& pair) {
   judgement.label = pair.label;
   judgement.badness = slowness_of(pair);
   // A baseline that failed leaves nothing to judge; a test that failed is worse than slow.
-  judgement.finding = pair.verdict == Verdict::slower      ? pair.failure.empty() ? Finding::slower : Finding::failed
-                      : pair.verdict == Verdict::ambiguous ? Finding::ambiguous
-                      : pair.verdict == Verdict::faster    ? Finding::faster
-                                                           : Finding::same;
+  judgement.finding = pair.verdict == Verdict::slower   ? pair.failure.empty() ? Finding::slower : Finding::failed
+                      : pair.verdict == Verdict::faster ? Finding::faster
+                      : pair.verdict == Verdict::same   ? Finding::same
+                                                        : Finding::ambiguous;
   const auto say = [&](const std::string& line) { judgement.text += (judgement.text.empty() ? "" : "\n") + line; };
   if (!pair.failure.empty()) say(pair.failure);
   for (const MetricComparison& metric : pair.metrics) say(metric_line(metric));

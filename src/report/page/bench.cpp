@@ -124,11 +124,11 @@ void find_changes(Page& page, const std::string& title, const Json& document, co
                            values::word(entry, {"reason"}, "no reason told")),
                "", anchor});
   }
-  if (values::word(regressions, {"verdict"}) == "cannot_say")
+  const std::string whole = values::word(regressions, {"verdict"});
+  if (whole == "ambiguous" || whole == "cannot_say")  // the word of version 0.1
     page.find({Tone::warning, 0, fmt::format("{}: no regression was found, but not every case could be judged.", title),
                "Take more rounds on both sides (--rounds).", anchor});
-  if (values::word(regressions, {"verdict"}) == "same")
-    page.find({Tone::good, 0, fmt::format("{}: nothing regressed.", title), "", anchor});
+  if (whole == "same") page.find({Tone::good, 0, fmt::format("{}: nothing regressed.", title), "", anchor});
 }
 
 void find_failures(Page& page, const std::string& title, const Json& document, const std::string& anchor) {

@@ -16,9 +16,9 @@ namespace {
 using namespace fields;
 
 constexpr std::size_t kMostPairs = 10'000;
-constexpr std::array kVerdicts = {"slower", "faster", "same", "ambiguous"};
+constexpr std::array kVerdicts = {"slower", "faster", "same", "ambiguous", "not_comparable"};
 
-// What is none of the four cannot be drawn as one: "ambiguous" claims nothing.
+// What is none of these cannot be drawn as one: "ambiguous" claims nothing.
 std::string verdict_at(const Json& json) {
   const std::string verdict = text(json, {"verdict"});
   return std::find(kVerdicts.begin(), kVerdicts.end(), verdict) == kVerdicts.end() ? "ambiguous" : verdict;
@@ -99,18 +99,24 @@ void find_in(Page& page, const Json& item) {
                "Look at what changed between the two (notes of the comparison name settings that differ), and run "
                "both again on a quiet machine before you bisect.");
   find_changed(page, item, "faster", Tone::good, "");
-  std::size_t failed = 0, ambiguous = 0;
+  std::size_t failed = 0, ambiguous = 0, unlike = 0;
   const Json* first = nullptr;
   for (const Json& pair : item["pairs"]) {
     const bool is_failed = pair["failure"].is_string();
     if (is_failed && first == nullptr) first = &pair;
     failed += is_failed ? 1 : 0;
     ambiguous += !is_failed && pair["verdict"] == "ambiguous" ? 1 : 0;
+    unlike += !is_failed && pair["verdict"] == "not_comparable" ? 1 : 0;
   }
   if (failed > 0)
     page.find({Tone::bad, 1,
                fmt::format("{} of {} pairs could not be compared; the first: {}: {}.", failed, item["pairs"].size(),
                            (*first)["label"].get<std::string>(), (*first)["failure"].get<std::string>()),
+               "", id});
+  if (unlike > 0)
+    page.find({Tone::warning, 0.2,
+               fmt::format("{} of {} pairs have a metric that cannot be compared; its reason is with it.", unlike,
+                           item["pairs"].size()),
                "", id});
   if (ambiguous > 0)
     page.find(

@@ -200,8 +200,9 @@ void add_comparison(const Json& document, Report& report) {
       ++reasons[text(change, {"reason"})];
   }
   const auto count = [](std::map<std::string, int>& counts) {
-    return fmt::format("{} slower, {} faster, {} the same, {} ambiguous", counts["slower"], counts["faster"],
-                       counts["same"], counts["ambiguous"]);
+    const int alone = counts["not_comparable"];
+    return fmt::format("{} slower, {} faster, {} the same, {} ambiguous{}", counts["slower"], counts["faster"],
+                       counts["same"], counts["ambiguous"], alone > 0 ? fmt::format(", {} not comparable", alone) : "");
   };
   section.title = fmt::format("Against the baseline '{}'", text(comparison, {"baseline"}));
   section.fact("channels", count(ours));

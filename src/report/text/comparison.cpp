@@ -7,6 +7,7 @@
 
 #include "base/plain_text.h"
 #include "base/units.h"
+#include "measure/result.h"
 
 namespace weir {
 namespace {
@@ -79,9 +80,7 @@ Json metric_json(const MetricComparison& metric) {
   json["baseline"] = {{"count", metric.baseline_count}, {"median", number_or_null(metric.baseline_median)}};
   json["test"] = {{"count", metric.test_count}, {"median", number_or_null(metric.test_median)}};
   json["ratio"] = number_or_null(metric.ratio);
-  json["interval"] = metric.interval
-                         ? Json::array({number_or_null(metric.interval->low), number_or_null(metric.interval->high)})
-                         : Json(nullptr);
+  json["interval"] = interval_or_null(metric.interval);
   json["p"] = number_or_null(metric.p);
   json["adjusted_p"] = number_or_null(metric.adjusted_p);
   json["tail_ratio"] = number_or_null(metric.tail_ratio);
@@ -93,7 +92,7 @@ Json metric_json(const MetricComparison& metric) {
 std::string verdict_line(const Comparison& comparison) {
   const auto counts = count_verdicts(comparison);
   std::string line;
-  for (const Verdict verdict : {Verdict::slower, Verdict::faster, Verdict::same, Verdict::ambiguous})
+  for (const Verdict verdict : kVerdicts)
     if (const auto found = counts.find(verdict); found != counts.end())
       line += fmt::format("{}{} {}", line.empty() ? "" : ", ", found->second, name_of(verdict));
   return line;
@@ -117,16 +116,7 @@ Json comparison_json(const Comparison& comparison, bool is_strict) {
   Json json;
   json["schema"] = "weir.comparison/1";
   json["baseline"] = comparison.baseline;
-  json["threshold"] = comparison.options.threshold;
-  json["significance"] = comparison.options.significance;
-  json["confidence"] = comparison.options.bootstrap.confidence;
-  json["hypotheses"] = comparison.hypotheses;
-  const auto counts = count_verdicts(comparison);
-  for (const Verdict verdict : {Verdict::slower, Verdict::faster, Verdict::same, Verdict::ambiguous}) {
-    const auto found = counts.find(verdict);
-    json["verdicts"][name_of(verdict)] = found == counts.end() ? 0 : found->second;
-  }
-  json["exit_code"] = exit_code(comparison, is_strict);
+  add_method(json, comparison.options, comparison.hypotheses, count_verdicts(comparison), is_strict);
   json["tests"] = Json::array();
   for (const TestComparison& test : comparison.tests) {
     Json entry;

@@ -51,12 +51,14 @@ int rank_of(const PairComparison& pair) {
       return pair.failure.empty() ? 1 : 0;
     case Verdict::ambiguous:
       return 2;
-    case Verdict::faster:
+    case Verdict::not_comparable:
       return 3;
-    case Verdict::same:
+    case Verdict::faster:
       return 4;
+    case Verdict::same:
+      return 5;
   }
-  return 4;
+  return 5;
 }
 
 // Rows of one pair, together or not at all.

@@ -62,7 +62,7 @@ std::string cell(std::string_view text) {
 
 std::string verdict_line(const Json& document) {
   std::string line;
-  for (const char* verdict : {"slower", "faster", "same", "ambiguous"}) {
+  for (const char* verdict : {"slower", "faster", "same", "ambiguous", "not_comparable"}) {
     const double count = number(document, {"verdicts", verdict}).value_or(0);
     if (count > 0) line += fmt::format("{}{:.0f} {}", line.empty() ? "" : ", ", count, verdict);
   }

@@ -8,8 +8,8 @@ import { numbers, table, type Row } from "../table";
 import { cut, name, prose } from "../text";
 import { badge } from "../tone";
 
-export const kTones: Record<string, Tone> = { slower: "bad", faster: "good", same: "neutral", ambiguous: "warning" };
-const kOrder = ["slower", "ambiguous", "faster", "same"];
+export const kTones: Record<string, Tone> = { slower: "bad", faster: "good", same: "neutral", ambiguous: "warning", not_comparable: "warning" };
+const kOrder = ["slower", "ambiguous", "not_comparable", "faster", "same"];
 const kWidth = 230;
 const kHeight = 26;
 const kFirst = 60; // rows shown at once
