@@ -3,9 +3,9 @@
 #include <optional>
 #include <sstream>
 
+#include "base/process.h"
 #include "cli/process.h"
 #include "lab/kernels/document.h"
-#include "lab/kernels/package/process.h"
 #include "weir_build.h"
 
 namespace weir::cli {
@@ -13,29 +13,13 @@ namespace {
 
 using bench::value_at;
 
-constexpr double kAskLimitS = 10;
-
-// What a program prints; nothing where it is not here, or fails.
-std::optional<std::string> said_by(std::vector<std::string> command) {
-  package::ProcessOptions options;
-  options.command = std::move(command);
-  options.first_bytes = 4096;
-  try {
-    package::Process process(std::move(options));
-    if (!process.finish(kAskLimitS).is_success()) return std::nullopt;
-    return process.output().text();
-  } catch (const package::StartError&) {
-    return std::nullopt;
-  }
-}
-
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 // g++ (Debian 12.2.0-14) 12.2.0
 // Cuda compilation tools, release 12.8, V12.8.93
 // HIP version: 6.2.41133-dd7f95766
 Json version_of(const std::string& compiler) {
-  const auto said = said_by({compiler, "--version"});
+  const auto said = printed_by({compiler, "--version"});
   if (!said) return nullptr;
   std::istringstream lines(*said);
   for (std::string line; std::getline(lines, line);)
@@ -46,10 +30,10 @@ Json version_of(const std::string& compiler) {
 
 // Of the working folder. Hooks of its configuration are not run.
 Json git_state() {
-  const auto commit = said_by({"git", "rev-parse", "--verify", "HEAD"});
+  const auto commit = printed_by({"git", "rev-parse", "--verify", "HEAD"});
   if (!commit) return nullptr;
-  const auto branch = said_by({"git", "rev-parse", "--abbrev-ref", "HEAD"});
-  const auto changes = said_by(
+  const auto branch = printed_by({"git", "rev-parse", "--abbrev-ref", "HEAD"});
+  const auto changes = printed_by(
       {"git", "--no-optional-locks", "-c", "core.fsmonitor=false", "status", "--porcelain", "--untracked-files=no"});
   return {{"commit", first_line(*commit)},
           {"branch", branch ? Json(first_line(*branch)) : Json()},

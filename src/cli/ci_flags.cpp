@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "cli/descriptor.h"
 #include "cli/process.h"
 #include "report/figures/github.h"
 #include "report/figures/junit.h"

@@ -4,16 +4,15 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "cli/history_flags.h"
 #include "cli/list.h"
-#include "lab/kernels/package/process.h"
 #include "report/history/document.h"
 #include "report/text/history.h"
 
 namespace weir::cli {
 namespace {
 
-constexpr double kGitLimitS = 10;
 constexpr std::size_t kLongestWord = 200;
 
 struct Flags : HistoryFlags {
@@ -21,19 +20,10 @@ struct Flags : HistoryFlags {
   std::string tag, commit;
 };
 
-// What git says; nothing where it is not here, fails, or takes too long. No shell in between.
+// What git says; nothing where it is not here, fails, or takes too long.
 std::optional<std::string> said_by_git(std::vector<std::string> arguments) {
-  package::ProcessOptions options;
-  options.command = {"git", "--no-optional-locks", "-c", "core.fsmonitor=false"};
-  options.command.insert(options.command.end(), arguments.begin(), arguments.end());
-  options.first_bytes = 4096;
-  try {
-    package::Process process(std::move(options));
-    if (!process.finish(kGitLimitS).is_success()) return std::nullopt;
-    return process.output().text();
-  } catch (const package::StartError&) {
-    return std::nullopt;
-  }
+  arguments.insert(arguments.begin(), {"git", "--no-optional-locks", "-c", "core.fsmonitor=false"});
+  return printed_by(std::move(arguments));
 }
 
 void set_commit(const Flags& flags, history::AddOptions& options) {

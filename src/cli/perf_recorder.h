@@ -2,11 +2,11 @@
 // Knows perf's flags and its pipes; never what is measured.
 #pragma once
 
-#include <sys/types.h>
-
+#include <optional>
 #include <string>
 
-#include "cli/descriptor.h"
+#include "base/descriptor.h"
+#include "base/process.h"
 #include "cli/private_folder.h"
 #include "measure/folded_stacks.h"
 
@@ -18,11 +18,8 @@ class PerfRecorder {
 
   // Starts perf on the process, all its threads, switched off. Where that is not possible, `reason` says why.
   explicit PerfRecorder(pid_t process);
-  ~PerfRecorder();
-  PerfRecorder(const PerfRecorder&) = delete;
-  PerfRecorder& operator=(const PerfRecorder&) = delete;
 
-  bool is_on() const { return perf_ > 0; }
+  bool is_on() const { return perf_.has_value(); }
   // Returns when perf has done it; nothing where it is not there any more.
   void enable() { command("enable\n"); }
   void disable() { command("disable\n"); }
@@ -38,7 +35,7 @@ class PerfRecorder {
 
   PrivateFolder folder_;
   Descriptor to_, from_;  // perf's pipes for commands and their answers
-  pid_t perf_ = -1;
+  std::optional<Process> perf_;
   std::string reason_;
 };
 

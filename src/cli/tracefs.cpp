@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "cli/descriptor.h"
+#include "base/descriptor.h"
 
 namespace weir::cli {
 namespace {

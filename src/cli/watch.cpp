@@ -14,9 +14,9 @@
 #include <fstream>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "cli/descriptor.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/run_flags.h"

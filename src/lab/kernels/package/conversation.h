@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/json.h"
-#include "lab/kernels/package/process.h"
+#include "base/process.h"
 
 namespace weir::package {
 
