@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <csignal>
+#include <optional>
+#include <sstream>
+#include <string>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/options.h"
+#include "base/process.h"
 #include "cli/bench_baseline.h"
 #include "cli/bench_child.h"
-#include "cli/bench_environment.h"
 #include "cli/bench_facts.h"
 #include "cli/bench_flags.h"
 #include "cli/bench_output.h"
@@ -22,11 +26,56 @@
 #include "report/figures/github.h"
 #include "report/text/bench_regressions.h"
 #include "report/text/bench_summary.h"
+#include "weir_build.h"
 
 namespace weir::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+using bench::value_at;
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// g++ (Debian 12.2.0-14) 12.2.0
+// Cuda compilation tools, release 12.8, V12.8.93
+// HIP version: 6.2.41133-dd7f95766
+Json version_of(const std::string& compiler) {
+  const auto said = printed_by({compiler, "--version"});
+  if (!said) return nullptr;
+  std::istringstream lines(*said);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("release ") != std::string::npos) return line;
+  // A wrapper without what it wraps says something else, and ends well.
+  return said->find("Traceback") == std::string::npos ? Json(first_line(*said)) : Json();
+}
+
+// Of the working folder. Hooks of its configuration are not run.
+Json git_state() {
+  const auto commit = printed_by({"git", "rev-parse", "--verify", "HEAD"});
+  if (!commit) return nullptr;
+  const auto branch = printed_by({"git", "rev-parse", "--abbrev-ref", "HEAD"});
+  const auto changes = printed_by(
+      {"git", "--no-optional-locks", "-c", "core.fsmonitor=false", "status", "--porcelain", "--untracked-files=no"});
+  return {{"commit", first_line(*commit)},
+          {"branch", branch ? Json(first_line(*branch)) : Json()},
+          {"is_changed", changes ? Json(!changes->empty()) : Json()}};
+}
+
+// weir.bench_environment/1: what every result carries (measure/environment.h), and "cpu_model", "devices", "compilers",
+// "git". `facts` as of cli/bench_facts.h.
+Json bench_environment(const Json& facts, const std::string& compiler) {
+  Json environment = {{"schema", "weir.bench_environment/1"}};
+  const Json machine = run_context().environment;
+  for (const auto& [key, value] : machine.items()) environment[key] = value;
+  environment["weir"] = WEIR_VERSION;
+  environment["cpu_model"] = value_at(facts, {"machine", "cpu_model"});
+  environment["devices"] = value_at(facts, {"backends"});
+  environment["compilers"] = {
+      {"host", version_of(compiler)}, {"nvcc", version_of("nvcc")}, {"hipcc", version_of("hipcc")}};
+  environment["git"] = git_state();
+  return environment;
+}
 
 constexpr double kFactsLimitS = 60, kCeilingsLimitS = 120;
 
@@ -226,15 +275,7 @@ int execute(const BenchFlags& flags) {
 }  // namespace
 
 CliCommand bench() {
-  return {"bench", "find kernel packages, measure them all, report, catch regressions",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<BenchFlags>();
-            flags->add_to(syntax);
-            syntax.footer(
-                "Exit code: 0 fine, 1 a kernel failed, crashed, timed out or was inaccurate, 2 bad input,\n"
-                "3 slower or less accurate than the baseline, 4 (--strict) too uncertain to say, 130 interrupted.");
-            return [flags] { return execute(*flags); };
-          }};
+  return command("bench", "find kernel packages, measure them all, report, catch regressions", execute);
 }
 
 }  // namespace weir::cli

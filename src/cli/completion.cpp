@@ -16,9 +16,17 @@ namespace {
 struct Flags {
   std::vector<std::string> words;  // a shell; with --complete what was typed
   bool is_asked = false;
+  std::optional<CommandSyntax> root;
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("shell SHELL", words, "bash, zsh or fish");
+    syntax.add("--complete", is_asked, "what may follow the words after --; for the scripts").hidden();
+    root = syntax.parent();
+  }
 };
 
-int execute(CommandSyntax root, const Flags& flags) {
+int execute(const Flags& flags) {
+  const CommandSyntax root = *flags.root;
   if (flags.is_asked) {
     fmt::print("{}", completion_lines(complete(facts_of(root), flags.words)));
     return 0;
@@ -40,14 +48,7 @@ int execute(CommandSyntax root, const Flags& flags) {
 }  // namespace
 
 CliCommand completion() {
-  return {"completion", "print a script that completes weir's commands in a shell",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax.add("shell", flags->words, "bash, zsh or fish").takes("SHELL");
-            syntax.add("--complete", flags->is_asked, "what may follow the words after --; for the scripts").hidden();
-            const CommandSyntax root = syntax.parent();
-            return [flags, root] { return execute(root, *flags); };
-          }};
+  return command("completion", "print a script that completes weir's commands in a shell", execute);
 }
 
 }  // namespace weir::cli

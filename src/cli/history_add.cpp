@@ -18,6 +18,17 @@ constexpr std::size_t kLongestWord = 200;
 struct Flags : HistoryFlags {
   std::vector<std::string> paths;
   std::string tag, commit;
+
+  void add_to(CommandSyntax syntax) {
+    syntax
+        .add("results PATH", paths,
+             "results, sweeps, summaries of weir bench, or folders of them; the same result is never "
+             "added twice")
+        .required();
+    syntax.add("--tag", tag, "a word to find this entry by: nightly, v1.2, ...");
+    syntax.add("--commit", commit, "commit of the program that was measured (default: git's HEAD of this folder)");
+    HistoryFlags::add_to(syntax);
+  }
 };
 
 // What git says; nothing where it is not here, fails, or takes too long.
@@ -63,21 +74,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand history_add() {
-  return {"add", "put results into the history", [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax
-                .add("results", flags->paths,
-                     "results, sweeps, summaries of weir bench, or folders of them; the same result is never "
-                     "added twice")
-                .required()
-                .takes("PATH");
-            syntax.add("--tag", flags->tag, "a word to find this entry by: nightly, v1.2, ...");
-            syntax.add("--commit", flags->commit,
-                       "commit of the program that was measured (default: git's HEAD of this folder)");
-            flags->add_to(syntax);
-            return [flags] { return execute(*flags); };
-          }};
-}
+CliCommand history_add() { return command("add", "put results into the history", execute); }
 
 }  // namespace weir::cli

@@ -30,6 +30,25 @@ struct Flags {
   std::string profile;
   std::string processes = "3";
   bool verifies = false, verifies_all = false;
+
+  void add_to(CommandSyntax syntax) {
+    workload.add_to(syntax);
+    syntax.add("--streams", streams, "number of streams (default: the workload's recommended)");
+    syntax.add("--queues", queues, "queue counts to predict for");
+    syntax.add("--verify", verifies, "run the step again with the advised count, in a new process");
+    syntax.add("--verify-all", verifies_all, "the same with every count of --queues");
+    syntax.add("--processes", processes, "processes that measure a step, of which the median counts (0: this one)");
+    syntax.add("--save-profile", profile, "write the calibrated device to this file (YAML), for --device sim:FILE");
+    syntax.add("--scale", scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
+    syntax.add("--param", params, "name=value, repeatable; `weir list -v` shows the names");
+    syntax.add("--precision", precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
+    syntax.add("--submit", submit, "inline, threads[:k], graph or channel[:mpsc[:k]]");
+    syntax.add("--placement", placement, "natural, serial, round_robin or critical_path");
+    syntax.add("--iterations", iterations, "measured iterations");
+    syntax.add("--warmup", warmup, "iterations before measuring");
+    syntax.add("--seed", seed, "seed of all data");
+    shared.add_to(syntax);
+  }
 };
 
 RunRequest request_of(const Flags& flags) {
@@ -155,29 +174,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand queues_cost() {
-  return {"cost", "what sharing queues costs a step, and what other counts would do",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            flags->workload.add_to(syntax);
-            syntax.add("--streams", flags->streams, "number of streams (default: the workload's recommended)");
-            syntax.add("--queues", flags->queues, "queue counts to predict for");
-            syntax.add("--verify", flags->verifies, "run the step again with the advised count, in a new process");
-            syntax.add("--verify-all", flags->verifies_all, "the same with every count of --queues");
-            syntax.add("--processes", flags->processes,
-                       "processes that measure a step, of which the median counts (0: this one)");
-            syntax.add("--save-profile", flags->profile,
-                       "write the calibrated device to this file (YAML), for --device sim:FILE");
-            syntax.add("--scale", flags->scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
-            syntax.add("--param", flags->params, "name=value, repeatable; `weir list -v` shows the names");
-            syntax.add("--precision", flags->precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
-            syntax.add("--submit", flags->submit, "inline, threads[:k], graph or channel[:mpsc[:k]]");
-            syntax.add("--placement", flags->placement, "natural, serial, round_robin or critical_path");
-            syntax.add("--iterations", flags->iterations, "measured iterations");
-            syntax.add("--warmup", flags->warmup, "iterations before measuring");
-            syntax.add("--seed", flags->seed, "seed of all data");
-            flags->shared.add_to(syntax);
-            return [flags] { return execute(*flags); };
-          }};
+  return command("cost", "what sharing queues costs a step, and what other counts would do", execute);
 }
 
 }  // namespace weir::cli

@@ -22,6 +22,7 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "cli/children.h"
+#include "cli/flag_values.h"
 #include "cli/hang.h"
 #include "cli/process.h"
 #include "cli/user_program.h"
@@ -209,13 +210,11 @@ bool speaks() { return job_ranks().rank == 0; }
 int rank_count(const std::string& flag) {
   const Ranks job = job_ranks();
   if (flag.empty()) return job.count;
-  const auto count = parse_integer(flag);
-  if (!count || *count < 1 || *count > kMostRanks)
-    reject(fmt::format("--ranks {}: not a number of ranks", flag), fmt::format("Use 1 to {}.", kMostRanks));
-  if (job.count > 1 && *count != job.count)
+  const std::int64_t count = whole_number("--ranks", flag, 1, kMostRanks, "not a number of ranks");
+  if (job.count > 1 && count != job.count)
     reject(fmt::format("--ranks {}: this job has {}", flag, job.count),
            "Leave --ranks out: under mpirun or srun the launcher decides.");
-  return static_cast<int>(*count);
+  return static_cast<int>(count);
 }
 
 bool must_start_ranks(const std::string& flag) { return rank_count(flag) > 1 && job_ranks().count == 1; }

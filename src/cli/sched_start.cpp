@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/units.h"
+#include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/sched_flags.h"
 #include "submit/sched/server.h"
@@ -30,6 +31,20 @@ struct Flags {
   SocketFlag socket;
   std::string policy = "priority", slice = "2ms", ageing = "100ms", in_flight = "2", log;
   bool is_foreground = false, is_quiet = false;
+
+  void add_to(CommandSyntax syntax) {
+    std::string names;
+    for (const scheduler::Policy& policy : scheduler::policies())
+      names += (names.empty() ? "" : ", ") + std::string(policy.name);
+    syntax.add("--policy", policy, "who comes first: " + names);
+    syntax.add("--slice", slice, "how long a turn lasts, where turns are taken");
+    syntax.add("--ageing", ageing, "who waited that long comes first for one slice; 0: however long somebody waits");
+    syntax.add("--in-flight", in_flight, "commands that a program may have on the device while others are there");
+    socket.add_to(syntax);
+    syntax.add("--log FILE", log, "append what goes wrong later to this file");
+    syntax.add("--foreground", is_foreground, "stay in this terminal until Ctrl-C");
+    syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
+  }
 };
 
 scheduler::ServerOptions options_of(const Flags& flags) {
@@ -39,11 +54,8 @@ scheduler::ServerOptions options_of(const Flags& flags) {
   options.settings.slice_ns = duration_of("--slice", flags.slice, kLeastSliceNs, scheduler::kLongestSliceNs);
   options.settings.ageing_ns =
       flags.ageing == "0" ? 0 : duration_of("--ageing", flags.ageing, kLeastAgeingNs, scheduler::kLongestAgeingNs);
-  const auto in_flight = parse_integer(flags.in_flight);
-  if (!in_flight || *in_flight < 1 || *in_flight > kMostInFlight)
-    reject(fmt::format("--in-flight {}: not a number of commands", flags.in_flight),
-           fmt::format("Use 1 to {}.", kMostInFlight));
-  options.in_flight = static_cast<std::uint32_t>(*in_flight);
+  options.in_flight = static_cast<std::uint32_t>(
+      whole_number("--in-flight", flags.in_flight, 1, kMostInFlight, "not a number of commands"));
   return options;
 }
 
@@ -208,24 +220,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand sched_start() {
-  return {"start", "start this user's daemon", [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            std::string names;
-            for (const scheduler::Policy& policy : scheduler::policies())
-              names += (names.empty() ? "" : ", ") + std::string(policy.name);
-            syntax.add("--policy", flags->policy, "who comes first: " + names);
-            syntax.add("--slice", flags->slice, "how long a turn lasts, where turns are taken");
-            syntax.add("--ageing", flags->ageing,
-                       "who waited that long comes first for one slice; 0: however long somebody waits");
-            syntax.add("--in-flight", flags->in_flight,
-                       "commands that a program may have on the device while others are there");
-            flags->socket.add_to(syntax);
-            syntax.add("--log", flags->log, "append what goes wrong later to this file").takes("FILE");
-            syntax.add("--foreground", flags->is_foreground, "stay in this terminal until Ctrl-C");
-            syntax.add("--quiet,-q", flags->is_quiet, "print nothing but errors");
-            return [flags] { return execute(*flags); };
-          }};
-}
+CliCommand sched_start() { return command("start", "start this user's daemon", execute); }
 
 }  // namespace weir::cli
