@@ -1,5 +1,5 @@
 // One command of the program, and how it names its flags and arguments. CLI11 does the parsing; only command.cpp,
-// reference.cpp, help_layout.cpp and main.cpp see it, because a source that includes it compiles twice as long.
+// reference.cpp and main.cpp see it, because a source that includes it compiles twice as long.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/list.h"
-#include "cli/manual/completion_scripts.h"
 #include "cli/manual/completion_words.h"
 
 namespace weir::cli {

@@ -6,8 +6,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/list.h"
-#include "cli/manual/man_page.h"
-#include "cli/manual/markdown_reference.h"
+#include "cli/manual/reference.h"
 #include "cli/manual/topics.h"
 #include "weir_build.h"
 
@@ -31,16 +30,12 @@ std::string page_of(CommandSyntax root, const std::vector<std::string>& words) {
   const CommandFacts facts = facts_of(root);
   const CommandFacts* command = &facts;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    std::vector<std::string> names;
-    const CommandFacts* next = nullptr;
-    for (const CommandFacts& each : command->commands) {
-      names.push_back(each.name());
-      if (each.name() == words[i]) next = &each;
-    }
-    if (next != nullptr) {
+    if (const CommandFacts* const next = command->find(words[i])) {
       command = next;
       continue;
     }
+    std::vector<std::string> names;
+    for (const CommandFacts& each : command->commands) names.push_back(each.name());
     if (const Topic* const topic = i == 0 && words.size() == 1 ? topic_named(words[0]) : nullptr)
       return fmt::format("{}: {}\n\n{}", topic->name, topic->summary, topic->text);
     if (command == &facts)

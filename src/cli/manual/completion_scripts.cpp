@@ -1,4 +1,4 @@
-#include "cli/manual/completion_scripts.h"
+#include "cli/manual/completion_words.h"
 
 namespace weir::cli {
 namespace {

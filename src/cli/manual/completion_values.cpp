@@ -1,4 +1,4 @@
-#include "cli/manual/completion_values.h"
+#include "cli/manual/completion_words.h"
 
 #include <algorithm>
 #include <filesystem>
