@@ -66,7 +66,8 @@ class HelpLayout : public CLI::Formatter {
     if (!footer.empty()) footer = broken_lines(footer, 0) + "\n";
     const weir::cli::ManualEntry* const entry = weir::cli::manual_entry(weir::cli::path_of(*app));
     if (entry == nullptr || entry->examples.empty()) return footer;
-    return footer + "\nExamples:\n  " + CLI::detail::find_and_replace(std::string(entry->examples), "\n", "\n  ") + "\n";
+    return footer + "\nExamples:\n  " + CLI::detail::find_and_replace(std::string(entry->examples), "\n", "\n  ") +
+           "\n";
   }
 };
 

@@ -1,11 +1,10 @@
-#include "cli/manual/completion_words.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include "base/error.h"
 #include "channel/channel.h"
+#include "cli/manual/completion_words.h"
 #include "cli/manual/topics.h"
 #include "cli/ready_files.h"
 #include "device/sim/profile.h"

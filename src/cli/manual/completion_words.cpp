@@ -47,8 +47,7 @@ class Line {
     if (word.starts_with('-')) return begun_with(word, flags());
     Values values;
     if (argument_count_ == 0)
-      for (const CommandFacts& each : command_->commands)
-        values.candidates.push_back({each.name(), each.summary});
+      for (const CommandFacts& each : command_->commands) values.candidates.push_back({each.name(), each.summary});
     if (const FlagFacts* const argument = next_argument()) {
       Values own = argument->value == "program" ? Values{} : values_for(*argument, "", word);
       values.candidates.insert(values.candidates.end(), own.candidates.begin(), own.candidates.end());
@@ -139,8 +138,7 @@ class Line {
       if (at == nullptr) return;
     }
     if (!helped_.empty()) values = {};
-    for (const CommandFacts& each : at->commands)
-      values.candidates.push_back({each.name(), each.summary});
+    for (const CommandFacts& each : at->commands) values.candidates.push_back({each.name(), each.summary});
   }
 
   static Values begun_with(const std::string& word, Values values) {

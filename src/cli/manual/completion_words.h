@@ -1,5 +1,5 @@
-// What may follow a half-typed command line: candidates from the program's own lists (completion_values.cpp reads files at
-// most, and opens no driver), and the scripts by which shells ask for them.
+// What may follow a half-typed command line: candidates from the program's own lists (completion_values.cpp reads files
+// at most, and opens no driver).
 #pragma once
 
 #include <cstdint>
@@ -46,13 +46,5 @@ Values complete(const CommandFacts& root, std::span<const std::string> words);
 // What completion scripts read: "candidate<TAB>description" a line, then ":files", ":yaml", ":folders" or ":programs"
 // where the shell is to add its own, and ":nospace".
 std::string completion_lines(const Values& values);
-
-// What `weir completion` prints. Each turns a shell's half-typed line into words, asks the program (`weir completion
-// --complete -- WORDS`) and gives the shell what it answers; none knows a command or a flag.
-struct CompletionScript {
-  std::string_view shell, text;
-};
-
-std::span<const CompletionScript> completion_scripts();
 
 }  // namespace weir::cli

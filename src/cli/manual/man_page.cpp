@@ -97,8 +97,7 @@ std::string flag_of(const FlagFacts& facts) {
   std::string help = facts.help;
   std::replace(help.begin(), help.end(), '\n', ' ');
   std::string text = ".TP\n" + names + "\n" + paragraph(help);
-  if (!facts.choices.empty())
-    text += line_of(escaped(fmt::format("One of: {}.", fmt::join(facts.choices, ", "))));
+  if (!facts.choices.empty()) text += line_of(escaped(fmt::format("One of: {}.", fmt::join(facts.choices, ", "))));
   if (facts.is_required) text += "Required.\n";
   if (!facts.initial.empty()) text += line_of(escaped("Default: " + facts.initial + "."));
   return text;

@@ -68,7 +68,8 @@ std::vector<FlagFacts> CommandFacts::described() const {
 }
 
 const CommandFacts* CommandFacts::find(std::string_view name) const {
-  const auto found = std::find_if(commands.begin(), commands.end(), [&](const auto& each) { return each.name() == name; });
+  const auto found =
+      std::find_if(commands.begin(), commands.end(), [&](const auto& each) { return each.name() == name; });
   return found == commands.end() ? nullptr : &*found;
 }
 
