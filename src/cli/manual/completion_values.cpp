@@ -1,3 +1,4 @@
+// What may stand where a flag or an argument wants a value: names from the program's own lists. Opens no driver.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
