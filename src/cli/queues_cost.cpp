@@ -12,7 +12,7 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/queues_flags.h"
-#include "cli/run_words.h"
+#include "cli/run_flags.h"
 #include "lab/queues/queue_cost.h"
 #include "lab/queues/queue_map.h"
 #include "measure/statistics.h"
@@ -73,25 +73,21 @@ RunRequest request_of(const Flags& flags) {
 // does. Without `queues`: as the device is now. Nothing where we were interrupted.
 std::optional<MeasuredStep> measure_elsewhere(const Flags& flags, const DeviceInfo& info, const RunRequest& request,
                                               std::optional<int> queues) {
-  RunWords words;
-  words.workload = flags.workload;
-  words.device = child_device(info, flags.shared.device);
-  words.streams = flags.streams;
-  words.scale = flags.scale;
-  words.precision = flags.precision;
-  words.params = request.params;
-  words.sim = flags.shared.sim;
-  words.compute_units = flags.shared.compute_units;
+  FlagValues values = {
+      {"--device", child_device(info, flags.shared.device)}, {"--streams", flags.streams}, {"--scale", flags.scale}};
+  for (const auto& [name, value] : request.params) values.emplace_back("--param", name + "=" + value);
   // Would win over the count that is to be measured.
-  if (queues) std::erase_if(words.sim, [](const std::string& setting) { return setting.starts_with("queues="); });
-  words.iterations = flags.iterations;
-  words.warmup = flags.warmup;
-  words.submit = flags.submit;
-  words.placement = flags.placement;
-  words.seed = flags.seed;
-  words.skips_check = true;
+  for (const std::string& setting : flags.shared.sim)
+    if (!queues || !setting.starts_with("queues=")) values.emplace_back("--sim", setting);
+  values.insert(values.end(), {{"--iterations", flags.iterations},
+                               {"--warmup", flags.warmup},
+                               {"--precision", flags.precision},
+                               {"--submit", flags.submit},
+                               {"--placement", flags.placement},
+                               {"--seed", flags.seed},
+                               {"--compute-units", flags.shared.compute_units}});
   ChildRequest child;
-  child.arguments = words.words();
+  child.arguments = run_words(flags.workload, values, true);
   if (queues) {
     queue_setting(info).apply(*queues, child);
   } else if (!flags.shared.hardware_queues.empty()) {

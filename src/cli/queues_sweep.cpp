@@ -15,7 +15,7 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
-#include "cli/run_words.h"
+#include "cli/run_flags.h"
 #include "cli/sweep_output.h"
 #include "lab/queues/queues_sweep.h"
 #include "submit/submitter.h"
@@ -106,22 +106,17 @@ ChildRequest child_of(const Flags& flags, const std::string& device, const Queue
                       const QueuesPoint& point) {
   ChildRequest child;
   child.limit_ns = flags.limit_ns();
-  RunWords words;
-  words.workload = flags.workload;
-  words.device = device;
-  words.streams = std::to_string(point.streams);
-  words.scale = point.scale;
-  words.params = point.params;
-  words.sim = flags.sim;
-  words.iterations = flags.iterations;
-  words.warmup = flags.warmup;
-  words.precision = flags.precision;
-  words.submit = flags.submit;
-  words.placement = flags.placement;
-  words.seed = flags.seed;
-  words.compute_units = flags.compute_units;
-  words.skips_check = flags.skips_check;
-  child.arguments = words.words();
+  FlagValues values = {{"--device", device}, {"--streams", std::to_string(point.streams)}, {"--scale", point.scale}};
+  for (const auto& [name, value] : point.params) values.emplace_back("--param", name + "=" + value);
+  for (const std::string& setting : flags.sim) values.emplace_back("--sim", setting);
+  values.insert(values.end(), {{"--iterations", flags.iterations},
+                               {"--warmup", flags.warmup},
+                               {"--precision", flags.precision},
+                               {"--submit", flags.submit},
+                               {"--placement", flags.placement},
+                               {"--seed", flags.seed},
+                               {"--compute-units", flags.compute_units}});
+  child.arguments = run_words(flags.workload, values, flags.skips_check);
   setting.apply(point.queues, child);
   return child;
 }

@@ -90,6 +90,17 @@ std::unique_ptr<Device> RunFlags::open_confined(int units, Communicator* communi
   return must_start_ranks(ranks) ? open() : open_scheduled(open, communicator, is_quiet);
 }
 
+std::vector<std::string> run_words(const WorkloadFlags& workload, const FlagValues& flags, bool skips_check) {
+  std::vector<std::string> words = {"run"};
+  if (!workload.name.empty()) words.push_back(workload.name);
+  if (!workload.file.empty()) words.push_back("--file=" + workload.file);
+  for (const auto& [flag, value] : flags)
+    if (!value.empty()) words.push_back(fmt::format("{}={}", flag, value));
+  if (skips_check) words.emplace_back("--no-check");
+  words.emplace_back("--no-trace");
+  return words;
+}
+
 int one_unit_count(const std::string& text) {
   if (text.empty()) return 0;
   const std::vector<int> counts = parse_counts("--compute-units", text, 1, kMostComputeUnits);
