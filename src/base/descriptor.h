@@ -3,6 +3,10 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace weir {
@@ -29,5 +33,29 @@ class Descriptor {
  private:
   int file_ = -1;
 };
+
+// Writes all of it; false, with errno, where that fails.
+inline bool write_all(int file, std::string_view text) noexcept {
+  while (!text.empty()) {
+    const ssize_t written = ::write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written == 0) errno = EIO;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+// Appends what there is to be read, until `text` has more than `most` bytes; false, with errno, where that fails.
+inline bool read_all(int file, std::string& text, std::size_t most = SIZE_MAX) {
+  char part[16384];
+  while (text.size() <= most) {
+    const ssize_t count = ::read(file, part, sizeof part);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return count == 0;
+    text.append(part, static_cast<std::size_t>(count));
+  }
+  return true;
+}
 
 }  // namespace weir

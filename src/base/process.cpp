@@ -183,7 +183,7 @@ void Process::start() {
       ::sigemptyset(&none);
       ::sigprocmask(SIG_SETMASK, &none, nullptr);
       for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::signal(number, SIG_DFL);
-      const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+      const int nothing = ::open("/dev/null", O_RDWR);  // not closed by exec(): it may be one of the three itself
       ::dup2(options_.has_input ? in.read.get() : nothing, STDIN_FILENO);
       if (!is_ours)
         ::dup2(options_.out == Output::read      ? out.write.get()

@@ -43,29 +43,15 @@ int Tracefs::write(const std::string& path, std::string_view text, bool is_appen
   if (text.empty()) return 0;
   std::string line(text);
   if (line.back() != '\n') line += '\n';
-  for (std::size_t done = 0; done < line.size();) {
-    const ssize_t count = ::write(file.get(), line.data() + done, line.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return errno;
-    if (count == 0) return EIO;
-    done += static_cast<std::size_t>(count);
-  }
-  return 0;
+  return write_all(file.get(), line) ? 0 : errno;
 }
 
 int Tracefs::read(const std::string& path, std::string& text) {
   text.clear();
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return errno;
-  char part[16384];
-  for (;;) {
-    const ssize_t count = ::read(file.get(), part, sizeof part);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return errno;
-    if (count == 0) return 0;
-    text.append(part, static_cast<std::size_t>(count));
-    if (text.size() > kMostBytes) return EFBIG;
-  }
+  if (!read_all(file.get(), text, kMostBytes)) return errno;
+  return text.size() > kMostBytes ? EFBIG : 0;
 }
 
 int Tracefs::make_folder(const std::string& path) { return ::mkdir(path.c_str(), 0700) == 0 ? 0 : errno; }

@@ -33,13 +33,7 @@ void append_to(const char* variable, std::size_t most, const std::function<std::
   // GitHub drops a summary that is too long as a whole, with what others wrote.
   if (whole.size() > room)
     return complain(fmt::format("no room: GitHub takes {} bytes, and {} are there", most, taken));
-  std::string_view rest = whole;
-  while (!rest.empty()) {
-    const ssize_t written = ::write(file.get(), rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return complain(std::strerror(errno));
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
+  if (!write_all(file.get(), whole)) complain(std::strerror(errno));
 }
 
 }  // namespace

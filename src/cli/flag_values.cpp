@@ -40,9 +40,9 @@ std::int64_t number_within(std::string_view flag, const std::string& text, std::
   return whole_number(flag, text, lowest, highest, fmt::format("not a number from {} to {}", lowest, highest), "");
 }
 
-int one_count(const std::string& flag, const std::string& text, int lowest, int highest) {
+int one_count(const std::string& flag, const std::string& text, int lowest, int highest, const std::string& hint) {
   const std::vector<int> counts = parse_counts(flag, text, lowest, highest);
-  if (counts.size() != 1) reject(fmt::format("{} {}: one count is needed here", flag, text));
+  if (counts.size() != 1) reject(fmt::format("{} {}: one count is needed here", flag, text), hint);
   return counts[0];
 }
 

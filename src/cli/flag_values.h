@@ -18,7 +18,7 @@ double real_number(std::string_view flag, const std::string& text, double lowest
 // "--top 0: not a number from 1 to 1000"
 std::int64_t number_within(std::string_view flag, const std::string& text, std::int64_t lowest, std::int64_t highest);
 // One whole number, where other commands take a list.
-int one_count(const std::string& flag, const std::string& text, int lowest, int highest);
+int one_count(const std::string& flag, const std::string& text, int lowest, int highest, const std::string& hint = {});
 // What stands after --seed.
 std::uint64_t seed_of(const std::string& text);
 

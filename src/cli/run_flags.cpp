@@ -102,11 +102,7 @@ std::vector<std::string> run_words(const WorkloadFlags& workload, const FlagValu
 }
 
 int one_unit_count(const std::string& text) {
-  if (text.empty()) return 0;
-  const std::vector<int> counts = parse_counts("--compute-units", text, 1, kMostComputeUnits);
-  if (counts.size() != 1)
-    reject(fmt::format("--compute-units {}: one count is needed here", text), "`weir sweep` runs several.");
-  return counts[0];
+  return text.empty() ? 0 : one_count("--compute-units", text, 1, kMostComputeUnits, "`weir sweep` runs several.");
 }
 
 std::unique_ptr<Device> open_able(const std::string& name, const DeviceOptions& options) {
@@ -123,9 +119,7 @@ std::unique_ptr<Device> open_able(const std::string& name, const DeviceOptions& 
 }
 
 int one_stream_count(const std::string& text, const Workload& workload, const std::string& hint) {
-  const auto counts = parse_counts("--streams", text, workload.streams.min, workload.streams.max);
-  if (counts.size() != 1) reject(fmt::format("--streams {}: one count is needed here", text), hint);
-  return counts[0];
+  return one_count("--streams", text, workload.streams.min, workload.streams.max, hint);
 }
 
 DeviceOptions device_options(const std::string& hardware_queues, const std::vector<std::string>& sim,

@@ -90,15 +90,6 @@ std::string words_of(const Flags& flags, const scheduler::ServerOptions& options
 // no message holds: fault, what, hint, separated by zero bytes.
 constexpr char kListens = '+';
 
-void tell(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // nobody listens any more
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
 std::string message_of(const Error& error) {
   std::string text(1, error.fault == Fault::input ? '2' : '1');
   text += '\0';
@@ -135,15 +126,15 @@ void cut_ties(int keep, int log) {
   int code = 0;
   try {
     scheduler::Server server(options);
-    tell(voice.get(), std::string(1, kListens));
+    write_all(voice.get(), std::string(1, kListens));
     voice.reset();
     serve(server);
   } catch (const Error& error) {
-    tell(voice.get(), message_of(error));
+    write_all(voice.get(), message_of(error));
     fmt::print(stderr, "weir: {}\n", error.what());
     code = static_cast<int>(error.fault);
   } catch (const std::exception& error) {
-    tell(voice.get(), message_of(Error(Fault::run, error.what())));
+    write_all(voice.get(), message_of(Error(Fault::run, error.what())));
     fmt::print(stderr, "weir: {}\n", error.what());
     code = 1;
   }
@@ -157,17 +148,6 @@ int open_log(const std::string& path) {
   const int log = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (log < 0) reject(fmt::format("--log {}: {}", path, std::strerror(errno)), "Choose another name.");
   return log;
-}
-
-std::string hear(int descriptor) {
-  std::string text;
-  char bytes[4096];
-  for (;;) {
-    const ssize_t count = ::read(descriptor, bytes, sizeof bytes);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return text;
-    text.append(bytes, static_cast<std::size_t>(count));
-  }
 }
 
 // Forks twice, so that the daemon belongs to no session and nobody has to wait for it.
@@ -187,7 +167,8 @@ void start_daemon(const scheduler::ServerOptions& options, const std::string& lo
     ::_exit(daemon < 0 ? 1 : 0);
   }
   mouth.reset();
-  const std::string heard = hear(ear.get());
+  std::string heard;
+  read_all(ear.get(), heard);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

@@ -33,13 +33,7 @@ ToParent::ToParent() : pipe_(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)) {
 }
 
 void ToParent::tell(const Json& line) const {
-  const std::string text = line.dump() + "\n";
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t written = ::write(pipe_.get(), text.data() + done, text.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail("the process that wanted results is gone");
-    done += static_cast<std::size_t>(written);
-  }
+  if (!write_all(pipe_.get(), line.dump() + "\n")) fail("the process that wanted results is gone");
 }
 
 TalkingProcess::TalkingProcess(std::vector<std::string> command, const Json& request, std::int64_t limit_ns,
