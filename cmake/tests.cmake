@@ -225,7 +225,7 @@ endif()
 
 # How children are started is tested without the program around it.
 if(TARGET tests_cli)
-  foreach(stem bench_baseline children process channel_processes channel_selection)
+  foreach(stem bench_baseline children process channel_processes channel_selection talking_process)
     target_sources(tests_cli PRIVATE ${PROJECT_SOURCE_DIR}/src/cli/${stem}.cpp)
   endforeach()
 endif()

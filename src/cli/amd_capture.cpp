@@ -13,6 +13,7 @@
 #include "cli/amd_capture_run.h"
 #include "cli/amd_capture_sources.h"
 #include "cli/default_output.h"
+#include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/user_program.h"
@@ -30,14 +31,35 @@ struct Flags {
   std::string log_size = "8192", buffer = "16", interval = "1", snapshots = "20", keep = "first", report = "text";
   bool has_no_trace = false, wants_graph = false, uses_top = false, is_dry = false, is_forced = false, is_quiet = false;
   amd::CaptureRoots roots;
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("program", program, "after --: the program and its arguments");
+    syntax.add("--output,-o", output, "the folder (default: NAME.capture)");
+    syntax.add("--log-level", log_level, "AMD_LOG_LEVEL of the program");
+    syntax.add("--log-mask", log_mask, "AMD_LOG_MASK of the program");
+    syntax.add("--log-size", log_size, "MiB of log before ROCm starts it anew");
+    syntax.add("--graph", wants_graph, "trace calls with their durations (function_graph)");
+    syntax.add("--no-ftrace", has_no_trace, "leave the kernel's trace out");
+    syntax.add("--buffer", buffer, "MiB of trace per CPU; halved where memory is short");
+    syntax.add("--keep", keep, "of a trace that is too long: first or last");
+    syntax.add("--top-instance", uses_top,
+               "trace in the kernel's own buffer; its settings are put back, what is in it is lost");
+    syntax.add("--interval", interval, "seconds between snapshots");
+    syntax.add("--snapshots", snapshots, "of KFD's state while the program runs, at most");
+    syntax.add("--dry-run", is_dry, "print the commands, change nothing");
+    syntax.add("--report", report, "text, markdown or json (the manifest)");
+    syntax.add("--force", is_forced, "replace an earlier capture");
+    syntax.add("--quiet,-q", is_quiet, "no summary");
+    syntax.add("--tracefs", roots.tracefs, "where tracefs is, for tests").for_tests();
+    syntax.add("--debugfs", roots.debugfs, "where debugfs is, for tests").for_tests();
+    syntax.add("--sysfs", roots.sysfs, "where sysfs is, for tests").for_tests();
+    syntax.add("--kmsg", roots.kmsg, "the kernel's log, for tests").for_tests();
+  }
 };
 
 int whole(const char* flag, const std::string& text, int lowest, int highest) {
-  const auto value = parse_integer(text);
-  if (!value || *value < lowest || *value > highest)
-    reject(fmt::format("{} {}: out of range", flag, text),
-           fmt::format("Use a whole number from {} to {}.", lowest, highest));
-  return static_cast<int>(*value);
+  return static_cast<int>(whole_number(flag, text, lowest, highest, "out of range",
+                                       fmt::format("Use a whole number from {} to {}.", lowest, highest)));
 }
 
 // 0x21099b, or 2165147
@@ -53,10 +75,9 @@ std::uint32_t mask(const std::string& text) {
 }
 
 std::int64_t interval_ns(const std::string& text) {
-  const auto seconds = parse_number(text);
-  if (!seconds || !(*seconds >= 0.01 && *seconds <= 86'400.0))
-    reject(fmt::format("--interval {}: out of range", text), "Use seconds from 0.01 to 86400.");
-  return static_cast<std::int64_t>(*seconds * 1e9);
+  const double seconds =
+      real_number("--interval", text, 0.01, 86'400.0, "out of range", "Use seconds from 0.01 to 86400.");
+  return static_cast<std::int64_t>(seconds * 1e9);
 }
 
 // What stands behind "--"; without it, what stands behind the flags.
@@ -129,32 +150,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand amd_capture() {
-  return {"capture", "run a program, and keep its ROCm log, the kernel's trace and KFD's state",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax.add("program", flags->program, "after --: the program and its arguments");
-            syntax.add("--output,-o", flags->output, "the folder (default: NAME.capture)");
-            syntax.add("--log-level", flags->log_level, "AMD_LOG_LEVEL of the program");
-            syntax.add("--log-mask", flags->log_mask, "AMD_LOG_MASK of the program");
-            syntax.add("--log-size", flags->log_size, "MiB of log before ROCm starts it anew");
-            syntax.add("--graph", flags->wants_graph, "trace calls with their durations (function_graph)");
-            syntax.add("--no-ftrace", flags->has_no_trace, "leave the kernel's trace out");
-            syntax.add("--buffer", flags->buffer, "MiB of trace per CPU; halved where memory is short");
-            syntax.add("--keep", flags->keep, "of a trace that is too long: first or last");
-            syntax.add("--top-instance", flags->uses_top,
-                       "trace in the kernel's own buffer; its settings are put back, what is in it is lost");
-            syntax.add("--interval", flags->interval, "seconds between snapshots");
-            syntax.add("--snapshots", flags->snapshots, "of KFD's state while the program runs, at most");
-            syntax.add("--dry-run", flags->is_dry, "print the commands, change nothing");
-            syntax.add("--report", flags->report, "text, markdown or json (the manifest)");
-            syntax.add("--force", flags->is_forced, "replace an earlier capture");
-            syntax.add("--quiet,-q", flags->is_quiet, "no summary");
-            syntax.add("--tracefs", flags->roots.tracefs, "where tracefs is, for tests").for_tests();
-            syntax.add("--debugfs", flags->roots.debugfs, "where debugfs is, for tests").for_tests();
-            syntax.add("--sysfs", flags->roots.sysfs, "where sysfs is, for tests").for_tests();
-            syntax.add("--kmsg", flags->roots.kmsg, "the kernel's log, for tests").for_tests();
-            return [flags] { return execute(*flags); };
-          }};
+  return command("capture", "run a program, and keep its ROCm log, the kernel's trace and KFD's state", execute);
 }
 
 }  // namespace weir::cli

@@ -66,16 +66,6 @@ std::uint64_t bytes_of(int folder, const std::string& name, int depth) {
   return sum;
 }
 
-bool write_all(int file, std::string_view text) {
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t count = ::write(file, text.data() + done, text.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
-    done += static_cast<std::size_t>(count);
-  }
-  return true;
-}
-
 std::string problem_at(const std::string& name) { return fmt::format("{}: {}", name, std::strerror(errno)); }
 
 // "a/b/" would lead over a link that "a/b" does not.

@@ -2,25 +2,68 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 
 #include "amd/capture/capture_trace.h"
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "cli/amd_capture_sources.h"
 #include "cli/process.h"
-#include "cli/tracefs.h"
 #include "cli/user_program.h"
 #include "weir_build.h"
 
 namespace weir::cli {
 namespace {
+
+// Files of tracefs as they are.
+class Tracefs final : public amd::TraceFiles {
+ public:
+  int write(const std::string& path, std::string_view text, bool is_appended) override;
+  int read(const std::string& path, std::string& text) override;
+  int make_folder(const std::string& path) override;
+  int remove_folder(const std::string& path) override;
+};
+
+constexpr std::size_t kMostBytes = 8U << 20;  // of a setting: a filter may name every function of the kernel
+constexpr int kTries = 100;                   // of 10 ms each, for an instance whose files somebody else has open
+
+int Tracefs::write(const std::string& path, std::string_view text, bool is_appended) {
+  // Never creates: a file that is not there is a kernel that cannot do it. Truncation clears filters and buffers.
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | (is_appended ? O_APPEND : O_TRUNC)));
+  if (file.get() < 0) return errno;
+  if (text.empty()) return 0;
+  std::string line(text);
+  if (line.back() != '\n') line += '\n';
+  return write_all(file.get(), line) ? 0 : errno;
+}
+
+int Tracefs::read(const std::string& path, std::string& text) {
+  text.clear();
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return errno;
+  if (!read_all(file.get(), text, kMostBytes)) return errno;
+  return text.size() > kMostBytes ? EFBIG : 0;
+}
+
+int Tracefs::make_folder(const std::string& path) { return ::mkdir(path.c_str(), 0700) == 0 ? 0 : errno; }
+
+int Tracefs::remove_folder(const std::string& path) {
+  for (int i = 0; i < kTries; ++i) {
+    if (::rmdir(path.c_str()) == 0) return 0;
+    if (errno != EBUSY) return errno;
+    ::usleep(10'000);
+  }
+  return EBUSY;
+}
 
 constexpr std::int64_t kMsNs = 1'000'000;
 constexpr std::int64_t kFirstLookNs = 10 * kMsNs, kLastLookNs = 200 * kMsNs;  // between looks at processes

@@ -35,14 +35,7 @@ std::string small_file(const std::string& path, int& error) {
     return "";
   }
   std::string text;
-  char part[4096];
-  while (text.size() < kMostSysfsFile) {
-    const ssize_t count = ::read(file.get(), part, sizeof part);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) error = errno;
-    if (count <= 0) break;
-    text.append(part, static_cast<std::size_t>(count));
-  }
+  if (!read_all(file.get(), text, kMostSysfsFile - 1)) error = errno;
   return text;
 }
 

@@ -14,6 +14,16 @@ namespace {
 
 struct Flags : Telling {
   std::string a, b;
+
+  void add_to(CommandSyntax syntax) {
+    constexpr const char* kHelp =
+        "a runtime log, a folder of `weir amd capture`, a report of `weir amd log --report json`, or a timeline "
+        "(`weir profile WORKLOAD -o FILE`, or any trace that `weir analyze` reads)";
+    syntax.add("A FILE", a, fmt::format("the urgent case: {}", kHelp)).required();
+    syntax.add("B FILE", b, "the case that may wait, likewise").required();
+    Telling::add_to(syntax);
+    syntax.footer("Exit code: 0, whatever differs; 2 bad input.");
+  }
 };
 
 int execute(const Flags& flags) {
@@ -45,19 +55,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand amd_compare() {
-  return {
-      "compare", "two programs and their hardware queues", [](CommandSyntax syntax) -> std::function<int()> {
-        const auto flags = std::make_shared<Flags>();
-        constexpr const char* kHelp =
-            "a runtime log, a folder of `weir amd capture`, a report of `weir amd log --report json`, or a timeline "
-            "(`weir profile WORKLOAD -o FILE`, or any trace that `weir analyze` reads)";
-        syntax.add("A", flags->a, fmt::format("the urgent case: {}", kHelp)).required().takes("FILE");
-        syntax.add("B", flags->b, "the case that may wait, likewise").required().takes("FILE");
-        flags->add_to(syntax);
-        syntax.footer("Exit code: 0, whatever differs; 2 bad input.");
-        return [flags] { return execute(*flags); };
-      }};
-}
+CliCommand amd_compare() { return command("compare", "two programs and their hardware queues", execute); }
 
 }  // namespace weir::cli

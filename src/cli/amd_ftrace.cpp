@@ -19,6 +19,17 @@ namespace {
 struct Flags : Telling {
   std::string file, clock;
   bool is_full = false;
+
+  void add_to(CommandSyntax syntax) {
+    syntax
+        .add("file FILE", file,
+             "text of /sys/kernel/tracing/trace or of trace-cmd report; .gz too. function, function_graph, "
+             "events, probes and texts of trace_printk are read")
+        .required();
+    syntax.add("--trace-clock", clock, "the clock that was set (trace_clock); the text does not say");
+    syntax.add("--full", is_full, "all processes and creates");
+    Telling::add_to(syntax);
+  }
 };
 
 void check_clock(const std::string& clock) {
@@ -58,20 +69,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand amd_ftrace() {
-  return {"ftrace", "what KFD did with queues in a kernel trace, and how long it took",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax
-                .add("file", flags->file,
-                     "text of /sys/kernel/tracing/trace or of trace-cmd report; .gz too. function, function_graph, "
-                     "events, probes and texts of trace_printk are read")
-                .required()
-                .takes("FILE");
-            syntax.add("--trace-clock", flags->clock, "the clock that was set (trace_clock); the text does not say");
-            syntax.add("--full", flags->is_full, "all processes and creates");
-            flags->add_to(syntax);
-            return [flags] { return execute(*flags); };
-          }};
+  return command("ftrace", "what KFD did with queues in a kernel trace, and how long it took", execute);
 }
 
 }  // namespace weir::cli

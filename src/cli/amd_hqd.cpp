@@ -22,6 +22,17 @@ struct Flags : Telling {
   std::vector<std::string> files;
   std::string debugfs, sysfs;
   bool is_live = false, is_full = false;
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("files FILE|FOLDER", files,
+               "text of hqds, mqds and rls, .gz too: which is which, the content tells; or a folder of them");
+    syntax.add("--live", is_live, "read the running kernel, as root");
+    syntax.add("--debugfs DIR", debugfs, "live: where debugfs is mounted (default: /sys/kernel/debug)");
+    syntax.add("--sysfs DIR", sysfs, "live: where sysfs is mounted (default: /sys)");
+    syntax.add("--full", is_full, "all queues, their slots with VMIDs and pointers, and all GPUs");
+    Telling::add_to(syntax);
+    syntax.footer("Exit code: 0 fine, 1 the running kernel shows nothing, 2 bad input.");
+  }
 };
 
 std::string content_of(const std::string& path) {
@@ -100,22 +111,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand amd_hqd() {
-  return {"hqd", "hardware queues from KFD's debugfs: state, backlog, preemption, oversubscription",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax
-                .add("files", flags->files,
-                     "text of hqds, mqds and rls, .gz too: which is which, the content tells; or a folder of them")
-                .takes("FILE|FOLDER");
-            syntax.add("--live", flags->is_live, "read the running kernel, as root");
-            syntax.add("--debugfs", flags->debugfs, "live: where debugfs is mounted (default: /sys/kernel/debug)")
-                .takes("DIR");
-            syntax.add("--sysfs", flags->sysfs, "live: where sysfs is mounted (default: /sys)").takes("DIR");
-            syntax.add("--full", flags->is_full, "all queues, their slots with VMIDs and pointers, and all GPUs");
-            flags->add_to(syntax);
-            syntax.footer("Exit code: 0 fine, 1 the running kernel shows nothing, 2 bad input.");
-            return [flags] { return execute(*flags); };
-          }};
+  return command("hqd", "hardware queues from KFD's debugfs: state, backlog, preemption, oversubscription", execute);
 }
 
 }  // namespace weir::cli

@@ -26,6 +26,22 @@ struct Flags : Telling {
   std::string trace_clock;
   std::string timeline;
   bool has_no_timeline = false, is_full = false;
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("folder DIR", folder, "what weir amd capture wrote");
+    syntax.add("--log FILE", logs, "without a capture: a runtime log (AMD_LOG_LEVEL); may come again");
+    syntax.add("--ftrace FILE", traces, "without a capture: text of the kernel's tracer");
+    syntax.add("--snapshot DIR", snapshots,
+               "without a capture: a folder with hqds, mqds, rls, sysfs; may come again, in the order of time");
+    syntax.add("--trace-clock NAME", trace_clock,
+               "clock of the trace (local, mono, boot ...) where no manifest says it");
+    syntax.add("--pid LOG=HOST", pids, "a process of the log is this one of the host; may come again");
+    syntax.add("--timeline FILE", timeline, "Chrome JSON of everything (default: timeline.json in the folder)");
+    syntax.add("--no-timeline", has_no_timeline, "write no timeline").excludes("--timeline");
+    syntax.add("--full", is_full, "also other processes, handles of streams, each snapshot");
+    Telling::add_to(syntax);
+    syntax.footer("Exit code: 0 fine, 2 bad input. A part that is missing or broken is named, the rest is joined.");
+  }
 };
 
 // "17=3934101": the log's number, then the host's.
@@ -108,32 +124,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand amd_join() {
-  return {
-      "join", "one row per hardware queue from log, kernel trace and snapshots, and one timeline",
-      [](CommandSyntax syntax) -> std::function<int()> {
-        const auto flags = std::make_shared<Flags>();
-        syntax.add("folder", flags->folder, "what weir amd capture wrote").takes("DIR");
-        syntax.add("--log", flags->logs, "without a capture: a runtime log (AMD_LOG_LEVEL); may come again")
-            .takes("FILE");
-        syntax.add("--ftrace", flags->traces, "without a capture: text of the kernel's tracer").takes("FILE");
-        syntax
-            .add("--snapshot", flags->snapshots,
-                 "without a capture: a folder with hqds, mqds, rls, sysfs; may come again, in the order of time")
-            .takes("DIR");
-        syntax
-            .add("--trace-clock", flags->trace_clock,
-                 "clock of the trace (local, mono, boot ...) where no manifest says it")
-            .takes("NAME");
-        syntax.add("--pid", flags->pids, "a process of the log is this one of the host; may come again")
-            .takes("LOG=HOST");
-        syntax.add("--timeline", flags->timeline, "Chrome JSON of everything (default: timeline.json in the folder)")
-            .takes("FILE");
-        syntax.add("--no-timeline", flags->has_no_timeline, "write no timeline").excludes("--timeline");
-        syntax.add("--full", flags->is_full, "also other processes, handles of streams, each snapshot");
-        flags->add_to(syntax);
-        syntax.footer("Exit code: 0 fine, 2 bad input. A part that is missing or broken is named, the rest is joined.");
-        return [flags] { return execute(*flags); };
-      }};
+  return command("join", "one row per hardware queue from log, kernel trace and snapshots, and one timeline", execute);
 }
 
 }  // namespace weir::cli

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "base/units.h"
+#include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/telling.h"
@@ -25,6 +26,12 @@
 namespace weir::cli {
 namespace {
 
+std::string format_help() {
+  std::string names;
+  for (const Importer& importer : importers()) names += (names.empty() ? "" : ", ") + std::string(importer.name);
+  return "format of the files, where their beginning does not tell: " + names;
+}
+
 struct Flags : Telling {
   std::vector<std::string> files;
   std::string format;
@@ -34,6 +41,27 @@ struct Flags : Telling {
   std::string top = "15";
   bool are_ranks = false, are_compared = false;
   bool is_full = false, is_strict = false;
+
+  void add_to(CommandSyntax syntax) {
+    syntax
+        .add("files FILE", files,
+             "traces: Kineto/PyTorch, rocprofv3, Nsight Systems, rocmProfileData, CUPTI text or Weir's own; "
+             ".gz and .tar.gz too. Files of several ranks are put together; two of the same are compared")
+        .required();
+    syntax.add("--format", format, format_help());
+    syntax.add("--ranks", are_ranks, "the files are ranks of one job, whatever they say of themselves");
+    syntax.add("--compare", are_compared, "compare two traces, the first is the baseline").excludes("--ranks");
+    syntax.add("--full", is_full, "all devices and long lists");
+    syntax.add("--top", top, "names in lists of the document");
+    Telling::add_to(syntax);
+    syntax.add("--svg FILE", svg, "draw the timeline to this file");
+    syntax.add("--export FILE", kineto, "write the timeline as Chrome/Kineto JSON");
+    syntax.add("--csv FILE", csv, "write the timeline as CSV");
+    syntax.add("--memory", memory, "most memory for timelines, e.g. 4G (default: half of the machine's)");
+    syntax.add("--threshold", threshold, "comparing: the smallest change that matters");
+    syntax.add("--strict", is_strict, "comparing: exit 4 if a pair is too noisy to judge");
+    syntax.footer("Exit code: 0 fine, 2 bad input; comparing: 3 something slower, 4 (--strict) too noisy to say.");
+  }
 };
 
 // "4", "4G", "512M": gibibytes where no unit is given.
@@ -54,12 +82,6 @@ std::uint64_t memory_of(const Flags& flags) {
   if (!value || *value < 1 || *value > 1'000'000)
     reject(fmt::format("--memory {}: not an amount of memory", flags.memory), "Write 4G or 512M.");
   return static_cast<std::uint64_t>(*value) << shift;
-}
-
-std::size_t top_of(const Flags& flags) {
-  const auto value = parse_integer(flags.top);
-  if (!value || *value < 1 || *value > 1000) reject(fmt::format("--top {}: not a number from 1 to 1000", flags.top));
-  return static_cast<std::size_t>(*value);
 }
 
 std::set<int> ranks_of(const Timeline& timeline) {
@@ -83,9 +105,7 @@ std::string title_of(const std::vector<ImportedFile>& files) {
 
 int compare_two(const Flags& flags, const std::vector<ImportedTrace>& traces) {
   CompareOptions options;
-  options.threshold = parse_fraction(flags.threshold);
-  if (options.threshold <= 0 || options.threshold > 1)
-    reject(fmt::format("--threshold {}: out of range", flags.threshold), "Choose more than 0 % and at most 100 %.");
+  options.threshold = share_of("--threshold", flags.threshold);
   for (const std::string* path : {&flags.svg, &flags.kineto, &flags.csv})
     if (!path->empty())
       reject("--svg, --export and --csv are for one timeline", "Leave one file away, or use --ranks.");
@@ -119,7 +139,7 @@ int execute(const Flags& flags) {
   for (const std::string* path : {&flags.output, &flags.svg, &flags.kineto, &flags.csv})
     if (!path->empty()) check_writable(*path, flags.is_forced);
   AnalyzeOptions options;
-  options.top = top_of(flags);
+  options.top = static_cast<std::size_t>(number_within("--top", flags.top, 1, 1000));
   options.command_line = run_context().command_line;
 
   const std::atomic<bool>& stop = catch_interrupts();
@@ -158,41 +178,8 @@ int execute(const Flags& flags) {
   return 0;
 }
 
-std::string format_help() {
-  std::string names;
-  for (const Importer& importer : importers()) names += (names.empty() ? "" : ", ") + std::string(importer.name);
-  return "format of the files, where their beginning does not tell: " + names;
-}
-
 }  // namespace
 
-CliCommand analyze() {
-  return {
-      "analyze", "read traces of any origin and say where the time went",
-      [](CommandSyntax syntax) -> std::function<int()> {
-        const auto flags = std::make_shared<Flags>();
-        syntax
-            .add("files", flags->files,
-                 "traces: Kineto/PyTorch, rocprofv3, Nsight Systems, rocmProfileData, CUPTI text or Weir's own; "
-                 ".gz and .tar.gz too. Files of several ranks are put together; two of the same are compared")
-            .required()
-            .takes("FILE");
-        syntax.add("--format", flags->format, format_help());
-        syntax.add("--ranks", flags->are_ranks, "the files are ranks of one job, whatever they say of themselves");
-        syntax.add("--compare", flags->are_compared, "compare two traces, the first is the baseline")
-            .excludes("--ranks");
-        syntax.add("--full", flags->is_full, "all devices and long lists");
-        syntax.add("--top", flags->top, "names in lists of the document");
-        flags->add_to(syntax);
-        syntax.add("--svg", flags->svg, "draw the timeline to this file").takes("FILE");
-        syntax.add("--export", flags->kineto, "write the timeline as Chrome/Kineto JSON").takes("FILE");
-        syntax.add("--csv", flags->csv, "write the timeline as CSV").takes("FILE");
-        syntax.add("--memory", flags->memory, "most memory for timelines, e.g. 4G (default: half of the machine's)");
-        syntax.add("--threshold", flags->threshold, "comparing: the smallest change that matters");
-        syntax.add("--strict", flags->is_strict, "comparing: exit 4 if a pair is too noisy to judge");
-        syntax.footer("Exit code: 0 fine, 2 bad input; comparing: 3 something slower, 4 (--strict) too noisy to say.");
-        return [flags] { return execute(*flags); };
-      }};
-}
+CliCommand analyze() { return command("analyze", "read traces of any origin and say where the time went", execute); }
 
 }  // namespace weir::cli

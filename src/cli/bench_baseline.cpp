@@ -1,20 +1,12 @@
 #include "cli/bench_baseline.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <csignal>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "cli/children.h"
-#include "cli/descriptor.h"
+#include "base/process.h"
 
 namespace weir::cli {
 namespace {
@@ -39,87 +31,32 @@ struct GitAnswer {
   }
 };
 
-// Reads what there is; false once the other end is closed.
-bool drain(Descriptor& from, std::string& into, std::size_t most, bool keeps_rest) {
-  std::array<char, 65536> part;
-  for (;;) {
-    const ssize_t count = ::read(from.get(), part.data(), part.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && errno == EAGAIN) return true;
-    if (count <= 0) return false;
-    const std::size_t room = most - std::min(most, into.size());
-    into.append(part.data(), std::min(room, static_cast<std::size_t>(count)));
-    if (static_cast<std::size_t>(count) > room && !keeps_rest) return false;
-  }
-}
-
-// Ended with all that it has started, whichever way this is left.
-class GitProcess {
- public:
-  explicit GitProcess(pid_t id) : id_(id) {}
-  ~GitProcess() {
-    if (id_ > 0) end();
-  }
-  GitProcess(const GitProcess&) = delete;
-  GitProcess& operator=(const GitProcess&) = delete;
-  int wait() {
-    int status = 0;
-    while (::waitpid(id_, &status, 0) < 0 && errno == EINTR) {
-    }
-    id_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-  void end() {
-    ::kill(-id_, SIGKILL);
-    wait();
-  }
-
- private:
-  pid_t id_;
-};
-
 GitAnswer ask_git(const std::string& what, const fs::path& folder, const std::vector<std::string>& arguments) {
-  std::vector<std::string> command = {"git", "--no-pager", "-C", folder.string()};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  int out[2], err[2];
-  if (::pipe2(out, O_CLOEXEC) != 0) fail("cannot make a pipe", "Look at the limits of this user: ulimit -n.");
-  Descriptor from_out(out[0]), to_out(out[1]);
-  if (::pipe2(err, O_CLOEXEC) != 0) fail("cannot make a pipe", "Look at the limits of this user: ulimit -n.");
-  Descriptor from_err(err[0]), to_err(err[1]);
-  int exec_error = 0;
-  StartOptions options;
+  ProcessOptions options;
+  options.command = {"git", "--no-pager", "-C", folder.string()};
+  options.command.insert(options.command.end(), arguments.begin(), arguments.end());
   options.variables = {{"LC_ALL", "C"}, {"GIT_TERMINAL_PROMPT", "0"}, {"GIT_OPTIONAL_LOCKS", "0"}};
-  options.death_signal = SIGKILL;
-  options.out = to_out.get();
-  options.err = to_err.get();
-  options.exec_error = &exec_error;
-  GitProcess git(start_program(command, options));
-  to_out.close();
-  to_err.close();
-  if (exec_error != 0)
+  options.out = ProcessOptions::Output::read;
+  options.first_bytes = kMostComplaint;
+  try {
+    Process git(std::move(options));
+    const std::int64_t begun = now_ns();
+    while (git.listen(100, kMostOutput)) {
+      if (git.unread().size() > kMostOutput)
+        reject(fmt::format("--compare-to {}: the file has more than {} MiB: that is no summary of weir bench", what,
+                           kMostOutput >> 20));
+      if (now_ns() - begun > kLimitNs)
+        reject(fmt::format("--compare-to {}: git did not answer within {} s", what, kLimitNs / 1'000'000'000),
+               "Name the summary.json of the baseline instead.");
+    }
+    return {git.end().code(), std::move(git.unread()), git.output().text()};
+  } catch (const StartError&) {
     reject(
         fmt::format("--compare-to {}: there is no such file, and git, which could look for a ref of that name, cannot "
                     "be started",
                     what),
         "Name the summary.json of the baseline, or install git.");
-  ::fcntl(from_out.get(), F_SETFL, O_NONBLOCK);
-  ::fcntl(from_err.get(), F_SETFL, O_NONBLOCK);
-  GitAnswer answer;
-  const std::int64_t begun = now_ns();
-  while (from_out.get() >= 0 || from_err.get() >= 0) {
-    pollfd wanted[2] = {{from_out.get(), POLLIN, 0}, {from_err.get(), POLLIN, 0}};
-    ::poll(wanted, 2, 100);
-    if (wanted[0].revents != 0 && !drain(from_out, answer.out, kMostOutput + 1, false)) from_out.close();
-    if (wanted[1].revents != 0 && !drain(from_err, answer.complaint, kMostComplaint, true)) from_err.close();
-    if (answer.out.size() > kMostOutput)
-      reject(fmt::format("--compare-to {}: the file has more than {} MiB: that is no summary of weir bench", what,
-                         kMostOutput >> 20));
-    if (now_ns() - begun > kLimitNs)
-      reject(fmt::format("--compare-to {}: git did not answer within {} s", what, kLimitNs / 1'000'000'000),
-             "Name the summary.json of the baseline instead.");
   }
-  answer.code = git.wait();
-  return answer;
 }
 
 // What git's own rules allow, less what could be an option, a path or a range: no ':', no '..', no blanks.

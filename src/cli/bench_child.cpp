@@ -9,9 +9,9 @@
 #include <exception>
 #include <fstream>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "cli/bench_facts.h"
-#include "cli/descriptor.h"
 #include "cli/talking_process.h"
 #include "lab/kernels/document.h"
 #include "lab/kernels/package/build.h"

@@ -4,13 +4,13 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cfloat>
 
 #include "base/error.h"
 #include "base/options.h"
 #include "base/units.h"
-#include "cli/queues_flags.h"
+#include "cli/flag_values.h"
 #include "cli/ready_files.h"
-#include "cli/seconds.h"
 #include "lab/channels/loops/team.h"
 
 namespace weir::cli {
@@ -110,10 +110,9 @@ Json BenchOptions::to_json() const {
 }
 
 void BenchFlags::add_to(CommandSyntax syntax) {
-  syntax
-      .add("--path", paths,
-           "a package, or a folder of packages; may be repeated (default: kernels, src/kernels, integrations/kernels)")
-      .takes("DIR");
+  syntax.add(
+      "--path DIR", paths,
+      "a package, or a folder of packages; may be repeated (default: kernels, src/kernels, integrations/kernels)");
   syntax.add("--filter", filter, "packages: words of their names or patterns such as spmv*, with commas");
   syntax.add("--backends", backends, "cpu,cuda,hip,opencl (default: those that are here)");
   syntax.add("--precision", precision, "fp64,fp32,fp16,bf16 (default: those of bench.yaml, or all of the kernel)");
@@ -129,8 +128,8 @@ void BenchFlags::add_to(CommandSyntax syntax) {
   syntax.add("--threads", threads, "that a kernel may use on the CPU (default: all cores)");
   syntax.add("--device", device, "which of a backend's devices");
   syntax.add("--no-roofline", leaves_roofline, "do not measure what the devices can do at best");
-  syntax.add("--output-dir", output_dir, "where reports go; an earlier report there is replaced").takes("DIR");
-  syntax.add("--compare-to", compare_to, "a summary.json, or a git ref that has one in --output-dir").takes("REF|FILE");
+  syntax.add("--output-dir DIR", output_dir, "where reports go; an earlier report there is replaced");
+  syntax.add("--compare-to REF|FILE", compare_to, "a summary.json, or a git ref that has one in --output-dir");
   syntax.add("--latency-threshold", latency_threshold, "a slowdown up to this does not matter");
   syntax.add("--accuracy-threshold", accuracy_threshold, "an error may grow by this much");
   syntax.add("--strict", is_strict, "exit 4 where a comparison is too uncertain to say");
@@ -140,6 +139,9 @@ void BenchFlags::add_to(CommandSyntax syntax) {
   ci.add_to(syntax);
   exports.add_to(syntax);
   syntax.add("--child", child, "").hidden();
+  syntax.footer(
+      "Exit code: 0 fine, 1 a kernel failed, crashed, timed out or was inaccurate, 2 bad input,\n"
+      "3 slower or less accurate than the baseline, 4 (--strict) too uncertain to say, 130 interrupted.");
 }
 
 BenchOptions BenchFlags::options() const {
@@ -159,11 +161,7 @@ BenchOptions BenchFlags::options() const {
   if (!iterations.empty()) options.iterations = one_count("--iters", iterations, 1, 1'000'000);
   if (!warmup.empty()) options.warmup = one_count("--warmup", warmup, 0, 1'000'000);
   if (!rounds.empty()) options.rounds = one_count("--rounds", rounds, 1, 100);
-  if (!seed.empty()) {
-    const auto number = parse_integer(seed);
-    if (!number || *number < 0) reject(fmt::format("--seed {}: not a whole number", seed), "Use 0 or more.");
-    options.seed = static_cast<std::uint64_t>(*number);
-  }
+  if (!seed.empty()) options.seed = seed_of(seed);
   if (!time_limit.empty()) options.time_limit_s = seconds_of("--time-limit", time_limit);
   options.budget_s = seconds_of("--budget", budget);
   options.stop = static_cast<bench::Stop>(std::find(std::begin(kStops), std::end(kStops), stop) - std::begin(kStops));
@@ -177,17 +175,9 @@ BenchOptions BenchFlags::options() const {
 
 bench::RegressionOptions BenchFlags::regression() const {
   bench::RegressionOptions options;
-  try {
-    options.latency = parse_fraction(latency_threshold);
-  } catch (const Error& error) {
-    reject(fmt::format("--latency-threshold {}: {}", latency_threshold, error.what()), error.hint);
-  }
-  if (options.latency <= 0 || options.latency > 10)
-    reject(fmt::format("--latency-threshold {}: out of range", latency_threshold), "Choose more than 0 %.");
-  const auto drift = parse_number(accuracy_threshold);
-  if (!drift || *drift < 0)
-    reject(fmt::format("--accuracy-threshold {}: not an error", accuracy_threshold), "For example 1e-3.");
-  options.accuracy = *drift;
+  options.latency = share_of("--latency-threshold", latency_threshold, 10);
+  options.accuracy =
+      real_number("--accuracy-threshold", accuracy_threshold, 0, DBL_MAX, "not an error", "For example 1e-3.");
   return options;
 }
 

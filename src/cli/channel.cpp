@@ -5,17 +5,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
+#include <map>
+#include <string>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/units.h"
-#include "cli/channel_child.h"
 #include "cli/channel_flags.h"
 #include "cli/channel_processes.h"
 #include "cli/children.h"
+#include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
+#include "cli/talking_process.h"
 #include "lab/channels/channel_baseline.h"
+#include "lab/channels/channel_results.h"
+#include "lab/channels/loops/benchmark.h"
 #include "report/text/documents.h"
 #include "report/text/sections.h"
 
@@ -24,6 +31,50 @@ namespace {
 
 using channel_bench::Benchmark;
 using channel_bench::Group;
+
+using channel_bench::Conditions;
+using channel_bench::Measurement;
+
+Measurement run_one(const Benchmark& benchmark, const Conditions& conditions) {
+  Measurement failed;
+  if (!benchmark.unavailable.empty()) {
+    failed.failure = benchmark.unavailable;
+    return failed;
+  }
+  try {
+    return benchmark.run(conditions);
+  } catch (const std::exception& error) {
+    failed.failure = error.what();
+  }
+  return failed;
+}
+
+// The child's side: runs the benchmarks that a file names, in its order, and reports each result as a line of JSON:
+// {"begins": ID} before each benchmark, {"ends": ID, "measurement": {...}} after it. Rejects a file that is no request.
+int run_channel_child(const std::string& file) {
+  const Json request = read_json(file);
+  if (!request.is_object() || !request.contains("benchmarks") || !request["benchmarks"].is_array() ||
+      !request.contains("conditions"))
+    reject(fmt::format("--child {}: is no request of weir channel", file));
+  const Conditions conditions = conditions_from(request["conditions"], file);
+  const ToParent parent;
+  std::map<std::string, std::vector<Benchmark>> made;  // by group; only those that are asked for
+  for (const Json& wanted : request["benchmarks"]) {
+    const std::string id = wanted.is_string() ? wanted.get<std::string>() : "";
+    const std::string name = id.substr(0, id.find('/'));
+    parent.tell({{"begins", id}});  // before its group is made: that may fail as well
+    const Benchmark* chosen = nullptr;
+    for (const Group& group : channel_bench::groups()) {
+      if (group.name != name) continue;
+      if (!made.contains(name)) made[name] = group.benchmarks(conditions);
+      for (const Benchmark& benchmark : made[name])
+        if (benchmark.id() == id) chosen = &benchmark;
+    }
+    if (chosen == nullptr) reject(fmt::format("--child {}: there is no benchmark '{}'", file, id));
+    parent.tell({{"ends", id}, {"measurement", to_json(run_one(*chosen, conditions))}});
+  }
+  return 0;
+}
 
 constexpr int kDeals = 200;  // of a calibration
 
@@ -172,7 +223,7 @@ int execute(const ChannelFlags& flags) {
     if (std::any_of(chosen.begin(), chosen.end(), [&](const Benchmark& one) { return one.group == group.name; }))
       report.groups.push_back({group.name, group.summary, group.seed});
   CompareOptions options;
-  options.threshold = flags.threshold_value();
+  options.threshold = share_of("--threshold", flags.threshold);
   options.bootstrap.seed = report.run.settings.conditions.seed;
   flags.limit_ns(report.run.settings.conditions);  // rejects
   std::optional<ChannelRun> baseline;
@@ -224,15 +275,7 @@ int execute(const ChannelFlags& flags) {
 }  // namespace
 
 CliCommand channel() {
-  return {"channel", "measure host channels against each other, floors and other queues",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<ChannelFlags>();
-            flags->add_to(syntax);
-            syntax.footer(
-                "Exit code: 0 nothing slower, 1 a benchmark failed, 2 bad input, 3 slower than the baseline,\n"
-                "4 (--strict) too uncertain to say, 130 interrupted.");
-            return [flags] { return execute(*flags); };
-          }};
+  return command("channel", "measure host channels against each other, floors and other queues", execute);
 }
 
 }  // namespace weir::cli

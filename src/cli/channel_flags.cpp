@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/units.h"
-#include "cli/queues_flags.h"
+#include "cli/flag_values.h"
 #include "device/device.h"
 #include "lab/channels/channel_baseline.h"
 #include "lab/channels/loops/team.h"
@@ -34,12 +34,12 @@ void check_device(const std::string& name) {
 }  // namespace
 
 void ChannelFlags::add_to(CommandSyntax syntax) {
-  syntax.add("groups", groups, "groups of benchmarks (default: all; --list shows them)").takes("GROUP");
+  syntax.add("groups GROUP", groups, "groups of benchmarks (default: all; --list shows them)");
   syntax.add("--list", is_list, "show groups, contestants, and what cannot be run here");
   syntax.add("--channel", channels, "contestants, with commas; floors and competitors stay beside them");
   syntax.add("--only", is_only, "with --channel: nothing beside them");
-  syntax.add("--save-baseline", save_baseline, "keep the result under this name").takes("NAME");
-  syntax.add("--baseline", baseline, "compare with the result of this name").takes("NAME");
+  syntax.add("--save-baseline NAME", save_baseline, "keep the result under this name");
+  syntax.add("--baseline NAME", baseline, "compare with the result of this name");
   syntax.add("--baseline-dir", baseline_dir, "where baselines are");
   syntax.add("--calibrate", is_calibration, "compare this program with itself: how often do rules cry wolf?");
   syntax.add("--threshold", threshold, "smallest change that matters");
@@ -59,6 +59,9 @@ void ChannelFlags::add_to(CommandSyntax syntax) {
   syntax.add("--strict", is_strict, "exit 4 if a change is too uncertain to judge");
   syntax.add("--force", is_forced, "replace existing files and baselines");
   syntax.add("--child", child, "").hidden();
+  syntax.footer(
+      "Exit code: 0 nothing slower, 1 a benchmark failed, 2 bad input, 3 slower than the baseline,\n"
+      "4 (--strict) too uncertain to say, 130 interrupted.");
 }
 
 ChannelWords ChannelFlags::words() const {
@@ -71,11 +74,9 @@ ChannelWords ChannelFlags::words() const {
 }
 
 std::size_t ChannelFlags::capacity_asked() const {
-  const auto count = parse_integer(capacity);
-  if (count == 0) reject("--capacity 0: a channel that holds nothing carries nothing", "Use 1 or more.");
-  if (!count || *count < 1 || *count > (1 << 20))
-    reject(fmt::format("--capacity {}: not a number of commands", capacity), "Use 1 to 1048576.");
-  return static_cast<std::size_t>(*count);
+  if (parse_integer(capacity) == 0)
+    reject("--capacity 0: a channel that holds nothing carries nothing", "Use 1 or more.");
+  return static_cast<std::size_t>(whole_number("--capacity", capacity, 1, 1 << 20, "not a number of commands"));
 }
 
 ChannelSettings ChannelFlags::settings() const {
@@ -88,9 +89,7 @@ ChannelSettings ChannelFlags::settings() const {
   conditions.capacity = std::bit_ceil(capacity_asked());
   check_device(device);
   conditions.device = device;
-  const auto number = parse_integer(seed);
-  if (!number || *number < 0) reject(fmt::format("--seed {}: not a whole number", seed), "Use 0 or more.");
-  conditions.seed = static_cast<std::uint64_t>(*number);
+  conditions.seed = seed_of(seed);
   settings.placement = cores;
   const bool compares = !baseline.empty() || !save_baseline.empty();
   settings.processes = !processes.empty() ? one_count("--processes", processes, 1, 500)
@@ -103,24 +102,10 @@ ChannelSettings ChannelFlags::settings() const {
 }
 
 std::int64_t ChannelFlags::limit_ns(const channel_bench::Conditions& conditions) const {
-  const auto seconds = parse_number(limit);
-  if (!seconds || *seconds < 0.1 || *seconds > 3600)
-    reject(fmt::format("--limit {}: not a number of seconds", limit), "Use 0.1 to 3600.");
+  const double seconds = real_number("--limit", limit, 0.1, 3600, "not a number of seconds");
   // Samples that take twenty times what they should are still progress.
   const double samples_s = conditions.samples * conditions.sample_ms * 1e-3;
-  return static_cast<std::int64_t>(std::max(*seconds, 20 * samples_s) * 1e9);
-}
-
-double ChannelFlags::threshold_value() const {
-  double value = 0;
-  try {
-    value = parse_fraction(threshold);
-  } catch (const Error& error) {
-    reject(fmt::format("--threshold {}: {}", threshold, error.what()), error.hint);
-  }
-  if (value <= 0 || value > 1)
-    reject(fmt::format("--threshold {}: out of range", threshold), "Choose more than 0 % and at most 100 %.");
-  return value;
+  return static_cast<std::int64_t>(std::max(seconds, 20 * samples_s) * 1e9);
 }
 
 void ChannelFlags::check() const {

@@ -30,7 +30,6 @@ struct ChannelFlags {
   std::size_t capacity_asked() const;
   // Nanoseconds that a benchmark may take: what --limit says, and more where its samples alone take long.
   std::int64_t limit_ns(const channel_bench::Conditions& conditions) const;
-  double threshold_value() const;
   // Rejects flags that contradict each other and files that could not be written.
   void check() const;
 };

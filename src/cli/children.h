@@ -2,9 +2,6 @@
 // environment, because drivers read some settings once. No shell in between. Knows no experiment.
 #pragma once
 
-#include <signal.h>
-#include <sys/types.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -13,6 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/process.h"
 #include "device/device.h"
 
 namespace weir::cli {
@@ -24,21 +22,14 @@ std::filesystem::path own_binary();
 // A library of ours that lives in other programs: beside this one, or in ../lib/weir; nothing where it was not built.
 std::optional<std::filesystem::path> own_library(const char* file);
 
-using Variables = std::vector<std::pair<std::string, std::string>>;
+inline constexpr int kNotExecuted = 127;  // the code of a program that could not be
 
-// Starts a program, found on PATH where its name has no slash: in a process group of its own (the terminal's Ctrl-C is
-// for us), ended by `death_signal` when this thread ends, without a terminal to read. `variables` are set on top of our
-// own environment. Descriptors of -1 are left as they are. Exit code 127: it could not be executed.
-struct StartOptions {
-  Variables variables;
-  int death_signal = 15;
-  int out = -1, err = -1;
-  bool shares_terminal = false;    // stays in our group, reads what we would: the user's own program
-  const sigset_t* mask = nullptr;  // signals that the program starts with blocked; as this thread where there is none
-  int* exec_error = nullptr;       // takes the errno of an execution that failed, 0 where it went well; waits for it
+// What a program of ours complained of.
+struct Complaint {
+  std::string message;  // one line; empty where it said nothing
+  std::string hint;
 };
-inline constexpr int kNotExecuted = 127;
-pid_t start_program(const std::vector<std::string>& command, const StartOptions& options = {});
+Complaint complaint_in(const std::string& said);
 
 struct ChildRequest {
   std::string program;                 // empty: this very one

@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "cli/descriptor.h"
 #include "cli/process.h"
 #include "report/figures/judgement.h"
 
@@ -32,20 +32,14 @@ void append_to(const char* variable, std::size_t most, const std::function<std::
   // GitHub drops a summary that is too long as a whole, with what others wrote.
   if (whole.size() > room)
     return complain(fmt::format("no room: GitHub takes {} bytes, and {} are there", most, taken));
-  std::string_view rest = whole;
-  while (!rest.empty()) {
-    const ssize_t written = ::write(file.get(), rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return complain(std::strerror(errno));
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
+  if (!write_all(file.get(), whole)) complain(std::strerror(errno));
 }
 
 }  // namespace
 
 void CiFlags::add_to(CommandSyntax syntax) {
   syntax.add("--github", is_github, "annotate for GitHub Actions; append to $GITHUB_STEP_SUMMARY and $GITHUB_OUTPUT");
-  syntax.add("--junit", junit, "write the verdicts as JUnit XML to this file").takes("FILE");
+  syntax.add("--junit FILE", junit, "write the verdicts as JUnit XML to this file");
 }
 
 void CiFlags::check(bool is_forced, bool prints_json) const {

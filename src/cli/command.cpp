@@ -4,11 +4,6 @@
 
 namespace weir::cli {
 
-const Flag& Flag::takes(const char* kind) const {
-  option_->type_name(kind);
-  return *this;
-}
-
 const Flag& Flag::one_of(std::initializer_list<const char*> values) const {
   option_->check(CLI::IsMember(std::vector<std::string>(values.begin(), values.end())));
   return *this;
@@ -39,34 +34,30 @@ const Flag& Flag::for_tests() const {
   return *this;
 }
 
-Flag CommandSyntax::add(const char* names, std::string& target, const std::string& help) const {
-  CLI::Option* const option = app_->add_option(names, target, help);
-  return Flag(target.empty() ? *option : *option->capture_default_str());
+template <class Target>
+Flag CommandSyntax::add(const char* names, Target& target, const std::string& help) const {
+  const std::string text = names;
+  const std::size_t blank = std::min(text.find(' '), text.size());
+  if constexpr (std::is_same_v<Target, bool>) {
+    return Flag(*app_->add_flag(text, target, help));
+  } else {
+    CLI::Option* const option = app_->add_option(text.substr(0, blank), target, help);
+    if constexpr (std::is_same_v<Target, std::string>) {
+      if (!target.empty()) option->capture_default_str();
+    } else if constexpr (std::is_arithmetic_v<Target>) {
+      option->capture_default_str();
+    }
+    if (blank < text.size()) option->type_name(text.substr(blank + 1));
+    return Flag(*option);
+  }
 }
-
-Flag CommandSyntax::add(const char* names, std::optional<std::string>& target, const std::string& help) const {
-  return Flag(*app_->add_option(names, target, help));
-}
-
-Flag CommandSyntax::add(const char* names, std::vector<std::string>& target, const std::string& help) const {
-  return Flag(*app_->add_option(names, target, help));
-}
-
-Flag CommandSyntax::add(const char* names, int& target, const std::string& help) const {
-  return Flag(*app_->add_option(names, target, help)->capture_default_str());
-}
-
-Flag CommandSyntax::add(const char* names, std::int64_t& target, const std::string& help) const {
-  return Flag(*app_->add_option(names, target, help)->capture_default_str());
-}
-
-Flag CommandSyntax::add(const char* names, double& target, const std::string& help) const {
-  return Flag(*app_->add_option(names, target, help)->capture_default_str());
-}
-
-Flag CommandSyntax::add(const char* names, bool& target, const std::string& help) const {
-  return Flag(*app_->add_flag(names, target, help));
-}
+template Flag CommandSyntax::add(const char*, std::string&, const std::string&) const;
+template Flag CommandSyntax::add(const char*, std::optional<std::string>&, const std::string&) const;
+template Flag CommandSyntax::add(const char*, std::vector<std::string>&, const std::string&) const;
+template Flag CommandSyntax::add(const char*, int&, const std::string&) const;
+template Flag CommandSyntax::add(const char*, std::int64_t&, const std::string&) const;
+template Flag CommandSyntax::add(const char*, double&, const std::string&) const;
+template Flag CommandSyntax::add(const char*, bool&, const std::string&) const;
 
 std::shared_ptr<std::function<int()>> CommandSyntax::add_commands(std::span<const CliCommand> commands) const {
   const auto chosen = std::make_shared<std::function<int()>>();

@@ -1,5 +1,5 @@
 // One command of the program, and how it names its flags and arguments. CLI11 does the parsing; only command.cpp,
-// reference.cpp, help_layout.cpp and main.cpp see it, because a source that includes it compiles twice as long.
+// reference.cpp and main.cpp see it, because a source that includes it compiles twice as long.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace CLI {
@@ -24,8 +25,6 @@ struct CliCommand;
 class Flag {
  public:
   explicit Flag(CLI::Option& option) : option_(&option) {}
-  // What stands for its value in the help: FILE.
-  const Flag& takes(const char* kind) const;
   const Flag& one_of(std::initializer_list<const char*> values) const;
   const Flag& required() const;
   const Flag& excludes(const char* flag) const;
@@ -45,15 +44,11 @@ class CommandSyntax {
  public:
   explicit CommandSyntax(CLI::App& app) : app_(&app) {}
 
-  // `names` is "--output,-o", or one word without dashes for an argument. The target keeps its value where the command
-  // line has none; a text that is not empty is shown in the help as the default. A boolean is a switch.
-  Flag add(const char* names, std::string& target, const std::string& help = {}) const;
-  Flag add(const char* names, std::optional<std::string>& target, const std::string& help = {}) const;
-  Flag add(const char* names, std::vector<std::string>& target, const std::string& help = {}) const;
-  Flag add(const char* names, int& target, const std::string& help = {}) const;
-  Flag add(const char* names, std::int64_t& target, const std::string& help = {}) const;
-  Flag add(const char* names, double& target, const std::string& help = {}) const;
-  Flag add(const char* names, bool& target, const std::string& help = {}) const;
+  // `names` is "--output,-o", or one word without dashes for an argument; after a blank comes what stands for the value
+  // in the help: "--output,-o FILE". The target (text, optional text, list of texts, number or switch) keeps its value
+  // where the command line has none; a text that is not empty is shown in the help as the default.
+  template <class Target>
+  Flag add(const char* names, Target& target, const std::string& help = {}) const;
 
   // Adds the commands below this one. What the result points to runs the one that was chosen, and is empty where none
   // was.
@@ -75,8 +70,18 @@ class CommandSyntax {
 struct CliCommand {
   const char* name;
   const char* summary;
-  std::function<int()> (*configure)(CommandSyntax syntax);
+  std::function<std::function<int()>(CommandSyntax syntax)> configure;
 };
+
+// A command with flags that say how they are added, and what is done with them.
+template <class Flags>
+CliCommand command(const char* name, const char* summary, int (*execute)(Flags)) {
+  return {name, summary, [execute](CommandSyntax syntax) {
+            const auto flags = std::make_shared<std::remove_cvref_t<Flags>>();
+            flags->add_to(syntax);
+            return [flags, execute] { return execute(*flags); };
+          }};
+}
 
 std::span<const CliCommand> commands();
 

@@ -16,6 +16,12 @@ struct Flags {
   std::string baseline;
   std::vector<std::string> tests;
   CompareFlags compare;
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("--baseline FILE", baseline, "Result, sweep or folder to compare with").required();
+    syntax.add("--test FILE", tests, "One or more results, sweeps or folders to judge").required().takes_several();
+    compare.add_to(syntax);
+  }
 };
 
 int execute(const Flags& flags) {
@@ -29,18 +35,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand compare() {
-  return {
-      "compare", "Say whether a run is slower, faster or the same as its baseline",
-      [](CommandSyntax syntax) -> std::function<int()> {
-        const auto flags = std::make_shared<Flags>();
-        syntax.add("--baseline", flags->baseline, "Result, sweep or folder to compare with").required().takes("FILE");
-        syntax.add("--test", flags->tests, "One or more results, sweeps or folders to judge")
-            .required()
-            .takes_several()
-            .takes("FILE");
-        flags->compare.add_to(syntax);
-        return [flags] { return execute(*flags); };
-      }};
+  return command("compare", "Say whether a run is slower, faster or the same as its baseline", execute);
 }
 
 }  // namespace weir::cli

@@ -5,31 +5,15 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/units.h"
+#include "cli/flag_values.h"
 #include "report/text/comparison.h"
 
 namespace weir::cli {
-namespace {
-
-double threshold_of(const std::string& text) {
-  double threshold = 0;
-  try {
-    threshold = parse_fraction(text);
-  } catch (const Error& error) {
-    reject(fmt::format("--threshold {}: {}", text, error.what()), error.hint);
-  }
-  // At 0 nothing could ever be the same; beyond 1 a run twice as slow would pass.
-  if (threshold <= 0 || threshold > 1)
-    reject(fmt::format("--threshold {}: out of range", text), "Choose more than 0 % and at most 100 %.");
-  return threshold;
-}
-
-}  // namespace
-
 void CompareFlags::add_to(CommandSyntax syntax) {
-  syntax.add("--threshold", threshold, "Smallest change of the median that matters").takes("PERCENT");
+  syntax.add("--threshold PERCENT", threshold, "Smallest change of the median that matters");
   syntax.add("--strict", is_strict, "Exit 4 if a pair is too noisy to judge");
   syntax.add("--format", format, "How to tell it").one_of({"text", "markdown", "json"});
-  syntax.add("--output", output, "Write the report to a file").takes("FILE");
+  syntax.add("--output FILE", output, "Write the report to a file");
   syntax.add("--force", is_forced, "Replace files that exist");
   ci.add_to(syntax);
   syntax.footer("Exit code: 0 nothing slower, 2 bad input, 3 something slower, 4 (--strict) too noisy to say.");
@@ -37,7 +21,7 @@ void CompareFlags::add_to(CommandSyntax syntax) {
 
 CompareOptions CompareFlags::options() const {
   CompareOptions options;
-  options.threshold = threshold_of(threshold);
+  options.threshold = share_of("--threshold", threshold);
   if (!output.empty()) check_writable(output, is_forced);
   ci.check(is_forced, format == "json" && output.empty());
   return options;

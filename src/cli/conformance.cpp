@@ -17,6 +17,19 @@ struct Flags {
   std::vector<std::string> devices, filters;
   std::string output;
   bool takes_all = false, is_list = false, is_quiet = false, is_forced = false;
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("--device", devices, "cpu, cuda:0, hip:0, sim:h200 ..., repeatable (default: auto)");
+    syntax.add("--all", takes_all, "every device that is found");
+    syntax.add("--filter", filters, "cases whose name has this in it, or matches it with * and ?; repeatable");
+    syntax.add("--list", is_list, "show the cases and run none");
+    syntax.add("--output,-o,--json", output, "write the result (weir.conformance/1) to this file");
+    syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
+    syntax.add("--force", is_forced, "replace an existing output file");
+    syntax.footer(
+        "Exit code: 0 nothing failed, 1 a case failed or a device was lost, 2 bad input,\n"
+        "130 interrupted.");
+  }
 };
 
 // What is found on this machine; why the others are not, in the run.
@@ -105,22 +118,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand conformance() {
-  return {"conformance", "examine devices: one table of cases, compared with cpu",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax.add("--device", flags->devices, "cpu, cuda:0, hip:0, sim:h200 ..., repeatable (default: auto)");
-            syntax.add("--all", flags->takes_all, "every device that is found");
-            syntax.add("--filter", flags->filters,
-                       "cases whose name has this in it, or matches it with * and ?; repeatable");
-            syntax.add("--list", flags->is_list, "show the cases and run none");
-            syntax.add("--output,-o,--json", flags->output, "write the result (weir.conformance/1) to this file");
-            syntax.add("--quiet,-q", flags->is_quiet, "print nothing but errors");
-            syntax.add("--force", flags->is_forced, "replace an existing output file");
-            syntax.footer(
-                "Exit code: 0 nothing failed, 1 a case failed or a device was lost, 2 bad input,\n"
-                "130 interrupted.");
-            return [flags] { return execute(*flags); };
-          }};
+  return command("conformance", "examine devices: one table of cases, compared with cpu", execute);
 }
 
 }  // namespace weir::cli

@@ -23,6 +23,15 @@ struct Flags {
   std::vector<std::string> paths;
   std::string format = "openmetrics", output;
   bool has_samples = false, is_forced = false, is_quiet = false;
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("paths PATH", paths, "results: files, or folders of them").required();
+    syntax.add("--format", format, "how to write them").one_of({"openmetrics", "csv"});
+    syntax.add("--samples", has_samples, "with csv: one line per sample instead of one per point");
+    syntax.add("--output,-o FILE", output, "write to this file (default: standard output)");
+    syntax.add("--force,-f", is_forced, "replace the file if it exists");
+    syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
+  }
 };
 
 void append(std::vector<FigureRow>& rows, const Json& document, const std::string& name) {
@@ -83,17 +92,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand export_results() {
-  return {"export", "write results for Prometheus (OpenMetrics) or spreadsheets (CSV)",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax.add("paths", flags->paths, "results: files, or folders of them").required().takes("PATH");
-            syntax.add("--format", flags->format, "how to write them").one_of({"openmetrics", "csv"});
-            syntax.add("--samples", flags->has_samples, "with csv: one line per sample instead of one per point");
-            syntax.add("--output,-o", flags->output, "write to this file (default: standard output)").takes("FILE");
-            syntax.add("--force,-f", flags->is_forced, "replace the file if it exists");
-            syntax.add("--quiet,-q", flags->is_quiet, "print nothing but errors");
-            return [flags] { return execute(*flags); };
-          }};
+  return command("export", "write results for Prometheus (OpenMetrics) or spreadsheets (CSV)", execute);
 }
 
 }  // namespace weir::cli

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/ranks.h"
@@ -23,15 +24,6 @@ constexpr double kMostSeconds = 7 * 86400.0;
 
 std::atomic<bool> is_ending{false};
 
-void write_all(const std::string& text) {
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t count = ::write(STDERR_FILENO, text.data() + done, text.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;
-    done += static_cast<std::size_t>(count);
-  }
-}
-
 void end_hung(const std::string& report) {
   if (is_ending.exchange(true, std::memory_order_relaxed)) return;  // read by is_ending_hung(); a claim, nothing more
   // Whatever happens below: nobody may read what we write.
@@ -40,7 +32,8 @@ void end_hung(const std::string& report) {
     std::this_thread::sleep_for(kLimit);
     ::_exit(static_cast<int>(Fault::run));
   }).detach();
-  write_all(fmt::format("weir: {}\nHost threads, innermost function first:\n{}\n", report, host_stacks()));
+  write_all(STDERR_FILENO,
+            fmt::format("weir: {}\nHost threads, innermost function first:\n{}\n", report, host_stacks()));
   // Where nobody else has something to say there is nothing to wait for. MPI is not asked to end the job: some thread
   // may be inside of it, and two at once is more than MPI_THREAD_SERIALIZED allows.
   if (job_ranks().count > 1) std::this_thread::sleep_for(kGrace);

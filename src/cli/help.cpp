@@ -6,8 +6,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/list.h"
-#include "cli/manual/man_page.h"
-#include "cli/manual/markdown_reference.h"
+#include "cli/manual/reference.h"
 #include "cli/manual/topics.h"
 #include "weir_build.h"
 
@@ -17,22 +16,26 @@ namespace {
 struct Flags {
   std::vector<std::string> words;
   bool is_markdown = false, is_man = false;
+  std::optional<CommandSyntax> root;
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("words COMMAND|TOPIC", words, "a command (queues map) or a topic (exit-codes); none: a list");
+    syntax.add("--markdown", is_markdown, "all commands as Markdown: docs/cli.md");
+    syntax.add("--man", is_man, "all commands as a manual page: weir.1").excludes("--markdown");
+    root = syntax.parent();
+  }
 };
 
 std::string page_of(CommandSyntax root, const std::vector<std::string>& words) {
   const CommandFacts facts = facts_of(root);
   const CommandFacts* command = &facts;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    std::vector<std::string> names;
-    const CommandFacts* next = nullptr;
-    for (const CommandFacts& each : command->commands) {
-      names.push_back(each.name());
-      if (each.name() == words[i]) next = &each;
-    }
-    if (next != nullptr) {
+    if (const CommandFacts* const next = command->find(words[i])) {
       command = next;
       continue;
     }
+    std::vector<std::string> names;
+    for (const CommandFacts& each : command->commands) names.push_back(each.name());
     if (const Topic* const topic = i == 0 && words.size() == 1 ? topic_named(words[0]) : nullptr)
       return fmt::format("{}: {}\n\n{}", topic->name, topic->summary, topic->text);
     if (command == &facts)
@@ -53,7 +56,8 @@ std::string list_of_topics() {
   return text + "\n`weir help TOPIC` and `weir help COMMAND` say more.\n";
 }
 
-int execute(CommandSyntax root, const Flags& flags) {
+int execute(const Flags& flags) {
+  const CommandSyntax root = *flags.root;
   if ((flags.is_markdown || flags.is_man) && !flags.words.empty())
     reject(fmt::format("help {}: --markdown and --man are of all commands", flags.words[0]), "Leave one of them out.");
   if (flags.is_markdown) {
@@ -69,16 +73,6 @@ int execute(CommandSyntax root, const Flags& flags) {
 
 }  // namespace
 
-CliCommand help() {
-  return {"help", "explain a command or a topic", [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax.add("words", flags->words, "a command (queues map) or a topic (exit-codes); none: a list")
-                .takes("COMMAND|TOPIC");
-            syntax.add("--markdown", flags->is_markdown, "all commands as Markdown: docs/cli.md");
-            syntax.add("--man", flags->is_man, "all commands as a manual page: weir.1").excludes("--markdown");
-            const CommandSyntax root = syntax.parent();
-            return [flags, root] { return execute(root, *flags); };
-          }};
-}
+CliCommand help() { return command("help", "explain a command or a topic", execute); }
 
 }  // namespace weir::cli

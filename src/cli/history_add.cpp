@@ -4,36 +4,37 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/process.h"
 #include "cli/history_flags.h"
 #include "cli/list.h"
-#include "lab/kernels/package/process.h"
 #include "report/history/document.h"
 #include "report/text/documents.h"
 
 namespace weir::cli {
 namespace {
 
-constexpr double kGitLimitS = 10;
 constexpr std::size_t kLongestWord = 200;
 
 struct Flags : HistoryFlags {
   std::vector<std::string> paths;
   std::string tag, commit;
+
+  void add_to(CommandSyntax syntax) {
+    syntax
+        .add("results PATH", paths,
+             "results, sweeps, summaries of weir bench, or folders of them; the same result is never "
+             "added twice")
+        .required();
+    syntax.add("--tag", tag, "a word to find this entry by: nightly, v1.2, ...");
+    syntax.add("--commit", commit, "commit of the program that was measured (default: git's HEAD of this folder)");
+    HistoryFlags::add_to(syntax);
+  }
 };
 
-// What git says; nothing where it is not here, fails, or takes too long. No shell in between.
+// What git says; nothing where it is not here, fails, or takes too long.
 std::optional<std::string> said_by_git(std::vector<std::string> arguments) {
-  package::ProcessOptions options;
-  options.command = {"git", "--no-optional-locks", "-c", "core.fsmonitor=false"};
-  options.command.insert(options.command.end(), arguments.begin(), arguments.end());
-  options.first_bytes = 4096;
-  try {
-    package::Process process(std::move(options));
-    if (!process.finish(kGitLimitS).is_success()) return std::nullopt;
-    return process.output().text();
-  } catch (const package::StartError&) {
-    return std::nullopt;
-  }
+  arguments.insert(arguments.begin(), {"git", "--no-optional-locks", "-c", "core.fsmonitor=false"});
+  return printed_by(std::move(arguments));
 }
 
 void set_commit(const Flags& flags, history::AddOptions& options) {
@@ -73,21 +74,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand history_add() {
-  return {"add", "put results into the history", [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax
-                .add("results", flags->paths,
-                     "results, sweeps, summaries of weir bench, or folders of them; the same result is never "
-                     "added twice")
-                .required()
-                .takes("PATH");
-            syntax.add("--tag", flags->tag, "a word to find this entry by: nightly, v1.2, ...");
-            syntax.add("--commit", flags->commit,
-                       "commit of the program that was measured (default: git's HEAD of this folder)");
-            flags->add_to(syntax);
-            return [flags] { return execute(*flags); };
-          }};
-}
+CliCommand history_add() { return command("add", "put results into the history", execute); }
 
 }  // namespace weir::cli

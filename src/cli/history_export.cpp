@@ -14,6 +14,15 @@ struct Flags {
   std::string output;
   history::PointFilter filter;
   bool is_forced = false, is_quiet = false;
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("--workload", filter.workload, "only this workload");
+    syntax.add("--machine", filter.machine, "only this machine: its id, or how it begins");
+    syntax.add("--db FILE", database, "the history's file (SQLite)");
+    syntax.add("--output,-o FILE", output, "write to this file");
+    syntax.add("--force,-f", is_forced, "replace a file that exists");
+    syntax.add("--quiet,-q", is_quiet, "no names of files written");
+  }
 };
 
 int execute(const Flags& flags) {
@@ -31,17 +40,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand history_export() {
-  return {"export", "write all points as CSV", [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax.add("--workload", flags->filter.workload, "only this workload");
-            syntax.add("--machine", flags->filter.machine, "only this machine: its id, or how it begins");
-            syntax.add("--db", flags->database, "the history's file (SQLite)").takes("FILE");
-            syntax.add("--output,-o", flags->output, "write to this file").takes("FILE");
-            syntax.add("--force,-f", flags->is_forced, "replace a file that exists");
-            syntax.add("--quiet,-q", flags->is_quiet, "no names of files written");
-            return [flags] { return execute(*flags); };
-          }};
-}
+CliCommand history_export() { return command("export", "write all points as CSV", execute); }
 
 }  // namespace weir::cli

@@ -8,7 +8,7 @@
 namespace weir::cli {
 
 void HistoryFlags::add_to(CommandSyntax syntax) {
-  syntax.add("--db", database, "the history's file (SQLite)").takes("FILE");
+  syntax.add("--db FILE", database, "the history's file (SQLite)");
   Telling::add_to(syntax);
 }
 

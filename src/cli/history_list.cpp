@@ -9,6 +9,13 @@ namespace {
 
 struct Flags : HistoryFlags {
   history::EntryFilter filter;
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("--tag", filter.tag, "only entries with this tag");
+    syntax.add("--workload", filter.workload, "only entries with this workload");
+    syntax.add("--machine", filter.machine, "only entries of this machine: its id, or how it begins");
+    HistoryFlags::add_to(syntax);
+  }
 };
 
 int execute(const Flags& flags) {
@@ -21,15 +28,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand history_list() {
-  return {"list", "show the entries of the history", [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax.add("--tag", flags->filter.tag, "only entries with this tag");
-            syntax.add("--workload", flags->filter.workload, "only entries with this workload");
-            syntax.add("--machine", flags->filter.machine, "only entries of this machine: its id, or how it begins");
-            flags->add_to(syntax);
-            return [flags] { return execute(*flags); };
-          }};
-}
+CliCommand history_list() { return command("list", "show the entries of the history", execute); }
 
 }  // namespace weir::cli

@@ -13,6 +13,12 @@ struct Flags {
   std::string entry;
   std::string database = history::kDefaultFile;
   bool is_quiet = false;
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("entry", entry, "its number, as `weir history list` shows it").required();
+    syntax.add("--db FILE", database, "the history's file (SQLite)");
+    syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
+  }
 };
 
 int execute(const Flags& flags) {
@@ -28,14 +34,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand history_remove() {
-  return {"remove", "take an entry out of the history", [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax.add("entry", flags->entry, "its number, as `weir history list` shows it").required();
-            syntax.add("--db", flags->database, "the history's file (SQLite)").takes("FILE");
-            syntax.add("--quiet,-q", flags->is_quiet, "print nothing but errors");
-            return [flags] { return execute(*flags); };
-          }};
-}
+CliCommand history_remove() { return command("remove", "take an entry out of the history", execute); }
 
 }  // namespace weir::cli

@@ -9,6 +9,11 @@ namespace {
 
 struct Flags : HistoryFlags {
   std::string entry;
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("entry", entry, "its number, as `weir history list` shows it").required();
+    HistoryFlags::add_to(syntax);
+  }
 };
 
 int execute(const Flags& flags) {
@@ -22,13 +27,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand history_show() {
-  return {"show", "show the points of one entry", [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax.add("entry", flags->entry, "its number, as `weir history list` shows it").required();
-            flags->add_to(syntax);
-            return [flags] { return execute(*flags); };
-          }};
-}
+CliCommand history_show() { return command("show", "show the points of one entry", execute); }
 
 }  // namespace weir::cli

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/units.h"
+#include "cli/flag_values.h"
 #include "cli/history_flags.h"
 #include "cli/list.h"
 #include "report/history/document.h"
@@ -18,6 +19,23 @@ struct Flags : HistoryFlags {
   std::string threshold = "2%";
   std::string within = "10";
   bool is_gate = false, is_full = false;
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("workload", workload, "its name; of weir bench the kernel's").required();
+    syntax.add("--metric", metric, "latency or throughput (default: latency where there is one)")
+        .one_of({"latency", "throughput"});
+    syntax.add("--streams", streams, "only runs with this many streams");
+    syntax.add("--param", params, "name=value, repeatable: only runs with this parameter");
+    syntax.add("--key", keys, "name=value, repeatable: submit, placement, sync_mode, precision, ranks, backend, ...");
+    syntax.add("--machine", machine, "only this machine: its id, or how it begins");
+    syntax.add("--threshold", threshold, "the smallest change that matters");
+    syntax.add("--gate", is_gate,
+               "exit 3 if the last change of a series is for the worse and recent, or its newest run failed");
+    syntax.add("--within", within, "with --gate: how many runs are recent");
+    syntax.add("--full", is_full, "all runs, not only the last 20");
+    HistoryFlags::add_to(syntax);
+    syntax.footer("Exit code: 0 fine, 2 bad input; with --gate 3 something is slower.");
+  }
 };
 
 history::TrendOptions options_of(const Flags& flags) {
@@ -25,11 +43,9 @@ history::TrendOptions options_of(const Flags& flags) {
   options.selection.workload = flags.workload;
   options.selection.metric = flags.metric;
   options.selection.machine = flags.machine;
-  if (!flags.streams.empty()) {
-    const auto count = parse_integer(flags.streams);
-    if (!count || *count < 1) reject(fmt::format("--streams {}: not a number of streams", flags.streams));
-    options.selection.key["streams"] = fmt::to_string(*count);
-  }
+  if (!flags.streams.empty())
+    options.selection.key["streams"] =
+        fmt::to_string(whole_number("--streams", flags.streams, 1, INT64_MAX, "not a number of streams", ""));
   for (const std::string& param : flags.params) {
     const auto [name, value] = parse_assignment("--param", param);
     options.selection.key["param." + name] = value;
@@ -38,16 +54,12 @@ history::TrendOptions options_of(const Flags& flags) {
     const auto [name, value] = parse_assignment("--key", key);
     options.selection.key[name] = value;
   }
-  options.changes.threshold = parse_fraction(flags.threshold);
-  if (options.changes.threshold <= 0 || options.changes.threshold > 1)
-    reject(fmt::format("--threshold {}: out of range", flags.threshold), "Choose more than 0 % and at most 100 %.");
+  options.changes.threshold = share_of("--threshold", flags.threshold);
   options.is_gate = flags.is_gate;
-  const auto within = parse_integer(flags.within);
   const auto fewest = static_cast<std::int64_t>(kFewestPerLevel);
-  if (!within || *within < fewest || *within > 1'000'000)
-    reject(fmt::format("--within {}: not a number of runs", flags.within),
-           fmt::format("Use {} or more: a change is seen once {} runs lie behind it.", fewest, fewest));
-  options.within = static_cast<std::size_t>(*within);
+  options.within = static_cast<std::size_t>(
+      whole_number("--within", flags.within, fewest, 1'000'000, "not a number of runs",
+                   fmt::format("Use {} or more: a change is seen once {} runs lie behind it.", fewest, fewest)));
   return options;
 }
 
@@ -62,27 +74,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand history_trend() {
-  return {"trend", "show one workload over time, and where it changed",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax.add("workload", flags->workload, "its name; of weir bench the kernel's").required();
-            syntax.add("--metric", flags->metric, "latency or throughput (default: latency where there is one)")
-                .one_of({"latency", "throughput"});
-            syntax.add("--streams", flags->streams, "only runs with this many streams");
-            syntax.add("--param", flags->params, "name=value, repeatable: only runs with this parameter");
-            syntax.add("--key", flags->keys,
-                       "name=value, repeatable: submit, placement, sync_mode, precision, ranks, backend, ...");
-            syntax.add("--machine", flags->machine, "only this machine: its id, or how it begins");
-            syntax.add("--threshold", flags->threshold, "the smallest change that matters");
-            syntax.add("--gate", flags->is_gate,
-                       "exit 3 if the last change of a series is for the worse and recent, or its newest run failed");
-            syntax.add("--within", flags->within, "with --gate: how many runs are recent");
-            syntax.add("--full", flags->is_full, "all runs, not only the last 20");
-            flags->add_to(syntax);
-            syntax.footer("Exit code: 0 fine, 2 bad input; with --gate 3 something is slower.");
-            return [flags] { return execute(*flags); };
-          }};
-}
+CliCommand history_trend() { return command("trend", "show one workload over time, and where it changed", execute); }
 
 }  // namespace weir::cli

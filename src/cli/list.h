@@ -13,17 +13,13 @@ CliCommand run_priority();
 CliCommand compare();
 CliCommand analyze();
 CliCommand report();
-CliCommand queues();
 CliCommand profile();
 CliCommand channel();
 CliCommand conformance();
 CliCommand overlap();
-CliCommand amd();
 CliCommand watch();
 CliCommand bench();
-CliCommand sched();
 CliCommand preempt();
-CliCommand history();
 CliCommand export_results();
 CliCommand help();
 CliCommand completion();
@@ -34,14 +30,12 @@ CliCommand sched_run();
 CliCommand sched_status();
 CliCommand sched_top();
 CliCommand sched_stop();
-std::span<const CliCommand> sched_commands();
 
 // Of `weir queues`.
 CliCommand queues_map();
 CliCommand queues_cost();
 CliCommand queues_convoy();
 CliCommand queues_sweep();
-std::span<const CliCommand> queues_commands();
 CliCommand queues_limits();
 CliCommand queues_switch();
 CliCommand queues_fairness();
@@ -58,7 +52,6 @@ CliCommand history_show();
 CliCommand history_trend();
 CliCommand history_remove();
 CliCommand history_export();
-std::span<const CliCommand> history_commands();
 
 // Of `weir amd`.
 CliCommand amd_capture();
@@ -67,6 +60,5 @@ CliCommand amd_compare();
 CliCommand amd_hqd();
 CliCommand amd_ftrace();
 CliCommand amd_join();
-std::span<const CliCommand> amd_commands();
 
 }  // namespace weir::cli

@@ -23,6 +23,13 @@ struct Flags {
   std::string file;
   bool is_verbose = false;
   bool is_json = false;
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("--category", category, "only this category");
+    syntax.add("--file", file, "the workload of this YAML file instead");
+    syntax.add("-v,--verbose", is_verbose, "with parameters and what each shows");
+    syntax.add("--json", is_json, "everything, for programs");
+  }
 };
 
 // 1e9 as 1000000000, 0.5 as 0.5
@@ -175,15 +182,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand list_workloads() {
-  return {"list", "show the workloads", [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax.add("--category", flags->category, "only this category");
-            syntax.add("--file", flags->file, "the workload of this YAML file instead");
-            syntax.add("-v,--verbose", flags->is_verbose, "with parameters and what each shows");
-            syntax.add("--json", flags->is_json, "everything, for programs");
-            return [flags] { return execute(*flags); };
-          }};
-}
+CliCommand list_workloads() { return command("list", "show the workloads", execute); }
 
 }  // namespace weir::cli

@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@
 #include "base/options.h"
 #include "base/plain_text.h"
 #include "cli/command.h"
-#include "cli/manual/help_layout.h"
+#include "cli/manual/manual.h"
+#include "cli/manual/reference.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "report/figures/judgement.h"
@@ -26,6 +28,48 @@ namespace {
 constexpr const char* kExitCodes =
     "Exit codes: 0 fine, 1 a run failed, 2 bad usage or input, 3 a comparison\n"
     "regressed, 4 ambiguous (with --strict), 130 interrupted.";
+
+// Lines that fit behind `column`; CLI11 indents them.
+std::string broken_lines(const std::string& text, std::size_t column) {
+  const std::string indent = "\n" + std::string(column, ' ');
+  std::string result;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!result.empty()) result += '\n';
+    const bool fits = column + line.size() <= weir::kReportColumns;  // then its blanks are left as they are
+    result += fits ? line : CLI::detail::find_and_replace(weir::wrapped(line, column), indent, "\n");
+  }
+  return result;
+}
+
+// How `--help` is laid out: 80 columns, whatever a description's length, and lines to type at the end.
+class HelpLayout : public CLI::Formatter {
+ public:
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return broken_lines(CLI::Formatter::make_option_desc(option), get_column_width());
+  }
+
+  std::string make_subcommand(const CLI::App* command) const override {
+    std::ostringstream out;
+    CLI::detail::format_help(out, command->get_display_name(true),
+                             broken_lines(command->get_description(), get_column_width()), get_column_width());
+    return out.str();
+  }
+
+  std::string make_description(const CLI::App* app) const override {
+    const std::string description = CLI::Formatter::make_description(app);
+    return description.empty() ? description : broken_lines(description, 0) + "\n";
+  }
+
+  std::string make_footer(const CLI::App* app) const override {
+    std::string footer = CLI::Formatter::make_footer(app);
+    if (!footer.empty()) footer = broken_lines(footer, 0) + "\n";
+    const weir::cli::ManualEntry* const entry = weir::cli::manual_entry(weir::cli::path_of(*app));
+    if (entry == nullptr || entry->examples.empty()) return footer;
+    return footer + "\nExamples:\n  " + CLI::detail::find_and_replace(std::string(entry->examples), "\n", "\n  ") +
+           "\n";
+  }
+};
 
 // What a bug report needs: which build this is, and what it was built without.
 std::string version_text() {
@@ -80,7 +124,7 @@ int main(int argc, char** argv) {
       "Weir follows a GPU command from the host thread that issues it to the hardware\n"
       "queue that runs it, and says where the time went.",
       "weir");
-  app.formatter(std::make_shared<weir::cli::HelpLayout>());  // commands take it over
+  app.formatter(std::make_shared<HelpLayout>());  // commands take it over
   app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
   app.footer(kExitCodes);

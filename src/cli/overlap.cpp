@@ -3,32 +3,128 @@
 
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/options.h"
+#include "cli/default_output.h"
 #include "cli/export_flags.h"
 #include "cli/hang.h"
 #include "cli/list.h"
 #include "cli/overlap_flags.h"
-#include "cli/overlap_output.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
 #include "device/rank/alone.h"
 #include "device/rank/network.h"
 #include "report/text/documents.h"
+#include "report/text/svg.h"
+#include "trace/analyse/slice.h"
+#include "trace/export/chrome_json.h"
+#include "trace/merge.h"
+#include "weir_build.h"
 
 namespace weir::cli {
 namespace {
+
+namespace fs = std::filesystem;
+
+// A step from the middle: the first ones may still be warming up, and a picture of all of them shows none.
+std::uint32_t middle_iteration(const Timeline& timeline) {
+  std::vector<std::uint32_t> iterations;
+  for (const Span& span : timeline.spans) iterations.push_back(span.iteration);
+  if (iterations.empty()) return 0;
+  std::nth_element(iterations.begin(), iterations.begin() + static_cast<std::ptrdiff_t>(iterations.size() / 2),
+                   iterations.end());
+  return iterations[iterations.size() / 2];
+}
+
+std::string lines_text(const std::vector<Json>& lines) {
+  std::string text;
+  for (const Json& line : lines) text += line.dump() + "\n";
+  return text;
+}
+
+// The folder that a run writes to: as asked, or results/overlap-NAME with a number behind it where that is taken.
+// Rejects one that holds files already, unless `overwrites`.
+fs::path overlap_folder(const std::string& asked, const std::string& name, bool overwrites) {
+  std::error_code ignored;
+  if (asked.empty()) return default_output("results/overlap-" + name, "", earlier_output(overwrites));
+  if (fs::exists(asked, ignored) && !fs::is_directory(asked, ignored))
+    reject(fmt::format("-o {}: is no folder", asked), "`weir overlap` writes several files: name a folder.");
+  if (!overwrites && fs::is_directory(asked, ignored) && !fs::is_empty(asked, ignored))
+    reject(fmt::format("-o {}: the folder is not empty", asked), "Choose another, or use --force.");
+  // It is made when there is something to put into it; that it can be is better known before the run.
+  fs::path above = fs::absolute(asked, ignored);
+  while (!fs::exists(above, ignored) && above.has_relative_path()) above = above.parent_path();
+  if (!fs::is_directory(above, ignored) || ::access(above.c_str(), W_OK) != 0)
+    reject(fmt::format("-o {}: cannot write into {}", asked, above.string()), "Choose another folder.");
+  return asked;
+}
+
+// rank_NN.jsonl, summary.json, report.md, rank_NN.svg and trace.json (all ranks on one clock). Returns their names.
+std::vector<std::string> write_overlap(const fs::path& folder, const OverlapRun& run, bool overwrites) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail(fmt::format("{}: cannot make the folder: {}", folder.string(), error.message()));
+  std::vector<std::string> written;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    write_file(folder / name, text, overwrites);
+    written.push_back(name);
+  };
+  for (std::size_t rank = 0; rank < run.iterations.size(); ++rank)
+    write(fmt::format("rank_{:02}.jsonl", rank), lines_text(run.iterations[rank]));
+  write("summary.json", to_text(run.summary));
+  write("report.md", report_markdown(overlap_report(run.summary)));
+  const bool has_timelines =
+      !run.timelines.empty() && std::none_of(run.timelines.begin(), run.timelines.end(),
+                                             [](const Timeline& timeline) { return timeline.spans.empty(); });
+  if (!has_timelines) return written;
+  for (std::size_t rank = 0; rank < run.timelines.size(); ++rank) {
+    SvgOptions options;
+    const std::uint32_t iteration = middle_iteration(run.timelines[rank]);
+    options.title = fmt::format("{}: rank {}, step {}", run.summary["name"].get<std::string>(), rank, iteration);
+    write(fmt::format("rank_{:02}.svg", rank), timeline_svg(only_iteration(run.timelines[rank], iteration), options));
+  }
+  ChromeExport options;
+  options.process = std::nullopt;
+  options.world_size = static_cast<int>(run.timelines.size());
+  options.about = {{"version", WEIR_VERSION}};
+  for (const char* key : {"created", "command_line", "name", "config", "parameters"})
+    options.about[key] = run.summary[key];
+  Timeline all = merge(run.timelines);
+  for (TraceProcess& process : all.processes) process.clock = 0;  // rank 0's: a reader need not align them again
+  write_chrome_json(all, options, folder / "trace.json", overwrites);
+  written.emplace_back("trace.json");
+  return written;
+}
 
 struct Flags {
   OverlapFlags config;
   std::string output, summary;
   ExportFlags exports;
   bool is_json = false, is_quiet = false, is_forced = false, lists_keys = false;
+  std::shared_ptr<std::function<int()>> below;
+
+  void add_to(CommandSyntax syntax) {
+    config.add_to(syntax);
+    syntax.add("--output,-o", output, "folder for all files (default: results/overlap-NAME)");
+    syntax.add("--summary", summary, "write the summary (weir.overlap/1) to this file, and no other");
+    exports.add_to(syntax);
+    syntax.add("--json", is_json, "print the summary instead of the report; of a sweep, a list of them");
+    syntax.add("--keys", lists_keys, "list the keys of a config, and run nothing");
+    syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
+    syntax.add("--force", is_forced, "replace existing files");
+    below = syntax.add_commands(overlap_commands());
+    syntax.footer("Exit code: 0 fine, 1 the output or a loss is wrong, or it hung, 2 bad input,\n130 interrupted.");
+  }
 };
 
 void list_keys() {
@@ -110,6 +206,7 @@ Point run_point(const Flags& flags, const OverlapPoint& point, const std::filesy
 }
 
 int execute(const Flags& flags) {
+  if (*flags.below) return (*flags.below)();
   if (flags.lists_keys) {
     list_keys();
     return 0;
@@ -166,22 +263,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand overlap() {
-  return {
-      "overlap", "train with real collectives: why is communication not hidden?",
-      [](CommandSyntax syntax) -> std::function<int()> {
-        const auto flags = std::make_shared<Flags>();
-        flags->config.add_to(syntax);
-        syntax.add("--output,-o", flags->output, "folder for all files (default: results/overlap-NAME)");
-        syntax.add("--summary", flags->summary, "write the summary (weir.overlap/1) to this file, and no other");
-        flags->exports.add_to(syntax);
-        syntax.add("--json", flags->is_json, "print the summary instead of the report; of a sweep, a list of them");
-        syntax.add("--keys", flags->lists_keys, "list the keys of a config, and run nothing");
-        syntax.add("--quiet,-q", flags->is_quiet, "print nothing but errors");
-        syntax.add("--force", flags->is_forced, "replace existing files");
-        const auto chosen = syntax.add_commands(overlap_commands());
-        syntax.footer("Exit code: 0 fine, 1 the output or a loss is wrong, or it hung, 2 bad input,\n130 interrupted.");
-        return [flags, chosen] { return *chosen ? (*chosen)() : execute(*flags); };
-      }};
+  return command("overlap", "train with real collectives: why is communication not hidden?", execute);
 }
 
 }  // namespace weir::cli

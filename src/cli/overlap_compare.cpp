@@ -13,6 +13,12 @@ namespace {
 struct Flags {
   std::string baseline, test;
   CompareFlags compare;
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("baseline", baseline, "folder or summary.json to compare with").required();
+    syntax.add("test", test, "folder or summary.json to judge").required();
+    compare.add_to(syntax);
+  }
 };
 
 int execute(const Flags& flags) {
@@ -24,14 +30,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand overlap_compare() {
-  return {"compare", "say whether a run hides less, or takes longer, than its baseline",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax.add("baseline", flags->baseline, "folder or summary.json to compare with").required();
-            syntax.add("test", flags->test, "folder or summary.json to judge").required();
-            flags->compare.add_to(syntax);
-            return [flags] { return execute(*flags); };
-          }};
+  return command("compare", "say whether a run hides less, or takes longer, than its baseline", execute);
 }
 
 }  // namespace weir::cli

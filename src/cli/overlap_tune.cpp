@@ -8,12 +8,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cli/children.h"
+#include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/overlap_flags.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "cli/run_flags.h"
-#include "cli/seconds.h"
 #include "lab/overlap/overlap.h"
 #include "report/text/documents.h"
 #include "weir_build.h"
@@ -26,6 +26,14 @@ struct Flags {
   std::string budget = "5m";
   std::string output;
   bool is_quiet = false, is_forced = false;
+
+  void add_to(CommandSyntax syntax) {
+    config.add_to(syntax);
+    syntax.add("--budget", budget, "how long to search: 30s, 5m, 1h");
+    syntax.add("--output,-o", output, "write all trials (weir.overlap_tune/1) to this file");
+    syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
+    syntax.add("--force", is_forced, "replace an existing file");
+  }
 };
 
 // What the config has comes first; then what else may be worth a try.
@@ -137,17 +145,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand overlap_tune() {
-  return {"tune", "search settings for the least exposed communication",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            flags->config.add_to(syntax);
-            syntax.add("--budget", flags->budget, "how long to search: 30s, 5m, 1h");
-            syntax.add("--output,-o", flags->output, "write all trials (weir.overlap_tune/1) to this file");
-            syntax.add("--quiet,-q", flags->is_quiet, "print nothing but errors");
-            syntax.add("--force", flags->is_forced, "replace an existing file");
-            return [flags] { return execute(*flags); };
-          }};
-}
+CliCommand overlap_tune() { return command("tune", "search settings for the least exposed communication", execute); }
 
 }  // namespace weir::cli

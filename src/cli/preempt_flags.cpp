@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "base/plain_text.h"
 #include "base/units.h"
+#include "cli/flag_values.h"
 
 namespace weir::cli {
 namespace {
@@ -25,22 +26,9 @@ constexpr std::size_t kMostVictims = 1000;
 
 // "10us", "1.5ms", "2s", "500ns"
 std::int64_t time_of(const std::string& flag, const std::string& whole, std::string_view word) {
-  constexpr std::pair<std::string_view, double> kUnits[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-  for (const auto& [unit, size_ns] : kUnits) {
-    if (!word.ends_with(unit)) continue;
-    const auto number = parse_number(word.substr(0, word.size() - unit.size()));
-    if (!number || *number < 0 || *number * size_ns > 1e15) break;
-    return std::llround(*number * size_ns);
-  }
+  if (const auto ns = time_in(word, {"ns", "us", "ms", "s"}); ns && *ns >= 0 && *ns <= 1e15) return std::llround(*ns);
   reject(fmt::format("{} {}: '{}' is not a time", flag, without_controls(whole, ' '), without_controls(word, ' ')),
          "Give times like 10us, 1.5ms or 2s, lists like 10us,1ms, or ranges like 10us..10ms.");
-}
-
-// One count of a flag that takes no list.
-int one_of(const char* flag, const std::string& text, int lowest, int highest) {
-  const std::vector<int> counts = parse_counts(flag, text, lowest, highest);
-  if (counts.size() != 1) reject(fmt::format("{} {}: one count is needed here", flag, text));
-  return counts[0];
 }
 
 std::int64_t one_time(const char* flag, const std::string& text, std::int64_t lowest_ns, std::int64_t highest_ns) {
@@ -153,7 +141,7 @@ void PreemptFlags::add_to(CommandSyntax syntax) {
   syntax.add("--hw-queues", hardware_queues, "hardware queues of the devices cpu and sim");
   syntax.add("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
   syntax.add("--quick", is_quick, "200 requests and fewer victims: no p99.9, a first look");
-  syntax.add("--svg", svg, "draw latency over block time into this file").takes("FILE");
+  syntax.add("--svg FILE", svg, "draw latency over block time into this file");
   telling.add_to(syntax);
   syntax.add("--child", child).hidden();
 }
@@ -161,12 +149,12 @@ void PreemptFlags::add_to(CommandSyntax syntax) {
 Plan PreemptFlags::plan() const {
   Plan plan;
   plan.victims = victims_of(*this);
-  plan.requests = requests.empty() ? (is_quick ? 200 : 1000) : one_of("--requests", requests, 10, 1'000'000);
+  plan.requests = requests.empty() ? (is_quick ? 200 : 1000) : one_count("--requests", requests, 10, 1'000'000);
   plan.interval_ns = interval.empty() ? 2'000'000 : one_time("--interval", interval, 100'000, 10'000'000'000);
   plan.intruder_ns = intruder.empty() ? 0 : one_time("--intruder-time", intruder, 0, 100'000'000);
-  plan.alone_repeats = one_of("--alone", alone, 1, 100);
-  plan.in_flight = static_cast<std::uint32_t>(one_of("--in-flight", in_flight, 1, 64));
-  plan.queued_ahead = static_cast<std::uint32_t>(one_of("--queued-ahead", queued_ahead, 1, 64));
+  plan.alone_repeats = one_count("--alone", alone, 1, 100);
+  plan.in_flight = static_cast<std::uint32_t>(one_count("--in-flight", in_flight, 1, 64));
+  plan.queued_ahead = static_cast<std::uint32_t>(one_count("--queued-ahead", queued_ahead, 1, 64));
   const auto number = parse_integer(seed);
   if (!number || *number < 0)
     reject(fmt::format("--seed {}: not a whole number from 0 on", without_controls(seed, ' ')));

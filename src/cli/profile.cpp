@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "cli/flag_values.h"
 #include "cli/hang.h"
 #include "cli/list.h"
 #include "cli/process.h"
@@ -36,6 +37,20 @@ struct Flags {
   std::string format = "kineto";
   bool has_latency = false;
   bool is_json = false;
+
+  void add_to(CommandSyntax syntax) {
+    workload.add_to(syntax);
+    syntax.add("program", rest, "after --: a program of yours and its arguments");
+    syntax.add("--streams", streams, "number of streams (default: the workload's recommended)");
+    submit.add_to(syntax, false);
+    run.add_to(syntax);
+    syntax.add("--traced-iterations", traced_iterations, "iterations in the trace");
+    syntax.add("--output,-o", output, "the trace (default: NAME.trace.json, .gz if large); .gz packs it");
+    syntax.add("--format", format, "kineto (Chrome JSON, for Perfetto) or csv");
+    syntax.add("--latency-timestamps", has_latency, "ask CUPTI when each kernel left its queue (costs more)");
+    program.add_to(syntax);
+    syntax.add("--json", is_json, "print the document (weir.profile/1)");
+  }
 };
 
 // `to`: standard output belongs to the user's program where there is one.
@@ -90,9 +105,8 @@ int execute(const Flags& flags) {
   request.submit = flags.submit.way();
   const Workload& workload = workload_of(request);
   if (!flags.streams.empty()) request.streams = one_stream_count(flags.streams, workload, "A trace is of one run.");
-  const auto traced = parse_integer(flags.traced_iterations);
-  if (!traced || *traced < 1 || *traced > 1'000'000)
-    reject(fmt::format("--traced-iterations {}: out of range", flags.traced_iterations), "Use 1 to 1000000.");
+  const std::int64_t traced =
+      whole_number("--traced-iterations", flags.traced_iterations, 1, 1'000'000, "out of range");
   ProfileOutput output{flags.format, flags.output, flags.run.is_forced};
   output.decide(workload.name);
   if (must_start_ranks(flags.run.ranks)) {
@@ -123,7 +137,7 @@ int execute(const Flags& flags) {
   control.progress = [&](std::string_view phase, int done, int total) { line.show(phase, done, total); };
   if (ranks != nullptr) check_request(info, request, ranks->ranks());
   watch_ranks();
-  WorkloadProfile profile = profile_workload(*device, request, static_cast<int>(*traced), run_context(), control);
+  WorkloadProfile profile = profile_workload(*device, request, static_cast<int>(traced), run_context(), control);
   line.clear();
   device.reset();
   profile.document["format"] = flags.format;
@@ -142,24 +156,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand profile() {
-  return {"profile", "trace a workload, or any program after --, into a timeline",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            flags->workload.add_to(syntax);
-            syntax.add("program", flags->rest, "after --: a program of yours and its arguments");
-            syntax.add("--streams", flags->streams, "number of streams (default: the workload's recommended)");
-            flags->submit.add_to(syntax, false);
-            flags->run.add_to(syntax);
-            syntax.add("--traced-iterations", flags->traced_iterations, "iterations in the trace");
-            syntax.add("--output,-o", flags->output,
-                       "the trace (default: NAME.trace.json, .gz if large); .gz packs it");
-            syntax.add("--format", flags->format, "kineto (Chrome JSON, for Perfetto) or csv");
-            syntax.add("--latency-timestamps", flags->has_latency,
-                       "ask CUPTI when each kernel left its queue (costs more)");
-            flags->program.add_to(syntax);
-            syntax.add("--json", flags->is_json, "print the document (weir.profile/1)");
-            return [flags] { return execute(*flags); };
-          }};
+  return command("profile", "trace a workload, or any program after --, into a timeline", execute);
 }
 
 }  // namespace weir::cli

@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "base/units.h"
 #include "cli/children.h"
+#include "cli/flag_values.h"
 #include "cli/private_folder.h"
 #include "cli/process.h"
 #include "cli/user_program.h"
@@ -132,9 +133,8 @@ void ProgramFlags::add_to(CommandSyntax syntax) {
 }
 
 ProgramProfile profile_program(const ProgramRequest& request) {
-  const auto limit = parse_integer(request.flags.limit_mib);
-  if (!limit || *limit < 1 || *limit > 1'000'000)
-    reject(fmt::format("--capture-limit {}: out of range", request.flags.limit_mib), "Use 1 to 1000000 (MiB).");
+  const std::int64_t limit =
+      whole_number("--capture-limit", request.flags.limit_mib, 1, 1'000'000, "out of range", "Use 1 to 1000000 (MiB).");
   const Profiler profiler = choose(request.flags.profiler);
   if (!find_program(request.command[0]))
     reject(fmt::format("{}: there is no such program", request.command[0]), "Give a path, or a name that PATH has.");
@@ -149,7 +149,7 @@ ProgramProfile profile_program(const ProgramRequest& request) {
       notes.push_back(fmt::format("CUDA_INJECTION64_PATH was {}: that profiler was left out", *other));
     variables = {{"CUDA_INJECTION64_PATH", library.string()},
                  {"WEIR_CAPTURE_FOLDER", folder.path().string()},
-                 {"WEIR_CAPTURE_LIMIT", std::to_string(*limit << 20)}};
+                 {"WEIR_CAPTURE_LIMIT", std::to_string(limit << 20)}};
     if (request.has_latency) variables.emplace_back("WEIR_CAPTURE_LATENCY", "1");
     words = fmt::format("CUPTI, in the program by {}", library.filename().string());
   } else {
@@ -178,7 +178,7 @@ ProgramProfile profile_program(const ProgramRequest& request) {
   ImportOptions import;
   import.format = is_cupti ? "weir_capture" : "rocprof_json";
   import.limits.memory_bytes =
-      std::max(import.limits.memory_bytes, static_cast<std::uint64_t>(*limit) * kImportGrowth << 20);
+      std::max(import.limits.memory_bytes, static_cast<std::uint64_t>(limit) * kImportGrowth << 20);
   import.progress = [&] {
     if (stop.load(std::memory_order_relaxed)) throw Interrupted{};
   };

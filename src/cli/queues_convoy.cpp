@@ -1,6 +1,5 @@
 // weir queues convoy: small kernels alone, beside large ones on other queues, and behind them on one. Queue counts
 // differ between the cases, so each is a process of its own: this command again, with --case.
-#include "lab/queues/queues_convoy.h"
 
 #include <fmt/format.h>
 
@@ -10,6 +9,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "cli/children.h"
+#include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/queues_flags.h"
@@ -25,25 +25,28 @@ struct Flags {
   QueuesFlags queues;
   std::string streams = "8", iterations = "100", large_us = "500", small_us = "5", large_blocks;
   std::string which;  // in a child: the case that it measures
-};
 
-std::int64_t number(const char* flag, const std::string& text, std::int64_t lowest, std::int64_t highest) {
-  const auto value = parse_integer(text);
-  if (!value || *value < lowest || *value > highest)
-    reject(fmt::format("{} {}: not a number from {} to {}", flag, text, lowest, highest));
-  return *value;
-}
+  void add_to(CommandSyntax syntax) {
+    syntax.add("--streams", streams, "streams; half of them have large kernels");
+    syntax.add("--iterations", iterations, "rounds of each case");
+    syntax.add("--large-us", large_us, "duration of a large kernel");
+    syntax.add("--small-us", small_us, "duration of a small kernel");
+    syntax.add("--large-blocks", large_blocks, "blocks of a large kernel (default: together half of the device)");
+    syntax.add("--case", which).hidden();  // of our own children
+    queues.add_to(syntax);
+  }
+};
 
 ConvoyRequest request_of(const Flags& flags) {
   ConvoyRequest request;
-  request.streams = static_cast<int>(number("--streams", flags.streams, 2, kMaxStreams));
-  request.iterations = static_cast<int>(number("--iterations", flags.iterations, 1, 10'000));
-  request.large_ns = 1000 * number("--large-us", flags.large_us, 1, 100'000);
-  request.small_ns = 1000 * number("--small-us", flags.small_us, 1, 100'000);
+  request.streams = static_cast<int>(number_within("--streams", flags.streams, 2, kMaxStreams));
+  request.iterations = static_cast<int>(number_within("--iterations", flags.iterations, 1, 10'000));
+  request.large_ns = 1000 * number_within("--large-us", flags.large_us, 1, 100'000);
+  request.small_ns = 1000 * number_within("--small-us", flags.small_us, 1, 100'000);
   if (request.small_ns >= request.large_ns)
     reject(fmt::format("--small-us {}: not smaller than --large-us {}", flags.small_us, flags.large_us));
   if (!flags.large_blocks.empty())
-    request.large_blocks = static_cast<int>(number("--large-blocks", flags.large_blocks, 1, 1'000'000));
+    request.large_blocks = static_cast<int>(number_within("--large-blocks", flags.large_blocks, 1, 1'000'000));
   return request;
 }
 
@@ -141,19 +144,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand queues_convoy() {
-  return {"convoy", "latency of small kernels alone, beside and behind large ones",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax.add("--streams", flags->streams, "streams; half of them have large kernels");
-            syntax.add("--iterations", flags->iterations, "rounds of each case");
-            syntax.add("--large-us", flags->large_us, "duration of a large kernel");
-            syntax.add("--small-us", flags->small_us, "duration of a small kernel");
-            syntax.add("--large-blocks", flags->large_blocks,
-                       "blocks of a large kernel (default: together half of the device)");
-            syntax.add("--case", flags->which).hidden();  // of our own children
-            flags->queues.add_to(syntax);
-            return [flags] { return execute(*flags); };
-          }};
+  return command("convoy", "latency of small kernels alone, beside and behind large ones", execute);
 }
 
 }  // namespace weir::cli

@@ -10,7 +10,7 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/queues_flags.h"
-#include "cli/run_words.h"
+#include "cli/run_flags.h"
 #include "lab/queues/queue_cost.h"
 #include "lab/queues/queue_map.h"
 #include "measure/statistics.h"
@@ -29,6 +29,25 @@ struct Flags {
   std::string profile;
   std::string processes = "3";
   bool verifies = false, verifies_all = false;
+
+  void add_to(CommandSyntax syntax) {
+    workload.add_to(syntax);
+    syntax.add("--streams", streams, "number of streams (default: the workload's recommended)");
+    syntax.add("--queues", queues, "queue counts to predict for");
+    syntax.add("--verify", verifies, "run the step again with the advised count, in a new process");
+    syntax.add("--verify-all", verifies_all, "the same with every count of --queues");
+    syntax.add("--processes", processes, "processes that measure a step, of which the median counts (0: this one)");
+    syntax.add("--save-profile", profile, "write the calibrated device to this file (YAML), for --device sim:FILE");
+    syntax.add("--scale", scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
+    syntax.add("--param", params, "name=value, repeatable; `weir list -v` shows the names");
+    syntax.add("--precision", precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
+    syntax.add("--submit", submit, "inline, threads[:k], graph or channel[:mpsc[:k]]");
+    syntax.add("--placement", placement, "natural, serial, round_robin or critical_path");
+    syntax.add("--iterations", iterations, "measured iterations");
+    syntax.add("--warmup", warmup, "iterations before measuring");
+    syntax.add("--seed", seed, "seed of all data");
+    shared.add_to(syntax);
+  }
 };
 
 RunRequest request_of(const Flags& flags) {
@@ -53,25 +72,21 @@ RunRequest request_of(const Flags& flags) {
 // does. Without `queues`: as the device is now. Nothing where we were interrupted.
 std::optional<MeasuredStep> measure_elsewhere(const Flags& flags, const DeviceInfo& info, const RunRequest& request,
                                               std::optional<int> queues) {
-  RunWords words;
-  words.workload = flags.workload;
-  words.device = child_device(info, flags.shared.device);
-  words.streams = flags.streams;
-  words.scale = flags.scale;
-  words.precision = flags.precision;
-  words.params = request.params;
-  words.sim = flags.shared.sim;
-  words.compute_units = flags.shared.compute_units;
+  FlagValues values = {
+      {"--device", child_device(info, flags.shared.device)}, {"--streams", flags.streams}, {"--scale", flags.scale}};
+  for (const auto& [name, value] : request.params) values.emplace_back("--param", name + "=" + value);
   // Would win over the count that is to be measured.
-  if (queues) std::erase_if(words.sim, [](const std::string& setting) { return setting.starts_with("queues="); });
-  words.iterations = flags.iterations;
-  words.warmup = flags.warmup;
-  words.submit = flags.submit;
-  words.placement = flags.placement;
-  words.seed = flags.seed;
-  words.skips_check = true;
+  for (const std::string& setting : flags.shared.sim)
+    if (!queues || !setting.starts_with("queues=")) values.emplace_back("--sim", setting);
+  values.insert(values.end(), {{"--iterations", flags.iterations},
+                               {"--warmup", flags.warmup},
+                               {"--precision", flags.precision},
+                               {"--submit", flags.submit},
+                               {"--placement", flags.placement},
+                               {"--seed", flags.seed},
+                               {"--compute-units", flags.shared.compute_units}});
   ChildRequest child;
-  child.arguments = words.words();
+  child.arguments = run_words(flags.workload, values, true);
   if (queues) {
     queue_setting(info).apply(*queues, child);
   } else if (!flags.shared.hardware_queues.empty()) {
@@ -154,29 +169,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand queues_cost() {
-  return {"cost", "what sharing queues costs a step, and what other counts would do",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            flags->workload.add_to(syntax);
-            syntax.add("--streams", flags->streams, "number of streams (default: the workload's recommended)");
-            syntax.add("--queues", flags->queues, "queue counts to predict for");
-            syntax.add("--verify", flags->verifies, "run the step again with the advised count, in a new process");
-            syntax.add("--verify-all", flags->verifies_all, "the same with every count of --queues");
-            syntax.add("--processes", flags->processes,
-                       "processes that measure a step, of which the median counts (0: this one)");
-            syntax.add("--save-profile", flags->profile,
-                       "write the calibrated device to this file (YAML), for --device sim:FILE");
-            syntax.add("--scale", flags->scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
-            syntax.add("--param", flags->params, "name=value, repeatable; `weir list -v` shows the names");
-            syntax.add("--precision", flags->precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
-            syntax.add("--submit", flags->submit, "inline, threads[:k], graph or channel[:mpsc[:k]]");
-            syntax.add("--placement", flags->placement, "natural, serial, round_robin or critical_path");
-            syntax.add("--iterations", flags->iterations, "measured iterations");
-            syntax.add("--warmup", flags->warmup, "iterations before measuring");
-            syntax.add("--seed", flags->seed, "seed of all data");
-            flags->shared.add_to(syntax);
-            return [flags] { return execute(*flags); };
-          }};
+  return command("cost", "what sharing queues costs a step, and what other counts would do", execute);
 }
 
 }  // namespace weir::cli

@@ -1,5 +1,4 @@
 // weir queues fairness: who gets how much of a full device.
-#include "lab/queues/queues_fairness.h"
 
 #include <fmt/format.h>
 
@@ -19,6 +18,13 @@ struct Flags {
   std::string streams = "32";
   std::string repetitions = "5";
   std::string priorities = "same";
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("--streams", streams, "number of streams");
+    syntax.add("--repetitions", repetitions, "of the experiment");
+    syntax.add("--priorities", priorities, "same, or mixed: the device's, in turns");
+    queues.add_to(syntax);
+  }
 };
 
 int execute(const Flags& flags) {
@@ -41,15 +47,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand queues_fairness() {
-  return {"fairness", "who gets how much of a full device: Jain's index, starved streams",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax.add("--streams", flags->streams, "number of streams");
-            syntax.add("--repetitions", flags->repetitions, "of the experiment");
-            syntax.add("--priorities", flags->priorities, "same, or mixed: the device's, in turns");
-            flags->queues.add_to(syntax);
-            return [flags] { return execute(*flags); };
-          }};
+  return command("fairness", "who gets how much of a full device: Jain's index, starved streams", execute);
 }
 
 }  // namespace weir::cli

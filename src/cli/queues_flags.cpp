@@ -55,10 +55,4 @@ void QueuesFlags::deliver(const Json& document, const std::string& text) const {
   if (!output.empty()) fmt::print("\nWritten to {}\n", output);
 }
 
-int one_count(const std::string& flag, const std::string& text, int lowest, int highest) {
-  const std::vector<int> counts = parse_counts(flag, text, lowest, highest);
-  if (counts.size() != 1) reject(fmt::format("{} {}: one count is needed here", flag, text));
-  return counts[0];
-}
-
 }  // namespace weir::cli

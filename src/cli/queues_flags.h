@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/flag_values.h"
 #include "device/device.h"
 
 namespace weir::cli {
@@ -32,8 +33,5 @@ struct QueuesFlags {
   // Writes the document (weir.queues/1) where the user asked for it and prints `text` unless told to be quiet.
   void deliver(const Json& document, const std::string& text) const;
 };
-
-// One whole number within the bounds; rejects anything else by the name of the flag.
-int one_count(const std::string& flag, const std::string& text, int lowest, int highest);
 
 }  // namespace weir::cli

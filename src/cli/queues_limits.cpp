@@ -1,5 +1,4 @@
 // weir queues limits: what a device takes before something waits.
-#include "lab/queues/queues_limits.h"
 
 #include <algorithm>
 
@@ -17,6 +16,12 @@ struct Flags {
   QueuesFlags queues;
   std::string streams = "160";
   std::string launches = "4096";
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("--streams", streams, "most kernels at the same time to try");
+    syntax.add("--launches", launches, "most launches behind a held kernel to try");
+    queues.add_to(syntax);
+  }
 };
 
 int execute(const Flags& flags) {
@@ -36,14 +41,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand queues_limits() {
-  return {"limits", "queue depth, resident kernels, copy engines, priority levels",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax.add("--streams", flags->streams, "most kernels at the same time to try");
-            syntax.add("--launches", flags->launches, "most launches behind a held kernel to try");
-            flags->queues.add_to(syntax);
-            return [flags] { return execute(*flags); };
-          }};
+  return command("limits", "queue depth, resident kernels, copy engines, priority levels", execute);
 }
 
 }  // namespace weir::cli

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/queues_flags.h"
@@ -20,15 +21,20 @@ struct Flags {
   std::string streams = "40";
   std::string confidence = "0.999";
   WorkloadFlags workload;
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("workload", workload.name, "a workload whose timeline is to be read as well");
+    syntax.add("--file", workload.file, "the same, from a YAML file (docs/yaml.md)");
+    syntax.add("--streams", streams, "streams to map");
+    syntax.add("--confidence", confidence, "level at which a verdict is certain");
+    shared.add_to(syntax);
+  }
 };
 
 int execute(const Flags& flags) {
   MapRequest request;
   request.streams = one_count("--streams", flags.streams, 2, 1024);
-  const auto confidence = parse_number(flags.confidence);
-  if (!confidence || *confidence < 0.5 || *confidence > 0.999999)
-    reject(fmt::format("--confidence {}: not a level", flags.confidence), "Use 0.5 to 0.999999.");
-  request.confidence = *confidence;
+  request.confidence = real_number("--confidence", flags.confidence, 0.5, 0.999999, "not a level");
   if (!flags.workload.name.empty() || !flags.workload.file.empty()) {
     flags.workload.choose(request.step);
     const StreamRange& range = workload_of(request.step).streams;
@@ -49,16 +55,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand queues_map() {
-  return {"map", "which stream sits on which hardware queue", [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax.add("workload", flags->workload.name, "a workload whose timeline is to be read as well");
-            syntax.add("--file", flags->workload.file, "the same, from a YAML file (docs/yaml.md)");
-            syntax.add("--streams", flags->streams, "streams to map");
-            syntax.add("--confidence", flags->confidence, "level at which a verdict is certain");
-            flags->shared.add_to(syntax);
-            return [flags] { return execute(*flags); };
-          }};
-}
+CliCommand queues_map() { return command("map", "which stream sits on which hardware queue", execute); }
 
 }  // namespace weir::cli

@@ -11,10 +11,11 @@
 #include "base/options.h"
 #include "cli/children.h"
 #include "cli/default_output.h"
+#include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
-#include "cli/run_words.h"
+#include "cli/run_flags.h"
 #include "cli/sweep_output.h"
 #include "report/text/documents.h"
 #include "submit/submitter.h"
@@ -30,46 +31,34 @@ struct Flags {
   std::vector<std::string> params, sim;
   std::string output;
   bool skips_check = false, resumes = false, is_quiet = false, is_forced = false;
+
+  std::int64_t limit_ns() const {
+    return 1'000'000'000 * whole_number("--time-limit", limit, 1, 1'000'000, "not a number of seconds");
+  }
+  void add_to(CommandSyntax syntax) {
+    workload.add_to(syntax);
+    syntax.add("--hw-queues", queues, "queue counts: 1,2,4,8 or 1..32:x2");
+    syntax.add("--streams", streams, "stream counts (default: the workload's recommended)");
+    syntax.add("--scale", scales, "one or several: tiny,small,full (default: full on a GPU, small elsewhere)");
+    syntax.add("--param", params, "name=value or name=v1,v2,v3, repeatable; `weir list -v` shows the names");
+    syntax.add("--device", device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200 (auto: the first GPU, else cpu)");
+    syntax.add("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
+    syntax.add("--compute-units", compute_units, "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
+    syntax.add("--iterations", iterations, "measured iterations of each point");
+    syntax.add("--repeats", repeats, "processes for each point");
+    syntax.add("--warmup", warmup, "iterations before measuring");
+    syntax.add("--precision", precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
+    syntax.add("--submit", submit, "inline, threads[:k], graph or channel[:mpsc[:k]]");
+    syntax.add("--placement", placement, "natural, serial, round_robin or critical_path");
+    syntax.add("--seed", seed, "seed of all data");
+    syntax.add("--time-limit", limit, "seconds after which a process is ended and its point counts as failed");
+    syntax.add("--no-check", skips_check, "do not compare the output with the CPU reference");
+    syntax.add("--output,-o", output, "file (default: results/queues-sweep-WORKLOAD-DEVICE.json)");
+    syntax.add("--resume", resumes, "keep the points that the output file has, run the others");
+    syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
+    syntax.add("--force", is_forced, "replace existing output files");
+  }
 };
-
-void add_flags(CommandSyntax syntax, Flags& flags) {
-  flags.workload.add_to(syntax);
-  syntax.add("--hw-queues", flags.queues, "queue counts: 1,2,4,8 or 1..32:x2");
-  syntax.add("--streams", flags.streams, "stream counts (default: the workload's recommended)");
-  syntax.add("--scale", flags.scales, "one or several: tiny,small,full (default: full on a GPU, small elsewhere)");
-  syntax.add("--param", flags.params, "name=value or name=v1,v2,v3, repeatable; `weir list -v` shows the names");
-  syntax.add("--device", flags.device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200 (auto: the first GPU, else cpu)");
-  syntax.add("--sim", flags.sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
-  syntax.add("--compute-units", flags.compute_units,
-             "compute units that each stream is confined to (AMD and NVIDIA GPUs)");
-  syntax.add("--iterations", flags.iterations, "measured iterations of each point");
-  syntax.add("--repeats", flags.repeats, "processes for each point");
-  syntax.add("--warmup", flags.warmup, "iterations before measuring");
-  syntax.add("--precision", flags.precision, "fp32, tf32, fp16 or bf16 (default: the workload's)");
-  syntax.add("--submit", flags.submit, "inline, threads[:k], graph or channel[:mpsc[:k]]");
-  syntax.add("--placement", flags.placement, "natural, serial, round_robin or critical_path");
-  syntax.add("--seed", flags.seed, "seed of all data");
-  syntax.add("--time-limit", flags.limit, "seconds after which a process is ended and its point counts as failed");
-  syntax.add("--no-check", flags.skips_check, "do not compare the output with the CPU reference");
-  syntax.add("--output,-o", flags.output, "file (default: results/queues-sweep-WORKLOAD-DEVICE.json)");
-  syntax.add("--resume", flags.resumes, "keep the points that the output file has, run the others");
-  syntax.add("--quiet,-q", flags.is_quiet, "print nothing but errors");
-  syntax.add("--force", flags.is_forced, "replace existing output files");
-}
-
-std::int64_t limit_ns(const Flags& flags) {
-  const auto seconds = parse_integer(flags.limit);
-  if (!seconds || *seconds < 1 || *seconds > 1'000'000)
-    reject(fmt::format("--time-limit {}: not a number of seconds", flags.limit), "Use 1 to 1000000.");
-  return *seconds * 1'000'000'000;
-}
-
-int repeat_count(const Flags& flags) {
-  const auto count = parse_integer(flags.repeats);
-  if (!count || *count < 1 || *count > 1000)
-    reject(fmt::format("--repeats {}: not a number of processes", flags.repeats), "Use 1 to 1000.");
-  return static_cast<int>(*count);
-}
 
 QueuesSweepRequest request_of(const Flags& flags, const DeviceInfo& info, const QueueSetting& setting) {
   RunFlags run;
@@ -107,7 +96,7 @@ QueuesSweepRequest request_of(const Flags& flags, const DeviceInfo& info, const 
   }
   request.setting = setting.variable.empty() ? "--hw-queues" : setting.variable;
   request.sim = flags.sim;
-  request.repeats = repeat_count(flags);
+  request.repeats = static_cast<int>(whole_number("--repeats", flags.repeats, 1, 1000, "not a number of processes"));
   request.resumes = flags.resumes;
   request.overwrites = flags.is_forced;
   return request;
@@ -116,23 +105,18 @@ QueuesSweepRequest request_of(const Flags& flags, const DeviceInfo& info, const 
 ChildRequest child_of(const Flags& flags, const std::string& device, const QueueSetting& setting,
                       const QueuesPoint& point) {
   ChildRequest child;
-  child.limit_ns = limit_ns(flags);
-  RunWords words;
-  words.workload = flags.workload;
-  words.device = device;
-  words.streams = std::to_string(point.streams);
-  words.scale = point.scale;
-  words.params = point.params;
-  words.sim = flags.sim;
-  words.iterations = flags.iterations;
-  words.warmup = flags.warmup;
-  words.precision = flags.precision;
-  words.submit = flags.submit;
-  words.placement = flags.placement;
-  words.seed = flags.seed;
-  words.compute_units = flags.compute_units;
-  words.skips_check = flags.skips_check;
-  child.arguments = words.words();
+  child.limit_ns = flags.limit_ns();
+  FlagValues values = {{"--device", device}, {"--streams", std::to_string(point.streams)}, {"--scale", point.scale}};
+  for (const auto& [name, value] : point.params) values.emplace_back("--param", name + "=" + value);
+  for (const std::string& setting : flags.sim) values.emplace_back("--sim", setting);
+  values.insert(values.end(), {{"--iterations", flags.iterations},
+                               {"--warmup", flags.warmup},
+                               {"--precision", flags.precision},
+                               {"--submit", flags.submit},
+                               {"--placement", flags.placement},
+                               {"--seed", flags.seed},
+                               {"--compute-units", flags.compute_units}});
+  child.arguments = run_words(flags.workload, values, flags.skips_check);
   setting.apply(point.queues, child);
   return child;
 }
@@ -140,7 +124,7 @@ ChildRequest child_of(const Flags& flags, const std::string& device, const Queue
 int execute(const Flags& flags) {
   if (job_ranks().count > 1)
     reject("queues sweep: this job has several ranks", "Start it as one process, without mpirun or srun.");
-  limit_ns(flags);  // rejects
+  flags.limit_ns();  // rejects
   // Closed again before the first child: it shall have the device to itself.
   DeviceOptions options = device_options("", flags.sim);
   options.compute_units = one_unit_count(flags.compute_units);
@@ -194,12 +178,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand queues_sweep() {
-  return {"sweep", "run a workload over queue counts, stream counts and sizes",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            add_flags(syntax, *flags);
-            return [flags] { return execute(*flags); };
-          }};
+  return command("sweep", "run a workload over queue counts, stream counts and sizes", execute);
 }
 
 }  // namespace weir::cli

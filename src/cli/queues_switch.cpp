@@ -22,6 +22,14 @@ struct Flags {
   std::string hops = "200";
   std::string repetitions = "5";
   std::string kernel_us = "10";
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("--streams", streams, "stream counts: 8, 1,2,4 or 1..64:x2");
+    syntax.add("--hops", hops, "kernels of the chain");
+    syntax.add("--repetitions", repetitions, "of each chain");
+    syntax.add("--kernel-us", kernel_us, "duration of kernels that the advice is for");
+    queues.add_to(syntax);
+  }
 };
 
 SwitchSettings settings_of(const Flags& flags) {
@@ -117,16 +125,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand queues_switch() {
-  return {"switch", "what a hop to another stream costs, and what more queues save",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax.add("--streams", flags->streams, "stream counts: 8, 1,2,4 or 1..64:x2");
-            syntax.add("--hops", flags->hops, "kernels of the chain");
-            syntax.add("--repetitions", flags->repetitions, "of each chain");
-            syntax.add("--kernel-us", flags->kernel_us, "duration of kernels that the advice is for");
-            flags->queues.add_to(syntax);
-            return [flags] { return execute(*flags); };
-          }};
+  return command("switch", "what a hop to another stream costs, and what more queues save", execute);
 }
 
 }  // namespace weir::cli

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -23,8 +22,10 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "cli/children.h"
+#include "cli/flag_values.h"
 #include "cli/hang.h"
 #include "cli/process.h"
+#include "cli/user_program.h"
 #include "device/rank/mpi.h"
 #include "device/rank/watch.h"
 
@@ -50,16 +51,6 @@ std::optional<int> number_in(const char* variable) {
   const auto number = parse_integer(*text);
   if (!number || *number < 0 || *number > INT32_MAX) return std::nullopt;
   return static_cast<int>(*number);
-}
-
-bool is_on_path(const char* program) {
-  const std::string path = environment_variable("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const std::size_t end = std::min(path.find(':', begin), path.size());
-    if (::access((fs::path(path.substr(begin, end - begin)) / program).c_str(), X_OK) == 0) return true;
-    begin = end + 1;
-  }
-  return false;
 }
 
 // "--ranks 4" and "--ranks=4" are taken out: inside the job its size is what counts.
@@ -177,22 +168,14 @@ class Interruption {
 };
 
 // Waits for mpirun; its exit code, or 128 + signal. Nothing that it started is left then.
-int wait_for(pid_t launcher) {
-  Interruption interruption(launcher);
-  for (;;) {
-    int status = 0;
-    const pid_t ended = ::waitpid(launcher, &status, WNOHANG);
-    if (ended < 0 && errno != EINTR) fail("lost sight of mpirun");
-    if (ended == launcher) {
-      for (const pid_t left : find_descendants().all) ::kill(left, SIGKILL);
-      const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-      // An interrupted launcher may report the signals that ended it or its ranks.
-      const bool is_cut = interruption.is_ending() || (interruption.is_asked() && code > kLastExitCode);
-      return is_cut ? kExitInterrupted : code;
-    }
-    interruption.pass_on();
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
+int wait_for(Process& launcher) {
+  Interruption interruption(launcher.id());
+  while (launcher.listen(20)) interruption.pass_on();
+  const int code = launcher.end().code();
+  for (const pid_t left : find_descendants().all) ::kill(left, SIGKILL);
+  // An interrupted launcher may report the signals that ended it or its ranks.
+  const bool is_cut = interruption.is_ending() || (interruption.is_asked() && code > kLastExitCode);
+  return is_cut ? kExitInterrupted : code;
 }
 
 const MpiModule& module_or_reject() {
@@ -227,23 +210,25 @@ bool speaks() { return job_ranks().rank == 0; }
 int rank_count(const std::string& flag) {
   const Ranks job = job_ranks();
   if (flag.empty()) return job.count;
-  const auto count = parse_integer(flag);
-  if (!count || *count < 1 || *count > kMostRanks)
-    reject(fmt::format("--ranks {}: not a number of ranks", flag), fmt::format("Use 1 to {}.", kMostRanks));
-  if (job.count > 1 && *count != job.count)
+  const std::int64_t count = whole_number("--ranks", flag, 1, kMostRanks, "not a number of ranks");
+  if (job.count > 1 && count != job.count)
     reject(fmt::format("--ranks {}: this job has {}", flag, job.count),
            "Leave --ranks out: under mpirun or srun the launcher decides.");
-  return static_cast<int>(*count);
+  return static_cast<int>(count);
 }
 
 bool must_start_ranks(const std::string& flag) { return rank_count(flag) > 1 && job_ranks().count == 1; }
 
 int start_ranks(int count) {
   const MpiModule& module = module_or_reject();
-  if (!is_on_path("mpirun"))
+  if (!find_program("mpirun"))
     reject(fmt::format("--ranks {}: there is no mpirun", count),
            "Install openmpi-bin, or start weir under your own launcher.");
-  std::vector<std::string> command = {"mpirun", "-n", std::to_string(count)};
+  ProcessOptions options;
+  options.out = ProcessOptions::Output::ours;
+  options.death_signal = SIGTERM;
+  std::vector<std::string>& command = options.command;
+  command = {"mpirun", "-n", std::to_string(count)};
   if (module.library().starts_with("Open MPI")) {
     // -q: rank 0 says what there is to say. No binding: it would squeeze a rank's worker threads onto one core.
     command.insert(command.end(), {"-q", "--oversubscribe", "--bind-to", "none"});
@@ -253,9 +238,14 @@ int start_ranks(int count) {
   for (const std::string& argument : without_ranks(run_context().command_line)) command.push_back(argument);
   // hwloc's OpenCL plugin would load drivers into mpirun that take over its signal handlers (Open MPI 4.1, hwloc 2.9,
   // PoCL 3.1). Remove this when mpirun no longer looks for such devices.
-  StartOptions options;
   if (!environment_variable("HWLOC_COMPONENTS")) options.variables = {{"HWLOC_COMPONENTS", "-opencl"}};
-  const int code = wait_for(start_program(command, options));
+  int code = kNotExecuted;
+  try {
+    Process launcher(std::move(options));
+    code = wait_for(launcher);
+  } catch (const StartError&) {
+    // As if it had said so.
+  }
   // Ranks end with codes of ours, which mpirun hands on. Others are its own, and -q keeps it from saying why.
   if (code <= kLastExitCode || code == kExitInterrupted) return code;
   if (code == kNotExecuted) fail("mpirun could not be executed", "Try: mpirun --version.");
@@ -349,7 +339,7 @@ void end_ranks(const Error& error) {
 std::string describe_mpi() {
   const MpiFound found = find_mpi_module(own_binary());
   if (found.module == nullptr) return "left out: " + found.reason;
-  return fmt::format("yes, {}; mpirun {}", found.module->library(), is_on_path("mpirun") ? "found" : "not found");
+  return fmt::format("yes, {}; mpirun {}", found.module->library(), find_program("mpirun") ? "found" : "not found");
 }
 
 }  // namespace weir::cli

@@ -10,6 +10,7 @@
 #include "base/plain_text.h"
 #include "base/units.h"
 #include "cli/default_output.h"
+#include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/report_page.h"
@@ -28,19 +29,28 @@ struct Flags {
   std::string output, json, title, history, baseline;
   std::string max_spans = "2000000";
   bool is_forced = false, is_quiet = false;
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("paths PATH", paths,
+               "results, sweeps, comparisons, bench and overlap folders, traces, other documents of weir, "
+               "or folders of them");
+    syntax.add("--output,-o FILE", output, "the page (default: report.html; none with --json alone)");
+    syntax.add("--json FILE", json, "write the report's document (weir.report/1) to this file");
+    syntax.add("--title", title, "title of the page (default: names of the paths)");
+    syntax.add("--baseline PATH", baseline,
+               "result, sweep or folder to compare the results with: what changed comes first");
+    syntax.add("--history FILE", history, "show the series of this history as well");
+    syntax.add("--max-spans", max_spans, "most spans that are drawn of all traces together");
+    syntax.add("--force,-f", is_forced, "replace files that exist");
+    syntax.add("--quiet,-q", is_quiet, "no verdict, no names of files written");
+    syntax.footer("Exit code: 0 written, 2 nothing could be used. `weir compare` turns a verdict into an exit code.");
+  }
 };
 
 // Only the JSON where that alone was asked for.
 std::string html_file(const Flags& flags) {
   if (!flags.output.empty() || !flags.json.empty()) return flags.output;
   return default_output("report", ".html", earlier_output(flags.is_forced)).string();
-}
-
-std::size_t max_spans_of(const Flags& flags) {
-  const auto value = parse_integer(flags.max_spans);
-  if (!value || *value < 1 || *value > 100'000'000)
-    reject(fmt::format("--max-spans {}: not a number from 1 to 100000000", flags.max_spans));
-  return static_cast<std::size_t>(*value);
 }
 
 // "results and 2 more"
@@ -87,7 +97,8 @@ int execute(const Flags& flags) {
   const std::string html = html_file(flags);
   check_outputs(flags, html);
   const std::optional<Json> made = report_document(
-      {flags.paths, title_of(flags), flags.baseline, flags.history, max_spans_of(flags), &catch_interrupts()});
+      {flags.paths, title_of(flags), flags.baseline, flags.history,
+       static_cast<std::size_t>(number_within("--max-spans", flags.max_spans, 1, 100'000'000)), &catch_interrupts()});
   if (!made) return kExitInterrupted;
   const Json& document = *made;
   if (!flags.is_quiet) fmt::print("{}\n", verdict_text(document));
@@ -99,30 +110,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand report() {
-  return {"report", "put results, traces and other documents into one HTML page, the verdict first",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax
-                .add("paths", flags->paths,
-                     "results, sweeps, comparisons, bench and overlap folders, traces, other documents of weir, "
-                     "or folders of them")
-                .takes("PATH");
-            syntax.add("--output,-o", flags->output, "the page (default: report.html; none with --json alone)")
-                .takes("FILE");
-            syntax.add("--json", flags->json, "write the report's document (weir.report/1) to this file").takes("FILE");
-            syntax.add("--title", flags->title, "title of the page (default: names of the paths)");
-            syntax
-                .add("--baseline", flags->baseline,
-                     "result, sweep or folder to compare the results with: what changed comes first")
-                .takes("PATH");
-            syntax.add("--history", flags->history, "show the series of this history as well").takes("FILE");
-            syntax.add("--max-spans", flags->max_spans, "most spans that are drawn of all traces together");
-            syntax.add("--force,-f", flags->is_forced, "replace files that exist");
-            syntax.add("--quiet,-q", flags->is_quiet, "no verdict, no names of files written");
-            syntax.footer(
-                "Exit code: 0 written, 2 nothing could be used. `weir compare` turns a verdict into an exit code.");
-            return [flags] { return execute(*flags); };
-          }};
+  return command("report", "put results, traces and other documents into one HTML page, the verdict first", execute);
 }
 
 }  // namespace weir::cli

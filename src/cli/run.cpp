@@ -30,6 +30,20 @@ struct Flags {
   std::string dot;
   std::string host_profile;
   bool is_dry = false;
+
+  void add_to(CommandSyntax syntax) {
+    workload.add_to(syntax);
+    syntax.add("--streams", streams, "number of streams (default: the workload's recommended)");
+    submit.add_to(syntax, false);
+    run.add_to(syntax);
+    syntax.add("--output,-o", output, "write the result (weir.result/1) to this file");
+    exports.add_to(syntax);
+    syntax.add("--dot", dot, "draw the step for Graphviz to this file (-: standard output)");
+    syntax.add("--host-profile FILE", host_profile,
+               "run once more under perf: write where the host spent its time to this file, as folded "
+               "stacks, or as a flame graph (.svg)");
+    syntax.add("--dry-run", is_dry, "build, place, describe and draw the step, but run nothing");
+  }
 };
 
 // Draws and describes the step without touching the device's memory.
@@ -136,24 +150,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand run() {
-  return {"run", "run one workload and say where the time went", [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            flags->workload.add_to(syntax);
-            syntax.add("--streams", flags->streams, "number of streams (default: the workload's recommended)");
-            flags->submit.add_to(syntax, false);
-            flags->run.add_to(syntax);
-            syntax.add("--output,-o", flags->output, "write the result (weir.result/1) to this file");
-            flags->exports.add_to(syntax);
-            syntax.add("--dot", flags->dot, "draw the step for Graphviz to this file (-: standard output)");
-            syntax
-                .add("--host-profile", flags->host_profile,
-                     "run once more under perf: write where the host spent its time to this file, as folded "
-                     "stacks, or as a flame graph (.svg)")
-                .takes("FILE");
-            syntax.add("--dry-run", flags->is_dry, "build, place, describe and draw the step, but run nothing");
-            return [flags] { return execute(*flags); };
-          }};
-}
+CliCommand run() { return command("run", "run one workload and say where the time went", execute); }
 
 }  // namespace weir::cli

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "cli/flag_values.h"
 #include "cli/hang.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
@@ -17,13 +18,8 @@
 namespace weir::cli {
 namespace {
 
-std::int64_t whole_number(const char* flag, const std::string& text, std::int64_t lowest, std::int64_t highest) {
-  const auto value = parse_integer(text);
-  if (!value)
-    reject(fmt::format("{} {}: not a whole number", flag, text), fmt::format("Use {} to {}.", lowest, highest));
-  if (*value < lowest || *value > highest)
-    reject(fmt::format("{} {}: out of range", flag, text), fmt::format("Use {} to {}.", lowest, highest));
-  return *value;
+std::int64_t number(const char* flag, const std::string& text, std::int64_t lowest, std::int64_t highest) {
+  return whole_number(flag, text, lowest, highest, parse_integer(text) ? "out of range" : "not a whole number");
 }
 
 }  // namespace
@@ -52,14 +48,14 @@ void RunFlags::add_to(CommandSyntax syntax) {
 
 RunRequest RunFlags::request() const {
   RunRequest request;
-  request.iterations = static_cast<int>(whole_number("--iterations", iterations, 1, 10'000'000));
-  request.warmup = static_cast<int>(whole_number("--warmup", warmup, 0, 10'000'000));
+  request.iterations = static_cast<int>(number("--iterations", iterations, 1, 10'000'000));
+  request.warmup = static_cast<int>(number("--warmup", warmup, 0, 10'000'000));
   request.sync = sync_mode_named(sync_mode);
   hang_timeout_ns(hang_timeout);  // rejects
   request.placement = placement;
   request.scale = scale;
   request.precision = precision;
-  request.seed = static_cast<std::uint64_t>(whole_number("--seed", seed, 0, INT64_MAX));
+  request.seed = static_cast<std::uint64_t>(number("--seed", seed, 0, INT64_MAX));
   for (const std::string& param : params) request.params.push_back(parse_assignment("--param", param));
   request.checks_output = !skips_check;
   request.traces = !skips_trace;
@@ -94,12 +90,19 @@ std::unique_ptr<Device> RunFlags::open_confined(int units, Communicator* communi
   return must_start_ranks(ranks) ? open() : open_scheduled(open, communicator, is_quiet);
 }
 
+std::vector<std::string> run_words(const WorkloadFlags& workload, const FlagValues& flags, bool skips_check) {
+  std::vector<std::string> words = {"run"};
+  if (!workload.name.empty()) words.push_back(workload.name);
+  if (!workload.file.empty()) words.push_back("--file=" + workload.file);
+  for (const auto& [flag, value] : flags)
+    if (!value.empty()) words.push_back(fmt::format("{}={}", flag, value));
+  if (skips_check) words.emplace_back("--no-check");
+  words.emplace_back("--no-trace");
+  return words;
+}
+
 int one_unit_count(const std::string& text) {
-  if (text.empty()) return 0;
-  const std::vector<int> counts = parse_counts("--compute-units", text, 1, kMostComputeUnits);
-  if (counts.size() != 1)
-    reject(fmt::format("--compute-units {}: one count is needed here", text), "`weir sweep` runs several.");
-  return counts[0];
+  return text.empty() ? 0 : one_count("--compute-units", text, 1, kMostComputeUnits, "`weir sweep` runs several.");
 }
 
 std::unique_ptr<Device> open_able(const std::string& name, const DeviceOptions& options) {
@@ -116,9 +119,7 @@ std::unique_ptr<Device> open_able(const std::string& name, const DeviceOptions& 
 }
 
 int one_stream_count(const std::string& text, const Workload& workload, const std::string& hint) {
-  const auto counts = parse_counts("--streams", text, workload.streams.min, workload.streams.max);
-  if (counts.size() != 1) reject(fmt::format("--streams {}: one count is needed here", text), hint);
-  return counts[0];
+  return one_count("--streams", text, workload.streams.min, workload.streams.max, hint);
 }
 
 DeviceOptions device_options(const std::string& hardware_queues, const std::vector<std::string>& sim,
@@ -129,7 +130,7 @@ DeviceOptions device_options(const std::string& hardware_queues, const std::vect
     options.workers =
         std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / communicator->local_ranks().count);
   if (!hardware_queues.empty())
-    options.hardware_queues = static_cast<int>(whole_number("--hw-queues", hardware_queues, 1, kMaxStreams));
+    options.hardware_queues = static_cast<int>(number("--hw-queues", hardware_queues, 1, kMaxStreams));
   options.variable = [](const char* name) { return environment_variable(name); };
   for (const std::string& setting : sim) options.sim.push_back(parse_assignment("--sim", setting));
   return options;

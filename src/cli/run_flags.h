@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/command.h"
@@ -48,6 +49,11 @@ struct WorkloadFlags {
   // Loads the file where there is one. Rejects both at once, and neither.
   void choose(RunRequest& request) const;
 };
+
+// `weir run` as words for a child process, always without the traced pass. Flags without a value are left out: the
+// child takes its default.
+using FlagValues = std::vector<std::pair<const char*, std::string>>;
+std::vector<std::string> run_words(const WorkloadFlags& workload, const FlagValues& flags, bool skips_check);
 
 // What --streams says where a command takes one count; `hint` where it says several.
 int one_stream_count(const std::string& text, const Workload& workload, const std::string& hint);

@@ -33,6 +33,16 @@ struct Flags {
   std::string folder;
   ExportFlags exports;
   bool resumes = false;
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("class", priority, "P0, P1, P2, P3 or all").required();
+    syntax.add("--streams", streams, "counts (default: each workload's recommended one)");
+    submit.add_to(syntax, true);
+    run.add_to(syntax);
+    syntax.add("--output-dir", folder, "folder for one file per workload and report.html (default: results/CLASS)");
+    exports.add_to(syntax);
+    syntax.add("--resume", resumes, "keep the points that the files have, run the others");
+  }
 };
 
 std::vector<const Workload*> chosen_workloads(const std::string& priority) {
@@ -179,19 +189,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand run_priority() {
-  return {"run-priority", "run all workloads of a class: P0, P1, P2, P3 or all",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax.add("class", flags->priority, "P0, P1, P2, P3 or all").required();
-            syntax.add("--streams", flags->streams, "counts (default: each workload's recommended one)");
-            flags->submit.add_to(syntax, true);
-            flags->run.add_to(syntax);
-            syntax.add("--output-dir", flags->folder,
-                       "folder for one file per workload and report.html (default: results/CLASS)");
-            flags->exports.add_to(syntax);
-            syntax.add("--resume", flags->resumes, "keep the points that the files have, run the others");
-            return [flags] { return execute(*flags); };
-          }};
+  return command("run-priority", "run all workloads of a class: P0, P1, P2, P3 or all", execute);
 }
 
 }  // namespace weir::cli

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/units.h"
+#include "cli/flag_values.h"
 #include "cli/process.h"
 #include "submit/sched/connection.h"
 #include "submit/sched/server.h"
@@ -39,7 +40,7 @@ int priority_of(const std::string& text) {
 }  // namespace
 
 void SocketFlag::add_to(CommandSyntax syntax) {
-  syntax.add("--socket", socket, "where the daemon listens (default: one per user)").takes("PATH");
+  syntax.add("--socket PATH", socket, "where the daemon listens (default: one per user)");
 }
 
 std::filesystem::path SocketFlag::path() const {
@@ -66,24 +67,6 @@ scheduler::Terms TermsFlags::terms() const {
   if (!deadline.empty()) terms.deadline_ns = duration_of("--deadline", deadline, kLeastDeadlineNs, kMostDeadlineNs);
   scheduler::check(terms);
   return terms;
-}
-
-std::int64_t duration_of(const std::string& flag, const std::string& text, std::int64_t least_ns,
-                         std::int64_t most_ns) {
-  // The longer endings first: "ms" ends in "s".
-  constexpr std::pair<std::string_view, double> kUnits[] = {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-  for (const auto& [ending, ns] : kUnits) {
-    if (!text.ends_with(ending)) continue;
-    const auto number = parse_number(std::string_view(text).substr(0, text.size() - ending.size()));
-    if (!number) break;
-    const double asked = *number * ns;
-    if (!(asked >= static_cast<double>(least_ns) && asked <= static_cast<double>(most_ns)))
-      reject(fmt::format("{} {}: out of range", flag, text),
-             fmt::format("Use {} to {}.", format_duration(static_cast<double>(least_ns)),
-                         format_duration(static_cast<double>(most_ns))));
-    return static_cast<std::int64_t>(asked);
-  }
-  reject(fmt::format("{} {}: not a time", flag, text), "For example 500us, 2ms or 1.5s.");
 }
 
 }  // namespace weir::cli

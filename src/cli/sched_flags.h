@@ -28,7 +28,4 @@ struct TermsFlags {
   scheduler::Terms terms() const;
 };
 
-// "500us", "2ms", "1.5s", in nanoseconds. Rejects what is no time, and what is out of range, in the name of `flag`.
-std::int64_t duration_of(const std::string& flag, const std::string& text, std::int64_t least_ns, std::int64_t most_ns);
-
 }  // namespace weir::cli

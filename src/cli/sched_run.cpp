@@ -29,6 +29,13 @@ struct Flags {
   TermsFlags terms;
   std::vector<std::string> program;
   bool is_quiet = false;
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("program", program, "after --: the program and its arguments");
+    terms.add_to(syntax);
+    socket.add_to(syntax);
+    syntax.add("--quiet,-q", is_quiet, "no notes");
+  }
 };
 
 std::vector<std::string> program_of(const Flags& flags) {
@@ -89,15 +96,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand sched_run() {
-  return {"run", "run a program as a client of the daemon", [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax.add("program", flags->program, "after --: the program and its arguments");
-            flags->terms.add_to(syntax);
-            flags->socket.add_to(syntax);
-            syntax.add("--quiet,-q", flags->is_quiet, "no notes");
-            return [flags] { return execute(*flags); };
-          }};
-}
+CliCommand sched_run() { return command("run", "run a program as a client of the daemon", execute); }
 
 }  // namespace weir::cli

@@ -11,10 +11,11 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "base/units.h"
-#include "cli/descriptor.h"
+#include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/sched_flags.h"
 #include "submit/sched/server.h"
@@ -30,6 +31,20 @@ struct Flags {
   SocketFlag socket;
   std::string policy = "priority", slice = "2ms", ageing = "100ms", in_flight = "2", log;
   bool is_foreground = false, is_quiet = false;
+
+  void add_to(CommandSyntax syntax) {
+    std::string names;
+    for (const scheduler::Policy& policy : scheduler::policies())
+      names += (names.empty() ? "" : ", ") + std::string(policy.name);
+    syntax.add("--policy", policy, "who comes first: " + names);
+    syntax.add("--slice", slice, "how long a turn lasts, where turns are taken");
+    syntax.add("--ageing", ageing, "who waited that long comes first for one slice; 0: however long somebody waits");
+    syntax.add("--in-flight", in_flight, "commands that a program may have on the device while others are there");
+    socket.add_to(syntax);
+    syntax.add("--log FILE", log, "append what goes wrong later to this file");
+    syntax.add("--foreground", is_foreground, "stay in this terminal until Ctrl-C");
+    syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
+  }
 };
 
 scheduler::ServerOptions options_of(const Flags& flags) {
@@ -39,11 +54,8 @@ scheduler::ServerOptions options_of(const Flags& flags) {
   options.settings.slice_ns = duration_of("--slice", flags.slice, kLeastSliceNs, scheduler::kLongestSliceNs);
   options.settings.ageing_ns =
       flags.ageing == "0" ? 0 : duration_of("--ageing", flags.ageing, kLeastAgeingNs, scheduler::kLongestAgeingNs);
-  const auto in_flight = parse_integer(flags.in_flight);
-  if (!in_flight || *in_flight < 1 || *in_flight > kMostInFlight)
-    reject(fmt::format("--in-flight {}: not a number of commands", flags.in_flight),
-           fmt::format("Use 1 to {}.", kMostInFlight));
-  options.in_flight = static_cast<std::uint32_t>(*in_flight);
+  options.in_flight = static_cast<std::uint32_t>(
+      whole_number("--in-flight", flags.in_flight, 1, kMostInFlight, "not a number of commands"));
   return options;
 }
 
@@ -77,15 +89,6 @@ std::string words_of(const Flags& flags, const scheduler::ServerOptions& options
 // What the daemon tells the one who started it: "+" when it listens, or the error in three lines' worth of text that
 // no message holds: fault, what, hint, separated by zero bytes.
 constexpr char kListens = '+';
-
-void tell(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // nobody listens any more
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
 
 std::string message_of(const Error& error) {
   std::string text(1, error.fault == Fault::input ? '2' : '1');
@@ -123,15 +126,15 @@ void cut_ties(int keep, int log) {
   int code = 0;
   try {
     scheduler::Server server(options);
-    tell(voice.get(), std::string(1, kListens));
-    voice.close();
+    write_all(voice.get(), std::string(1, kListens));
+    voice.reset();
     serve(server);
   } catch (const Error& error) {
-    tell(voice.get(), message_of(error));
+    write_all(voice.get(), message_of(error));
     fmt::print(stderr, "weir: {}\n", error.what());
     code = static_cast<int>(error.fault);
   } catch (const std::exception& error) {
-    tell(voice.get(), message_of(Error(Fault::run, error.what())));
+    write_all(voice.get(), message_of(Error(Fault::run, error.what())));
     fmt::print(stderr, "weir: {}\n", error.what());
     code = 1;
   }
@@ -145,17 +148,6 @@ int open_log(const std::string& path) {
   const int log = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (log < 0) reject(fmt::format("--log {}: {}", path, std::strerror(errno)), "Choose another name.");
   return log;
-}
-
-std::string hear(int descriptor) {
-  std::string text;
-  char bytes[4096];
-  for (;;) {
-    const ssize_t count = ::read(descriptor, bytes, sizeof bytes);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return text;
-    text.append(bytes, static_cast<std::size_t>(count));
-  }
 }
 
 // Forks twice, so that the daemon belongs to no session and nobody has to wait for it.
@@ -174,8 +166,9 @@ void start_daemon(const scheduler::ServerOptions& options, const std::string& lo
     if (daemon == 0) live_as_daemon(options, mouth.get(), log.get());
     ::_exit(daemon < 0 ? 1 : 0);
   }
-  mouth.close();
-  const std::string heard = hear(ear.get());
+  mouth.reset();
+  std::string heard;
+  read_all(ear.get(), heard);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
@@ -208,24 +201,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand sched_start() {
-  return {"start", "start this user's daemon", [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            std::string names;
-            for (const scheduler::Policy& policy : scheduler::policies())
-              names += (names.empty() ? "" : ", ") + std::string(policy.name);
-            syntax.add("--policy", flags->policy, "who comes first: " + names);
-            syntax.add("--slice", flags->slice, "how long a turn lasts, where turns are taken");
-            syntax.add("--ageing", flags->ageing,
-                       "who waited that long comes first for one slice; 0: however long somebody waits");
-            syntax.add("--in-flight", flags->in_flight,
-                       "commands that a program may have on the device while others are there");
-            flags->socket.add_to(syntax);
-            syntax.add("--log", flags->log, "append what goes wrong later to this file").takes("FILE");
-            syntax.add("--foreground", flags->is_foreground, "stay in this terminal until Ctrl-C");
-            syntax.add("--quiet,-q", flags->is_quiet, "print nothing but errors");
-            return [flags] { return execute(*flags); };
-          }};
-}
+CliCommand sched_start() { return command("start", "start this user's daemon", execute); }
 
 }  // namespace weir::cli

@@ -11,6 +11,11 @@ namespace {
 struct Flags {
   SocketFlag socket;
   Telling telling;
+
+  void add_to(CommandSyntax syntax) {
+    socket.add_to(syntax);
+    telling.add_to(syntax);
+  }
 };
 
 int execute(const Flags& flags) {
@@ -23,13 +28,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand sched_status() {
-  return {"status", "who has a seat, who waits for whom, what each has used",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            flags->socket.add_to(syntax);
-            flags->telling.add_to(syntax);
-            return [flags] { return execute(*flags); };
-          }};
+  return command("status", "who has a seat, who waits for whom, what each has used", execute);
 }
 
 }  // namespace weir::cli

@@ -11,6 +11,11 @@ namespace {
 struct Flags {
   SocketFlag socket;
   bool is_quiet = false;
+
+  void add_to(CommandSyntax syntax) {
+    socket.add_to(syntax);
+    syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
+  }
 };
 
 int execute(const Flags& flags) {
@@ -27,13 +32,6 @@ int execute(const Flags& flags) {
 
 }  // namespace
 
-CliCommand sched_stop() {
-  return {"stop", "end the daemon; its clients run on unscheduled", [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            flags->socket.add_to(syntax);
-            syntax.add("--quiet,-q", flags->is_quiet, "print nothing but errors");
-            return [flags] { return execute(*flags); };
-          }};
-}
+CliCommand sched_stop() { return command("stop", "end the daemon; its clients run on unscheduled", execute); }
 
 }  // namespace weir::cli

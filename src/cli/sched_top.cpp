@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/sched_flags.h"
@@ -29,15 +30,22 @@ struct Flags {
   SocketFlag socket;
   std::string interval = "1s", iterations;
   bool is_once = false, is_plain = false;
+
+  void add_to(CommandSyntax syntax) {
+    socket.add_to(syntax);
+    syntax.add("--interval", interval, "from table to table: 500ms, 1s");
+    syntax.add("--iterations", iterations, "end after so many tables (default: until stopped)");
+    syntax.add("--once", is_once, "one table, of what happened in a moment, and end");
+    syntax.add("--plain", is_plain, "one table after another, also on a terminal");
+  }
 };
 
 std::uint64_t iterations_of(const Flags& flags) {
   if (flags.is_once && !flags.iterations.empty())
     reject(fmt::format("--iterations {}: --once is one table", flags.iterations), "Leave one of them out.");
   if (flags.iterations.empty()) return flags.is_once ? 1 : UINT64_MAX;
-  const auto count = parse_integer(flags.iterations);
-  if (!count || *count < 1) reject(fmt::format("--iterations {}: not a count", flags.iterations), "Use 1 or more.");
-  return static_cast<std::uint64_t>(*count);
+  return static_cast<std::uint64_t>(
+      whole_number("--iterations", flags.iterations, 1, INT64_MAX, "not a count", "Use 1 or more."));
 }
 
 // False: somebody asked to end meanwhile.
@@ -116,16 +124,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand sched_top() {
-  return {"top", "the clients again and again: share of the device, launches, waiting",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            flags->socket.add_to(syntax);
-            syntax.add("--interval", flags->interval, "from table to table: 500ms, 1s");
-            syntax.add("--iterations", flags->iterations, "end after so many tables (default: until stopped)");
-            syntax.add("--once", flags->is_once, "one table, of what happened in a moment, and end");
-            syntax.add("--plain", flags->is_plain, "one table after another, also on a terminal");
-            return [flags] { return execute(*flags); };
-          }};
+  return command("top", "the clients again and again: share of the device, launches, waiting", execute);
 }
 
 }  // namespace weir::cli

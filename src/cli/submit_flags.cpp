@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "cli/flag_values.h"
 #include "step/command.h"
 #include "submit/submitter.h"
 
@@ -13,12 +14,6 @@ namespace weir::cli {
 namespace {
 
 bool is_channel(const std::string& way) { return way == "channel" || way.starts_with("channel:"); }
-
-void check_count(const char* flag, const std::string& text) {
-  const auto count = parse_integer(text);
-  if (!count || *count < 1 || *count > kMaxStreams)
-    reject(fmt::format("{} {}: not a number of threads", flag, text), fmt::format("Use 1 to {}.", kMaxStreams));
-}
 
 }  // namespace
 
@@ -70,7 +65,7 @@ std::vector<std::string> SubmitFlags::ways() const {
   const bool has_channel = std::any_of(ways.begin(), ways.end(), is_channel);
   for (const auto& [flag, text] : {std::pair("--producers", &producers), std::pair("--submitters", &submitters)}) {
     if (text->empty()) continue;
-    check_count(flag, *text);
+    whole_number(flag, *text, 1, kMaxStreams, "not a number of threads");
     if (!has_channel)
       reject(fmt::format("{} {}: --submit {} has no channel", flag, *text, submit),
              submit == "graph"

@@ -22,6 +22,16 @@ struct Flags {
   std::string output;
   ExportFlags exports;
   bool resumes = false;
+
+  void add_to(CommandSyntax syntax) {
+    workload.add_to(syntax);
+    syntax.add("--streams", streams, "counts: 1,2,4,8 or 1..64:x2 (default: doubling up to 32)");
+    submit.add_to(syntax, true);
+    run.add_to(syntax);
+    syntax.add("--output,-o", output, "file (default: results/sweep-WORKLOAD-DEVICE.json)");
+    exports.add_to(syntax);
+    syntax.add("--resume", resumes, "keep the points that the output file has, run the others");
+  }
 };
 
 // Doubling from the smallest to the largest count that the workload takes, 32 at most.
@@ -88,18 +98,7 @@ int execute(const Flags& flags) {
 }  // namespace
 
 CliCommand sweep() {
-  return {"sweep", "run a workload over stream counts, submit modes and parts of the device",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            flags->workload.add_to(syntax);
-            syntax.add("--streams", flags->streams, "counts: 1,2,4,8 or 1..64:x2 (default: doubling up to 32)");
-            flags->submit.add_to(syntax, true);
-            flags->run.add_to(syntax);
-            syntax.add("--output,-o", flags->output, "file (default: results/sweep-WORKLOAD-DEVICE.json)");
-            flags->exports.add_to(syntax);
-            syntax.add("--resume", flags->resumes, "keep the points that the output file has, run the others");
-            return [flags] { return execute(*flags); };
-          }};
+  return command("sweep", "run a workload over stream counts, submit modes and parts of the device", execute);
 }
 
 }  // namespace weir::cli

@@ -1,18 +1,16 @@
-// A process of ours that tells what it finds as lines of JSON, one per event: both sides of that. It may hang or crash,
-// which is told in words. Knows no experiment.
+// A process of ours that reports what it finds as lines of JSON, one per event: both sides of that. It may hang or
+// crash, which is reported in words. Knows no experiment.
 #pragma once
-
-#include <sys/types.h>
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
-#include "cli/children.h"
-#include "cli/descriptor.h"
+#include "base/process.h"
 #include "cli/private_folder.h"
 
 namespace weir::cli {
@@ -35,13 +33,10 @@ struct TalkEnd {
 
 class TalkingProcess {
  public:
-  // Starts `command` with the name of a file that holds `request` behind it. It may be silent for `limit_ns`.
+  // Starts `command` with the name of a file that holds `request` after it. It may be silent for `limit_ns`.
   // `variables` are set on top of our own environment.
   TalkingProcess(std::vector<std::string> command, const Json& request, std::int64_t limit_ns,
                  Variables variables = {});
-  ~TalkingProcess();
-  TalkingProcess(const TalkingProcess&) = delete;
-  TalkingProcess& operator=(const TalkingProcess&) = delete;
 
   // Hears it until it has ended, was silent for too long (it is killed then, with all that it started), or we are
   // interrupted. Lines that are no JSON objects are left out. Call once, from the thread that goes on living.
@@ -49,25 +44,18 @@ class TalkingProcess {
   // From the line that is being heard to the next.
   void limit(std::int64_t limit_ns) { limit_ns_ = limit_ns; }
   // By SIGTERM: it may still say what it has. While a line is being heard.
-  void ask_to_end() const;
+  void ask_to_end() const { process_->signal(SIGTERM); }
 
-  // Of our errors the message, else the last line that it said.
-  std::string last_words() const;
+  // How a process ended that exited: "its process ended with status 3: the file is gone".
+  std::string words_of_exit(int status) const;
   // The end of what it said on stderr.
   std::string output(std::size_t most = 2000) const;
 
  private:
-  bool read_lines(const std::function<void(const Json&)>& heard, bool& is_open);
-  TalkEnd judge(int status) const;
-  TalkEnd ended(TalkEnd::How how, std::string words);
-  void end();
-
   const PrivateFolder folder_;
-  const std::filesystem::path said_;
+  const std::filesystem::path said_;  // a file, because the parent must not take a core from what is measured
   std::int64_t limit_ns_;
-  Descriptor from_;
-  pid_t process_ = -1;
-  std::string text_;
+  std::optional<Process> process_;
 };
 
 }  // namespace weir::cli

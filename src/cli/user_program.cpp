@@ -1,9 +1,6 @@
 #include "cli/user_program.h"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,10 +8,10 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <span>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "cli/descriptor.h"
 #include "cli/process.h"
 
 namespace weir::cli {
@@ -35,14 +32,23 @@ void forward(int signal, siginfo_t* info, void*) {
   errno = kept;
 }
 
-// Waits until the child has ended or the time has come, without using the processor meanwhile.
-void wait_beside(int child_descriptor, std::int64_t until_ns) {
-  const std::int64_t left_ms = (until_ns - now_ns()) / 1'000'000 + 1;
-  // Kernels before 5.3 have no descriptors of processes: there we look now and then.
-  const std::int64_t most_ms = child_descriptor >= 0 ? 60'000 : 20;
-  pollfd wanted{child_descriptor, POLLIN, 0};
-  ::poll(&wanted, 1, static_cast<int>(std::clamp<std::int64_t>(left_ms, 0, most_ms)));
-}
+// None of `signals` reaches this thread while it lives.
+class Blocked {
+ public:
+  explicit Blocked(std::span<const int> signals) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int signal : signals) sigaddset(&set, signal);
+    ::pthread_sigmask(SIG_BLOCK, &set, &before_);
+  }
+  ~Blocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  Blocked(const Blocked&) = delete;
+  Blocked& operator=(const Blocked&) = delete;
+  const sigset_t& before() const { return before_; }
+
+ private:
+  sigset_t before_;
+};
 
 }  // namespace
 
@@ -91,50 +97,30 @@ Forwarding::~Forwarding() {
 int Forwarding::take_signal() { return g_signal.exchange(0, std::memory_order_relaxed); }
 
 int Forwarding::run(const std::vector<std::string>& command, const Variables& variables, const Beside& beside) {
-  sigset_t all, mask;
-  sigemptyset(&all);
-  for (const int signal : kSignals) sigaddset(&all, signal);
-  // None may come between the program's start and our knowing its number.
-  ::pthread_sigmask(SIG_BLOCK, &all, &mask);
-  int error = 0;
-  StartOptions options;
-  options.variables = variables;
-  options.shares_terminal = true;
-  options.mask = &mask;
-  options.exec_error = &error;
-  pid_t child = 0;
+  std::optional<Process> program;
   try {
-    child = start_program(command, options);
-  } catch (...) {
-    ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
-    throw;
+    // None may come between the program's start and our knowing its number.
+    const Blocked blocked(kSignals);
+    ProcessOptions options;
+    options.command = command;
+    options.variables = variables;
+    options.out = ProcessOptions::Output::ours;
+    options.death_signal = SIGTERM;
+    options.shares_terminal = &blocked.before();
+    program.emplace(std::move(options));
+    g_child.store(program->id(), std::memory_order_relaxed);
+  } catch (const StartError& error) {
+    reject(fmt::format("{}: cannot be executed: {}", command[0], std::strerror(error.code)),
+           error.is_missing ? "Is the interpreter that its first line names there?" : "");
   }
-  g_child.store(child, std::memory_order_relaxed);
-  ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
-  int status = 0;
-  if (beside && error == 0) {
-    const Descriptor ended(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
-    std::int64_t next = beside(child);
-    for (;;) {
-      const pid_t waited = ::waitpid(child, &status, WNOHANG);
-      if (waited == child) break;
-      if (waited < 0 && errno != EINTR) fail("lost sight of the program");
-      if (now_ns() >= next) {
-        next = beside(child);
-      } else {
-        wait_beside(ended.get(), next);
-      }
-    }
-  } else {
-    while (::waitpid(child, &status, 0) < 0)
-      if (errno != EINTR) fail("lost sight of the program");
-  }
+  std::int64_t next = beside ? beside(program->id()) : INT64_MAX;
+  const auto wait_ms = [&] { return std::clamp<std::int64_t>((next - now_ns()) / 1'000'000 + 1, 0, 60'000); };
+  while (program->listen(static_cast<int>(wait_ms())))
+    if (now_ns() >= next) next = beside(program->id());
+  const ProcessEnd end = program->end();
   // Its number may be another's from here on.
   g_child.store(0, std::memory_order_relaxed);
-  if (error != 0)
-    reject(fmt::format("{}: cannot be executed: {}", command[0], std::strerror(error)),
-           error == ENOENT ? "Is the interpreter that its first line names there?" : "");
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return end.code();
 }
 
 }  // namespace weir::cli

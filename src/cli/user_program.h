@@ -12,14 +12,14 @@
 #include <string>
 #include <vector>
 
-#include "cli/children.h"
+#include "base/process.h"
 
 namespace weir::cli {
 
 // Where the program is that a shell would run; nothing where there is none.
 std::optional<std::filesystem::path> find_program(const std::string& name);
 
-// What stands behind "--" on our command line: the user's program with its own flags. Nothing where there is no "--".
+// What stands after "--" on our command line: the user's program with its own flags. Nothing where there is no "--".
 std::optional<std::vector<std::string>> words_behind_mark();
 
 // Something to do beside a program: called with its process id right after its start, and again when the time that

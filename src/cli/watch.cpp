@@ -14,9 +14,10 @@
 #include <fstream>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "cli/descriptor.h"
+#include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/run_flags.h"
@@ -51,25 +52,41 @@ struct Flags {
   std::string output;
   bool is_quiet = false;
   bool is_forced = false;
+
+  void add_to(CommandSyntax syntax) {
+    syntax.add("--source", source,
+               "auto, kfd (what AMD's driver shows of all processes) or device (a workload of ours)");
+    syntax.add("--device", device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200");
+    syntax.add("--workload", workload,
+               fmt::format("runs again and again on the device (default {})", kDefaultWorkload));
+    syntax.add("--file", file, "read the workload from this YAML file (docs/yaml.md)");
+    syntax.add("--streams", streams, "number of streams (default: the workload's recommended)");
+    syntax.add("--scale", scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
+    syntax.add("--param", params, "name=value, repeatable; `weir list -v` shows the names");
+    syntax.add("--hw-queues", hardware_queues, "hardware queues of the devices cpu and sim");
+    syntax.add("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
+    syntax.add("--debugfs", debugfs, "where debugfs is mounted (default /sys/kernel/debug)");
+    syntax.add("--sysfs", sysfs, "where sysfs is mounted (default /sys)");
+    syntax.add("--interval", interval, "from sample to sample: 500ms, 1s, 2m");
+    syntax.add("--iterations", iterations, "end after so many samples (default: until stopped)");
+    syntax.add("--sort", sort, "queue, active, backlog, priority, streams, rate or busy");
+    syntax.add("--reverse", is_reversed, "the other way round");
+    syntax.add("--once", is_once, "one sample as a table, and end");
+    syntax.add("--json", is_json, "documents (weir.watch/1): one with --once, else one per sample and line");
+    syntax.add("--openmetrics", metrics, "rewrite this file at each sample, for Prometheus");
+    syntax.add("--output,-o", output, "with --once: write the document to this file");
+    syntax.add("--quiet,-q", is_quiet, "print nothing but errors");
+    syntax.add("--force", is_forced, "replace existing files");
+  }
 };
 
 // "1s", "500ms", "2m", "1.5"
 std::int64_t interval_of(const std::string& text) {
-  struct Suffix {
-    std::string_view name;
-    double ns;
-  };
-  constexpr std::array<Suffix, 4> kSuffixes = {{{"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"", 1e9}}};
-  for (const Suffix& suffix : kSuffixes) {
-    if (!text.ends_with(suffix.name)) continue;
-    const auto number = parse_number(std::string_view(text).substr(0, text.size() - suffix.name.size()));
-    if (!number) break;
-    const double ns = *number * suffix.ns;
-    if (!(ns >= static_cast<double>(watch::kLeastIntervalNs) && ns <= static_cast<double>(watch::kMostIntervalNs)))
-      reject(fmt::format("--interval {}: out of range", text), "Use 50ms to 60m.");
-    return static_cast<std::int64_t>(ns);
-  }
-  reject(fmt::format("--interval {}: not a time", watch::printable(text)), "Use 500ms, 1s, 2m and the like.");
+  const auto ns = time_in(text, {"ms", "s", "m", ""});
+  if (!ns) reject(fmt::format("--interval {}: not a time", watch::printable(text)), "Use 500ms, 1s, 2m and the like.");
+  if (!(*ns >= static_cast<double>(watch::kLeastIntervalNs) && *ns <= static_cast<double>(watch::kMostIntervalNs)))
+    reject(fmt::format("--interval {}: out of range", text), "Use 50ms to 60m.");
+  return static_cast<std::int64_t>(*ns);
 }
 
 std::uint64_t iterations_of(const Flags& flags) {
@@ -292,35 +309,7 @@ int execute(Flags flags) {
 }  // namespace
 
 CliCommand watch() {
-  return {"watch", "a live view of queues: active, backlog, priority, streams, kernels/s",
-          [](CommandSyntax syntax) -> std::function<int()> {
-            const auto flags = std::make_shared<Flags>();
-            syntax.add("--source", flags->source,
-                       "auto, kfd (what AMD's driver shows of all processes) or device (a workload of ours)");
-            syntax.add("--device", flags->device, "auto, cpu, cuda:0, hip:0, opencl:0, sim:h200");
-            syntax.add("--workload", flags->workload,
-                       fmt::format("runs again and again on the device (default {})", kDefaultWorkload));
-            syntax.add("--file", flags->file, "read the workload from this YAML file (docs/yaml.md)");
-            syntax.add("--streams", flags->streams, "number of streams (default: the workload's recommended)");
-            syntax.add("--scale", flags->scale, "tiny, small or full (default: full on a GPU, small elsewhere)");
-            syntax.add("--param", flags->params, "name=value, repeatable; `weir list -v` shows the names");
-            syntax.add("--hw-queues", flags->hardware_queues, "hardware queues of the devices cpu and sim");
-            syntax.add("--sim", flags->sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
-            syntax.add("--debugfs", flags->debugfs, "where debugfs is mounted (default /sys/kernel/debug)");
-            syntax.add("--sysfs", flags->sysfs, "where sysfs is mounted (default /sys)");
-            syntax.add("--interval", flags->interval, "from sample to sample: 500ms, 1s, 2m");
-            syntax.add("--iterations", flags->iterations, "end after so many samples (default: until stopped)");
-            syntax.add("--sort", flags->sort, "queue, active, backlog, priority, streams, rate or busy");
-            syntax.add("--reverse", flags->is_reversed, "the other way round");
-            syntax.add("--once", flags->is_once, "one sample as a table, and end");
-            syntax.add("--json", flags->is_json,
-                       "documents (weir.watch/1): one with --once, else one per sample and line");
-            syntax.add("--openmetrics", flags->metrics, "rewrite this file at each sample, for Prometheus");
-            syntax.add("--output,-o", flags->output, "with --once: write the document to this file");
-            syntax.add("--quiet,-q", flags->is_quiet, "print nothing but errors");
-            syntax.add("--force", flags->is_forced, "replace existing files");
-            return [flags] { return execute(*flags); };
-          }};
+  return command("watch", "a live view of queues: active, backlog, priority, streams, kernels/s", execute);
 }
 
 }  // namespace weir::cli

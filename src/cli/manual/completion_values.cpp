@@ -1,11 +1,11 @@
-#include "cli/manual/completion_values.h"
-
+// What may stand where a flag or an argument wants a value: names from the program's own lists. Opens no driver.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include "base/error.h"
 #include "channel/channel.h"
+#include "cli/manual/completion_words.h"
 #include "cli/manual/topics.h"
 #include "cli/ready_files.h"
 #include "device/sim/profile.h"

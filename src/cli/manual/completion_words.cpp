@@ -47,8 +47,7 @@ class Line {
     if (word.starts_with('-')) return begun_with(word, flags());
     Values values;
     if (argument_count_ == 0)
-      for (const CommandFacts& each : command_->commands)
-        values.candidates.push_back({each.path.substr(each.path.rfind(' ') + 1), each.summary});
+      for (const CommandFacts& each : command_->commands) values.candidates.push_back({each.name(), each.summary});
     if (const FlagFacts* const argument = next_argument()) {
       Values own = argument->value == "program" ? Values{} : values_for(*argument, "", word);
       values.candidates.insert(values.candidates.end(), own.candidates.begin(), own.candidates.end());
@@ -82,11 +81,7 @@ class Line {
   }
 
   const CommandFacts* command_named(const std::string& word) const {
-    if (argument_count_ > 0) return nullptr;
-    const std::string path = command_->path.empty() ? word : command_->path + " " + word;
-    const auto& below = command_->commands;
-    const auto found = std::find_if(below.begin(), below.end(), [&](const auto& each) { return each.path == path; });
-    return found == below.end() ? nullptr : &*found;
+    return argument_count_ > 0 ? nullptr : command_->find(word);
   }
 
   const FlagFacts* flag_named(const std::string& name) const {
@@ -139,15 +134,11 @@ class Line {
   void add_helped(Values& values) const {
     const CommandFacts* at = root_;
     for (const std::string& word : helped_) {
-      const auto found = std::find_if(at->commands.begin(), at->commands.end(), [&](const CommandFacts& each) {
-        return each.path == (at->path.empty() ? word : at->path + " " + word);
-      });
-      if (found == at->commands.end()) return;
-      at = &*found;
+      at = at->find(word);
+      if (at == nullptr) return;
     }
     if (!helped_.empty()) values = {};
-    for (const CommandFacts& each : at->commands)
-      values.candidates.push_back({each.path.substr(each.path.rfind(' ') + 1), each.summary});
+    for (const CommandFacts& each : at->commands) values.candidates.push_back({each.name(), each.summary});
   }
 
   static Values begun_with(const std::string& word, Values values) {
@@ -182,22 +173,8 @@ std::string completion_lines(const Values& values) {
     if (!each.help.empty()) lines += "\t" + without_controls(each.help, ' ');
     lines += "\n";
   }
-  switch (values.paths) {
-    case PathKind::files:
-      lines += ":files\n";
-      break;
-    case PathKind::yaml_files:
-      lines += ":yaml\n";
-      break;
-    case PathKind::folders:
-      lines += ":folders\n";
-      break;
-    case PathKind::programs:
-      lines += ":programs\n";
-      break;
-    case PathKind::none:
-      break;
-  }
+  constexpr const char* kPaths[] = {"", ":files\n", ":yaml\n", ":folders\n", ":programs\n"};
+  lines += kPaths[static_cast<std::size_t>(values.paths)];
   return values.has_more && !values.candidates.empty() ? lines + ":nospace\n" : lines;
 }
 

@@ -1,11 +1,13 @@
-#include "cli/manual/man_page.h"
+// weir.1, from the program's own commands.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <sstream>
 
 #include "cli/manual/manual.h"
+#include "cli/manual/reference.h"
 #include "cli/manual/topics.h"
 
 namespace weir::cli {
@@ -14,30 +16,12 @@ namespace {
 // Text that roff prints as it is: a backslash opens an escape, a hyphen would become a dash that cannot be copied, and
 // a dot or an apostrophe at the begin of a line makes it a request.
 std::string escaped(std::string_view text) {
+  constexpr std::string_view kSpecial = "\\-~^'`";
+  constexpr const char* kEscapes[] = {"\\e", "\\-", "\\(ti", "\\(ha", "\\(aq", "\\(ga"};
   std::string result;
   for (const char each : text) {
-    switch (each) {
-      case '\\':
-        result += "\\e";
-        break;
-      case '-':
-        result += "\\-";
-        break;
-      case '~':
-        result += "\\(ti";
-        break;
-      case '^':
-        result += "\\(ha";
-        break;
-      case '\'':
-        result += "\\(aq";
-        break;
-      case '`':
-        result += "\\(ga";
-        break;
-      default:
-        result += each;
-    }
+    const std::size_t at = kSpecial.find(each);
+    result += at == std::string_view::npos ? std::string(1, each) : kEscapes[at];
   }
   return result;
 }
@@ -113,11 +97,7 @@ std::string flag_of(const FlagFacts& facts) {
   std::string help = facts.help;
   std::replace(help.begin(), help.end(), '\n', ' ');
   std::string text = ".TP\n" + names + "\n" + paragraph(help);
-  if (!facts.choices.empty()) {
-    std::string choices;
-    for (const std::string& choice : facts.choices) choices += (choices.empty() ? "" : ", ") + choice;
-    text += line_of(escaped("One of: " + choices + "."));
-  }
+  if (!facts.choices.empty()) text += line_of(escaped(fmt::format("One of: {}.", fmt::join(facts.choices, ", "))));
   if (facts.is_required) text += "Required.\n";
   if (!facts.initial.empty()) text += line_of(escaped("Default: " + facts.initial + "."));
   return text;
@@ -127,14 +107,8 @@ std::string command_of(const CommandFacts& command) {
   std::string text = fmt::format(".SS \"{}\"\n", escaped(command.usage())) + paragraph(command.summary);
   const ManualEntry* const entry = manual_entry(command.path);
   if (entry != nullptr) text += notes_of(entry->notes);
-  for (const FlagFacts& facts : command.arguments) text += flag_of(facts);
-  for (const FlagFacts& facts : command.flags)
-    if (!facts.is_named("--help")) text += flag_of(facts);
-  if (!command.footer.empty()) {
-    std::string footer = command.footer;
-    std::replace(footer.begin(), footer.end(), '\n', ' ');
-    text += ".PP\n" + paragraph(footer.substr(footer.find_first_not_of(' ')));
-  }
+  for (const FlagFacts& facts : command.described()) text += flag_of(facts);
+  if (!command.footer.empty()) text += ".PP\n" + paragraph(command.footer);
   if (entry != nullptr && !entry->examples.empty()) text += verbatim(entry->examples);
   for (const CommandFacts& each : command.commands) text += command_of(each);
   return text;

@@ -1,4 +1,4 @@
-#include "cli/manual/markdown_reference.h"
+// docs/cli.md, from the program's own commands.
 
 #include <fmt/format.h>
 
@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "cli/manual/manual.h"
+#include "cli/manual/reference.h"
 #include "cli/manual/topics.h"
 
 namespace weir::cli {
@@ -52,13 +53,9 @@ std::string meaning_of(const FlagFacts& facts) {
 
 std::string table_of(const CommandFacts& command) {
   std::string rows;
-  const auto add = [&](const FlagFacts& facts) {
-    if (facts.is_named("--help")) return;
+  for (const FlagFacts& facts : command.described())
     rows += fmt::format("| `{}` | {} | {} |\n", cell(facts.heading()),
                         facts.initial.empty() ? "" : "`" + cell(facts.initial) + "`", meaning_of(facts));
-  };
-  for (const FlagFacts& facts : command.arguments) add(facts);
-  for (const FlagFacts& facts : command.flags) add(facts);
   return rows.empty() ? rows : "| flag | default | meaning |\n| --- | --- | --- |\n" + rows + "\n";
 }
 
@@ -67,6 +64,13 @@ std::string anchor_of(const CommandFacts& command) {
   std::string anchor = command.full_name();
   std::replace(anchor.begin(), anchor.end(), ' ', '-');
   return anchor;
+}
+
+std::string commands_of(const CommandFacts& command) {
+  std::string rows;
+  for (const CommandFacts& each : command.commands)
+    rows += fmt::format("| [{}](#{}) | {} |\n", each.full_name(), anchor_of(each), cell(prose(each.summary)));
+  return rows.empty() ? rows : "| command | what it does |\n| --- | --- |\n" + rows + "\n";
 }
 
 std::string section_of(const CommandFacts& command) {
@@ -78,17 +82,8 @@ std::string section_of(const CommandFacts& command) {
   if (entry != nullptr && !entry->examples.empty())
     text += fmt::format("{}{}```sh\n{}\n```\n\n", entry->marks, entry->marks.empty() ? "" : "\n", entry->examples);
   text += table_of(command);
-  if (!command.commands.empty()) {
-    text += "| command | what it does |\n| --- | --- |\n";
-    for (const CommandFacts& each : command.commands)
-      text += fmt::format("| [{}](#{}) | {} |\n", each.full_name(), anchor_of(each), cell(prose(each.summary)));
-    text += "\n";
-  }
-  if (!command.footer.empty()) {
-    std::string footer = command.footer;
-    std::replace(footer.begin(), footer.end(), '\n', ' ');
-    text += prose(footer.substr(footer.find_first_not_of(' '))) + "\n\n";
-  }
+  text += commands_of(command);
+  if (!command.footer.empty()) text += prose(command.footer) + "\n\n";
   for (const CommandFacts& each : command.commands) text += section_of(each);
   return text;
 }
@@ -102,11 +97,8 @@ std::string markdown_reference(const CommandFacts& root) {
       "`weir COMMAND --help` shows the same in a terminal, and `weir help TOPIC` explains what commands share. Exit "
       "codes: 0\n"
       "fine, 1 a run failed, 2 bad usage or input, 3 a comparison regressed, 4 ambiguous (with `--strict`), 130 "
-      "interrupted.\n\n"
-      "| command | what it does |\n| --- | --- |\n";
-  for (const CommandFacts& each : root.commands)
-    text += fmt::format("| [{}](#{}) | {} |\n", each.full_name(), anchor_of(each), cell(prose(each.summary)));
-  text += "\n| topic | |\n| --- | --- |\n";
+      "interrupted.\n\n";
+  text += commands_of(root) + "| topic | |\n| --- | --- |\n";
   for (const Topic& topic : topics()) text += fmt::format("| `weir help {}` | {} |\n", topic.name, topic.summary);
   text += "\n";
   for (const CommandFacts& each : root.commands) text += section_of(each);

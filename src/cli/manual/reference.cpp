@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iterator>
 #include <sstream>
 
 namespace weir::cli {
@@ -59,6 +60,19 @@ std::string CommandFacts::usage() const {
   return text;
 }
 
+std::vector<FlagFacts> CommandFacts::described() const {
+  std::vector<FlagFacts> all = arguments;
+  std::copy_if(flags.begin(), flags.end(), std::back_inserter(all),
+               [](const FlagFacts& facts) { return !facts.is_named("--help"); });
+  return all;
+}
+
+const CommandFacts* CommandFacts::find(std::string_view name) const {
+  const auto found =
+      std::find_if(commands.begin(), commands.end(), [&](const auto& each) { return each.name() == name; });
+  return found == commands.end() ? nullptr : &*found;
+}
+
 std::string path_of(const CLI::App& app) {
   if (app.get_parent() == nullptr) return "";
   const std::string before = path_of(*app.get_parent());
@@ -75,6 +89,8 @@ CommandFacts facts_of(CommandSyntax syntax) {
   const CLI::App* root = &app;
   while (root->get_parent() != nullptr) root = root->get_parent();
   if (root != &app && facts.footer == root->get_footer()) facts.footer.clear();
+  std::replace(facts.footer.begin(), facts.footer.end(), '\n', ' ');
+  facts.footer.erase(0, facts.footer.find_first_not_of(' '));
   for (const CLI::Option* option : app.get_options()) {
     if (!is_shown(*option)) continue;
     (option->nonpositional() ? facts.flags : facts.arguments).push_back(facts_of(*option));

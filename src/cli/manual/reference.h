@@ -32,7 +32,7 @@ struct FlagFacts {
 struct CommandFacts {
   std::string path;  // "queues map"; empty: the program
   std::string summary;
-  std::string footer;                  // exit codes; empty where they are the program's
+  std::string footer;                  // exit codes, in one line; empty where they are the program's
   std::vector<FlagFacts> arguments;    // in their order
   std::vector<FlagFacts> flags;        // without those that are hidden or for tests
   std::vector<CommandFacts> commands;  // likewise
@@ -44,6 +44,10 @@ struct CommandFacts {
   std::string full_name() const { return path.empty() ? "weir" : "weir " + path; }
   // "weir queues map [OPTIONS] [workload]"
   std::string usage() const;
+  // What is said of each: arguments, then flags but --help.
+  std::vector<FlagFacts> described() const;
+  // Null where there is none below this one.
+  const CommandFacts* find(std::string_view name) const;
 };
 
 // Of this command and all below it.
@@ -54,5 +58,10 @@ std::string path_of(const CLI::App& app);
 std::string help_of(CommandSyntax root, std::span<const std::string> words);
 // The command and all below it, in the order of help pages.
 std::vector<const CommandFacts*> all_commands(const CommandFacts& root);
+
+// docs/cli.md: `weir help --markdown`.
+std::string markdown_reference(const CommandFacts& root);
+// weir.1: `weir help --man`. Macros of man(7) that groff and mandoc both know.
+std::string man_page(const CommandFacts& root, std::string_view version);
 
 }  // namespace weir::cli

@@ -10,9 +10,9 @@
 #include <sstream>
 
 #include "base/json.h"
+#include "base/process.h"
 #include "lab/kernels/package/build_cache.h"
 #include "lab/kernels/package/compile_flags.h"
-#include "lab/kernels/package/process.h"
 #include "lab/kernels/package/text.h"
 
 namespace weir::package {
@@ -50,6 +50,7 @@ Process start(std::vector<std::string> command, const Recipe& recipe, const Pack
   wanted.command = std::move(command);
   wanted.folder = package.folder;
   wanted.first_bytes = 64 * 1024;
+  wanted.core_bytes = 0;
   wanted.cpu_s = static_cast<std::uint64_t>(std::ceil(options.compile_limit_s)) + 60;  // the wall limit comes first
   wanted.memory_bytes = std::uint64_t{64} << 30;
   wanted.file_bytes = std::uint64_t{2} << 30;

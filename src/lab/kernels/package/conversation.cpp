@@ -16,7 +16,9 @@ constexpr double kFarewell_s = 2;
 
 Conversation::Conversation(std::string name, ProcessOptions options, double reply_limit_s)
     : name_(std::move(name)), reply_limit_s_(reply_limit_s) {
-  options.is_conversation = true;
+  options.out = ProcessOptions::Output::read;
+  options.has_input = true;
+  options.core_bytes = 0;
   const std::string program = options.command.at(0);
   try {
     process_ = std::make_unique<Process>(std::move(options));

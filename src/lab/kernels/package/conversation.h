@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "lab/kernels/package/process.h"
+#include "base/process.h"
 
 namespace weir::package {
 

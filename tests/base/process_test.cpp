@@ -1,22 +1,16 @@
 // Child processes: how they end, what they say, and that nothing of them is left.
-#include "lab/kernels/package/process.h"
+#include "base/process.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <fstream>
 #include <thread>
-
-#include "packages.h"
 
 namespace weir::testing {
 namespace {
-
-using package::KeptOutput;
-using package::Process;
-using package::ProcessEnd;
-using package::ProcessOptions;
 
 ProcessOptions shell(const std::string& script) {
   ProcessOptions options;
@@ -59,7 +53,7 @@ TEST(Process, a_program_that_is_not_there_is_told_apart) {
   try {
     Process process(options);
     FAIL();
-  } catch (const package::StartError& error) {
+  } catch (const StartError& error) {
     EXPECT_TRUE(error.is_missing);
     EXPECT_STREQ(error.what(), "cannot start no-such-program: No such file or directory");
   }
@@ -68,7 +62,7 @@ TEST(Process, a_program_that_is_not_there_is_told_apart) {
   try {
     Process process(options);
     FAIL();
-  } catch (const package::StartError& error) {
+  } catch (const StartError& error) {
     EXPECT_FALSE(error.is_missing);
     EXPECT_NE(std::string(error.what()).find("/no/such/folder"), std::string::npos);
   }
@@ -101,7 +95,8 @@ TEST(Process, dies_with_whoever_started_it) {
   const pid_t middle = ::fork();
   if (middle == 0) {
     ProcessOptions options = shell("echo $$; sleep 1000");
-    options.is_conversation = true;
+    options.out = ProcessOptions::Output::read;
+    options.has_input = true;
     Process process(std::move(options));
     std::string line;
     process.ask("", 60, 100, line);
@@ -120,6 +115,7 @@ TEST(Process, limits_hold) {
   ProcessOptions options = shell("ulimit -c; ulimit -f; ulimit -t; ulimit -v");
   options.file_bytes = 1024 * 1024;
   options.cpu_s = 50;
+  options.core_bytes = 0;
   options.memory_bytes = std::uint64_t{8} << 30;
   Process process(std::move(options));
   EXPECT_TRUE(process.finish(60).is_success());
@@ -130,7 +126,8 @@ TEST(Process, limits_hold) {
 
 TEST(Process, talks_in_lines) {
   ProcessOptions options = shell("while read line; do echo \"[$line]\"; echo \"heard $line\" >&2; done");
-  options.is_conversation = true;
+  options.out = ProcessOptions::Output::read;
+  options.has_input = true;
   Process process(std::move(options));
   std::string line;
   for (const char* word : {"one", "two"}) {
@@ -144,7 +141,8 @@ TEST(Process, talks_in_lines) {
 TEST(Process, what_is_no_answer_is_told_apart) {
   const auto ask = [](const std::string& script, double limit_s, std::string& line) {
     ProcessOptions options = shell(script);
-    options.is_conversation = true;
+    options.out = ProcessOptions::Output::read;
+    options.has_input = true;
     Process process(std::move(options));
     return process.ask("hello\n", limit_s, 100, line);
   };
@@ -157,7 +155,8 @@ TEST(Process, what_is_no_answer_is_told_apart) {
   EXPECT_EQ(ask("exec 0<&-; sleep 0.1", 60, line), Process::Answer::ended);
 
   ProcessOptions options = shell("read x; printf 'one\\nmore\\n'; read x; sleep 1000");
-  options.is_conversation = true;
+  options.out = ProcessOptions::Output::read;
+  options.has_input = true;
   Process process(std::move(options));
   ASSERT_EQ(process.ask("hello\n", 60, 100, line), Process::Answer::line);
   EXPECT_EQ(process.ask("hello\n", 60, 100, line), Process::Answer::unasked);
@@ -169,7 +168,8 @@ TEST(Process, large_questions_and_much_talk_do_not_block_each_other) {
   ProcessOptions options = shell(
       "head -c 300000 /dev/zero >&2; cat > /dev/null & head -c 300000 /dev/zero >&2; "
       "read x; echo done");
-  options.is_conversation = true;
+  options.out = ProcessOptions::Output::read;
+  options.has_input = true;
   Process process(std::move(options));
   std::string line;
   std::string question(200'000, 'x');

@@ -1,0 +1,384 @@
+#include "base/process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/plain_text.h"
+
+namespace weir {
+namespace {
+
+constexpr int kPeriod_ms = 100;  // of asking whether we are to stop
+
+int wait_of(std::int64_t left_ns) {
+  return static_cast<int>(std::clamp<std::int64_t>(left_ns / 1'000'000 + 1, 0, kPeriod_ms));
+}
+
+// A pipe whose ends are beyond the standard descriptors, which we may have been started without.
+struct Pipe {
+  Descriptor read, write;
+
+  void open(const std::string& program) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0)
+      throw StartError(fmt::format("{}: {}", program, std::strerror(errno)), errno, false,
+                       "Look at the limits of this user: ulimit -n.");
+    for (int& end : ends) {
+      if (end > 2) continue;
+      const int moved = ::fcntl(end, F_DUPFD_CLOEXEC, 3);
+      ::close(end);
+      end = moved;
+    }
+    read.reset(ends[0]);
+    write.reset(ends[1]);
+  }
+};
+
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::vector<std::string> environment_with(const Variables& variables) {
+  std::vector<std::string> lines;
+  for (char** line = environ; *line != nullptr; ++line) {
+    const std::string_view text(*line);
+    const bool is_replaced = std::any_of(variables.begin(), variables.end(), [&](const auto& variable) {
+      return text.starts_with(variable.first) && text.substr(variable.first.size()).starts_with('=');
+    });
+    if (!is_replaced) lines.emplace_back(text);
+  }
+  for (const auto& [name, value] : variables) lines.push_back(name + "=" + value);
+  return lines;
+}
+
+void limit(int what, std::optional<std::uint64_t> value) {
+  if (!value) return;
+  rlimit wanted{*value, *value};
+  rlimit now{};
+  if (::getrlimit(static_cast<__rlimit_resource>(what), &now) == 0 && now.rlim_max != RLIM_INFINITY)
+    wanted = {std::min<rlim_t>(*value, now.rlim_max), now.rlim_max};
+  ::setrlimit(static_cast<__rlimit_resource>(what), &wanted);
+}
+
+// Writing to a child that has gone must not kill us, and a handler for the whole process is not ours to set.
+class NoPipeSignal {
+ public:
+  NoPipeSignal() {
+    sigset_t pending;
+    ::sigpending(&pending);
+    was_pending_ = ::sigismember(&pending, SIGPIPE) != 0;
+    ::sigemptyset(&set_);
+    ::sigaddset(&set_, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
+  }
+  ~NoPipeSignal() {
+    const timespec none{};
+    if (!was_pending_) ::sigtimedwait(&set_, nullptr, &none);
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoPipeSignal(const NoPipeSignal&) = delete;
+  NoPipeSignal& operator=(const NoPipeSignal&) = delete;
+
+ private:
+  sigset_t set_{}, before_{};
+  bool was_pending_ = false;
+};
+
+}  // namespace
+
+void KeptOutput::add(std::string_view text) {
+  const std::size_t first = std::min(text.size(), most_first_ - first_.size());
+  first_ += text.substr(0, first);
+  text.remove_prefix(first);
+  if (text.size() > kLastBytes) {
+    dropped_ += last_.size() + text.size() - kLastBytes;
+    last_ = text.substr(text.size() - kLastBytes);
+    return;
+  }
+  last_ += text;
+  // Cut now and then, so that many short pieces do not move the whole each time.
+  if (last_.size() > 2 * kLastBytes) {
+    dropped_ += last_.size() - kLastBytes;
+    last_.erase(0, last_.size() - kLastBytes);
+  }
+}
+
+std::string KeptOutput::text() const {
+  const std::size_t left_out = last_.size() > kLastBytes ? last_.size() - kLastBytes : 0;
+  const std::uint64_t dropped = dropped_ + left_out;
+  std::string text = first_;
+  if (dropped > 0) text += fmt::format("\n[{} bytes left out]\n", dropped);
+  text += std::string_view(last_).substr(left_out);
+  text = without_controls(text, '?', "\n\t");
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+std::string ProcessEnd::words(double limit_s) const {
+  switch (how) {
+    case How::exited:
+      return fmt::format("ended with status {}", value);
+    case How::signalled:
+      return fmt::format("was killed by signal {} ({})", value, ::strsignal(value));
+    case How::timed_out:
+      return fmt::format("took longer than {:g} s and was stopped", limit_s);
+    case How::stopped:
+      break;
+  }
+  return "was stopped";
+}
+
+Process::Process(ProcessOptions options) : options_(std::move(options)), output_(options_.first_bytes) { start(); }
+
+Process::~Process() {
+  input_.reset();
+  if (options_.shares_terminal == nullptr) end();
+}
+
+void Process::start() {
+  using Output = ProcessOptions::Output;
+  // All that allocates comes before the fork: another thread may hold the allocator's lock.
+  const std::string& program = options_.command.at(0);
+  std::vector<std::string> lines = environment_with(options_.variables);
+  const std::vector<char*> arguments = pointers_to(options_.command), environment = pointers_to(lines);
+  const std::string folder = options_.folder.string();
+  const bool is_ours = options_.out == Output::ours, shares = options_.shares_terminal != nullptr;
+
+  Pipe in, out, words, trouble;  // the last one is closed by a successful execution
+  if (options_.has_input) in.open(program);
+  if (options_.out == Output::read) out.open(program);
+  if (!is_ours && options_.err_file < 0) words.open(program);
+  trouble.open(program);
+  const int err = is_ours ? STDERR_FILENO : options_.err_file >= 0 ? options_.err_file : words.write.get();
+  if (is_ours) std::fflush(nullptr);  // what we said comes first
+
+  const pid_t parent = ::getpid();
+  pid_ = ::fork();
+  if (pid_ == 0) {
+    // Only what is safe after fork() in a program with threads: no memory is taken.
+    if (!shares) ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, options_.death_signal);
+    if (::getppid() != parent) ::_exit(127);
+    if (shares) {
+      ::sigprocmask(SIG_SETMASK, options_.shares_terminal, nullptr);
+    } else {
+      sigset_t none;
+      ::sigemptyset(&none);
+      ::sigprocmask(SIG_SETMASK, &none, nullptr);
+      for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::signal(number, SIG_DFL);
+      const int nothing = ::open("/dev/null", O_RDWR);  // not closed by exec(): it may be one of the three itself
+      ::dup2(options_.has_input ? in.read.get() : nothing, STDIN_FILENO);
+      if (!is_ours)
+        ::dup2(options_.out == Output::read      ? out.write.get()
+               : options_.out == Output::dropped ? nothing
+                                                 : err,
+               STDOUT_FILENO);
+      if (!is_ours) ::dup2(err, STDERR_FILENO);
+    }
+    limit(RLIMIT_CORE, options_.core_bytes);
+    limit(RLIMIT_CPU, options_.cpu_s);
+    limit(RLIMIT_AS, options_.memory_bytes);
+    limit(RLIMIT_FSIZE, options_.file_bytes);
+#ifdef SYS_close_range
+    // CLOSE_RANGE_CLOEXEC: others' descriptors are none of its business.
+    if (!shares) ::syscall(SYS_close_range, 3U, ~0U, 4U);
+#endif
+    int error = 0;
+    if (!folder.empty() && ::chdir(folder.c_str()) != 0) {
+      error = -errno;
+    } else {
+      ::execvpe(arguments[0], arguments.data(), environment.data());
+      error = errno;
+    }
+    if (::write(trouble.write.get(), &error, sizeof error) < 0) ::_exit(126);
+    ::_exit(127);
+  }
+  int error = 0;
+  if (pid_ < 0) {
+    error = errno;
+    throw StartError(fmt::format("cannot start {}: {}", program, std::strerror(error)), error, false,
+                     "Look at the limits of this user: ulimit -u.");
+  }
+  if (!shares) ::setpgid(pid_, pid_);  // also here: whoever comes first
+  trouble.write.reset();
+  ssize_t got = 0;
+  do got = ::read(trouble.read.get(), &error, sizeof error);
+  while (got < 0 && errno == EINTR);
+  if (got == sizeof error) {
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+    const bool is_folder = error < 0;
+    const int code = std::abs(error);
+    throw StartError(fmt::format("cannot start {}: {}", is_folder ? folder : program, std::strerror(code)), code,
+                     code == ENOENT && !is_folder);
+  }
+  input_ = std::move(in.write);
+  answers_ = std::move(out.read);
+  words_ = std::move(words.read);
+  for (const Descriptor* end : {&input_, &answers_, &words_})
+    if (*end) ::fcntl(end->get(), F_SETFL, O_NONBLOCK);
+#ifdef SYS_pidfd_open
+  // -1 before Linux 5.3: then we look now and then.
+  death_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0U)));
+#endif
+}
+
+bool Process::is_dead() const {
+  siginfo_t info{};
+  if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
+    if (errno == EINTR) return false;
+    fail(fmt::format("lost sight of {}", options_.command[0]));
+  }
+  return info.si_pid == pid_;
+}
+
+void Process::signal(int number) const {
+  if (pid_ > 0) ::kill(pid_, number);
+}
+
+ProcessEnd Process::end() {
+  if (pid_ < 0) return {};
+  // Before the leader is buried: after that its number may be somebody else's.
+  if (options_.shares_terminal == nullptr) {
+    ::kill(-pid_, SIGKILL);
+    ::kill(pid_, SIGKILL);
+  }
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+  if (WIFEXITED(status)) return {ProcessEnd::How::exited, WEXITSTATUS(status)};
+  return {ProcessEnd::How::signalled, WTERMSIG(status)};
+}
+
+// False: there is nothing now. Closes at the end of the stream.
+bool Process::read_some(Descriptor& from, std::string* into) {
+  if (!from) return false;
+  char buffer[65536];
+  const ssize_t got = ::read(from.get(), buffer, sizeof buffer);
+  if (got > 0) {
+    const std::string_view text(buffer, static_cast<std::size_t>(got));
+    if (into != nullptr) {
+      *into += text;
+    } else {
+      output_.add(text);
+    }
+    return true;
+  }
+  if (got == 0 || (errno != EAGAIN && errno != EINTR)) from.reset();
+  return false;
+}
+
+bool Process::listen(int most_ms, std::size_t most_unread, bool is_writing) {
+  // Where there is nothing to poll for, poll() is a nap.
+  const bool is_blind = !death_ && !words_ && !answers_;
+  pollfd polled[] = {{answers_.get(), POLLIN, 0},
+                     {words_.get(), POLLIN, 0},
+                     {death_.get(), POLLIN, 0},
+                     {is_writing ? input_.get() : -1, POLLOUT, 0}};
+  ::poll(polled, std::size(polled), std::min(most_ms, is_blind ? 5 : !death_ ? kPeriod_ms : most_ms));
+  const bool is_over = is_dead();  // asked before reading: what it said before its death is in the pipes by now
+  while (read_some(words_, nullptr)) {
+  }
+  while (unread_.size() <= most_unread && read_some(answers_, &unread_)) {
+  }
+  return !is_over || unread_.size() > most_unread;
+}
+
+Process::Answer Process::ask(std::string_view text, double limit_s, std::size_t longest, std::string& line) {
+  const auto take_line = [&](std::size_t end) {
+    line = unread_.substr(0, end);
+    unread_.erase(0, std::min(end + 1, unread_.size()));
+  };
+  listen(0, longest);
+  if (!unread_.empty()) {
+    take_line(std::min(unread_.find('\n'), unread_.size()));
+    return Answer::unasked;
+  }
+  const NoPipeSignal quiet;
+  const std::int64_t end_ns = now_ns() + static_cast<std::int64_t>(limit_s * 1e9);
+  std::size_t searched = 0;
+  for (int wait_ms = 0;;) {
+    const bool is_over = !listen(wait_ms, longest, !text.empty());
+    if (const std::size_t found = unread_.find('\n', searched); found != std::string::npos) {
+      if (found <= longest) {
+        take_line(found);
+        return Answer::line;
+      }
+      searched = longest + 1;
+    }
+    if (unread_.size() > longest) {
+      line = unread_.substr(0, longest);
+      return Answer::too_long;
+    }
+    searched = unread_.size();
+    if (is_over || !answers_) {
+      line = std::exchange(unread_, {});
+      return Answer::ended;
+    }
+    if (!text.empty() && input_) {
+      const ssize_t sent = ::write(input_.get(), text.data(), text.size());
+      if (sent > 0) text.remove_prefix(static_cast<std::size_t>(sent));
+      if (sent < 0 && errno != EAGAIN && errno != EINTR) input_.reset();  // it may still have something to say
+    }
+    const std::int64_t left_ns = end_ns - now_ns();
+    if (left_ns <= 0) return Answer::timed_out;
+    if (options_.is_stopped && options_.is_stopped()) return Answer::stopped;
+    wait_ms = wait_of(left_ns);
+  }
+}
+
+ProcessEnd Process::finish(double limit_s) {
+  input_.reset();
+  const std::int64_t end_ns = now_ns() + static_cast<std::int64_t>(limit_s * 1e9);
+  std::int64_t kill_ns = 0;  // 0: it may go on
+  std::optional<ProcessEnd::How> cut;
+  for (int wait_ms = 0; listen(wait_ms);) {
+    unread_.clear();
+    const std::int64_t now = now_ns();
+    if (!cut) {
+      if (now >= end_ns) cut = ProcessEnd::How::timed_out;
+      if (options_.is_stopped && options_.is_stopped()) cut = ProcessEnd::How::stopped;
+      if (cut && options_.grace_s > 0) ::kill(-pid_, SIGTERM);
+      kill_ns = now + static_cast<std::int64_t>(options_.grace_s * 1e9);
+    }
+    if (cut && now >= kill_ns) break;
+    wait_ms = wait_of((cut ? kill_ns : end_ns) - now);
+  }
+  ProcessEnd ended = end();
+  if (cut) ended.how = *cut;
+  return ended;
+}
+
+std::optional<std::string> printed_by(std::vector<std::string> command) {
+  ProcessOptions options;
+  options.command = std::move(command);
+  options.first_bytes = 4096;
+  options.core_bytes = 0;
+  try {
+    Process process(std::move(options));
+    if (!process.finish(10).is_success()) return std::nullopt;
+    return process.output().text();
+  } catch (const StartError&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,94 @@
+#include "cli/flag_values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "base/units.h"
+
+namespace weir::cli {
+namespace {
+
+template <class Number>
+Number within(std::optional<Number> value, std::string_view flag, const std::string& text, Number lowest,
+              Number highest, std::string_view wrong, const std::optional<std::string>& hint) {
+  if (!value || !(*value >= lowest && *value <= highest))
+    reject(fmt::format("{} {}: {}", flag, text, wrong), hint.value_or(fmt::format("Use {} to {}.", lowest, highest)));
+  return *value;
+}
+
+std::string range_text(std::int64_t least_ns, std::int64_t most_ns) {
+  return fmt::format("Use {} to {}.", format_duration(static_cast<double>(least_ns)),
+                     format_duration(static_cast<double>(most_ns)));
+}
+
+}  // namespace
+
+std::int64_t whole_number(std::string_view flag, const std::string& text, std::int64_t lowest, std::int64_t highest,
+                          std::string_view wrong, const std::optional<std::string>& hint) {
+  return within(parse_integer(text), flag, text, lowest, highest, wrong, hint);
+}
+
+double real_number(std::string_view flag, const std::string& text, double lowest, double highest,
+                   std::string_view wrong, const std::optional<std::string>& hint) {
+  return within(parse_number(text), flag, text, lowest, highest, wrong, hint);
+}
+
+std::int64_t number_within(std::string_view flag, const std::string& text, std::int64_t lowest, std::int64_t highest) {
+  return whole_number(flag, text, lowest, highest, fmt::format("not a number from {} to {}", lowest, highest), "");
+}
+
+int one_count(const std::string& flag, const std::string& text, int lowest, int highest, const std::string& hint) {
+  const std::vector<int> counts = parse_counts(flag, text, lowest, highest);
+  if (counts.size() != 1) reject(fmt::format("{} {}: one count is needed here", flag, text), hint);
+  return counts[0];
+}
+
+std::uint64_t seed_of(const std::string& text) {
+  return static_cast<std::uint64_t>(whole_number("--seed", text, 0, INT64_MAX, "not a whole number", "Use 0 or more."));
+}
+
+double share_of(std::string_view flag, const std::string& text, double most) {
+  double share = 0;
+  try {
+    share = parse_fraction(text);
+  } catch (const Error& error) {
+    reject(fmt::format("{} {}: {}", flag, text, error.what()), error.hint);
+  }
+  if (share <= 0 || share > most)
+    reject(fmt::format("{} {}: out of range", flag, text),
+           most > 1 ? "Choose more than 0 %." : "Choose more than 0 % and at most 100 %.");
+  return share;
+}
+
+std::optional<double> time_in(std::string_view text, std::initializer_list<std::string_view> units) {
+  // The longer endings first: "ms" ends in "s".
+  constexpr std::pair<std::string_view, double> kUnits[] = {{"ns", 1},   {"us", 1e3},   {"ms", 1e6}, {"s", 1e9},
+                                                            {"m", 60e9}, {"h", 3600e9}, {"", 1e9}};
+  for (const auto& [unit, ns] : kUnits) {
+    if (!text.ends_with(unit) || std::find(units.begin(), units.end(), unit) == units.end()) continue;
+    const auto number = parse_number(text.substr(0, text.size() - unit.size()));
+    return number ? std::optional(*number * ns) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+double seconds_of(const std::string& flag, const std::string& text) {
+  const auto ns = time_in(text, {"ms", "s", "m", "h", ""});
+  if (!ns || *ns <= 0 || *ns > 7 * 86400e9)
+    reject(fmt::format("{} {}: not a time", flag, text), "For example 30s, 5m or 1h.");
+  return *ns / 1e9;
+}
+
+std::int64_t duration_of(const std::string& flag, const std::string& text, std::int64_t least_ns,
+                         std::int64_t most_ns) {
+  const auto ns = time_in(text, {"us", "ms", "s"});
+  if (!ns) reject(fmt::format("{} {}: not a time", flag, text), "For example 500us, 2ms or 1.5s.");
+  if (!(*ns >= static_cast<double>(least_ns) && *ns <= static_cast<double>(most_ns)))
+    reject(fmt::format("{} {}: out of range", flag, text), range_text(least_ns, most_ns));
+  return static_cast<std::int64_t>(*ns);
+}
+
+}  // namespace weir::cli
