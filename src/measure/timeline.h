@@ -124,7 +124,7 @@ struct Timeline {
   bool has_exact_gaps = false;  // gaps between commands can be trusted (not inflated by the tracing itself)
   double clock_error_ns = 0;    // of device times against the host clock
 
-  // Empty in what sessions return; filled by importers (trace/timeline_builder.h) and by trace/describe.h.
+  // Empty in what sessions return; filled by importers (trace/timeline_builder.h) and by run/describe_timeline.h.
   std::vector<std::string> names;
   std::vector<TraceProcess> processes;
   std::vector<TraceDevice> devices;

@@ -48,7 +48,7 @@ struct RunControl {
   const std::atomic<bool>* stop = nullptr;  // set: the current iteration is finished, then what there is is returned
   std::function<void(std::string_view phase, int done, int total)> progress;
   Communicator* communicator = nullptr;  // where there are other ranks
-  // Called behind every iteration that is waited for, warm-up too, outside of what is measured.
+  // Called after every iteration that is waited for, warm-up too, outside of what is measured.
   std::function<void(Session&)> after_iteration;
   // Commands are outstanding and nothing has happened for so long: the report (run/hang.h) is handed over, once for
   // each session, by a thread of its own while all others may be stuck. 0: nobody watches.
