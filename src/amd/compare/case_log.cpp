@@ -1,3 +1,4 @@
+// A side of a comparison from runtime logs, with or without snapshots of KFD beside them. Knows no timeline.
 #include <fmt/format.h>
 
 #include <algorithm>

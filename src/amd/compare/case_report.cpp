@@ -1,3 +1,4 @@
+// A side of a comparison from the report of a runtime log. Knows that document; no log.
 #include <fmt/format.h>
 
 #include <algorithm>

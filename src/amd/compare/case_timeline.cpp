@@ -1,3 +1,4 @@
+// A side of a comparison from a timeline. Knows spans; no AMD file.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Counts of KFD's calls by what they are evidence of. Knows no times and no threads.
 #include <algorithm>
 #include <iterator>
 

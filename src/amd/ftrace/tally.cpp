@@ -1,3 +1,4 @@
+// A distribution of lengths in bounded memory. Knows no span.
 #include <algorithm>
 #include <bit>
 #include <cmath>

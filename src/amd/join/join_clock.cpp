@@ -1,3 +1,4 @@
+// What log and trace tell of the same queue operations, as brackets for the clock solver.
 #include <algorithm>
 #include <deque>
 #include <unordered_map>

@@ -1,3 +1,4 @@
+// Which process of the host a process of the log is. Never by equal numbers alone.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// debugfs kfd/hqds: every hardware slot of every GPU. Knows this one file.
 #include <fmt/format.h>
 
 #include <algorithm>

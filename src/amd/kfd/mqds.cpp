@@ -1,3 +1,4 @@
+// debugfs kfd/mqds: the memory images of every process's queues. Knows this one file.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// How full each GPU is, and whether there is more work than fits at once. Gives no verdict where the files do not tell.
 #include <fmt/format.h>
 
 #include <algorithm>

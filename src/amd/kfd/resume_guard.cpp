@@ -1,3 +1,4 @@
+// Resumes what is suspended when this process ends by a signal or by exit(). Knows no queue of its own.
 #include <signal.h>
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// debugfs kfd/rls: the run list of each GPU. Knows this one file.
 #include <fmt/format.h>
 
 #include "amd/kfd/debugfs_parser.h"

@@ -1,3 +1,4 @@
+// GPUs, processes and their queues as sysfs shows them. Knows class/kfd/kfd and module/amdgpu/parameters.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -10,7 +10,9 @@
 #include <memory>
 
 #include "base/options.h"
+#include "step/workload/yaml_commands.h"
 #include "step/workload/yaml_definition.h"
+#include "step/workload/yaml_step.h"
 
 namespace weir {
 namespace {

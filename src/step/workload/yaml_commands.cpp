@@ -1,3 +1,5 @@
+#include "step/workload/yaml_commands.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 
 #include "base/options.h"
 #include "kernel/chain.h"
-#include "step/workload/yaml_definition.h"
 
 namespace weir {
 namespace {

@@ -1,12 +1,9 @@
-// A workload as its file says it: names resolved, expressions compiled, nothing evaluated; and the steps from its text
-// to a step. Knows no device.
+// A workload as its file says it: names resolved, expressions compiled, nothing evaluated. Knows no device.
 #pragma once
 
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,34 +12,9 @@
 #include "step/workload/expression.h"
 #include "step/workload/params.h"
 #include "step/workload/yaml.h"
+#include "step/workload/yaml_kernels.h"
 
 namespace weir {
-
-// The names that a file uses for a kernel's dims, scalars and operands.
-struct YamlKernel {
-  // A size or scalar by name. `initial` where it may be left out.
-  struct Slot {
-    std::string_view name;
-    int index = 0;  // into KernelShape::dims or ::scalars
-    bool is_optional = false;
-    double initial = 0;
-    std::int64_t lowest = 1;
-    std::int64_t highest = std::int64_t{1} << 40;
-    int bit = -1;  // shares its dim with others, from this bit on
-  };
-  enum class Types : std::uint8_t { floating, any, f32 };
-
-  std::string_view name;
-  std::span<const Slot> dims;
-  std::span<const Slot> scalars;
-  std::span<const std::string_view> operands;
-  Types types = Types::floating;
-  bool can_work_in_place = false;  // an operand may be read and written at once
-  bool counts_itself = false;      // `count` may be left out: it is the written operand's
-};
-
-// Null for kernels without an entry, which take plain lists.
-const YamlKernel* yaml_kernel(std::string_view name);
 
 struct YamlExpression {
   YamlPlace place;
@@ -125,26 +97,5 @@ struct YamlDefinition {
   double work_scale = 1;
   std::optional<YamlExpression> work_expression;
 };
-
-// `variables` are the names that an expression may use there.
-YamlExpression read_expression(const YamlNode& node, std::span<const std::string> variables);
-
-// Fills commands, items, roles and loop levels of `definition`, whose buffers are known already.
-void read_commands(const YamlNode& root, std::span<const std::string> variables, YamlDefinition& definition);
-
-// One command after loops were expanded. Its loops' variables begin at `first_value` of a list shared by all.
-struct YamlInstance {
-  std::uint32_t command = 0;
-  std::uint32_t first_value = 0;
-};
-
-// The order of issue: that of the file, changed only where `after` asks for it. A command waits for those instances of
-// another that share the loops in which both stand. Rejects a cycle by names and lines.
-std::vector<std::uint32_t> issue_order(const YamlDefinition& definition, std::span<const YamlInstance> instances,
-                                       std::span<const std::int32_t> loop_values);
-
-// Builds a step: expands loops, evaluates sizes, launches. Everything that a builder or a kernel would trust is checked
-// here first, so that messages can name the line.
-Step build_yaml_step(const YamlDefinition& definition, const Params& params, int stream_count);
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-#include "step/workload/yaml_definition.h"
+#include "step/workload/yaml_kernels.h"
 
 namespace weir {
 namespace {

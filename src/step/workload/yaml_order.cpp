@@ -1,3 +1,5 @@
+#include "step/workload/yaml_order.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -5,8 +7,6 @@
 #include <numeric>
 #include <queue>
 #include <set>
-
-#include "step/workload/yaml_definition.h"
 
 namespace weir {
 namespace {

@@ -1,3 +1,5 @@
+#include "step/workload/yaml_step.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +8,7 @@
 #include <limits>
 #include <map>
 
-#include "step/workload/yaml_definition.h"
+#include "step/workload/yaml_order.h"
 #include "step/workload/yaml_values.h"
 
 namespace weir {
