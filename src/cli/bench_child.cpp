@@ -118,12 +118,6 @@ Job job_of(const Json& request, const std::string& file) {
   return job;
 }
 
-package::Form source_of(Backend backend) {
-  using package::Form;
-  constexpr Form kSources[] = {Form::host_source, Form::cuda_source, Form::hip_source, Form::opencl_source};
-  return kSources[static_cast<int>(backend)];
-}
-
 // As open_package() will, and keep it: by itself, so that a compiler that takes long is not taken for a library that
 // hangs when it is opened.
 void build_before(const Job& job) {
