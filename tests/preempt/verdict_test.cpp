@@ -1,6 +1,7 @@
+#include "lab/preempt/verdict.h"
+
 #include <gtest/gtest.h>
 
-#include "lab/preempt/curve.h"
 #include "preempt/synthetic.h"
 
 namespace weir::preempt {

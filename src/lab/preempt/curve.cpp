@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/units.h"
+#include "lab/preempt/verdict.h"
 #include "measure/statistics.h"
 
 namespace weir::preempt {

@@ -78,11 +78,6 @@ struct Findings {
 // Curves come with mechanism, offer and points; the rest of them, and everything above, follows.
 Findings conclude(const Plan& plan, Alone alone, std::vector<Undisturbed> undisturbed, std::vector<Curve> curves);
 
-// Fills fit, follows and the sentence. `none` is the curve without a mechanism, null where it was not observed.
-void judge(Curve& curve, const Curve* none);
-// What to use here, and what it costs.
-std::string overall_verdict(std::span<const Curve> curves, const Alone& alone);
-
 // How a victim is called: "4 waves of 100 us", "persistent, 1 ms", "memory, 4 waves of 100 us".
 std::string words_for(const Victim& victim);
 bool is_same(const Victim& a, const Victim& b);

@@ -1,5 +1,5 @@
-// Sentences from numbers: what latency follows, whether a mechanism does anything, what to use. Knows no device's name,
-// and of a mechanism only what it is called.
+#include "lab/preempt/verdict.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A simulated device that takes as long for a step as a real one. Measures and fits; predicts nothing.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Which copies hide behind which, and how many engines that shows. Runs copies between stamps; knows no driver.
 #include <algorithm>
 #include <array>
 #include <numeric>

@@ -1,3 +1,4 @@
+// Which priorities make a difference, by the order in which blocks start. Looks at no times.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Which queue count is best for which stream count, by the samples of a sweep's points. Runs nothing.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

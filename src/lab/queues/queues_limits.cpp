@@ -1,3 +1,4 @@
+// All experiments of `weir queues limits` in a row, and their document. Prints nothing.
 #include <fmt/format.h>
 
 #include "lab/queues/limits.h"
