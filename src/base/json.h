@@ -1,7 +1,9 @@
-// JSON files: read with errors that name the place, written so that nobody ever sees half a file.
+// JSON files: read with errors that name the place, written so that nobody ever sees half a file; and values of
+// documents by their path. Knows no document.
 #pragma once
 
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,5 +30,33 @@ void check_writable(const std::filesystem::path& path, bool overwrite);
 
 // A number, or null where there is none: results never say 0 for "no data". NaN and infinity are null too.
 Json number_or_null(std::optional<double> value);
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+// Null for an empty text.
+Json text_or_null(std::string_view text);
+
+// Values of a document by their path. Documents may come from anywhere, so nothing in them is taken for granted.
+namespace fields {
+
+using Keys = std::initializer_list<const char*>;
+
+// A member of an object; null where there is none, or where `json` is anything else.
+const Json& member(const Json& json, std::string_view name);
+// Follows keys as long as they are there; null otherwise.
+const Json& at(const Json& json, Keys keys);
+// An array; an empty one where the document has something else.
+const Json& list(const Json& json, Keys keys);
+std::optional<double> number(const Json& json, Keys keys);
+// A string as it is, "-" for null, anything else as JSON.
+std::string text(const Json& json, Keys keys);
+// A string as it is; `otherwise` for anything else.
+std::string word(const Json& json, Keys keys, const std::string& otherwise = {});
+bool is_true(const Json& json, Keys keys);
+// Nanoseconds for people.
+std::string duration(const Json& json, Keys keys, const char* otherwise = "-");
+
+}  // namespace fields
 
 }  // namespace weir

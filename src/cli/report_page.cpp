@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/plain_text.h"
 #include "cli/process.h"
 #include "report/page/baseline.h"
@@ -13,7 +14,6 @@
 #include "report/page/html.h"
 #include "report/page/results.h"
 #include "report/page/template.h"
-#include "report/text/fields.h"
 #include "report/text/wrap.h"
 
 namespace weir::cli {

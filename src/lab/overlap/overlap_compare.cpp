@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "lab/overlap/overlap.h"
 #include "measure/statistics.h"
 
@@ -12,6 +13,7 @@ namespace weir {
 namespace {
 
 namespace fs = std::filesystem;
+using fields::at;
 
 struct Metric {
   const char* name;
@@ -22,19 +24,6 @@ struct Metric {
 constexpr Metric kMetrics[] = {{"step", "ns", &OverlapPointFile::step_ns, true},
                                {"exposed", "ns", &OverlapPointFile::exposed_ns, true},
                                {"efficiency", "", &OverlapPointFile::efficiency, false}};
-
-// Follows names; null where one of them is missing, whatever the file holds.
-const Json& at(const Json& json, std::initializer_list<const char*> names) {
-  static const Json kNull;
-  const Json* found = &json;
-  for (const char* const name : names) {
-    if (!found->is_object()) return kNull;
-    const auto next = found->find(name);
-    if (next == found->end()) return kNull;
-    found = &*next;
-  }
-  return *found;
-}
 
 std::vector<double> numbers(const Json& list) {
   std::vector<double> found;

@@ -1,7 +1,7 @@
 #include "report/page/html.h"
 
 #include "base/error.h"
-#include "report/text/fields.h"
+#include "base/json.h"
 
 namespace weir::page {
 namespace {

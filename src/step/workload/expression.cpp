@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/plain_text.h"
 
 namespace weir {
 namespace {
@@ -17,9 +18,6 @@ constexpr int kMaxStack = 64;
 constexpr double kLargestWhole = 0x1p53;  // beyond it a double skips whole numbers
 
 constexpr std::string_view kFunctions[] = {"min", "max", "floor", "ceil"};
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // 0.1 * 30 is meant to be 3: what arithmetic lost is forgiven.
 std::optional<std::int64_t> as_whole(double value) {

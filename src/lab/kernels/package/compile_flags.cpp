@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/plain_text.h"
 #include "base/yaml.h"
 
 namespace weir::package {
@@ -65,8 +66,6 @@ constexpr std::string_view kCodeFlags[] = {
     "-fwrapv",
 };
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 // What values of -march= and names of libraries are made of.
 bool is_plain(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {

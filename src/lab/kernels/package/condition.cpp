@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/plain_text.h"
 #include "base/yaml.h"
 
 namespace weir::package {
@@ -19,8 +20,6 @@ constexpr int kMostNesting = 32;
 constexpr const char* kUnderstood =
     "Understood are words, numbers, 'texts', true, false, and, or, not, == != < <= > >= and ( ).";
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_in_word(char c) { return is_letter(c) || is_digit(c) || c == '.'; }
 
 std::string_view name_of(FactKind kind) {
