@@ -215,16 +215,6 @@ std::optional<double> noise_ratio(std::span<const double> samples) {
   return quantile_sorted(ascending, 0.99) / middle;
 }
 
-std::optional<double> autocorrelation(std::span<const double> samples, std::size_t lag) {
-  const double centre = mean(samples);
-  double variance = 0;
-  for (const double sample : samples) variance += (sample - centre) * (sample - centre);
-  if (!(variance > 0)) return std::nullopt;
-  double sum = 0;
-  for (std::size_t i = lag; i < samples.size(); ++i) sum += (samples[i] - centre) * (samples[i - lag] - centre);
-  return sum / variance;
-}
-
 std::optional<Trend> trend(std::span<const double> samples) {
   constexpr std::size_t kMost = 300;
   const double middle = median(samples);

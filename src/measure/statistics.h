@@ -63,9 +63,6 @@ std::optional<double> jain_index(std::span<const double> shares);
 // p99 / p50: 1 is silence, beyond 1.5 the tail deserves a look. Nothing where the median is 0.
 std::optional<double> noise_ratio(std::span<const double> samples);
 
-// Autocorrelation at a lag, as in every textbook (biased, divides by n). Nothing where the samples do not vary.
-std::optional<double> autocorrelation(std::span<const double> samples, std::size_t lag);
-
 struct Trend {
   double slope = 0;       // Theil-Sen, per sample
   double change = 0;      // slope over the whole run, relative to the median: 0.04 is 4 % more at the end

@@ -51,8 +51,6 @@ score = sum(np.sign(RAMP[j] - RAMP[i]) for i in range(n) for j in range(i + 1, n
 _, groups = np.unique(RAMP, return_counts=True)
 variance = (n * (n - 1) * (2 * n + 5) - sum(g * (g - 1) * (2 * g + 5) for g in groups)) / 18
 print("mann-kendall", score, variance, repr(2 * stats.norm.sf((abs(score) - 1) / np.sqrt(variance))))
-centred = np.array(RAMP) - np.mean(RAMP)
-print("autocorrelation", [repr(float((centred[k:] * centred[:n - k]).sum() / (centred**2).sum())) for k in (1, 2)])
 
 rng = np.random.default_rng(1)
 for name, statistic in (("mean", np.mean), ("median", np.median)):
