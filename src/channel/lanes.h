@@ -2,9 +2,7 @@
 // nothing. The price: commands of one producer keep their order, those of different producers have none.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #include "channel/command_record.h"
 #include "channel/oneshot.h"
