@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/descriptor.h"
+#include "base/handle.h"
 
 namespace weir::cli {
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "cli/descriptor.h"
+#include "base/handle.h"
 
 namespace weir::cli {
 namespace {

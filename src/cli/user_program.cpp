@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "cli/descriptor.h"
+#include "base/handle.h"
 #include "cli/process.h"
 
 namespace weir::cli {
