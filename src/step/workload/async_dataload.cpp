@@ -119,7 +119,6 @@ class Dataload {
     return out;
   }
 
-  static std::uint64_t elements(std::int64_t count) { return static_cast<std::uint64_t>(count); }
 
   StepBuilder step_;
   Layers layers_;
@@ -150,9 +149,7 @@ Workload async_dataload() {
       integer_param("chunk", "images that are copied and computed at once", {1, 2, 2}, 1, 4096),
   };
   workload.roles = {"copy", "preprocess", "compute"};
-  workload.build = [](const Params& params, int stream_count) {
-    return Dataload(params, stream_count).build(stream_count);
-  };
+  workload.build = build_with<Dataload>;
   return workload;
 }
 

@@ -162,9 +162,7 @@ Workload continuous_batch() {
       integer_param("tokens", "decode steps per iteration", {4, 4, 8}, 2, 4096),
   };
   workload.roles = {"prefill", "decode"};
-  workload.build = [](const Params& params, int stream_count) {
-    return Server(params, stream_count).build(stream_count);
-  };
+  workload.build = build_with<Server>;
   return workload;
 }
 

@@ -106,9 +106,7 @@ Workload disaggregated_serving() {
       integer_param("requests", "requests per decode stream", {1, 1, 2}, 1, 1024),
   };
   workload.roles = {"prefill", "hand_off", "decode"};
-  workload.build = [](const Params& params, int stream_count) {
-    return Serving(params, stream_count).build(stream_count);
-  };
+  workload.build = build_with<Serving>;
   return workload;
 }
 

@@ -164,8 +164,6 @@ class Trainer {
   }
 
  private:
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-  static std::uint64_t elements(std::int64_t count) { return static_cast<std::uint64_t>(count); }
   Lane lane(std::int64_t m, std::int64_t t) const { return lanes_[kCompute][m * split_ + t]; }
   // Gathered parameters of part t: gathers take turns in two slots.
   BufferId gathered(std::int64_t turn, std::int64_t t) const { return gathered_[at(turn % 2 * split_ + t)]; }
@@ -313,9 +311,7 @@ Workload fsdp_tp() {
       integer_param("shards", "pieces that a gather or reduction is cut into; 8 feed 64 streams", {8, 8, 8}, 1, 64),
   };
   workload.roles = {"compute", "all_gather", "reduce_scatter", "tensor_parallel"};
-  workload.build = [](const Params& params, int stream_count) {
-    return Trainer(params, stream_count).build(stream_count);
-  };
+  workload.build = build_with<Trainer>;
   return workload;
 }
 

@@ -149,9 +149,7 @@ Workload grad_accum() {
       integer_param("micro_batches", "micro-batches per gradient", {4, 4, 4}, 1, 256),
   };
   workload.roles = {"compute", "reduce"};
-  workload.build = [](const Params& params, int stream_count) {
-    return Accumulated(params, stream_count).build(stream_count);
-  };
+  workload.build = build_with<Accumulated>;
   return workload;
 }
 

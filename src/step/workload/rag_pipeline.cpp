@@ -138,9 +138,7 @@ Workload rag_pipeline() {
       integer_param("vocabulary", "tokens that there are", {32, 500, 8192}, 2, 1 << 20),
   };
   workload.roles = {"embed", "retrieve", "rerank", "generate"};
-  workload.build = [](const Params& params, int stream_count) {
-    return Pipeline(params, stream_count).build(stream_count);
-  };
+  workload.build = build_with<Pipeline>;
   return workload;
 }
 
