@@ -1,7 +1,5 @@
-// Owners of one resource of a C interface, or one open file, which give it back once.
+// Owns one resource of a C interface and gives it back once. Knows no particular interface.
 #pragma once
-
-#include <unistd.h>
 
 #include <utility>
 
@@ -34,30 +32,6 @@ class Handle {
  private:
   T value_{};
   Close close_{};
-};
-
-// An open file, closed with the object. Not a Handle: 0 is a descriptor, so none is -1.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int file) noexcept : file_(file) {}
-  Descriptor(Descriptor&& other) noexcept : file_(other.release()) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    reset(other.release());
-    return *this;
-  }
-  ~Descriptor() { reset(); }
-
-  int get() const noexcept { return file_; }
-  explicit operator bool() const noexcept { return file_ >= 0; }
-  int release() noexcept { return std::exchange(file_, -1); }
-  void reset(int file = -1) noexcept {
-    if (file_ >= 0) ::close(file_);
-    file_ = file;
-  }
-
- private:
-  int file_ = -1;
 };
 
 }  // namespace weir

@@ -12,12 +12,17 @@
 
 #include "base/error.h"
 #include "base/handle.h"
-#include "base/units.h"
 
 namespace weir {
 namespace {
 
 namespace fs = std::filesystem;
+
+struct CloseFile {
+  void operator()(int stored) const noexcept { ::close(stored - 1); }
+};
+// Stored as descriptor + 1, because 0 is both a valid descriptor and the handle's empty value.
+using File = Handle<int, CloseFile>;
 
 std::string position_of(std::string_view text, std::size_t byte) {
   std::size_t line = 1;
@@ -76,21 +81,22 @@ void check_writable(const fs::path& path, bool overwrite) {
 void write_file(const fs::path& path, std::string_view text, bool overwrite) {
   check_writable(path, overwrite);
   const std::string temporary = fmt::format("{}.{}.tmp", path.string(), ::getpid());
-  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!file) reject(fmt::format("{}: {}", temporary, std::strerror(errno)));
+  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (descriptor < 0) reject(fmt::format("{}: {}", temporary, std::strerror(errno)));
+  File file(descriptor + 1);
   const auto give_up = [&](const char* doing) {
     const int reason = errno;
     ::unlink(temporary.c_str());
     fail(fmt::format("{}: cannot {}: {}", path.string(), doing, std::strerror(reason)));
   };
   for (std::size_t done = 0; done < text.size();) {
-    const ssize_t written = ::write(file.get(), text.data() + done, text.size() - done);
+    const ssize_t written = ::write(descriptor, text.data() + done, text.size() - done);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) give_up("write");
     done += static_cast<std::size_t>(written);
   }
   // A result that survived `rename` must survive a power cut as well.
-  if (::fsync(file.get()) != 0) give_up("flush");
+  if (::fsync(descriptor) != 0) give_up("flush");
   file.reset();
   if (overwrite) {
     if (::rename(temporary.c_str(), path.c_str()) != 0) give_up("rename");
@@ -115,49 +121,15 @@ Json number_or_null(std::optional<double> value) {
 
 Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }
 
-namespace fields {
-
 const Json& member(const Json& json, std::string_view name) {
   static const Json kNull;
   return json.is_object() ? json[name] : kNull;
 }
 
-const Json& at(const Json& json, Keys keys) {
+const Json& at_path(const Json& json, JsonPath path) {
   const Json* here = &json;
-  for (const char* key : keys) here = &member(*here, key);
+  for (const char* name : path) here = &member(*here, name);
   return *here;
 }
 
-const Json& list(const Json& json, Keys keys) {
-  static const Json kNone = Json::array();
-  const Json& value = at(json, keys);
-  return value.is_array() ? value : kNone;
-}
-
-std::optional<double> number(const Json& json, Keys keys) {
-  const Json& value = at(json, keys);
-  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
-}
-
-std::string text(const Json& json, Keys keys) {
-  const Json& value = at(json, keys);
-  return value.is_string() ? value.get<std::string>() : value.is_null() ? "-" : value.dump();
-}
-
-std::string word(const Json& json, Keys keys, const std::string& otherwise) {
-  const Json& value = at(json, keys);
-  return value.is_string() ? value.get<std::string>() : otherwise;
-}
-
-bool is_true(const Json& json, Keys keys) {
-  const Json& value = at(json, keys);
-  return value.is_boolean() && value.get<bool>();
-}
-
-std::string duration(const Json& json, Keys keys, const char* otherwise) {
-  const auto ns = number(json, keys);
-  return ns ? format_duration(*ns) : otherwise;
-}
-
-}  // namespace fields
 }  // namespace weir

@@ -37,26 +37,10 @@ Json or_null(const std::optional<T>& value) {
 // Null for an empty text.
 Json text_or_null(std::string_view text);
 
-// Values of a document by their path. Documents may come from anywhere, so nothing in them is taken for granted.
-namespace fields {
-
-using Keys = std::initializer_list<const char*>;
-
-// A member of an object; null where there is none, or where `json` is anything else.
+// Of documents that may come from anywhere: a member of an object, or what its path leads to; null where there is none,
+// or where something on the way is no object.
+using JsonPath = std::initializer_list<const char*>;
 const Json& member(const Json& json, std::string_view name);
-// Follows keys as long as they are there; null otherwise.
-const Json& at(const Json& json, Keys keys);
-// An array; an empty one where the document has something else.
-const Json& list(const Json& json, Keys keys);
-std::optional<double> number(const Json& json, Keys keys);
-// A string as it is, "-" for null, anything else as JSON.
-std::string text(const Json& json, Keys keys);
-// A string as it is; `otherwise` for anything else.
-std::string word(const Json& json, Keys keys, const std::string& otherwise = {});
-bool is_true(const Json& json, Keys keys);
-// Nanoseconds for people.
-std::string duration(const Json& json, Keys keys, const char* otherwise = "-");
-
-}  // namespace fields
+const Json& at_path(const Json& json, JsonPath path);
 
 }  // namespace weir

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/handle.h"
+#include "cli/descriptor.h"
 
 namespace weir::cli {
 

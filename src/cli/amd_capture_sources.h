@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "amd/capture/capture_plan.h"
-#include "base/handle.h"
 #include "cli/amd_capture_folder.h"
+#include "cli/descriptor.h"
 
 namespace weir::cli {
 

@@ -13,8 +13,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/handle.h"
 #include "cli/children.h"
+#include "cli/descriptor.h"
 
 namespace weir::cli {
 namespace {
@@ -94,8 +94,8 @@ GitAnswer ask_git(const std::string& what, const fs::path& folder, const std::ve
   options.err = to_err.get();
   options.exec_error = &exec_error;
   GitProcess git(start_program(command, options));
-  to_out.reset();
-  to_err.reset();
+  to_out.close();
+  to_err.close();
   if (exec_error != 0)
     reject(
         fmt::format("--compare-to {}: there is no such file, and git, which could look for a ref of that name, cannot "
@@ -109,8 +109,8 @@ GitAnswer ask_git(const std::string& what, const fs::path& folder, const std::ve
   while (from_out.get() >= 0 || from_err.get() >= 0) {
     pollfd wanted[2] = {{from_out.get(), POLLIN, 0}, {from_err.get(), POLLIN, 0}};
     ::poll(wanted, 2, 100);
-    if (wanted[0].revents != 0 && !drain(from_out, answer.out, kMostOutput + 1, false)) from_out.reset();
-    if (wanted[1].revents != 0 && !drain(from_err, answer.complaint, kMostComplaint, true)) from_err.reset();
+    if (wanted[0].revents != 0 && !drain(from_out, answer.out, kMostOutput + 1, false)) from_out.close();
+    if (wanted[1].revents != 0 && !drain(from_err, answer.complaint, kMostComplaint, true)) from_err.close();
     if (answer.out.size() > kMostOutput)
       reject(fmt::format("--compare-to {}: the file has more than {} MiB: that is no summary of weir bench", what,
                          kMostOutput >> 20));

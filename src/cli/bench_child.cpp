@@ -10,8 +10,8 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "base/handle.h"
 #include "cli/bench_facts.h"
+#include "cli/descriptor.h"
 #include "cli/talking_process.h"
 #include "lab/kernels/document.h"
 #include "lab/kernels/package/build.h"

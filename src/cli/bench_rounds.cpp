@@ -26,7 +26,10 @@ std::vector<std::string> child_command() { return {own_binary().string(), "bench
 
 std::int64_t ns_of(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
 
-std::string text_at(const Json& line, const char* key) { return fields::word(line, {key}); }
+std::string text_at(const Json& line, const char* key) {
+  const Json& value = value_at(line, {key});
+  return value.is_string() ? value.get<std::string>() : "";
+}
 
 std::vector<double> read_samples(const fs::path& file) {
   std::ifstream from(file, std::ios::binary);

@@ -9,8 +9,8 @@
 #include <map>
 
 #include "base/error.h"
-#include "base/handle.h"
 #include "base/json.h"
+#include "cli/descriptor.h"
 #include "lab/channels/channel_results.h"
 #include "lab/channels/loops/benchmark.h"
 

@@ -15,9 +15,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/handle.h"
 #include "base/units.h"
 #include "cli/children.h"
+#include "cli/descriptor.h"
 #include "cli/private_folder.h"
 #include "cli/process.h"
 #include "measure/bootstrap.h"

@@ -17,8 +17,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/handle.h"
 #include "base/units.h"
+#include "cli/descriptor.h"
 #include "cli/private_folder.h"
 #include "cli/process.h"
 
@@ -69,7 +69,7 @@ class Ear {
     while (from_.get() >= 0) {
       const ssize_t count = ::read(from_.get(), part.data(), part.size());
       if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-      if (count <= 0) return from_.reset();
+      if (count <= 0) return from_.close();
       heard_.append(part.data(), static_cast<std::size_t>(count));
       if (heard_.size() > kMostHeard) heard_.erase(0, heard_.size() - kMostHeard);
     }
@@ -189,7 +189,7 @@ pid_t start_program(const std::vector<std::string>& command, const StartOptions&
   }
   if (!options.shares_terminal) ::setpgid(child, child);  // whoever comes first: signals need the group
   if (options.exec_error != nullptr) {
-    to_parent.reset();
+    to_parent.close();
     *options.exec_error = 0;
     while (::read(from_child.get(), options.exec_error, sizeof(int)) < 0 && errno == EINTR) {
     }
@@ -212,7 +212,7 @@ ChildOutcome run_child(const ChildRequest& request) {
   outcome.end = ChildEnd::done;
   const std::int64_t begun = now_ns();
   const pid_t child = start_program(command, {request.variables, SIGKILL, silence.get(), to_ear.get()});
-  to_ear.reset();
+  to_ear.close();
   const int status = await(child, request, ear, outcome.end);
   outcome.wall_ns = now_ns() - begun;
   outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

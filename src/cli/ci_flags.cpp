@@ -9,8 +9,8 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "base/handle.h"
 #include "base/json.h"
+#include "cli/descriptor.h"
 #include "cli/process.h"
 #include "report/figures/github.h"
 #include "report/figures/junit.h"

@@ -64,8 +64,8 @@ PerfRecorder::PerfRecorder(pid_t process) {
     return;
   }
   // For both ways, so that opening does not wait for perf to open its end.
-  to_.reset(::open(commands.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
-  from_.reset(::open(answers.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+  to_.take(::open(commands.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+  from_.take(::open(answers.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
   const Descriptor said(open_new(folder_.path() / "record.txt"));
   StartOptions options;
   options.death_signal = SIGKILL;
@@ -166,7 +166,7 @@ bool PerfRecorder::read_script(FoldedStacks& into) {
   options.err = said.get();
   const pid_t script =
       start_program({"perf", "script", "-i", data.string(), "-F", "comm,tid,ip,sym,dso", "--no-inline"}, options);
-  to.reset();
+  to.close();
   const std::int64_t begun = now_ns();
   std::size_t bytes = 0;
   std::array<char, 65536> part;

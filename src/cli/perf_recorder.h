@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "base/handle.h"
+#include "cli/descriptor.h"
 #include "cli/private_folder.h"
 #include "measure/folded_stacks.h"
 

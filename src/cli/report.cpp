@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "base/options.h"
 #include "base/plain_text.h"
 #include "base/units.h"
@@ -14,6 +13,7 @@
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/report_page.h"
+#include "report/text/fields.h"
 #include "report/text/wrap.h"
 
 namespace weir::cli {

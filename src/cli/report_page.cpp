@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/json.h"
 #include "base/plain_text.h"
 #include "cli/process.h"
 #include "report/page/baseline.h"
@@ -14,6 +13,7 @@
 #include "report/page/html.h"
 #include "report/page/results.h"
 #include "report/page/template.h"
+#include "report/text/fields.h"
 #include "report/text/wrap.h"
 
 namespace weir::cli {

@@ -12,9 +12,9 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "base/handle.h"
 #include "base/options.h"
 #include "base/units.h"
+#include "cli/descriptor.h"
 #include "cli/list.h"
 #include "cli/sched_flags.h"
 #include "submit/sched/server.h"
@@ -124,7 +124,7 @@ void cut_ties(int keep, int log) {
   try {
     scheduler::Server server(options);
     tell(voice.get(), std::string(1, kListens));
-    voice.reset();
+    voice.close();
     serve(server);
   } catch (const Error& error) {
     tell(voice.get(), message_of(error));
@@ -174,7 +174,7 @@ void start_daemon(const scheduler::ServerOptions& options, const std::string& lo
     if (daemon == 0) live_as_daemon(options, mouth.get(), log.get());
     ::_exit(daemon < 0 ? 1 : 0);
   }
-  mouth.reset();
+  mouth.close();
   const std::string heard = hear(ear.get());
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {

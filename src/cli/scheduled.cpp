@@ -8,11 +8,11 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "base/plain_text.h"
 #include "cli/process.h"
 #include "cli/ranks.h"
 #include "device/rank/communicator.h"
+#include "report/text/fields.h"
 #include "submit/gated.h"
 #include "submit/sched/connection.h"
 #include "submit/sched/server.h"

@@ -52,7 +52,7 @@ TalkingProcess::TalkingProcess(std::vector<std::string> command, const Json& req
   write_file(file, to_text(request), false);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail("cannot make a pipe", "Look at the limits of this user: ulimit -n.");
-  from_.reset(ends[0]);
+  from_.take(ends[0]);
   ::fcntl(from_.get(), F_SETFL, O_NONBLOCK);
   const Descriptor to_us(ends[1]), to_file(::open(said_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   command.push_back(file.string());

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "base/handle.h"
 #include "base/json.h"
 #include "cli/children.h"
+#include "cli/descriptor.h"
 #include "cli/private_folder.h"
 
 namespace weir::cli {

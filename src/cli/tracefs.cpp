@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "base/handle.h"
+#include "cli/descriptor.h"
 
 namespace weir::cli {
 namespace {

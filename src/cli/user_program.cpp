@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/handle.h"
+#include "cli/descriptor.h"
 #include "cli/process.h"
 
 namespace weir::cli {

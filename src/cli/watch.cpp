@@ -15,8 +15,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/handle.h"
 #include "base/options.h"
+#include "cli/descriptor.h"
 #include "cli/list.h"
 #include "cli/process.h"
 #include "cli/run_flags.h"

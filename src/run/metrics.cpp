@@ -93,9 +93,10 @@ void add_telemetry(Result& result, const TimedPass& pass) {
 }
 
 void add_memory(Result& result, const MemoryUse& use) {
-  result.metrics["memory"] = {{"allocated_bytes", or_null(use.allocated_bytes)},
-                              {"reserved_bytes", or_null(use.reserved_bytes)},
-                              {"peak_bytes", or_null(use.peak_bytes)}};
+  const auto bytes = [](const std::optional<std::uint64_t>& value) { return value ? Json(*value) : Json(nullptr); };
+  result.metrics["memory"] = {{"allocated_bytes", bytes(use.allocated_bytes)},
+                              {"reserved_bytes", bytes(use.reserved_bytes)},
+                              {"peak_bytes", bytes(use.peak_bytes)}};
   if (!use.allocated_bytes || !use.reserved_bytes || !use.peak_bytes) result.unavailable["metrics.memory"] = use.reason;
 }
 

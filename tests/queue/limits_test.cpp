@@ -36,6 +36,13 @@ TEST(QueueDepth, SaysMoreWhereTheHostNeverWaits) {
   EXPECT_NE(depth.launches.reason.find("more than 100"), std::string::npos) << depth.launches.reason;
 }
 
+TEST(ResidentLimit, IsTheLastCountWithinOneAndAHalfDurations) {
+  const std::vector<ResidentLimit::Point> points = {{64, 2'100}, {128, 2'700}, {129, 4'000}, {160, 4'100}};
+  EXPECT_EQ(largest_at_once(points, 2'000), 128);
+  EXPECT_EQ(largest_at_once(points, 10'000), 160);
+  EXPECT_EQ(largest_at_once(points, 1'000), std::nullopt);
+}
+
 TEST(ResidentLimit, NeverExceedsTheWorkers) {
   const auto device = cpu(6);
   const ResidentLimit limit = measure_resident_limit(*device, 16);

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "amd/compare/case_verdict.h"
-#include "base/json.h"
 #include "base/units.h"
 
 namespace weir::amd {
@@ -15,6 +14,11 @@ namespace {
 constexpr std::size_t kMostKernels = 50;
 constexpr std::size_t kMostQueues = 1000;
 
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+Json text_or_null(std::string_view text) { return text.empty() ? Json(nullptr) : Json(text); }
 Json interval_json(const std::optional<Interval>& interval) {
   return interval ? Json::array({number_or_null(interval->low), number_or_null(interval->high)}) : Json(nullptr);
 }

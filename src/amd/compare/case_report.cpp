@@ -12,8 +12,6 @@
 namespace weir::amd {
 namespace {
 
-using fields::member;
-
 constexpr std::size_t kMostCounts = 4096;  // of a rate over time; ours are at most 256
 
 const Json& items(const Json& json, const char* key) {

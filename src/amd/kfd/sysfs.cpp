@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <system_error>
 
 #include "amd/kfd/text.h"
-#include "base/plain_text.h"
 
 namespace weir::kfd {
 namespace {
@@ -22,7 +22,11 @@ constexpr std::size_t kLargestFile = std::size_t{1} << 20;
 template <class Number>
 std::optional<Number> number(std::string_view text) {
   // queues/<id>/size has no newline at its end, other files have one.
-  return parse_as<Number>(text.substr(0, text.find_last_not_of(" \n") + 1));
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
 }
 
 // num_xcc 4

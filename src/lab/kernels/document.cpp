@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/json.h"
 #include "measure/statistics.h"
 
 namespace weir::bench {
@@ -32,6 +31,8 @@ Json problem_json(const package::Problem& problem) {
   }
   return json;
 }
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 Json blank_entry(const std::string& name, const Json& backend, const Json& precision, const Json& problem,
                  const std::string& key, const Json& seed) {
@@ -255,6 +256,28 @@ Json skipped_json(const package::Skipped& skipped) {
 }
 
 }  // namespace
+
+const Json& value_at(const Json& entry, std::initializer_list<const char*> path) {
+  static const Json kNull;
+  const Json* here = &entry;
+  for (const char* key : path) {
+    if (!here->is_object()) return kNull;
+    const auto found = here->find(key);
+    if (found == here->end()) return kNull;
+    here = &*found;
+  }
+  return *here;
+}
+
+std::optional<double> number_at(const Json& entry, std::initializer_list<const char*> path) {
+  const Json& value = value_at(entry, path);
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+bool is_set(const Json& entry, std::initializer_list<const char*> path) {
+  const Json& value = value_at(entry, path);
+  return value.is_boolean() && value.get<bool>();
+}
 
 Json entry_of(const package::Package& package, const package::Case& wanted) {
   return blank_entry(package.name, name_of(wanted.backend), name_of(wanted.precision), problem_json(wanted.problem),

@@ -56,8 +56,8 @@ std::vector<std::string> findings(std::span<const Json> entries);
 std::vector<std::string> recommendations(std::span<const Json> entries);
 
 // A value of an entry by its path; null and nothing where it is not there.
-inline constexpr auto& value_at = fields::at;
-inline constexpr auto& number_at = fields::number;
-inline constexpr auto& is_set = fields::is_true;
+const Json& value_at(const Json& entry, std::initializer_list<const char*> path);
+std::optional<double> number_at(const Json& entry, std::initializer_list<const char*> path);
+bool is_set(const Json& entry, std::initializer_list<const char*> path);  // true, and there
 
 }  // namespace weir::bench

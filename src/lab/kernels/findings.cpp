@@ -24,7 +24,10 @@ constexpr std::size_t kMostNamed = 3;
 
 using Entries = std::vector<const Json*>;
 
-std::string text_at(const Json& entry, fields::Keys path) { return fields::word(entry, path); }
+std::string text_at(const Json& entry, std::initializer_list<const char*> path) {
+  const Json& value = value_at(entry, path);
+  return value.is_string() ? value.get<std::string>() : "";
+}
 std::string key_of(const Json& entry) { return text_at(entry, {"key"}); }
 std::optional<double> p50_of(const Json& entry) { return number_at(entry, {"timing", "latency_ms_p50"}); }
 bool is_ok(const Json& entry) { return is_set(entry, {"success"}) && p50_of(entry).value_or(0) > 0; }
@@ -56,7 +59,7 @@ void sort_by(Entries& entries, const std::function<double(const Json&)>& value) 
                    [&](const Json* one, const Json* two) { return value(*one) > value(*two); });
 }
 
-std::string percent(double share) { return format_percent(share, 0); }
+std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
 double of_ceiling(const Json& entry) { return number_at(entry, {"roofline", "of_ceiling"}).value_or(0); }
 
 double noise_of(const Json& entry) {

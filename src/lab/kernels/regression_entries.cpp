@@ -10,8 +10,6 @@
 namespace weir::bench {
 namespace {
 
-using fields::member;
-
 constexpr const char* kSchema = "weir.bench/1";
 constexpr std::size_t kMostCases = 100'000;
 constexpr std::size_t kMostSamples = 10'000'000;  // of a document

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <charconv>
 #include <memory>
 #include <string_view>
 
 #include "base/clock.h"
-#include "base/plain_text.h"
 #include "lab/kernels/yardstick.h"
 
 namespace weir::bench {
@@ -41,7 +41,12 @@ std::optional<std::uint64_t> number_at(std::string_view text, int index) {
   for (std::size_t begin = text.find_first_not_of(kBlanks); begin != std::string_view::npos;
        begin = text.find_first_not_of(kBlanks, begin)) {
     const std::size_t end = std::min(text.find_first_of(kBlanks, begin), text.size());
-    if (index-- == 0) return parse_as<std::uint64_t>(text.substr(begin, end - begin));
+    if (index-- == 0) {
+      std::uint64_t value = 0;
+      const auto [stop, error] = std::from_chars(text.data() + begin, text.data() + end, value);
+      if (error != std::errc() || stop != text.data() + end) return std::nullopt;
+      return value;
+    }
     begin = end;
   }
   return std::nullopt;

@@ -99,6 +99,15 @@ QueueDepth measure_queue_depth(Device& device, int most_launches) {
   return depth;
 }
 
+std::optional<int> largest_at_once(std::span<const ResidentLimit::Point> points, std::int64_t duration_ns) {
+  std::optional<int> largest;
+  for (const ResidentLimit::Point& point : points) {
+    if (2 * point.makespan_ns > 3 * duration_ns) break;
+    largest = point.kernels;
+  }
+  return largest;
+}
+
 ResidentLimit measure_resident_limit(Device& device, int most_streams) {
   constexpr std::int64_t kShortestNs = 2'000'000, kLongestNs = 50'000'000;
   ResidentLimit limit;

@@ -42,4 +42,7 @@ struct ResidentLimit {
 };
 ResidentLimit measure_resident_limit(Device& device, int most_streams);
 
+// The largest count in `points` that takes less than 1.5 durations, if all below it do as well.
+std::optional<int> largest_at_once(std::span<const ResidentLimit::Point> points, std::int64_t duration_ns);
+
 }  // namespace weir

@@ -8,9 +8,9 @@
 #include <cstdio>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "base/plain_text.h"
 #include "report/figures/figures_row.h"
+#include "report/text/fields.h"
 
 namespace weir {
 namespace figures {

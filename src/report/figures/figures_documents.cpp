@@ -4,17 +4,22 @@
 #include <algorithm>
 #include <array>
 
-#include "base/json.h"
 #include "report/figures/figures_row.h"
+#include "report/text/fields.h"
 
 namespace weir::figures {
 namespace {
 
 using fields::at;
-using fields::list;
 using fields::number;
 
 constexpr std::size_t kMostCauses = 50;
+
+const Json& list_at(const Json& json, std::initializer_list<const char*> keys) {
+  static const Json kNone = Json::array();
+  const Json& found = at(json, keys);
+  return found.is_array() ? found : kNone;
+}
 
 // What all documents open with.
 FigureRow begun(const Json& document, const char* group) {
@@ -69,7 +74,7 @@ FigureRow bench_row(const Json& document, const Json& entry) {
 
 std::vector<FigureRow> of_bench(const Json& document) {
   std::vector<FigureRow> rows;
-  for (const Json& entry : list(document, {"cases"})) rows.push_back(bench_row(document, entry));
+  for (const Json& entry : list_at(document, {"cases"})) rows.push_back(bench_row(document, entry));
   return rows;
 }
 
@@ -103,7 +108,7 @@ std::vector<FigureRow> of_overlap(const Json& document) {
   add(row, "best_efficiency", "ratio", "What could be hidden at most.",
       number(document, {"overlap", "best_efficiency"}));
   std::size_t count = 0;
-  for (const Json& cause : list(document, {"causes"})) {
+  for (const Json& cause : list_at(document, {"causes"})) {
     if (++count > kMostCauses) break;
     add(row, "exposed_cause", "seconds", "Exposed time per step, by its cause.", number(cause, {"ns_per_step"}),
         kFromNs, {{"cause", label(at(cause, {"cause"}))}});
@@ -116,8 +121,8 @@ std::vector<FigureRow> of_overlap(const Json& document) {
 
 std::vector<FigureRow> of_preempt(const Json& document) {
   std::vector<FigureRow> rows;
-  for (const Json& mechanism : list(document, {"mechanisms"}))
-    for (const Json& point : list(mechanism, {"points"})) {
+  for (const Json& mechanism : list_at(document, {"mechanisms"}))
+    for (const Json& point : list_at(mechanism, {"points"})) {
       FigureRow row = begun(document, "preempt");
       row.labels = {{"device", label(at(document, {"device", "name"}))},
                     {"mechanism", label(at(mechanism, {"name"}))},
@@ -141,7 +146,7 @@ std::vector<FigureRow> of_preempt(const Json& document) {
 
 std::vector<FigureRow> of_channel(const Json& document) {
   std::vector<FigureRow> rows;
-  for (const Json& entry : list(document, {"benchmarks"})) {
+  for (const Json& entry : list_at(document, {"benchmarks"})) {
     FigureRow row = begun(document, "channel");
     row.labels = {{"benchmark", fmt::format("{}/{}", label(at(entry, {"group"})), label(at(entry, {"name"})))},
                   {"contestant", label(at(entry, {"contestant"}))}};

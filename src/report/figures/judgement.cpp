@@ -5,16 +5,15 @@
 #include <algorithm>
 #include <array>
 
-#include "base/json.h"
 #include "report/text/bench_regressions.h"
 #include "report/text/comparison.h"
 #include "report/text/comparison_words.h"
+#include "report/text/fields.h"
 
 namespace weir {
 namespace {
 
 using fields::at;
-using fields::list;
 using fields::number;
 using fields::text;
 
@@ -59,6 +58,12 @@ Judgement of_regression(const Json& entry) {
   return judgement;
 }
 
+const Json& list_at(const Json& json, std::initializer_list<const char*> keys) {
+  static const Json kNone = Json::array();
+  const Json& found = at(json, keys);
+  return found.is_array() ? found : kNone;
+}
+
 }  // namespace
 
 const char* name_of(Finding finding) {
@@ -98,11 +103,11 @@ Judged judge_bench(const Json& summary, bool is_strict, int exit_code) {
   const Json& regressions = at(summary, {"regressions"});
   suite.name = regressions.is_object() ? fmt::format("cases against {}", text(regressions, {"baseline"})) : "cases";
   std::map<std::string, std::size_t> by_key;
-  for (const Json& entry : list(regressions, {"cases"})) {
+  for (const Json& entry : list_at(regressions, {"cases"})) {
     suite.cases.push_back(of_regression(entry));
     by_key[suite.cases.back().label] = suite.cases.size() - 1;
   }
-  for (const Json& entry : list(summary, {"cases"})) {
+  for (const Json& entry : list_at(summary, {"cases"})) {
     const std::string key = text(entry, {"key"}), status = text(entry, {"status"});
     const bool is_failed = status != "ok" && status != "skipped";
     const auto found = by_key.find(key);

@@ -5,11 +5,12 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "base/options.h"
 
 namespace weir::history {
 namespace {
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 Json texts(const std::map<std::string, std::string>& values) {
   Json json = Json::object();

@@ -5,17 +5,21 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/json.h"
 
 namespace weir::history {
 namespace {
-
-using fields::member;
 
 namespace fs = std::filesystem;
 
 constexpr const char* kBench = "weir.bench/1";
 constexpr std::size_t kLongestText = 200;
+
+const Json& member(const Json& json, const char* name) {
+  static const Json kNothing;
+  if (!json.is_object()) return kNothing;
+  const auto found = json.find(name);
+  return found == json.end() ? kNothing : *found;
+}
 
 std::string text_of(const Json& json) {
   return json.is_string() ? json.string().substr(0, kLongestText) : std::string();

@@ -5,10 +5,10 @@
 #include <array>
 #include <cmath>
 
-#include "base/json.h"
 #include "base/units.h"
 #include "report/page/list.h"
 #include "report/page/values.h"
+#include "report/text/fields.h"
 
 namespace weir::page {
 namespace {

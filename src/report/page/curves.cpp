@@ -9,8 +9,8 @@
 #include <map>
 #include <set>
 
-#include "base/json.h"
 #include "measure/statistics.h"
+#include "report/text/fields.h"
 #include "run/scaling_curves.h"
 
 namespace weir::page {

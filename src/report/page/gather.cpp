@@ -7,11 +7,11 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "base/options.h"
 #include "report/page/baseline.h"
 #include "report/page/trace.h"
 #include "report/page/walk.h"
+#include "report/text/fields.h"
 
 namespace weir::page {
 namespace {

@@ -1,7 +1,7 @@
 #include "report/page/html.h"
 
 #include "base/error.h"
-#include "base/json.h"
+#include "report/text/fields.h"
 
 namespace weir::page {
 namespace {

@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "base/options.h"
 #include "measure/statistics.h"
 #include "report/page/values.h"
+#include "report/text/fields.h"
 #include "run/scaling_curves.h"
 
 namespace weir::page {

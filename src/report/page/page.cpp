@@ -6,8 +6,8 @@
 #include <array>
 #include <set>
 
-#include "base/json.h"
 #include "base/plain_text.h"
+#include "report/text/fields.h"
 #include "weir_build.h"
 
 namespace weir::page {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <functional>
 
-#include "base/json.h"
 #include "base/units.h"
 #include "report/text/console.h"
+#include "report/text/fields.h"
 
 namespace weir::page {
 namespace {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/json.h"
 #include "report/page/list.h"
 #include "report/text/amd_capture.h"
 #include "report/text/amd_compare.h"
@@ -15,6 +14,7 @@
 #include "report/text/analysis.h"
 #include "report/text/channel.h"
 #include "report/text/conformance.h"
+#include "report/text/fields.h"
 #include "report/text/overlap.h"
 #include "report/text/overlap_tune.h"
 #include "report/text/profile.h"

@@ -9,17 +9,22 @@
 #include <string>
 
 #include "base/json.h"
+#include "report/text/fields.h"
 
 namespace weir::page::values {
 
 using fields::at;
-using fields::is_true;
-using fields::Keys;
-using fields::list;
-using fields::word;
+using Keys = std::initializer_list<const char*>;
 
 // 31 years: no time that anything took.
 inline constexpr double kLongest = 1e18;
+
+// A list; empty where the document has something else.
+inline const Json& list(const Json& json, Keys keys) {
+  static const Json kNone = Json::array();
+  const Json& value = at(json, keys);
+  return value.is_array() ? value : kNone;
+}
 
 // An object; empty where the document has something else.
 inline const Json& object(const Json& json, Keys keys) {
@@ -54,9 +59,19 @@ inline Json interval(const Json& json, Keys keys, double scale = 1) {
   return std::isfinite(low) && std::isfinite(high) && low <= high ? Json::array({low, high}) : Json(nullptr);
 }
 
+inline std::string word(const Json& json, Keys keys, const std::string& otherwise = {}) {
+  const Json& value = at(json, keys);
+  return value.is_string() ? value.get<std::string>() : otherwise;
+}
+
 inline Json word_or_null(const Json& json, Keys keys) {
   const Json& value = at(json, keys);
   return value.is_string() && !value.string().empty() ? value : Json(nullptr);
+}
+
+inline bool is_true(const Json& json, Keys keys) {
+  const Json& value = at(json, keys);
+  return value.is_boolean() && value.get<bool>();
 }
 
 // As a sentence: "x" -> "X."

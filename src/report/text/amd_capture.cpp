@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/json.h"
 #include "base/units.h"
+#include "report/text/fields.h"
 
 namespace weir {
 namespace {

@@ -6,8 +6,8 @@
 #include <array>
 #include <map>
 
-#include "base/json.h"
 #include "base/units.h"
+#include "report/text/fields.h"
 #include "report/text/sections.h"
 
 namespace weir {

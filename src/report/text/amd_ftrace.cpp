@@ -4,16 +4,20 @@
 
 #include <algorithm>
 
-#include "base/json.h"
 #include "base/units.h"
+#include "report/text/fields.h"
 
 namespace weir {
 namespace {
 
 using fields::at;
-using fields::duration;
 using fields::number;
 using fields::text;
+
+std::string duration(const Json& json, std::initializer_list<const char*> keys) {
+  const auto ns = number(json, keys);
+  return ns ? format_duration(*ns) : "-";
+}
 
 std::string count(const Json& json, std::initializer_list<const char*> keys) {
   const auto value = number(json, keys);

@@ -6,7 +6,7 @@
 #include <set>
 #include <string_view>
 
-#include "base/json.h"
+#include "report/text/fields.h"
 #include "report/text/sections.h"
 
 namespace weir {

@@ -8,8 +8,8 @@
 #include <set>
 #include <utility>
 
-#include "base/json.h"
 #include "base/units.h"
+#include "report/text/fields.h"
 #include "report/text/sections.h"
 
 namespace weir {
@@ -68,6 +68,10 @@ std::string evidence_text(const Json& queue) {
 
 std::string ring_text(const Json& queue) { return text(queue, {"ring_base"}); }
 
+std::string plural(std::size_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 // Each reason once, with how many queues have it.
 void add_reasons(ReportSection& section, const Json& document, bool is_full) {
   std::map<std::pair<std::string, std::string>, std::size_t> reasons;
@@ -76,7 +80,7 @@ void add_reasons(ReportSection& section, const Json& document, bool is_full) {
       for (const Json& missing : at(queue, {"missing"}))
         ++reasons[{text(missing, {"part"}), text(missing, {"reason"})}];
   for (const auto& [key, times] : reasons)
-    section.remarks.push_back(fmt::format("Not in the {} ({}): {}.", key.first, counted(times, "queue"), key.second));
+    section.remarks.push_back(fmt::format("Not in the {} ({}): {}.", key.first, plural(times, "queue"), key.second));
 }
 
 // Slots and ids are each GPU's own: with several of them a row has to say which. "0xf7bc" is short of room.
@@ -133,8 +137,7 @@ void add_queues(Report& report, const Json& document, bool is_full) {
         "show it; slot: pipe.queue x XCCs, when last mapped; backlog: packets, the most of its snapshots; by: what "
         "matches rest on: R ring, Q queue id, M MQD, D doorbell, T time.";
   if (hidden > 0)
-    section.remarks.push_back(
-        fmt::format("{} of other processes: --full, or --report json.", counted(hidden, "queue")));
+    section.remarks.push_back(fmt::format("{} of other processes: --full, or --report json.", plural(hidden, "queue")));
   add_reasons(section, document, is_full);
   report.sections.push_back(std::move(section));
 }
@@ -178,7 +181,7 @@ void add_creation(Report& report, const Json& document, bool is_full) {
     section.remarks.push_back(
         "* not distinguishable from nothing: below the error of the clocks, or the return was not traced.");
   for (const auto& [reason, times] : reasons)
-    section.remarks.push_back(fmt::format("Without hops ({}): {}.", counted(times, "queue"), reason));
+    section.remarks.push_back(fmt::format("Without hops ({}): {}.", plural(times, "queue"), reason));
   report.sections.push_back(std::move(section));
 }
 

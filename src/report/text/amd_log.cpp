@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/json.h"
 #include "base/units.h"
+#include "report/text/fields.h"
 #include "report/text/sections.h"
 
 namespace weir {
@@ -18,6 +18,8 @@ using fields::text;
 constexpr std::size_t kMostStreams = 16, kMostQueues = 16, kMostKernels = 3, kMostMessages = 8, kMostCalls = 5;
 
 std::size_t limit(bool is_full, std::size_t most) { return is_full ? SIZE_MAX : most; }
+
+std::string duration(const std::optional<double>& ns) { return ns ? format_duration(*ns) : "-"; }
 
 std::string whole(const std::optional<double>& value) {
   return value ? fmt::format("{}", static_cast<std::uint64_t>(std::max(0.0, *value))) : "-";
@@ -41,7 +43,7 @@ ReportTable queue_table(const Json& queues, bool is_full) {
     if (table.rows.size() == limit(is_full, kMostQueues)) break;
     table.rows.push_back({text(queue, {"hwq"}), text(queue, {"swq"}), whole(number(queue, {"id"})),
                           priority_word(queue), whole(number(queue, {"size_packets"})),
-                          whole(number(queue, {"streams_most"})), format_duration(number(queue, {"creation_ns"})),
+                          whole(number(queue, {"streams_most"})), duration(number(queue, {"creation_ns"})),
                           at(queue, {"deleted_ns"}).is_null() ? "lives" : "deleted"});
   }
   cut(table, queues.size());
@@ -56,9 +58,8 @@ ReportTable work_table(const Json& queues, bool is_full) {
     if (table.rows.size() == limit(is_full, kMostQueues)) break;
     const auto rate = number(queue, {"launches_per_s"});
     table.rows.push_back({text(queue, {"hwq"}), whole(number(queue, {"launches"})), rate ? format_quantity(*rate) : "-",
-                          format_duration(number(queue, {"gap_ns", "p50"})),
-                          format_duration(number(queue, {"gap_ns", "p99"})), whole(number(queue, {"barriers"})),
-                          whole(number(queue, {"backlog_packets", "p50"})),
+                          duration(number(queue, {"gap_ns", "p50"})), duration(number(queue, {"gap_ns", "p99"})),
+                          whole(number(queue, {"barriers"})), whole(number(queue, {"backlog_packets", "p50"})),
                           whole(number(queue, {"backlog_packets", "max"}))});
   }
   cut(table, queues.size());

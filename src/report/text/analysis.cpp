@@ -32,8 +32,8 @@ void add_ranks(Report& report, const Json& document) {
     table.columns = {{"rank"}, {"collectives"}, {"in them"}, {"waiting"}, {"of its span"}, {"last"}, {"behind"}};
     for (const Json& rank : at(ranks, {"ranks"}))
       table.rows.push_back({count(rank, "rank"), count(rank, "collectives"), duration(rank, "collective_ns"),
-                            duration(rank, "waiting_ns"), format_percent(number(rank, {"wait_share"})),
-                            format_percent(number(rank, {"last_share"})), duration(rank, "behind_ns")});
+                            duration(rank, "waiting_ns"), percent(number(rank, {"wait_share"})),
+                            percent(number(rank, {"last_share"})), duration(rank, "behind_ns")});
     section.tables.push_back(std::move(table));
     for (const Json& straggler : at(ranks, {"stragglers"}))
       section.remarks.push_back(
@@ -152,11 +152,10 @@ ReportSection waterfall_section(const Json& waterfall) {
     for (const Json& hop : at(each, {"hops"})) {
       const auto mean = number(hop, {"mean_ns"});
       const bool is_after = at(hop, {"to"}) == "seen";
-      table.rows.push_back(
-          {fmt::format("{} -> {}", word(hop, "from"), word(hop, "to")), duration(hop, "p50_ns"),
-           duration(hop, "p95_ns"), duration(hop, "p99_ns"),
-           is_after || way <= 0 ? "-" : format_percent(mean ? std::optional(*mean / way) : std::nullopt),
-           count(hop, "count")});
+      table.rows.push_back({fmt::format("{} -> {}", word(hop, "from"), word(hop, "to")), duration(hop, "p50_ns"),
+                            duration(hop, "p95_ns"), duration(hop, "p99_ns"),
+                            is_after || way <= 0 ? "-" : percent(mean ? std::optional(*mean / way) : std::nullopt),
+                            count(hop, "count")});
     }
     // Start and end alone are no way.
     if (at(each, {"hops"}).size() < 2) {

@@ -36,8 +36,8 @@ ReportSection serialisation_section(const Json& device, std::size_t most) {
                                            counted(pairs, "command"), duration(found, "lost_ns")));
   section.facts.emplace_back(
       "lost", fmt::format("up to {} of the span ({}): so long at least one waited", duration(found, "wall_ns"),
-                          format_percent(number(found, {"wall_ns"}).value_or(0) /
-                                         std::max(1.0, number(device, {"times", "span_ns"}).value_or(0)))));
+                          percent(number(found, {"wall_ns"}).value_or(0) /
+                                  std::max(1.0, number(device, {"times", "span_ns"}).value_or(0)))));
   {
     ReportTable table;
     table.columns = {{"streams", true}, {"queue", true}, {"commands"}, {"in sum"}};
@@ -67,7 +67,7 @@ ReportSection host_section(const Json& device) {
     section.facts.emplace_back("launch-bound",
                                fmt::format("{} in {}, {} of the idle time: the host had not asked for the next command",
                                            duration(bound, "host_ns"), counted(bound, "host_gaps", "gap"),
-                                           format_percent(number(bound, {"share_of_idle"}))));
+                                           percent(number(bound, {"share_of_idle"}))));
     section.facts.emplace_back("  then",
                                fmt::format("{} more from the call to the start", duration(bound, "launch_ns")));
     if (!at(bound, {"outside_ns"}).is_null())
@@ -127,8 +127,8 @@ ReportSection path_section(const Json& device, std::size_t most) {
   }
   for (const auto& [resource, value] : at(path, {"resources"}).items())
     if (number(value, {"ns"}).value_or(0) > 0)
-      section.facts.emplace_back(
-          resource, fmt::format("{} ({})", duration(value, "ns"), format_percent(number(value, {"share"}))));
+      section.facts.emplace_back(resource,
+                                 fmt::format("{} ({})", duration(value, "ns"), percent(number(value, {"share"}))));
   if (const Json& caveat = at(path, {"caveat"}); caveat.is_string()) {
     section.remarks.push_back(sentence(caveat.get<std::string>()));
     return section;
@@ -153,7 +153,7 @@ ReportSection exposed_section(const Json& device) {
   table.columns = {{"cause", true}, {"time"}, {"share"}, {"stretches"}, {"longest"}, {"what waited", true}};
   for (const Json& cause : causes) {
     const Json worst = at(cause, {"worst"}).empty() ? Json() : at(cause, {"worst"})[0];
-    table.rows.push_back({word(cause, "cause"), duration(cause, "total_ns"), format_percent(number(cause, {"share"})),
+    table.rows.push_back({word(cause, "cause"), duration(cause, "total_ns"), percent(number(cause, {"share"})),
                           count(cause, "stretches"), duration(worst, "took_ns"), word(worst, "blocked")});
   }
   section.tables.push_back(std::move(table));

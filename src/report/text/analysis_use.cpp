@@ -32,9 +32,8 @@ ReportSection times_section(const Json& device) {
                                fmt::format("{} of it, while no compute ran; {} while nothing else ran at all",
                                            with_share(times, "exposed_communication_ns", "communication_ns"),
                                            duration(times, "alone_communication_ns")));
-    section.facts.emplace_back("  overlap efficiency",
-                               fmt::format("{}: so much of it ran beside anything else",
-                                           format_percent(number(device, {"overlap", "efficiency"}))));
+    section.facts.emplace_back("  overlap efficiency", fmt::format("{}: so much of it ran beside anything else",
+                                                                   percent(number(device, {"overlap", "efficiency"}))));
   }
   if (number(times, {"copy_ns"}).value_or(0) > 0)
     section.facts.emplace_back("copies",
@@ -67,8 +66,7 @@ ReportSection iterations_section(const Json& device, std::size_t most) {
     table.rows.push_back({at(each, {"name"}).is_string() ? word(each, "name") : count(each, "number"),
                           count(each, "commands"), duration(times, "span_ns"), duration(times, "busy_ns"),
                           duration(times, "compute_ns"), duration(times, "communication_ns"),
-                          duration(times, "exposed_communication_ns"),
-                          format_percent(number(each, {"overlap_efficiency"}))});
+                          duration(times, "exposed_communication_ns"), percent(number(each, {"overlap_efficiency"}))});
   }
   const auto all = number(device, {"iterations", "count"}).value_or(0);
   if (all > static_cast<double>(table.rows.size()))
@@ -93,7 +91,7 @@ ReportTable lanes_table(const Json& lanes, const char* what, std::size_t most) {
   for (const Json* lane : order) {
     if (table.rows.size() == most) break;
     table.rows.push_back({word(*lane, what), count(*lane, "commands"), duration(*lane, "busy_ns"),
-                          format_percent(number(*lane, {"utilisation"}))});
+                          percent(number(*lane, {"utilisation"}))});
     if (!has_backlog) continue;
     const Json& backlog = at(*lane, {"backlog"});
     const auto mean = number(backlog, {"mean"});
@@ -151,7 +149,7 @@ ReportSection top_section(const Json& device, std::size_t most) {
   for (const Json& each : at(device, {"top", "top"})) {
     if (table.rows.size() == most) break;
     table.rows.push_back({word(each, "name"), word(each, "kind"), count(each, "count"), duration(each, "total_ns"),
-                          format_percent(number(each, {"share"})), duration(each, "p50_ns"), duration(each, "p99_ns")});
+                          percent(number(each, {"share"})), duration(each, "p50_ns"), duration(each, "p99_ns")});
   }
   const double kernels = number(device, {"top", "kernels"}).value_or(0);
   if (kernels > static_cast<double>(table.rows.size()))

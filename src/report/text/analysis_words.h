@@ -7,16 +7,20 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
 #include "base/units.h"
+#include "report/text/fields.h"
 
 namespace weir::analysis {
 
 using fields::at;
 using fields::number;
-using weir::counted;
 
-inline std::string duration(const Json& json, const char* key) { return fields::duration(json, {key}); }
+inline std::string duration(const Json& json, const char* key) {
+  const auto value = number(json, {key});
+  return value ? format_duration(*value) : "-";
+}
+
+inline std::string percent(std::optional<double> share) { return share ? fmt::format("{:.1f} %", 100 * *share) : "-"; }
 
 inline std::string count(const Json& json, const char* key) {
   const auto value = number(json, {key});
@@ -29,11 +33,16 @@ inline std::string counted(const Json& json, const char* key, const char* noun) 
   return fmt::format("{} {}{}", value, noun, value == "1" ? "" : "s");
 }
 
+// "1 call", "4 calls"
+inline std::string counted(double amount, const char* noun) {
+  return fmt::format("{:.0f} {}{}", amount, noun, amount == 1 ? "" : "s");
+}
+
 inline std::string word(const Json& json, const char* key) { return fields::text(json, {key}); }
 
 inline std::string share_of(const Json& json, const char* part, const char* whole) {
   const auto a = number(json, {part}), b = number(json, {whole});
-  return a && b && *b > 0 ? format_percent(*a / *b) : "-";
+  return a && b && *b > 0 ? percent(*a / *b) : "-";
 }
 
 inline std::string with_share(const Json& times, const char* part, const char* whole) {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <map>
 
-#include "base/json.h"
 #include "base/units.h"
+#include "report/text/fields.h"
 
 namespace weir {
 namespace {
@@ -17,6 +17,11 @@ using fields::number;
 using fields::text;
 
 constexpr std::size_t kMostReasons = 8, kMostNamed = 4;  // in a summary; regressions.md has them all
+
+// "+12.3 %"
+std::string percent(std::optional<double> ratio) {
+  return ratio ? fmt::format("{:+.1f} %", 100 * (*ratio - 1)) : std::string("-");
+}
 
 // "+7.1 .. +18.0 %"
 std::string range(const Json& entry) {
@@ -88,8 +93,7 @@ ReportTable table_of(const Json& cases, bool has_all) {
     const std::string verdict = verdict_words(entry);
     if (!has_all && (verdict == "same" || is_one_sided(entry))) continue;
     table.rows.push_back({text(entry, {"key"}), verdict, duration(number(entry, {"p50_ms_before"})),
-                          duration(number(entry, {"p50_ms_after"})), format_percent_change(number(entry, {"ratio"})),
-                          range(entry)});
+                          duration(number(entry, {"p50_ms_after"})), percent(number(entry, {"ratio"})), range(entry)});
   }
   return table;
 }
@@ -138,9 +142,9 @@ std::vector<std::string> reasons(const Json& cases, std::size_t most, bool has_g
 std::string regression_line(const Json& entry) {
   std::string line = verdict_words(entry);
   if (number(entry, {"ratio"}))
-    line = fmt::format("{} -> {}, {} ({}): {}", duration(number(entry, {"p50_ms_before"})),
-                       duration(number(entry, {"p50_ms_after"})), format_percent_change(number(entry, {"ratio"})),
-                       range(entry), line);
+    line =
+        fmt::format("{} -> {}, {} ({}): {}", duration(number(entry, {"p50_ms_before"})),
+                    duration(number(entry, {"p50_ms_after"})), percent(number(entry, {"ratio"})), range(entry), line);
   return at(entry, {"reason"}).is_string() ? fmt::format("{}: {}", line, text(entry, {"reason"})) : line;
 }
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <map>
 
-#include "base/json.h"
 #include "base/plain_text.h"
 #include "base/units.h"
 #include "report/text/bench_regressions.h"
+#include "report/text/fields.h"
 #include "report/text/sections.h"
 
 namespace weir {
@@ -22,7 +22,10 @@ constexpr std::size_t kShownInTerminal = 25;
 constexpr std::size_t kLongestReason = 600, kMostNamed = 4;
 constexpr const char* kNone = "None.";
 
-std::string word(const Json& json, const char* key) { return fields::word(json, {key}); }
+std::string word(const Json& json, const char* key) {
+  const Json& value = at(json, {key});
+  return value.is_string() ? value.get<std::string>() : "";
+}
 
 std::string milliseconds(const Json& entry, const char* key) {
   const auto value = number(entry, {"timing", key});
@@ -35,6 +38,7 @@ std::string with_digits(std::optional<double> value, const char* unit = "") {
 std::string megabytes(std::optional<double> value) {
   return value && *value >= 999.5 ? with_digits(*value / 1000, " GB") : with_digits(value, " MB");
 }
+std::string percent(std::optional<double> share) { return share ? fmt::format("{:.0f} %", *share * 100) : "-"; }
 
 bool has_samples(const Json& entry) { return number(entry, {"timing", "latency_ms_p50"}).has_value(); }
 bool is_good(const Json& entry) { return word(entry, "status") == "ok"; }
@@ -124,7 +128,7 @@ ReportSection leaderboard(const Json& cases, std::size_t most, bool is_full) {
     if (is_full) row.push_back(milliseconds(entry, "latency_ms_p90"));
     row.push_back(milliseconds(entry, "latency_ms_p99"));
     if (is_full) row.push_back(rate(entry));
-    row.push_back(format_percent(number(entry, {"roofline", "of_ceiling"}), 0));
+    row.push_back(percent(number(entry, {"roofline", "of_ceiling"})));
     table.rows.push_back(std::move(row));
   }
   if (rank > most) table.after = fmt::format("{} more are in summary.md.", rank - most);

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "base/json.h"
 #include "base/units.h"
+#include "report/text/fields.h"
 #include "report/text/sections.h"
 
 namespace weir {
@@ -184,6 +184,11 @@ void add_targets(const Json& document, Report& report) {
   report.sections.push_back(std::move(section));
 }
 
+std::string change_text(std::optional<double> slowness) {
+  if (!slowness) return "-";
+  return fmt::format("{:+.1f} %", 100 * (*slowness - 1));
+}
+
 void add_comparison(const Json& document, Report& report) {
   const Json& comparison = at(document, {"comparison"});
   if (comparison.is_null()) return;
@@ -201,7 +206,7 @@ void add_comparison(const Json& document, Report& report) {
     const auto noise = number(change, {"noise"});
     table.rows.push_back({id, value_text(units[id], number(change, {"baseline_value"})),
                           value_text(units[id], number(change, {"test_value"})),
-                          format_percent_change(number(change, {"slowness"})),
+                          change_text(number(change, {"slowness"})),
                           noise ? fmt::format("{:.1f} %", 100 * (*noise - 1)) : "-",
                           verdict + (at(change, {"is_ours"}) == true ? "" : " (control)")});
     // Every benchmark has its own figure of noise, which the table shows.
@@ -240,9 +245,10 @@ void add_calibration(const Json& document, Report& report) {
   section.title = "Calibration: how often is this program called slower than itself?";
   ReportTable table;
   table.columns = {{"group", true}, {"benchmarks"}, {"1 v 1, >10 %"}, {"sides, >10 %"}, {"our rule"}};
+  const auto percent = [](std::optional<double> part) { return part ? fmt::format("{:.1f} %", 100 * *part) : "-"; };
   const auto add = [&](const Json& row, const std::string& name) {
-    table.rows.push_back({name, text(row, {"benchmarks"}), format_percent(number(row, {"plain_single"})),
-                          format_percent(number(row, {"plain_sides"})), format_percent(number(row, {"ours"}))});
+    table.rows.push_back({name, text(row, {"benchmarks"}), percent(number(row, {"plain_single"})),
+                          percent(number(row, {"plain_sides"})), percent(number(row, {"ours"}))});
   };
   for (const Json& row : at(calibration, {"groups"})) add(row, text(row, {"group"}));
   add(at(calibration, {"all"}), "all");
@@ -256,7 +262,7 @@ void add_calibration(const Json& document, Report& report) {
         "! So few processes can prove nothing among so many benchmarks: our rule is silent here whatever they say. Use "
         "more --processes, or fewer groups.");
   section.remarks.push_back(fmt::format("Our rule calls something slower in {} of the deals.",
-                                        format_percent(number(calibration, {"deals_with_alarm"}))));
+                                        percent(number(calibration, {"deals_with_alarm"}))));
   section.remarks.push_back(
       fmt::format("First half of the processes against the second, which shows drift: {} slower, {} faster.",
                   text(calibration, {"drifted_slower"}), text(calibration, {"drifted_faster"})));

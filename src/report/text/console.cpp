@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "base/json.h"
 #include "base/units.h"
+#include "report/text/fields.h"
 #include "run/scaling_curves.h"
 
 namespace weir {
@@ -20,6 +20,8 @@ using fields::number;
 using fields::text;
 
 constexpr double kGoodFit = 0.8;  // R2 from which on a fitted law is worth printing
+
+std::string duration(std::optional<double> ns) { return ns ? format_duration(*ns) : "-"; }
 
 // Rates in GFLOP/s carry a scaled unit already; those that count things are scaled here: 3.90 M.
 std::string bare_rate(double value, const std::string& unit) {
@@ -64,8 +66,8 @@ void add_convoy(std::string& out, const Json& result) {
        fmt::format("{:.2f}: {} commands p99 {} mixed, {} alone",
                    number(result, {"metrics", "convoy", "index"}).value_or(NAN),
                    text(result, {"metrics", "convoy", "role"}),
-                   format_duration(number(result, {"metrics", "convoy", "mixed_ns", "p99"})),
-                   format_duration(number(result, {"metrics", "convoy", "alone_ns", "p99"}))));
+                   duration(number(result, {"metrics", "convoy", "mixed_ns", "p99"})),
+                   duration(number(result, {"metrics", "convoy", "alone_ns", "p99"}))));
 }
 
 void add_serving(std::string& out, const Json& result) {
@@ -73,8 +75,7 @@ void add_serving(std::string& out, const Json& result) {
        {std::pair("first token", "first_token_ns"), std::pair("next token", "next_token_ns")})
     if (const auto p50 = number(result, {"metrics", "serving", key, "p50"}))
       line(out, label,
-           fmt::format("p50 {}, p99 {}", format_duration(p50),
-                       format_duration(number(result, {"metrics", "serving", key, "p99"}))));
+           fmt::format("p50 {}, p99 {}", duration(p50), duration(number(result, {"metrics", "serving", key, "p99"}))));
 }
 
 void add_traced(std::string& out, const Json& result) {
@@ -108,13 +109,12 @@ void add_ranks(std::string& out, const Json& result) {
        fmt::format("{} on {} host{}, {}", text(ranks, {"count"}), hosts, hosts == 1 ? "" : "s",
                    text(ranks, {"library"})));
   if (fastest)
-    line(out, "",
-         fmt::format("p50 {} (fastest rank) .. {} (slowest)", format_duration(fastest), format_duration(slowest)));
+    line(out, "", fmt::format("p50 {} (fastest rank) .. {} (slowest)", duration(fastest), duration(slowest)));
   if (const auto skew = number(ranks, {"skew", "p50_ns"}))
     line(out, "skew",
          fmt::format("p50 {}  p95 {}  max {}  ({} collectives)", format_duration(*skew),
-                     format_duration(number(ranks, {"skew", "p95_ns"})),
-                     format_duration(number(ranks, {"skew", "max_ns"})), text(ranks, {"skew", "instances"})));
+                     duration(number(ranks, {"skew", "p95_ns"})), duration(number(ranks, {"skew", "max_ns"})),
+                     text(ranks, {"skew", "instances"})));
   double busiest = 0;
   for (const Json& member : members) busiest = std::max(busiest, number(member, {"collective_share"}).value_or(0));
   if (busiest > 0) line(out, "collectives", fmt::format("up to {:.0f} % of a rank's time", 100 * busiest));
@@ -162,9 +162,8 @@ std::string describe_result(const Json& result) {
   const Json& latency = at(result, {"metrics", "latency_ns"});
   if (!latency.is_null()) {
     line(out, "latency",
-         fmt::format("p50 {}  p95 {}  p99 {}  ({} iterations)", format_duration(number(latency, {"p50"})),
-                     format_duration(number(latency, {"p95"})), format_duration(number(latency, {"p99"})),
-                     text(latency, {"count"})));
+         fmt::format("p50 {}  p95 {}  p99 {}  ({} iterations)", duration(number(latency, {"p50"})),
+                     duration(number(latency, {"p95"})), duration(number(latency, {"p99"})), text(latency, {"count"})));
   }
   if (const auto device = number(result, {"metrics", "device_ns", "p50"}))
     line(out, "on device", fmt::format("p50 {} from the first start to the last end", format_duration(*device)));
@@ -172,9 +171,9 @@ std::string describe_result(const Json& result) {
   const bool waits = text(result, {"submit"}).starts_with("scheduled:");
   line(out, "host cost",
        fmt::format("{} per command{}, {} commands (floor {})",
-                   format_duration(number(result, {"metrics", "host_ns_per_command"})), waits ? " with waiting" : "",
+                   duration(number(result, {"metrics", "host_ns_per_command"})), waits ? " with waiting" : "",
                    text(result, {"commands_per_iteration"}),
-                   format_duration(number(result, {"metrics", "floor_ns_per_command"}))));
+                   duration(number(result, {"metrics", "floor_ns_per_command"}))));
   add_traced(out, result);
   if (const auto bytes = number(result, {"metrics", "memory", "allocated_bytes"}))
     line(out, "memory", format_bytes(static_cast<std::uint64_t>(*bytes)));
@@ -214,9 +213,9 @@ std::string sweep_row(const Json& result, bool was_kept, std::size_t submit_widt
                        wrapped(text(result, {"failure"}), 10 + submit_width));
   return fmt::format("{:>7}  {:<{}} {:>18} {:>9} {:>9} {:>9}  {}{}\n", text(result, {"streams"}), way, submit_width,
                      rate(number(result, {"metrics", "throughput", "value"}), unit),
-                     format_duration(number(result, {"metrics", "latency_ns", "p50"})),
-                     format_duration(number(result, {"metrics", "latency_ns", "p99"})),
-                     format_duration(number(result, {"metrics", "host_ns_per_command"})),
+                     duration(number(result, {"metrics", "latency_ns", "p50"})),
+                     duration(number(result, {"metrics", "latency_ns", "p99"})),
+                     duration(number(result, {"metrics", "host_ns_per_command"})),
                      was_kept         ? "kept"
                      : is_interrupted ? "interrupted"
                                       : text(result, {"check", "status"}),

@@ -72,7 +72,7 @@ std::optional<Finding> exposed(const Json& device, double span_ns) {
   for (const Json& cause : at(device, {"exposed_causes", "causes"})) {
     if (word(cause, "cause") == "unknown") continue;
     if (value(cause, {"share"}) >= kLeastCause)
-      advice = fmt::format("For {} of what ran alone {}: {}.", format_percent(number(cause, {"share"})),
+      advice = fmt::format("For {} of what ran alone {}: {}.", percent(number(cause, {"share"})),
                            word(cause, "meaning"), word(cause, "advice"));
     break;
   }

@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 
-#include "base/json.h"
 #include "base/units.h"
+#include "report/text/fields.h"
 #include "report/text/sections.h"
 
 namespace weir {
@@ -32,6 +32,10 @@ std::string day_of(const std::string& time) { return time.substr(0, 10); }
 std::string minute_of(std::string time) {
   if (time.size() > 10 && time[10] == 'T') time[10] = ' ';
   return time.substr(0, 16);
+}
+
+std::string counted(std::size_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 std::size_t count_of(const Json& json, const char* name) {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "base/json.h"
 #include "base/units.h"
+#include "report/text/fields.h"
 
 namespace weir {
 namespace {
@@ -14,7 +14,9 @@ namespace {
 using fields::at;
 
 std::string duration(const Json& ns) { return ns.is_number() ? format_duration(ns.get<double>()) : "-"; }
-std::string percent(const Json& share) { return format_percent(fields::number(share, {})); }
+std::string percent(const Json& share) {
+  return share.is_number() ? fmt::format("{:.1f} %", 100 * share.get<double>()) : "-";
+}
 std::string ratio(const Json& value) { return value.is_number() ? format_ratio(value.get<double>()) : "-"; }
 std::string bytes(const Json& value) { return value.is_number() ? format_bytes(value.get<std::uint64_t>()) : "-"; }
 double number(const Json& value) { return value.is_number() ? value.get<double>() : 0; }

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/json.h"
 #include "base/units.h"
+#include "report/text/fields.h"
 
 namespace weir {
 namespace {
@@ -16,7 +16,9 @@ using fields::at;
 constexpr std::size_t kMostRows = 12;
 
 std::string duration(const Json& ns) { return ns.is_number() ? format_duration(ns.get<double>()) : "-"; }
-std::string percent(const Json& share) { return format_percent(fields::number(share, {})); }
+std::string percent(const Json& share) {
+  return share.is_number() ? fmt::format("{:.1f} %", 100 * share.get<double>()) : "-";
+}
 std::string bytes(const Json& value) {
   return value.is_number() ? format_bytes(static_cast<std::uint64_t>(value.get<double>())) : "-";
 }

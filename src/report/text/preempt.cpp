@@ -8,17 +8,21 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
 #include "base/units.h"
+#include "report/text/fields.h"
 #include "report/text/sections.h"
 
 namespace weir {
 namespace {
 
 using fields::at;
-using fields::duration;
 using fields::number;
 using fields::text;
+
+std::string duration(const Json& json, std::initializer_list<const char*> keys) {
+  const auto value = number(json, keys);
+  return value ? format_duration(*value) : "-";
+}
 
 std::string times(const Json& json, std::initializer_list<const char*> keys) {
   const auto value = number(json, keys);

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
 #include "base/units.h"
+#include "report/text/fields.h"
 #include "report/text/svg_text.h"
 
 namespace weir {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/json.h"
 #include "base/units.h"
+#include "report/text/fields.h"
 #include "report/text/wrap.h"
 
 namespace weir {

@@ -12,6 +12,11 @@ constexpr std::size_t kLabelColumns = 19;
 
 }  // namespace
 
+std::string duration(const Json& json, std::initializer_list<const char*> keys) {
+  const auto ns = number(json, keys);
+  return ns ? format_duration(*ns) : "-";
+}
+
 std::string heading(const Json& document) {
   return fmt::format("weir queues {} on {}\n  {}\n\n", text(document, {"experiment"}),
                      text(document, {"device", "name"}), text(document, {"device", "model"}));

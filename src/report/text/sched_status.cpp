@@ -4,17 +4,21 @@
 
 #include <optional>
 
-#include "base/json.h"
 #include "base/units.h"
+#include "report/text/fields.h"
 
 namespace weir {
 namespace {
 
-using fields::duration;
 using fields::number;
 using fields::text;
 
 constexpr double kSecond = 1e9;
+
+std::string duration(const Json& json, std::initializer_list<const char*> keys, const char* otherwise) {
+  const auto ns = number(json, keys);
+  return ns ? format_duration(*ns) : otherwise;
+}
 
 // A number of clients may be anything that is written there.
 std::string count(const Json& json, std::initializer_list<const char*> keys) {

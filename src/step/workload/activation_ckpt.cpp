@@ -63,6 +63,8 @@ class Checkpointed {
     std::vector<Activations> slots[2];  // recomputed, by block of the segment; segments take turns
     Operand scratch_normal, scratch_up, scratch_active, gradient;
   };
+  static std::uint64_t elements(std::int64_t count) { return static_cast<std::uint64_t>(count); }
+  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   std::int64_t inner() const { return 4 * hidden_; }
   std::int64_t matrix() const { return hidden_ * inner(); }
   std::int64_t rows_of(std::int64_t c) const { return part_of(rows_, kChunks, c).count; }

@@ -119,6 +119,7 @@ class Dataload {
     return out;
   }
 
+  static std::uint64_t elements(std::int64_t count) { return static_cast<std::uint64_t>(count); }
 
   StepBuilder step_;
   Layers layers_;
@@ -149,7 +150,9 @@ Workload async_dataload() {
       integer_param("chunk", "images that are copied and computed at once", {1, 2, 2}, 1, 4096),
   };
   workload.roles = {"copy", "preprocess", "compute"};
-  workload.build = build_with<Dataload>;
+  workload.build = [](const Params& params, int stream_count) {
+    return Dataload(params, stream_count).build(stream_count);
+  };
   return workload;
 }
 

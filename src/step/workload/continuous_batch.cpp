@@ -162,7 +162,9 @@ Workload continuous_batch() {
       integer_param("tokens", "decode steps per iteration", {4, 4, 8}, 2, 4096),
   };
   workload.roles = {"prefill", "decode"};
-  workload.build = build_with<Server>;
+  workload.build = [](const Params& params, int stream_count) {
+    return Server(params, stream_count).build(stream_count);
+  };
   return workload;
 }
 

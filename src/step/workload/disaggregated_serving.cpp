@@ -106,7 +106,9 @@ Workload disaggregated_serving() {
       integer_param("requests", "requests per decode stream", {1, 1, 2}, 1, 1024),
   };
   workload.roles = {"prefill", "hand_off", "decode"};
-  workload.build = build_with<Serving>;
+  workload.build = [](const Params& params, int stream_count) {
+    return Serving(params, stream_count).build(stream_count);
+  };
   return workload;
 }
 

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/options.h"
-#include "base/plain_text.h"
 
 namespace weir {
 namespace {
@@ -19,10 +18,8 @@ constexpr double kLargestWhole = 0x1p53;  // beyond it a double skips whole numb
 
 constexpr std::string_view kFunctions[] = {"min", "max", "floor", "ceil"};
 
-using Binary = double (*)(double, double);
-double quotient(double left, double right) { return left / right; }
-// -1 % 4 is 3, so that (i - 1) % streams is a stream.
-double modulo(double left, double right) { return left - std::floor(left / right) * right; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // 0.1 * 30 is meant to be 3: what arithmetic lost is forgiven.
 std::optional<std::int64_t> as_whole(double value) {
@@ -56,20 +53,18 @@ class ExpressionParser {
   }
 
  private:
+  using Op = Expression::Op;
+
   [[noreturn]] void refuse(const std::string& why) const {
     reject(fmt::format("'{}': {}", text_.substr(0, 60), why),
            "Numbers, names, + - * / % ( ), comparisons, min, max, floor and ceil are understood.");
   }
 
   // Tracks how high the stack gets, so that evaluation can use a fixed one.
-  void push(const Expression::Instruction& instruction) {
-    target_.program_.push_back(instruction);
-    if (++height_ > kMaxStack) refuse("it is nested too deeply");
-  }
-  void apply(Expression::Unary unary) { target_.program_.push_back({.unary = unary}); }
-  void apply(Binary binary) {
-    target_.program_.push_back({.binary = binary});
-    --height_;
+  void emit(Op op, int effect, double number = 0, std::uint32_t variable = 0) {
+    target_.program_.push_back({op, variable, number});
+    height_ += effect;
+    if (height_ > kMaxStack) refuse("it is nested too deeply");
   }
 
   void skip_blanks() {
@@ -90,17 +85,14 @@ class ExpressionParser {
   void comparison() {
     sum();
     // Longer tokens first: < is a beginning of <=.
-    constexpr std::pair<std::string_view, Binary> kTokens[] = {
-        {"==", [](double left, double right) -> double { return left == right; }},
-        {"!=", [](double left, double right) -> double { return left != right; }},
-        {"<=", [](double left, double right) -> double { return left <= right; }},
-        {"<", [](double left, double right) -> double { return left < right; }},
-        {">=", [](double left, double right) -> double { return left >= right; }},
-        {">", [](double left, double right) -> double { return left > right; }}};
-    for (const auto& [token, compare] : kTokens) {
+    constexpr std::pair<std::string_view, Op> kTokens[] = {{"==", Op::equal},         {"!=", Op::unequal},
+                                                           {"<=", Op::less_equal},    {"<", Op::less},
+                                                           {">=", Op::greater_equal}, {">", Op::greater}};
+    for (const auto& [token, op] : kTokens) {
       if (!accept(token)) continue;
       sum();
-      return apply(compare);
+      emit(op, -1);
+      return;
     }
   }
   void sum() {
@@ -109,22 +101,16 @@ class ExpressionParser {
       const bool is_plus = accept("+");
       if (!is_plus && !accept("-")) return;
       product();
-      if (is_plus)
-        apply([](double left, double right) { return left + right; });
-      else
-        apply([](double left, double right) { return left - right; });
+      emit(is_plus ? Op::add : Op::subtract, -1);
     }
   }
   void product() {
     factor();
     while (true) {
-      const Binary operation = accept("*")   ? [](double left, double right) { return left * right; }
-                               : accept("/") ? quotient
-                               : accept("%") ? modulo
-                                             : nullptr;
-      if (operation == nullptr) return;
+      const Op op = accept("*") ? Op::multiply : accept("/") ? Op::divide : accept("%") ? Op::modulo : Op::number;
+      if (op == Op::number) return;
       factor();
-      apply(operation);
+      emit(op, -1);
     }
   }
   void factor() {
@@ -133,7 +119,7 @@ class ExpressionParser {
     if (at_ == text_.size()) refuse(at_ == 0 ? "it is empty" : "it ends too early");
     if (accept("-")) {
       factor();
-      apply([](double value) { return -value; });
+      emit(Op::negate, 0);
     } else if (accept("(")) {
       comparison();
       expect(")");
@@ -152,7 +138,7 @@ class ExpressionParser {
     at_ = static_cast<std::size_t>(end - text_.data());
     if (at_ < text_.size() && is_letter(text_[at_]))
       refuse(fmt::format("'{}' after a number: write * between them", text_.substr(at_, 12)));
-    push({.number = number});
+    emit(Op::number, 1, number);
   }
   void word() {
     const std::size_t begin = at_;
@@ -167,20 +153,18 @@ class ExpressionParser {
       reject(fmt::format("'{}': there is no '{}' here", text_.substr(0, 60), name.substr(0, 40)),
              known.empty() ? "Only numbers are known here." : suggestion(name, known));
     }
-    push({.variable = static_cast<std::uint32_t>(found - names_.begin())});
+    emit(Op::variable, 1, 0, static_cast<std::uint32_t>(found - names_.begin()));
   }
   void call(std::string_view name) {
     if (!is_expression_word(name)) refuse(fmt::format("there is no function '{}'", name));
     comparison();
     if (name == "floor" || name == "ceil") {
-      apply(name == "floor" ? [](double value) { return std::floor(value); }
-                            : [](double value) { return std::ceil(value); });
+      emit(name == "floor" ? Op::floor : Op::ceil, 0);
     } else {
       expect(",");
       do {
         comparison();
-        apply(name == "min" ? [](double left, double right) { return std::min(left, right); }
-                            : [](double left, double right) { return std::max(left, right); });
+        emit(name == "min" ? Op::min : Op::max, -1);
       } while (accept(","));
     }
     expect(")");
@@ -206,19 +190,60 @@ const char* Expression::evaluate(std::span<const double> values, double& result)
   double stack[kMaxStack + 1];
   std::size_t top = 0;
   for (const Instruction& instruction : program_) {
-    if (instruction.unary != nullptr) {
-      stack[top - 1] = instruction.unary(stack[top - 1]);
+    if (instruction.op == Op::number || instruction.op == Op::variable) {
+      stack[top++] = instruction.op == Op::number ? instruction.number : values[instruction.variable];
       continue;
     }
-    if (instruction.binary == nullptr) {
-      stack[top++] = instruction.variable ? values[*instruction.variable] : instruction.number;
+    double& last = stack[top - 1];
+    if (instruction.op == Op::negate || instruction.op == Op::floor || instruction.op == Op::ceil) {
+      last = instruction.op == Op::negate ? -last : instruction.op == Op::floor ? std::floor(last) : std::ceil(last);
       continue;
     }
     const double right = stack[--top];
     double& left = stack[top - 1];
-    if (instruction.binary == quotient && right == 0) return "it divides by 0";
-    if (instruction.binary == modulo && !(right > 0)) return "the right side of % must be above 0";
-    left = instruction.binary(left, right);
+    switch (instruction.op) {
+      case Op::add:
+        left += right;
+        break;
+      case Op::subtract:
+        left -= right;
+        break;
+      case Op::multiply:
+        left *= right;
+        break;
+      case Op::divide:
+        if (right == 0) return "it divides by 0";
+        left /= right;
+        break;
+      case Op::modulo:
+        if (!(right > 0)) return "the right side of % must be above 0";
+        // -1 % 4 is 3, so that (i - 1) % streams is a stream.
+        left -= std::floor(left / right) * right;
+        break;
+      case Op::min:
+        left = std::min(left, right);
+        break;
+      case Op::max:
+        left = std::max(left, right);
+        break;
+      case Op::equal:
+        left = left == right;
+        break;
+      case Op::unequal:
+        left = left != right;
+        break;
+      case Op::less:
+        left = left < right;
+        break;
+      case Op::less_equal:
+        left = left <= right;
+        break;
+      case Op::greater:
+        left = left > right;
+        break;
+      default:
+        left = left >= right;
+    }
     if (!std::isfinite(left)) return "the result is too large";
   }
   result = stack[0];
@@ -228,6 +253,12 @@ const char* Expression::evaluate(std::span<const double> values, double& result)
 double Expression::value(std::span<const double> values) const {
   double result = 0;
   if (const char* const why = evaluate(values, result)) reject(fmt::format("'{}': {}", text_, why));
+  return result;
+}
+
+std::optional<double> Expression::try_value(std::span<const double> values) const noexcept {
+  double result = 0;
+  if (evaluate(values, result) != nullptr) return std::nullopt;
   return result;
 }
 
@@ -245,8 +276,9 @@ std::optional<std::int64_t> Expression::try_whole(std::span<const double> values
 }
 
 bool Expression::uses(std::size_t variable) const {
-  return std::any_of(program_.begin(), program_.end(),
-                     [variable](const Instruction& instruction) { return instruction.variable == variable; });
+  return std::any_of(program_.begin(), program_.end(), [variable](const Instruction& instruction) {
+    return instruction.op == Op::variable && instruction.variable == variable;
+  });
 }
 
 }  // namespace weir

@@ -19,6 +19,8 @@ class Expression {
 
   // `values` has one entry per name. Rejects division by zero and numbers beyond a double's range.
   double value(std::span<const double> values) const;
+  // Empty where value() would reject.
+  std::optional<double> try_value(std::span<const double> values) const noexcept;
   // Rejects what is not whole, up to rounding, or beyond 2^53 either way.
   std::int64_t whole(std::span<const double> values) const;
   // Empty where whole() would reject.
@@ -28,20 +30,36 @@ class Expression {
   const std::string& text() const { return text_; }
 
  private:
-  using Unary = double (*)(double);
-  using Binary = double (*)(double, double);
-  // Of postfix: puts a number or a variable on the stack, or replaces its last one or two.
+  enum class Op : std::uint8_t {
+    number,
+    variable,
+    add,
+    subtract,
+    multiply,
+    divide,
+    modulo,
+    negate,
+    min,
+    max,
+    floor,
+    ceil,
+    equal,
+    unequal,
+    less,
+    less_equal,
+    greater,
+    greater_equal,
+  };
   struct Instruction {
+    Op op = Op::number;
+    std::uint32_t variable = 0;
     double number = 0;
-    std::optional<std::uint32_t> variable;
-    Unary unary = nullptr;
-    Binary binary = nullptr;
   };
   friend class ExpressionParser;
   const char* evaluate(std::span<const double> values, double& result) const noexcept;
 
   std::string text_;
-  std::vector<Instruction> program_;
+  std::vector<Instruction> program_;  // postfix
 };
 
 inline constexpr std::size_t kMaxExpressionLength = 400;

@@ -149,7 +149,9 @@ Workload grad_accum() {
       integer_param("micro_batches", "micro-batches per gradient", {4, 4, 4}, 1, 256),
   };
   workload.roles = {"compute", "reduce"};
-  workload.build = build_with<Accumulated>;
+  workload.build = [](const Params& params, int stream_count) {
+    return Accumulated(params, stream_count).build(stream_count);
+  };
   return workload;
 }
 

@@ -138,7 +138,9 @@ Workload rag_pipeline() {
       integer_param("vocabulary", "tokens that there are", {32, 500, 8192}, 2, 1 << 20),
   };
   workload.roles = {"embed", "retrieve", "rerank", "generate"};
-  workload.build = build_with<Pipeline>;
+  workload.build = [](const Params& params, int stream_count) {
+    return Pipeline(params, stream_count).build(stream_count);
+  };
   return workload;
 }
 

@@ -12,9 +12,6 @@
 namespace weir {
 namespace {
 
-using workload_list::at;
-using workload_list::elements;
-
 constexpr auto kF32 = ElementType::f32, kI32 = ElementType::i32;
 
 RankingUnits::Options options_of(const Params& params) {
@@ -84,6 +81,8 @@ class Trainer {
     Operand ids, dense, targets, weights;  // ids: [sparse][batch]
   };
 
+  static std::uint64_t elements(std::int64_t count) { return static_cast<std::uint64_t>(count); }
+  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   std::size_t last_unit() const { return at(layer_count_ + 1); }
   const Lanes& compute() const { return lanes_[Role::kCompute]; }
   float beta(std::int64_t m) const { return m == 0 ? 0.0f : 1.0f; }
@@ -298,7 +297,9 @@ Workload workload_list::ranking_transformer() {
       number_param("positive_weight", "weight of positive samples", 2, 0, 1e6),
   };
   workload.roles = {"compute", "all_gather", "reduce_scatter", "aux"};
-  workload.build = build_with<Trainer>;
+  workload.build = [](const Params& params, int stream_count) {
+    return Trainer(params, stream_count).build(stream_count);
+  };
   return workload;
 }
 

@@ -138,7 +138,9 @@ Workload speculative_decode() {
       number_param("disagreement", "how far the models' layers move their logits from the common guess", 0.1, 0, 10),
   };
   workload.roles = {"draft", "target"};
-  workload.build = build_with<Speculation>;
+  workload.build = [](const Params& params, int stream_count) {
+    return Speculation(params, stream_count).build(stream_count);
+  };
   return workload;
 }
 

@@ -142,7 +142,9 @@ Workload torch_compile() {
       integer_param("break_us", "how long the host looks at a value between regions", {50, 50, 50}, 0, 1'000'000),
   };
   workload.roles = {"region_a", "region_b", "region_c", "merge"};
-  workload.build = build_with<Compiled>;
+  workload.build = [](const Params& params, int stream_count) {
+    return Compiled(params, stream_count).build(stream_count);
+  };
   return workload;
 }
 

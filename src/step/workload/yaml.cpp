@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <memory>
 
 #include "base/options.h"

@@ -3,14 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 
 #include "base/options.h"
-#include "base/plain_text.h"
 #include "kernel/chain.h"
 
 namespace weir {
 namespace {
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
+  return text;
+}
 
 // "a[max(0, i):n], b" -> "a[max(0, i):n]", "b"
 std::vector<std::string_view> split_operands(std::string_view text) {
@@ -21,10 +27,10 @@ std::vector<std::string_view> split_operands(std::string_view text) {
     if (text[i] == '[' || text[i] == '(') ++depth;
     if (text[i] == ']' || text[i] == ')') --depth;
     if (text[i] != ',' || depth != 0) continue;
-    parts.push_back(trimmed(text.substr(begin, i - begin), kWhiteSpace));
+    parts.push_back(trimmed(text.substr(begin, i - begin)));
     begin = i + 1;
   }
-  parts.push_back(trimmed(text.substr(begin), kWhiteSpace));
+  parts.push_back(trimmed(text.substr(begin)));
   return parts;
 }
 
@@ -270,14 +276,14 @@ class CommandReader {
     if (ops.empty() || ops.size() > kMaxChainOps)
       node.place.refuse(fmt::format("{} operations", ops.size()), fmt::format("1 to {} fit.", kMaxChainOps));
     for (std::size_t i = 0; i < ops.size(); ++i) {
-      const std::string_view text = trimmed(ops[i].scalar("an operation such as mul 1.5"), kWhiteSpace);
+      const std::string_view text = trimmed(ops[i].scalar("an operation such as mul 1.5"));
       const std::string_view word = text.substr(0, text.find(' '));
       const auto found = std::find(names.begin(), names.end(), word);
       if (found == names.end())
         ops[i].place.refuse(fmt::format("there is no operation '{}'", shown(word)), suggestion(shown(word), names));
       const ChainOp op = kOps[found - names.begin()];
       command.chain |= static_cast<std::int64_t>(op) << (8 * i);
-      std::string_view rest = trimmed(text.substr(word.size()), kWhiteSpace);
+      std::string_view rest = trimmed(text.substr(word.size()));
       const int wanted = scalar_count(op);
       for (int s = 0; s < wanted; ++s) {
         // The last scalar may hold blanks; one before it ends at the first.
@@ -288,7 +294,7 @@ class CommandReader {
         command.scalars.push_back({nullptr, command.scalars.size(), {ops[i].place, ops[i].place.guard([&] {
                                                                        return Expression(part, variables_);
                                                                      })}});
-        rest = trimmed(rest.substr(part.size()), kWhiteSpace);
+        rest = trimmed(rest.substr(part.size()));
       }
       if (!rest.empty()) ops[i].place.refuse(fmt::format("'{}' after '{}'", shown(rest), word));
     }
@@ -308,9 +314,9 @@ class CommandReader {
 
   // name | name[offset:count] | name[offset:] | name[:count]
   YamlOperand read_operand(const YamlPlace& place, std::string_view text) {
-    text = trimmed(text, kWhiteSpace);
+    text = trimmed(text);
     const std::size_t bracket = text.find('[');
-    const std::string name(trimmed(text.substr(0, bracket), kWhiteSpace));
+    const std::string name(trimmed(text.substr(0, bracket)));
     const auto found = buffers_.find(name);
     if (found == buffers_.end()) {
       std::vector<std::string> names;
@@ -323,8 +329,8 @@ class CommandReader {
     const std::size_t colon = text.find(':');
     if (!text.ends_with(']') || colon == std::string_view::npos || colon < bracket)
       place.refuse(fmt::format("'{}' is no slice", shown(text)), fmt::format("Write {}[offset:count].", name));
-    const std::string_view offset = trimmed(text.substr(bracket + 1, colon - bracket - 1), kWhiteSpace);
-    const std::string_view count = trimmed(text.substr(colon + 1, text.size() - colon - 2), kWhiteSpace);
+    const std::string_view offset = trimmed(text.substr(bracket + 1, colon - bracket - 1));
+    const std::string_view count = trimmed(text.substr(colon + 1, text.size() - colon - 2));
     place.guard([&] {
       if (!offset.empty()) operand.offset.emplace(offset, variables_);
       if (!count.empty()) operand.count.emplace(count, variables_);

@@ -1,6 +1,7 @@
 // A workload as its file says it: names resolved, expressions compiled, nothing evaluated. Knows no device.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>

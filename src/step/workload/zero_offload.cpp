@@ -62,6 +62,8 @@ class Offloaded {
   struct Pass {
     Operand x, product;  // product: before the activation
   };
+  static std::uint64_t elements(std::int64_t count) { return static_cast<std::uint64_t>(count); }
+  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   std::int64_t size() const { return hidden_ * hidden_; }
   std::int64_t shard_rows() const { return rows_ / kShards; }
   Operand samples() { return {step_.sharded(layers_.type(), elements(rows_ * hidden_))}; }
@@ -200,7 +202,9 @@ Workload zero_offload() {
       integer_param("pieces", "copies and updates per layer", {8, 8, 8}, kFewestPieces, 64),
   };
   workload.roles = {"copy_in", "compute", "copy_out", "update"};
-  workload.build = build_with<Offloaded>;
+  workload.build = [](const Params& params, int stream_count) {
+    return Offloaded(params, stream_count).build(stream_count);
+  };
   return workload;
 }
 

@@ -37,6 +37,11 @@ bool is_readable(int socket, std::int64_t deadline_ns) noexcept {
 
 }  // namespace
 
+void Descriptor::reset(int file) noexcept {
+  if (file_ >= 0) ::close(file_);
+  file_ = file;
+}
+
 bool peer_of(int socket, Peer* peer) noexcept {
   ucred credentials{};
   socklen_t size = sizeof credentials;

@@ -11,9 +11,32 @@
 #include <string>
 #include <string_view>
 
-#include "base/handle.h"
-
 namespace weir::scheduler {
+
+// An open file, closed with the object. Knows -1 for none, where base/handle.h would take 0.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int file) noexcept : file_(file) {}
+  Descriptor(Descriptor&& other) noexcept : file_(other.release()) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    reset(other.release());
+    return *this;
+  }
+  ~Descriptor() { reset(); }
+
+  int get() const noexcept { return file_; }
+  explicit operator bool() const noexcept { return file_ >= 0; }
+  int release() noexcept {
+    const int file = file_;
+    file_ = -1;
+    return file;
+  }
+  void reset(int file = -1) noexcept;
+
+ private:
+  int file_ = -1;
+};
 
 struct Peer {
   pid_t pid = 0;  // 0: it is not visible from here

@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 
 #include "base/error.h"
-#include "base/plain_text.h"
 #include "weir_build.h"
 #if WEIR_HAVE_ZLIB
 #include <zlib.h>
@@ -268,11 +268,18 @@ std::optional<std::uint64_t> octal(std::string_view field) noexcept {
   return has_digit ? std::optional(value) : std::nullopt;
 }
 
+std::optional<std::uint64_t> decimal(std::string_view text) noexcept {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
 // The value behind "LENGTH key=": the length counts the whole line with its end.
 std::optional<std::string> pax_value(std::string_view text, std::string_view key) {
   while (!text.empty()) {
     const std::size_t space = text.find(' ');
-    const auto length = space == std::string_view::npos ? std::nullopt : parse_as<std::uint64_t>(text.substr(0, space));
+    const auto length = space == std::string_view::npos ? std::nullopt : decimal(text.substr(0, space));
     if (!length || *length <= space + 1 || *length > text.size()) return std::nullopt;
     std::string_view line = text.substr(space + 1, static_cast<std::size_t>(*length) - space - 2);
     text.remove_prefix(static_cast<std::size_t>(*length));
@@ -362,8 +369,7 @@ ByteSource* TarReader::next(std::string* name) {
         long_name = text_of(*text);
       } else {  // POSIX: "30 path=folder/rank0.json\n22 size=123456789012\n"
         if (const auto path = pax_value(*text, "path")) long_name = *path;
-        if (const auto value = pax_value(*text, "size"))
-          long_size = parse_as<std::uint64_t>(*value).value_or(UINT64_MAX);
+        if (const auto value = pax_value(*text, "size")) long_size = decimal(*value).value_or(UINT64_MAX);
       }
       continue;
     }

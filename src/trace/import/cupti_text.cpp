@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "base/error.h"
-#include "base/plain_text.h"
 #include "trace/import/cuda_activity.h"
 #include "trace/import/list.h"
 
@@ -79,7 +78,10 @@ std::string_view word_after(std::string_view text, std::string_view key) noexcep
 
 std::optional<std::uint64_t> number_after(std::string_view text, std::initializer_list<std::string_view> keys) {
   for (const std::string_view key : keys) {
-    if (const auto value = parse_as<std::uint64_t>(word_after(text, key))) return value;
+    const std::string_view word = word_after(text, key);
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (!word.empty() && error == std::errc() && end == word.data() + word.size()) return value;
   }
   return std::nullopt;
 }

@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <array>
+#include <charconv>
 #include <optional>
 
 #include "base/error.h"
-#include "base/plain_text.h"
 #include "trace/import/csv_reader.h"
 #include "trace/import/list.h"
 
@@ -72,7 +72,12 @@ std::string plain(std::string_view header) {
 
 template <class Number>
 std::optional<Number> number_of(std::string_view text) {
-  return parse_as<Number>(trimmed(text, " "));
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  Number value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
 }
 
 // "Agent 4", "GPU 0", "4"
