@@ -119,4 +119,17 @@ Json number_or_null(std::optional<double> value) {
   return *value;
 }
 
+Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }
+
+const Json& member(const Json& json, std::string_view name) {
+  static const Json kNull;
+  return json.is_object() ? json[name] : kNull;
+}
+
+const Json& at_path(const Json& json, JsonPath path) {
+  const Json* here = &json;
+  for (const char* name : path) here = &member(*here, name);
+  return *here;
+}
+
 }  // namespace weir

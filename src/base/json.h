@@ -1,7 +1,9 @@
-// JSON files: read with errors that name the place, written so that nobody ever sees half a file.
+// JSON files: read with errors that name the place, written so that nobody ever sees half a file; and values of
+// documents by their path. Knows no document.
 #pragma once
 
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,5 +30,17 @@ void check_writable(const std::filesystem::path& path, bool overwrite);
 
 // A number, or null where there is none: results never say 0 for "no data". NaN and infinity are null too.
 Json number_or_null(std::optional<double> value);
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+// Null for an empty text.
+Json text_or_null(std::string_view text);
+
+// Of documents that may come from anywhere: a member of an object, or what its path leads to; null where there is none,
+// or where something on the way is no object.
+using JsonPath = std::initializer_list<const char*>;
+const Json& member(const Json& json, std::string_view name);
+const Json& at_path(const Json& json, JsonPath path);
 
 }  // namespace weir

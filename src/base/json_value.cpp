@@ -260,20 +260,8 @@ std::string Json::dump(int indent, bool is_ascii) const {
 }
 
 const char* Json::type_name() const noexcept {
-  switch (kind_) {
-    case Kind::null:
-      return "null";
-    case Kind::boolean:
-      return "boolean";
-    case Kind::string:
-      return "string";
-    case Kind::array:
-      return "array";
-    case Kind::object:
-      return "object";
-    default:
-      return "number";
-  }
+  constexpr const char* kNames[] = {"null", "boolean", "number", "number", "number", "string", "array", "object"};
+  return kNames[static_cast<int>(kind_)];
 }
 
 void Json::refuse(const char* wanted) const {

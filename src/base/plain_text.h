@@ -1,6 +1,9 @@
-// Text that files and programs brought, made fit for a terminal, which obeys what it is sent. Knows no file.
+// Text that files, programs and users brought: made fit for a terminal, which obeys what it is sent; trimmed, and read
+// as a number. Knows no file.
 #pragma once
 
+#include <charconv>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,6 +27,27 @@ inline std::string without_controls(std::string_view text, char instead, std::st
     plain += is_control && kept.find(text[i]) == std::string_view::npos ? instead : text[i];
   }
   return plain;
+}
+
+constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+// Of the words that users may define: letters of ASCII, and '_'.
+constexpr bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+inline constexpr std::string_view kWhiteSpace = " \t\n\v\f\r";
+
+// Without the blanks at both ends.
+constexpr std::string_view trimmed(std::string_view text, std::string_view blanks = " \t") noexcept {
+  const std::size_t begin = text.find_first_not_of(blanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
+}
+
+// The number that the whole text is; nothing where it is anything else (blanks, suffixes, overflow).
+template <class Number>
+std::optional<Number> parse_as(std::string_view text) noexcept {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
 // The first `most` bytes at most, and no part of a character.

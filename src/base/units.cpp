@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
 
 #include "base/error.h"
+#include "base/plain_text.h"
 
 namespace weir {
 namespace {
@@ -46,14 +46,31 @@ std::string format_quantity(double value) { return scaled(value, 1e3, std::array
 
 std::string format_ratio(double ratio) { return fmt::format("{:.3f}x", ratio); }
 
+std::string format_duration(std::optional<double> ns) { return ns ? format_duration(*ns) : "-"; }
+
+std::string format_quantity(std::optional<double> value) { return value ? format_quantity(*value) : "-"; }
+
+std::string format_ratio(std::optional<double> ratio) { return ratio ? format_ratio(*ratio) : "-"; }
+
+std::string format_percent(std::optional<double> share, int digits) {
+  return share ? fmt::format("{:.{}f} %", 100 * *share, digits) : "-";
+}
+
+std::string format_percent_change(std::optional<double> ratio, int digits) {
+  return ratio ? fmt::format("{:+.{}f} %", 100 * (*ratio - 1), digits) : "-";
+}
+
+std::string counted(double amount, std::string_view noun) {
+  return fmt::format("{:.0f} {}{}", amount, noun, amount == 1 ? "" : "s");
+}
+
 double parse_fraction(std::string_view text) {
   const bool is_percent = !text.empty() && text.back() == '%';
   const std::string_view digits = is_percent ? text.substr(0, text.size() - 1) : text;
-  double value = 0;
-  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (status != std::errc{} || end != digits.data() + digits.size() || !std::isfinite(value) || value < 0)
+  const auto value = parse_as<double>(digits);
+  if (!value || !std::isfinite(*value) || *value < 0)
     reject(fmt::format("'{}' is not a percentage", text), "Write it as 5% or as 0.05.");
-  return is_percent ? value / 100.0 : value;
+  return is_percent ? *value / 100.0 : *value;
 }
 
 }  // namespace weir

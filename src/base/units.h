@@ -1,16 +1,33 @@
-// Numbers with units, for people: durations, sizes, rates, percentages. Knows no measurement.
+// Numbers with units, for people: durations, sizes, rates, percentages, counted things. Knows no measurement.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace weir {
 
-std::string format_duration(double ns);         // 812 ns, 4.21 us, 13.4 ms, 2.50 s
+std::string format_duration(double ns);  // 812 ns, 4.21 us, 13.4 ms, 2.50 s
+std::string format_duration(std::integral auto ns) { return format_duration(static_cast<double>(ns)); }
 std::string format_bytes(std::uint64_t bytes);  // 512 B, 4.00 KiB, 1.50 GiB
 std::string format_quantity(double value);      // 812, 4.21 k, 13.4 M, 2.50 G
 std::string format_ratio(double ratio);         // 1.034x
-double parse_fraction(std::string_view text);   // "5%" and "0.05" are both 0.05; rejects anything else
+
+// The same where there may be no number: "-" without one.
+std::string format_duration(std::optional<double> ns);
+std::string format_quantity(std::optional<double> value);
+std::string format_ratio(std::optional<double> ratio);
+std::string format_percent(std::optional<double> share, int digits = 1);         // 0.125: 12.5 %
+std::string format_percent_change(std::optional<double> ratio, int digits = 1);  // 1.125: +12.5 %
+
+// 1 stream, 4 streams
+std::string counted(double amount, std::string_view noun);
+std::string counted(std::integral auto amount, std::string_view noun) {
+  return counted(static_cast<double>(amount), noun);
+}
+
+double parse_fraction(std::string_view text);  // "5%" and "0.05" are both 0.05; rejects anything else
 
 }  // namespace weir

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "device/device.h"
 #include "lab/channels/loops/team.h"
 #include "lab/kernels/document.h"
@@ -21,8 +22,6 @@ using bench::value_at;
 using package::Backend;
 
 constexpr double kGib = 1024.0 * 1024 * 1024;
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 // model name	: Intel(R) Xeon(R) CPU @ 2.20GHz
 std::string cpu_model() {
@@ -49,14 +48,13 @@ Json describe(const DeviceInfo& info, Backend backend) {
   for (const Precision precision : info.precisions) precisions.push_back(name_of(precision));
   // Devices of steps have no fp64, so they do not tell; these have it always.
   if (backend != Backend::opencl) precisions.push_back("fp64");
-  const auto number = [](const auto& known) { return known.value ? Json(*known.value) : Json(); };
   return {{"is_present", true},
           {"reason", nullptr},
           {"name", info.name},
           {"model", info.model},
           {"driver", text_or_null(info.driver)},
-          {"memory_bytes", number(info.memory_bytes)},
-          {"multiprocessors", number(info.multiprocessors)},
+          {"memory_bytes", or_null(info.memory_bytes.value)},
+          {"multiprocessors", or_null(info.multiprocessors.value)},
           {"precisions", precisions}};
 }
 

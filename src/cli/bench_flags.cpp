@@ -7,6 +7,7 @@
 #include <cfloat>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/options.h"
 #include "base/units.h"
 #include "cli/flag_values.h"
@@ -44,11 +45,6 @@ Json names_json(const std::vector<Word>& words) {
   Json names = Json::array();
   for (const Word word : words) names.push_back(name_of(word));
   return names;
-}
-
-template <class Value>
-Json or_null(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json();
 }
 
 constexpr const char* kStops[] = {"iterations", "interval", "entropy"};

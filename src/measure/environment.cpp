@@ -9,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/json.h"
 #include "base/options.h"
 #include "weir_build.h"
 
@@ -36,8 +37,6 @@ std::string system_name(const fs::path& root) {
   }
   return {};
 }
-
-Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 // MemTotal:       24659532 kB
 Json memory_bytes(const fs::path& root) {
@@ -68,13 +67,13 @@ Json describe_environment(std::span<const std::string> variables, const fs::path
   Json json = Json::object();
   utsname system{};
   uname(&system);
-  json["system"] = or_null(system_name(root));
+  json["system"] = text_or_null(system_name(root));
   json["kernel"] = fmt::format("{} {}", system.sysname, system.release);
   json["architecture"] = system.machine;
   json["cpus"] = std::thread::hardware_concurrency();
   json["memory_bytes"] = memory_bytes(root);
-  json["governor"] = or_null(first_line(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
-  json["load_average"] = or_null(first_line(root / "proc/loadavg"));
+  json["governor"] = text_or_null(first_line(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
+  json["load_average"] = text_or_null(first_line(root / "proc/loadavg"));
   json["compiler"] = WEIR_COMPILER;
   json["build_type"] = WEIR_BUILD_TYPE;
   Json kept = Json::object();

@@ -31,12 +31,6 @@ bool is_moment(std::string_view text) {
   return dot != std::string_view::npos && is_digits(text.substr(0, dot)) && is_digits(text.substr(dot + 1));
 }
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
-}
-
 // ';' parts frames and '\n' stacks, so no name may hold them.
 std::string frame_name(std::string_view text) {
   std::string name(whole_characters(text, FoldedStacks::kLongestName));

@@ -1,6 +1,5 @@
 #include "measure/student.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace weir {

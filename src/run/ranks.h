@@ -2,7 +2,6 @@
 // Knows the communicator's interface; MPI is behind it.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "device/rank/communicator.h"

@@ -1,7 +1,5 @@
 #include "submit/hold_back.h"
 
-#include <algorithm>
-
 namespace weir {
 
 std::vector<std::vector<CommandId>> submit_predecessors(const Step& step, const Placement& placement) {

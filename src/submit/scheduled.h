@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "submit/sched/policy.h"

@@ -74,5 +74,22 @@ TEST_F(JsonFile, NoDataIsNull) {
   EXPECT_EQ(number_or_null(0.0), 0.0);
 }
 
+TEST_F(JsonFile, NothingIsNull) {
+  EXPECT_EQ(or_null(std::optional(3)), 3);
+  EXPECT_TRUE(or_null(std::optional<int>()).is_null());
+  EXPECT_EQ(text_or_null("a"), "a");
+  EXPECT_TRUE(text_or_null("").is_null());
+}
+
+TEST(JsonPath, LeadsToAValueOrToNull) {
+  const Json json = {{"a", {{"b", 1500}}}, {"null", nullptr}};
+  EXPECT_EQ(member(json, "a"), json["a"]);
+  EXPECT_TRUE(member(json, "b").is_null());
+  EXPECT_TRUE(member(json["null"], "a").is_null());
+  EXPECT_EQ(at_path(json, {}), json);
+  EXPECT_EQ(at_path(json, {"a", "b"}), 1500);
+  EXPECT_TRUE(at_path(json, {"a", "b", "c"}).is_null());
+}
+
 }  // namespace
 }  // namespace weir

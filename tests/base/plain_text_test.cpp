@@ -39,5 +39,19 @@ TEST(PlainText, a_cut_leaves_no_part_of_a_character) {
             "a\xe2\x86\x92");
 }
 
+TEST(PlainText, blanks_at_both_ends_are_trimmed) {
+  EXPECT_EQ(trimmed(" \ta b\t "), "a b");
+  EXPECT_EQ(trimmed(" a\n"), "a\n");
+  EXPECT_EQ(trimmed(" a\n", kWhiteSpace), "a");
+  EXPECT_EQ(trimmed("  "), "");
+  EXPECT_EQ(trimmed(""), "");
+}
+
+TEST(PlainText, a_number_is_all_of_its_text) {
+  EXPECT_EQ(parse_as<int>("-12"), -12);
+  EXPECT_EQ(parse_as<double>("0.5"), 0.5);
+  for (const char* text : {"", " 1", "1 ", "1x", "+1", "300"}) EXPECT_FALSE(parse_as<std::uint8_t>(text)) << text;
+}
+
 }  // namespace
 }  // namespace weir::testing

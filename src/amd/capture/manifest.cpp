@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/yaml.h"
 
 namespace weir::amd {
@@ -118,8 +119,6 @@ CapturePart read_part(const Place& place) {
   part.hint = place.at("hint").text_or_empty();
   return part;
 }
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 // Links may lead anywhere, and `join` may run as root on a folder that another user prepared.
 void check_stays(const fs::path& folder, const std::string& path, const std::string& file) {

@@ -7,18 +7,13 @@
 
 #include "amd/compare/case_load.h"
 #include "base/error.h"
+#include "base/json.h"
 
 namespace weir::amd {
 namespace {
 
 constexpr std::size_t kMostCounts = 4096;  // of a rate over time; ours are at most 256
 
-const Json& member(const Json& json, const char* key) {
-  static const Json kNull;
-  if (!json.is_object()) return kNull;
-  const auto found = json.find(key);
-  return found == json.end() ? kNull : *found;
-}
 const Json& items(const Json& json, const char* key) {
   static const Json kEmpty = Json::array();
   const Json& found = member(json, key);

@@ -2,11 +2,10 @@
 #include <algorithm>
 
 #include "amd/ftrace/line.h"
+#include "base/plain_text.h"
 
 namespace weir::ftrace {
 namespace {
-
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool parse_small(std::string_view digits, int& value) {
   std::uint64_t whole = 0;

@@ -3,10 +3,11 @@
 #include <array>
 #include <cstring>
 
+#include "base/plain_text.h"
+
 namespace weir::ftrace {
 namespace {
 
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 // A table: every letter of every name is asked for.
 constexpr std::array<bool, 256> kIsSymbol = [] {
   std::array<bool, 256> table{};

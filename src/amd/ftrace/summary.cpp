@@ -2,13 +2,10 @@
 
 #include <algorithm>
 
+#include "base/json.h"
+
 namespace weir::ftrace {
 namespace {
-
-template <class Value>
-Json or_null(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 Json time_or_null(std::int64_t ns) { return ns == kNoTime ? Json(nullptr) : Json(ns); }
 

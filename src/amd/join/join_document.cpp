@@ -4,15 +4,12 @@
 
 #include <algorithm>
 
+#include "base/json.h"
+
 namespace weir::amd {
 namespace {
 
-template <class Value>
-Json or_null(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 Json time_or_null(std::int64_t ns) { return ns == INT64_MIN ? Json(nullptr) : Json(ns); }
-Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 Json address_or_null(const std::optional<std::uint64_t>& address) {
   return address ? Json(address_text(*address)) : Json(nullptr);
 }

@@ -11,16 +11,10 @@
 namespace weir::amd {
 namespace {
 
-std::string counted(std::size_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
-std::string duration(std::int64_t ns) { return format_duration(static_cast<double>(ns)); }
-
 std::string range_text(const DurationRange& range) {
-  if (range.most_ns == INT64_MAX) return fmt::format("at least {}", duration(range.least_ns));
-  if (!range.is_distinguishable) return fmt::format("at most {}", duration(range.most_ns));
-  const std::string least = duration(range.least_ns), most = duration(range.most_ns);
+  if (range.most_ns == INT64_MAX) return fmt::format("at least {}", format_duration(range.least_ns));
+  if (!range.is_distinguishable) return fmt::format("at most {}", format_duration(range.most_ns));
+  const std::string least = format_duration(range.least_ns), most = format_duration(range.most_ns);
   return least == most ? least : fmt::format("{} to {}", least, most);
 }
 
@@ -117,12 +111,12 @@ void say_clock(const JoinInput& input, const Join& join, std::vector<std::string
         "Log and trace have one clock (mono), {}; stamps are good to {}.",
         clock.brackets == 0 ? std::string("which nothing in them checks")
                             : fmt::format("checked against {}{}", counted(clock.brackets, "queue operation"), left_out),
-        duration(kStampErrorNs)));
+        format_duration(kStampErrorNs)));
   else
     verdicts.push_back(
         fmt::format("Log = trace {} {}, to within {}, from {}{}{}. Nothing shorter than that is claimed.",
-                    clock.middle_ns() < 0 ? "-" : "+", duration(std::abs(clock.middle_ns())),
-                    duration(clock.half_width_ns()), counted(clock.brackets, "queue operation"), left_out,
+                    clock.middle_ns() < 0 ? "-" : "+", format_duration(std::abs(clock.middle_ns())),
+                    format_duration(clock.half_width_ns()), counted(clock.brackets, "queue operation"), left_out,
                     clock.basis == OffsetBasis::order ? ", paired by their order" : ""));
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/json.h"
+
 namespace weir::kfd {
 namespace {
 
@@ -12,13 +14,6 @@ constexpr std::size_t kMostStale = 1000;
 
 Json hex(std::uint64_t value) { return fmt::format("0x{:x}", value); }
 Json gpu_name(std::uint32_t id) { return fmt::format("{:x}", id); }
-
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 Json unread_json(const std::vector<UnreadLines>& unread) {
   Json list = Json::array();

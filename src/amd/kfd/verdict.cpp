@@ -6,13 +6,10 @@
 #include <set>
 
 #include "amd/kfd/document.h"
+#include "base/units.h"
 
 namespace weir::kfd {
 namespace {
-
-std::string counted(std::size_t count, std::string_view word) {
-  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
-}
 
 // Queues of chips with several XCCs: how many slots they take, and whether each has one on each XCC.
 std::string slots_remark(const Snapshot& snapshot, const std::vector<const Queue*>& queues, std::size_t mapped) {

@@ -5,15 +5,12 @@
 #include <algorithm>
 #include <set>
 
+#include "base/json.h"
+
 namespace weir::amd {
 namespace {
 
 Json time_or_null(std::int64_t ns) { return ns == kNoTime ? Json(nullptr) : Json(ns); }
-
-template <typename T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 Json address(std::uint64_t value) { return value == 0 ? Json(nullptr) : Json(fmt::format("0x{:x}", value)); }
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/plain_text.h"
+
 namespace weir::amd {
 namespace {
 
 constexpr std::size_t kLongestHead = 1024;  // the file's name may be a whole path
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 constexpr std::array<signed char, 256> hex_digits() {
   std::array<signed char, 256> values{};

@@ -11,10 +11,6 @@
 namespace weir::amd {
 namespace {
 
-std::string counted(std::uint64_t count, std::string_view word) {
-  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
-}
-
 std::string span(std::int64_t least, std::int64_t most) {
   const std::string low = format_duration(static_cast<double>(least)),
                     high = format_duration(static_cast<double>(most));

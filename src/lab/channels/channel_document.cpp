@@ -1,11 +1,10 @@
 #include "lab/channels/channel_document.h"
 
+#include "base/json.h"
 #include "lab/channels/channel_contests.h"
 
 namespace weir {
 namespace {
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 Json to_json(const Mode& mode) { return {{"value", mode.value}, {"share", mode.share}}; }
 

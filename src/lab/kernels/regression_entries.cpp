@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/json.h"
 
 namespace weir::bench {
 namespace {
@@ -21,13 +22,6 @@ constexpr double kShortest = 1e-9, kLongest = 1e12;  // of a sample in its unit;
 constexpr const char* kMachineFacts[] = {"architecture", "cpu_model", "cpus"};
 constexpr const char* kSoftwareFacts[] = {"system",     "kernel",    "governor",     "compiler", "compilers",
                                           "build_type", "variables", "memory_bytes", "weir"};
-
-const Json& member(const Json& json, const char* name) {
-  static const Json kNothing;
-  if (!json.is_object()) return kNothing;
-  const auto found = json.find(name);
-  return found == json.end() ? kNothing : *found;
-}
 
 Json sorted(Json json) {
   const auto members = json.items();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "lab/overlap/overlap.h"
 #include "measure/statistics.h"
 
@@ -23,19 +24,6 @@ constexpr Metric kMetrics[] = {{"step", "ns", &OverlapPointFile::step_ns, true},
                                {"exposed", "ns", &OverlapPointFile::exposed_ns, true},
                                {"efficiency", "", &OverlapPointFile::efficiency, false}};
 
-// Follows names; null where one of them is missing, whatever the file holds.
-const Json& at(const Json& json, std::initializer_list<const char*> names) {
-  static const Json kNull;
-  const Json* found = &json;
-  for (const char* const name : names) {
-    if (!found->is_object()) return kNull;
-    const auto next = found->find(name);
-    if (next == found->end()) return kNull;
-    found = &*next;
-  }
-  return *found;
-}
-
 std::vector<double> numbers(const Json& list) {
   std::vector<double> found;
   if (list.is_array())
@@ -49,22 +37,22 @@ std::string word(const Json& value) {
 }
 
 OverlapPointFile point_of(const Json& summary, const std::string& origin) {
-  if (word(at(summary, {"schema"})) != kOverlapSchema)
+  if (word(at_path(summary, {"schema"})) != kOverlapSchema)
     reject(fmt::format("{}: not a summary of `weir overlap` ({})", origin, kOverlapSchema),
            "Name a summary.json, or the folder that it is in.");
   OverlapPointFile point;
   point.origin = origin;
-  if (const Json& config = at(summary, {"config"}); config.is_object())
+  if (const Json& config = at_path(summary, {"config"}); config.is_object())
     for (const auto& [key, value] : config.items()) point.config[key] = word(value);
-  point.config["ranks"] = word(at(summary, {"ranks", "count"}));
-  point.settings = {{"device", word(at(summary, {"device", "model"}))},
-                    {"collectives", word(at(summary, {"ranks", "collectives"}))},
-                    {"driver", word(at(summary, {"device", "driver"}))}};
-  if (const std::string status = word(at(summary, {"status"})); status != "complete")
-    point.failure = status == "failed" ? word(at(summary, {"failure"})) : fmt::format("the run is {}", status);
-  point.step_ns = numbers(at(summary, {"step_ns", "overlapped", "samples_ns"}));
-  point.exposed_ns = numbers(at(summary, {"overlap", "samples", "exposed_ns"}));
-  point.efficiency = numbers(at(summary, {"overlap", "samples", "efficiency"}));
+  point.config["ranks"] = word(at_path(summary, {"ranks", "count"}));
+  point.settings = {{"device", word(at_path(summary, {"device", "model"}))},
+                    {"collectives", word(at_path(summary, {"ranks", "collectives"}))},
+                    {"driver", word(at_path(summary, {"device", "driver"}))}};
+  if (const std::string status = word(at_path(summary, {"status"})); status != "complete")
+    point.failure = status == "failed" ? word(at_path(summary, {"failure"})) : fmt::format("the run is {}", status);
+  point.step_ns = numbers(at_path(summary, {"step_ns", "overlapped", "samples_ns"}));
+  point.exposed_ns = numbers(at_path(summary, {"overlap", "samples", "exposed_ns"}));
+  point.efficiency = numbers(at_path(summary, {"overlap", "samples", "efficiency"}));
   return point;
 }
 

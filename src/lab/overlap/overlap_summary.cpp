@@ -288,7 +288,6 @@ std::vector<Json> lines_of(const Json& member, int warmup) {
 std::vector<OverlapTimes> times_of(const Timeline& timeline) { return overlap_times(timeline).iterations; }
 
 Json to_json(const RankOverlap& rank) {
-  const auto bytes = [](const std::optional<std::uint64_t>& value) { return value ? Json(*value) : Json(nullptr); };
   return {{"rank", rank.rank},
           {"host", rank.host},
           {"device", rank.device},
@@ -304,9 +303,9 @@ Json to_json(const RankOverlap& rank) {
           {"traced_losses", rank.traced_losses},
           {"check", rank.check.to_json()},
           {"memory",
-           {{"allocated_bytes", bytes(rank.memory.allocated_bytes)},
-            {"reserved_bytes", bytes(rank.memory.reserved_bytes)},
-            {"peak_bytes", bytes(rank.memory.peak_bytes)}}},
+           {{"allocated_bytes", or_null(rank.memory.allocated_bytes)},
+            {"reserved_bytes", or_null(rank.memory.reserved_bytes)},
+            {"peak_bytes", or_null(rank.memory.peak_bytes)}}},
           {"is_interrupted", rank.is_interrupted}};
 }
 

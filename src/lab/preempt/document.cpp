@@ -40,8 +40,6 @@ Json quantiles_json(const Quantiles& quantiles) {
 
 Json time_or_null(std::int64_t ns) { return ns == kNoTime ? Json(nullptr) : Json(ns); }
 
-Json count_or_null(const std::optional<std::uint64_t>& count) { return count ? Json(*count) : Json(nullptr); }
-
 Json requests_json(std::span<const Request> requests) {
   Json due = Json::array(), submitted = Json::array(), started = Json::array(), ended = Json::array();
   for (const Request& request : requests) {
@@ -245,8 +243,8 @@ Json to_json(const Observation& seen) {
   json["clock_error_ns"] = seen.clock_error_ns;
   json["victim_wall_ns"] = seen.victim_wall_ns;
   json["victim_blocks"] = seen.victim_blocks;
-  json["lost_blocks"] = count_or_null(seen.lost_blocks);
-  json["repeated_blocks"] = count_or_null(seen.repeated_blocks);
+  json["lost_blocks"] = or_null(seen.lost_blocks);
+  json["repeated_blocks"] = or_null(seen.repeated_blocks);
   json["preemptions"] = seen.preemptions;
   json["block_ns"] = seen.block_ns > 0 ? Json(seen.block_ns) : Json(nullptr);
   json["block_words"] = seen.block_words > 0 ? Json(seen.block_words) : Json(nullptr);

@@ -7,11 +7,6 @@
 namespace weir {
 namespace {
 
-template <class T>
-Json value_or_null(const Known<T>& known) {
-  return known.value ? Json(*known.value) : Json();
-}
-
 // Notes in the document why a member of "limits" has no value.
 template <class T>
 void explain(Json& document, const std::string& name, const Known<T>& known) {
@@ -22,7 +17,7 @@ void explain(Json& document, const std::string& name, const Known<T>& known) {
 
 Json to_json(const QueueDepth& depth) {
   Json json;
-  json["value"] = value_or_null(depth.launches);
+  json["value"] = or_null(depth.launches.value);
   json["at_least"] = depth.launches.value  ? Json(*depth.launches.value)
                      : depth.found.empty() ? Json(depth.tried)
                                            : Json();
@@ -34,7 +29,7 @@ Json to_json(const QueueDepth& depth) {
 
 Json to_json(const ResidentLimit& limit) {
   Json json;
-  json["value"] = value_or_null(limit.kernels);
+  json["value"] = or_null(limit.kernels.value);
   json["most_at_once"] = limit.most_at_once;
   json["tried"] = limit.tried;
   json["duration_ns"] = limit.duration_ns;
@@ -64,7 +59,7 @@ Json to_json(const CopyOverlap& overlap) {
 
 Json to_json(const PriorityLevels& levels) {
   Json json;
-  json["value"] = value_or_null(levels.levels);
+  json["value"] = or_null(levels.levels.value);
   json["lowest"] = levels.lowest;
   json["highest"] = levels.highest;
   json["blocks_at_once"] = levels.blocks_at_once == 0 ? Json() : Json(levels.blocks_at_once);
@@ -75,7 +70,7 @@ Json to_json(const PriorityLevels& levels) {
                              {"higher", pair.higher},
                              {"passed_equal", pair.passed_equal},
                              {"passed_higher", pair.passed_higher},
-                             {"differs", value_or_null(pair.differs)}});
+                             {"differs", or_null(pair.differs.value)}});
   return json;
 }
 
@@ -99,7 +94,7 @@ Json measure_limits(Device& device, const LimitsRequest& request, const RunConte
   } else if (probe.queues) {
     queues = {probe.queues, "by experiment"};
   }
-  limits["hardware_queues"] = {{"value", value_or_null(queues)}, {"told", value_or_null(info.hardware_queues)}};
+  limits["hardware_queues"] = {{"value", or_null(queues.value)}, {"told", or_null(info.hardware_queues.value)}};
   explain(document, "hardware_queues", queues);
   if (!info.hardware_queues.value) document["unavailable"]["limits.hardware_queues.told"] = info.hardware_queues.reason;
 
@@ -115,7 +110,7 @@ Json measure_limits(Device& device, const LimitsRequest& request, const RunConte
 
   progress("copies", 3);
   limits["copies"] = to_json(measure_copy_overlap(device, request.copy_bytes));
-  limits["copies"]["engines_told"] = value_or_null(info.copy_engines);
+  limits["copies"]["engines_told"] = or_null(info.copy_engines.value);
   if (!info.copy_engines.value) document["unavailable"]["limits.copies.engines_told"] = info.copy_engines.reason;
 
   progress("priorities", 4);

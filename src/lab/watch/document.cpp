@@ -1,14 +1,9 @@
 #include "lab/watch/document.h"
 
+#include "base/json.h"
+
 namespace weir::watch {
 namespace {
-
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 // A figure as a member of its own, and why it is missing or a bound under its name in `unavailable` or `at_least`.
 void add(Json& json, const char* name, const Figure& figure) {

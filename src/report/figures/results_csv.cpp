@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <map>
 
@@ -13,12 +12,6 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kMostColumns = 1'000;
-
-bool is_number(std::string_view text) {
-  double value = 0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
-  return end.ec == std::errc() && end.ptr == text.data() + text.size();
-}
 
 // "0.5" -> "p50", "0.999" -> "p999": as people say them.
 std::string quantile_word(const std::string& quantile) {
@@ -101,7 +94,7 @@ void name_labels(std::span<const FigureRow> rows, Columns& columns) {
 
 std::string csv_cell(std::string_view text) {
   std::string cell = without_controls(as_utf8(text), ' ', "\n");
-  if (!cell.empty() && std::string_view("=+-@").find(cell[0]) != std::string_view::npos && !is_number(cell))
+  if (!cell.empty() && std::string_view("=+-@").find(cell[0]) != std::string_view::npos && !parse_as<double>(cell))
     cell.insert(0, "'");
   if (cell.find_first_of(",\"\n") == std::string::npos) return cell;
   std::string quoted = "\"";

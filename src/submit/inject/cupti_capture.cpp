@@ -1,7 +1,5 @@
 // Writes what CUPTI says about a program's commands to $WEIR_CAPTURE_FOLDER/PID.weircap. Never makes such a program
 // fail: where CUPTI refuses, the file says why. Knows the capture format and CUPTI; nothing else of weir.
-#include "submit/inject/cupti_capture.h"
-
 #include <cupti_activity.h>
 #include <cupti_callbacks.h>
 #include <cupti_result.h>

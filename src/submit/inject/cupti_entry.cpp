@@ -2,8 +2,7 @@
 // Starts what the environment asks for, and nothing else; such a program never fails for it.
 #include <cstdio>
 
-#include "submit/inject/cupti_capture.h"
-#include "submit/inject/cupti_gate.h"
+#include "submit/inject/cupti_library.h"
 
 // What the driver calls when it starts. Anything but 1 would be an error of the program's.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {

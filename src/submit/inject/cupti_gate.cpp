@@ -1,5 +1,4 @@
-#include "submit/inject/cupti_gate.h"
-
+// The part of libweir_cupti.so that holds launches: in callbacks of CUPTI, before the driver sees them.
 #include <cupti.h>
 #include <dlfcn.h>
 

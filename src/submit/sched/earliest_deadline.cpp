@@ -21,14 +21,11 @@ Ranking rank(const Situation& situation) {
 
 }  // namespace
 
-namespace policy_list {
-
-Policy earliest_deadline() {
+Policy policy_list::earliest_deadline() {
   return {.name = "earliest_deadline",
           .summary = "the request whose deadline comes next; clients without one come last",
           .rank = rank,
           .follows_arrivals = true};
 }
 
-}  // namespace policy_list
 }  // namespace weir::scheduler

@@ -20,14 +20,11 @@ Ranking rank(const Situation& situation) {
 
 }  // namespace
 
-namespace policy_list {
-
-Policy fifo() {
+Policy policy_list::fifo() {
   return {.name = "fifo",
           .summary = "requests in the order in which they arrived, each to its end",
           .rank = rank,
           .follows_arrivals = true};
 }
 
-}  // namespace policy_list
 }  // namespace weir::scheduler

@@ -6,11 +6,7 @@
 #include "base/units.h"
 
 namespace weir::scheduler {
-namespace {
-
-std::string duration(std::int64_t ns) { return format_duration(static_cast<double>(ns)); }
-
-}  // namespace
+namespace {}  // namespace
 
 void check(const Terms& terms) {
   if (terms.priority < kLowestPriority || terms.priority > kHighestPriority) {
@@ -24,20 +20,20 @@ void check(const Terms& terms) {
   }
   if (terms.deadline_ns < 0 || terms.deadline_ns > kLongestDeadlineNs) {
     reject(fmt::format("--deadline {} ns: deadlines go from 0 (none) to {}", terms.deadline_ns,
-                       duration(kLongestDeadlineNs)),
+                       format_duration(kLongestDeadlineNs)),
            "A deadline counts from the arrival of each request.");
   }
 }
 
 void check(const Settings& settings) {
   if (settings.slice_ns < kShortestSliceNs || settings.slice_ns > kLongestSliceNs) {
-    reject(fmt::format("--slice {} ns: slices go from {} to {}", settings.slice_ns, duration(kShortestSliceNs),
-                       duration(kLongestSliceNs)),
+    reject(fmt::format("--slice {} ns: slices go from {} to {}", settings.slice_ns, format_duration(kShortestSliceNs),
+                       format_duration(kLongestSliceNs)),
            "A slice should be longer than several of the kernels that share the device.");
   }
   if (settings.ageing_ns < 0 || settings.ageing_ns > kLongestAgeingNs) {
     reject(fmt::format("--ageing {} ns: it goes from 0 (nobody ages) to {}", settings.ageing_ns,
-                       duration(kLongestAgeingNs)),
+                       format_duration(kLongestAgeingNs)),
            "It says how long a client may be kept waiting before it comes first for one slice.");
   }
 }

@@ -15,13 +15,10 @@ Ranking rank(const Situation& situation) {
 
 }  // namespace
 
-namespace policy_list {
-
-Policy priority() {
+Policy policy_list::priority() {
   return {.name = "priority",
           .summary = "the highest priority first; clients of one priority share the device",
           .rank = rank};
 }
 
-}  // namespace policy_list
 }  // namespace weir::scheduler

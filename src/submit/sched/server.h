@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <string>
 
 #include "submit/sched/ask.h"
 #include "submit/sched/policy.h"

@@ -46,14 +46,11 @@ Ranking rank(const Situation& situation) {
 
 }  // namespace
 
-namespace policy_list {
-
-Policy time_slice() {
+Policy policy_list::time_slice() {
   return {.name = "time_slice",
           .summary = "turns, one client after the other, of a slice times its weight",
           .rank = rank,
           .follows_arrivals = true};
 }
 
-}  // namespace policy_list
 }  // namespace weir::scheduler

@@ -57,14 +57,11 @@ Ranking rank(const Situation& situation) {
 
 }  // namespace
 
-namespace policy_list {
-
-Policy weighted_fair() {
+Policy policy_list::weighted_fair() {
   return {.name = "weighted_fair",
           .summary = "shares in proportion to weights, in turns of a slice",
           .rank = rank,
           .follows_arrivals = true};
 }
 
-}  // namespace policy_list
 }  // namespace weir::scheduler

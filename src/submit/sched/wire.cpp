@@ -1,7 +1,6 @@
 #include "submit/sched/wire.h"
 
 #include <charconv>
-#include <cmath>
 #include <cstring>
 
 #include "base/plain_text.h"

@@ -2,12 +2,12 @@
 
 #include <limits>
 
+#include "base/plain_text.h"
+
 namespace weir {
 namespace {
 
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-
-std::string_view trimmed(std::string_view text) noexcept {
+std::string_view without_blanks(std::string_view text) noexcept {
   while (!text.empty() && static_cast<unsigned char>(text.front()) <= ' ') text.remove_prefix(1);
   while (!text.empty() && static_cast<unsigned char>(text.back()) <= ' ') text.remove_suffix(1);
   return text;
@@ -131,18 +131,18 @@ void append_utf8(std::string& to, std::uint32_t code) {
 
 std::optional<std::int64_t> signed_of(std::string_view text) noexcept {
   bool is_negative = false;
-  const auto magnitude = whole_of(trimmed(text), is_negative);
+  const auto magnitude = whole_of(without_blanks(text), is_negative);
   return magnitude ? with_sign(*magnitude, is_negative) : std::nullopt;
 }
 
 std::optional<std::uint64_t> unsigned_of(std::string_view text) noexcept {
   bool is_negative = false;
-  const auto magnitude = whole_of(trimmed(text), is_negative);
+  const auto magnitude = whole_of(without_blanks(text), is_negative);
   return is_negative && magnitude && *magnitude != 0 ? std::nullopt : magnitude;
 }
 
 std::optional<std::int64_t> scaled_of(std::string_view text, int places) noexcept {
-  text = trimmed(text);
+  text = without_blanks(text);
   auto decimal = decimal_of(text);
   if (!decimal) return std::nullopt;
   decimal->exponent += places;
@@ -151,7 +151,7 @@ std::optional<std::int64_t> scaled_of(std::string_view text, int places) noexcep
 }
 
 bool is_number(std::string_view text) noexcept {
-  text = trimmed(text);
+  text = without_blanks(text);
   return decimal_of(text).has_value() || hexadecimal_of(text).has_value();
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/plain_text.h"
 #include "base/yaml.h"
 #include "lab/kernels/package/text.h"
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/plain_text.h"
 #include "base/yaml.h"
 #include "lab/kernels/package/text.h"
 

@@ -5,16 +5,12 @@
 #include <cmath>
 #include <map>
 
+#include "base/json.h"
 #include "lab/kernels/package/discovery.h"
 
 namespace weir::package {
 namespace {
 
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
-template <class Value>
-Json value_or_null(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json();
-}
 template <class Word>
 Json names_of(const std::vector<Word>& words) {
   Json names = Json::array();
@@ -33,7 +29,7 @@ Json sweeps_of(const std::vector<Sweep>& sweeps) {
 }
 
 Json limits_of(const Tolerance& limits) {
-  return {{"rmse", value_or_null(limits.rmse)}, {"relative_error", value_or_null(limits.relative_error)}};
+  return {{"rmse", or_null(limits.rmse)}, {"relative_error", or_null(limits.relative_error)}};
 }
 
 Json config_of(const Config& config) {
@@ -51,10 +47,10 @@ Json config_of(const Config& config) {
           {"backends", config.backends.empty() ? Json() : names_of(config.backends)},
           {"tolerances", std::move(tolerances)},
           {"skip_conditions", std::move(skips)},
-          {"iterations", value_or_null(config.iterations)},
-          {"warmup", value_or_null(config.warmup)},
-          {"seed", value_or_null(config.seed)},
-          {"time_limit_s", value_or_null(config.time_limit_s)},
+          {"iterations", or_null(config.iterations)},
+          {"warmup", or_null(config.warmup)},
+          {"seed", or_null(config.seed)},
+          {"time_limit_s", or_null(config.time_limit_s)},
           {"dependencies", config.dependencies},
           {"compile_flags", config.compile_flags},
           {"compiler", kCompilers[static_cast<int>(config.compiler)]},
