@@ -35,11 +35,11 @@ test-gpu: ## The tests that need a GPU
 test-long: ## Everything under ASan+UBSan, all threads under TSan; 10^9 commands through each channel, none lost; the queue probe 200 times; 500 kills, 10,000 preemptions
 	@scripts/setup.sh test
 	@scripts/test.sh asan-all tsan-all
-	@$(BUILD) tests_queue tests_channel tests_preempt tests_cli
-	WEIR_LONG_TESTS=1 build/release/tests_queue --gtest_filter='ProbeCpuLong.*'
+	@$(BUILD) tests_lab_queues tests_channel tests_lab_preempt tests_cli
+	WEIR_LONG_TESTS=1 build/release/tests_lab_queues --gtest_filter='ProbeCpuLong.*'
 	WEIR_LONG_TESTS=1 build/release/tests_channel --gtest_filter='ChannelLong*'
 	WEIR_LONG_TESTS=1 build/release/tests_cli --gtest_filter='SchedFaults.*'
-	WEIR_LONG_TESTS=1 build/release/tests_preempt
+	WEIR_LONG_TESTS=1 build/release/tests_lab_preempt
 
 bench: setup ## Run the benchmarks that need no GPU, then all kernel packages, 30 samples each; writes reports/
 	@$(BUILD) weir

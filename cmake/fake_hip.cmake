@@ -52,7 +52,7 @@ foreach(suffix so.7 so.6 so.5 so)
 endforeach()
 
 # Who opens them.
-foreach(tests tests_hip tests_cli)
+foreach(tests tests_device_hip tests_cli)
   if(TARGET ${tests})
     target_compile_definitions(${tests} PRIVATE WEIR_FAKE_HIP_DIR="${WEIR_FAKE_HIP_DIR}")
     add_dependencies(${tests} fake_hip)
@@ -60,12 +60,12 @@ foreach(tests tests_hip tests_cli)
 endforeach()
 
 # A HIP program of somebody else, for the launch gate. Not instrumented, as what is preloaded is not.
-if(TARGET weir_hip_gate AND TARGET tests_inject AND NOT WEIR_SANITIZE)
-  add_executable(fake_hip_program tests/inject/fake_hip_program.cpp)
+if(TARGET weir_hip_gate AND TARGET tests_submit_inject AND NOT WEIR_SANITIZE)
+  add_executable(fake_hip_program tests/submit/inject/fake_hip_program.cpp)
   target_include_directories(fake_hip_program PRIVATE src)
   target_include_directories(fake_hip_program SYSTEM PRIVATE ${WEIR_HIP_INCLUDE_DIR})
   target_link_libraries(fake_hip_program PRIVATE fake_hip_rocm6 Threads::Threads)
-  target_compile_definitions(tests_inject PRIVATE WEIR_FAKE_HIP_PROGRAM="$<TARGET_FILE:fake_hip_program>"
+  target_compile_definitions(tests_submit_inject PRIVATE WEIR_FAKE_HIP_PROGRAM="$<TARGET_FILE:fake_hip_program>"
                                                   WEIR_HIP_GATE="$<TARGET_FILE:weir_hip_gate>")
-  add_dependencies(tests_inject weir_hip_gate fake_hip_program)
+  add_dependencies(tests_submit_inject weir_hip_gate fake_hip_program)
 endif()

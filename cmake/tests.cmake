@@ -1,4 +1,4 @@
-# tests/<folder>/*_test.cpp -> executable tests_<folder>; *_gpu_test.cpp of all folders -> tests_gpu (label gpu).
+# tests/<path>/*_test.cpp -> executable tests_<path, with _ for />; *_gpu_test.cpp of all folders -> tests_gpu (label gpu).
 # A folder without a *_test.cpp of its own, tests/support, is linked into all of them.
 include(GoogleTest)
 find_package(GTest QUIET)
@@ -11,21 +11,22 @@ if(NOT GTest_FOUND)
 endif()
 
 # Folders whose tests run real threads against each other.
-set(WEIR_THREADED_TESTS amd_log channel channel_bench device hip inject opencl preempt scheduler stream queue run watch)
+set(WEIR_THREADED_TESTS amd_log channel device device_hip device_opencl lab_channels lab_preempt lab_queues lab_watch
+    run submit submit_inject submit_sched)
 # Of these, CI builds and runs under TSan what needs no more than the lower layers; `make test-long` all of them.
-set(WEIR_TSAN_TESTS amd_log channel device inject preempt scheduler stream)
+set(WEIR_TSAN_TESTS amd_log channel device lab_preempt submit submit_inject submit_sched)
 # Tests of one thread that take minutes under sanitizers: searches of state spaces, and what the simulator computes.
 set(WEIR_SANITIZERS_LEAVE_OUT "*ProbeSim.*:*QueueCost.*:*SimRun.every_workload*:ScheduledRun.every_workload*:ChannelChange.*"
     "ChannelCalibration.*:Compare*.*:Properties/EveryPolicy.*:WeightedFairProperties.*:Explorer/EveryState.*")
 list(JOIN WEIR_SANITIZERS_LEAVE_OUT ":" WEIR_SANITIZERS_LEAVE_OUT)
 # Folders that read other people's bytes or manage memory: CI builds and runs them under ASan. `make test-long` does it
 # with all.
-set(WEIR_LAYER_TESTS amd_capture amd_join amd_log base channel device ftrace kernel kfd measure package rank scheduler step
-                     trace)
+set(WEIR_LAYER_TESTS amd_capture amd_ftrace amd_join amd_kfd amd_log base channel device device_rank kernel
+    lab_kernels_package measure step submit_sched trace)
 
-file(GLOB test_sources CONFIGURE_DEPENDS tests/*/*.cpp)
+file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS tests/*.cpp)
 # Programs of their own: one that mpirun starts several times, and what stands in for a GPU in other people's programs.
-list(FILTER test_sources EXCLUDE REGEX "/mpi_selftest\\.cpp$|/tests/inject/fake_")
+list(FILTER test_sources EXCLUDE REGEX "/mpi_selftest\\.cpp$|/tests/submit/inject/fake_")
 file(GLOB_RECURSE test_headers CONFIGURE_DEPENDS src/*.h)
 
 # What every test sees.
@@ -67,7 +68,9 @@ function(weir_add_tests name)
   add_executable(${name} ${arg_SOURCES})
   string(REGEX REPLACE "^tests_" "" folder ${name})
   # The folders that they and their headers include.
-  file(GLOB headers ${PROJECT_SOURCE_DIR}/tests/${folder}/*.h)
+  list(GET arg_SOURCES 0 first)
+  cmake_path(GET first PARENT_PATH here)
+  file(GLOB headers ${here}/*.h)
   weir_folders_of(below ${arg_SOURCES} ${headers})
   list(TRANSFORM below PREPEND weir_)
   # These drive the whole program.
@@ -90,7 +93,7 @@ function(weir_add_tests name)
   set(alone RUN_SERIAL FALSE)
   if(arg_LABEL STREQUAL "gpu")
     set(alone RUN_SERIAL TRUE)
-  elseif(folder STREQUAL "opencl")
+  elseif(folder STREQUAL "device_opencl")
     set(alone RESOURCE_LOCK opencl)
   endif()
   if(WEIR_SANITIZE)
@@ -122,7 +125,7 @@ if(TARGET weir AND WEIR_SANITIZE STREQUAL "address")
 endif()
 
 if(TARGET weir_mpi)
-  add_executable(mpi_selftest tests/rank/mpi_selftest.cpp)
+  add_executable(mpi_selftest tests/device/rank/mpi_selftest.cpp)
   target_link_libraries(mpi_selftest PRIVATE weir_core)
   set_target_properties(mpi_selftest PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   add_dependencies(mpi_selftest weir_mpi)
@@ -146,7 +149,8 @@ list(FILTER gpu_sources INCLUDE REGEX "_gpu_test\\.cpp$")
 list(FILTER test_sources EXCLUDE REGEX "_gpu_test\\.cpp$")
 # No sanitizer runs where there is a GPU.
 if(gpu_sources AND NOT WEIR_SANITIZE)
-  list(APPEND gpu_sources ${PROJECT_SOURCE_DIR}/tests/cli/program.cpp ${PROJECT_SOURCE_DIR}/tests/conformance/examined.cpp)
+  list(APPEND gpu_sources ${PROJECT_SOURCE_DIR}/tests/cli/program.cpp
+                          ${PROJECT_SOURCE_DIR}/tests/lab/conformance/examined.cpp)
   set(docs_sources ${test_sources})
   list(FILTER docs_sources INCLUDE REGEX "/tests/docs/")
   list(FILTER docs_sources EXCLUDE REGEX "_test\\.cpp$")
@@ -156,15 +160,16 @@ endif()
 
 set(test_folders ${test_sources})
 list(FILTER test_folders INCLUDE REGEX "_test\\.cpp$")
-list(TRANSFORM test_folders REPLACE ".*/tests/([^/]+)/[^/]+$" "\\1")
+list(TRANSFORM test_folders REPLACE ".*/tests/(.+)/[^/]+$" "\\1")
 list(REMOVE_DUPLICATES test_folders)
 if(WEIR_SANITIZE)
   # These read text: instrumenting them would find nothing, and std::regex is slow to compile that way.
   list(REMOVE_ITEM test_folders docs repo)
 endif()
-foreach(folder IN LISTS test_folders)
+foreach(path IN LISTS test_folders)
   set(folder_sources ${test_sources})
-  list(FILTER folder_sources INCLUDE REGEX "/tests/${folder}/")
+  list(FILTER folder_sources INCLUDE REGEX "/tests/${path}/[^/]+$")
+  string(REPLACE / _ folder ${path})
   if(folder IN_LIST WEIR_THREADED_TESTS)
     weir_add_tests(tests_${folder} LABEL threads SOURCES ${folder_sources})
     add_dependencies(tests_threads tests_${folder})
@@ -189,8 +194,8 @@ function(weir_add_fake vendor kind library tests)
   endif()
   add_dependencies(${tests} ${target})
 endfunction()
-if(TARGET tests_opencl)
-  target_sources(tests_opencl PRIVATE ${PROJECT_SOURCE_DIR}/tests/device/allocation_count.cpp)
+if(TARGET tests_device_opencl)
+  target_sources(tests_device_opencl PRIVATE ${PROJECT_SOURCE_DIR}/tests/device/allocation_count.cpp)
 endif()
 if(TARGET tests_cli AND WEIR_HAVE_OPENCL)
   weir_add_fake(opencl failing libOpenCL tests_cli)
@@ -207,15 +212,15 @@ endif()
 
 # The fake GPU is a device like any other to those who examine devices, and packages launch on it.
 file(GLOB fake_gpu_sources CONFIGURE_DEPENDS tests/device/fake_gpu*.cpp)
-foreach(tests tests_conformance tests_package)
+foreach(tests tests_lab_conformance tests_lab_kernels_package)
   if(TARGET ${tests})
     target_sources(${tests} PRIVATE ${fake_gpu_sources})
   endif()
 endforeach()
 
 # What lives in other people's programs is no part of this one.
-if(TARGET tests_inject)
-  target_sources(tests_inject PRIVATE ${PROJECT_SOURCE_DIR}/src/submit/inject/launch_gate.cpp)
+if(TARGET tests_submit_inject)
+  target_sources(tests_submit_inject PRIVATE ${PROJECT_SOURCE_DIR}/src/submit/inject/launch_gate.cpp)
 endif()
 
 # Command lines of the docs are run as those of tests/cli are.
@@ -233,30 +238,30 @@ endif()
 # `weir profile -- program` without a GPU: a program that does what the CUDA driver does, and a CUPTI that makes records
 # up. Neither is instrumented, as what they load is not.
 if(TARGET weir_cupti AND TARGET tests_cli)
-  add_library(fake_cupti MODULE tests/inject/fake_cupti.cpp)
+  add_library(fake_cupti MODULE tests/submit/inject/fake_cupti.cpp)
   target_include_directories(fake_cupti SYSTEM PRIVATE ${WEIR_CUDA_INCLUDE_DIR})
-  add_executable(fake_cuda_program tests/inject/fake_cuda_program.cpp)
+  add_executable(fake_cuda_program tests/submit/inject/fake_cuda_program.cpp)
   target_link_libraries(fake_cuda_program PRIVATE ${CMAKE_DL_LIBS})
   target_compile_definitions(tests_cli PRIVATE WEIR_FAKE_CUPTI="$<TARGET_FILE:fake_cupti>"
                                                WEIR_FAKE_PROGRAM="$<TARGET_FILE:fake_cuda_program>")
   add_dependencies(tests_cli fake_cupti fake_cuda_program)
 endif()
 # And `weir sched run`: a driver whose GPU is made of threads, for the launch gate in a program of its own.
-if(TARGET fake_cupti AND TARGET tests_inject)
-  add_library(fake_cuda_driver SHARED tests/inject/fake_driver.cpp)
+if(TARGET fake_cupti AND TARGET tests_submit_inject)
+  add_library(fake_cuda_driver SHARED tests/submit/inject/fake_driver.cpp)
   set_target_properties(fake_cuda_driver PROPERTIES PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1 NO_SONAME ON
                                                     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fake_cuda/driver)
   target_link_options(fake_cuda_driver PRIVATE -Wl,-soname,libcuda.so.1)
   target_include_directories(fake_cuda_driver SYSTEM PUBLIC ${WEIR_CUDA_INCLUDE_DIR})
   target_link_libraries(fake_cuda_driver PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
-  add_executable(fake_gate_program tests/inject/fake_gate_program.cpp)
+  add_executable(fake_gate_program tests/submit/inject/fake_gate_program.cpp)
   target_link_libraries(fake_gate_program PRIVATE fake_cuda_driver Threads::Threads)
   # Comes before LD_LIBRARY_PATH, which may hold a real driver.
   target_link_options(fake_gate_program PRIVATE -Wl,--disable-new-dtags)
-  target_compile_definitions(tests_inject PRIVATE WEIR_FAKE_GATE_PROGRAM="$<TARGET_FILE:fake_gate_program>"
+  target_compile_definitions(tests_submit_inject PRIVATE WEIR_FAKE_GATE_PROGRAM="$<TARGET_FILE:fake_gate_program>"
                                                   WEIR_FAKE_CUPTI="$<TARGET_FILE:fake_cupti>"
                                                   WEIR_CUPTI_MODULE="$<TARGET_FILE:weir_cupti>")
-  add_dependencies(tests_inject weir_cupti fake_cupti fake_gate_program)
+  add_dependencies(tests_submit_inject weir_cupti fake_cupti fake_gate_program)
 endif()
 
 # The page of `weir report`: its functions in node, the whole of it in a browser.
@@ -284,12 +289,12 @@ if(WEIR_HEADER_CHECK)
 endif()
 
 # Drivers read LD_LIBRARY_PATH before main() does anything: the table on the HIP device, over a runtime without a GPU.
-if(TARGET fake_hip AND TARGET tests_conformance AND WEIR_HAVE_HIP)
-  add_dependencies(tests_conformance fake_hip)
-  add_test(NAME conformance.fake_hip COMMAND tests_conformance --gtest_brief=1 --gtest_filter=*/hip_*)
+if(TARGET fake_hip AND TARGET tests_lab_conformance AND WEIR_HAVE_HIP)
+  add_dependencies(tests_lab_conformance fake_hip)
+  add_test(NAME conformance.fake_hip COMMAND tests_lab_conformance --gtest_brief=1 --gtest_filter=*/hip_*)
   set_tests_properties(conformance.fake_hip PROPERTIES TIMEOUT 1500 LABELS conformance RUN_SERIAL TRUE
                        FAIL_REGULAR_EXPRESSION ": Skipped"  # the runtime is there
-                       # gcc 12's leak check crashes on threads of a library that was opened at run time; tests_hip,
+                       # gcc 12's leak check crashes on threads of a library that was opened at run time; tests_device_hip,
                        # where it is loaded from the start, has the check.
                        ENVIRONMENT "LD_LIBRARY_PATH=${WEIR_FAKE_HIP_DIR}/rocm6;ASAN_OPTIONS=detect_leaks=0")
 endif()

@@ -33,7 +33,7 @@ for target in "${targets[@]}"; do
   case $target in
     yaml) seeds+=(config) ;;
     profile) seeds+=(config/devices) ;;
-    page) seeds+=(tests/page/documents) ;;
+    page) seeds+=(tests/report/page/documents) ;;
   esac
   limit="-max_total_time=$seconds"
   [ "$seconds" != 0 ] || limit=-runs=0

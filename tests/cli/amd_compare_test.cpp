@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "amd_case/case_texts.h"
+#include "amd/compare/case_texts.h"
 #include "base/json.h"
 #include "cli/program.h"
 #include "cli/queues_checks.h"

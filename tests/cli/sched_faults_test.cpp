@@ -16,10 +16,10 @@
 #include <set>
 
 #include "base/units.h"
-#include "scheduler/daemon.h"
-#include "stream/order_session.h"
 #include "submit/gated.h"
+#include "submit/order_session.h"
 #include "submit/placement.h"
+#include "submit/sched/daemon.h"
 #include "submit/submitter.h"
 
 namespace weir::testing {

@@ -1,4 +1,4 @@
-// Compilers of GPU code in this process. NVRTC needs no GPU; a machine without it skips. hipRTC: tests/hiprtc.
+// Compilers of GPU code in this process. NVRTC needs no GPU; a machine without it skips. hipRTC: tests/device/hiprtc.
 #include "device/compiler_log.h"
 #include "device/gpu_compiler_cases.h"
 

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "lab/preempt/document.h"
-#include "preempt/synthetic.h"
+#include "lab/preempt/synthetic.h"
 #include "report/text/documents.h"
 #include "report/text/svg.h"
 

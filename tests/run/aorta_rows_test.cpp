@@ -3,15 +3,15 @@
 //   queue-switch overhead is 0.0         AortaQueueSwitch.* here; planted gaps: QueueSwitch.* in tests/trace
 //   workloads crash, none checks output  AortaOutput.* here; all modes:
 //   Runner.EveryWorkloadPassesItsCheckHoweverItIsRun extra streams idle AortaStep.EveryRequestedStream... in
-//   tests/workload; the formula: Workloads.Work*
+//   tests/step/workload; the formula: Workloads.Work*
 //                                        and Workloads.Requests* there, Scaling.RowsFollowTheFirstCount in
 //                                        tests/measure
 //   collectives are mocked               AortaCollectives.* and AortaGradients.* in aorta_ranks_test.cpp
-//   data races between streams           AortaStep.NoTwoCommandsRace in tests/workload, AortaOutput.AnyPlacement...
-//   here tiny kernels through one thread      AortaHostCost.* here experts, cache, tokens, generation
-//   aorta_decisions_test.cpp; AortaKvCache.* and AortaGeneration.* in tests/workload recomputed and gathered data
-//   unused  AortaCheckpoints.* and AortaShards.* in tests/workload end_only reports enqueue time        AortaEndOnly.*
-//   here compare pairs by list position       Compare.PairsByKeyNotByPosition and
+//   data races between streams           AortaStep.NoTwoCommandsRace in tests/step/workload,
+//   AortaOutput.AnyPlacement... here tiny kernels through one thread      AortaHostCost.* here experts, cache, tokens,
+//   generation aorta_decisions_test.cpp; AortaKvCache.* and AortaGeneration.* in tests/step/workload recomputed and
+//   gathered data unused  AortaCheckpoints.* and AortaShards.* in tests/step/workload end_only reports enqueue time
+//   AortaEndOnly.* here compare pairs by list position       Compare.PairsByKeyNotByPosition and
 //   Compare.TellsSlowerFasterSameAmbiguous
 #include <gtest/gtest.h>
 

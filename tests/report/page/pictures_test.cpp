@@ -1,0 +1,255 @@
+// The pictures of a report against the documents that they are of.
+#include <gtest/gtest.h>
+
+#include "report/page/picture_documents.h"
+
+namespace weir {
+namespace {
+
+using namespace weir::testing;
+
+bool has(const Json& strings, const std::string& part) {
+  for (const Json& each : strings)
+    if (each.get<std::string>().find(part) != std::string::npos) return true;
+  return false;
+}
+
+const Json* finding_of(const Json& report, const std::string& part) {
+  for (const Json& each : report["verdict"]["findings"])
+    if (each["text"].get<std::string>().find(part) != std::string::npos) return &each;
+  return nullptr;
+}
+
+double parts_of(const Json& bar) {
+  double sum = 0;
+  for (const char* part : {"compute_only_ns", "hidden_ns", "exposed_ns", "idle_ns", "other_ns"}) {
+    EXPECT_GE(bar[part].get<double>(), 0) << part;
+    sum += bar[part].get<double>();
+  }
+  return sum;
+}
+
+TEST(AnalysisPicture, has_the_hops_of_the_document) {
+  const Json document = analysis_document();
+  const Json report = page_of(document);
+  std::size_t at = 0;
+  for (const Json& device : document["devices"])
+    for (const Json& each : device["waterfall"]["classes"]) {
+      ASSERT_LT(at, report["waterfalls"].size());
+      const Json& item = report["waterfalls"][at++];
+      EXPECT_EQ(item["kind"], each["kind"]);
+      EXPECT_EQ(item["commands"], each["commands"]);
+      EXPECT_EQ(item["way_ns"], each["way_ns"]);
+      ASSERT_EQ(item["hops"].size(), each["hops"].size());
+      for (std::size_t i = 0; i < item["hops"].size(); ++i)
+        for (const char* key : {"from", "to", "count", "mean_ns", "p50_ns", "p95_ns", "p99_ns", "share"})
+          EXPECT_EQ(item["hops"][i][key], each["hops"][i][key]) << key;
+      EXPECT_EQ(item["missing"].size(), each["missing"].size());
+    }
+  EXPECT_EQ(at, report["waterfalls"].size());
+  EXPECT_EQ(at, 6U) << "kernels, collectives and copies of two devices";
+}
+
+TEST(AnalysisPicture, has_the_queues_of_each_stream) {
+  const Json report = page_of(analysis_document());
+  ASSERT_EQ(report["queue_maps"].size(), 2U);
+  const Json& map = report["queue_maps"][0];
+  EXPECT_EQ(map["basis"], "timeline");
+  EXPECT_EQ(map["queues"], Json::array({"queue 0", "queue 1"}));
+  ASSERT_EQ(map["cells"].size(), 2U);
+  std::uint64_t commands = 0;
+  for (const Json& cell : map["cells"]) {
+    EXPECT_EQ(cell["stream"], cell["queue"]) << "stream 7 on queue 0, stream 8 on queue 1";
+    commands += cell["commands"].get<std::uint64_t>();
+  }
+  EXPECT_EQ(commands, 6U);
+}
+
+TEST(AnalysisPicture, divides_each_devices_time_into_parts_that_add_up) {
+  const Json report = page_of(analysis_document());
+  ASSERT_EQ(report["overlaps"].size(), 1U);
+  const Json& item = report["overlaps"][0];
+  ASSERT_EQ(item["bars"].size(), 2U);
+  const Json& bar = item["bars"][0];
+  // Two steps of 75 us, 100 us apart: [0, 40) compute, [30, 60) communication, [70, 75) a copy.
+  EXPECT_DOUBLE_EQ(bar["span_ns"].get<double>(), 175'000.0 / 2);
+  EXPECT_DOUBLE_EQ(bar["compute_only_ns"].get<double>(), 30'000);
+  EXPECT_DOUBLE_EQ(bar["hidden_ns"].get<double>(), 10'000);
+  EXPECT_DOUBLE_EQ(bar["exposed_ns"].get<double>(), 20'000);
+  EXPECT_DOUBLE_EQ(bar["other_ns"].get<double>(), 5'000);
+  for (const Json& each : item["bars"]) EXPECT_NEAR(parts_of(each), each["span_ns"].get<double>(), 1e-6);
+  EXPECT_NEAR(item["efficiency"].get<double>(), 1.0 / 3, 1e-12);
+  double share = 0, exposed = 0;
+  for (const Json& cause : item["causes"]) {
+    share += cause["share"].get<double>();
+    exposed += cause["ns_per_step"].get<double>();
+  }
+  EXPECT_NEAR(share, 1, 1e-9);
+  EXPECT_NEAR(exposed, 20'000, 1e-6);
+}
+
+TEST(AnalysisPicture, finds_the_largest_loss_and_says_what_to_do) {
+  const Json report = page_of(analysis_document());
+  const Json* found = finding_of(report, "ommunication ran");
+  ASSERT_NE(found, nullptr) << report["verdict"].dump(1);
+  EXPECT_EQ((*found)["tone"], "warning");
+  EXPECT_EQ((*found)["anchor"], report["overlaps"][0]["id"]);
+  EXPECT_TRUE((*found)["advice"].is_string());
+  EXPECT_EQ(report["texts"].size(), 1U) << "the rest is told";
+}
+
+TEST(AnalysisPicture, says_that_nothing_is_there_to_analyse) {
+  Timeline none;
+  const Json report = page_of(analyze_timeline(none, {}, {}));
+  EXPECT_NE(finding_of(report, "has no GPU commands"), nullptr);
+  EXPECT_TRUE(report["waterfalls"].empty());
+}
+
+TEST(ProfilePicture, has_the_hops_and_why_one_is_missing) {
+  const Json document = profile_document();
+  const Json report = page_of(document);
+  ASSERT_EQ(report["waterfalls"].size(), 1U);
+  const Json& item = report["waterfalls"][0];
+  EXPECT_EQ(item["hops"][1]["p99_ns"], 23);
+  EXPECT_EQ(item["missing"], Json::array({{{"hop", "enqueued"}, {"reason", "no channel"}}}));
+  EXPECT_TRUE(has(item["notes"], "1 commands are left out because the clocks disagree, by up to 20.0 ns"));
+}
+
+TEST(OverlapPicture, has_a_bar_for_each_rank_and_its_parts_add_up) {
+  const Json report = page_of(overlap_ranks_document());
+  ASSERT_EQ(report["overlaps"].size(), 1U);
+  const Json& item = report["overlaps"][0];
+  EXPECT_EQ(item["efficiency"], 0.6);
+  EXPECT_EQ(item["step_p50_ns"], 1000);
+  EXPECT_EQ(item["serial_step_p50_ns"], 1200);
+  ASSERT_EQ(item["bars"].size(), 2U);
+  const Json& bar = item["bars"][0];
+  EXPECT_EQ(bar["label"], "rank 0");
+  EXPECT_DOUBLE_EQ(bar["compute_only_ns"].get<double>(), 520);
+  EXPECT_DOUBLE_EQ(bar["hidden_ns"].get<double>(), 180);
+  EXPECT_DOUBLE_EQ(bar["exposed_ns"].get<double>(), 120);
+  EXPECT_DOUBLE_EQ(bar["idle_ns"].get<double>(), 100);
+  EXPECT_DOUBLE_EQ(bar["other_ns"].get<double>(), 80);
+  for (const Json& each : item["bars"]) EXPECT_NEAR(parts_of(each), each["span_ns"].get<double>(), 1e-9);
+  EXPECT_TRUE(has(item["notes"], "rank 1: its parts add up to 700 ns, its span is 500 ns")) << item["notes"].dump();
+  EXPECT_EQ(item["causes"][0]["advice"], "leave room");
+  const Json* found = finding_of(report, "60.0 % of the communication was hidden");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ((*found)["advice"], "Leave room.");
+  EXPECT_NE(finding_of(report, "rank 1 keeps the others waiting"), nullptr);
+}
+
+TEST(OverlapPicture, warns_where_several_streams_are_slower_than_one) {
+  Json document = overlap_ranks_document();
+  EXPECT_EQ(finding_of(page_of(document), "overlapping costs more"), nullptr);
+  document["step_ns"]["overlapped"] = {{"p50", 1400}, {"p50_interval", {1390, 1410}}};
+  EXPECT_NE(finding_of(page_of(document), "overlapping costs more"), nullptr);
+  document["step_ns"]["overlapped"] = {{"p50", 1400}, {"p50_interval", {1100, 1900}}};
+  EXPECT_EQ(finding_of(page_of(document), "overlapping costs more"), nullptr) << "within the noise";
+}
+
+TEST(PreemptPicture, draws_victims_apart_that_differ_in_more_than_block_time) {
+  const Json report = page_of(preempt_curves_document());
+  ASSERT_EQ(report["preemptions"].size(), 2U);
+  const Json& item = report["preemptions"][0];
+  EXPECT_EQ(item["alone_p99_ns"], 5200) << "to the first block, which every point that did not fail tells";
+  ASSERT_EQ(item["curves"].size(), 2U);
+  const Json& points = item["curves"][0]["points"];
+  ASSERT_EQ(points.size(), 2U);
+  EXPECT_EQ(points[0]["kernel_ns"], 40'000) << "4 waves of 10 us, and sorted";
+  EXPECT_EQ(points[0]["p99_ns"], 15'000);
+  EXPECT_EQ(points[1]["kernel_ns"], 4'000'000);
+  EXPECT_EQ(points[1]["is_overloaded"], true);
+  EXPECT_EQ(item["curves"][1]["reason"], "no /dev/kfd on this machine");
+  EXPECT_EQ(item["published"][0]["name"], "XSched Lv1, NVIDIA GV100");
+  EXPECT_DOUBLE_EQ(item["published"][0]["points"][0]["kernel_ns"].get<double>(), 100'000);
+  EXPECT_DOUBLE_EQ(item["published"][0]["points"][0]["p99_ns"].get<double>(), 1'053'200);
+  const Json& other = report["preemptions"][1];
+  ASSERT_EQ(other["curves"].size(), 1U) << "what was not measured is told once";
+  EXPECT_TRUE(other["curves"][0]["points"][0]["kernel_ns"].is_null()) << "a persistent kernel has no waves";
+  EXPECT_EQ(other["curves"][0]["points"][0]["failure"], "it hung");
+  EXPECT_NE(finding_of(report, "Use priority here."), nullptr);
+  EXPECT_NE(finding_of(report, "clocks drifted"), nullptr);
+}
+
+TEST(PreemptPicture, counts_to_the_end_where_a_start_is_not_known) {
+  Json document = preempt_curves_document();
+  document["mechanisms"][0]["points"][0]["to_start"] = nullptr;
+  const Json item = page_of(document)["preemptions"][0];
+  EXPECT_EQ(item["alone_p99_ns"], 6200);
+  EXPECT_EQ(item["curves"][0]["points"][0]["p99_ns"], 16'000);
+  EXPECT_TRUE(has(item["notes"], "to its end"));
+}
+
+TEST(BenchPicture, has_cases_roofs_and_what_changed) {
+  const Json report = page_of(bench_roofs_document());
+  ASSERT_EQ(report["benches"].size(), 1U);
+  const Json& item = report["benches"][0];
+  ASSERT_EQ(item["cases"].size(), 2U) << "a case that crashed stays";
+  const Json& fft = item["cases"][0];
+  EXPECT_EQ(fft["kernel"], "fft, length=64");
+  EXPECT_DOUBLE_EQ(fft["p50_ns"].get<double>(), 500'000);
+  EXPECT_DOUBLE_EQ(fft["p50_interval_ns"][1].get<double>(), 600'000);
+  EXPECT_EQ(fft["throughput_unit"], "transforms/s");
+  EXPECT_DOUBLE_EQ(fft["gflops"].get<double>(), 4);
+  EXPECT_EQ(fft["intensity"], 2.0);
+  EXPECT_EQ(fft["share_of_roof"], 0.08);
+  EXPECT_EQ(fft["error"], 1e-6);
+  EXPECT_EQ(fft["change"], Json({{"verdict", "slower"}, {"ratio", 1.5}}));
+  const Json& spmv = item["cases"][1];
+  EXPECT_EQ(spmv["status"], "crashed");
+  EXPECT_EQ(spmv["failure"], "SIGSEGV, it died");
+  EXPECT_TRUE(spmv["p50_ns"].is_null());
+  ASSERT_EQ(item["rooflines"].size(), 2U);
+  EXPECT_EQ(item["rooflines"][0]["reason"], "dot products only");
+  EXPECT_DOUBLE_EQ(item["rooflines"][1]["peak_gflops"].get<double>(), 80);
+  EXPECT_DOUBLE_EQ(item["rooflines"][1]["bandwidth_gbs"].get<double>(), 25);
+  const Json* found = finding_of(report, "fft/cpu/fp32/length=64 is worse");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ((*found)["tone"], "bad");
+  EXPECT_NE(finding_of(report, "spmv/cpu/bf16/ crashed: SIGSEGV, it died."), nullptr);
+}
+
+TEST(QueuesPicture, draws_the_map_once_for_each_way_that_found_it) {
+  const Json report = page_of(queue_map_document());
+  ASSERT_EQ(report["queue_maps"].size(), 3U);
+  const Json &probe = report["queue_maps"][0], &runtime = report["queue_maps"][1], &timeline = report["queue_maps"][2];
+  EXPECT_EQ(probe["basis"], "probe");
+  EXPECT_EQ(probe["mapping"], "fixed: stream i on queue i modulo 2");
+  EXPECT_EQ(probe["cells"].size(), 3U);
+  EXPECT_EQ(probe["cells"][2], Json({{"stream", 2}, {"queue", 0}, {"commands", nullptr}}));
+  EXPECT_EQ(runtime["cells"].size(), 2U) << "a stream without an id has no queue";
+  EXPECT_EQ(runtime["streams"].size(), 3U);
+  EXPECT_EQ(timeline["queues"], Json::array({"queue 5", "queue 6"}));
+  EXPECT_EQ(timeline["cells"][0]["commands"], 6) << "two stays on one queue";
+  EXPECT_NE(finding_of(report, "disagree in 1 of 2"), nullptr);
+  EXPECT_EQ(report["texts"].size(), 1U);
+}
+
+TEST(Pictures, survive_documents_with_any_node_replaced) {
+  const std::vector<Json> values = {nullptr, "text", Json::array(), Json::object(),
+                                    -1,      1e300,  true,          Json::array({nullptr, "x", -1e300})};
+  for (Json document : {analysis_document(), overlap_ranks_document(), preempt_curves_document(),
+                        bench_roofs_document(), queue_map_document(), profile_document()}) {
+    std::size_t pages = 0;
+    each_mutation(document, values, [&] {
+      const Json report = page_of(document);
+      for (const Json& item : report["overlaps"])
+        for (const Json& bar : item["bars"])
+          ASSERT_NEAR(parts_of(bar), bar["span_ns"].get<double>(), 1e-6 * bar["span_ns"].get<double>());
+      ++pages;
+    });
+    EXPECT_GT(pages, 100U);
+    // Everything at once.
+    const Json whole = document;
+    for (const Json& value : values)
+      for (const auto& [key, field] : whole.items()) {
+        if (key == "schema" || key == "experiment") continue;
+        document[key] = value;
+        page_of(document);
+      }
+  }
+}
+
+}  // namespace
+}  // namespace weir
