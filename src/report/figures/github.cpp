@@ -1,3 +1,4 @@
+// What GitHub Actions reads of a step: annotations, outputs. Knows GitHub's rules of escaping and its limits.
 #include <fmt/format.h>
 
 #include <algorithm>

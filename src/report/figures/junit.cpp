@@ -1,3 +1,4 @@
+// A comparison as JUnit XML. Knows judgements; writes no file.
 #include <fmt/format.h>
 
 #include "base/plain_text.h"

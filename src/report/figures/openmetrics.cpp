@@ -1,3 +1,4 @@
+// Results as OpenMetrics 1.0 text. Knows rows of figures; writes no file.
 #include <fmt/format.h>
 
 #include <map>

@@ -1,3 +1,4 @@
+// Results as tables for spreadsheets (RFC 4180). Knows rows of figures; writes no file.
 #include <fmt/format.h>
 
 #include <algorithm>

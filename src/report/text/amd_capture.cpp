@@ -1,3 +1,4 @@
+// weir.amd_capture/1: what a capture of a program has and lacks.
 #include <fmt/format.h>
 
 #include <algorithm>

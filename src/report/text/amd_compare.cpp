@@ -1,3 +1,4 @@
+// weir.amd_compare/1: two cases and their hardware queues.
 #include <fmt/format.h>
 
 #include <algorithm>

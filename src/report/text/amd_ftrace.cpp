@@ -1,3 +1,4 @@
+// weir.amd_ftrace/1: what KFD did in a kernel trace.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// weir.amd_join/1: queues from stream to hardware slot, what matches rest on, clocks.
 #include <fmt/format.h>
 
 #include <array>

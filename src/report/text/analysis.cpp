@@ -1,3 +1,4 @@
+// weir.analysis/1: what a trace shows, as a whole; its devices are in analysis_use.cpp and analysis_causes.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>

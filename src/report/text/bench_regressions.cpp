@@ -1,3 +1,4 @@
+// The block "regressions" of weir.bench/1: what a comparison of bench runs found.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

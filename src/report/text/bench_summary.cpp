@@ -1,3 +1,4 @@
+// weir.bench/1: the summary of kernel packages, in six sections.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// weir.channel/1: benchmarks of host channels, targets, comparison and calibration.
 #include <fmt/format.h>
 
 #include <algorithm>

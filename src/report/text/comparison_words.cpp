@@ -1,3 +1,4 @@
+// How the numbers of a comparison are said in every form.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// weir.conformance/1: which cases devices passed.
 #include <fmt/format.h>
 
 #include <map>

@@ -1,3 +1,4 @@
+// weir.result/1 and weir.sweep/1 for a terminal.
 #include <fmt/format.h>
 
 #include <algorithm>

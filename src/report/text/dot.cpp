@@ -1,3 +1,4 @@
+// A step for Graphviz: a row per stream, an arrow wherever a stream waits for another.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// What stands out in a weir.analysis/1: the largest losses, each with its figure and what to do about it.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A flame graph of counted stacks. Knows stacks; measures nothing.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// weir.history/1: entries, points and trends.
 #include <fmt/format.h>
 
 #include <algorithm>

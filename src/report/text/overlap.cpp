@@ -1,3 +1,4 @@
+// weir.overlap/1: how much communication was hidden, what it cost, what blocked the rest.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// weir.preempt/1: how long urgent work waits, mechanism by mechanism.
 #include <fmt/format.h>
 
 #include <algorithm>

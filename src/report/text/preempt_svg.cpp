@@ -1,3 +1,4 @@
+// weir.preempt/1 as a picture: latency over the length of the victim's blocks. Knows no experiment and no file.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// weir.profile/1: a traced pass beside a timed one.
 #include <fmt/format.h>
 
 #include "base/units.h"

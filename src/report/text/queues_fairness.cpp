@@ -1,3 +1,4 @@
+// weir.queues/1, fairness: who got how much of a full device.
 #include <fmt/format.h>
 
 #include <algorithm>

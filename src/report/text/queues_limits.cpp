@@ -1,3 +1,4 @@
+// weir.queues/1, limits: of a device's queues, copies and priorities.
 #include <fmt/format.h>
 
 #include <algorithm>

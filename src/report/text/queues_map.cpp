@@ -1,3 +1,4 @@
+// weir.queues/1, map: verdict, picture, how certain it is, who disagrees.
 #include <fmt/format.h>
 
 #include <algorithm>

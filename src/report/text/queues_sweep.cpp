@@ -1,3 +1,4 @@
+// weir.queues/1, sweep: a matrix per kernel size, and which count of queues is best.
 #include <fmt/format.h>
 
 #include <algorithm>

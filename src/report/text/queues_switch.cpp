@@ -1,3 +1,4 @@
+// weir.queues/1, switch: what hops and false serialisation cost.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// weir.sched_status/1: who has a seat, who waits for whom, what each used.
 #include <fmt/format.h>
 
 #include <optional>

@@ -1,3 +1,4 @@
+// A timeline as a picture. Knows timelines; no analysis and no file.
 #include <fmt/format.h>
 
 #include <algorithm>

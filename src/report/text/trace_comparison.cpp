@@ -1,3 +1,4 @@
+// weir.trace_comparison/1: two traces, category by category and kernel by kernel.
 #include <fmt/format.h>
 
 #include <algorithm>
