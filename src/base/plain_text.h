@@ -33,8 +33,6 @@ constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 // Of the words that users may define: letters of ASCII, and '_'.
 constexpr bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-inline constexpr std::string_view kWhiteSpace = " \t\n\v\f\r";
-
 // Without the blanks at both ends.
 constexpr std::string_view trimmed(std::string_view text, std::string_view blanks = " \t") noexcept {
   const std::size_t begin = text.find_first_not_of(blanks);

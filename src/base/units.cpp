@@ -46,20 +46,6 @@ std::string format_quantity(double value) { return scaled(value, 1e3, std::array
 
 std::string format_ratio(double ratio) { return fmt::format("{:.3f}x", ratio); }
 
-std::string format_duration(std::optional<double> ns) { return ns ? format_duration(*ns) : "-"; }
-
-std::string format_quantity(std::optional<double> value) { return value ? format_quantity(*value) : "-"; }
-
-std::string format_ratio(std::optional<double> ratio) { return ratio ? format_ratio(*ratio) : "-"; }
-
-std::string format_percent(std::optional<double> share, int digits) {
-  return share ? fmt::format("{:.{}f} %", 100 * *share, digits) : "-";
-}
-
-std::string format_percent_change(std::optional<double> ratio, int digits) {
-  return ratio ? fmt::format("{:+.{}f} %", 100 * (*ratio - 1), digits) : "-";
-}
-
 std::string counted(double amount, std::string_view noun) {
   return fmt::format("{:.0f} {}{}", amount, noun, amount == 1 ? "" : "s");
 }

@@ -3,7 +3,6 @@
 
 #include <concepts>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,13 +13,6 @@ std::string format_duration(std::integral auto ns) { return format_duration(stat
 std::string format_bytes(std::uint64_t bytes);  // 512 B, 4.00 KiB, 1.50 GiB
 std::string format_quantity(double value);      // 812, 4.21 k, 13.4 M, 2.50 G
 std::string format_ratio(double ratio);         // 1.034x
-
-// The same where there may be no number: "-" without one.
-std::string format_duration(std::optional<double> ns);
-std::string format_quantity(std::optional<double> value);
-std::string format_ratio(std::optional<double> ratio);
-std::string format_percent(std::optional<double> share, int digits = 1);         // 0.125: 12.5 %
-std::string format_percent_change(std::optional<double> ratio, int digits = 1);  // 1.125: +12.5 %
 
 // 1 stream, 4 streams
 std::string counted(double amount, std::string_view noun);

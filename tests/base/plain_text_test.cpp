@@ -42,7 +42,7 @@ TEST(PlainText, a_cut_leaves_no_part_of_a_character) {
 TEST(PlainText, blanks_at_both_ends_are_trimmed) {
   EXPECT_EQ(trimmed(" \ta b\t "), "a b");
   EXPECT_EQ(trimmed(" a\n"), "a\n");
-  EXPECT_EQ(trimmed(" a\n", kWhiteSpace), "a");
+  EXPECT_EQ(trimmed(" a\n", " \n"), "a");
   EXPECT_EQ(trimmed("  "), "");
   EXPECT_EQ(trimmed(""), "");
 }

@@ -34,18 +34,6 @@ TEST(Units, FractionsAreWrittenTwoWays) {
     EXPECT_THROW(parse_fraction(text), Error) << text;
 }
 
-TEST(Units, NoNumberIsADash) {
-  EXPECT_EQ(format_duration(std::optional<double>(812)), "812 ns");
-  EXPECT_EQ(format_duration(std::optional<double>()), "-");
-  EXPECT_EQ(format_quantity(std::optional<double>()), "-");
-  EXPECT_EQ(format_ratio(std::optional<double>()), "-");
-  EXPECT_EQ(format_percent(std::nullopt), "-");
-  EXPECT_EQ(format_percent(0.125), "12.5 %");
-  EXPECT_EQ(format_percent(0.125, 0), "12 %");
-  EXPECT_EQ(format_percent_change(1.125), "+12.5 %");
-  EXPECT_EQ(format_percent_change(std::nullopt), "-");
-}
-
 TEST(Units, CountsAgreeWithTheirNouns) {
   EXPECT_EQ(counted(0, "stream"), "0 streams");
   EXPECT_EQ(counted(std::size_t{1}, "stream"), "1 stream");
