@@ -51,7 +51,6 @@ class Page {
   void find(Finding finding);
 
   // Files that were read, and what they had to show: of nothing there is no report.
-  std::size_t source_count() const { return sources_.size(); }
   std::size_t item_count() const;
   const std::vector<Json>& refused() const { return refused_; }
 
