@@ -1,3 +1,4 @@
+// What `analyze` says of each device of a trace, and its document.
 #include <fmt/format.h>
 
 #include <algorithm>
