@@ -38,7 +38,7 @@ Moved pop_batch(Channel& channel, Event<kWait, Sync>& items_came, std::span<type
   return moved;
 }
 
-// `Self` has try_push, try_push_batch, try_pop and try_pop_batch, and calls came() and left() behind each change.
+// `Self` has try_push, try_push_batch, try_pop and try_pop_batch, and calls pushed() and popped() after each change.
 template <class Self, class T, Wait kWait, class Sync, PassOn kPassOn = PassOn::no>
 class Blocking {
  public:

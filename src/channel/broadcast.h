@@ -55,7 +55,7 @@ class Broadcast {
     if (claim.count == 0) [[unlikely]]
       return claim.outcome;
     publish(claim.first, item);
-    came();
+    pushed();
     return Outcome::done;
   }
   // Pushes as many as there is room for, in order, and next to each other up to a ring of them; none where the channel
@@ -68,7 +68,7 @@ class Broadcast {
       if (claim.count == 0) break;
       for (std::size_t i = 0; i < claim.count; ++i) publish(claim.first + i, items[moved.count + i]);
       moved.count += claim.count;
-      came();
+      pushed();
     }
     return moved;
   }
@@ -270,7 +270,7 @@ class Broadcast {
     return gate;
   }
   void publish(std::uint64_t position, const T& item) noexcept { at(position).write(position, item); }
-  void came() noexcept {
+  void pushed() noexcept {
     items_.notify_all();
     room_.notify_all();  // a producer may wait for this very cell, a ring later
   }

@@ -79,7 +79,7 @@ class Mpsc : public SingleConsumer<Mpsc<T, kWait, Sync>, T, kWait, Sync> {
     }
   }
   // Nothing to pop: for now, or for ever?
-  Outcome absent() const noexcept {
+  Outcome outcome_when_empty() const noexcept {
     // Not the tail: a consumer that polls would take its line away from the producers again and again (round trip 412
     // ns instead of 280; Neoverse-V1, 2026-11).
     if (!is_closing_.load(std::memory_order_relaxed)) [[likely]]

@@ -87,7 +87,7 @@ class Priority {
   // The consumer's.
   Outcome try_pop(T& item) noexcept {
     const std::size_t level = most_urgent();
-    if (level == kLevels) return absent();
+    if (level == kLevels) return outcome_when_empty();
     levels_[level].ring.try_pop(item);
     left(level, 1);
     return Outcome::done;
@@ -103,7 +103,7 @@ class Priority {
       left(level, moved.count);
       count += moved.count;
     }
-    return count != 0 ? Moved{count, Outcome::done} : Moved{0, absent()};
+    return count != 0 ? Moved{count, Outcome::done} : Moved{0, outcome_when_empty()};
   }
   Outcome pop(T& item, Limit limit = Limit::forever()) noexcept {
     return await<kWait, Sync>(items_, limit, Outcome::empty, [&] { return try_pop(item); });
@@ -149,7 +149,7 @@ class Priority {
 
   // kLevels: there is none.
   std::size_t most_urgent() noexcept {
-    std::uint32_t used = used_.load(std::memory_order_acquire);  // pairs with the release in came()
+    std::uint32_t used = used_.load(std::memory_order_acquire);  // pairs with the release in pushed()
     const std::uint32_t all = used;
     for (; used != 0; used &= used - 1) {
       const auto level = static_cast<std::size_t>(std::countr_zero(used));
@@ -175,7 +175,7 @@ class Priority {
     if (idle == 0) [[likely]]
       return level;
     used_.fetch_and(~idle, std::memory_order_relaxed);  // ordered by the fence
-    Sync::heavy_fence();                                // pairs with the light_fence() in came()
+    Sync::heavy_fence();                                // pairs with the light_fence() in pushed()
     for (; idle != 0; idle &= idle - 1) {
       const auto other = static_cast<std::size_t>(std::countr_zero(idle));
       if (!levels_[other].ring.has_next()) continue;
@@ -186,7 +186,7 @@ class Priority {
     return level;
   }
   // Nothing to pop: for now, or for ever?
-  Outcome absent() noexcept {
+  Outcome outcome_when_empty() noexcept {
     if (!is_closed()) [[likely]]
       return Outcome::empty;
     // Not the mask: bits may lag behind what was pushed before the closing. Whoever sets them then wakes us.

@@ -13,12 +13,12 @@
 
 namespace weir {
 
-// `Self` has absent(): whether an empty channel is `empty` or `closed`.
+// `Self` has outcome_when_empty(): whether an empty channel is `empty` or `closed`.
 template <class Self, class T, Wait kWait, class Sync>
 class SingleConsumer : public Blocking<Self, T, kWait, Sync> {
  public:
   Outcome try_pop(T& item) noexcept {
-    if (available() == 0) return self().absent();
+    if (available() == 0) return self().outcome_when_empty();
     cells_.read(cells_.at(next_), item);
     release(1);
     return Outcome::done;
@@ -34,7 +34,7 @@ class SingleConsumer : public Blocking<Self, T, kWait, Sync> {
   // The consumer's: whether a pop would find something. Touches no line of the producers but that of the next cell.
   bool has_next() noexcept { return available() != 0; }
   // The consumer's: whether it is closed and everything has been popped.
-  bool is_finished() noexcept { return available() == 0 && self().absent() == Outcome::closed; }
+  bool is_finished() noexcept { return available() == 0 && self().outcome_when_empty() == Outcome::closed; }
   std::size_t capacity() const noexcept { return cells_.size(); }
 
  protected:
@@ -96,7 +96,7 @@ class SingleConsumer : public Blocking<Self, T, kWait, Sync> {
       done += count;
     }
     if (done != 0 || most == 0) return {done, Outcome::done};
-    return {0, self().absent()};
+    return {0, self().outcome_when_empty()};
   }
 
   // How many commands are known to be there; looks for more only where there is none.

@@ -45,7 +45,7 @@ class Spsc : public SingleConsumer<Spsc<T, kWait, Sync>, T, kWait, Sync> {
 
   // Any thread, any number of times. Pushes fail from now on; what was pushed can still be popped.
   void close() noexcept {
-    closed_.store(true, std::memory_order_relaxed);  // ordered by the fences of announce() and absent()
+    closed_.store(true, std::memory_order_relaxed);  // ordered by the fences of announce() and outcome_when_empty()
     this->wake_all();
   }
   bool is_closed() const noexcept { return closed_.load(std::memory_order_relaxed); }
@@ -63,7 +63,7 @@ class Spsc : public SingleConsumer<Spsc<T, kWait, Sync>, T, kWait, Sync> {
   // closed and empty can tell whether something is still to come: no push that was done is ever lost.
   bool announce(std::uint64_t tail, std::size_t count) noexcept {
     announced_.store(tail + count, std::memory_order_relaxed);  // ordered by the fence
-    Sync::light_fence();                                        // pairs with the heavy_fence() in absent()
+    Sync::light_fence();                                        // pairs with the heavy_fence() in outcome_when_empty()
     if (!is_closed()) [[likely]]
       return true;
     announced_.store(tail, std::memory_order_relaxed);  // nothing is published with it
@@ -71,7 +71,7 @@ class Spsc : public SingleConsumer<Spsc<T, kWait, Sync>, T, kWait, Sync> {
     return false;
   }
   // Nothing to pop: for now, or for ever?
-  Outcome absent() noexcept {
+  Outcome outcome_when_empty() noexcept {
     if (!is_closed()) [[likely]]
       return Outcome::empty;
     Sync::heavy_fence();  // pairs with the light_fence() in announce()

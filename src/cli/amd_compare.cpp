@@ -4,15 +4,15 @@
 #include "amd/compare/case_document.h"
 #include "amd/compare/case_load.h"
 #include "base/json.h"
+#include "cli/document_output.h"
 #include "cli/list.h"
 #include "cli/process.h"
-#include "cli/telling.h"
 #include "report/text/documents.h"
 
 namespace weir::cli {
 namespace {
 
-struct Flags : Telling {
+struct Flags : DocumentOutput {
   std::string a, b;
 
   void add_to(CommandSyntax syntax) {
@@ -21,7 +21,7 @@ struct Flags : Telling {
         "(`weir profile WORKLOAD -o FILE`, or any trace that `weir analyze` reads)";
     syntax.add("A FILE", a, fmt::format("the urgent case: {}", kHelp)).required();
     syntax.add("B FILE", b, "the case that may wait, likewise").required();
-    Telling::add_to(syntax);
+    DocumentOutput::add_to(syntax);
     syntax.footer("Exit code: 0, whatever differs; 2 bad input.");
   }
 };
@@ -49,7 +49,7 @@ int execute(const Flags& flags) {
     return kExitInterrupted;
   }
   line.clear();
-  flags.tell(document, amd_compare_report(document));
+  flags.print(document, amd_compare_report(document));
   return 0;
 }
 

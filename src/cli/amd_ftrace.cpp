@@ -7,16 +7,16 @@
 #include "amd/ftrace/summary.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "cli/document_output.h"
 #include "cli/list.h"
 #include "cli/process.h"
-#include "cli/telling.h"
 #include "report/text/documents.h"
 #include "trace/import/byte_source.h"
 
 namespace weir::cli {
 namespace {
 
-struct Flags : Telling {
+struct Flags : DocumentOutput {
   std::string file, clock;
   bool is_full = false;
 
@@ -28,7 +28,7 @@ struct Flags : Telling {
         .required();
     syntax.add("--trace-clock", clock, "the clock that was set (trace_clock); the text does not say");
     syntax.add("--full", is_full, "all processes and creates");
-    Telling::add_to(syntax);
+    DocumentOutput::add_to(syntax);
   }
 };
 
@@ -62,7 +62,7 @@ int execute(const Flags& flags) {
   const Json document =
       ftrace::ftrace_document(summary, counters, {flags.file, flags.clock, run_context().command_line});
   const Report report = ftrace_report(document, flags.is_full);
-  flags.tell(document, report);
+  flags.print(document, report);
   return 0;
 }
 

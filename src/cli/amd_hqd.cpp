@@ -6,8 +6,8 @@
 #include "amd/kfd/document.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "cli/document_output.h"
 #include "cli/list.h"
-#include "cli/telling.h"
 #include "report/text/documents.h"
 #include "trace/import/byte_source.h"
 
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLargestFile = std::size_t{256} << 20;
 
-struct Flags : Telling {
+struct Flags : DocumentOutput {
   std::vector<std::string> files;
   std::string debugfs, sysfs;
   bool is_live = false, is_full = false;
@@ -30,7 +30,7 @@ struct Flags : Telling {
     syntax.add("--debugfs DIR", debugfs, "live: where debugfs is mounted (default: /sys/kernel/debug)");
     syntax.add("--sysfs DIR", sysfs, "live: where sysfs is mounted (default: /sys)");
     syntax.add("--full", is_full, "all queues, their slots with VMIDs and pointers, and all GPUs");
-    Telling::add_to(syntax);
+    DocumentOutput::add_to(syntax);
     syntax.footer("Exit code: 0 fine, 1 the running kernel shows nothing, 2 bad input.");
   }
 };
@@ -104,7 +104,7 @@ int execute(const Flags& flags) {
     reject("no file to read", "Give hqds, mqds or rls (text of /sys/kernel/debug/kfd), a folder of them, or --live.");
   flags.check_output();
   const Json document = kfd::hqd_document(is_live ? live(flags) : files(flags));
-  flags.tell(document, amd_hqd_report(document, flags.is_full));
+  flags.print(document, amd_hqd_report(document, flags.is_full));
   return 0;
 }
 

@@ -10,9 +10,9 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "cli/default_output.h"
+#include "cli/document_output.h"
 #include "cli/list.h"
 #include "cli/process.h"
-#include "cli/telling.h"
 #include "report/text/documents.h"
 
 namespace weir::cli {
@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Flags : Telling {
+struct Flags : DocumentOutput {
   std::string folder;
   std::vector<std::string> logs, traces, snapshots, pids;
   std::string trace_clock;
@@ -39,7 +39,7 @@ struct Flags : Telling {
     syntax.add("--timeline FILE", timeline, "Chrome JSON of everything (default: timeline.json in the folder)");
     syntax.add("--no-timeline", has_no_timeline, "write no timeline").excludes("--timeline");
     syntax.add("--full", is_full, "also other processes, handles of streams, each snapshot");
-    Telling::add_to(syntax);
+    DocumentOutput::add_to(syntax);
     syntax.footer("Exit code: 0 fine, 2 bad input. A part that is missing or broken is named, the rest is joined.");
   }
 };
@@ -114,7 +114,7 @@ int execute(const Flags& flags) {
     if (counts.is_stopped) return kExitInterrupted;
     document["timeline"] = amd::to_json(counts, timeline.string());
   }
-  flags.tell(document, amd_join_report(document, flags.is_full));
+  flags.print(document, amd_join_report(document, flags.is_full));
   // Not into a document that goes on through a pipe.
   if (!flags.is_quiet && !timeline.empty()) fmt::print(stderr, "Timeline written to {}\n", timeline.string());
   if (!flags.is_quiet && !said.empty()) fmt::print(stderr, "{}\n", said);

@@ -5,16 +5,16 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/options.h"
+#include "cli/document_output.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
-#include "cli/telling.h"
 #include "report/text/documents.h"
 
 namespace weir::cli {
 namespace {
 
-struct Flags : Telling {
+struct Flags : DocumentOutput {
   std::vector<std::string> files;
   std::string top = "10", threads = "0";
   bool is_full = false;
@@ -24,7 +24,7 @@ struct Flags : Telling {
     syntax.add("--full", is_full, "long lists as well");
     syntax.add("--top", top, "names in lists of the document");
     syntax.add("--threads", threads, "that read a file; 0: as many as pay");
-    Telling::add_to(syntax);
+    DocumentOutput::add_to(syntax);
     syntax.footer("Exit code: 0 fine, 2 bad input.");
   }
 };
@@ -51,7 +51,7 @@ int execute(const Flags& flags) {
   }
   line.clear();
   const Json document = amd::log_document(logs, options);
-  flags.tell(document, amd_log_report(document, flags.is_full));
+  flags.print(document, amd_log_report(document, flags.is_full));
   return 0;
 }
 

@@ -11,10 +11,10 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "base/units.h"
+#include "cli/document_output.h"
 #include "cli/flag_values.h"
 #include "cli/list.h"
 #include "cli/process.h"
-#include "cli/telling.h"
 #include "report/text/documents.h"
 #include "report/text/svg.h"
 #include "run/trace_compare.h"
@@ -32,7 +32,7 @@ std::string format_help() {
   return "format of the files, where their beginning does not tell: " + names;
 }
 
-struct Flags : Telling {
+struct Flags : DocumentOutput {
   std::vector<std::string> files;
   std::string format;
   std::string svg, kineto, csv;
@@ -53,7 +53,7 @@ struct Flags : Telling {
     syntax.add("--compare", are_compared, "compare two traces, the first is the baseline").excludes("--ranks");
     syntax.add("--full", is_full, "all devices and long lists");
     syntax.add("--top", top, "names in lists of the document");
-    Telling::add_to(syntax);
+    DocumentOutput::add_to(syntax);
     syntax.add("--svg FILE", svg, "draw the timeline to this file");
     syntax.add("--export FILE", kineto, "write the timeline as Chrome/Kineto JSON");
     syntax.add("--csv FILE", csv, "write the timeline as CSV");
@@ -112,7 +112,7 @@ int compare_two(const Flags& flags, const std::vector<ImportedTrace>& traces) {
   const TraceComparison comparison = compare_traces(traces[0].timeline, title_of(traces[0].files), traces[1].timeline,
                                                     title_of(traces[1].files), options);
   const Json document = trace_comparison_json(comparison, flags.is_strict);
-  flags.tell(
+  flags.print(
       document, [&] { return trace_comparison_text(document); }, [&] { return trace_comparison_markdown(document); });
   return exit_code(comparison, flags.is_strict);
 }
@@ -168,7 +168,7 @@ int execute(const Flags& flags) {
   }
   Timeline timeline = parts.size() == 1 ? std::move(parts[0]) : merge(std::move(parts));
   const Json document = analyze_timeline(timeline, files, options);
-  flags.tell(document, analysis_report(document, flags.is_full));
+  flags.print(document, analysis_report(document, flags.is_full));
   if (!flags.svg.empty()) flags.write(flags.svg, timeline_svg(timeline, {title_of(files)}));
   if (!flags.kineto.empty()) export_kineto(flags, timeline);
   if (!flags.csv.empty()) {

@@ -263,14 +263,15 @@ class BenchRun {
     settings_.facts = *facts;
     const BenchPlan plan = plan_bench(discovery, options_, settings_.facts);
     if (flags_.is_list) return list(plan);
-    flags_.telling.check_output();
-    flags_.ci.check(flags_.telling.is_forced, flags_.telling.report == "json" && flags_.telling.output.empty());
-    flags_.exports.check(flags_.telling.is_forced);
+    flags_.document_output.check_output();
+    flags_.ci.check(flags_.document_output.is_forced,
+                    flags_.document_output.report == "json" && flags_.document_output.output.empty());
+    flags_.exports.check(flags_.document_output.is_forced);
     // Before anything is measured or replaced: one that cannot be compared with must not cost a run, and it may be the
     // very report that is there.
     const Json baseline = flags_.compare_to.empty() ? Json() : load_baseline(flags_.compare_to, flags_.output_dir);
     if (!flags_.compare_to.empty()) bench::compared_summary(baseline, flags_.compare_to);
-    BenchFolder folder(flags_.output_dir, flags_.telling.is_forced);
+    BenchFolder folder(flags_.output_dir, flags_.document_output.is_forced);
     settings_.cache = cache_folder(scratch_);
     settings_.include = scratch_.path() / "include";
     settings_.compiler = environment_variable("CXX").value_or("c++");
@@ -283,11 +284,11 @@ class BenchRun {
       summary["regressions"] = bench::compare_summaries(baseline, summary, flags_.compare_to, regression_);
     deliver(summary, folder);
     folder.check();
-    flags_.exports.write({&summary, 1}, flags_.telling.is_forced);
-    flags_.ci.tell(
+    flags_.exports.write({&summary, 1}, flags_.document_output.is_forced);
+    flags_.ci.report(
         judge_bench(summary, flags_.is_strict, exit_code_of(summary, flags_)),
         [&](std::size_t most) { return github_excerpt(report_markdown(bench_report(summary, true)), most); },
-        flags_.telling.is_forced);
+        flags_.document_output.is_forced);
     if (summary["cases"].size() == summary["counts"]["skipped"] && is_complete)
       fail("nothing could run: every case was skipped", "The table above has the reasons.");
     return exit_code_of(summary, flags_);
@@ -296,14 +297,14 @@ class BenchRun {
  private:
   int list(const BenchPlan& plan) const {
     const Json document = plan_document(plan, options_);
-    flags_.telling.tell(document, bench_plan_report(document));
+    flags_.document_output.print(document, bench_plan_report(document));
     return 0;
   }
 
   bool measure(const BenchPlan& plan, BenchFolder& folder) {
     results_.emplace(plan);
     for (std::size_t i = 0; i < plan.packages.size(); ++i) save(plan, i, folder);
-    ProgressLine progress(flags_.telling.is_quiet);
+    ProgressLine progress(flags_.document_output.is_quiet);
     // Where this is interrupted the rounds are too, at once, and tell what was not measured.
     if (options_.has_roofline) find_ceilings(plan, settings_, progress);
     BenchEvents events;
@@ -339,10 +340,10 @@ class BenchRun {
     // Without a baseline one of an earlier run would contradict the summary beside it.
     if (!summary["regressions"].is_null() || folder.has("regressions.md"))
       folder.write("regressions.md", report_markdown(regressions_report(summary["regressions"])));
-    flags_.telling.tell(
+    flags_.document_output.print(
         summary, [&] { return report_text(bench_report(summary, false)); },
         [&] { return report_markdown(bench_report(summary, true)); });
-    if (!flags_.telling.is_quiet && flags_.telling.report != "json")
+    if (!flags_.document_output.is_quiet && flags_.document_output.report != "json")
       fmt::print("\nReports are in {}\n", folder.path().string());
   }
 

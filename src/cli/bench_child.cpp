@@ -224,16 +224,16 @@ void tell_not_served(const Job& job, std::uint32_t served, const ToParent& paren
                      fmt::format("the kernel does not serve {}: it serves {}", name_of(job.backend),
                                  names_of(served, package::kBackends)),
                      "", "", "");
-  parent.tell({{"event", "cases"}, {"entries", Json::array({entry})}});
+  parent.send({{"event", "cases"}, {"entries", Json::array({entry})}});
 }
 
 void measure_package(const Json& request, const std::string& file, const ToParent& parent) {
   Job job = job_of(request, file);
   SampleFile samples(request.at("samples").string());
   job.method.on_sample = [&](double sample_ns) { samples.add(sample_ns); };
-  parent.tell({{"event", "building"}});
+  parent.send({{"event", "building"}});
   build_before(job);
-  parent.tell({{"event", "opening"}});
+  parent.send({{"event", "opening"}});
   const std::uint32_t served = library_backends(job);
   if (served != 0 && (served & bit_of(job.backend)) == 0) return tell_not_served(job, served, parent);
   const std::unique_ptr<package::OpenPackage> open = package::open_package(job.package, job.backend, job.open);
@@ -241,17 +241,17 @@ void measure_package(const Json& request, const std::string& file, const ToParen
   std::vector<PlannedCase> cases = plan_cases(job, *open);
   Json entries = Json::array();
   for (const PlannedCase& one : cases) entries.push_back(one.entry);
-  parent.tell({{"event", "cases"}, {"entries", entries}});
+  parent.send({{"event", "cases"}, {"entries", entries}});
   const bench::Surroundings surroundings = bench::host_surroundings();
   surroundings.yardstick_ns();  // takes its memory now, so that it does not count as a kernel's
   for (PlannedCase& one : cases) {
     const std::string key = one.entry["key"].string();
     if (one.is_skipped || std::find(job.done.begin(), job.done.end(), key) != job.done.end()) continue;
     samples.restart();
-    parent.tell({{"event", "begins"}, {"key", key}});
+    parent.send({{"event", "begins"}, {"key", key}});
     Json entry = measure_case(job, *open, std::move(one), surroundings);
     const bool has_failed = entry["status"] == "failed";
-    parent.tell({{"event", "ends"}, {"entry", std::move(entry)}});
+    parent.send({{"event", "ends"}, {"entry", std::move(entry)}});
     // After a wrong address a GPU refuses this process everything, and a kernel may have left anything behind: the rest
     // is for a new one.
     if (has_failed) return;
@@ -261,14 +261,14 @@ void measure_package(const Json& request, const std::string& file, const ToParen
 void answer(const Json& request, const std::string& file, const ToParent& parent) {
   const std::string& task = request.at("task").string();
   if (task == "facts") {
-    parent.tell({{"event", "result"},
+    parent.send({{"event", "result"},
                  {"value", find_backend_facts(word_of(request.at("backend"), package::parse_backend, file),
                                               request.at("device").get<int>())}});
   } else if (task == "ceilings") {
     const bench::Ceilings found =
         bench::measure_ceilings(word_of(request.at("backend"), package::parse_backend, file),
                                 request.at("device").get<int>(), request.at("threads").get<int>());
-    parent.tell({{"event", "result"}, {"value", bench::ceilings_document(found)}});
+    parent.send({{"event", "result"}, {"value", bench::ceilings_document(found)}});
   } else if (task == "measure") {
     measure_package(request, file, parent);
   } else {
@@ -287,7 +287,7 @@ int run_bench_child(const std::string& file) {
   try {
     answer(request, file, parent);
   } catch (const Error& error) {
-    parent.tell({{"event", "refused"}, {"what", error.what()}, {"hint", error.hint}});
+    parent.send({{"event", "refused"}, {"what", error.what()}, {"hint", error.hint}});
   } catch (const JsonError& error) {
     reject(fmt::format("--child {}: is no request of weir bench: {}", file, error.what()));
   }

@@ -131,7 +131,7 @@ void BenchFlags::add_to(CommandSyntax syntax) {
   syntax.add("--strict", is_strict, "exit 4 where a comparison is too uncertain to say");
   syntax.add("--list", is_list, "show what would run; measure and write nothing");
   syntax.add("--verbose,-v", is_verbose, "tell each case as it comes");
-  telling.add_to(syntax);
+  document_output.add_to(syntax);
   ci.add_to(syntax);
   exports.add_to(syntax);
   syntax.add("--child", child, "").hidden();

@@ -9,8 +9,8 @@
 
 #include "cli/ci_flags.h"
 #include "cli/command.h"
+#include "cli/document_output.h"
 #include "cli/export_flags.h"
-#include "cli/telling.h"
 #include "lab/kernels/method.h"
 #include "lab/kernels/package/package.h"
 #include "lab/kernels/regression.h"
@@ -55,7 +55,7 @@ struct BenchFlags {
   std::string latency_threshold = "10%", accuracy_threshold = "1e-3";
   std::string stop = "iterations", budget = "30s", rounds, time_limit, threads, device = "0";
   bool is_cold = false, leaves_roofline = false, is_list = false, is_strict = false, is_verbose = false;
-  Telling telling;
+  DocumentOutput document_output;
   CiFlags ci;
   ExportFlags exports;
   std::string child;  // a process of ours: the file that says what to do

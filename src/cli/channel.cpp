@@ -62,7 +62,7 @@ int run_channel_child(const std::string& file) {
   for (const Json& wanted : request["benchmarks"]) {
     const std::string id = wanted.is_string() ? wanted.get<std::string>() : "";
     const std::string name = id.substr(0, id.find('/'));
-    parent.tell({{"begins", id}});  // before its group is made: that may fail as well
+    parent.send({{"begins", id}});  // before its group is made: that may fail as well
     const Benchmark* chosen = nullptr;
     for (const Group& group : channel_bench::groups()) {
       if (group.name != name) continue;
@@ -71,7 +71,7 @@ int run_channel_child(const std::string& file) {
         if (benchmark.id() == id) chosen = &benchmark;
     }
     if (chosen == nullptr) reject(fmt::format("--child {}: there is no benchmark '{}'", file, id));
-    parent.tell({{"ends", id}, {"measurement", to_json(run_one(*chosen, conditions))}});
+    parent.send({{"ends", id}, {"measurement", to_json(run_one(*chosen, conditions))}});
   }
   return 0;
 }

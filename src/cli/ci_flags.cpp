@@ -54,8 +54,8 @@ std::string CiFlags::printable(const std::string& report, bool is_json) const {
   return is_watched ? without_commands(report, is_json) : report;
 }
 
-void CiFlags::tell(const Judged& judged, const std::function<std::string(std::size_t)>& markdown,
-                   bool is_forced) const {
+void CiFlags::report(const Judged& judged, const std::function<std::string(std::size_t)>& markdown,
+                     bool is_forced) const {
   if (is_github) {
     fmt::print("{}", github_annotations(judged));
     append_to("GITHUB_STEP_SUMMARY", kMostSummary,

@@ -22,7 +22,7 @@ struct CiFlags {
   std::string printable(const std::string& report, bool is_json) const;
   // Prints annotations, appends to the step's summary and outputs, and writes the JUnit file. `markdown` makes the
   // report in at most so many bytes. A summary that cannot be appended to is told on stderr: the verdict stands.
-  void tell(const Judged& judged, const std::function<std::string(std::size_t most)>& markdown, bool is_forced) const;
+  void report(const Judged& judged, const std::function<std::string(std::size_t most)>& markdown, bool is_forced) const;
 };
 
 }  // namespace weir::cli

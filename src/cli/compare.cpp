@@ -29,7 +29,7 @@ int execute(const Flags& flags) {
   const ResultFile baseline = load_results(flags.baseline);
   std::vector<ResultFile> tests;
   for (const std::string& test : flags.tests) tests.push_back(load_results(test));
-  return flags.compare.tell(compare_results(baseline, tests, options), "weir compare");
+  return flags.compare.print(compare_results(baseline, tests, options), "weir compare");
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ CompareOptions CompareFlags::options() const {
   return options;
 }
 
-int CompareFlags::tell(const Comparison& comparison, const char* tool) const {
+int CompareFlags::print(const Comparison& comparison, const char* tool) const {
   std::string report;
   if (format == "json") {
     // Paths may hold bytes that are not UTF-8; they must not stop the report.
@@ -41,7 +41,7 @@ int CompareFlags::tell(const Comparison& comparison, const char* tool) const {
     write_file(output, report, is_forced);
     fmt::print("{} ({})\n", verdict_line(comparison), output);
   }
-  ci.tell(
+  ci.report(
       judge(comparison, tool, is_strict), [&](std::size_t most) { return comparison_markdown(comparison, most); },
       is_forced);
   return exit_code(comparison, is_strict);

@@ -21,7 +21,7 @@ struct CompareFlags {
   // Rejects by the name of the flag, and an output that could not be written.
   CompareOptions options() const;
   // Prints or writes the comparison, and tells CI systems; the exit code. `tool` is the command's name there.
-  int tell(const Comparison& comparison, const char* tool) const;
+  int print(const Comparison& comparison, const char* tool) const;
 };
 
 }  // namespace weir::cli

@@ -68,7 +68,7 @@ int execute(const Flags& flags) {
   const history::Added added = store.add(intake, options);
   const Json document = history::added_document(store, added, options, intake);
   if (!flags.is_quiet || flags.report != "text" || !flags.output.empty())
-    flags.tell(document, history_report(document));
+    flags.print(document, history_report(document));
   return 0;
 }
 

@@ -9,7 +9,7 @@ namespace weir::cli {
 
 void HistoryFlags::add_to(CommandSyntax syntax) {
   syntax.add("--db FILE", database, "the history's file (SQLite)");
-  Telling::add_to(syntax);
+  DocumentOutput::add_to(syntax);
 }
 
 std::int64_t entry_number(const std::string& text) {

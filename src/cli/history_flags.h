@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <string>
 
-#include "cli/telling.h"
+#include "cli/document_output.h"
 #include "report/history/store.h"
 
 namespace weir::cli {
 
-struct HistoryFlags : Telling {
+struct HistoryFlags : DocumentOutput {
   std::string database = history::kDefaultFile;
 
   void add_to(CommandSyntax syntax);

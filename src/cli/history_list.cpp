@@ -22,7 +22,7 @@ int execute(const Flags& flags) {
   flags.check_output();
   history::Store store(flags.database, history::Access::read);
   const Json document = history::list_document(store, flags.filter);
-  flags.tell(document, history_report(document));
+  flags.print(document, history_report(document));
   return 0;
 }
 

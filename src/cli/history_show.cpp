@@ -21,7 +21,7 @@ int execute(const Flags& flags) {
   const std::int64_t entry = entry_number(flags.entry);
   history::Store store(flags.database, history::Access::read);
   const Json document = history::show_document(store, entry);
-  flags.tell(document, history_report(document));
+  flags.print(document, history_report(document));
   return 0;
 }
 

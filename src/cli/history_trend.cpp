@@ -68,7 +68,7 @@ int execute(const Flags& flags) {
   const history::TrendOptions options = options_of(flags);
   history::Store store(flags.database, history::Access::read);
   const Json document = history::trend_document(store, options);
-  flags.tell(document, history_report(document, flags.is_full));
+  flags.print(document, history_report(document, flags.is_full));
   return history::gate_code(document);
 }
 

@@ -23,8 +23,8 @@ struct Flags {
 
 int execute(const Flags& flags) {
   const CompareOptions options = flags.compare.options();
-  return flags.compare.tell(compare_overlap(load_overlap(flags.baseline), load_overlap(flags.test), options),
-                            "weir overlap compare");
+  return flags.compare.print(compare_overlap(load_overlap(flags.baseline), load_overlap(flags.test), options),
+                             "weir overlap compare");
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ int run_preempt_child(const std::string& file) {
   if (is_victim) {
     bool has_told = false;
     seen = preempt::run_victim(experiment, victim, [&] {
-      if (!std::exchange(has_told, true)) parent.tell({{"event", "running"}});
+      if (!std::exchange(has_told, true)) parent.send({{"event", "running"}});
       return is_interrupted.load(std::memory_order_relaxed);
     });
   } else {
@@ -84,13 +84,13 @@ int run_preempt_child(const std::string& file) {
     experiment.progress = [&](std::string_view, int done, int of) {
       if (now_ns() - told_ns > kTellNs) {
         told_ns = now_ns();
-        parent.tell({{"event", "progress"}, {"done", done}, {"of", of}});
+        parent.send({{"event", "progress"}, {"done", done}, {"of", of}});
       }
       return !is_interrupted.load(std::memory_order_relaxed);
     };
     seen = mechanism.observe(experiment, &victim);
   }
-  parent.tell({{"event", "observed"}, {"observation", to_json(seen)}});
+  parent.send({{"event", "observed"}, {"observation", to_json(seen)}});
   return 0;
 }
 
@@ -101,7 +101,7 @@ class Run {
         plan_(plan),
         stage_(flags),
         is_stopped_(catch_interrupts()),
-        line_(flags.telling.is_quiet),
+        line_(flags.document_output.is_quiet),
         begun_ns_(now_ns()) {
     const RunContext context = run_context();
     circumstances_ = {context.command_line, to_json(stage_.info()), context.environment};
@@ -143,7 +143,7 @@ class Run {
 
  private:
   void say_what_comes() const {
-    if (flags_.telling.is_quiet) return;
+    if (flags_.document_output.is_quiet) return;
     const auto length = [](const Plan& plan) {
       return static_cast<double>(plan.requests) * static_cast<double>(plan.interval_ns);
     };
@@ -228,7 +228,7 @@ class Run {
   }
 
   std::string told(const Json& document) const {
-    const std::string& report = flags_.telling.report;
+    const std::string& report = flags_.document_output.report;
     return report == "json"       ? to_text(document)
            : report == "markdown" ? report_markdown(preempt_report(document, true))
                                   : report_text(preempt_report(document, false));
@@ -237,8 +237,8 @@ class Run {
   // Our own file may be replaced; somebody else's only with --force.
   Json save(bool is_complete) {
     Json all = document(is_complete);
-    if (!flags_.telling.output.empty()) {
-      write_file(flags_.telling.output, told(all), flags_.telling.is_forced || has_saved_);
+    if (!flags_.document_output.output.empty()) {
+      write_file(flags_.document_output.output, told(all), flags_.document_output.is_forced || has_saved_);
       has_saved_ = true;
     }
     return all;
@@ -246,15 +246,15 @@ class Run {
 
   int finish() {
     const Json all = save(!is_stopped_);
-    if (!flags_.svg.empty()) write_file(flags_.svg, preempt_svg(all), flags_.telling.is_forced);
-    const bool has_file = !flags_.telling.output.empty();
+    if (!flags_.svg.empty()) write_file(flags_.svg, preempt_svg(all), flags_.document_output.is_forced);
+    const bool has_file = !flags_.document_output.output.empty();
     if (!has_file) {
       fmt::print("{}", told(all));
-    } else if (!flags_.telling.is_quiet) {
+    } else if (!flags_.document_output.is_quiet) {
       fmt::print("{}\n", report_text(preempt_report(all, false)));
-      flags_.telling.say_written(flags_.telling.output);
+      flags_.document_output.say_written(flags_.document_output.output);
     }
-    if (!flags_.svg.empty() && flags_.telling.report != "json") flags_.telling.say_written(flags_.svg);
+    if (!flags_.svg.empty() && flags_.document_output.report != "json") flags_.document_output.say_written(flags_.svg);
     if (is_stopped_) return kExitInterrupted;
     if (!failures_.empty())
       fail(fmt::format("{}{}", failures_.front(),
@@ -283,12 +283,12 @@ int execute(PreemptFlags& flags, bool has_report) {
   if (!flags.child.empty()) return run_preempt_child(flags.child);
   if (job_ranks().count > 1)
     reject("preempt: this job has several ranks", "Start it as one process, without mpirun or srun.");
-  if (!has_report && flags.telling.output.ends_with(".json")) flags.telling.report = "json";
-  if (!has_report && flags.telling.output.ends_with(".md")) flags.telling.report = "markdown";
+  if (!has_report && flags.document_output.output.ends_with(".json")) flags.document_output.report = "json";
+  if (!has_report && flags.document_output.output.ends_with(".md")) flags.document_output.report = "markdown";
   const Plan plan = flags.plan();
   const std::vector<const Mechanism*> chosen = flags.chosen();
-  flags.telling.check_output();
-  if (!flags.svg.empty()) check_writable(flags.svg, flags.telling.is_forced);
+  flags.document_output.check_output();
+  if (!flags.svg.empty()) check_writable(flags.svg, flags.document_output.is_forced);
   return Run(flags, plan, chosen).execute();
 }
 

@@ -142,7 +142,7 @@ void PreemptFlags::add_to(CommandSyntax syntax) {
   syntax.add("--sim", sim, "name=value, repeatable: a setting of the simulated device (docs/sim.md)");
   syntax.add("--quick", is_quick, "200 requests and fewer victims: no p99.9, a first look");
   syntax.add("--svg FILE", svg, "draw latency over block time into this file");
-  telling.add_to(syntax);
+  document_output.add_to(syntax);
   syntax.add("--child", child).hidden();
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/telling.h"
+#include "cli/document_output.h"
 #include "lab/preempt/experiment.h"
 
 namespace weir::cli {
@@ -22,7 +22,7 @@ struct PreemptFlags {
   std::vector<std::string> sim;
   bool is_quick = false;
   std::string svg;
-  Telling telling;
+  DocumentOutput document_output;
   std::string child;  // this process is a child: the file with its request
 
   void add_to(CommandSyntax syntax);

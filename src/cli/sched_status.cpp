@@ -1,7 +1,7 @@
 // weir sched status: who has a seat at the daemon, who waits for whom, and what each has used.
+#include "cli/document_output.h"
 #include "cli/list.h"
 #include "cli/sched_flags.h"
-#include "cli/telling.h"
 #include "report/text/documents.h"
 #include "submit/sched/ask.h"
 
@@ -10,18 +10,18 @@ namespace {
 
 struct Flags {
   SocketFlag socket;
-  Telling telling;
+  DocumentOutput document_output;
 
   void add_to(CommandSyntax syntax) {
     socket.add_to(syntax);
-    telling.add_to(syntax);
+    document_output.add_to(syntax);
   }
 };
 
 int execute(const Flags& flags) {
-  flags.telling.check_output();
+  flags.document_output.check_output();
   const Json status = scheduler::ask_status(flags.socket.path());
-  flags.telling.tell(status, sched_status_report(status));
+  flags.document_output.print(status, sched_status_report(status));
   return 0;
 }
 

@@ -32,7 +32,7 @@ ToParent::ToParent() : pipe_(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)) {
   if (pipe_.get() < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) fail("cannot take over standard output");
 }
 
-void ToParent::tell(const Json& line) const {
+void ToParent::send(const Json& line) const {
   if (!write_all(pipe_.get(), line.dump() + "\n")) fail("the process that wanted results is gone");
 }
 

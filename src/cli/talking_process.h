@@ -19,7 +19,7 @@ namespace weir::cli {
 class ToParent {
  public:
   ToParent();
-  void tell(const Json& line) const;  // fails where nobody listens any more
+  void send(const Json& line) const;  // fails where nobody listens any more
 
  private:
   Descriptor pipe_;

@@ -114,7 +114,7 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
 
   std::vector<IterationSpan> spans = spans_of(session, done, pass.failure != nullptr);
   if (pass.failure != nullptr && !waits_each) {
-    // Which iterations had ended only the device knows, and it may be past telling.
+    // Which iterations had ended only the device knows, and it may not answer any more.
     if (spans.empty()) std::rethrow_exception(pass.failure);
     done = std::min(done, spans.size());
   }

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "device/cpu/seams.h"
+#include "device/cpu/test_parts.h"
 
 namespace weir {
 

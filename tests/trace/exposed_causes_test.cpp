@@ -204,7 +204,7 @@ TEST(ExposedCauses, WhatTheSourceDoesNotTell) {
   found = exposed_causes(timeline);
   EXPECT_EQ(told(found), "unknown 100000");
   EXPECT_NE(found.reason.find("queue"), std::string::npos);
-  // The order of a stream needs no telling.
+  // The order of a stream needs no edge of its own.
   timeline.spans[1].stream = 1;
   timeline.has_dependencies = false;
   EXPECT_EQ(told(exposed_causes(timeline)), "dependency 100000");

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "base/units.h"
-#include "device/cpu/seams.h"
 #include "device/cpu/step.h"
+#include "device/cpu/test_parts.h"
 #include "device/cpu/workers.h"
 #include "device/failure.h"
 #include "device/rank/communicator.h"
@@ -70,9 +70,10 @@ class PacketWriter {
 class CpuSession final : public Session {
  public:
   CpuSession(std::shared_ptr<Engine> engine, const Step& step, const Placement& placement,
-             const SessionOptions& options, const Seams& seams, Communicator* communicator)
+             const SessionOptions& options, const TestParts& test_parts, Communicator* communicator)
       : engine_(std::move(engine)),
-        step_(step, placement, options, engine_->assign_queues(placement.stream_count), seams.kernel_of, communicator) {
+        step_(step, placement, options, engine_->assign_queues(placement.stream_count), test_parts.kernel_of,
+              communicator) {
     for (const Unit unit : step_.unit_of) engine_->staff(unit);
     // A channel is a stream: that is where all ranks have the same order.
     if ((step_.woken & wakes(Unit::collective)) != 0) communicator->open_channels(placement.stream_count);
@@ -175,8 +176,11 @@ class CpuSession final : public Session {
 
 class CpuDevice final : public Device {
  public:
-  CpuDevice(int queue_count, int worker_count, Seams seams, Communicator* communicator)
-      : queue_count_(queue_count), worker_count_(worker_count), seams_(std::move(seams)), communicator_(communicator) {}
+  CpuDevice(int queue_count, int worker_count, TestParts test_parts, Communicator* communicator)
+      : queue_count_(queue_count),
+        worker_count_(worker_count),
+        seams_(std::move(test_parts)),
+        communicator_(communicator) {}
 
   DeviceInfo info() const override {
     DeviceInfo info;
@@ -220,14 +224,14 @@ class CpuDevice final : public Device {
 
   int queue_count_;
   int worker_count_;
-  Seams seams_;
+  TestParts seams_;
   Communicator* communicator_;
   std::shared_ptr<Engine> engine_;  // made by the first prepare(), so that opening the device starts no thread
 };
 
 }  // namespace
 
-std::unique_ptr<Device> open_cpu(const DeviceOptions& options, const Seams& seams) {
+std::unique_ptr<Device> open_cpu(const DeviceOptions& options, const TestParts& test_parts) {
   constexpr int kDefaultQueues = 8;  // as CUDA without CUDA_DEVICE_MAX_CONNECTIONS
   constexpr int kMostWorkers = 1024;
   const int queues = options.hardware_queues == 0 ? kDefaultQueues : options.hardware_queues;
@@ -238,7 +242,7 @@ std::unique_ptr<Device> open_cpu(const DeviceOptions& options, const Seams& seam
   if (workers == 0) workers = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   if (workers < 1 || workers > kMostWorkers)
     reject(fmt::format("device 'cpu' cannot have {} workers", workers), fmt::format("Use 1 to {}.", kMostWorkers));
-  return std::make_unique<CpuDevice>(queues, workers, seams, options.communicator);
+  return std::make_unique<CpuDevice>(queues, workers, test_parts, options.communicator);
 }
 
 }  // namespace weir::cpu

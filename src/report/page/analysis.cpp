@@ -141,7 +141,7 @@ void add_analysis(Page& page, std::size_t source, const std::string& name, const
     page.find({Tone::neutral, 0,
                fmt::format("{}: waterfalls and queue maps of the first {} devices are shown.", name, kMostDevices), "",
                anchors.waterfall});
-  add_told(page, source, document, name);
+  add_text(page, source, document, name);
 }
 
 void section_list::analysis(Page& page, std::size_t source, const Json& document) {

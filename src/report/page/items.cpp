@@ -179,7 +179,7 @@ std::string add_queue_map(Page& page, std::size_t source, const std::string& whe
   return grid.add_to(page, source, where + ": streams on hardware queues", "timeline", mapping, std::move(notes));
 }
 
-void add_told(Page& page, std::size_t source, const Json& document, const std::string& title) {
+void add_text(Page& page, std::size_t source, const Json& document, const std::string& title) {
   std::string why;
   try {
     section_list::text(page, source, document);

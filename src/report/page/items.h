@@ -73,6 +73,6 @@ void add_analysis(Page& page, std::size_t source, const std::string& name, const
 
 // Adds the document as the terminal tells it, where there are words for it. The texts take well-formed documents for
 // granted: one that is not costs its text, never its picture.
-void add_told(Page& page, std::size_t source, const Json& document, const std::string& title);
+void add_text(Page& page, std::size_t source, const Json& document, const std::string& title);
 
 }  // namespace weir::page

@@ -84,7 +84,7 @@ void section_list::overlap(Page& page, std::size_t source, const Json& document)
     if (note.is_string()) notes.push_back(note.get<std::string>());
   item["notes"] = std::move(notes);
   find_losses(page, name, document, page.add("overlaps", std::move(item)));
-  add_told(page, source, document, name);
+  add_text(page, source, document, name);
 }
 
 }  // namespace weir::page

@@ -20,7 +20,7 @@ void section_list::profile(Page& page, std::size_t source, const Json& document)
     const std::string label = values::word(device, {"device"}, "device " + fields::text(device, {"id"}));
     add_waterfalls(page, source, fmt::format("{}: {}", name, label), values::at(device, {"waterfall"}));
   }
-  add_told(page, source, document, name);
+  add_text(page, source, document, name);
 }
 
 }  // namespace weir::page

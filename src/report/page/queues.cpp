@@ -103,7 +103,7 @@ void section_list::queues(Page& page, std::size_t source, const Json& document) 
   const std::string title = fmt::format("queues {} on {}", experiment, fields::text(document, {"device", "name"}));
   if (experiment == "map") add_maps(page, source, title, document);
   if (longest_list(values::at(document, {experiment.c_str()})) <= kMostPoints) {
-    add_told(page, source, document, title);
+    add_text(page, source, document, title);
   } else {
     page.find({Tone::neutral, 0, title + ": too many points to be told as text.", "", ""});
   }

@@ -25,7 +25,7 @@ constexpr double kLowFairness = 0.8;   // Jain
 constexpr double kFall = 0.05;         // of throughput, from the best count to the largest: kKneeLevel's counterpart
 constexpr double kHardlyConcurrent = 1.5;  // commands at once on average
 
-constexpr double kGoodFit = 0.8;      // R2 from which on a fitted law is worth telling
+constexpr double kGoodFit = 0.8;      // R2 from which on a fitted law is worth reporting
 constexpr double kLeastTurns = 0.05;  // contention
 
 using Points = std::vector<const Measured*>;

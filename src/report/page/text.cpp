@@ -34,14 +34,14 @@ Told in_columns(std::string text) {
   return told;
 }
 
-struct Teller {
+struct TextOf {
   std::string_view kind;  // a schema, or an experiment of weir.queues/1
   Told (*tell)(const Json& document);
 };
 
 // By what the function makes of a document: a text, a report, or a report that may be full.
 template <auto tell>
-Told told_by(const Json& document) {
+Told text_by(const Json& document) {
   if constexpr (std::is_invocable_r_v<std::string, decltype(tell), const Json&>)
     return in_columns(tell(document));
   else if constexpr (std::is_invocable_v<decltype(tell), const Json&>)
@@ -51,33 +51,33 @@ Told told_by(const Json& document) {
 }
 
 constexpr std::array kTellers = {
-    Teller{"weir.amd_capture/1",
+    TextOf{"weir.amd_capture/1",
            [](const Json& document) { return in_sections(capture_report(document, {}, "the folder")); }},
-    Teller{"weir.amd_compare/1", told_by<amd_compare_report>},
-    Teller{"weir.amd_ftrace/1", told_by<ftrace_report>},
-    Teller{"weir.amd_hqd/1", told_by<amd_hqd_report>},
-    Teller{"weir.amd_join/1", told_by<amd_join_report>},
-    Teller{"weir.amd_log/1", told_by<amd_log_report>},
-    Teller{"weir.channel/1", told_by<channel_report>},
-    Teller{"weir.analysis/1", told_by<analysis_report>},
-    Teller{"weir.overlap/1", told_by<overlap_report>},
-    Teller{"weir.overlap_tune/1", told_by<tune_report>},
-    Teller{"weir.sched_status/1", [](const Json& document) { return in_sections(sched_status_report(document)); }},
-    Teller{"weir.conformance/1",
+    TextOf{"weir.amd_compare/1", text_by<amd_compare_report>},
+    TextOf{"weir.amd_ftrace/1", text_by<ftrace_report>},
+    TextOf{"weir.amd_hqd/1", text_by<amd_hqd_report>},
+    TextOf{"weir.amd_join/1", text_by<amd_join_report>},
+    TextOf{"weir.amd_log/1", text_by<amd_log_report>},
+    TextOf{"weir.channel/1", text_by<channel_report>},
+    TextOf{"weir.analysis/1", text_by<analysis_report>},
+    TextOf{"weir.overlap/1", text_by<overlap_report>},
+    TextOf{"weir.overlap_tune/1", text_by<tune_report>},
+    TextOf{"weir.sched_status/1", [](const Json& document) { return in_sections(sched_status_report(document)); }},
+    TextOf{"weir.conformance/1",
            [](const Json& document) {
              std::string text = "weir conformance\n\n";
              for (const Json& device : at(document, {"devices"})) text += describe_conformance(device) + "\n";
              return in_columns(text + conformance_summary(document));
            }},
-    Teller{"weir.profile/1", told_by<describe_profile>},
-    Teller{"weir.trace_comparison/1", told_by<trace_comparison_text>},
-    Teller{"map", told_by<describe_queue_map>},
-    Teller{"limits", told_by<describe_limits>},
-    Teller{"switch", told_by<describe_switch>},
-    Teller{"cost", told_by<describe_queue_cost>},
-    Teller{"sweep", told_by<describe_queues_sweep>},
-    Teller{"convoy", told_by<describe_queues_convoy>},
-    Teller{"fairness", told_by<describe_fairness>},
+    TextOf{"weir.profile/1", text_by<describe_profile>},
+    TextOf{"weir.trace_comparison/1", text_by<trace_comparison_text>},
+    TextOf{"map", text_by<describe_queue_map>},
+    TextOf{"limits", text_by<describe_limits>},
+    TextOf{"switch", text_by<describe_switch>},
+    TextOf{"cost", text_by<describe_queue_cost>},
+    TextOf{"sweep", text_by<describe_queues_sweep>},
+    TextOf{"convoy", text_by<describe_queues_convoy>},
+    TextOf{"fairness", text_by<describe_fairness>},
 };
 
 Json table_json(const ReportTable& table) {
@@ -147,7 +147,7 @@ void section_list::text(Page& page, std::size_t source, const Json& document) {
   const std::string schema = fields::text(document, {"schema"});
   const std::string kind = schema == "weir.queues/1" ? fields::text(document, {"experiment"}) : schema;
   const auto teller =
-      std::find_if(kTellers.begin(), kTellers.end(), [&](const Teller& each) { return each.kind == kind; });
+      std::find_if(kTellers.begin(), kTellers.end(), [&](const TextOf& each) { return each.kind == kind; });
   if (teller == kTellers.end()) return;
   const Told told = teller->tell(document);
   const std::string title = told.report.title.empty() ? schema : told.report.title;

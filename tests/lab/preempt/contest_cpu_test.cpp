@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "device/cpu/seams.h"
+#include "device/cpu/test_parts.h"
 #include "lab/preempt/experiment.h"
 
 namespace weir::preempt {

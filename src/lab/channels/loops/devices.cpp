@@ -24,15 +24,15 @@ class OneEach {
   OneEach(std::size_t capacity, int devices) {
     for (int i = 0; i < devices; ++i) channels_.push_back(std::make_unique<Channel>(capacity));
   }
-  // Tells the first `devices` of them.
-  bool tell(const CommandRecord& item, int devices, const Patience& patience) noexcept {
+  // Sends to the first `devices` of them.
+  bool send(const CommandRecord& item, int devices, const Patience& patience) noexcept {
     for (int i = 0; i < devices; ++i) {
       Channel& channel = *channels_[static_cast<std::size_t>(i)];
       if (!patience.until([&] { return channel.try_push(item) == Outcome::done; })) return false;
     }
     return true;
   }
-  bool hear(int device, CommandRecord& item, const Patience& patience) noexcept {
+  bool receive(int device, CommandRecord& item, const Patience& patience) noexcept {
     Channel& channel = *channels_[static_cast<std::size_t>(device)];
     return patience.until([&] { return channel.try_pop(item) == Outcome::done; });
   }
@@ -41,16 +41,16 @@ class OneEach {
   std::vector<std::unique_ptr<Channel>> channels_;
 };
 
-// One for all: everybody hears everything, and does what concerns it.
+// One for all: everybody receives everything, and does what concerns it.
 class OneForAll {
  public:
   OneForAll(std::size_t capacity, int devices) : channel_(capacity, static_cast<std::size_t>(devices)) {
     for (int i = 0; i < devices; ++i) ends_.push_back(channel_.subscribe(Behind::blocks));
   }
-  bool tell(const CommandRecord& item, int, const Patience& patience) noexcept {
+  bool send(const CommandRecord& item, int, const Patience& patience) noexcept {
     return patience.until([&] { return channel_.try_push(item) == Outcome::done; });
   }
-  bool hear(int device, CommandRecord& item, const Patience& patience) noexcept {
+  bool receive(int device, CommandRecord& item, const Patience& patience) noexcept {
     auto& end = ends_[static_cast<std::size_t>(device)];
     return patience.until([&] { return end.try_pop(item) == Outcome::done; });
   }
@@ -92,26 +92,26 @@ class Run {
     const Patience patience;
     const std::int64_t until_ns = now_ns() + static_cast<std::int64_t>(conditions_.sample_ms * 1e6);
     CommandRecord item = make_synchronize(kAllStreams);
-    Tally told, heard;
+    Tally asked, answered;
     for (std::uint32_t turn = 1;; ++turn) {
       // The last one must be everybody's, or some would wait for more.
       const bool is_last = turn % 2 == 0 && turn >= 40 && (now_ns() >= until_ns || turn >= (1U << 20));
       const int devices = turn % 2 == 0 ? devices_ : 1;
       item.id = is_last ? turn | kLast : turn;
       item.stream = static_cast<std::uint16_t>(devices);
-      for (int i = 0; i < devices; ++i) told.add(item.id * std::uint64_t{64} + static_cast<std::uint64_t>(i));
+      for (int i = 0; i < devices; ++i) asked.add(item.id * std::uint64_t{64} + static_cast<std::uint64_t>(i));
       const std::int64_t began = now_ns();
-      bool is_heard = way_.tell(item, devices, patience);
-      for (int i = 0; i < devices && is_heard; ++i) {
+      bool is_answered = way_.send(item, devices, patience);
+      for (int i = 0; i < devices && is_answered; ++i) {
         // Pairs with the release in follow().
-        is_heard = patience.until([&] {
+        is_answered = patience.until([&] {
           return ended_[static_cast<std::size_t>(i)].step.load(std::memory_order_acquire) == item.id ||
                  is_broken_.load(std::memory_order_relaxed);
         }) && !is_broken_.load(std::memory_order_relaxed);
-        if (is_heard) heard.add(item.id * std::uint64_t{64} + static_cast<std::uint64_t>(i));
+        if (is_answered) answered.add(item.id * std::uint64_t{64} + static_cast<std::uint64_t>(i));
       }
       const std::int64_t ns = now_ns() - began;
-      if (!is_heard) break;
+      if (!is_answered) break;
       if (turn % 2 == 0) {
         all.add(ns);
       } else {
@@ -119,13 +119,13 @@ class Run {
       }
       if (is_last) break;
     }
-    sent.add(told);
-    received.add(heard);
+    sent.add(asked);
+    received.add(answered);
   }
   void follow(int device) {
     const Patience patience;
     CommandRecord item{};
-    while (way_.hear(device, item, patience)) {
+    while (way_.receive(device, item, patience)) {
       if (device < item.stream) {
         try {
           steps_[static_cast<std::size_t>(device)]->run();

@@ -1,4 +1,4 @@
-// The flags by which a command that makes one document is told how to tell it: --report, --output, --force, --quiet.
+// The flags by which a command that makes one document prints it: --report, --output, --force, --quiet.
 // Knows no document.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace weir::cli {
 
-struct Telling {
+struct DocumentOutput {
   std::string report = "text", output;
   bool is_forced = false, is_quiet = false;
 
@@ -19,9 +19,9 @@ struct Telling {
   // Rejects an output file that could not be written, before any work is done for it.
   void check_output() const;
   // Prints the document, or writes it to `output`: as JSON, or as one of the two makes it.
-  void tell(const Json& document, const std::function<std::string()>& text,
-            const std::function<std::string()>& markdown) const;
-  void tell(const Json& document, const Report& report) const;
+  void print(const Json& document, const std::function<std::string()>& text,
+             const std::function<std::string()>& markdown) const;
+  void print(const Json& document, const Report& report) const;
   void write(const std::string& path, const std::string& text) const;
   void say_written(const std::string& path) const;
 };

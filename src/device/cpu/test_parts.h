@@ -9,12 +9,12 @@
 
 namespace weir::cpu {
 
-struct Seams {
+struct TestParts {
   const Kernel& (*kernel_of)(KernelId) = &kernel;
   HostRoots roots = {};
 };
 
 // Rejects options out of range. Starts no thread; the first prepare() does.
-std::unique_ptr<Device> open_cpu(const DeviceOptions& options, const Seams& seams = {});
+std::unique_ptr<Device> open_cpu(const DeviceOptions& options, const TestParts& test_parts = {});
 
 }  // namespace weir::cpu

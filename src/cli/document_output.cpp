@@ -1,22 +1,22 @@
-#include "cli/telling.h"
+#include "cli/document_output.h"
 
 #include <fmt/format.h>
 
 namespace weir::cli {
 
-void Telling::add_to(CommandSyntax syntax) {
+void DocumentOutput::add_to(CommandSyntax syntax) {
   syntax.add("--report", report, "how to tell it").one_of({"text", "markdown", "json"});
   syntax.add("--output,-o FILE", output, "write the report to this file");
   syntax.add("--force,-f", is_forced, "replace files that exist");
   syntax.add("--quiet,-q", is_quiet, "no progress, no names of files written");
 }
 
-void Telling::check_output() const {
+void DocumentOutput::check_output() const {
   if (!output.empty()) check_writable(output, is_forced);
 }
 
-void Telling::tell(const Json& document, const std::function<std::string()>& text,
-                   const std::function<std::string()>& markdown) const {
+void DocumentOutput::print(const Json& document, const std::function<std::string()>& text,
+                           const std::function<std::string()>& markdown) const {
   const std::string told = report == "json" ? to_text(document) : report == "markdown" ? markdown() : text();
   if (output.empty()) {
     fmt::print("{}", told);
@@ -25,16 +25,16 @@ void Telling::tell(const Json& document, const std::function<std::string()>& tex
   }
 }
 
-void Telling::tell(const Json& document, const Report& report) const {
-  tell(document, [&] { return report_text(report); }, [&] { return report_markdown(report); });
+void DocumentOutput::print(const Json& document, const Report& report) const {
+  print(document, [&] { return report_text(report); }, [&] { return report_markdown(report); });
 }
 
-void Telling::write(const std::string& path, const std::string& text) const {
+void DocumentOutput::write(const std::string& path, const std::string& text) const {
   write_file(path, text, is_forced);
   say_written(path);
 }
 
-void Telling::say_written(const std::string& path) const {
+void DocumentOutput::say_written(const std::string& path) const {
   if (!is_quiet) fmt::print("Written to {}\n", path);
 }
 
