@@ -32,22 +32,22 @@ float loss_in(Session& session, BufferId loss) {
   return value;
 }
 
-// One way to run the step: all of it or a part, placed so or so.
+// One way to run the step: the whole step or a part of it, with one placement.
 struct Variant {
   const char* name;
   const Step& step;
   Placement placement;
 };
 
-// What this rank takes down of the two ways that train, untraced.
+// What this rank records of an untraced training run (overlapped or serial).
 struct Training {
   TimedPass pass;
-  std::vector<double> losses;  // warm-up too
+  std::vector<double> losses;  // includes warm-up
   std::string collectives;
   CheckReport check;
 };
 
-// Streams that do one kind of work are called by it.
+// Labels each stream whose commands all have one role with that role.
 void label_streams(Timeline& timeline, const Step& step, const Placement& placement, const Workload& workload) {
   constexpr int kMixed = -2;
   std::vector<int> role_of(timeline.streams.size(), -1);
@@ -78,7 +78,8 @@ class Measurement {
   const DeviceInfo& info() const { return info_; }
   void trace_by_events() { is_by_events_ = true; }
 
-  // Trains from the first parameters on. `is_checked`: one more iteration, whose output is compared with the reference.
+  // Trains from the initial parameters. `is_checked` runs one more iteration and compares its output with the
+  // reference.
   Training train(const Variant& variant, bool is_checked) {
     SessionOptions options = submit_.session_options();
     options.marks_iterations = submit_.mode == SubmitMode::graph;
@@ -100,7 +101,7 @@ class Measurement {
     return training;
   }
 
-  // A timeline of some iterations, described; `losses` where they shall be taken down.
+  // Traces some iterations and describes the timeline. Appends each iteration's loss to `losses` unless it is null.
   TracedPass trace(const Variant& variant, std::vector<double>* losses) {
     RunControl control = control_;
     report(variant.name, 0, 1);
@@ -134,7 +135,7 @@ class Measurement {
 
 bool is_collective(const Step& step, CommandId id) { return step.commands()[id].kind == CommandKind::collective; }
 
-// Rejects what the workload or the runner does, in terms of the config's keys: nobody gave any flags of `weir run`.
+// Rejects what the workload or the runner rejects, but names the config's keys: the user gave no flags of `weir run`.
 BuiltRun checked_build(const DeviceInfo& info, const OverlapConfig& config, Ranks ranks) {
   try {
     const RunRequest request = config.request();
@@ -146,7 +147,8 @@ BuiltRun checked_build(const DeviceInfo& info, const OverlapConfig& config, Rank
   }
 }
 
-// Every rank's, on rank 0's clock. Ranks of one host read one clock; what was measured between them is noise.
+// The timelines of all ranks, on rank 0's clock. Ranks on one host share a clock: an offset measured between them is
+// noise.
 std::vector<Timeline> gather_timelines(Communicator& ranks, const Timeline& own, const std::vector<Json>& members) {
   std::vector<Timeline> timelines;
   const std::vector<std::string> all = ranks.gather(timeline_bytes(own));
@@ -228,7 +230,7 @@ OverlapRun run_overlap(Device& device, const OverlapConfig& config, Communicator
     TracedPass pass = measurement.trace(overlapped, &own.traced_losses);
     own.times = times_of(pass.timeline);
     timeline = std::move(pass.timeline);
-    // Durations are compared: all of them must be taken in one way.
+    // Durations of all passes are compared, so all must be measured the same way.
     if (measurement.info().is_gpu && !timeline.has_exact_gaps) measurement.trace_by_events();
   }
   if (!is_stopped()) own.alone_times = times_of(measurement.trace(alone, nullptr).timeline);

@@ -1,6 +1,6 @@
-// Measures how much of a training step's communication its compute hides: the same step overlapped, serial, without
-// communication and without anything else, on all ranks, and one document of what rank 0 makes of it. Knows passes and
-// timelines; writes no files.
+// Measures how much of a training step's communication is hidden by compute. Runs the same step overlapped, serial,
+// without communication and with communication only, on all ranks; rank 0 makes one document of the results. Knows
+// passes and timelines; writes no files.
 #pragma once
 
 #include <vector>
@@ -21,12 +21,12 @@ struct OverlapRun {
   std::string failure;  // the output or the losses are wrong
 };
 
-// All ranks call it; only at rank 0 there is something in what it returns, but for is_interrupted. `ranks` carries what
-// is said about the run: the job's communicator, or one of a single rank.
+// All ranks call this; only rank 0 gets results, the others only is_interrupted. `ranks` carries messages about the
+// run: it is the job's communicator, or one with a single rank.
 OverlapRun run_overlap(Device& device, const OverlapConfig& config, Communicator& ranks, const RunContext& context,
                        const RunControl& control);
 
-// Rejects what run_overlap() would reject before it starts; `ranks` as there will be.
+// Rejects what run_overlap() would reject before it starts. `ranks` are those of the future run.
 void check_overlap(const DeviceInfo& info, const OverlapConfig& config, Ranks ranks);
 
 }  // namespace weir

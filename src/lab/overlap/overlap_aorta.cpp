@@ -1,5 +1,5 @@
-// Reads AORTA's training configs as ours: keys with a meaning here are translated, the others are named, with the
-// reason. AORTA itself takes unknown keys without a word, so its files hold keys that it never read.
+// Reads AORTA's training configs: translates keys that have a meaning here and lists the others with the reason. AORTA
+// silently accepts unknown keys, so its files contain keys that it never read.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,15 +13,16 @@ namespace weir {
 namespace {
 
 constexpr const char* kNeverRead = "AORTA never read it";
-constexpr std::int64_t kMost = 1'000'000'000;  // of anything that is multiplied here: no product overflows
+constexpr std::int64_t kMost = 1'000'000'000;  // limit of every number that is multiplied here, so that no product
+                                               // overflows
 
 struct Translation {
   std::string_view aorta;
-  std::string_view ours;    // empty: not taken
-  std::string_view reason;  // then why
+  std::string_view ours;    // empty: not supported
+  std::string_view reason;  // why not
 };
 
-// As of AORTA's fsdp_trainer.py, 2026: the dataclasses that it fills, and what its loop uses of them.
+// As of AORTA's fsdp_trainer.py, 2026: the dataclasses that it fills, and the fields that its loop uses.
 constexpr Translation kTranslations[] = {
     {"training.gradient_accumulation", "", "AORTA read it and never used it: every step had one micro-batch"},
     {"training.mixed_precision", "training.precision", ""},
@@ -81,7 +82,7 @@ struct Reader {
     left_out.push_back(fmt::format("{}: {}", key, reason));
   }
 
-  // What needs more than another name.
+  // Translates keys that need more than a new name.
   bool read_special(const std::string& key, const YamlNode& item) {
     if (key == "training.batch_size") {
       const auto each = parse_integer(item.scalar("a number"));

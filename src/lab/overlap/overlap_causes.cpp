@@ -1,4 +1,4 @@
-// Why communication was exposed, over all ranks, as a document. Knows timelines; runs nothing.
+// Explains why communication was exposed, over all ranks, as a document. Knows timelines; runs nothing.
 #include <algorithm>
 #include <array>
 #include <map>

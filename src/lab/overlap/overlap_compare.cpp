@@ -56,7 +56,7 @@ OverlapPointFile point_of(const Json& summary, const std::string& origin) {
   return point;
 }
 
-// What differs between two configs, but for what says where and for how long to run.
+// Settings that differ between two configs, except those that only say where and for how long to run.
 std::vector<std::string> differences(const OverlapPointFile& a, const OverlapPointFile& b) {
   std::vector<std::string> notes;
   const auto compare = [&](const auto& before, const auto& after) {

@@ -14,7 +14,7 @@ namespace weir {
 // One run, or one point of a sweep.
 struct OverlapPointFile {
   std::string origin;  // the file
-  std::string label;   // what tells it from the others of its folder; "" where it is the only one
+  std::string label;   // distinguishes it from the others of its folder; "" for the only one
   std::map<std::string, std::string> config;
   std::map<std::string, std::string> settings;  // of the device and the environment, for notes
   std::string failure;
@@ -26,11 +26,11 @@ struct OverlapFile {
   std::vector<OverlapPointFile> points;
 };
 
-// A summary.json, a folder of `weir overlap -o`, or one of a sweep. Rejects what is none of these.
+// Reads a summary.json, a folder of `weir overlap -o`, or the folder of a sweep. Rejects anything else.
 OverlapFile load_overlap(const std::filesystem::path& path);
 
-// Points are paired by label; where both have only one, these are compared whatever their settings, and notes tell how
-// they differ. Rejects files that have no point in common.
+// Pairs points by label. If both files have only one point, these are compared whatever their settings, and notes list
+// the differences. Rejects files that have no point in common.
 Comparison compare_overlap(const OverlapFile& baseline, const OverlapFile& test, const CompareOptions& options = {});
 
 }  // namespace weir

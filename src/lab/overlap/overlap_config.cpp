@@ -93,7 +93,7 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-// The value as it is kept: booleans become 0 and 1.
+// Returns the value as it is stored: booleans become 0 and 1.
 std::string checked(const OverlapKey& key, const std::string& value, const std::string& where) {
   const auto refuse = [&](const std::string& wanted) {
     reject(fmt::format("{}: {} cannot be '{}'", where, key.name, shown(value)), wanted);
@@ -143,7 +143,7 @@ void read_sweeps(const YamlNode& sweep, OverlapConfig& config) {
       item.place.refuse("all points run in one job, on the same ranks", "Run them one by one with --ranks.");
     for (const YamlNode& value : item.list("a list of values")) {
       trial.set(item.key, value.scalar("one value"), value.place.text());
-      // Each has a folder of its own, by its value.
+      // Each point has its own folder, named after its value.
       if (std::find(values.begin(), values.end(), trial.value(item.key)) != values.end())
         value.place.refuse(fmt::format("{} is swept already", trial.value(item.key)));
       values.push_back(trial.value(item.key));
@@ -162,7 +162,7 @@ void OverlapConfig::set(const std::string& key, const std::string& value, const 
   if (known == nullptr) {
     std::vector<std::string> names;
     for (const OverlapKey& each : kKeys) names.emplace_back(each.name);
-    // A right name in the wrong section is the commonest mistake.
+    // The most common mistake is a right name in the wrong section.
     const std::string last = key.substr(key.rfind('.') + 1);
     for (const std::string& name : names)
       if (name.ends_with("." + last))
@@ -261,7 +261,7 @@ OverlapConfig parse_overlap_config(std::string_view text, const std::string& fil
       } else if (section.kind == YamlNode::Kind::map) {
         read_section(section, config);
       } else if (section.kind != YamlNode::Kind::null) {
-        // Dotted keys may stand alone: "fsdp.prefetch: 2".
+        // Dotted keys may appear at the top level: "fsdp.prefetch: 2".
         config.set(section.key, section.scalar("one value"), section.place.text());
       }
     }

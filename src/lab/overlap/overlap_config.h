@@ -1,4 +1,4 @@
-// What `weir overlap` is asked to do: keys of a YAML file and of --set, checked against one table. Knows what the keys
+// The configuration of `weir overlap`: keys of a YAML file and of --set, checked against one table. Knows what the keys
 // mean to a run; runs nothing.
 #pragma once
 
@@ -24,26 +24,27 @@ struct OverlapKey {
   std::string_view help;
   Kind kind = Kind::integer;
   double lowest = 0, highest = 0;
-  std::string_view initial = {};  // empty: the workload decides, by scale
-  std::string_view param = {};    // of the workload, where it is one
-  std::string_view choices = {};  // of a text: "fsdp ddp"
+  std::string_view initial = {};  // empty: the workload chooses, by scale
+  std::string_view param = {};    // the workload's parameter that this key sets, if any
+  std::string_view choices = {};  // allowed values of a text: "fsdp ddp"
 };
 
 std::span<const OverlapKey> overlap_keys();
 
 class OverlapConfig {
  public:
-  std::string name = "overlap";                                          // of the file, without folder and ending
-  std::vector<std::pair<std::string, std::vector<std::string>>> sweeps;  // keys, and the values that each shall have
-  std::vector<std::string> notes;                                        // what the reader should know about the file
+  std::string name = "overlap";                                          // the file's name, without folder and
+                                                                         // extension
+  std::vector<std::pair<std::string, std::vector<std::string>>> sweeps;  // keys, and the values to try for each
+  std::vector<std::string> notes;                                        // remarks about the file for the user
 
-  // Rejects unknown keys with a suggestion, and values that do not fit. `where` opens the message.
+  // Rejects unknown keys (with a suggestion) and invalid values. The message begins with `where`.
   void set(const std::string& key, const std::string& value, const std::string& where);
-  // "key=value", as --set takes it. A key that is swept is no longer.
+  // Takes "key=value", as in --set. The key is no longer swept.
   void assign(const std::string& text);
 
   bool has(std::string_view key) const { return values_.find(key) != values_.end(); }
-  // As set, or as it is initially; empty where the workload decides.
+  // The value that was set, or the initial one; empty where the workload chooses.
   std::string value(std::string_view key) const;
   std::int64_t integer(std::string_view key) const;
   double number(std::string_view key) const;
@@ -52,22 +53,22 @@ class OverlapConfig {
   RunRequest request() const;
   Network network() const;
   bool is_ddp() const { return value("parallel.mode") == "ddp"; }
-  // A message about a flag or a parameter of `weir run`, about the key that stands for it here: "--param batch=8: ..."
+  // Rewrites a message about a flag or parameter of `weir run` in terms of the config's key: "--param batch=8: ..."
   // becomes "training.batch=8: ...".
   std::string in_keys(std::string message) const;
-  // What was set and does nothing, in words.
+  // Describes the keys that were set but have no effect.
   std::vector<std::string> idle_keys() const;
 
  private:
   std::map<std::string, std::string, std::less<>> values_;
 };
 
-// Reads our own files and AORTA's: of those, keys that have a meaning here are translated, and notes name the others.
-// `ranks` as there will be: AORTA's batch is that of one rank.
+// Reads Weir's own files and AORTA's. AORTA's keys are translated where they have a meaning here; notes list the
+// others. `ranks` is the number of ranks of the run: AORTA's batch is per rank.
 OverlapConfig parse_overlap_config(std::string_view text, const std::string& file, int ranks);
 
-// Every combination of the values that are swept; just the config itself where none is. With each the assignments that
-// tell it from the others: "fsdp.prefetch=2".
+// All combinations of the swept values, or the config itself if nothing is swept, each with the assignments that
+// distinguish it: "fsdp.prefetch=2".
 struct OverlapPoint {
   OverlapConfig config;
   std::vector<std::string> assignments;

@@ -19,7 +19,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// Losses of two ways to run one step may differ by how sums are rounded, and by nothing else.
+// Losses of two ways to run one step may differ only by rounding in sums.
 double loss_tolerance(const std::string& precision) { return precision == "fp32" || precision == "tf32" ? 1e-4 : 2e-2; }
 
 Json times_json(const OverlapTimes& found) {
@@ -64,7 +64,7 @@ Json median_or_null(const Numbers& numbers) {
 
 double sum(const Numbers& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
 
-// A step is over when the last rank is: the largest of all ranks, step by step.
+// A step ends when its last rank ends: takes the largest time of all ranks, step by step.
 Numbers slowest(const std::vector<Json>& members, const char* way) {
   Numbers largest;
   for (const Json& member : members) {
@@ -84,14 +84,14 @@ Json step_json(const Numbers& samples) {
   return json;
 }
 
-// Means over a pass's iterations: what is a part of another stays one.
+// Means over a pass's iterations; parts still add up to their totals.
 Json pass_json(const Json& list) {
   if (list.empty()) return nullptr;
   Json json = Json::object();
   for (const char* field : {"span_ns", "busy_ns", "idle_ns", "compute_ns", "communication_ns", "copy_ns", "exposed_ns",
                             "hidden_ns", "efficiency", "compute_sum_ns"})
     json[field] = mean_or_null(column(list, field));
-  // Of all of them together, as `weir analyze` has it, not a mean of ratios.
+  // The ratio of the totals, as in `weir analyze`, not a mean of ratios.
   if (json["communication_ns"].is_number() && json["communication_ns"].get<double>() > 0)
     json["efficiency"] = json["hidden_ns"].get<double>() / json["communication_ns"].get<double>();
   json["collectives"] = Json::object();
@@ -105,7 +105,7 @@ Json pass_json(const Json& list) {
   return json;
 }
 
-// Compute beside communication over compute alone, from the durations of the same commands.
+// How much longer compute takes beside communication than alone, by the durations of the same commands.
 std::optional<double> inflation_of(const Json& member) {
   const Numbers beside = column(member["times"], "compute_sum_ns"), alone = column(member["alone"], "compute_sum_ns");
   if (beside.empty() || alone.empty() || median(alone) <= 0) return std::nullopt;
@@ -116,7 +116,7 @@ struct Bound {
   std::optional<double> compute_ns, communication_ns, least_exposed_ns, best_efficiency;
 };
 
-// What could be hidden at best: communication alone beside everything else alone, perfectly.
+// The best possible overlap: communication alone and everything else alone, perfectly overlapped.
 Bound bound_of(const Json& member) {
   Bound bound;
   const Numbers compute = column(member["alone"], "busy_ns"),
@@ -158,7 +158,7 @@ std::optional<double> efficiency_of(const std::vector<Json>& members, const char
   return communication > 0 ? std::optional(hidden / communication) : std::nullopt;
 }
 
-// Over ranks and iterations.
+// The mean over ranks and iterations.
 std::optional<double> mean_of(const std::vector<Json>& members, const char* list, const char* field) {
   Numbers means;
   for (const Json& member : members)
@@ -166,7 +166,7 @@ std::optional<double> mean_of(const std::vector<Json>& members, const char* list
   return means.empty() ? std::nullopt : std::optional(mean(means));
 }
 
-// By traced iteration: the mean over ranks. What comparisons test.
+// The mean over ranks for each traced iteration. Comparisons test these values.
 Numbers by_iteration(const std::vector<Json>& members, const char* field) {
   std::map<std::uint32_t, Numbers> found;
   for (const Json& member : members)
@@ -238,7 +238,7 @@ Json skew_json(const std::vector<Json>& members, const std::vector<Timeline>& ti
   return json;
 }
 
-// Where the two ways to run the step, or two ranks, do not agree about a loss: a race. Empty where they do.
+// Describes a loss on which the two ways to run the step, or two ranks, disagree: a race. Empty if all agree.
 std::string loss_failure(const std::vector<Json>& members, const std::string& precision) {
   const double tolerance = loss_tolerance(precision);
   const Numbers first = members[0]["overlapped"]["losses"].get<Numbers>();

@@ -1,5 +1,5 @@
-// What one rank found about its overlap, and the document that rank 0 makes of all of them. Knows figures and
-// timelines; runs nothing.
+// The results of one rank, and the document that rank 0 makes of all ranks' results. Knows figures and timelines; runs
+// nothing.
 #pragma once
 
 #include <string>
@@ -15,16 +15,16 @@ namespace weir {
 struct RankOverlap {
   struct Trained {
     std::vector<double> latency_ns, submit_ns;  // of the measured steps
-    std::vector<double> losses;                 // warm-up too; empty where nothing is computed
+    std::vector<double> losses;                 // includes warm-up; empty if the device computes nothing
   };
   int rank = 0;
   std::string host, device;
   ClockOffset clock;
-  std::string collectives;  // what carried them
+  std::string collectives;  // the implementation that ran them
   Trained overlapped, serial;
-  // By traced iteration; empty where the run was stopped before.
+  // By traced iteration; empty if the run was stopped earlier.
   std::vector<OverlapTimes> times, serial_times, alone_times, talk_times;
-  std::vector<double> traced_losses;  // the pass's warm-up too
+  std::vector<double> traced_losses;  // includes the pass's warm-up
   CheckReport check;
   MemoryUse memory;
   bool is_interrupted = false;
@@ -32,16 +32,16 @@ struct RankOverlap {
 
 Json to_json(const RankOverlap& rank);
 
-// By iteration of a described timeline of one device.
+// The times of each iteration of a described timeline of one device.
 std::vector<OverlapTimes> times_of(const Timeline& timeline);
 
-// Why communication was exposed, over all ranks: causes with their shares, advice and worst stretches. `timelines` by
-// rank, on one clock, described: ranks ran the same step, so commands have the same numbers. Times are per step, the
-// mean over ranks. Sorted by time; causes that never occurred are left out.
+// Explains why communication was exposed, over all ranks: causes with their shares, advice and worst stretches.
+// `timelines` are by rank, on one clock, and described; ranks run the same step, so commands have the same numbers.
+// Times are per step, the mean over ranks. Causes are sorted by time; those that never occurred are left out.
 Json causes_json(const std::vector<const Timeline*>& timelines);
 
-// Fills everything but is_interrupted. `members` are the ranks' to_json(), `timelines` their overlapped passes on one
-// clock.
+// Fills everything except is_interrupted. `members` are the ranks' to_json(), `timelines` their overlapped passes on
+// one clock.
 void summarise_overlap(OverlapRun& run, const std::vector<Json>& members, std::vector<Timeline> timelines,
                        const BuiltRun& built, const DeviceInfo& info, const OverlapConfig& config, Communicator& ranks,
                        const RunContext& context);

@@ -8,7 +8,7 @@
 namespace weir {
 namespace {
 
-constexpr double kAsGood = 1.02;  // exposed times this close are the same: noise decides between them
+constexpr double kAsGood = 1.02;  // exposed times within this ratio count as equal: the difference is noise
 constexpr std::size_t kMostCombinations = 100'000;
 
 using Choice = std::vector<std::size_t>;  // index of the value, by axis
@@ -76,7 +76,7 @@ class Search {
     }
   }
 
-  // The trial's number; nothing where the time is over or somebody stopped it.
+  // Returns the trial's index, or nothing if the time is up or the search was stopped.
   std::optional<std::size_t> tried(const Choice& choice) {
     const double begun = control_.elapsed_seconds();
     if (!result_.trials.empty() && begun + longest_ > control_.budget_seconds) is_over_ = true;

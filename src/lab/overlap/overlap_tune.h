@@ -1,5 +1,5 @@
-// Searches settings of a training step for the least exposed communication, within a budget of time. Knows settings and
-// outcomes; how a trial is run is the caller's.
+// Searches the settings of a training step for the least exposed communication, within a time budget. Knows settings
+// and outcomes; the caller runs the trials.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace weir {
 
 inline constexpr const char* kOverlapTuneSchema = "weir.overlap_tune/1";
 
-// What may be changed, and to what. The first value is where the search starts.
+// A setting that may be changed, and its values. The search starts at the first value.
 struct TuneAxis {
   std::string key;
   std::vector<std::string> values;
@@ -24,15 +24,15 @@ struct TuneTrial {
   std::vector<std::string> values;  // by axis
   std::optional<double> exposed_ns, step_ns, efficiency;
   std::optional<double> memory_bytes;
-  std::string failure;  // why there is nothing
+  std::string failure;  // why there is no result
   double seconds = 0;
-  bool is_on_front = false;  // no other is faster with as little memory, or as fast with less
+  bool is_on_front = false;  // no other trial is faster with as little memory, or as fast with less
 
   bool is_usable() const { return failure.empty() && step_ns.has_value(); }
 };
 
 struct TuneControl {
-  // Runs one trial: fills everything but `values`. False: stop.
+  // Runs one trial and fills everything except `values`. Returns false to stop.
   std::function<bool(TuneTrial& trial)> run;
   std::function<double()> elapsed_seconds;
   double budget_seconds = 300;
@@ -40,18 +40,18 @@ struct TuneControl {
 
 struct TuneResult {
   std::vector<TuneTrial> trials;    // in the order in which they ran
-  std::size_t combinations = 0;     // that there are
-  std::optional<std::size_t> best;  // least exposed; of those within 2 % of it the fastest
+  std::size_t combinations = 0;     // how many exist
+  std::optional<std::size_t> best;  // the fastest of those within 2 % of the least exposed time
   bool is_complete = false;         // all combinations were tried, or no single change is better
   bool is_interrupted = false;
 };
 
-// Coordinate descent from the first values: one axis at a time, keeping what exposes less, until no single change
-// helps; then combinations that were not tried, in a seeded order, while the budget lasts. A trial begins only where
-// the last one's time is left.
+// Coordinate descent from the first values: changes one axis at a time and keeps what exposes less, until no single
+// change helps. Then tries the remaining combinations in a seeded order while the budget lasts. A trial starts only if
+// as much time is left as the last one took.
 TuneResult tune_overlap(const std::vector<TuneAxis>& axes, const TuneControl& control);
 
-// Marks the trials that are on the front of step time against memory.
+// Marks the trials on the Pareto front of step time and memory.
 void mark_front(std::vector<TuneTrial>& trials);
 
 Json tune_json(const std::vector<TuneAxis>& axes, const TuneResult& result);

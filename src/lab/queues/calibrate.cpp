@@ -1,4 +1,4 @@
-// A simulated device that takes as long for a step as a real one. Measures and fits; predicts nothing.
+// Builds a simulated device on which a step takes as long as on the real one. Measures and fits; predicts nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,15 +20,15 @@
 namespace weir {
 namespace {
 
-constexpr int kCalls = 64;  // of one kind in a row, to price one
+constexpr int kCalls = 64;  // calls of one kind in a row, to measure the cost of one
 constexpr int kRepetitions = 15;
-constexpr int kSimulated = 3;     // iterations; virtual time does not scatter
-constexpr double kClose = 0.005;  // of the measured step, where fitting ends
+constexpr int kSimulated = 3;     // iterations; virtual time has no noise
+constexpr double kClose = 0.005;  // fraction of the measured step at which fitting ends
 constexpr int kFits = 24;
 constexpr double kLeastFactor = 0.2, kMostFactor = 5;
-constexpr double kMostContention = 3;  // beyond this it stands for something else
+constexpr double kMostContention = 3;  // a larger value would stand for something else
 
-// Medians over iterations of one step: host time in submit, and until all of it has ended.
+// Medians over the iterations of one step: host time in submit, and time until everything has ended.
 struct Priced {
   double submit_ns = 0;
   double total_ns = 0;
@@ -42,7 +42,7 @@ Priced time_steps(Session& session, Submitter& submitter, int warmup, int iterat
     const std::int64_t submitted = session.now_ns();
     session.finish();
     const std::int64_t ended = session.now_ns();
-    if (i < warmup) continue;  // the first ones load code and wake threads
+    if (i < warmup) continue;  // the first iterations load code and wake threads
     submits.push_back(static_cast<double>(submitted - begun));
     totals.push_back(static_cast<double>(ended - begun));
   }
@@ -60,7 +60,7 @@ Step stamps(int count, int streams, bool is_chain) {
   const BufferId moments =
       builder.host(ElementType::i32, static_cast<std::uint64_t>(count) * kMomentElements, Init::constant, 1, 0);
   for (int i = 0; i < count; ++i) {
-    // One shared range makes each depend on the one before.
+    // A shared range makes each kernel depend on the previous one.
     const std::uint64_t at = is_chain ? 0 : static_cast<std::uint64_t>(i) * kMomentElements;
     builder.launch("stamp", {.stream = static_cast<StreamId>(i % streams)},
                    {.type = ElementType::i32, .dims = {0, 1}, .scalars = {}}, {{moments, at, kMomentElements}});
@@ -110,7 +110,7 @@ void price_calls(Device& device, const Step& step, sim::SimProfile& profile) {
   }
 }
 
-// What a dependent kernel waits after the one before it: on its own stream, and from one queue to another.
+// Measures how long a dependent kernel waits after its predecessor: on the same stream, and from one queue to another.
 void price_gaps(Device& device, const QueueProbe& probe, sim::SimProfile& profile) {
   SwitchRequest request;
   request.hops = 100;
@@ -129,14 +129,14 @@ void price_gaps(Device& device, const QueueProbe& probe, sim::SimProfile& profil
   }
   const int many = std::min(queues, 8);
   const std::optional<Gaps> spread = many > 2 ? gap(many) : std::nullopt;
-  // Over two queues it is one doubling, over eight three.
+  // Two queues are one doubling, eight are three.
   const double doublings = std::log2(many) - 1;
   const double slope = spread ? std::max(0.0, (spread->p50_ns - two->p50_ns) / doublings) : extra;
   profile.device.switch_per_doubling_ns = whole(slope);
   profile.device.switch_ns = whole(std::max(0.0, extra - slope));
 }
 
-// Durations of the step's commands, one after the other on one stream: nobody shares the device with them.
+// Measures the step's commands one after the other on one stream, so that none shares the device.
 void time_commands(Device& device, const Step& step, Calibration& calibration) {
   constexpr int kIterations = 3;
   const Placement serial = place(step, "serial");
@@ -195,7 +195,7 @@ sim::Mapping mapping_of(MappingPolicy policy) {
 sim::SimProfile shell_of(const DeviceInfo& info, const QueueProbe& probe) {
   sim::SimProfile profile;
   profile.name = "calibrated";
-  // As a profile's model may be: short, without quotes.
+  // A profile's model must be short and without quotes.
   std::string model = info.model.substr(0, 60);
   std::erase_if(model, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '"' || c == '\\' || c == 127; });
   profile.model = model + ", calibrated";
@@ -204,12 +204,12 @@ sim::SimProfile shell_of(const DeviceInfo& info, const QueueProbe& probe) {
   profile.max_streams = 4096;
   profile.multiprocessors = info.multiprocessors.value.value_or(1);
   if (info.is_gpu) {
-    // Copies and host functions leave the queue of their stream for that of an engine; callbacks are one thread's.
+    // Copies and host functions leave their stream's queue for an engine's queue; one thread runs all callbacks.
     profile.engine_queues = 1;
     profile.host_threads = 1;
     profile.record_blocks = probe.record_blocks.value_or(false) ? 1 : 0;
   }
-  // A worker of the cpu device runs one block at a time, and as many kernels wait for one as like to.
+  // A worker of the cpu device runs one block at a time, and any number of kernels may wait for a worker.
   if (!info.is_gpu) {
     profile.slots_per_multiprocessor = 1;
     profile.resident_kernels = 4096;
@@ -226,12 +226,12 @@ void scale_host(sim::SimProfile& profile, double factor) {
     *cost = whole(static_cast<double>(*cost) * factor);
 }
 
-// Finds the value between two with which the simulated step takes as long as the measured one, where larger values make
-// steps longer (or never shorter).
+// Finds the value in a range with which the simulated step takes as long as the measured one. Larger values must make
+// steps longer, or at least not shorter.
 double fit(double low, double high, double measured_ns, const std::function<double(double)>& step_ns) {
   double value = high;
   for (int i = 0; i < kFits; ++i) {
-    value = std::sqrt(low * high);  // both ends are positive, and decades apart
+    value = std::sqrt(low * high);  // both ends are positive and decades apart
     const double simulated_ns = step_ns(value);
     if (std::fabs(simulated_ns / measured_ns - 1) < kClose) break;
     (simulated_ns < measured_ns ? low : high) = value;
@@ -239,8 +239,8 @@ double fit(double low, double high, double measured_ns, const std::function<doub
   return value;
 }
 
-// What neither durations nor footprints tell: kernels beside others take longer than alone (contention), or less of the
-// device than their grids say (room), because most of their blocks leave at once.
+// Fits what neither durations nor footprints show: kernels take longer beside others than alone (contention), or use
+// less of the device than their grids suggest (room), because most of their blocks exit at once.
 void fit_kernels(Calibration& calibration, const StepRun& run) {
   sim::SimProfile& profile = calibration.profile;
   const auto simulated = [&] { return simulate(profile, run, false).step_ns; };
@@ -258,7 +258,7 @@ void fit_kernels(Calibration& calibration, const StepRun& run) {
                      : fit(0.001, 1, calibration.measured.step_ns,
                            [&](double value) { return setting = value, simulated(); });
   if (is_close()) return;
-  // Where it cannot explain the step, a wild value is worse than none.
+  // If contention cannot explain the step, an extreme value is worse than none.
   const auto error = [&](double ns) { return std::fabs(ns / calibration.measured.step_ns - 1); };
   if (error(calibration.simulated_ns) < 0.5 * error(plain_ns)) return;
   setting = neutral;
@@ -274,7 +274,7 @@ Simulated simulate(const sim::SimProfile& profile, const StepRun& run, bool is_t
   options.is_traced = is_traced;
   options.trace_iterations = kSimulated + 1;
   const auto session = device->prepare(run.built.step, run.built.placement, options);
-  // The simulated host has threads of its own, but nobody who decides what is next.
+  // The simulated host has its own threads, but none that chooses the next command.
   const auto submitter = submit.policy.empty() ? inline_submitter(run.built.step, *session)
                                                : make_submitter(submit, run.built.step, run.built.placement, *session);
   const Priced priced = time_steps(*session, *submitter, 1, kSimulated);

@@ -39,7 +39,7 @@ Step step_of(const ConvoyRequest& request, int large_blocks) {
   return std::move(builder).seal(large + request.small_streams());
 }
 
-// Half of the device for all large streams together: what a small kernel then waits for is the queue, not a place.
+// All large streams together take half of the device, so a small kernel waits for the queue and not for room.
 int blocks_of_half(Device& device, const ConvoyRequest& request) {
   const DeviceInfo info = device.info();
   if (!info.multiprocessors.value) return 1;
@@ -52,7 +52,7 @@ int blocks_of_half(Device& device, const ConvoyRequest& request) {
   return std::max(1, *info.multiprocessors.value * each / (2 * request.large_streams()));
 }
 
-// (iteration, queue) of the large kernels; a queue that is not known has no place in it.
+// (iteration, queue) of the large kernels; unknown queues are left out.
 std::set<std::pair<std::uint32_t, std::int32_t>> queues_of_large(const Timeline& timeline) {
   std::set<std::pair<std::uint32_t, std::int32_t>> queues;
   for (const Span& span : timeline.spans)
@@ -62,7 +62,7 @@ std::set<std::pair<std::uint32_t, std::int32_t>> queues_of_large(const Timeline&
 
 bool has_latency(const Json& json) { return json["latency_ns"].is_object(); }
 
-// Ratio of two p99. The interval takes the worst of both sides, so it holds with more than its 95 %.
+// The ratio of two p99 values. The interval takes the worst of both sides, so its coverage is at least 95 %.
 Json index_of(const Json& over, const Json& under) {
   if (!has_latency(over) || !has_latency(under)) return nullptr;
   const Json &a = over["latency_ns"], &b = under["latency_ns"];
@@ -77,7 +77,7 @@ Json index_of(const Json& over, const Json& under) {
   return index;
 }
 
-// "beside large kernels 1.2 times as long" or that nothing can be said.
+// "beside large kernels 1.2 times as long", or a sentence that nothing can be concluded.
 std::string words_of(const Json& index, const char* where, const char* than) {
   if (!index.is_object() || !index["p99"].is_number()) return fmt::format("{}: unknown", where);
   const Json& interval = index["p99_interval"];

@@ -1,4 +1,4 @@
-// Which copies hide behind which, and how many engines that shows. Runs copies between stamps; knows no driver.
+// Measures which copies overlap, and how many engines that implies. Runs copies between stamps; knows no driver.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -18,7 +18,7 @@ constexpr int kMostRepeats = 128;
 
 CopyDirection direction_of(int lane) { return static_cast<CopyDirection>(lane % kCopyDirections); }
 
-// Lanes of stamp, copies, stamp, all behind one held kernel, so that none has a start before the others.
+// Lanes of stamp, copies, stamp, all queued behind one held kernel so that all start together.
 class CopyLanes {
  public:
   CopyLanes(Device& device, std::uint64_t size_bytes, std::array<int, kCopyDirections> repeats) {
@@ -41,13 +41,13 @@ class CopyLanes {
     session_.emplace(device, std::move(step), kLanes + 1);
   }
 
-  // From the first lane's start to the last one's end; the median of some repetitions.
+  // The median time from the first lane's start to the last lane's end, over some repetitions.
   double time_ns(std::span<const int> lanes) {
     std::vector<double> times;
     for (int i = 0; i <= kRepetitions; ++i) {
       session_->begin();
       session_->submit(hold_);
-      // By turns: copies of one lane wait for each other and would block a shared queue for the next lane.
+      // Lanes alternate: copies of one lane wait for each other and would block a queue that the next lane shares.
       std::vector<CommandId> order;
       for (std::size_t rank = 0, left = lanes.size(); left > 0; ++rank) {
         left = 0;
@@ -66,7 +66,7 @@ class CopyLanes {
         first = std::min(first, session_->moment(before(lane)).ended_ns);
         last = std::max(last, session_->moment(before(lane) + 1).started_ns);
       }
-      if (i > 0) times.push_back(static_cast<double>(last - first));  // the first one warms up
+      if (i > 0) times.push_back(static_cast<double>(last - first));  // the first one is warm-up
     }
     return median(times);
   }
@@ -108,7 +108,7 @@ CopyOverlap measure_copy_overlap(Device& device, std::uint64_t size_bytes) {
         static_cast<int>(std::clamp(kLongEnoughNs / once_ns + 1, 1.0, static_cast<double>(kMostRepeats)));
   }
   if (std::any_of(repeats.begin(), repeats.end(), [](int count) { return count > 1; })) {
-    lanes.reset();  // before the next one takes as much memory
+    lanes.reset();  // before the next one allocates as much memory
     lanes.emplace(device, size_bytes, repeats);
   }
 

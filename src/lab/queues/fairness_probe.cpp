@@ -54,7 +54,7 @@ FairnessProbe measure_fairness(Device& device, const FairnessRequest& request) {
     probe.jain.reason = fmt::format("{} blocks ran at once, so nothing was found that fills the device", room.blocks);
     return probe;
   }
-  // One command of each stream at a time asks for twice of what there is: nobody can have all it wants.
+  // One command of each stream together ask for twice the device's capacity, so no stream can have all it wants.
   const auto at_once = static_cast<std::uint32_t>(room.blocks);
   const std::uint32_t blocks = (2 * at_once + streams - 1) / streams;
   const std::uint32_t commands =
@@ -85,7 +85,7 @@ FairnessProbe measure_fairness(Device& device, const FairnessRequest& request) {
     if (session.moment(0).ended_ns != 0) probe.was_queued_ahead = false;
     session.release(0);
     session.finish();
-    if (i == 0) continue;  // the first one warms up
+    if (i == 0) continue;  // warm-up
     std::vector<std::vector<Moment>> by_stream;
     for (std::uint32_t stream = 0; stream < streams; ++stream)
       by_stream.push_back(session.moments(first_moment(stream, 0), commands * blocks));

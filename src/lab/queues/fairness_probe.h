@@ -1,5 +1,5 @@
-// Are streams with equal work served equally while the device is full? By experiment, and its document;
-// src/trace/analyse/service.h asks the same of a timeline. Prints nothing.
+// Measures whether streams with equal work are served equally while the device is full, and makes a document of it.
+// src/trace/analyse/service.h answers the same question for a timeline. Prints nothing.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@ namespace weir {
 struct FairnessRequest {
   int streams = 32;
   int repetitions = 5;
-  bool has_mixed_priorities = false;  // stream i at the i-th of the device's priorities, round and round
+  bool has_mixed_priorities = false;  // streams take the device's priorities in turn
   std::int64_t block_ns = 200'000;
-  int most_commands = 512;  // in all: they must fit into the queues behind one held kernel
+  int most_commands = 512;  // in total: they must fit into the queues behind one held kernel
 };
 
-// What one stream got while all streams had work.
+// The service of one stream while all streams had work.
 struct StreamService {
   int priority = 0;
   double share = 0;  // of the mean: 1 is fair
@@ -36,22 +36,22 @@ struct FairnessProbe {
   double window_ns = 0;                // median: how long all streams had work
   int commands_per_stream = 0;
   int blocks_per_command = 0;
-  int blocks_at_once = 0;  // of the device, by experiment
+  int blocks_at_once = 0;  // capacity of the device, by experiment
   bool was_queued_ahead = true;
 };
 FairnessProbe measure_fairness(Device& device, const FairnessRequest& request);
 
 inline constexpr double kStarvedShare = 0.1;  // of the mean
 
-// Time that each stream's blocks ran, from the first start of all to the moment at which the first stream has no more
-// work. Empty where a stream has no moment or nothing ran.
+// The time during which each stream's blocks ran, from the first start of all until the first stream runs out of work.
+// Empty if a stream has no moment or nothing ran.
 struct Service {
   std::vector<double> ns;  // by stream
   double window_ns = 0;
 };
 Service service_of(std::span<const std::vector<Moment>> blocks_by_stream);
 
-// Shares of the mean, and who is starved. Priorities are the caller's to fill in.
+// Shares of the mean, and which streams are starved. The caller fills in the priorities.
 std::vector<StreamService> shares_of(std::span<const double> service_ns);
 
 // A weir.queues/1 document with the member "fairness".

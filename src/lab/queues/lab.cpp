@@ -27,12 +27,12 @@ LabStep lab_step(int streams, const Lab::Options& options) {
     const auto stream = static_cast<StreamId>(i);
     const CommandId first = Lab::hold_of(stream);
     builder.launch("hold", {.stream = stream}, hold, {{lab.flag, 0, 1}, moment(first)});
-    // What blocks the queue: it cannot start before the hold ends.
+    // This kernel blocks the queue: it cannot start before the hold ends.
     builder.launch("stamp", {.stream = stream}, mark, {moment(first + 1)});
     builder.launch("stamp", {.stream = stream}, mark, {moment(Lab::mark_of(stream))});
   }
   if (options.records) {
-    // Never submitted: what depends on each hold from another stream is why each has an event behind it.
+    // Never submitted: it depends on each hold from another stream, which is why an event is recorded after each hold.
     const auto last = static_cast<StreamId>(streams);
     for (int i = 0; i < streams; ++i)
       builder.launch("stamp", {.stream = last}, mark, {moment(Lab::hold_of(static_cast<StreamId>(i)))});
@@ -70,8 +70,8 @@ Moment Lab::moment_of_hold(StreamId stream) { return read_moment(record_of(hold_
 void Lab::submit(CommandId command) { session_->submit(std::span(&command, 1)); }
 
 void Lab::wait_a_bit() {
-  // Sleeping takes 60 us at least, which is longer than a GPU needs to answer; on the cpu device the workers need the
-  // core that spinning would take.
+  // Sleeping takes at least 60 us, longer than a GPU needs to answer; on the cpu device, spinning would take a core
+  // that the workers need.
   if (is_virtual_) {
     session_->pause(500);
   } else if (!is_gpu_) {
@@ -111,7 +111,7 @@ void Lab::settle(std::int64_t window_ns) {
 }
 
 std::int64_t Lab::mark(StreamId stream, std::int64_t window_ns) {
-  write_started(record_of(mark_of(stream)), 0);  // it may not be the first one of this trial
+  write_started(record_of(mark_of(stream)), 0);  // this may not be its first mark in this trial
   write_ended(record_of(mark_of(stream)), 0);
   const std::int64_t begun = session_->now_ns();
   submit(mark_of(stream));
@@ -130,7 +130,7 @@ std::int64_t Lab::mark(StreamId stream, std::int64_t window_ns) {
 void Lab::look_again(std::span<const StreamId> marked, std::vector<std::uint8_t>& is_stuck, std::int64_t window_ns) {
   const std::int64_t begun = session_->now_ns();
   while (std::find(is_stuck.begin(), is_stuck.end(), 1) != is_stuck.end()) {
-    // The clock first: what it says must not be later than what was seen.
+    // Reads the clock first: the time must not be later than the observation.
     const bool is_last = session_->now_ns() - begun > window_ns;
     for (std::size_t i = 0; i < marked.size(); ++i)
       if (is_stuck[i] != 0) is_stuck[i] = moment_of_mark(marked[i]).ended_ns == 0;

@@ -1,5 +1,5 @@
-// Streams that can be held, and marks that say who gets through meanwhile. Knows how to hold, mark and look; draws no
-// conclusion.
+// Streams that can be held, and marks that show which streams still get through. Holds, marks and observes; draws no
+// conclusions.
 #pragma once
 
 #include <cstdint>
@@ -16,40 +16,41 @@ namespace weir {
 class Lab {
  public:
   struct Options {
-    std::int64_t hold_limit_ns = 1'500'000'000;  // after which a hold ends by itself
-    bool is_traced = false;                      // keep a timeline of the last trials
-    bool records = false;                        // an event is recorded behind every held kernel
+    std::int64_t hold_limit_ns = 1'500'000'000;  // a hold ends by itself after this time
+    bool is_traced = false;                      // keeps a timeline of the last trials
+    bool records = false;                        // an event is recorded after every held kernel
   };
-  // Opens `streams` streams on the device, which has to outlive it.
+  // Opens `streams` streams on the device, which must outlive the lab.
   Lab(Device& device, int streams, const Options& options);
   Lab(Device& device, int streams) : Lab(device, streams, Options{}) {}
 
   int streams() const { return streams_; }
 
-  // Opens a trial: nothing is held or marked.
+  // Begins a trial: nothing is held or marked.
   void begin();
-  // Keeps the stream busy until release(). `is_blocking`: with one more kernel queued behind the one that is held,
-  // which is what stops a queue.
+  // Keeps the stream busy until release(). `is_blocking` queues one more kernel behind the held one, which is what
+  // blocks a queue.
   void hold(StreamId stream, bool is_blocking = true);
-  // Waits until as many held kernels run as will: none has started for `window_ns`.
+  // Waits until no more held kernels start: none has started for `window_ns`.
   void settle(std::int64_t window_ns);
-  // One short kernel; says how long it took to come back, or kNoTime where it has not after `window_ns`.
+  // Launches one short kernel. Returns how long it took to come back, or kNoTime if it has not after `window_ns`.
   std::int64_t mark(StreamId stream, std::int64_t window_ns);
-  // Gives those that are stuck (by position in `marked`) another `window_ns`, and takes back who was only late.
+  // Gives stuck streams (by position in `marked`) another `window_ns`, and clears those that were only late.
   void look_again(std::span<const StreamId> marked, std::vector<std::uint8_t>& is_stuck, std::int64_t window_ns);
-  // Whether every hold of this trial still holds; if not, its marks mean nothing.
+  // Whether every hold of this trial is still in place; if not, its marks mean nothing.
   bool is_holding();
-  // Ends the trial: lets everybody go and waits for them.
+  // Ends the trial: releases all holds and waits for everything.
   void release();
-  // A whole trial: who of `marked`, in that order, does not get through while `held` are held, by position. Those that
-  // were only late have `grace_ns` more. Nothing where a hold ended too early.
+  // Runs a whole trial: which of `marked`, by position, do not get through while `held` are held. Late ones get
+  // `grace_ns` more. Returns nothing if a hold ended too early.
   std::optional<std::vector<std::uint8_t>> stuck(std::span<const StreamId> held, std::span<const StreamId> marked,
                                                  std::int64_t window_ns, std::int64_t grace_ns,
                                                  bool is_blocking = true);
 
   Moment moment_of_mark(StreamId stream);
   Moment moment_of_hold(StreamId stream);
-  // Of a traced lab: iteration i is the i-th trial. Commands are hold, behind and mark of stream 0, then of stream 1...
+  // For a traced lab: iteration i is the i-th trial. Commands are hold, behind and mark of stream 0, then of stream
+  // 1...
   Timeline timeline() { return session_->timeline(); }
   static constexpr CommandId kPerStream = 3;
   static CommandId mark_of(StreamId stream) { return stream * kPerStream + 2; }
@@ -57,12 +58,12 @@ class Lab {
 
   void pause(std::int64_t ns) { session_->pause(ns); }
   std::int64_t now_ns() { return session_->now_ns(); }
-  static constexpr std::int64_t kMarkNs = 5'000;  // how long a mark takes where nothing is in its way
+  static constexpr std::int64_t kMarkNs = 5'000;  // how long an unobstructed mark takes
 
  private:
   std::int32_t* record_of(CommandId command);
   void submit(CommandId command);
-  // A moment between two looks.
+  // A short pause between two observations.
   void wait_a_bit();
 
   int streams_;

@@ -35,7 +35,7 @@ DepthTrial try_depth(StampSession& session, int most_launches, std::int64_t limi
     }
     session.submit(static_cast<CommandId>(i + 1));
     call.to_ns = session.now_ns();
-    // Whoever waits for room waits until the held kernel has ended; anything else that is slow does not.
+    // A call that waits for room waits until the held kernel has ended; other slow calls do not.
     if (waited_for_hold(call, hold_ends_ns) && session.moment(0).ended_ns != 0) {
       trial.launches = i;
       trial.waited_ns = call.to_ns - call.from_ns;
@@ -47,7 +47,7 @@ DepthTrial try_depth(StampSession& session, int most_launches, std::int64_t limi
   return trial;
 }
 
-// A session whose only use of streams is to have many: the device may have fewer.
+// A session that needs many streams only for their number; the device may have fewer.
 std::unique_ptr<StampSession> one_kernel_per_stream(Device& device, int streams, std::int64_t duration_ns) {
   StampStep step(0, static_cast<std::uint32_t>(streams));
   for (int i = 0; i < streams; ++i)
@@ -58,7 +58,7 @@ std::unique_ptr<StampSession> one_kernel_per_stream(Device& device, int streams,
 }  // namespace
 
 bool waited_for_hold(const SubmitCall& call, std::int64_t hold_ends_ns) {
-  constexpr std::int64_t kShortestNs = 1'000'000;  // below, any hiccup of the host would do
+  constexpr std::int64_t kShortestNs = 1'000'000;  // with less, any hiccup of the host would disturb the result
   const std::int64_t took_ns = call.to_ns - call.from_ns;
   return took_ns >= kShortestNs && took_ns > (hold_ends_ns - call.from_ns) / 2;
 }
@@ -106,8 +106,8 @@ ResidentLimit measure_resident_limit(Device& device, int most_streams) {
   limit.duration_ns = kShortestNs;
   std::unique_ptr<StampSession> session;
   std::map<int, std::int64_t> makespans;
-  // No kernel has one of its own stream in front of it, so nothing blocks at the head of a queue: what is left to wait
-  // for is room on the device.
+  // No kernel has another of its own stream in front of it, so nothing blocks at the head of a queue: kernels can only
+  // wait for room on the device.
   std::vector<CommandId> commands(static_cast<std::size_t>(most_streams));
   for (std::size_t i = 0; i < commands.size(); ++i) commands[i] = static_cast<CommandId>(i);
   const auto run = [&](int kernels) {
@@ -128,8 +128,8 @@ ResidentLimit measure_resident_limit(Device& device, int most_streams) {
   };
 
   session = one_kernel_per_stream(device, most_streams, limit.duration_ns);
-  run(most_streams);  // warms up
-  // A host that needs long to submit them all would look like a device that cannot run them at once.
+  run(most_streams);  // warm-up
+  // A host that is slow to submit them all would look like a device that cannot run them at once.
   const std::int64_t needed_ns = std::min(8 * run(most_streams).second, kLongestNs);
   if (needed_ns > limit.duration_ns) {
     limit.duration_ns = needed_ns;

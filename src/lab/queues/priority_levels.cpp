@@ -1,4 +1,4 @@
-// Which priorities make a difference, by the order in which blocks start. Looks at no times.
+// Measures which priorities make a difference, by the order in which blocks start. Ignores times.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,11 +11,11 @@ namespace weir {
 namespace {
 
 constexpr int kRepetitions = 5;
-constexpr int kWaves = 6;  // of the large kernel
+constexpr int kWaves = 6;  // waves of the large kernel
 constexpr std::int64_t kBlockNs = 200'000;
 
-// Everything is queued behind a held kernel, and the small one follows a delay on its own stream: so it comes when the
-// large one runs already, however late the host is.
+// Everything is queued behind a held kernel, and the small kernel follows a delay on its own stream. So it arrives when
+// the large one is already running, however late the host is.
 double passed_share(Device& device, int victim_priority, int small_priority, std::uint32_t blocks) {
   enum : std::uint32_t { kHold, kDelay, kSmall, kVictims };  // moments
   const Lane large_lane{.stream = 0, .priority = static_cast<std::int8_t>(victim_priority)};
@@ -36,7 +36,7 @@ double passed_share(Device& device, int victim_priority, int small_priority, std
     const std::vector<Moment> victims = session.moments(kVictims, blocks);
     const auto before = std::count_if(victims.begin(), victims.end(),
                                       [&](const Moment& victim) { return victim.started_ns < started_ns; });
-    if (i > 0) shares.push_back(static_cast<double>(before) / blocks);  // the first one warms up
+    if (i > 0) shares.push_back(static_cast<double>(before) / blocks);  // the first one is warm-up
   }
   return median(shares);
 }
@@ -44,8 +44,9 @@ double passed_share(Device& device, int victim_priority, int small_priority, std
 }  // namespace
 
 Known<bool> priorities_differ(double passed_equal, double passed_higher) {
-  constexpr double kWaits = 0.6;   // of the large kernel's blocks: then it had to wait for them
-  constexpr double kSooner = 0.7;  // of what an equal waits for
+  constexpr double kWaits = 0.6;   // share of the large kernel's blocks: beyond it, the small kernel had to wait for
+                                   // them
+  constexpr double kSooner = 0.7;  // share of the wait of an equal priority
   if (passed_equal < kWaits)
     return {std::nullopt, "the small kernel does not wait for the large one even at equal priority"};
   return {passed_higher < kSooner * passed_equal, "by experiment"};

@@ -20,11 +20,11 @@ constexpr std::int64_t kShortestWindowNs = 200'000, kLongestWindowNs = 15'000'00
 constexpr int kBaselineMarks = 200, kBaselineRounds = 12;
 constexpr std::int64_t kBaselinePauseNs = 2'000'000;
 constexpr int kFewestRepetitions = 3, kMostRepetitions = 12;
-constexpr double kBusy = 0.1;       // late marks with nothing held: beyond this no verdict is worth anything
-constexpr std::size_t kSample = 8;  // marks that tell roughly whether everybody is stuck
-constexpr int kMostAttempts = 5;    // at a trial whose hold ended too early
-constexpr int kWitnesses = 3;       // times that a stream must be stopped by chance before it is taken for a policy
-constexpr int kGrace = 2;           // windows more for who was late and not stuck
+constexpr double kBusy = 0.1;       // share of late marks with nothing held; beyond it, no verdict is reliable
+constexpr std::size_t kSample = 8;  // marks that show roughly whether all streams are stuck
+constexpr int kMostAttempts = 5;    // at a trial in which a hold ended too early
+constexpr int kWitnesses = 3;       // how often a stream must appear stuck by chance before that counts as a policy
+constexpr int kGrace = 2;           // additional windows for streams that are late but not stuck
 
 class Prober {
  public:
@@ -74,7 +74,7 @@ class Prober {
     } else {
       saturate();
     }
-    // New streams would follow a table of which nobody knows where it goes on.
+    // The next entry in the queue table is unknown, so nothing is known about new streams.
     if (probe_.queues && !probe_.is_lower_bound && probe_.policy != MappingPolicy::fixed) tell_records();
     const double doubt = options_.streams * std::pow(probe_.baseline.late_probability, probe_.baseline.repetitions);
     probe_.confidence = 1 - std::min(1.0, doubt);
@@ -92,7 +92,7 @@ class Prober {
     return rest;
   }
 
-  // What marks look like while nobody is held. False where that is no base for any verdict.
+  // Measures marks while nothing is held. Returns false if no verdict can be based on them.
   bool take_baseline() {
     ProbeBaseline& base = probe_.baseline;
     std::vector<double> times, first;
@@ -114,7 +114,7 @@ class Prober {
         const Moment moment = lab_->moment_of_mark(stream);
         base.stretched += moment.ended_ns - moment.started_ns > 2 * Lab::kMarkNs;
         base.shrunk += moment.ended_ns - moment.started_ns < Lab::kMarkNs / 2;
-        // Times between marks are anything; a clock that goes in steps shows them as multiples of its step.
+        // Times between marks are arbitrary; a coarse clock shows them as multiples of its step.
         if (last_ns != 0) granularity = std::gcd(granularity, moment.started_ns - last_ns);
         last_ns = moment.started_ns;
       }
@@ -129,7 +129,7 @@ class Prober {
     for (int i = 0; i < 2; ++i) round(kLongestWindowNs, false);
     const double slowest = *std::max_element(first.begin(), first.end());
     base.window_ns = std::clamp(static_cast<std::int64_t>(4 * slowest), kShortestWindowNs, kLongestWindowNs);
-    // Spread over some time: who else uses the device does not do so all the time.
+    // Spread over some time, because other users of the device may be active only now and then.
     for (int i = 0; i < kBaselineRounds || base.marks < kBaselineMarks; ++i) {
       report("baseline", i, kBaselineRounds);
       round(base.window_ns, true);
@@ -151,7 +151,7 @@ class Prober {
     return true;
   }
 
-  // Who of `marked`, in that order, does not get through while `held` are held; by position.
+  // Which of `marked`, by position, do not get through while `held` are held.
   std::vector<std::uint8_t> stuck(const Streams& held, const Streams& marked, bool is_blocking = true) {
     for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
       ++probe_.trials;
@@ -163,8 +163,9 @@ class Prober {
          "The machine is too busy: close other programs, or use fewer --streams.");
   }
 
-  // Whether a stream that becomes busy takes the next queue: then a hold stops whoever's turn it is, and those that
-  // were stopped get through when they come first. Marking only them again and again leaves nobody, in halves at worst.
+  // Whether a stream that becomes busy takes the next queue. Then a hold stops whichever stream's turn it is, and
+  // stopped streams get through when they come first. Marking only those repeatedly leaves none; at worst their number
+  // halves each time.
   bool rotates() {
     const int rounds = std::max(probe_.baseline.repetitions,
                                 2 + static_cast<int>(std::bit_width(static_cast<unsigned>(probe_.streams))));
@@ -179,11 +180,12 @@ class Prober {
       }
       if (!stopped.empty()) return false;
     }
-    // One that takes a free queue a little late looks the same so far, with two queues; but it stays where it was.
+    // With two queues, a policy that takes a free queue a little late looks the same so far, but its streams keep their
+    // queues.
     return is_stuck_in_the_end(1);
   }
 
-  // Marks one stream again and again while the first is held: in turn, it comes to that queue sooner or later.
+  // Marks one stream repeatedly while the first is held: with rotation it reaches the held queue sooner or later.
   bool is_stuck_in_the_end(StreamId stream) {
     const Streams again(static_cast<std::size_t>(2 * probe_.streams), stream);
     ++probe_.trials;
@@ -197,7 +199,7 @@ class Prober {
     return is_stuck;
   }
 
-  // Those of `marked`, shuffled, that do not get through while `holder` is held.
+  // The streams of `marked`, shuffled, that do not get through while `holder` is held.
   Streams still_stuck(StreamId holder, Streams marked) {
     std::shuffle(marked.begin(), marked.end(), random_);
     const auto verdict = stuck({holder}, marked);
@@ -207,7 +209,7 @@ class Prober {
     return left;
   }
 
-  // Holds each stream alone. True if some of them share a queue: then queue_of_stream has the classes.
+  // Holds each stream alone. Returns true if some of them share a queue; then queue_of_stream has the classes.
   bool classify() {
     std::vector<int> label(static_cast<std::size_t>(options_.streams), -1);
     int labels = 0;
@@ -218,7 +220,8 @@ class Prober {
       Streams members;
       for (int k = i + 1; k < options_.streams; ++k)
         if (label[static_cast<std::size_t>(k)] < 0) members.push_back(static_cast<StreamId>(k));
-      // Who gets through once is no member; who never does is one, as certainly as the repetitions make it.
+      // A stream that gets through once is no member; one that never does is a member, with the certainty of the
+      // repetitions.
       for (int same = 0; same < probe_.baseline.repetitions && !members.empty();) {
         const std::size_t before = members.size();
         members = still_stuck(holder, std::move(members));
@@ -233,8 +236,8 @@ class Prober {
     return true;
   }
 
-  // Who shares a queue stops each other, whoever is held. On a busy host a worker that does not get a core looks like a
-  // stream that is stuck, time and again, but not for every holder.
+  // Streams that share a queue stop each other, whichever is held. On a busy host, a worker that gets no core
+  // repeatedly looks like a stuck stream, but not for every holder.
   bool are_classes_mutual() {
     std::map<int, Streams> classes;
     for (int i = 0; i < options_.streams; ++i)
@@ -267,7 +270,7 @@ class Prober {
     return count == static_cast<int>(marked.size());
   }
 
-  // The fewest held streams with which nobody else gets through.
+  // Finds the smallest number of held streams with which no other stream gets through.
   void saturate() {
     const int most = options_.streams - 1;
     const auto everybody = static_cast<std::size_t>(options_.streams);
@@ -280,7 +283,7 @@ class Prober {
     };
     int low = 0, high = most;  // not stuck at low, stuck at high
     if (!are_all_stuck(high, everybody)) {
-      // Once may be chance where the policy is dynamic.
+      // With a dynamic policy, once may be chance.
       for (int r = 1; r < probe_.baseline.repetitions; ++r)
         if (are_all_stuck(high, everybody)) return not_certain();
       return not_saturated();
@@ -311,8 +314,8 @@ class Prober {
     not_certain();
   }
 
-  // Held kernels with nothing behind them stop no queue. If they stop everybody all the same, the device runs no more
-  // kernels at once, and that is what was counted.
+  // Held kernels with nothing behind them block no queue. If they still stop all streams, the device cannot run more
+  // kernels at once, and that limit is what was counted.
   bool is_out_of_room(int held_count) {
     Streams held(static_cast<std::size_t>(held_count));
     std::iota(held.begin(), held.end(), StreamId{0});
@@ -332,10 +335,10 @@ class Prober {
     probe_.reason = "the number of held streams that stops all others differs from trial to trial";
   }
 
-  // Holds as many streams as stop everybody else, with an event behind each instead of a kernel.
+  // Holds enough streams to stop all others, with an event after each instead of a kernel.
   void tell_records() {
     if (lab_) lab_.reset();
-    const int streams = probe_.streams - 1;  // the events' own is one more
+    const int streams = probe_.streams - 1;  // the events need one more stream
     if (streams < 2) return;
     Lab lab(device_, streams, {.records = true});
     Streams held = {0};
@@ -361,7 +364,7 @@ class Prober {
       const auto is_stuck = lab.stuck(held, marked, window_ns, kGrace * window_ns, false);
       if (!is_stuck) {
         ++probe_.spoilt;
-        return;  // not known
+        return;  // unknown
       }
       blocked += std::find(is_stuck->begin(), is_stuck->end(), 0) == is_stuck->end() ? 1 : 0;
     }
@@ -376,8 +379,8 @@ class Prober {
     return true;
   }
 
-  // A on one queue, B on the next, C on all others; B goes. A new stream takes B's place where references are counted,
-  // and comes to A where the queues take turns.
+  // Opens stream A on one queue, B on the next, C on all others, then closes B. A new stream takes B's place if
+  // references are counted, and joins A if the queues take turns.
   void tell_creation_policy() {
     int with_a = 0, with_none = 0;
     const int rounds = probe_.baseline.repetitions;

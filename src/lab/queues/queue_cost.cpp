@@ -14,9 +14,9 @@
 namespace weir {
 namespace {
 
-constexpr double kWorthIt = 0.03;  // a change below this is not advised: the prediction is no better than that
+constexpr double kWorthIt = 0.03;  // smaller changes are not advised: the prediction is not more accurate
 constexpr int kUnlimited = 128;    // more queues than any step has streams
-constexpr double kTrusted = 0.1;   // how far the fitted step may be from the measured one
+constexpr double kTrusted = 0.1;   // the most by which the fitted step may differ from the measured one
 
 Json to_json(const HeadOfLine& found, const Step& step) {
   Json blockers = Json::array();
@@ -37,7 +37,7 @@ Json to_json(const HeadOfLine& found, const Step& step) {
 
 Json head_of_line_json(const Timeline& timeline, const Step& step, std::string* reason) {
   Timeline kept = timeline;
-  std::erase_if(kept.spans, [](const Span& span) { return span.iteration == 0; });  // warms up
+  std::erase_if(kept.spans, [](const Span& span) { return span.iteration == 0; });  // warm-up
   const HeadOfLine found = head_of_line(kept, [&](std::uint32_t id) { return step.predecessors(id); });
   *reason = found.reason;
   return found.reason.empty() ? to_json(found, step) : Json(nullptr);
@@ -51,7 +51,7 @@ std::string percent(double change) { return fmt::format("{:+.0f} %", 100 * chang
 
 std::string times(int queues) { return queues == 1 ? "1 hardware queue" : fmt::format("{} hardware queues", queues); }
 
-// The difference in words, against the advised count or else the best of the others.
+// Describes the difference to the advised count, or else to the best of the others.
 std::optional<std::string> explain(const QueueCost& cost, double now_ns, double unlimited_ns) {
   const QueueCost::Prediction* other = nullptr;
   for (const QueueCost::Prediction& prediction : cost.predictions) {
@@ -95,7 +95,7 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
   const QueueProbe& probe = request.probe;
   warn_about_others(cost.document, device, probe);
   if (!probe.queues || probe.is_lower_bound) {
-    // What the device says of itself will do where the probe cannot see the end.
+    // Use the count that the device reports if the probe cannot determine it.
     if (!info.hardware_queues.value) fail("how many hardware queues there are is not known: " + probe.reason);
     warn(cost.document, "queues", "the probe did not count the queues: " + probe.reason,
          "The number is what the device says of itself.");
@@ -122,7 +122,7 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
   };
   Simulated now = predict(cost.queues_now, true);
   Simulated unlimited = predict(kUnlimited, false);
-  // What no setting explains is the same share of every step.
+  // The share that no setting explains is assumed to be the same for every step.
   const double unexplained = calibration.measured.step_ns / now.step_ns;
   now.step_ns *= unexplained;
   unlimited.step_ns *= unexplained;
@@ -176,7 +176,7 @@ QueueCost price_queues(Device& device, const CostRequest& request, const RunCont
   std::string sentence = fmt::format("leave it at {}: no other count is predicted to be more than {:.0f} % faster",
                                      times(cost.queues_now), 100 * kWorthIt);
   if (best != cost.predictions.end()) {
-    // Fewer queues do as well where the difference is within what the prediction is worth.
+    // Fewer queues are as good if the difference is within the accuracy of the prediction.
     auto enough = best;
     for (auto it = cost.predictions.begin(); it != cost.predictions.end(); ++it)
       if (it->step_ns <= best->step_ns * 1.005 && it->queues < enough->queues) enough = it;

@@ -1,6 +1,7 @@
-// What sharing hardware queues costs a step, and what other queue counts would do: measured here, predicted by a
-// simulated device that takes as long for the step as the real one. For that it measures what the step's commands last
-// alone, what calls and gaps cost, and fits the rest to the step's own time (calibrate.cpp). Runs no other process.
+// Estimates what sharing hardware queues costs a step, and what other queue counts would change. The step is measured
+// here, the rest is predicted by a simulated device on which the step takes as long. For that, it measures the
+// durations of the step's commands alone and the costs of calls and gaps, and fits the rest to the step's own time
+// (calibrate.cpp). Runs no other process.
 #pragma once
 
 #include <optional>
@@ -14,36 +15,38 @@
 
 namespace weir {
 
-// The step on the device: the median process of some, because a process' luck (where its threads and pages are) lasts.
+// The step on the device. Of several processes it is the median one, because a process keeps its luck (the placement of
+// its threads and pages).
 struct MeasuredStep {
   double step_ns = 0;              // median of its iterations
-  double submit_ns = 0;            // of it, the host's time to submit
+  double submit_ns = 0;            // the host's part of it, to submit
   std::vector<double> process_ns;  // the medians of all processes
-  Json interval;                   // 95 %, of the median within one process; null where there were several, or few
+  Json interval;                   // 95 %, of the median within one process; null if there were several processes or
+                                   // few samples
 };
 
-// Everything that one step on one device is: kept together because each part refers to the others.
+// One step on one device; kept together because the parts refer to each other.
 struct StepRun {
   const BuiltRun& built;
-  std::string submit;  // as of --submit
+  std::string submit;  // as in --submit
   int iterations = 30;
   int warmup = 5;
-  std::optional<MeasuredStep> measured;  // elsewhere, with these settings; nothing: to be measured here
+  std::optional<MeasuredStep> measured;  // measured elsewhere with these settings; nothing: measure it here
 };
 
 struct Calibration {
   sim::SimProfile profile;  // with as many queues as the device has now
   MeasuredStep measured;
-  double first_ns = 0;      // the step by the profile as measured, before anything was fitted
-  double simulated_ns = 0;  // after
-  double host_factor = 1;   // fitted: cost of the host's calls in this step, against those of a probe
-  std::string timeline;     // where the durations are from
+  double first_ns = 0;      // the step's time with the profile as measured, before fitting
+  double simulated_ns = 0;  // after fitting
+  double host_factor = 1;   // fitted: cost of the host's calls in this step relative to the probe's
+  std::string timeline;     // source of the durations
 };
 
-// `probe` says how the device maps streams. Rejects a device that has no clock and steps that it cannot run.
+// `probe` describes how the device maps streams. Rejects devices without a clock and steps that the device cannot run.
 Calibration calibrate(Device& device, const StepRun& run, const QueueProbe& probe, const RunControl& control);
 
-// The step on a simulated device: median of some iterations in virtual time, and their timeline.
+// The step on a simulated device: the median of some iterations in virtual time, and their timeline.
 struct Simulated {
   double step_ns = 0;
   double submit_ns = 0;
@@ -59,14 +62,14 @@ struct CostRequest {
 };
 
 struct QueueCost {
-  Json document;  // weir.queues/1, of the experiment `cost`, without "verification"
+  Json document;  // weir.queues/1 with the experiment `cost`, without "verification"
   sim::SimProfile profile;
   int queues_now = 0;
   struct Prediction {
     int queues = 0;
     double step_ns = 0;
   };
-  std::vector<Prediction> predictions;  // as asked for
+  std::vector<Prediction> predictions;  // for the requested counts
   std::optional<int> advised;           // a count that is worth changing to
 };
 

@@ -20,21 +20,22 @@ namespace weir {
 namespace {
 
 constexpr int kFewestProbed = 40;  // enough for the 32 queues that a CUDA process can have at most
-constexpr int kTrials = 8;         // in which the runtime's ids are held against what is stuck
+constexpr int kTrials = 8;         // that compare the runtime's ids with the stuck streams
 constexpr int kTracedWindows = 4;  // a traced launch takes longer than the probe's
 constexpr std::size_t kMostIntervals = 1000;
-constexpr double kStretched = 0.05;  // share of marks that run for twice their time: somebody else is there
+constexpr double kStretched = 0.05;  // share of marks that run for twice their time: beyond it, somebody else uses the
+                                     // device
 
-// What the device's own timeline says about queues, and whether that is what held streams show.
+// The queues in the device's own timeline, and whether they agree with the held streams.
 struct RuntimeIds {
   std::string source;
-  std::string reason;                     // why there is nothing
-  StreamIntervals intervals;              // of an idle trial: every stream marked twice
-  int marks = 0, agreeing = 0, held = 0;  // marks of trials with holds; holds that had a queue of their own
+  std::string reason;                     // why there are none
+  StreamIntervals intervals;              // from an idle trial: every stream is marked twice
+  int marks = 0, agreeing = 0, held = 0;  // marks of trials with holds; holds that had their own queue
   int holds = 0;
 };
 
-// Marks are stuck exactly if they sit on a held stream's queue, by the ids: anything else is a disagreement.
+// By the ids, marks should be stuck exactly if they are on a held stream's queue; anything else is a disagreement.
 RuntimeIds read_ids(Device& device, const QueueProbe& probe, std::uint64_t seed) {
   RuntimeIds ids;
   std::mt19937_64 random(seed);
@@ -42,7 +43,7 @@ RuntimeIds read_ids(Device& device, const QueueProbe& probe, std::uint64_t seed)
   const std::int64_t window_ns = kTracedWindows * probe.baseline.window_ns;
   std::vector<StreamId> streams(static_cast<std::size_t>(probe.streams));
   std::iota(streams.begin(), streams.end(), StreamId{0});
-  constexpr int kIdle = 3;  // trials; the first warms up
+  constexpr int kIdle = 3;  // trials; the first is warm-up
   for (int i = 0; i < kIdle; ++i) {
     lab.begin();
     for (const StreamId stream : streams) lab.mark(stream, window_ns);
@@ -56,7 +57,7 @@ RuntimeIds read_ids(Device& device, const QueueProbe& probe, std::uint64_t seed)
   const int queues = std::min(probe.queues.value_or(1), probe.streams - 1);
   for (int i = 0; i < kTrials; ++i) {
     Trial trial;
-    // One, about half, all but one and all queues in turn; where a stream keeps its queue one shows enough.
+    // Holds one, about half, all but one, and all queues in turn; if a stream keeps its queue, one trial is enough.
     const int counts[] = {1, std::max(1, queues / 2), std::max(1, queues - 1), queues};
     const int count = is_static(probe.policy) ? 1 : counts[i % 4];
     std::shuffle(streams.begin(), streams.end(), random);
@@ -100,7 +101,7 @@ RuntimeIds read_ids(Device& device, const QueueProbe& probe, std::uint64_t seed)
   return ids;
 }
 
-// A step whose streams get in each other's way wherever they share a queue.
+// A step whose streams delay each other wherever they share a queue.
 Timeline trace_own_step(Device& device, int streams) {
   constexpr std::uint32_t kDepth = 4;
   constexpr std::int64_t kStampNs = 50'000;
@@ -143,7 +144,7 @@ Json to_json(const StreamIntervals& found) {
   return intervals;
 }
 
-// Numbers queues in the order in which streams show them, as the probe does; nothing where a stream used several.
+// Numbers queues in the order of first use, as the probe does. Empty if a stream used several queues.
 std::vector<int> canonical(const StreamIntervals& found, int streams) {
   std::map<std::int32_t, int> label;
   std::vector<int> result;
@@ -169,7 +170,7 @@ Json runtime_json(const RuntimeIds& ids, const QueueProbe& probe, Verdicts& verd
     verdicts.add(static_cast<int>(all.size()) <= *probe.queues,
                  fmt::format("the runtime's ids name {} queues, the probe counts {}", all.size(), *probe.queues));
   }
-  // A table goes on where the probe's streams ended, so these streams' map may be another one.
+  // The table continues after the probe's streams, so the map of these streams may differ.
   if (is_static(probe.policy) && probe.policy != MappingPolicy::fixed && !map.empty())
     verdicts.add(map == probe.queue_of_stream, "the map by the runtime's ids against the map by the probe");
   verdicts.add(ids.agreeing == ids.marks,
@@ -235,7 +236,7 @@ void warn_about_others(Json& document, Device& device, const QueueProbe& probe) 
                      base.late, base.marks, base.stretched),
          fmt::format("Verdicts were repeated {} times to make up for it. Use the device alone if you can.",
                      base.repetitions));
-  // Marks of a quiet device come at equal distances, which have a common divisor too.
+  // Marks on a quiet device come at equal distances, which also have a common divisor.
   if (base.granularity_ns > Lab::kMarkNs && base.stretched + base.shrunk > 0)
     warn(document, "coarse_timer",
          fmt::format("the device's clock goes in steps of {} ns, and a mark takes {}", base.granularity_ns,

@@ -1,5 +1,5 @@
-// Which stream sits on which hardware queue, found three ways and held against each other: the runtime's own ids, the
-// probe, and the timeline of a step. Measures; prints nothing.
+// Finds which stream uses which hardware queue in three ways and compares them: the runtime's own ids, the probe, and
+// the timeline of a step. Measures; prints nothing.
 #pragma once
 
 #include "lab/queues/probe.h"
@@ -10,18 +10,18 @@ namespace weir {
 struct MapRequest {
   int streams = 40;
   double confidence = 0.999;
-  RunRequest step;  // whose timeline is looked at; no workload: a step of the lab's own
+  RunRequest step;  // the step to trace; without a workload: the lab's own step
 };
 
-// How many streams the probe opens to map that many: what is not shared cannot be counted.
+// How many streams the probe opens to map this many: queues that are not shared cannot be counted.
 int probed_streams(int streams);
 
 // The document of `weir queues map`.
 Json map_queues(Device& device, const MapRequest& request, const RunContext& context, const RunControl& control);
 
 Json to_json(const QueueProbe& probe);
-// To the document's warnings: others on the device, and a clock too coarse for gaps, as the probe's baseline shows
-// them.
+// Adds warnings to the document about other users of the device and a clock too coarse for gaps, according to the
+// probe's baseline.
 void warn_about_others(Json& document, Device& device, const QueueProbe& probe);
 
 }  // namespace weir

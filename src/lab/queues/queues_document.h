@@ -1,4 +1,5 @@
-// What every document of the queue lab (weir.queues/1) begins with. Its JSON form is in docs/schema/weir.queues.1.json.
+// The common start of all documents of the queue lab (weir.queues/1). Its JSON form is in
+// docs/schema/weir.queues.1.json.
 #pragma once
 
 #include <string>
@@ -8,8 +9,8 @@
 
 namespace weir {
 
-// `experiment`: map, limits, switch, cost, sweep, convoy, fairness. The caller adds a member of that name, and to
-// "unavailable" why anything in it is null.
+// `experiment`: map, limits, switch, cost, sweep, convoy, fairness. The caller adds a member of that name, and explains
+// in "unavailable" why anything in it is null.
 Json queues_document(std::string_view experiment, const DeviceInfo& info, const RunContext& context);
 // Adds to the document's warnings.
 void warn(Json& document, std::string_view kind, const std::string& text, std::string_view advice);

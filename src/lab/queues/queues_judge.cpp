@@ -1,4 +1,4 @@
-// Which queue count is best for which stream count, by the samples of a sweep's points. Runs nothing.
+// Determines the best queue count for each stream count from the samples of a sweep's points. Runs nothing.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -26,7 +26,7 @@ std::vector<double> samples_of(const Json& point) {
   return samples;
 }
 
-// Slowest and fastest process, by their medians.
+// The medians of the slowest and the fastest process.
 Interval range_of(const Json& runs) {
   Interval range{runs[0]["p50_ns"].get<double>(), runs[0]["p50_ns"].get<double>()};
   for (const Json& run : runs) {
@@ -36,7 +36,7 @@ Interval range_of(const Json& runs) {
   return range;
 }
 
-// All processes together; null where none could say.
+// All processes together; null if none reported it.
 Json throughput_of(const Json& runs) {
   std::vector<double> values;
   std::string unit;
@@ -49,7 +49,7 @@ Json throughput_of(const Json& runs) {
   return {{"value", mean(values)}, {"unit", unit}, {"lowest", *lowest}, {"highest", *highest}};
 }
 
-// Points that differ in nothing but the queue count, by index.
+// Points that differ only in the queue count, by index.
 std::vector<std::vector<std::size_t>> groups_of(const Json& points) {
   std::vector<std::vector<std::size_t>> groups;
   const auto is_same = [&](const Json& a, const Json& b) {
@@ -99,8 +99,8 @@ std::string sentence_of(const Json& best, const std::vector<int>& same, const st
 
 void judge_points(Json& sweep) {
   sweep["best"] = Json::array();
-  Json& points = sweep["points"];  // behind the insertion above, which moves members
-  // p-values of all comparisons share one significance level (Holm), whichever group they are in.
+  Json& points = sweep["points"];  // after the insertion above, which moves members
+  // The p-values of all comparisons share one significance level (Holm), across groups.
   struct Test {
     std::size_t index, best;
     Change change;

@@ -1,4 +1,4 @@
-// All experiments of `weir queues limits` in a row, and their document. Prints nothing.
+// Runs all experiments of `weir queues limits` in a row and makes their document. Prints nothing.
 #include <fmt/format.h>
 
 #include "lab/queues/limits.h"
@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-// Notes in the document why a member of "limits" has no value.
+// Records in the document why a member of "limits" has no value.
 template <class T>
 void explain(Json& document, const std::string& name, const Known<T>& known) {
   if (!known.value) document["unavailable"]["limits." + name] = known.reason;

@@ -45,7 +45,7 @@ RunRequest request_at(const QueuesSweepRequest& request, const QueuesPoint& poin
   return run;
 }
 
-// What a resumed sweep must have in common with the file, so that its points are comparable.
+// The settings that a resumed sweep must share with the file, so that its points are comparable.
 Json settings_of(const DeviceInfo& info, const QueuesSweepRequest& request) {
   const RunRequest& run = request.run;
   const Workload& workload = workload_of(run);
@@ -68,7 +68,7 @@ Json settings_of(const DeviceInfo& info, const QueuesSweepRequest& request) {
   return settings;
 }
 
-// A file may hold anything: what a point is used for must be there, and of the right type.
+// A file may contain anything: checks that the members used here exist and have the right type.
 bool is_run(const Json& run) {
   return run.is_object() && run.contains("p50_ns") && run["p50_ns"].is_number() && run.contains("warnings") &&
          run["warnings"].is_array() && run.contains("throughput") && run.contains("samples_ns") &&
@@ -89,7 +89,7 @@ bool is_at(const Json& json, const QueuesPoint& point) {
          json["params"] == to_json(point.params);
 }
 
-// What the points' own runs warned of, once for all of them, and the points that cannot be used.
+// Collects the warnings of the points' runs, each once, and the points that cannot be used.
 void collect_warnings(Json& document) {
   const Json& points = document["sweep"]["points"];
   Json warnings = Json::array();
@@ -107,7 +107,7 @@ void collect_warnings(Json& document) {
                               point["scale"].get<std::string>(), point["failure"].get<std::string>())},
          {"advice", "The point is left out of every comparison."}});
   }
-  // Sharing queues is what is measured here.
+  // Sharing queues is what this experiment measures.
   told.erase("shared_queues");
   for (const auto& [code, count] : told)
     warnings.push_back({{"kind", code},
@@ -164,7 +164,7 @@ void add_run(Json& point, const std::string& setting, int repeats, const PointRu
   const int queues = point["queues"].get<int>();
   if (is_variable && seen_variable != std::to_string(queues))
     return spoil("mismatched", fmt::format("its process saw {} = {}", setting, seen_variable.dump()));
-  // A device that cannot tell its count is believed where the variable was seen.
+  // A device that cannot report its count is trusted if the variable was seen.
   if (seen_queues.is_null() ? !is_variable : seen_queues != queues)
     return spoil("mismatched", fmt::format("its process saw {} hardware queues", seen_queues.dump()));
   const Json& samples = result["samples"]["latency_ns"];
@@ -200,7 +200,7 @@ Json run_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request,
   sweep["status"] = "interrupted";
   sweep["settings"] = settings;
   sweep["asked"] = points.size();
-  // From the first save on, so that another kill loses none of them, whether this call asks for them or not.
+  // Kept from the first save on, so that another kill loses none of them, whether or not this call asks for them.
   sweep["points"] = kept;
   sweep["best"] = Json::array();
   bool is_saved = false;
@@ -233,7 +233,7 @@ Json run_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request,
     save();
   }
   if (!is_stopped) sweep["status"] = "complete";
-  judge_points(sweep);  // once: the intervals of all points take longer than a short run
+  judge_points(sweep);  // once: computing the intervals of all points takes longer than a short run
   save();
   return document;
 }

@@ -1,5 +1,5 @@
-// A workload over queue counts, stream counts and kernel sizes: which points there are, saving each as it ends, and
-// which queue count is best for which stream count. How a point is run (a process of its own) is the caller's.
+// Runs a workload over queue counts, stream counts and kernel sizes: lists the points, saves each as it ends, and finds
+// the best queue count for each stream count. The caller runs a point in a process of its own.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +18,7 @@ struct QueuesPoint {
   int queues = 0;
   int streams = 0;
   std::string scale;
-  ParamValues params;  // those that the user gave
+  ParamValues params;  // set by the user
 };
 
 struct QueuesSweepRequest {
@@ -28,16 +28,16 @@ struct QueuesSweepRequest {
   std::vector<std::pair<std::string, std::vector<std::string>>> params;  // name, values
   std::string setting;           // what sets the queue count: a variable's name, or "--hw-queues"
   std::vector<std::string> sim;  // settings of the simulated device
-  int repeats = 3;               // processes for each point: two of one setting may differ more than two settings
+  int repeats = 3;               // processes per point: two runs of one setting may differ more than two settings
   std::filesystem::path output;
-  bool resumes = false;  // keep the runs that the file has, and do the others
+  bool resumes = false;  // keeps the runs in the file and does the others
   bool overwrites = false;
 };
 
-// What one process of a point said.
+// The result of one process of a point.
 struct PointRun {
   Json result;          // weir.result/1; null where it failed
-  std::string failure;  // why
+  std::string failure;  // why it failed
   bool is_interrupted = false;
 };
 
@@ -47,25 +47,25 @@ struct QueuesSweepControl {
   std::function<void(const QueuesPoint& point, std::size_t index, std::size_t total)> on_begin;
 };
 
-// All queue counts of one stream count and size follow each other: what is compared is close in time.
+// All queue counts of one stream count and size are adjacent, so that compared points are close in time.
 std::vector<QueuesPoint> points_of(const QueuesSweepRequest& request);
 
 // Rejects what the process of any point would reject.
 void check_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request);
 
-// Returns the document (weir.queues/1), which is also in `output`, rewritten after each process. The queue counts of a
-// group take turns, so that drift meets all of them. Points that failed, or whose process saw another queue count, are
-// in it and say so.
+// Returns the document (weir.queues/1), which is also written to `output` after each process. The queue counts of a
+// group take turns, so that drift affects all of them. The document includes points that failed, or whose process saw
+// another queue count, and marks them.
 Json run_queues_sweep(const DeviceInfo& info, const QueuesSweepRequest& request, const RunContext& context,
                       const QueuesSweepControl& control);
 
-// A point of the document without any run.
+// A point of the document without runs.
 Json empty_point(const QueuesPoint& point);
-// Adds what a process said: its samples, if it saw the queue count that it was to have; otherwise the point is spoilt.
+// Adds the samples of a process if it saw the requested queue count; otherwise marks the point as spoilt.
 void add_run(Json& point, const std::string& setting, int repeats, const PointRun& run);
-// Fills in what follows from the points' samples: summaries, each one's ratio to the best of its stream count and size
-// with interval and verdict, and the best of each. Slower is only what is clear by test and interval, is more than 2 %,
-// and in no process was as fast as the best in any.
+// Fills in the results of the points' samples: summaries, each point's ratio to the best of its stream count and size
+// with interval and verdict, and the best of each. "Slower" requires a clear test and interval, a difference of more
+// than 2 %, and that every process was slower than every process of the best point.
 void judge_points(Json& sweep);
 
 }  // namespace weir

@@ -54,7 +54,7 @@ Json to_json(const Known<Serialisation>& known) {
           {"reason", nullptr}};
 }
 
-// By stream count, what each queue count costs; settings without a number have no place in it.
+// The costs of each queue count, by stream count; settings without a number are left out.
 std::map<int, std::vector<QueueCosts>> costs_by_streams(const Json& settings) {
   std::map<int, std::vector<QueueCosts>> costs;
   for (const Json& setting : settings) {
@@ -64,7 +64,7 @@ std::map<int, std::vector<QueueCosts>> costs_by_streams(const Json& settings) {
       const Json& lost = row["serialisation"]["value"];
       if (hops.is_null() || lost.is_null()) continue;
       const double share = lost["lost_ns_per_kernel"].get<double>() / setting["parallel_ns"].get<double>();
-      // One stream has nothing to gain from queues, and what is below a hundredth of a kernel is noise.
+      // One stream gains nothing from queues, and anything below a hundredth of a kernel is noise.
       if (row["streams"].get<int>() < 2) continue;
       costs[row["streams"].get<int>()].push_back(
           {setting["hardware_queues"].get<int>(), hops["p50"].get<double>(), share < kLeastShare ? 0.0 : share});
@@ -163,7 +163,7 @@ Json merge_switch(std::span<const Json> documents, double kernel_ns, const RunCo
   return merged;
 }
 
-// The lower envelope of straight lines in the duration, from 0 on.
+// The lower envelope of straight lines over the duration, starting at 0.
 std::vector<BestRange> best_ranges(std::span<const QueueCosts> costs) {
   std::vector<BestRange> ranges;
   if (costs.empty()) return ranges;
@@ -177,7 +177,7 @@ std::vector<BestRange> best_ranges(std::span<const QueueCosts> costs) {
     for (const QueueCosts& other : costs) {
       if (other.lost_share >= best->lost_share) continue;
       const double crossing_ns = (other.hop_ns - best->hop_ns) / (best->lost_share - other.lost_share);
-      // Of several that cross here, the one that loses least wins beyond.
+      // If several lines cross here, the one that loses least wins from here on.
       if (next == nullptr || crossing_ns < next_ns || (crossing_ns == next_ns && other.lost_share < next->lost_share)) {
         next = &other;
         next_ns = crossing_ns;

@@ -1,6 +1,5 @@
-// What `weir queues switch` measures for one setting of the device, and what several settings say together: where more
-// queues stop paying. Prints nothing and starts nothing: a setting that needs a process of its own is somebody else's
-// to run.
+// Measures one setting of the device for `weir queues switch`, and derives from several settings where more queues stop
+// paying off. Prints nothing and starts nothing: the caller runs settings that need their own process.
 #pragma once
 
 #include <functional>
@@ -17,20 +16,20 @@ namespace weir {
 struct SwitchSettings {
   std::vector<int> streams;
   SwitchRequest request;
-  double kernel_ns = 10'000;  // of the kernels that the advice is for
+  double kernel_ns = 10'000;  // duration of the kernels that the advice is for
   std::function<void(std::string_view phase, int done, int total)> progress;
 };
 
 // A weir.queues/1 document whose member "switch" has one entry in "settings".
 Json measure_switch(Device& device, const SwitchSettings& settings, const RunContext& context);
 
-// One document of several: all their settings by queue count, and where they cross. What is not of a setting is the
-// first one's, but for the command line. Rejects documents of other experiments.
+// Merges several documents: all their settings by queue count, and where they cross. Everything else comes from the
+// first document, except the command line. Rejects documents of other experiments.
 Json merge_switch(std::span<const Json> documents, double kernel_ns, const RunContext& context);
 
 Json to_json(const StreamSwitch& found);
 
-// What a command costs with this many queues: a hop, and a share of a kernel's duration that it waits in vain.
+// The cost of a command with this many queues: a hop, and the share of a kernel's duration that it waits unnecessarily.
 struct QueueCosts {
   int queues = 0;
   double hop_ns = 0;
@@ -38,11 +37,11 @@ struct QueueCosts {
   double cost_ns(double kernel_ns) const { return hop_ns + lost_share * kernel_ns; }
 };
 
-// Kernels of these durations are best off with `queues`.
+// `queues` is the best count for kernels of these durations.
 struct BestRange {
   int queues = 0;
   double from_ns = 0;
-  std::optional<double> to_ns;  // nothing: all that are longer
+  std::optional<double> to_ns;  // nothing: all longer ones
 };
 
 // From the shortest kernels to the longest, without gaps. Empty for no costs; fewer queues win where costs are equal.

@@ -10,7 +10,8 @@
 namespace weir {
 namespace {
 
-constexpr std::uint64_t kFlagElements = 16;  // a cache line each: a host that sets one must not slow those at others
+constexpr std::uint64_t kFlagElements = 16;  // a cache line each, so that a host that sets one does not slow kernels
+                                             // that poll others
 constexpr std::int64_t kPollNs = 20'000;
 
 std::span<std::int32_t> elements(std::span<std::byte> bytes) {
@@ -114,7 +115,7 @@ ConcurrentBlocks count_concurrent_blocks(Device& device) {
     StampStep step(0, blocks);
     const CommandId stamp = step.stamp({}, kDurationNs, 0, blocks);
     StampSession session(device, std::move(step), 1);
-    // Twice: the first launch finds threads asleep and code not loaded.
+    // Twice: at the first launch, threads are asleep and code is not loaded.
     for (int i = 0; i < 2; ++i) {
       session.begin();
       session.submit(stamp);
@@ -122,7 +123,7 @@ ConcurrentBlocks count_concurrent_blocks(Device& device) {
       found.blocks = std::max(found.blocks, most_at_once(session.moments(0, blocks)));
     }
     found.is_more = found.blocks == static_cast<int>(blocks);
-    // Half of a launch is enough to be sure that more waves than one were needed.
+    // If at most half of a launch fits at once, it certainly needed more than one wave.
     if (found.blocks <= static_cast<int>(blocks / 2)) break;
   }
   return found;

@@ -1,5 +1,5 @@
-// Steps made of probe kernels, and sessions that run any part of them: what experiments on queues are built from. Knows
-// flags and moments; not what an experiment concludes from them.
+// Steps made of probe kernels, and sessions that run any part of them: the building blocks of queue experiments. Knows
+// flags and moments; draws no conclusions.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace weir {
 
-// Long enough for the slowest host to queue what an experiment needs. Nothing waits longer than that.
+// Long enough for the slowest host to queue everything that an experiment needs. Nothing waits longer than this.
 inline constexpr std::int64_t kHoldLimitNs = 250'000'000;
 
-// Collects holds and stamps. Each block of a stamp has a moment of its own; so has each hold. Commands whose moments
-// overlap are ordered, all others are not: `count` moments of which a kernel writes fewer are claimed for that.
+// Collects holds and stamps. Each block of a stamp and each hold has its own moment. Commands whose moments overlap are
+// ordered, all others are not; for that purpose a kernel may claim more moments (`count`) than it writes.
 class StampStep {
  public:
   StampStep(std::uint32_t flags, std::uint32_t moments);
@@ -42,18 +42,18 @@ class StampSession {
  public:
   StampSession(Device& device, StampStep step, int streams, const SessionOptions& options = {});
 
-  // Clears flags and moments and opens an iteration. Call while nothing runs.
+  // Clears flags and moments and begins an iteration. Call only while nothing runs.
   void begin();
   void submit(CommandId command) noexcept { session_->submit({&command, 1}); }
   void submit(std::span<const CommandId> commands) noexcept { session_->submit(commands); }
   void submit_all() noexcept { session_->submit(all_); }
-  // Lets go whoever waits for the flag.
+  // Releases whoever waits for the flag.
   void release(std::uint32_t flag) noexcept;
   void finish() { session_->finish(); }
 
   Moment moment(std::uint32_t index) const noexcept;
   std::vector<Moment> moments(std::uint32_t first, std::uint32_t count) const;
-  // Lets time pass until the kernel with that moment has started, or the limit is over: then false.
+  // Waits until the kernel with that moment has started; returns false if the limit passes first.
   bool await_started(std::uint32_t moment, std::int64_t limit_ns = kHoldLimitNs) noexcept;
 
   std::int64_t now_ns() noexcept { return session_->now_ns(); }

@@ -24,7 +24,7 @@ constexpr std::array<ColumnType, 7> kColumns = {{{Column::queue, "queue", 8, 7},
                                                  {Column::rate, "rate", 11, 5},
                                                  {Column::busy, "busy", 6, 3}}};
 
-// Short enough for a column, whatever the number: 0.25, 12.5, 317, 4.21 k.
+// Formats any number short enough for a column: 0.25, 12.5, 317, 4.21 k.
 std::string short_number(double value) {
   if (std::abs(value) >= 1000) return format_quantity(value);
   if (value == std::round(value) || std::abs(value) >= 100) return fmt::format("{:.0f}", value);
@@ -36,7 +36,7 @@ std::string figure_text(const Figure& figure) {
   return fmt::format("{}{}", figure.is_at_least ? ">=" : "", short_number(*figure.value));
 }
 
-// What a column shows of a row, where that is a figure.
+// The figure that a column shows, for columns that show figures.
 const Figure& figure_of(Column column, const Row& row) {
   static const Figure kNone;
   switch (column) {
@@ -88,7 +88,7 @@ std::string heading(Column column, const Sample& sample) {
 std::string cell(Column column, const Row& row) {
   if (column == Column::queue) return printable(row.label);
   if (column == Column::active) {
-    // The last preemption is over where it is active again.
+    // If the queue is active again, its last preemption is over.
     if (row.is_preempted == true && row.is_active == false) return "saved";
     return !row.is_active ? "-" : *row.is_active ? "yes" : "no";
   }
@@ -102,7 +102,7 @@ std::string cell(Column column, const Row& row) {
 std::vector<std::size_t> order_of(const Sample& sample, Column column, bool is_reversed) {
   std::vector<std::size_t> order(sample.rows.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  // Names as the source ordered them: "queue 10" does not belong between 1 and 2.
+  // Keeps the source's order of names: "queue 10" does not belong between 1 and 2.
   if (column == Column::queue) {
     if (is_reversed) std::reverse(order.begin(), order.end());
     return order;
@@ -121,7 +121,7 @@ std::string printable(std::string_view text) {
   std::string clean;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x80 && byte < 0xc0) continue;  // goes on with a character that is one '?' already
+    if (byte >= 0x80 && byte < 0xc0) continue;  // continuation byte of a character that is already one '?'
     clean += byte >= 0x20 && byte < 0x7f ? c : '?';
   }
   return clean;

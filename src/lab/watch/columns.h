@@ -17,28 +17,29 @@ enum class Column : std::uint8_t { queue, active, backlog, priority, streams, ra
 struct ColumnType {
   Column column;
   std::string_view name;  // as --sort takes it
-  std::size_t width;      // the queue's is the least; it takes what is left
-  int importance;         // where there is no room for all, the highest go first
+  std::size_t width;      // a minimum for the queue column, which takes the remaining space
+  int importance;         // columns with the highest number are dropped first where there is no room
 };
 
 std::span<const ColumnType> columns();
-// Rejects a name that there is not, in the name of --sort. "kernels", "packets" and "rate" are one column.
+// Rejects unknown names; the message names --sort. "kernels", "packets" and "rate" are one column.
 Column column_named(std::string_view name);
 std::string_view name_of(Column column);
 
-// What stands above a column; the rate's heading says of what.
+// The text above a column. The rate's heading includes what is counted.
 std::string heading(Column column, const Sample& sample);
-// "-" where nothing is known; ">=" before a bound. Printable ASCII only, whatever the names hold.
+// "-" for unknown values; ">=" before a lower bound. Printable ASCII only, whatever the names contain.
 std::string cell(Column column, const Row& row);
 
-// Indices of rows. Numbers come largest first and names in their order, all the other way round where `is_reversed`;
-// rows whose value is not known come last both ways, and equal ones by their place in the sample.
+// Row indices in sorted order. Numbers are sorted largest first and names in their order; `is_reversed` reverses both.
+// Rows with unknown values come last either way; equal rows keep their order in the sample.
 std::vector<std::size_t> order_of(const Sample& sample, Column column, bool is_reversed);
 
-// The rate that a source has: kernels where it knows them, else packets.
+// The rate that the source provides: kernels if known, otherwise packets.
 const Figure& rate_of(const Row& row);
 
-// Each character that is not printable ASCII becomes '?': a terminal must not obey what a file says.
+// Replaces each character that is not printable ASCII with '?', so that a file cannot send control codes to the
+// terminal.
 std::string printable(std::string_view text);
 
 }  // namespace weir::watch

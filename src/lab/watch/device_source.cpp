@@ -11,7 +11,8 @@
 namespace weir::watch {
 namespace {
 
-// What a session keeps between two looks. Sessions that keep the first so many and no more are made anew behind them.
+// Limits what a session keeps between two readings. A session that keeps only the first iterations is replaced when it
+// is full.
 constexpr std::size_t kKeptSpans = 40'000;
 constexpr std::size_t kMostKeptIterations = 2'000;
 
@@ -52,14 +53,14 @@ class Loop {
       session->begin_iteration();
       submitter->submit_step();
       session->finish();
-      if (i == 0) continue;  // warms up
+      if (i == 0) continue;  // warm-up
       if (begun_ns == kNoTime) begun_ns = now;
       const bool is_full = i - counted_ >= kept_ || i == kept_ + 1;
       const bool is_due = feed_.is_due();
       if (!is_full && !is_due) continue;
       const bool has_kept = count(*session, i, begun_ns, session->now_ns());
       begun_ns = kNoTime;
-      // Devices keep the first iterations (cpu, sim) or the last ones (GPUs); this one kept none of the newest.
+      // Devices keep the first iterations (cpu, sim) or the last ones (GPUs). This one kept none of the newest.
       if (i > kept_ && !has_kept && has_spans_) keeps_last_ = false;
       if (!has_kept && !keeps_last_) return;
       if (is_full && info_.is_virtual && !feed_.await_due()) return;
@@ -68,7 +69,7 @@ class Loop {
     }
   }
 
-  // Adds up what the timeline has of the iterations behind `counted_`. False: nothing.
+  // Adds the timeline's iterations after `counted_` to the tally. Returns false if there are none.
   bool count(Session& session, std::uint32_t newest, std::int64_t begun_ns, std::int64_t ended_ns) {
     Timeline timeline = session.timeline();
     source_ = timeline.source;
@@ -82,7 +83,7 @@ class Loop {
   }
 
   void publish(Session& session) {
-    if (tally_.is_empty() && has_spans_) return;  // the next session has something to say
+    if (tally_.is_empty() && has_spans_) return;  // the next session will have data
     Sample sample;
     sample.source = "device";
     sample.device = info_.name;
@@ -118,9 +119,9 @@ class Loop {
   Feed& feed_;
   const Load& load_;
   const DeviceInfo info_;
-  const std::uint32_t kept_;  // iterations between two looks at most
+  const std::uint32_t kept_;  // the most iterations between two readings
   std::uint32_t counted_ = 0;
-  bool keeps_last_ = true;  // until it is seen that it does not
+  bool keeps_last_ = true;  // until the device turns out to keep the first
   bool has_spans_ = false;
   std::string source_;
   TimelineTally tally_;

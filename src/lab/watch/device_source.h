@@ -1,4 +1,4 @@
-// A workload of ours that runs again and again, and its timelines as samples: where there is no driver that shows its
+// Runs one of Weir's workloads repeatedly and turns its timelines into samples, for machines whose driver does not show
 // queues. Knows sessions and timelines; no terminal.
 #pragma once
 
@@ -18,11 +18,11 @@ struct Load {
   std::shared_ptr<const BuiltRun> run;
   SubmitChoice submit;
   std::string workload;
-  std::vector<std::string> notes;  // that every sample shall carry
+  std::vector<std::string> notes;  // added to every sample
 };
 
-// For Feed: prepares the step traced, runs it iteration by iteration, and gives what the timeline says whenever a
-// sample is due. Stops behind the iteration that it is at. Where time is virtual it rests between samples instead.
+// For Feed: prepares the step with tracing, runs it iteration by iteration, and publishes a sample from the timeline
+// whenever one is due. Stops after the current iteration. On devices with virtual time it sleeps between samples.
 Feed::Body watch_device(Load load);
 
 }  // namespace weir::watch

@@ -5,7 +5,8 @@
 namespace weir::watch {
 namespace {
 
-// A figure as a member of its own, and why it is missing or a bound under its name in `unavailable` or `at_least`.
+// Adds a figure as a member; if it is missing or a bound, adds the reason under its name in `unavailable` or
+// `at_least`.
 void add(Json& json, const char* name, const Figure& figure) {
   json[name] = number_or_null(figure.value);
   if (!figure.value) {

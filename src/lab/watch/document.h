@@ -1,4 +1,4 @@
-// A sample as a document (weir.watch/1): null where a source does not know, with the reason beside it.
+// A sample as a document (weir.watch/1). Unknown values are null, with the reason beside them.
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,7 @@ bool Feed::is_due() const {
 
 bool Feed::await_due() {
   std::unique_lock lock(mutex_);
-  // The interval may change meanwhile, so the moment is looked at again behind every change.
+  // The interval may change during the wait, so the due time is computed again after every wake-up.
   while (!is_stopped_) {
     const std::int64_t left = due_ns() - now_ns();
     if (left <= 0) return true;
@@ -56,7 +56,7 @@ void Feed::publish(Sample sample) {
     const std::lock_guard lock(mutex_);
     sample.number = ++number_;
     latest_ = std::make_shared<const Sample>(std::move(sample));
-    // On a grid of intervals, so that lateness does not add up; a source that is slower starts a new one.
+    // Samples are due on a grid of intervals, so that delays do not add up; a source that is slower starts a new grid.
     const std::int64_t now = now_ns(), planned = published_ns_ + pace_.interval_ns;
     published_ns_ = number_ == 1 || now - planned > pace_.interval_ns ? now : planned;
   }
@@ -76,7 +76,7 @@ void Feed::set_interval(std::int64_t ns) {
   {
     const std::lock_guard lock(mutex_);
     pace_.interval_ns = ns;
-    // What is due by the old interval does not keep the new one waiting.
+    // A due time computed from the old interval does not delay the new one.
     published_ns_ = std::min(published_ns_, now_ns());
   }
   changed_.notify_all();

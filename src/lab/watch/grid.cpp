@@ -7,7 +7,7 @@
 namespace weir::watch {
 namespace {
 
-constexpr int kMostCells = 10'000;  // each way: terminals may claim any size
+constexpr int kMostCells = 10'000;  // in each direction: a terminal may claim any size
 
 }  // namespace
 
@@ -18,7 +18,7 @@ Grid::Grid(int width, int height)
 
 void Grid::put(int x, int y, std::string_view text, Style style) {
   if (y < 0 || y >= height_ || x < 0) return;
-  // Only what could fit is looked at: names may be long.
+  // Looks only at as much text as could fit: names may be long.
   const auto room = static_cast<std::size_t>(std::max(0, width_ - x));
   const std::string clean = printable(text.substr(0, std::min(text.size(), 4 * room)));
   for (std::size_t i = 0; i < std::min(room, clean.size()); ++i)

@@ -1,5 +1,5 @@
-// A picture of a text screen: cells that a terminal, a file or a test can show. Knows no terminal; draws outside of
-// itself nothing, whatever its size.
+// An image of a text screen: cells that a terminal, a file or a test can show. Knows no terminal; ignores drawing
+// outside its bounds.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ class Grid {
   int height() const { return height_; }
   const Cell& at(int x, int y) const { return cells_[index(x, y)]; }
 
-  // Writes what fits from (x, y) to the right; characters that are not printable ASCII become '?'.
+  // Writes `text` from (x, y) to the right, as far as it fits; characters that are not printable ASCII become '?'.
   void put(int x, int y, std::string_view text, Style style = Style::plain);
-  // The style of a whole line, whatever it holds.
+  // Sets the style of a whole line, whatever it contains.
   void paint(int y, Style style);
-  // A line without blanks at its end.
+  // A line without trailing blanks.
   std::string line(int y) const;
-  // All lines, without empty ones at the end.
+  // All lines, without trailing empty ones.
   std::string text() const;
 
  private:
@@ -42,7 +42,7 @@ class Grid {
   std::vector<Cell> cells_;
 };
 
-// Breaks at blanks into lines of at most `width`, in the middle of longer words.
+// Breaks text at blanks into lines of at most `width`; longer words are split.
 std::vector<std::string> broken(std::string_view text, int width);
 
 }  // namespace weir::watch

@@ -22,7 +22,7 @@ std::string key_of(const kfd::Queue& queue) {
                      name_of(queue.kind), queue.ring_base);
 }
 
-// "f7bc pid 4000 #3", "f7bc 4000 @7f41b5200000" where KFD's number for it is not known
+// "f7bc pid 4000 #3", or "f7bc 4000 @7f41b5200000" if KFD's number for it is unknown.
 std::string label_of(const kfd::Queue& queue) {
   const std::string pid = queue.pid ? fmt::format("{}", *queue.pid) : "?";
   std::string label = queue.queue_id ? fmt::format("{:x} pid {} #{}", queue.gpu_id, pid, *queue.queue_id)
@@ -54,7 +54,7 @@ std::vector<RingPosition> positions_of(const kfd::Queue& queue, const std::map<S
   return positions;
 }
 
-// "7 medium": the queue's own, and what its pipe makes of it.
+// "7 medium": the queue's own priority, and the level that its pipe derives from it.
 void set_priority(const kfd::Queue& queue, Row& row) {
   static constexpr std::array<const char*, 3> kPipe = {"low", "medium", "high"};
   if (!queue.queue_priority) {
@@ -115,7 +115,7 @@ Figure dwords_read(const RingPosition& before, const RingPosition& after) {
   const std::uint64_t ring = before.ring_dwords;
   const std::uint64_t from = before.read_dword % ring, to = after.read_dword % ring;
   if (to >= from) return at_least(static_cast<double>(to - from), kMayWrap);
-  // Over the ring's end, if nothing else: a write pointer that counts on has been there as well.
+  // It can only have wrapped at the ring's end; a write pointer that counts on has passed it as well.
   if (!counts_on) return unknown("the read pointer went back: over the ring's end, or not the same queue as before");
   return at_least(static_cast<double>(ring - from + to), kMayWrap);
 }
@@ -133,7 +133,8 @@ Figure dwords_read(const std::vector<RingPosition>& before, const std::vector<Ri
   return least;
 }
 
-// Queues take turns where there are more than slots: what one read while nobody saw it is counted when it is back.
+// If there are more queues than slots, queues take turns: what one read while unmapped is counted when it is mapped
+// again.
 void KfdRates::add_rate(std::vector<RingPosition> positions, const std::string& why_none,
                         std::optional<std::int64_t> window_ns, Seen& seen, Row& row) {
   const bool was_mapped = std::exchange(seen.is_mapped, !positions.empty());
@@ -178,9 +179,9 @@ Sample KfdRates::sample_of(const kfd::Snapshot& snapshot) {
   std::map<std::string, int> copies;
   for (const kfd::Queue& queue : kfd::queues_of(snapshot)) {
     if (queue.kind == kfd::QueueKind::hiq)
-      continue;  // KFD's own, to the scheduler firmware: always there, runs nothing
+      continue;  // KFD's own queue to the scheduler firmware: always present, runs nothing
     Row row = row_of(snapshot, queue);
-    // Two queues with one key cannot be told apart from sample to sample; each still has a row.
+    // Two queues with one key cannot be distinguished from sample to sample, but each still has a row.
     if (const int copy = ++copies[row.key]; copy > 1) row.key += fmt::format("+{}", copy);
     const auto before = seen_.find(row.key);
     Seen seen = before == seen_.end() ? Seen{} : before->second;

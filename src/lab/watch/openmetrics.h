@@ -8,10 +8,11 @@
 
 namespace weir::watch {
 
-// How the text begins: by it a file of an earlier watch is told from somebody else's.
+// The first line of the text, which distinguishes a file of an earlier watch from somebody else's file.
 inline constexpr std::string_view kMetricsBegin = "# TYPE weir_watch_source_info gauge\n";
 
-// What is not known has no sample: never 0. Valid as Prometheus' older text format too, which node_exporter reads.
+// Unknown values are left out, never reported as 0. The text is also valid in Prometheus' older text format, which
+// node_exporter reads.
 std::string metrics_text(const Sample& sample);
 
 }  // namespace weir::watch

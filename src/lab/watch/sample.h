@@ -1,4 +1,4 @@
-// Queues at one moment as rows: what is known of each, and why something is not. Knows no source and no terminal.
+// The queues at one moment, as rows: known values, and reasons for unknown ones. Knows no source and no terminal.
 #pragma once
 
 #include <cstdint>
@@ -9,43 +9,43 @@
 
 namespace weir::watch {
 
-// A number that a source may not know.
+// A number that may be unknown to the source.
 struct Figure {
   std::optional<double> value;
-  bool is_at_least = false;  // the value is a lower bound, and `reason` says why
+  bool is_at_least = false;  // the value is a lower bound; `reason` explains why
   std::string reason;        // why there is no value
 };
 inline Figure known(double value) { return {value, false, {}}; }
 inline Figure at_least(double value, std::string reason) { return {value, true, std::move(reason)}; }
 inline Figure unknown(std::string reason) { return {std::nullopt, false, std::move(reason)}; }
 
-// One hardware queue, or a stream where the source does not know its queue.
+// One hardware queue, or one stream where the source does not know its queue.
 struct Row {
-  std::string key;     // the same queue has the same key in every sample; unique within one
-  std::string label;   // for people; may hold any bytes that a driver or a file gave
+  std::string key;     // identifies the queue in all samples; unique within one sample
+  std::string label;   // for display; may contain any bytes from a driver or a file
   std::string device;  // "gpu f7bc", "cuda:0"
   std::string kind;    // compute, sdma, copy, host, stream, ...
   std::optional<int> pid;
   std::optional<bool> is_active;
-  std::string active_reason;         // why that is not known
+  std::string active_reason;         // why is_active is not known
   std::optional<bool> is_mapped;     // KFD: it has a hardware slot now
-  std::optional<bool> is_preempted;  // KFD: in mid-kernel, its waves are saved
+  std::optional<bool> is_preempted;  // KFD: preempted mid-kernel, its waves are saved
   Figure backlog;                    // written and not yet read, or submitted and not yet started
   Figure most_backlog;               // within the window
   Figure priority;
-  std::string priority_text;  // "7 medium"; empty: the number says it all
+  std::string priority_text;  // "7 medium"; empty: the number is enough
   Figure streams;
   Figure kernels_per_s, commands_per_s, packets_per_s;
-  Figure busy;  // part of the window, 0 to 1
-  // Since the watch began: what counters are made of.
+  Figure busy;  // fraction of the window, 0 to 1
+  // Totals since the watch began, for counters.
   Figure kernels, commands, packets;
 };
 
-// Something about the whole device: utilisation, power, memory.
+// A value of the whole device: utilisation, power, memory.
 struct Fact {
   std::string name;  // utilisation, power, ...
   std::string unit;  // ratio, watts, bytes, celsius, hertz
-  std::string help;  // one sentence: of what
+  std::string help;  // one sentence: what is measured
   Figure figure;
 };
 
@@ -54,19 +54,19 @@ struct Missing {
   std::string part, path, reason, hint;
 };
 
-// What a queue's entries are, as the source counts them.
+// What the source counts as a queue's entries.
 enum class Unit : std::uint8_t { packets, commands };
 
 struct Sample {
   std::string source;        // "kfd", "device"
-  std::string device;        // as its user names it; empty: all GPUs that the source shows
-  std::string model;         // of the device, where it is one
-  std::string workload;      // empty: none of ours runs
+  std::string device;        // the user's name for it; empty: all GPUs that the source shows
+  std::string model;         // the device's model, if there is one device
+  std::string workload;      // empty: Weir runs no workload
   std::uint64_t number = 0;  // from 1 on
   std::int64_t taken_ns = INT64_MIN;
-  std::optional<std::int64_t> window_ns;  // what rates and shares are taken over
-  bool is_virtual = false;                // the window is of simulated time
-  Unit unit = Unit::commands;             // of the backlog
+  std::optional<std::int64_t> window_ns;  // the period of rates and shares
+  bool is_virtual = false;                // the window is in simulated time
+  Unit unit = Unit::commands;             // unit of the backlog
   std::vector<Row> rows;
   std::vector<Fact> facts;
   std::vector<std::string> notes;

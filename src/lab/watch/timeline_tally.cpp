@@ -41,7 +41,7 @@ void TimelineTally::add(std::span<const Span> spans, const Step& step, std::int6
       continue;
     }
     ++tally.timed;
-    // Clocks of devices are off by a little: nothing counts from outside of the window.
+    // Device clocks are slightly off, so times outside the window are clamped.
     const auto within = [&](std::int64_t ns) { return std::clamp(ns, begun_ns, ended_ns); };
     Stretches& mine = found[lane];
     mine.runs.push_back({within(span.started_ns), within(span.ended_ns)});
@@ -70,7 +70,7 @@ Row TimelineTally::row_of(const LaneId& id, const Tally& tally, double window_s,
   if (tally.timed > 0) {
     row.is_active = tally.busy_ns > 0;
   } else if (tally.commands == 0) {
-    row.is_active = false;  // it was used before, and not in this window
+    row.is_active = false;  // it was used earlier, but not in this window
   } else {
     row.active_reason = why;
   }

@@ -1,5 +1,5 @@
-// What our own timelines say of each hardware queue, added up over the pieces of a window: commands, busy time,
-// backlog. Knows spans and steps; starts nothing.
+// Adds up Weir's own timelines by hardware queue over the parts of a window: commands, busy time, backlog. Knows spans
+// and steps; starts nothing.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,18 @@ namespace weir::watch {
 
 class TimelineTally {
  public:
-  // `spans` of some iterations that ran between the two times, without a break. Queues that they name are added up;
-  // spans without a queue are told apart by stream, but host functions, which no hardware queue runs, are one row.
+  // `spans` belong to iterations that ran between the two times without a break. Spans are added up by queue; spans
+  // without a queue are added up by stream, except host functions, which share one row because no hardware queue runs
+  // them.
   void add(std::span<const Span> spans, const Step& step, std::int64_t begun_ns, std::int64_t ended_ns);
 
   bool is_empty() const { return window_ns_ == 0; }
   std::int64_t window_ns() const { return window_ns_; }
   std::uint64_t untimed() const { return untimed_; }  // commands without a start or an end
 
-  // A row per queue that was ever used; `device` is part of its key.
+  // One row for each queue that was ever used; `device` is part of its key.
   std::vector<Row> rows(const std::string& device) const;
-  // Begins a new window; what counters are made of stays.
+  // Begins a new window; totals for counters are kept.
   void clear();
 
  private:
@@ -38,10 +39,10 @@ class TimelineTally {
     auto operator<=>(const LaneId&) const = default;
   };
   struct Tally {
-    std::uint64_t kernels = 0, commands = 0;          // of this window
-    std::uint64_t all_kernels = 0, all_commands = 0;  // ever
-    std::uint64_t timed = 0;                          // of this window's commands
-    double busy_ns = 0, backlog_ns = 0;               // the latter: commands times how long they waited
+    std::uint64_t kernels = 0, commands = 0;          // in this window
+    std::uint64_t all_kernels = 0, all_commands = 0;  // in total
+    std::uint64_t timed = 0;                          // commands of this window with times
+    double busy_ns = 0, backlog_ns = 0;               // backlog_ns: the sum of all commands' waiting times
     std::uint64_t most_backlog = 0;
     std::set<std::uint16_t> streams;
     int lowest_priority = INT32_MAX, highest_priority = INT32_MIN;

@@ -41,7 +41,7 @@ std::string fact_text(const Fact& fact) {
   return fmt::format("{} {}", words, text);
 }
 
-// Only what is known: a line of dashes would say nothing.
+// Shows only known values: a line of dashes would be useless.
 std::string facts_text(const Sample& sample) {
   std::string text;
   for (const Fact& fact : sample.facts) {
@@ -75,10 +75,10 @@ std::string no_rows_text(const Sample& sample) {
                                 : fmt::format("No queues can be seen: {}", sample.missing.front().reason);
 }
 
-// Lines above the table; what a small screen has no room for is left out, the title last.
+// Lines above the table. A small screen drops some of them, the title last.
 struct Layout {
   int facts = 0, remarks = 0;  // lines of each
-  int heading = 1;             // where the table begins
+  int heading = 1;             // the line at which the table begins
   int footer = 0;
   std::size_t rows = 0;
 };
@@ -103,8 +103,8 @@ struct Placed {
   int x, width;
 };
 
-// The most important columns that fit, in their usual order; the one that rows are sorted by is among them. The queue's
-// names take what is left over.
+// The most important columns that fit, in their usual order, always including the sort column. The queue names take the
+// remaining width.
 std::vector<Placed> place_columns(Column sort, int width) {
   std::vector<ColumnType> chosen(columns().begin(), columns().end());
   std::stable_sort(chosen.begin(), chosen.end(), [&](const ColumnType& a, const ColumnType& b) {
@@ -240,7 +240,7 @@ void press(View& view, Key key, std::size_t rows, std::size_t room) {
     case Key::resize:
       break;
   }
-  // Also behind a resize, and when rows have gone: the last row stays at the bottom.
+  // Also after a resize, or when rows have disappeared: the last row stays at the bottom.
   view.first_row = std::min(view.first_row, rows > room ? rows - room : 0);
 }
 
@@ -262,7 +262,7 @@ Grid picture(const View& view, const Sample* sample, int width, int height) {
   const Layout layout = layout_of(sample, width, height);
   if (layout.heading > 0) {
     grid.put(0, 0, title_text(view, sample), Style::bold);
-    // Right-aligned, over the end of a long title: it must be seen that the picture stands still.
+    // Right-aligned, over the end of a long title: the user must see that the view is paused.
     constexpr std::string_view kPaused = " PAUSED";
     if (view.is_paused) grid.put(std::max(0, width - static_cast<int>(kPaused.size())), 0, kPaused, Style::reverse);
   }
@@ -294,7 +294,7 @@ std::string table_text(const View& view, const Sample& sample, int width) {
                     sample.is_virtual ? " of simulated time" : ""));
   add(facts_text(sample));
   text += "\n";
-  // A line more than rows and heading, for the one that says that there are none.
+  // One line more than rows and heading, for the message that there are no rows.
   Grid grid(width, static_cast<int>(std::min<std::size_t>(sample.rows.size(), 9'000)) + 2);
   View whole = view;
   whole.first_row = 0;

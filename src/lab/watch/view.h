@@ -1,4 +1,4 @@
-// The live view: what keys do to it, and what it looks like at any size. Knows samples and cells; no terminal.
+// The live view: its keys, and its layout at any size. Knows samples and cells; no terminal.
 #pragma once
 
 #include <cstdint>
@@ -30,31 +30,31 @@ enum class Key : std::uint8_t {
   resize,
 };
 
-// What a typed character means; none where it means nothing.
+// The meaning of a typed character, or none.
 Key key_of(int character);
 
 struct View {
   Column sort = Column::queue;
   bool is_reversed = false;
-  bool is_paused = false;  // the picture stands still; sampling goes on
+  bool is_paused = false;  // the view is frozen; sampling continues
   bool shows_help = false;
   bool has_quit = false;
   std::int64_t interval_ns = 1'000'000'000;
-  std::size_t first_row = 0;  // that is shown
+  std::size_t first_row = 0;  // the first visible row
 };
 
 inline constexpr std::int64_t kLeastIntervalNs = 50'000'000, kMostIntervalNs = 3'600'000'000'000;
 
-// Does what a key asks for. `rows`: how many there are; `room`: how many of them can be seen (rows_shown).
+// Handles a key. `rows` is the number of rows, `room` how many of them are visible (rows_shown).
 void press(View& view, Key key, std::size_t rows, std::size_t room);
 
-// How many rows a picture of that size has room for.
+// How many rows fit into a view of this size.
 std::size_t rows_shown(const View& view, const Sample* sample, int width, int height);
 
-// `sample` null: none has come yet.
+// `sample` is null before the first one.
 Grid picture(const View& view, const Sample* sample, int width, int height);
 
-// The whole table and every note, for a file or a pipe.
+// The whole table with all notes, for a file or a pipe.
 std::string table_text(const View& view, const Sample& sample, int width = 80);
 
 // "1 s", "500 ms", "2 min".
