@@ -11,7 +11,7 @@
 namespace weir::bench {
 namespace {
 
-// One output. Errors are infinite where they cannot be measured, so that the larger of two is always the worse one.
+// One output. Errors that cannot be measured are infinite, so that the larger of two is always the worse one.
 struct Judged {
   double rmse = 0, max_error = 0, relative_error = 0;
   std::uint64_t count = 0, not_finite = 0, not_equal = 0, no_reference = 0;
@@ -27,12 +27,12 @@ Judged compare(const package::CheckedOutput& output) {
                                  output.expected.size());
     return judged;
   }
-  // The scale that errors are relative to where an element itself is small.
+  // The scale of relative errors for elements that are small themselves.
   double largest = 0;
   std::uint64_t finite = 0;
   for (const double e : output.expected)
     if (std::isfinite(e)) largest = std::max(largest, std::fabs(e)), ++finite;
-  double squares = 0;  // of values divided by the largest, which cannot overflow
+  double squares = 0;  // of values divided by the largest, so that it cannot overflow
   for (const double e : output.expected)
     if (std::isfinite(e) && largest > 0) squares += (e / largest) * (e / largest);
   const double rms = finite == 0 ? 0 : largest * std::sqrt(squares / static_cast<double>(finite));
@@ -54,7 +54,7 @@ Judged compare(const package::CheckedOutput& output) {
       const double error = std::fabs(a - e), scale = std::max(std::fabs(e), rms);
       errors.push_back(error);
       judged.max_error = std::max(judged.max_error, error);
-      // A reference of zeros has no scale: its errors are taken as they are.
+      // A reference of zeros has no scale, so its errors are absolute.
       judged.relative_error = std::max(judged.relative_error, scale > 0 ? error / scale : error);
     }
   }

@@ -1,4 +1,5 @@
-// How far a checked run is from its reference, and whether that is too far. Knows numbers; never runs anything.
+// Measures how far a checked run is from its reference, and whether that is too far. Knows numbers; never runs
+// anything.
 #pragma once
 
 #include <string>
@@ -9,13 +10,13 @@
 namespace weir::bench {
 
 struct Accuracy {
-  Json block;               // "accuracy" of an entry (bench/document.h); null fields where there is no reference
+  Json block;               // "accuracy" of an entry (bench/document.h); fields are null without a reference
   bool is_accurate = true;  // false: beyond a tolerance, not finite, not equal, or a fault
-  std::string inaccuracy;   // in words, where it is not
+  std::string inaccuracy;   // a description if it is not
 };
 Accuracy judge_accuracy(const package::Checked& checked, Precision precision, const package::Tolerance& tolerance);
 
-// Of two checks of the same kernel the one that is worse; the block says when it was made.
+// The worse of two checks of the same kernel; the block says when it was made.
 Accuracy worse_of(Accuracy before, Accuracy after);
 
 }  // namespace weir::bench

@@ -7,7 +7,7 @@ namespace weir::bench {
 namespace {
 
 std::uint64_t runs_within(double runs) {
-  // Written so that NaN is the fewest and infinity the most.
+  // Written so that NaN gives the fewest runs and infinity the most.
   if (!(runs > 1)) return 1;
   return runs < static_cast<double>(kMostRuns) ? static_cast<std::uint64_t>(runs) : kMostRuns;
 }
@@ -26,15 +26,15 @@ std::uint64_t batch_for(double run_ns, const BatchGoal& goal) {
 
 std::uint64_t find_batch(double run_ns, const BatchGoal& goal, const std::function<double(std::uint64_t)>& run) {
   std::uint64_t batch = batch_for(run_ns, goal);
-  if (run_ns >= 2 * goal.least_ns) return batch;  // nothing to try out, and runs may be long
+  if (run_ns >= 2 * goal.least_ns) return batch;  // no need to try, and runs may be long
   double each = run_ns;
   for (int i = 0; i < 12; ++i) {
     const double taken = run(batch);
     if (taken >= goal.least_ns || batch == kMostRuns) break;
-    // Runs that follow each other closely may be faster than the first ones. A clock that saw nothing at all says
-    // that the runs were shorter than what it can see, so ten times as many do no harm.
+    // Back-to-back runs may be faster than the first ones. If the clock measured no time at all, the runs were shorter
+    // than its resolution, so ten times as many do no harm.
     each = taken > 0 ? taken / static_cast<double>(batch) : each / 10;
-    // A tenth more: runs vary, and a batch just at the limit would be tried again and again.
+    // A tenth more: runs vary, and a batch just at the limit would be tried repeatedly.
     BatchGoal wider = goal;
     wider.least_ns *= 1.1;
     const std::uint64_t wanted = taken > 0 ? batch_for(each, wider) : std::min(batch * 10, kMostRuns);

@@ -1,7 +1,7 @@
 #include "lab/kernels/ceiling_loops.h"
 
-// The rest of the program keeps products and sums apart, so that results are the same everywhere. Here they must become
-// one instruction. Under GCC this holds for the whole file, which therefore holds nothing else.
+// The rest of the program keeps products and sums apart, so that results are the same everywhere. Here they must be
+// fused into one instruction. With GCC this applies to the whole file, which therefore contains nothing else.
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT ON
 #pragma clang fp contract(fast)
@@ -24,21 +24,21 @@ struct VectorOf {
   typedef Scalar type __attribute__((vector_size(kBytes)));
 };
 
-// Read where the compiler cannot know it, so that nothing is computed ahead. Small enough that values stay finite.
+// Volatile, so that the compiler cannot compute anything in advance. Small enough that values stay finite.
 volatile double g_start = 1, g_factor = 1e-8;
 
-// Independent chains hide the latency of each: four or five cycles, times two to four units.
+// Independent chains hide each other's latency: four or five cycles, times two to four units.
 template <class Scalar, int kBytes, int kChains>
 [[gnu::always_inline]] inline double chains(std::uint64_t rounds) {
   using Vector = typename VectorOf<Scalar, kBytes>::type;
-  // By reference: compilers warn of vectors that are returned where wide registers are not enabled.
+  // By reference: compilers warn about returned vectors if wide registers are not enabled.
   const auto fill = [](Vector& vector, double value) {
     for (unsigned lane = 0; lane < kBytes / sizeof(Scalar); ++lane) vector[lane] = static_cast<Scalar>(value);
   };
   Vector factor, values[kChains];
   fill(factor, g_factor);
-  for (Vector& value : values) fill(value, g_start);  // read anew for each: equal chains could become one
-  // A value is added to itself: what is added to is overwritten on ARM, and a third register would need a move.
+  for (Vector& value : values) fill(value, g_start);  // read again for each: equal chains could be merged
+  // A value is added to itself: on ARM the addend is overwritten, and a third register would need a move.
   for (std::uint64_t i = 0; i < rounds; ++i)
     for (int c = 0; c < kChains; ++c) values[c] += values[c] * factor;
   Vector sum = values[0];
@@ -90,7 +90,7 @@ FmaLoop widest() {
     for (int c = 0; c < 16; ++c) values[c] = _mm512_fmadd_ph(values[c], factor, values[c]);
   __m512h sum = values[0];
   for (int c = 1; c < 16; ++c) sum = _mm512_add_ph(sum, values[c]);
-  // Not _mm512_reduce_add_ph: in gcc 12's header it reads an uninitialised register, and the compiler warns of it.
+  // Not _mm512_reduce_add_ph: in gcc 12's header it reads an uninitialised register, which causes a warning.
   double result = 0;
   for (int lane = 0; lane < 32; ++lane) result += static_cast<double>(sum[lane]);
   return result;
@@ -109,7 +109,7 @@ FmaLoop widest() {
   return {run_128<Scalar>, flop_of<Scalar, 16, 16>(), "NEON FMA"};
 }
 
-// GCC 12 has no _Float16 in C++ on this architecture, and Clang computes with __fp16 in float.
+// GCC 12 has no _Float16 in C++ on this architecture, and Clang computes __fp16 in float.
 #if defined(__clang__)
 using Half = _Float16;
 #else

@@ -1,5 +1,5 @@
-// Loops that do nothing but multiply and add, as wide as this CPU can, or nothing but move memory: what it reaches at
-// best. Knows instructions; never a clock or a thread.
+// Loops that only multiply and add, as wide as this CPU can, or only move memory: they reach the CPU's peak rates.
+// Knows instructions; never a clock or a thread.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,10 @@
 namespace weir::bench {
 
 struct FmaLoop {
-  double (*run)(std::uint64_t rounds) = nullptr;  // null: there is none; the result is of no use but to the compiler
+  double (*run)(std::uint64_t rounds) = nullptr;  // null: none; the result only keeps the compiler from removing the
+                                                  // loop
   double flop_per_round = 0;
-  std::string how;  // which instructions; why there is none
+  std::string how;  // which instructions, or why there is none
 };
 FmaLoop fma_loop(Precision precision);
 

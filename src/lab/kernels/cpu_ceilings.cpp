@@ -1,4 +1,5 @@
-// Bandwidth and arithmetic of this CPU with some threads, measured. Knows threads and memory; never a package.
+// Measures bandwidth and arithmetic of this CPU with a given number of threads. Knows threads and memory; never a
+// package.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -20,11 +21,11 @@ namespace {
 
 constexpr std::uint64_t kMebi = 1U << 20;
 constexpr int kMemoryRounds = 10, kArithmeticRounds = 60;
-// Of one round: short, so that some are undisturbed where others want the cores too.
+// Duration of one round: short, so that some rounds are undisturbed on a busy machine.
 constexpr double kArithmeticNs = 2e6;
 
-// Seconds of the fastest round in which all threads do `work`, from the first start to the last end. A ceiling is what
-// can be reached, so the best one counts.
+// The seconds of the fastest round in which all threads do `work`, from the first start to the last end. A ceiling is
+// the best that can be reached, so the fastest round counts.
 double best_seconds(int threads, int rounds, const std::function<void(int thread)>& prepare,
                     const std::function<void(int thread)>& work) {
   std::vector<std::int64_t> begun(static_cast<std::size_t>(threads)), ended(begun.size());
@@ -55,7 +56,7 @@ Ceiling bandwidth_ceiling(int threads) {
   const std::uint64_t cache = package::last_cache_bytes().value_or(0);
   const auto available = static_cast<std::uint64_t>(std::max(0L, sysconf(_SC_AVPHYS_PAGES))) *
                          static_cast<std::uint64_t>(std::max(0L, sysconf(_SC_PAGESIZE)));
-  // Several last-level caches may serve the threads, and nobody says how many.
+  // Several last-level caches may serve the threads; their number is unknown.
   const std::uint64_t wanted = 4 * cache * static_cast<std::uint64_t>(std::clamp(threads, 1, 8));
   const std::uint64_t total = std::min(std::clamp(wanted, 192 * kMebi, 3072 * kMebi), available / 4);
   const std::size_t count = total / 3 / sizeof(double) / static_cast<std::size_t>(threads);
@@ -67,7 +68,7 @@ Ceiling bandwidth_ceiling(int threads) {
   const double seconds = best_seconds(
       threads, kMemoryRounds,
       [&](int t) {
-        // By the thread that uses them, so that they lie near it.
+        // Allocated by the thread that uses them, so that they are on its node.
         Arrays& own = arrays[static_cast<std::size_t>(t)];
         own.to.reset(new double[count]());
         own.a.reset(new double[count]());

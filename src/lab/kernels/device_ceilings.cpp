@@ -1,5 +1,5 @@
-// Ceilings of a device, by kernels of the catalogue: copies for bandwidth, matrix products for arithmetic. Knows
-// sessions and steps; never a vendor.
+// Measures the ceilings of a device with kernels of the catalogue: copies for bandwidth, matrix products for
+// arithmetic. Knows sessions and steps; never a vendor.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct Timed {
   Cost cost;
 };
 
-// A step of one command, measured by the device's clock, or by the host's where it has none.
+// Runs a step of one command, timed by the device's clock, or by the host's if the device has none.
 Timed run_step(Device& device, const Step& step) {
   const Placement placement = place(step, "natural");
   const auto session = device.prepare(step, placement, SessionOptions{});
@@ -49,7 +49,7 @@ Timed run_step(Device& device, const Step& step) {
 }
 
 Ceiling bandwidth_ceiling(Device& device, const DeviceInfo& info) {
-  // Beyond any cache of today, where memory allows it; OpenCL on a CPU has the host's memory and little time.
+  // Larger than any current cache if memory allows it; OpenCL on a CPU shares the host's memory and is slow.
   const std::uint64_t memory = info.memory_bytes.value.value_or(std::uint64_t{4} << 30);
   const std::uint64_t most = std::min(std::uint64_t{1} << 30, memory / 8);
   Ceiling ceiling{std::nullopt, "not enough memory for arrays beyond the caches"};
@@ -60,7 +60,7 @@ Ceiling bandwidth_ceiling(Device& device, const DeviceInfo& info) {
     builder.launch("copy", {}, {.dims = {static_cast<std::int64_t>(count)}, .scalars = {}}, {{from}, {to}});
     const Timed timed = run_step(device, std::move(builder).seal(1));
     if (!(timed.seconds > 0)) continue;
-    // The largest, not the fastest: smaller ones may have come from a cache.
+    // The largest size, not the fastest: smaller ones may have come from a cache.
     ceiling = {
         timed.cost.bytes / timed.seconds,
         fmt::format("copy of {} by compute units, best of {}; reads and writes count", format_bytes(bytes), kMeasured)};
@@ -94,7 +94,7 @@ Ceiling product_ceiling(Device& device, Precision precision) {
   return best;
 }
 
-// Nothing is fatal: a ceiling that fails says why.
+// No failure is fatal: a ceiling that fails has a reason.
 template <class Measure>
 Ceiling attempt(Measure&& measure) {
   try {

@@ -7,7 +7,7 @@
 namespace weir::bench {
 namespace {
 
-// Before that a median of clocks is a guess.
+// With fewer, a median of clocks is a guess.
 constexpr std::size_t kFewestClocks = 3;
 
 bool has_grown(const std::optional<std::uint64_t>& from, const std::optional<std::uint64_t>& to) {
@@ -18,7 +18,7 @@ bool has_grown(const std::optional<std::uint64_t>& from, const std::optional<std
 
 bool lost_the_core(const HostCounters& before, const HostCounters& after, double ns) {
   if (!before.waited_ns || !after.waited_ns) return after.switches > before.switches;
-  // How long it had to wait is known: a switch that cost nothing is no reason.
+  // The waiting time is known, and a switch without one does not count.
   const auto waited = static_cast<double>(*after.waited_ns - std::min(*before.waited_ns, *after.waited_ns));
   return waited > kMissingCore * ns;
 }
@@ -27,7 +27,7 @@ DisturbanceWatch::DisturbanceWatch(package::ReadyKernel& kernel, const Surroundi
     : kernel_(kernel), surroundings_(surroundings), is_ours_(is_ours) {
   looked_ = surroundings_.counters(true);
   const Telemetry telemetry = kernel_.telemetry();
-  // Clocks of CPU cores come from a governor that answers for one core at another moment: nothing to judge by.
+  // CPU clocks come from a governor that reports one core at another moment, so they are not used for verdicts.
   tells_clocks_ = !kernel_.device_name().starts_with("cpu") && (telemetry.clock_mhz || !telemetry.throttle.empty());
   if (tells_clocks_ && telemetry.clock_mhz) clocks_mhz_.push_back(*telemetry.clock_mhz);
 }

@@ -1,5 +1,5 @@
-// What came between a kernel and the machine while a sample was taken. Knows counters and telemetry; the method decides
-// what becomes of the sample.
+// Detects what disturbed a kernel while a sample was taken. Knows counters and telemetry; the method decides what to do
+// with the sample.
 #pragma once
 
 #include <string>
@@ -11,30 +11,28 @@
 
 namespace weir::bench {
 
-// A clock this far below its median so far, or a core missing for this part of a sample, is a disturbance.
+// A clock this far below its median so far, or a core missing for this fraction of a sample, is a disturbance.
 inline constexpr double kLowClock = 0.05;
 inline constexpr double kMissingCore = 0.01;
-// Telemetry and the slower counters are read after so much measured time: they cost up to a millisecond.
+// Telemetry and the slower counters are read after this much measured time: they cost up to a millisecond.
 inline constexpr double kLookEveryNs = 5e6;
 
-// Whether others had this thread's core for more than kMissingCore of `ns`; or at all, where it is not known for how
-// long.
+// Whether others had this thread's core for more than kMissingCore of `ns`, or at all if the duration is unknown.
 bool lost_the_core(const HostCounters& before, const HostCounters& after, double ns);
 
 class DisturbanceWatch {
  public:
-  // `is_ours`: runs happen in this thread or are launched by it, so what is taken from it matters.
+  // `is_ours`: runs happen in this thread or are launched by it, so losing the core matters.
   DisturbanceWatch(package::ReadyKernel& kernel, const Surroundings& surroundings, bool is_ours);
 
-  // Around a sample, outside of what it times. after() says what disturbed it, empty for nothing.
+  // Called around a sample, outside the timed part. after() returns what disturbed it, or an empty text.
   void before();
   std::string after(double sample_ns);
-  // Whether look() is due.
   bool is_due() const { return since_look_ns_ >= kLookEveryNs; }
-  // What disturbed all samples since the last look, or may have; empty for nothing.
+  // Returns what disturbed, or may have disturbed, all samples since the last look; empty for nothing.
   std::string look();
 
-  // {"median", "low", "high", "readings"} of the device's clock; null where it tells none.
+  // {"median", "low", "high", "readings"} of the device's clock; null if it reports none.
   Json clocks_block() const;
 
  private:
@@ -46,14 +44,15 @@ class DisturbanceWatch {
   std::vector<double> clocks_mhz_;
 };
 
-// What was thrown away, what was kept though disturbed, and why.
+// Counts disturbed samples that were thrown away or kept, and the reasons.
 class DisturbanceTally {
  public:
   void redone(const std::string& reason, double sample_ns);
   void kept(const std::string& reason);
   void fine() { ++judged_; }
   std::size_t redone_count() const { return thrown_ns_.size(); }
-  // More than four of five were, of ten at least: that is how this machine is, and taking them again would not help.
+  // More than four of five samples were disturbed, of at least ten: this is normal on this machine, and repeating would
+  // not help.
   bool is_usual() const { return judged_ >= 10 && 5 * disturbed() > 4 * judged_; }
   // {"count", "redone", "kept", "reasons": {words: count}, "samples_ms", "note"}
   Json block() const;

@@ -12,7 +12,7 @@ namespace weir::bench {
 namespace {
 
 constexpr std::array kBlocks{"timing", "memory", "energy", "accuracy", "roofline"};
-// From best to worst. A case is what the worst of its rounds was: one wrong result is enough.
+// From best to worst. A case has the status of its worst round: one wrong result is enough.
 constexpr std::array kStatuses{"ok", "skipped", "inaccurate", "failed", "timed_out", "crashed"};
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
@@ -84,8 +84,8 @@ Json merged_disturbance(std::span<const Json> rounds) {
   return merged;
 }
 
-// {"median", "low", "high", "readings"}; null where no round has clocks. Readings themselves are not kept, so the
-// middle is that of the rounds' medians.
+// {"median", "low", "high", "readings"}; null if no round has clocks. Readings themselves are not kept, so the median
+// is that of the rounds' medians.
 Json merged_clocks(std::span<const Json> rounds) {
   std::vector<double> medians, lows, highs;
   for (const Json& round : rounds) {
@@ -103,7 +103,7 @@ Json merged_clocks(std::span<const Json> rounds) {
           {"readings", static_cast<std::int64_t>(sum_of(rounds, {"timing", "clocks_mhz", "readings"}))}};
 }
 
-// What is not of samples is told as the worst round had it.
+// Values that do not come from samples are those of the worst round.
 void put_worst(std::span<const Json> rounds, Json& timing) {
   for (const Json& round : rounds) {
     const Json& steady = value_at(round, {"timing", "is_steady"});
@@ -144,7 +144,7 @@ Json merged_timing(std::span<const Json> rounds) {
   std::string ends;
   for (const std::string& stop : stops) ends += (ends.empty() ? "" : ", ") + stop;
   if (!ends.empty()) timing["stopped_by"] = ends;
-  // A block of a process that crashed has samples alone.
+  // The block of a crashed process has only samples.
   if (timing.contains("warmup_runs"))
     timing["warmup_runs"] = static_cast<std::int64_t>(sum_of(rounds, {"timing", "warmup_runs"}));
   if (Json disturbed = merged_disturbance(rounds); !disturbed.is_null()) timing["disturbed"] = std::move(disturbed);
@@ -164,7 +164,7 @@ Json merged_memory(std::span<const Json> rounds) {
   return memory;
 }
 
-// Joules and runs of all windows together.
+// Adds up the joules and runs of all windows.
 Json merged_energy(std::span<const Json> rounds) {
   const Json* first = first_with(rounds, "energy");
   if (first == nullptr) return nullptr;
@@ -194,7 +194,7 @@ Json merged_energy(std::span<const Json> rounds) {
   return energy;
 }
 
-// That of the round that was furthest off; what could not be told is worse than any number.
+// The accuracy of the worst round; unknown is worse than any number.
 Json merged_accuracy(std::span<const Json> rounds) {
   const Json* worst = nullptr;
   const auto error_of = [](const Json& round) {
@@ -208,8 +208,8 @@ Json merged_accuracy(std::span<const Json> rounds) {
   return worst == nullptr ? Json() : (*worst)["accuracy"];
 }
 
-// Rates follow the median of all samples; the work and the ceilings are the same in every round. The words are those of
-// the round that was nearest to that median: whether it is beyond a ceiling may differ between rounds.
+// Rates follow the median of all samples; the work and the ceilings are the same in every round. The text is that of
+// the round closest to that median: whether it is beyond a ceiling may differ between rounds.
 Json merged_roofline(std::span<const Json> rounds, const Json& timing) {
   const Json* nearest = first_with(rounds, "roofline");
   if (nearest == nullptr) return nullptr;
@@ -305,7 +305,7 @@ Json merge_rounds(std::span<const Json> rounds) {
   if (rounds.empty()) reject("there is no round to merge");
   const auto worst = std::max_element(rounds.begin(), rounds.end(),
                                       [](const Json& one, const Json& two) { return badness(one) < badness(two); });
-  // Who ran it, and where: of a round that came so far.
+  // Device and backend come from a round that got far enough to know them.
   const auto shown = std::find_if(rounds.begin(), rounds.end(),
                                   [](const Json& round) { return value_at(round, {"device"}).is_object(); });
   Json merged = shown == rounds.end() ? rounds.front() : *shown;

@@ -27,23 +27,23 @@
 
 namespace weir::bench {
 
-// An entry without results: what was to be measured. Without a precision where the package could not be asked for its
-// own; its key ends at the backend then.
+// An entry without results: what was to be measured. It has no precision if the package could not be asked for its own;
+// its key then ends at the backend.
 Json entry_of(const package::Package& package, const package::Case& wanted);
 Json entry_of(const package::Package& package, package::Backend backend);
-// An entry for a package of which nothing can run.
+// An entry for a package that cannot run at all.
 Json entry_of(const package::Package& package);
-// Adds what was measured, or why not.
+// Adds the results, or why there are none.
 void put_measurement(Json& entry, const MeasuredKernel& measurement, const package::ReadyKernel& kernel);
 void put_failure(Json& entry, const std::string& status, const std::string& what, const std::string& hint,
                  const std::string& signal, const std::string& output);
 
-// Entries of the same key from several processes as one: samples of all, the worst accuracy, the energy of all.
-// Rejects an empty list.
+// Merges entries of the same key from several processes: all samples, the worst accuracy, the total energy. Rejects an
+// empty list.
 Json merge_rounds(std::span<const Json> rounds);
 
-// kernels/NAME.json (weir.bench_kernel/1): the fields of the first entry that succeeded (else of the first), and all
-// of them under "cases".
+// kernels/NAME.json (weir.bench_kernel/1): the fields of the first entry that succeeded (otherwise of the first), and
+// all entries under "cases".
 Json kernel_document(const std::string& name, std::span<const Json> entries);
 
 // summary.json (weir.bench/1): "environment", "options", "ceilings", "cases" (all entries, by p50), "findings",
@@ -51,13 +51,13 @@ Json kernel_document(const std::string& name, std::span<const Json> entries);
 Json summary_document(const Json& environment, const Json& options, const Json& ceilings, std::span<const Json> entries,
                       std::span<const package::Skipped> skipped);
 
-// What stands out, each with its figures, from entries alone; empty where nothing does.
+// Remarkable results, each with its figures, from entries alone; empty if there are none.
 std::vector<std::string> findings(std::span<const Json> entries);
 std::vector<std::string> recommendations(std::span<const Json> entries);
 
-// A value of an entry by its path; null and nothing where it is not there.
+// The value at a path in an entry; null if it does not exist.
 const Json& value_at(const Json& entry, std::initializer_list<const char*> path);
 std::optional<double> number_at(const Json& entry, std::initializer_list<const char*> path);
-bool is_set(const Json& entry, std::initializer_list<const char*> path);  // true, and there
+bool is_set(const Json& entry, std::initializer_list<const char*> path);  // the value exists and is true
 
 }  // namespace weir::bench

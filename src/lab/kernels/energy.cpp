@@ -14,18 +14,18 @@ Json no_energy(const std::string& reason) {
 
 namespace {
 
-// Counters step every 20 to 100 ms (NVML), every millisecond (RAPL). The window begins and ends with a step, as seen
-// after a chunk of runs; so a chunk is what the window's length is uncertain by.
+// Counters step every 20 to 100 ms (NVML) or every millisecond (RAPL). The window begins and ends with a step, which is
+// seen only after a chunk of runs, so the window's length is uncertain by one chunk.
 constexpr double kWindowNs = 1e9;
 constexpr int kSteps = 10;
 constexpr double kChunkNs = 10e6, kMostChunkNs = 100e6;
-// The device pauses while it is asked. NVML takes some 4 ms even for the counter alone (H200, driver 580, November
-// 2026), which would leave chunks of 10 ms with three quarters of the window.
+// The device pauses while it is read. NVML takes some 4 ms even for the counter alone (H200, driver 580, November
+// 2026), so chunks of 10 ms would fill only three quarters of the window.
 constexpr double kChunkPerReading = 20;
 constexpr int kFewestPowers = 10;
-constexpr int kMostChunks = 100'000;  // for a clock that stands still
+constexpr int kMostChunks = 100'000;  // in case the clock stands still
 
-// Runs back to back, with a reading after each chunk.
+// Runs the kernel back to back, with a reading after each chunk.
 class Load {
  public:
   Load(package::ReadyKernel& kernel, const Surroundings& surroundings, const EnergyOptions& options, bool has_counter)
@@ -40,7 +40,7 @@ class Load {
     chunk_ = static_cast<std::uint64_t>(std::clamp(chunk_ns / std::max(options.run_ns, 1.0), 1.0, 1e7));
   }
 
-  // False where there is no more time.
+  // Returns false when time is up.
   bool step() {
     if (++chunks_ > kMostChunks || (options_.is_stopped && options_.is_stopped())) return false;
     if (static_cast<double>(surroundings_.now_ns() - begun_ns_) > 1e9 * options_.limit_s) return false;
@@ -49,13 +49,13 @@ class Load {
     read();
     return true;
   }
-  // Counts from here on.
+  // Starts a new window here.
   void restart() {
     runs_ = 0;
     busy_ns_ = 0;
     opened_ns_ = now_ns_;
   }
-  // The counter in joules where there is one, else the power in watts.
+  // The counter in joules if there is one, otherwise the power in watts.
   std::optional<double> reading() const { return reading_; }
   std::uint64_t runs() const { return runs_; }
   double window_ns() const { return static_cast<double>(now_ns_ - opened_ns_); }
@@ -90,7 +90,7 @@ class Load {
 };
 
 Json by_counter(Load& load, double last, const std::string& source) {
-  bool is_open = false;  // from the first step on, so that the window does not begin somewhere between two
+  bool is_open = false;  // set at the first step, so that the window does not begin between two steps
   int steps = 0;
   double first = last;
   Json block = nullptr;
@@ -109,7 +109,7 @@ Json by_counter(Load& load, double last, const std::string& source) {
       continue;
     }
     ++steps;
-    // What there is at the last step, for where time ends before the next.
+    // The result up to this step, in case time runs out before the next.
     block = load.block(last - first, steps, source);
     if (load.window_ns() >= kWindowNs && (steps >= kSteps || load.window_ns() >= 2 * kWindowNs)) return block;
   }

@@ -1,4 +1,5 @@
-// Joules of one run, from a counter over many of them. Knows telemetry; never one reading of power.
+// Measures the energy of one run with a counter over many runs. Knows telemetry; never relies on a single power
+// reading.
 #pragma once
 
 #include <functional>
@@ -11,14 +12,14 @@
 namespace weir::bench {
 
 struct EnergyOptions {
-  double run_ns = 0;  // of one run, about
+  double run_ns = 0;  // approximate time of one run
   bool is_host = false;
-  double limit_s = 4;  // of the whole
+  double limit_s = 4;  // of the whole measurement
   std::function<bool()> is_stopped;
 };
 
-// The block: {"energy_j", "power_w", "source", "window_s", "runs", "readings", "busy", "reason"}: numbers are null
-// where the device tells nothing, or not enough. Where nobody measures it.
+// Both return {"energy_j", "power_w", "source", "window_s", "runs", "readings", "busy", "reason"}; numbers are null if
+// the device reports nothing, or not enough. no_energy() is for cases that are not measured.
 Json no_energy(const std::string& reason);
 
 Json measure_energy(package::ReadyKernel& kernel, const Surroundings& surroundings, const EnergyOptions& options);

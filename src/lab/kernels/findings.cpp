@@ -1,5 +1,5 @@
-// What a set of entries shows, and what to do about it. Each rule has its figures from entries alone; a rule whose data
-// is missing says nothing.
+// Findings from a set of entries, and advice. Each rule takes its figures from entries alone; a rule without data stays
+// silent.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,12 +14,12 @@
 namespace weir::bench {
 namespace {
 
-constexpr double kFarBelow = 0.5;       // of a ceiling: worth a look
+constexpr double kFarBelow = 0.5;       // fraction of a ceiling: worth a look
 constexpr double kNearCeiling = 0.85;   // little is left to gain
 constexpr double kNoisy = 1.5;          // p99 / p50, as of measure/statistics.h
-constexpr double kNotFaster = 0.95;     // of fp32's time
+constexpr double kNotFaster = 0.95;     // fraction of fp32's time
 constexpr double kRoundsDiffer = 0.10;  // medians of processes, relative
-constexpr double kDisturbed = 0.10;     // of all samples had to be redone
+constexpr double kDisturbed = 0.10;     // fraction of all samples that had to be redone
 constexpr std::size_t kMostNamed = 3;
 
 using Entries = std::vector<const Json*>;
@@ -45,7 +45,7 @@ void sort_by(Entries& entries, const Value& value) {
   std::stable_sort(entries.begin(), entries.end(),
                    [&](const Json* one, const Json* two) { return value(*one) > value(*two); });
 }
-// Those that succeeded; the largest first where there is a value.
+// The entries that succeeded and have a value, the largest first.
 Entries measured(std::span<const Json> entries, const std::function<bool(const Json&)>& holds, const Value& by = {}) {
   Entries found = those(entries, [&](const Json& entry) { return is_ok(entry) && holds(entry); });
   if (by) sort_by(found, by);
@@ -63,7 +63,7 @@ std::string named(const Entries& entries, const Figure& figure) {
   return text;
 }
 
-// "Noisy: a (1.9x), b (1.7x)." where there are any.
+// "Noisy: a (1.9x), b (1.7x)." if there are any.
 void say(std::vector<std::string>& said, std::string_view what, const Entries& entries, const Figure& figure = {}) {
   if (!entries.empty()) said.push_back(fmt::format("{}: {}.", what, named(entries, figure)));
 }
@@ -76,7 +76,7 @@ double noise_of(const Json& entry) {
   return p50 && p99 && *p50 > 0 ? *p99 / *p50 : 0;
 }
 
-// Largest over smallest median of the processes, less 1.
+// Largest over smallest median of the processes, minus 1.
 double round_spread(const Json& entry) {
   const Json& samples = value_at(entry, {"timing", "samples_ms"});
   double least = 0, most = 0;
@@ -108,7 +108,7 @@ bool is_unchecked(const Json& entry) {
 bool stands_at(const Json& entry, const char* bound) { return text_at(entry, {"roofline", "bound"}) == bound; }
 Entries far_below(std::span<const Json> entries, const char* bound) {
   const auto holds = [&](const Json& entry) {
-    // A launch that takes longer than the kernel says nothing about its memory accesses.
+    // If the launch takes longer than the kernel, its time says nothing about memory accesses.
     return stands_at(entry, bound) && of_ceiling(entry) > 0 && of_ceiling(entry) < kFarBelow &&
            !is_set(entry, {"timing", "is_launch_bound"});
   };
@@ -133,13 +133,13 @@ Entries disturbed(std::span<const Json> entries) {
   return measured(entries, [](const Json& entry) { return disturbed_share(entry) > kDisturbed; }, disturbed_share);
 }
 
-// Half precisions that gain nothing over fp32, and their time over fp32's.
+// Half precisions that are not faster than fp32, and their time relative to fp32's.
 struct NotFaster {
   Entries halves;
   std::map<const Json*, double> ratios;
 };
 NotFaster not_faster(std::span<const Json> entries) {
-  std::map<std::string, double> full;  // p50 of fp32 by what else is the same
+  std::map<std::string, double> full;  // p50 of fp32, by everything else
   const auto rest_of = [](const Json& entry) {
     return fmt::format("{}\n{}\n{}", text_at(entry, {"kernel_name"}), text_at(entry, {"backend"}),
                        value_at(entry, {"problem_size"}).dump());
@@ -158,7 +158,7 @@ NotFaster not_faster(std::span<const Json> entries) {
   return found;
 }
 
-// Cases of one kernel and problem, whatever backend and precision.
+// Cases of one kernel and problem, over all backends and precisions.
 std::map<std::string, Entries> by_problem(std::span<const Json> entries) {
   std::map<std::string, Entries> groups;
   for (const Json& entry : entries)
@@ -173,7 +173,7 @@ double fastest_ms(const Entries& group) {
   return least;
 }
 
-// Of each kernel the problem that takes longest: small ones measure the launch as well.
+// For each kernel, the problem that takes longest: small ones also measure the launch.
 void add_best(std::span<const Json> entries, std::vector<std::string>& found) {
   std::map<std::string, Entries> largest;
   for (const auto& [name, group] : by_problem(entries)) {
@@ -199,7 +199,7 @@ void add_best(std::span<const Json> entries, std::vector<std::string>& found) {
   }
 }
 
-// Cases of one kernel on one backend have one cause mostly: the worst of them stands for all.
+// Cases of one kernel on one backend mostly have one cause, so only the worst is listed.
 struct FarBelow {
   const Json* worst;
   std::size_t others = 0;
@@ -223,7 +223,7 @@ std::string others_text(const FarBelow& one) {
 }
 
 std::string share_of_ceiling(const Json& entry) { return percent(of_ceiling(entry)); }
-// The reason that samples were most often redone for.
+// The most frequent reason for redone samples.
 std::string disturber_of(const Json& entry) {
   std::string most;
   double times = 0;

@@ -12,11 +12,11 @@ namespace weir::bench {
 namespace {
 
 constexpr double kRoundQuantile = 0.25;
-// Of the threshold: a yardstick that moved by less explains less than half of a slowdown that matters, and its own
-// noise (it is a few runs of one millisecond) is of that order.
+// A fraction of the threshold: a yardstick that moved by less explains less than half of a relevant slowdown, and its
+// own noise (it is a few runs of one millisecond) is of that order.
 constexpr double kMachineMatters = 0.5;
 
-// Of each round.
+// The logarithm of each round's time.
 std::vector<double> log_times(const std::vector<std::vector<double>>& rounds) {
   std::vector<double> logs;
   for (const std::vector<double>& samples : rounds)
@@ -31,7 +31,7 @@ double squares_about_mean(const std::vector<double>& values) {
   return squares;
 }
 
-// As if the machine had been the same: less what it changed by.
+// The verdict after subtracting the machine's own change.
 Verdict verdict_of(LatencyChange change, double machine, double threshold, double certainty, double p_share) {
   change.log_ratio -= machine;
   change.log_means -= machine;
@@ -83,8 +83,8 @@ std::optional<LatencyChange> latency_change(const RunTimes& before, const RunTim
     change.luck = *change.seen_luck;
     change.degrees = seen;
   }
-  // Where processes differ by more than supposed, what was seen counts alone: supposing less would make them look
-  // more alike than they are.
+  // If processes differ by more than supposed, only the observed spread counts: a smaller supposed one would make them
+  // look more alike than they are.
   if (seen > 0 && *change.seen_luck < kSupposedLuck) {
     change.degrees = seen + kSupposedDegrees;
     change.luck = std::sqrt((squares + kSupposedDegrees * kSupposedLuck * kSupposedLuck) / change.degrees);
@@ -102,8 +102,8 @@ LatencyJudgement judge_latency(const LatencyChange& change, double threshold, do
   LatencyJudgement judgement{plain, range};
   const bool has_moved = std::fabs(machine) > kMachineMatters * std::log1p(threshold);
   if (has_moved) {
-    // A kernel may follow the machine in full or not at all; a verdict has to hold either way. That it would count as
-    // faster on a slower machine is no reason for doubt: it is not slower.
+    // A kernel may follow the machine's speed fully or not at all; a verdict has to hold either way. If it would count
+    // as faster on a slower machine, that is no reason for doubt: it is not slower.
     const Verdict scaled = verdict_of(change, machine, threshold, certainty, p_share);
     const bool is_harmless = plain == Verdict::same && scaled == Verdict::faster;
     const std::string moved = fmt::format("the machine itself was {} (yardstick)", change_text(machine));

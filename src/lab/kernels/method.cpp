@@ -18,10 +18,10 @@ namespace {
 
 struct SamplingPlan {
   std::uint64_t batch = 1;
-  double run_ns = 0;               // of one run, about
-  bool has_yardstick = false;      // on the CPU: run it now and then
+  double run_ns = 0;               // approximate time of one run
+  bool has_yardstick = false;      // on the CPU: runs it now and then
   bool is_ours = true;             // runs are done or launched by this thread
-  double smallest_difference = 0;  // ns per run that the clock shows in a batch
+  double smallest_difference = 0;  // smallest difference, in ns per run, that the clock shows in a batch
 };
 
 struct Sampled {
@@ -29,17 +29,18 @@ struct Sampled {
   std::vector<double> yardstick_ns;
   std::string stopped_by;  // iterations, interval, entropy, most_iterations, budget, stopped
   Json disturbed, clocks_mhz;
-  std::vector<double> of_wall;      // by batch: device time as part of what was seen from outside; of executables
-  std::vector<double> host_shares;  // by batch: time of the calls as part of the device's
+  std::vector<double> of_wall;      // by batch, for executables: device time as a fraction of the time seen from
+                                    // outside
+  std::vector<double> host_shares;  // by batch: time of the calls as a fraction of the device's time
 };
 
 constexpr int kYardsticksAtEnds = 3, kYardstickTries = 4;
-// Measured time before the next yardstick, in costs of one: less than 5 % goes into it.
+// Measured time before the next yardstick, in multiples of its cost: it takes less than 5 %.
 constexpr double kYardstickPause = 20;
-// Samples that may wait for the next look, where they are too short for time to pass.
+// The most samples that may wait for the next look, if they are too short for time to pass.
 constexpr std::size_t kMostPending = 50;
 
-// A yardstick now and then, and the caches given back to the kernel.
+// Runs the yardstick now and then, and restores the kernel's caches afterwards.
 class YardstickTimes {
  public:
   YardstickTimes(package::ReadyKernel& kernel, const SamplingPlan& plan, const MethodOptions& options,
@@ -51,7 +52,8 @@ class YardstickTimes {
     const std::int64_t begun = surroundings_.now_ns();
     for (int i = 0; i < times; ++i) times_ns.push_back(undisturbed());
     if (!is_cold_) {
-      // It has pushed the kernel's data out of the caches, which the next sample would pay for.
+      // The yardstick has evicted the kernel's data from the caches; without these runs, the next sample would pay for
+      // that.
       const double fit = 1e6 / std::max(plan_.run_ns, 1.0);
       kernel_.run(std::min(plan_.batch, static_cast<std::uint64_t>(std::max(fit, 1.0))));
     }
@@ -66,7 +68,8 @@ class YardstickTimes {
   std::vector<double> times_ns;
 
  private:
-  // It is to say how fast the core is, not how often others had it; after some tries it is taken as it is.
+  // The yardstick measures the speed of the core, not how often others used it; after some tries the last time is
+  // accepted.
   double undisturbed() {
     double ns = 0;
     for (int tries = 0; tries < kYardstickTries; ++tries) {
@@ -89,8 +92,8 @@ struct Attempt {
   std::string disturbed_by;
 };
 
-// The loop that takes samples: one batch each, disturbed ones again, until there is enough. What happens between two
-// batches is never inside of one.
+// Takes samples, one batch each, and repeats disturbed ones, until there are enough. Everything else happens between
+// batches, never inside one.
 Sampled take_samples(package::ReadyKernel& kernel, const SamplingPlan& plan, const MethodOptions& options,
                      const Surroundings& surroundings) {
   Sampled result;
@@ -100,13 +103,13 @@ Sampled take_samples(package::ReadyKernel& kernel, const SamplingPlan& plan, con
   yardstick.run(kYardsticksAtEnds);
   DisturbanceWatch watch(kernel, surroundings, plan.is_ours);
   const auto fewest = static_cast<std::size_t>(std::max(options.iterations, 1));
-  // Not judged yet: what telemetry says after some milliseconds holds for all of them.
+  // Not judged yet: telemetry read after some milliseconds applies to all of them.
   std::vector<Attempt> pending;
   const auto settle = [&](bool may_redo) {
     const std::string all = watch.look();
     for (const Attempt& attempt : pending) {
       const std::string& reason = attempt.disturbed_by.empty() ? all : attempt.disturbed_by;
-      if (!result.stopped_by.empty()) return;  // enough: the rest of this stretch is left over
+      if (!result.stopped_by.empty()) return;  // enough: the remaining attempts are not used
       if (!reason.empty() && may_redo && !tally.is_usual() &&
           tally.redone_count() < std::max(fewest, result.samples_ns.size())) {
         tally.redone(reason, attempt.run_ns);
@@ -147,12 +150,12 @@ Sampled take_samples(package::ReadyKernel& kernel, const SamplingPlan& plan, con
   return result;
 }
 
-// Launches that a driver takes without waiting for the device; beyond, the time of calls is the device's.
+// Launches that a driver accepts without waiting for the device; beyond this, the time of calls is the device's.
 constexpr std::uint64_t kQueueDepth = 256;
 constexpr double kLaunchBound = 0.9;
 
-// Whether the device waits for the host's calls: they take as long as the device does, though its queue is not full.
-// Samples say so where their launches fit into the queue; else some shorter batches do.
+// Whether the device waits for the host's calls: they take as long as the device although its queue is not full.
+// Samples show this if their launches fit into the queue; otherwise some shorter batches are run.
 Json is_launch_bound(package::ReadyKernel& kernel, std::uint64_t batch, std::vector<double> host_shares) {
   const std::uint64_t launches = std::max<std::uint64_t>(1, kernel.launches_per_run().value_or(8));
   const std::uint64_t runs = std::max<std::uint64_t>(1, kQueueDepth / launches);
@@ -210,7 +213,7 @@ MeasuredKernel measure(package::ReadyKernel& kernel, Precision precision, const 
   const bool is_host = kernel.device_name().starts_with("cpu");
   const auto is_stopped = [&] { return options.is_stopped && options.is_stopped(); };
   MeasuredKernel result;
-  // Before anything is timed: what a kernel that computes nonsense takes is of no use, but is said all the same.
+  // Checked before timing: the time of a wrong kernel is useless, but is still reported.
   Accuracy accuracy = judge_accuracy(kernel.check(), precision, options.tolerance);
 
   const WarmUp warmup = warm_up(kernel, is_host, options, surroundings);
@@ -264,7 +267,7 @@ MeasuredKernel measure(package::ReadyKernel& kernel, Precision precision, const 
                                     .limit_s = std::min(4.0, options.budget_s / 2),
                                     .is_stopped = options.is_stopped});
   result.memory = memory_block(kernel.memory());
-  // Again, after all these runs: a kernel that goes wrong with repetition has not passed.
+  // Checked again after all these runs: a kernel that goes wrong with repetition has not passed.
   if (!is_stopped())
     accuracy = worse_of(std::move(accuracy), judge_accuracy(kernel.check(), precision, options.tolerance));
   else

@@ -1,5 +1,5 @@
-// How one ready kernel is measured: warmed up until steady, in batches that the clock can resolve, until there is
-// enough, with disturbed samples redone. Gives samples and what they rest on; judges nothing.
+// Measures one ready kernel: warms it up until steady and takes samples, in batches that the clock can resolve, until
+// there are enough; disturbed samples are redone. Returns samples and how they were taken; judges nothing.
 #pragma once
 
 #include <cstdint>
@@ -14,42 +14,41 @@
 
 namespace weir::bench {
 
-enum class Stop : std::uint8_t { iterations, interval, entropy };  // the budget always ends it too
+enum class Stop : std::uint8_t { iterations, interval, entropy };  // the budget always ends it as well
 
 struct MethodOptions {
-  int iterations = 30;  // samples; the least where another rule stops
-  int warmup = 3;       // runs at least; more until they are steady
+  int iterations = 30;  // samples; the minimum if another rule stops
+  int warmup = 3;       // minimum runs; more until they are steady
   Stop stop = Stop::iterations;
-  double interval_width = 0.02;  // Stop::interval: of the median's 95 % interval, relative to the median
+  double interval_width = 0.02;  // Stop::interval: width of the median's 95 % interval, relative to the median
   int most_iterations = 1000;
-  double budget_s = 30;  // of measuring one case
-  bool is_cold = false;  // caches hold nothing before each run
+  double budget_s = 30;  // time to measure one case
+  bool is_cold = false;  // caches are emptied before each run
   bool measures_energy = true;
   package::Tolerance tolerance;
   std::function<bool()> is_stopped;
-  // Called after each sample, so that what was measured survives a crash.
+  // Called after each sample, so that the samples survive a crash.
   std::function<void(double sample_ns)> on_sample;
 };
 
-// One measured case, or as far as it came. JSON below is the part of kernels/NAME.json that it becomes.
+// One measured case, or as far as it got. The JSON members are its parts of kernels/NAME.json.
 struct MeasuredKernel {
   std::vector<double> samples_ns;  // per run: a batch's time divided by its runs
   std::uint64_t batch = 1;
-  Json timing, memory, energy, accuracy, roofline;  // null where it did not come that far
-  bool is_accurate = true;                          // false: beyond a tolerance, NaN, or wrote where it must not
-  std::string inaccuracy;                           // in words
-  // How fast the machine was meanwhile (Surroundings::yardstick_ns): before, between and after the samples; the CPU
-  // backend only.
+  Json timing, memory, energy, accuracy, roofline;  // null if it did not get that far
+  bool is_accurate = true;                          // false: beyond a tolerance, NaN, or wrote out of bounds
+  std::string inaccuracy;                           // a description
+  // The speed of the machine (Surroundings::yardstick_ns) before, between and after the samples; only for the CPU
+  // backend.
   std::vector<double> yardstick_ns;
 };
 
-// `surroundings` are the host's where nobody brings others.
+// `surroundings` defaults to the host's.
 MeasuredKernel measure(package::ReadyKernel& kernel, Precision precision, const MethodOptions& options,
                        const Ceilings* ceilings, const Surroundings& surroundings = host_surroundings());
 
 // The timing block from samples: latency_ms_p50, _p90, _p99, _mean, _std, throughput_ops_per_sec, iterations,
-// interval_ms (95 % of the median, null for few), samples_ms, outliers by class. Used again where rounds are put
-// together.
+// interval_ms (95 % of the median, null for few), samples_ms, outliers by class. Also used to merge rounds.
 Json timing_block(const std::vector<double>& samples_ns);
 
 }  // namespace weir::bench

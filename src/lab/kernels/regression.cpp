@@ -14,7 +14,7 @@
 namespace weir::bench {
 namespace {
 
-constexpr std::size_t kLongestValue = 60;  // of a fact in a sentence
+constexpr std::size_t kLongestValue = 60;  // length of a fact in a sentence
 
 // In the order in which people should read them.
 constexpr const char* kVerdicts[] = {"failed", "less_accurate", "slower", "ambiguous", "not_comparable",
@@ -36,7 +36,7 @@ std::string brief(const std::string& text) {
   return text.size() > kLongestValue ? fmt::format("{:.{}}...", text, kLongestValue) : text;
 }
 
-// "seed (1337 then, 7 now)"; empty where all agree. What one side does not say cannot differ.
+// "seed (1337 then, 7 now)"; empty if all agree. A fact that one side lacks does not differ.
 std::string differences(const std::map<std::string, std::string>& before,
                         const std::map<std::string, std::string>& after) {
   std::string text;
@@ -48,17 +48,17 @@ std::string differences(const std::map<std::string, std::string>& before,
   return text;
 }
 
-// By what errors that are not relative are to be divided: the size of the data, where both kinds of error tell it, and
-// 1 for data that are smaller. The sum of 2^25 numbers is off by 0.3 in fp32 when it is right to eight digits, and by
-// as much again where its order changes.
+// The divisor for absolute errors: the size of the data, if both kinds of error reveal it, and 1 for smaller data. The
+// sum of 2^25 numbers is off by 0.3 in fp32 when it is right to eight digits, and by as much again if its order
+// changes.
 double scale_of(const ComparedEntry& entry) {
   const auto most = entry.errors.find("max_error"), relative = entry.errors.find("relative_error");
   if (most == entry.errors.end() || relative == entry.errors.end() || !(relative->second > 0)) return 1;
   return std::max(1.0, most->second / relative->second);
 }
 
-// Where errors grew: "rmse grew from 1e-05 to 0.02". max_error is judged only where nothing better is known: it is one
-// element's, and of whatever scale the data have.
+// Describes errors that grew: "rmse grew from 1e-05 to 0.02". max_error is judged only if nothing better is known: it
+// belongs to one element and depends on the scale of the data.
 std::string drift_of(const ComparedEntry& before, const ComparedEntry& after, double limit) {
   std::string text;
   const bool has_better = before.errors.contains("rmse") || before.errors.contains("relative_error");
@@ -72,7 +72,7 @@ std::string drift_of(const ComparedEntry& before, const ComparedEntry& after, do
   return text;
 }
 
-// Settles everything but latency; true where latency remains to be judged.
+// Decides everything except latency; returns true if latency remains to be judged.
 bool judge_state(Pair& pair, const std::string& machine) {
   const auto settle = [&](const char* verdict, std::string reason, bool is_regression = false) {
     pair.verdict = verdict;
@@ -128,7 +128,7 @@ void judge_latencies(const std::vector<Pair*>& pairs, const RegressionOptions& o
 void judge_accuracy(Pair& pair, const RegressionOptions& options) {
   if (pair.before == nullptr || pair.after == nullptr) return;
   if (pair.verdict == "failed" || pair.verdict == "gone" || pair.verdict == "new") return;
-  // With another seed or size errors are those of other data.
+  // With another seed or size, the errors belong to other data.
   for (const char* condition : {"seed", "problem size", "precision"})
     if (pair.before->conditions.at(condition) != pair.after->conditions.at(condition)) return;
   const std::string drift = drift_of(*pair.before, *pair.after, options.accuracy);
@@ -218,7 +218,7 @@ Json compare_summaries(const Json& baseline, const Json& current, const std::str
   for (const ComparedEntry& entry : after.entries) pairs.push_back({before.find(entry.key), &entry});
   for (const ComparedEntry& entry : before.entries)
     if (after.find(entry.key) == nullptr) pairs.push_back({&entry, nullptr});
-  // What was not measured on either side is no news.
+  // A case that was not measured on either side is not listed.
   std::erase_if(pairs, [](const Pair& pair) {
     return (pair.before == nullptr || pair.before->status == "skipped") &&
            (pair.after == nullptr || pair.after->status == "skipped");

@@ -1,5 +1,5 @@
-// Whether cases of one bench summary are slower or less accurate than those of another, so that runs of the same code
-// do not cry wolf. Reads weir.bench/1 documents; runs nothing.
+// Finds cases of one bench summary that are slower or less accurate than in another, without false alarms for runs of
+// the same code. Reads weir.bench/1 documents; runs nothing.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 namespace weir::bench {
 
 struct RegressionOptions {
-  double latency = 0.10;    // a slowdown up to this does not matter
-  double accuracy = 1e-3;   // nor does a drift of an error up to this
+  double latency = 0.10;    // smaller slowdowns do not matter
+  double accuracy = 1e-3;   // nor do smaller drifts of an error
   double certainty = 0.99;  // of a slowdown, over all cases together
 };
 
@@ -23,7 +23,7 @@ struct RegressionOptions {
 Json compare_summaries(const Json& baseline, const Json& current, const std::string& baseline_name,
                        const RegressionOptions& options = {});
 
-// 3 where something regressed, else 0. A run in which a kernel failed exits 1 before anybody asks this.
+// 3 if something regressed, otherwise 0. A run in which a kernel failed exits with 1 before this is called.
 int exit_code(const Json& regressions);
 
 }  // namespace weir::bench

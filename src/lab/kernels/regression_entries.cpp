@@ -16,9 +16,9 @@ constexpr std::size_t kMostSamples = 10'000'000;  // of a document
 constexpr std::size_t kMostRounds = 10'000;       // of an entry
 constexpr std::size_t kLongestKey = 1000;
 constexpr std::size_t kLongestFact = 200;
-constexpr double kShortest = 1e-9, kLongest = 1e12;  // of a sample in its unit; beyond it is no measurement
+constexpr double kShortest = 1e-9, kLongest = 1e12;  // of a sample in its unit; anything else is no measurement
 
-// Keys of "environment". The first ones are the machine: with another one nothing can be compared.
+// Keys of "environment". The first ones identify the machine: on another machine nothing can be compared.
 constexpr const char* kMachineFacts[] = {"architecture", "cpu_model", "cpus"};
 constexpr const char* kSoftwareFacts[] = {"system",     "kernel",    "governor",     "compiler", "compilers",
                                           "build_type", "variables", "memory_bytes", "weir"};
@@ -56,7 +56,7 @@ std::optional<double> number_of(const Json& json) {
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-// A list of positive numbers; what is wrong with it goes to `trouble`.
+// Reads a list of positive numbers; describes problems in `trouble`.
 std::vector<double> times_of(const Json& json, const char* name, std::string& trouble) {
   std::vector<double> values;
   if (!json.is_array()) {
@@ -75,7 +75,7 @@ std::vector<double> times_of(const Json& json, const char* name, std::string& tr
   return values;
 }
 
-// "rounds": [10, 10, 10] says which process samples are of. Nothing where it does not add up.
+// "rounds": [10, 10, 10] says which process samples belong to. Nothing if it does not add up.
 std::optional<std::vector<std::size_t>> rounds_of(const Json& json, std::size_t samples) {
   if (!json.is_array() || json.empty() || json.size() > kMostRounds) return std::nullopt;
   std::vector<std::size_t> counts;
@@ -90,7 +90,7 @@ std::optional<std::vector<std::size_t>> rounds_of(const Json& json, std::size_t 
   return sum == samples ? std::optional(counts) : std::nullopt;
 }
 
-// As counted; all of one process where counts are not known.
+// Splits values by the counts; without counts all belong to one process.
 std::vector<std::vector<double>> split(const std::vector<double>& values,
                                        const std::optional<std::vector<std::size_t>>& counts) {
   if (!counts) return {values};
@@ -114,7 +114,7 @@ void read_times(const Json& entry, ComparedEntry& result) {
   const auto counts = rounds_of(member(timing, "rounds"), samples.size());
   result.has_rounds = counts.has_value();
   result.times.rounds = split(samples, counts);
-  // Without a yardstick there is less to say, but times can be compared all the same.
+  // Times can be compared without a yardstick, so its problems are ignored.
   std::string no_matter;
   const std::vector<double> yardstick = times_of(member(entry, "yardstick_ns"), "yardstick_ns", no_matter);
   if (yardstick.empty()) return;

@@ -74,8 +74,8 @@ Json roofline(const package::Work& work, Precision precision, double seconds, co
   if (ceilings != nullptr && work.flop && !compute_ceiling.value)
     reasons.push_back(fmt::format("no {} ceiling: {}", name_of(precision), compute_ceiling.how));
 
-  // Bound by the ceiling that leaves less room at this intensity. That needs both: with one of them alone the part of
-  // it is said, and nothing is claimed about the other.
+  // Bound by the ceiling that leaves less room at this intensity. That needs both ceilings: with only one, the fraction
+  // of it is given and nothing is claimed about the other.
   Json bound = nullptr;
   if (of_memory && of_compute) bound = *of_memory >= *of_compute ? "memory" : "compute";
   std::optional<double> of_ceiling = of_memory;

@@ -1,4 +1,4 @@
-// What this device can do at best, measured on it, and where a kernel stands against that. Knows no package.
+// The best that this device can do, as measured, and how a kernel compares with it. Knows no package.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace weir::bench {
 
 struct Ceiling {
   std::optional<double> value;  // bytes/s or flop/s
-  std::string how;              // what was run to get it; why there is none
+  std::string how;              // how it was measured, or why there is none
 };
 struct Ceilings {
   std::string device;  // cuda:0
@@ -20,10 +20,10 @@ struct Ceilings {
   std::map<Precision, Ceiling> compute;
 };
 
-// Takes some seconds on a device. `threads`: on the CPU, as many as kernels may use. Nothing is fatal: a ceiling that
-// cannot be measured says why.
+// Takes some seconds on a device. `threads`: how many threads kernels may use on the CPU. No failure is fatal: a
+// ceiling that cannot be measured has a reason.
 Ceilings measure_ceilings(package::Backend backend, int device, int threads);
-// The same of this CPU with so many threads, whatever the backend.
+// The same for this CPU with this many threads, whatever the backend.
 Ceilings cpu_ceilings(int threads);
 
 Json ceilings_document(const Ceilings& ceilings);

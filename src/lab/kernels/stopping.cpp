@@ -10,12 +10,12 @@ namespace {
 
 constexpr double kLevelBits = 0.05;
 constexpr std::size_t kFewestLevels = 10;
-// Timings are finer than what anybody would call another value.
+// Timings have a finer resolution than differences that matter.
 constexpr double kSameValue = 0.005;
 
 double relative_width(std::span<const double> samples) {
   BootstrapOptions options;
-  options.resamples = 1000;  // often asked between samples, and 1000 are enough to see a width
+  options.resamples = 1000;  // called often between samples, and 1000 are enough for a width
   const auto interval =
       bootstrap_interval(samples, [](std::span<const double> drawn) { return median(drawn); }, options);
   const double middle = median(samples);

@@ -1,4 +1,4 @@
-// When there are samples enough. Knows numbers; never who made them. docs/bench_method.md has the rules.
+// Decides when there are enough samples. Knows numbers; never their source. docs/bench_method.md has the rules.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@
 
 namespace weir::bench {
 
-// The entropy of how often each value came, in bits, after every sample. While new values keep coming it grows; once
-// the samples repeat their distribution it is level.
+// The entropy of the distribution of values, in bits, after every sample. It grows while new values keep coming, and is
+// level once the samples repeat their distribution.
 class EntropyTrail {
  public:
   // Values closer than `width` count as one.
   explicit EntropyTrail(double width) : width_(width) {}
   void add(double sample);
   std::span<const double> bits() const { return bits_; }
-  // A line through the later half of the trail rises or falls by less than 0.05 bits, and the trail keeps as close to
-  // it.
+  // Whether a line through the later half of the trail rises or falls by less than 0.05 bits, and the trail stays as
+  // close to it.
   bool is_level() const;
 
  private:
@@ -35,7 +35,7 @@ class Stopping {
   // `sees_ns`: the smallest difference between two samples that the clock shows.
   Stopping(const MethodOptions& options, double sees_ns);
 
-  // Asked after each sample, with all so far. Empty: go on; else by which rule there is enough.
+  // Called after each sample with all samples so far. Returns the rule by which there are enough, or empty to go on.
   std::string_view enough(std::span<const double> samples);
 
  private:
@@ -43,7 +43,7 @@ class Stopping {
   std::size_t fewest_, most_;
   double width_, sees_ns_;
   std::size_t next_look_;
-  std::vector<EntropyTrail> trail_;  // none before the fewest samples are there
+  std::vector<EntropyTrail> trail_;  // empty until there are the fewest samples
 };
 
 }  // namespace weir::bench

@@ -15,7 +15,7 @@
 namespace weir::bench {
 namespace {
 
-// A file of /proc or /sys that is read again and again from its beginning.
+// A file of /proc or /sys that is read repeatedly from its beginning.
 class Counters {
  public:
   explicit Counters(const char* path) : descriptor_(open(path, O_RDONLY | O_CLOEXEC)) {}
@@ -35,7 +35,7 @@ class Counters {
   std::array<char, 512> text_{};
 };
 
-// The word at `index` of what is separated by blanks or ends of lines, as a number.
+// The number in the word at `index`; words are separated by blanks or line ends.
 std::optional<std::uint64_t> number_at(std::string_view text, int index) {
   constexpr std::string_view kBlanks = " \n\t";
   for (std::size_t begin = text.find_first_not_of(kBlanks); begin != std::string_view::npos;
@@ -58,11 +58,11 @@ std::optional<std::uint64_t> number_after(std::string_view text, std::string_vie
 }
 
 struct Host {
-  // 5569370 4107315 3: ns on a core, ns ready but waiting for one, time slices
+  // 5569370 4107315 3: ns on a core, ns ready but waiting for a core, time slices
   Counters scheduler{"/proc/thread-self/schedstat"};
   // cpu  2086955 350111 239003 438005 6278 0 766 2488 0 0: the eighth number is steal
   Counters cores{"/proc/stat"};
-  // nr_periods 0\nnr_throttled 0\n...: version 2 of control groups as a container sees its own, and version 1
+  // nr_periods 0\nnr_throttled 0\n...: control groups version 2 as a container sees its own, and version 1
   Counters group{"/sys/fs/cgroup/cpu.stat"};
   Counters old_group{"/sys/fs/cgroup/cpu/cpu.stat"};
 
@@ -82,24 +82,25 @@ struct Host {
 
 constexpr std::size_t kWords = (16U << 20) / sizeof(std::size_t);
 constexpr std::size_t kLine = 64 / sizeof(std::size_t);
-// Each run walks through the next quarter, so that what it touches was last touched 16 MiB ago.
+// Each run walks through the next quarter, so that the lines it touches were last touched 16 MiB ago.
 constexpr std::size_t kPart = kWords / 4;
-// A multiplication and an addition that wait for each other: 8 cycles each time on most cores.
+// A multiplication and an addition that depend on each other: 8 cycles per link on most cores.
 constexpr int kLinks = 250'000;
 
-// A short calculation that never changes: how fast this machine is at this moment, whatever the kernel. Comparisons of
-// two runs can tell a slower machine from a slower kernel by it. Somewhat below 1 ms on one core: a chain of dependent
-// multiplications and additions, and a walk through 4 MiB of memory that second-level caches do not hold.
+// A short, fixed calculation that shows how fast this machine is at the moment, whatever the kernel. With it, a
+// comparison of two runs can distinguish a slower machine from a slower kernel. It takes somewhat less than 1 ms on one
+// core: a chain of dependent multiplications and additions, and a walk through 4 MiB of memory that second-level caches
+// do not hold.
 class Yardstick {
  public:
   double run_ns() {
     if (memory_.empty()) memory_.assign(kWords, 1);
     const std::int64_t begun = now_ns();
-    // Through volatile at both ends: otherwise compilers move the chain out from between the two clocks.
+    // Volatile at both ends: otherwise compilers move the chain out from between the two clock readings.
     double value = start_;
     for (int i = 0; i < kLinks; ++i) value = value * 0.999999 + 1e-6;
     std::size_t sum = 0;
-    // Written as well: memory that is only read may be one page of zeros.
+    // Written as well: memory that is only read may be a single page of zeros.
     for (std::size_t i = next_; i < next_ + kPart; i += kLine) sum += memory_[i]++;
     next_ = (next_ + kPart) % kWords;
     end_ = value + static_cast<double>(sum);
@@ -107,7 +108,7 @@ class Yardstick {
   }
 
  private:
-  std::vector<std::size_t> memory_;  // allocated with the first run
+  std::vector<std::size_t> memory_;  // allocated at the first run
   std::size_t next_ = 0;
   volatile double start_ = 1, end_ = 0;
 };

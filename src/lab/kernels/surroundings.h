@@ -1,5 +1,5 @@
-// What the method reads of the host besides the kernel: time, what the scheduler took away, how fast the machine is
-// just now. A table of functions, so that tests bring a machine of their own.
+// What the method reads from the host besides the kernel: time, losses to the scheduler, and the current speed of the
+// machine. A table of functions, so that tests can supply their own machine.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,22 @@
 
 namespace weir::bench {
 
-// Counters that only grow; what this system does not tell is empty.
+// Counters that only grow; those that this system does not provide are empty.
 struct HostCounters {
-  std::uint64_t switches = 0;                 // of this thread, against its will
-  std::optional<std::uint64_t> waited_ns;     // that this thread could have run, but another had the core
+  std::uint64_t switches = 0;                 // involuntary context switches of this thread
+  std::optional<std::uint64_t> waited_ns;     // time that this thread was ready but another had the core
   std::optional<std::uint64_t> stolen_ticks;  // that a hypervisor gave to others; all cores
-  std::optional<std::uint64_t> throttles;     // periods in which our control group had used up its share
+  std::optional<std::uint64_t> throttles;     // periods in which the process' control group had used up its share
 };
 
 struct Surroundings {
   std::function<std::int64_t()> now_ns;
-  // `all`: with steal time and throttling, which take some 10 us to read; the rest takes half a microsecond.
+  // `all` includes steal time and throttling, which take some 10 us to read; the rest takes half a microsecond.
   std::function<HostCounters(bool all)> counters;
-  std::function<double()> yardstick_ns;  // how long a calculation takes that never changes
+  std::function<double()> yardstick_ns;  // how long a fixed calculation takes
 };
 
-// Of this thread. Opens files of /proc once, and memory for the yardstick with its first call.
+// For the calling thread. Opens files of /proc once; allocates memory for the yardstick at its first call.
 Surroundings host_surroundings();
 
 }  // namespace weir::bench

@@ -14,13 +14,13 @@ constexpr double kAgreement = 0.02;
 constexpr std::size_t kWindows = 3;
 constexpr std::size_t kFewestEntries = 5, kMostEntries = 500;
 constexpr int kMostWindows = 200;
-// Clocks of GPUs rise over some 100 ms of load. Windows that are shorter than such a step would all look alike.
+// GPU clocks rise over some 100 ms of load. Windows shorter than such a step would all look alike.
 constexpr double kHostWindowNs = 5e6, kDeviceWindowNs = 25e6;
-// One entry of a window: some runs together, so that the clock's steps and costs do not matter.
+// One entry of a window: several runs together, so that the clock's resolution and cost do not matter.
 constexpr double kHostEntryNs = 2e5, kDeviceEntryNs = 1e6;
 constexpr double kMostSeconds = 2;
 
-// Standard error of a median, from the median of distances, which a few spikes do not move.
+// The standard error of a median, from the median distance, which a few spikes do not affect.
 double median_error(const std::vector<double>& values) {
   const double middle = median(values);
   std::vector<double> distances;
@@ -49,7 +49,7 @@ WarmUp warm_up(package::ReadyKernel& kernel, bool is_host, const MethodOptions& 
   const std::int64_t begun = surroundings.now_ns();
   const double limit_ns = 1e9 * std::min(kMostSeconds, options.budget_s / 5);
   const auto is_stopped = [&] { return options.is_stopped && options.is_stopped(); };
-  // Time of one run, measured over `count` of them.
+  // The time of one run, measured over `count` of them.
   const auto run = [&](std::uint64_t count) {
     const package::BatchTime time = options.is_cold ? kernel.run_cold() : kernel.run(count);
     result.runs += count;
@@ -60,7 +60,7 @@ WarmUp warm_up(package::ReadyKernel& kernel, bool is_host, const MethodOptions& 
     result.run_ns = run(1);
   }
 
-  // Windows of long runs have fewer entries, so that three of them fit: else they could never be found steady.
+  // Windows of long runs have fewer entries, so that three of them fit: otherwise they could never be found steady.
   const auto fewest = static_cast<std::size_t>(
       std::clamp(limit_ns / (static_cast<double>(kWindows + 1) * result.run_ns), 1.0, double{kFewestEntries}));
   std::vector<std::vector<double>> windows;

@@ -1,5 +1,5 @@
-// Runs that nobody times for a result, until their times have settled. Knows when that is; docs/bench_method.md says
-// it in words.
+// Runs a kernel without using its times as results, until they have settled. Knows when that is; docs/bench_method.md
+// explains it.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace weir::bench {
 struct WarmUp {
   std::uint64_t runs = 0;
   bool is_steady = false;
-  double run_ns = 0;   // of one run, as it was in the end
+  double run_ns = 0;   // time of one run at the end
   std::string reason;  // why it is not steady
 };
 
-// At least `options.warmup` runs; then until they are steady, for min(2 s, a fifth of the budget) at most.
+// At least `options.warmup` runs; then until they are steady, for at most min(2 s, a fifth of the budget).
 WarmUp warm_up(package::ReadyKernel& kernel, bool is_host, const MethodOptions& options,
                const Surroundings& surroundings);
 
-// Whether the medians of three windows agree: to 2 %, or to what their own scatter makes likely.
+// Whether the medians of three windows agree within 2 %, or within their own scatter.
 bool is_settled(std::span<const std::vector<double>> windows);
 
 }  // namespace weir::bench

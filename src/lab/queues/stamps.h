@@ -62,22 +62,22 @@ class StampSession {
   const Step& step() const { return *step_; }
 
  private:
-  std::unique_ptr<const Step> step_;  // stays where the session knows it
+  std::unique_ptr<const Step> step_;  // at a stable address, because the session refers to it
   std::unique_ptr<const Placement> placement_;
   std::unique_ptr<Session> session_;
   std::vector<CommandId> all_;
   std::span<std::int32_t> flags_, moments_;
 };
 
-// From the first start to the last end; 0 for none. Moments that have not happened are left out.
+// The time from the first start to the last end; 0 if there is none. Moments that have not happened are ignored.
 std::int64_t makespan_ns(std::span<const Moment> moments);
-// How many ran at the same time, at most.
+// The most that ran at the same time.
 int most_at_once(std::span<const Moment> moments);
 
 // How many blocks of a stamp the device runs at once, by experiment.
 struct ConcurrentBlocks {
   int blocks = 0;
-  bool is_more = false;  // even the largest launch that was tried ran at once
+  bool is_more = false;  // even the largest launch tried ran at once
 };
 ConcurrentBlocks count_concurrent_blocks(Device& device);
 

@@ -16,10 +16,10 @@ struct Chain {
   std::vector<double> gaps, within_queue, across_queues;
   Timeline timeline;
   bool was_queued_ahead = true;
-  std::int64_t granularity_ns = 0;  // of the clock that the moments are by
+  std::int64_t granularity_ns = 0;  // of the clock of the moments
 };
 
-// Which stream each hop is on. In turns: every hop goes to the next stream. Mixed: every second one stays, the others
+// Which stream each hop is on. in_turns: every hop goes to the next stream. mixed: every second hop stays, the others
 // go to streams in random order, so that some stay in their hardware queue whatever the map is.
 enum class Route : std::uint8_t { in_turns, mixed };
 
@@ -39,19 +39,19 @@ std::vector<StreamId> streams_of(Route route, int streams, int hops) {
   return found;
 }
 
-// A held kernel and a chain of stamps behind it: hop i claims the moment of hop i + 1, which orders them.
+// A held kernel followed by a chain of stamps. Hop i claims the moment of hop i + 1, which orders them.
 StampStep chain_step(Route route, int streams, const SwitchRequest& request) {
   const auto hops = static_cast<std::uint32_t>(request.hops);
   const std::vector<StreamId> stream_of = streams_of(route, streams, request.hops);
   StampStep step(1, hops + 2);
   step.hold({.stream = stream_of[0]}, 0, 0, 2);
   for (std::uint32_t hop = 0; hop < hops; ++hop)
-    // Not all alike, so that nothing but the clock's own step divides all times between them.
+    // Durations vary, so that only the clock's own step divides all times between them.
     step.stamp({.stream = stream_of[hop]}, request.stamp_ns + 37 * (hop % 8), hop + 1, 1, 2);
   return step;
 }
 
-// Puts the gaps between streams into those within a queue and those across, where the timeline knows queues.
+// Splits the gaps between streams into those within a queue and those across queues, if the timeline knows queues.
 void sort_by_queue(Chain& chain, const StampSession& session, std::span<const Moment> moments,
                    std::uint32_t iteration) {
   std::vector<const Span*> span_of(moments.size() + 1, nullptr);  // by command: the held kernel is command 0
@@ -75,19 +75,19 @@ Chain run_chain(Device& device, int streams, Route route, const SwitchRequest& r
   for (int i = 0; i <= request.repetitions; ++i) {
     session.begin();
     session.submit_all();
-    // A held kernel that has ended by itself could not wait for the host any longer.
+    // If the held kernel has already ended by itself, the host was too slow.
     if (session.moment(0).ended_ns != 0) chain.was_queued_ahead = false;
     session.release(0);
     session.finish();
     runs.push_back(session.moments(1, hops));
-    if (i == 0) continue;  // the first one warms up
+    if (i == 0) continue;  // the first one is warm-up
     chain.granularity_ns = std::gcd(chain.granularity_ns, clock_step_ns(runs.back()));
     const std::vector<double> gaps = gaps_between(runs.back());
     chain.gaps.insert(chain.gaps.end(), gaps.begin(), gaps.end());
   }
   if (!options.is_traced) return chain;
   chain.timeline = session.timeline();
-  // The held kernel is no hop, and neither is what warmed up.
+  // The held kernel and the warm-up iteration are not hops.
   std::erase_if(chain.timeline.spans, [](const Span& span) { return span.command == 0 || span.iteration == 0; });
   for (std::size_t i = 1; i < runs.size(); ++i) sort_by_queue(chain, session, runs[i], static_cast<std::uint32_t>(i));
   return chain;
@@ -98,7 +98,7 @@ Known<Gaps> known_gaps(std::span<const double> gaps, const std::string& reason) 
   return {summary, summary ? "by the kernels' own moments" : reason};
 }
 
-// All streams' kernels wait for one held kernel, so that the host's time to submit them is not in the makespan.
+// All streams' kernels wait for one held kernel, so that the makespan excludes the host's time to submit them.
 Known<Serialisation> measure_serialisation(Device& device, int streams, const SwitchRequest& request) {
   const auto kernels = static_cast<std::uint32_t>(streams * request.depth);
   StampStep step(1, kernels + 1);
@@ -109,7 +109,7 @@ Known<Serialisation> measure_serialisation(Device& device, int streams, const Sw
   StampSession session(device, std::move(step), streams);
   std::vector<CommandId> order(kernels + 1);
   std::iota(order.begin(), order.end(), CommandId{0});
-  // The first `count` kernels, which are those of the first streams.
+  // Runs the first `count` kernels, which are those of the first streams.
   const auto measure = [&](std::uint32_t count) {
     std::vector<double> makespans;
     for (int i = 0; i <= request.repetitions; ++i) {
@@ -144,7 +144,7 @@ std::vector<double> gaps_between(std::span<const Moment> chain) {
   std::vector<double> gaps;
   for (std::size_t i = 1; i < chain.size(); ++i) {
     if (chain[i].started_ns == 0 || chain[i - 1].ended_ns == 0) continue;
-    // As integers: clocks that count from 1970 do not fit a double.
+    // Subtracts integers: clocks that count from 1970 do not fit a double.
     gaps.push_back(static_cast<double>(chain[i].started_ns - chain[i - 1].ended_ns));
   }
   return gaps;
@@ -177,7 +177,8 @@ StreamSwitch measure_switch_gaps(Device& device, int streams, const SwitchReques
   StreamSwitch found;
   found.streams = streams;
   const Chain plain = run_chain(device, streams, Route::in_turns, request, {});
-  const bool stood_still = plain.granularity_ns == 0 && !plain.gaps.empty();  // for a whole chain
+  const bool stood_still = plain.granularity_ns == 0 && !plain.gaps.empty();  // the clock did not advance for a whole
+                                                                              // chain
   if (stood_still || plain.granularity_ns > request.stamp_ns / 4) {
     const std::string coarse =
         stood_still

@@ -1,4 +1,4 @@
-// The ways from a host part to a ready kernel, one source each.
+// The ways from a host part to a ready kernel, one source file each.
 #pragma once
 
 #include <memory>
@@ -9,16 +9,16 @@
 
 namespace weir::package {
 
-// cpu_kernel.cpp: calls run() in this thread. `how`: "called", or "library" where somebody else built it.
+// cpu_kernel.cpp: calls run() in this thread. `how`: "called", or "library" if it was built elsewhere.
 std::unique_ptr<OpenPackage> open_cpu(std::shared_ptr<const HostPart> part, const OpenOptions& options,
                                       std::string how = "called");
 
 // gpu_kernel.cpp: CUDA and HIP over GpuApi. `source` is the text of kernel.cu or kernel.hip, compiled at run time for
-// each precision; empty where the library launches by itself.
+// each precision; empty if the library launches by itself.
 struct DeviceSource {
   std::string name, text;
   std::vector<std::string> flags;
-  std::string built_by;  // where text is empty: "nvcc", "hipcc", "library"
+  std::string built_by;  // if text is empty: "nvcc", "hipcc", "library"
 };
 std::unique_ptr<OpenPackage> open_gpu(std::shared_ptr<const HostPart> part, Backend backend, DeviceSource source,
                                       const OpenOptions& options);

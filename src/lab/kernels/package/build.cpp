@@ -20,12 +20,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// One way to build: who, with what, and what to say where there is no such compiler.
+// One way to build: compiler, flags, and a hint if the compiler is missing.
 struct Recipe {
   std::string compiler;
-  std::vector<std::string> flags;  // the package's own win: nvcc refuses a second -O, -std or -arch
+  std::vector<std::string> flags;  // the package's own flags win: nvcc refuses a second -O, -std or -arch
   std::string missing_hint;
-  bool is_plain = false;  // a C++ compiler, which does not know the endings of sources for GPUs
+  bool is_plain = false;  // a C++ compiler that does not know the file extensions of GPU sources
 };
 
 std::vector<std::string> all_flags(const Recipe& recipe, const Package& package, const Part& part) {
@@ -51,7 +51,8 @@ Process start(std::vector<std::string> command, const Recipe& recipe, const Pack
   wanted.folder = package.folder;
   wanted.first_bytes = 64 * 1024;
   wanted.core_bytes = 0;
-  wanted.cpu_s = static_cast<std::uint64_t>(std::ceil(options.compile_limit_s)) + 60;  // the wall limit comes first
+  wanted.cpu_s = static_cast<std::uint64_t>(std::ceil(options.compile_limit_s)) + 60;  // higher than the wall-clock
+                                                                                       // limit, which applies first
   wanted.memory_bytes = std::uint64_t{64} << 30;
   wanted.file_bytes = std::uint64_t{2} << 30;
   wanted.is_stopped = options.is_stopped;
@@ -62,7 +63,7 @@ Process start(std::vector<std::string> command, const Recipe& recipe, const Pack
   }
 }
 
-// Compilers of the same name change with the system; the version is part of what a library was built from.
+// A compiler of the same name may change with the system, so its version is part of the key.
 std::string version_of(const Recipe& recipe, const Package& package, const OpenOptions& options) {
   Process process = start({recipe.compiler, "--version"}, recipe, package, options);
   const ProcessEnd end = process.finish(options.compile_limit_s);
@@ -93,7 +94,7 @@ std::string machine_of() {
   return text;
 }
 
-// The first line that names an error, without the folder of the package:
+// The first line that names an error, without the package's folder:
 //   /p/kernel.cpp:12:5: error: 'x' was not declared in this scope      (gcc, clang, hipcc)
 //   /p/kernel.cu(12): error: identifier "x" is undefined               (nvcc)
 //   /usr/bin/ld: /tmp/cc1.o: in function `run': /p/kernel.cpp:12: undefined reference to `x'
@@ -125,7 +126,7 @@ fs::path build(const Package& package, const Part& part, const Recipe& recipe, c
 
   ContentHash hash;
   hash.add(recipe.compiler).add(version_of(recipe, package, options));
-  hash.add(folder.string()).add(input.filename().string());  // in messages, debug information and __FILE__
+  hash.add(folder.string()).add(input.filename().string());  // they appear in messages, debug information and __FILE__
   const std::vector<std::string> flags = all_flags(recipe, package, part);
   bool is_native = !recipe.is_plain;  // code for the GPUs of this machine
   for (const std::string& flag : flags) {
@@ -146,7 +147,7 @@ fs::path build(const Package& package, const Part& part, const Recipe& recipe, c
   if (entry.is_fresh()) return entry.library();
 
   std::vector<std::string> command = {recipe.compiler};
-  // Libraries count for what stands before them.
+  // The linker uses libraries only for what precedes them.
   const auto is_library = [](const std::string& flag) { return flag.starts_with("-l"); };
   std::remove_copy_if(flags.begin(), flags.end(), std::back_inserter(command), is_library);
   command.insert(command.end(), {"-I" + include.string(), "-I" + folder.string()});
@@ -163,7 +164,7 @@ fs::path build(const Package& package, const Part& part, const Recipe& recipe, c
   const ProcessEnd end = process.finish(options.compile_limit_s);
   const std::string output = process.output().text();
   if (end.is_success()) {
-    // Else the library of a later text would answer to the key of an earlier one, for ever.
+    // Otherwise the library of a later text would be stored under the key of an earlier one, for ever.
     if (key_now() != key) {
       entry.discard();
       fail(fmt::format("{}: its sources changed while they were built", package.name), "Run it again.");
@@ -206,7 +207,7 @@ fs::path build_ahead(const Package& package, const Part& part, const OpenOptions
   if (part.form == Form::hip_source)
     return build(package, part,
                  {"hipcc",
-                  {"-std=c++17", "-O3", "-shared", "-fPIC"},  // without --offload-arch it asks which GPUs there are
+                  {"-std=c++17", "-O3", "-shared", "-fPIC"},  // without --offload-arch it detects the GPUs
                   "Install ROCm and put hipcc into PATH, or set compiler: runtime in bench.yaml."},
                  options);
   reject(fmt::format("{}: {} cannot be compiled ahead", package.name, part.file.filename().string()),

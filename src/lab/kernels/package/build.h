@@ -1,5 +1,5 @@
-// Turns a package's sources into files that can be opened, with the system's compilers as limited child processes, and
-// keeps them in a cache by content. Knows compilers; opens nothing.
+// Compiles a package's sources into loadable files, with the system's compilers as limited child processes, and keeps
+// them in a cache by content. Knows compilers; opens nothing.
 #pragma once
 
 #include <filesystem>
@@ -14,20 +14,21 @@
 
 namespace weir::package {
 
-// Sources that do not compile. `what` has file, line and words of the first error.
+// Sources that do not compile. `what` has file, line and text of the first error.
 class BuildError : public Error {
  public:
   BuildError(Fault fault, const std::string& what, std::string hint, std::string output)
       : Error(fault, what, std::move(hint)), output(std::move(output)) {}
-  std::string output;  // all that the compiler said; of very much the beginning and the end
+  std::string output;  // the compiler's output; if very long, its beginning and end
 };
 
-// The host part as a shared object: kernel.cpp, or else the device source compiled as C++. The file in the cache.
+// Builds the host part as a shared object: kernel.cpp, or else the device source compiled as C++. Returns the file in
+// the cache.
 std::filesystem::path build_host_part(const Package& package, const Part& part, const OpenOptions& options);
-// kernel.cu by nvcc or kernel.hip by hipcc, host part included, as a shared object.
+// Builds kernel.cu with nvcc or kernel.hip with hipcc, including the host part, as a shared object.
 std::filesystem::path build_ahead(const Package& package, const Part& part, const OpenOptions& options);
 
-// Headers of include/weir as compiled into this program: kernel.h, device.h.
+// Headers of include/weir that are compiled into this program: kernel.h, device.h.
 struct EmbeddedHeader {
   std::string_view name, text;
 };

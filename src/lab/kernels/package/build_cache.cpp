@@ -39,7 +39,7 @@ bool is_source(const fs::path& path) {
   return std::find(kEndings.begin(), kEndings.end(), path.extension().string()) != kEndings.end();
 }
 
-// A rule of make, as compilers write it with -MMD: "a.so: /p/kernel.cpp /q/with\ blank.h \" and further lines.
+// A make rule as compilers write it with -MMD: "a.so: /p/kernel.cpp /q/with\ blank.h \" and further lines.
 std::vector<std::string> prerequisites(const std::string& rule) {
   std::vector<std::string> paths;
   std::string path;
@@ -144,7 +144,7 @@ CacheEntry::CacheEntry(fs::path cache, const std::string& name, const std::strin
   log_ = cache / fmt::format("{}-{}.log", stem, key);
 }
 
-// Of each line: 0123456789abcdef0123456789abcdef /path/of/file
+// Each line: 0123456789abcdef0123456789abcdef /path/of/file
 bool CacheEntry::is_fresh() const {
   if (::access(library_.c_str(), R_OK) != 0) return false;
   const auto list = content_of(deps_);
@@ -166,14 +166,14 @@ void CacheEntry::take(const fs::path& own) const {
   for (const std::string& path : prerequisites(content_of(unfinished_deps()).value_or(""))) {
     const fs::path file = fs::absolute(path).lexically_normal();
     if (is_below(file, own)) continue;
-    // A name with a line break cannot be listed: then the entry never counts as fresh.
+    // A name with a line break cannot be listed, so the entry never counts as fresh.
     const auto content = content_of(file);
     list += file.string().find('\n') != std::string::npos || !content
                 ? "?\n"
                 : fmt::format("{} {}\n", ContentHash().add(*content).text(), file.string());
   }
-  // The library first: whoever is stopped in between leaves a new library with an old list, and it is built again. An
-  // old library with a new list would pass for fresh.
+  // The library first: if the process is stopped in between, a new library has an old list and is built again. An old
+  // library with a new list would count as fresh.
   if (std::rename(unfinished().c_str(), library_.c_str()) != 0) {
     const std::string words = std::strerror(errno);
     discard();

@@ -19,9 +19,9 @@ constexpr const char* kAllowed =
     "and -f* that change code (-ffast-math, -funroll-loops, ...); for CUDA --use_fast_math, --fmad=, --maxrregcount=, "
     "--gpu-architecture=sm_*; for OpenCL -cl-*.";
 
-// Flags of -f that change the code that is made, and nothing else; what takes a value has its =. Not among them:
-// -fplugin and -fpass-plugin (run code in the compiler), -fprofile-use (reads files), -fdump (writes them), -fuse-ld,
-// and -fsanitize (the library could not be opened).
+// Flags of -f that change only the generated code; those with a value include the =. Not allowed: -fplugin and
+// -fpass-plugin (run code in the compiler), -fprofile-use (reads files), -fdump (writes them), -fuse-ld, and -fsanitize
+// (the library could not be opened).
 constexpr std::string_view kCodeFlags[] = {
     "-faggressive-loop-optimizations",
     "-falign-functions=",
@@ -67,7 +67,7 @@ constexpr std::string_view kCodeFlags[] = {
     "-fwrapv",
 };
 
-// What values of -march= and names of libraries are made of.
+// The characters allowed in values of -march= and names of libraries.
 bool is_plain(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return is_letter(c) || is_digit(c) || c == '.' || c == '+' || c == '-';
@@ -77,7 +77,7 @@ bool is_whole(std::string_view text) {
   return !text.empty() && text.size() < 6 && std::all_of(text.begin(), text.end(), is_digit);
 }
 
-// What follows `prefix`; nothing where the flag does not begin so.
+// The text after `prefix`; nothing if the flag does not begin with it.
 std::optional<std::string_view> after(std::string_view flag, std::string_view prefix) {
   if (!flag.starts_with(prefix)) return std::nullopt;
   return flag.substr(prefix.size());
@@ -89,7 +89,7 @@ bool is_macro(std::string_view flag) {
   if (!rest) return false;
   const std::string_view name = rest->substr(0, flag.starts_with("-D") ? rest->find('=') : std::string_view::npos);
   if (!is_identifier(name)) return false;
-  // WEIR_HOST_CODE and its like decide which half of a source is compiled.
+  // WEIR_HOST_CODE and similar macros decide which half of a source is compiled.
   if (name.starts_with("WEIR_") || name.starts_with("__"))
     reject(fmt::format("'{}': such names belong to the harness and to compilers", shown(flag)),
            "Choose one that begins neither with WEIR_ nor with two underscores.");
@@ -115,7 +115,7 @@ bool is_setting(std::string_view text) {
   return is_plain(text.substr(0, equals)) && (equals == std::string_view::npos || is_plain(text.substr(equals + 1)));
 }
 
-// -march=native, -mavx2; but -mllvm and -mmlir hand words to the inside of clang, which loads plugins by them.
+// -march=native, -mavx2; but -mllvm and -mmlir pass options to clang's internals, which can load plugins.
 bool is_machine(std::string_view flag) {
   const auto rest = after(flag, "-m");
   return rest && !rest->starts_with("llvm") && !rest->starts_with("mlir") && is_setting(*rest);
@@ -162,7 +162,7 @@ bool is_opencl(std::string_view flag) {
 void check_compile_flag(std::string_view flag) {
   if (flag.size() > kMostCharacters)
     reject(fmt::format("a flag of {} characters", flag.size()), fmt::format("{} at most.", kMostCharacters));
-  // OpenCL takes all flags as one text, with blanks between them.
+  // OpenCL takes all flags as one text, separated by blanks.
   const bool is_printable = std::all_of(flag.begin(), flag.end(), [](char c) { return c > ' ' && c < 127; });
   const bool is_allowed = is_printable && (is_level(flag) || is_macro(flag) || is_standard(flag) || is_opencl(flag) ||
                                            is_machine(flag) || is_code(flag) || is_library(flag) || is_include(flag) ||
@@ -193,7 +193,7 @@ std::vector<std::string> flags_for(Form source, bool is_ahead, const std::vector
       case Form::cuda_source:
         is_taken |= flag.starts_with("-U") || is_standard(flag) || is_nvidia(flag) ||
                     (is_ahead && (is_level(flag) || is_library(flag) || flag == "-g"));
-        // nvcc hands the rest to the host's compiler where it is told to.
+        // nvcc must be told to pass the rest to the host compiler.
         if (is_ahead && !is_taken && !is_vendor) {
           chosen.insert(chosen.end(), {"-Xcompiler", flag});
           continue;

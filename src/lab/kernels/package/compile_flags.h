@@ -1,5 +1,5 @@
-// Which compiler flags a bench.yaml may hold, and which compiler gets them. An allow list: a flag that loads code,
-// reads or writes files elsewhere, or makes the result unusable is refused. Runs no compiler.
+// Which compiler flags a bench.yaml may contain, and which compiler gets them. An allow list: flags that load code,
+// access files elsewhere, or make the result unusable are refused. Runs no compiler.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace weir::package {
 
-// Rejects one that is not allowed, with what is.
+// Rejects a flag that is not allowed, and lists those that are.
 void check_compile_flag(std::string_view flag);
 
 // The flags that the compiler of a source understands: the system's C++ compiler (host_source), NVRTC or, ahead, nvcc

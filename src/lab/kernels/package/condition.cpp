@@ -28,8 +28,8 @@ std::string_view name_of(FactKind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
-// Conditions of Python benchmarks ask their framework: torch.cuda.is_available(), torch.version.hip. We have a word for
-// what they mean.
+// Conditions of Python benchmarks ask their framework: torch.cuda.is_available(), torch.version.hip. Returns the
+// corresponding word here.
 std::string foreign_word(std::string_view word) {
   constexpr std::pair<std::string_view, std::string_view> kParts[] = {
       {"hip", "hip"}, {"rocm", "hip"}, {"cuda", "cuda"}, {"gpu", "cuda"}, {"opencl", "opencl"}, {"cl", "opencl"}};
@@ -89,7 +89,7 @@ struct Condition::Node {
   std::string word;
   std::vector<std::string> choices;
   std::size_t at = 0;          // where it begins in the text
-  std::vector<Node> operands;  // of and, or: as many as stand in a row
+  std::vector<Node> operands;  // of and, or: any number in a row
 
   Fact value(const Facts& facts, const std::string& text) const;
 };
@@ -116,7 +116,7 @@ class ConditionParser {
   }
   [[noreturn]] void refuse(const std::string& why) const { refuse_at(at_, why, kUnderstood); }
 
-  // What other languages write where we have a word.
+  // Suggests the word here for operators of other languages.
   [[noreturn]] void refuse_rest() const {
     constexpr std::pair<std::string_view, std::string_view> kOurs[] = {{"&&", "and"}, {"&", "and"}, {"||", "or"},
                                                                        {"|", "or"},   {"!", "not"}, {"=", "=="}};
@@ -134,7 +134,7 @@ class ConditionParser {
   bool accept(std::string_view token) {
     skip_blanks();
     if (!text_.substr(at_).starts_with(token)) return false;
-    // "order" does not begin with "or".
+    // "order" does not begin with the operator "or".
     const std::size_t end = at_ + token.size();
     if (is_letter(token[0]) && end < text_.size() && is_in_word(text_[end])) return false;
     at_ = end;
@@ -173,7 +173,7 @@ class ConditionParser {
   }
 
   Node comparison() {
-    // Longer tokens first: < is a beginning of <=.
+    // Longer tokens first: < is a prefix of <=.
     constexpr std::pair<std::string_view, Op> kTokens[] = {{"==", Op::equal},      {"!=", Op::unequal},
                                                            {"<=", Op::less_equal}, {"<", Op::less},
                                                            {">=", Op::more_equal}, {">", Op::more}};
@@ -201,7 +201,7 @@ class ConditionParser {
     check_choice(left, right);
     check_choice(right, left);
   }
-  // backend == 'gpu' would never be true: a condition without effect.
+  // backend == 'gpu' would never be true: the condition would have no effect.
   void check_choice(const Node& word, const Node& literal) const {
     if (word.choices.empty() || literal.op != Op::literal) return;
     const std::string& wanted = std::get<std::string>(literal.literal);
@@ -240,7 +240,7 @@ class ConditionParser {
     double value = 0;
     const auto [end, status] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
     if (status == std::errc::result_out_of_range) refuse("a number that is too large or too small");
-    // from_chars reads "inf" and "-nan" too; only those with a sign get here.
+    // from_chars also reads "inf" and "-nan"; only those with a sign get here.
     if (status != std::errc() || !std::isfinite(value)) refuse_rest();
     at_ = static_cast<std::size_t>(end - text_.data());
     if (at_ < text_.size() && is_in_word(text_[at_]))
@@ -264,7 +264,7 @@ class ConditionParser {
     for (const FactWord& each : known_) names.push_back(each.name);
     const std::string ours = foreign_word(name);
     const bool has_ours = std::find(names.begin(), names.end(), ours) != names.end();
-    // A word alone is often a text without its quotes: backend == cuda.
+    // A single word is often a text without its quotes: backend == cuda.
     refuse_at(begin,
               is_call ? fmt::format("there is no '{}', and nothing is called here", shown(name))
                       : fmt::format("there is no word '{}'", shown(name)),

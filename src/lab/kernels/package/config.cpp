@@ -1,5 +1,5 @@
-// bench.yaml. Every key that is accepted has an effect (docs/bench_yaml.md says which, and who brings it about); every
-// other one is refused by file, line and key.
+// Reads bench.yaml. Every accepted key has an effect (docs/bench_yaml.md lists them); every other key is refused with
+// file, line and key.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,15 +15,15 @@
 namespace weir::package {
 namespace {
 
-// A file of this kind has some 20 lines. The node limit also bounds the search for keys given twice.
+// Such a file has some 20 lines. The node limit also bounds the search for duplicate keys.
 constexpr YamlBounds kBounds{.file_bytes = 256 << 10, .nodes = 10'000, .depth = 10};
-constexpr std::size_t kMostItems = 64;    // of a list of words
-constexpr std::size_t kMostNumbers = 16;  // of one value: grid: [[64, 64, 64]]
+constexpr std::size_t kMostItems = 64;    // in a list of words
+constexpr std::size_t kMostNumbers = 16;  // in one value: grid: [[64, 64, 64]]
 constexpr std::size_t kMostCharacters = 1000;
 constexpr const char* kSweepHint =
     "A list sweeps over its items. One value of several numbers is a list in a list: [[64, 64, 64]].";
 
-// YAML ends a document at these lines, and our reader reads one: what follows would be ignored.
+// YAML ends a document at these lines, and the reader reads only one: what follows would be ignored.
 //   problem_size: {rows: 8}
 //   ---
 //   backends: [cpu]
@@ -65,7 +65,7 @@ std::int64_t whole(const YamlNode& node, std::int64_t lowest, std::int64_t highe
 // "rows: 1024", "rows: [256, 1024]", "grid: [[64, 64, 64], [128, 128, 128]]"
 Sweep read_sweep(const YamlNode& node) {
   Sweep sweep{node.key, {}};
-  // Names are part of the keys that results are compared by: rows=1024,grid=64x64.
+  // Names are part of the keys by which results are compared: rows=1024,grid=64x64.
   if (node.key.size() > 64 || !is_identifier(node.key))
     node.place.refuse("this is no name of a parameter", "Use letters, digits and underscores, a letter first.");
   if (node.kind != YamlNode::Kind::list) {
@@ -85,7 +85,7 @@ Sweep read_sweep(const YamlNode& node) {
     if (!sweep.values.empty() && value.size() != sweep.values[0].size())
       item.place.refuse(fmt::format("{} numbers, where the first value has {}", value.size(), sweep.values[0].size()),
                         kSweepHint);
-    // grid: [64, 64, 64] of somebody who meant one grid.
+    // grid: [64, 64, 64], written by somebody who meant one grid.
     if (std::find(sweep.values.begin(), sweep.values.end(), value) != sweep.values.end())
       item.place.refuse("this value is there already", kSweepHint);
     sweep.values.push_back(std::move(value));
@@ -274,7 +274,7 @@ void read_key(const YamlNode& node, Config& config) {
   }
 }
 
-// Limits of a precision that is never measured.
+// Refuses limits for a precision that is never measured.
 void refuse_idle_tolerances(const YamlNode& root, const Config& config) {
   for (const auto& [precision, limits] : config.precision_tolerances)
     if (!config.precisions.empty() &&

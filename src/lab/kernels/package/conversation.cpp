@@ -9,7 +9,7 @@
 namespace weir::package {
 namespace {
 
-constexpr std::size_t kShownBytes = 200;  // of a line that is shown to people
+constexpr std::size_t kShownBytes = 200;  // of a line that is shown to the user
 constexpr double kFarewell_s = 2;
 
 }  // namespace
@@ -37,7 +37,7 @@ Conversation::~Conversation() {
     process_->ask("{\"weir\":1,\"op\":\"exit\"}\n", kFarewell_s, kShownBytes, line);
     process_->finish(kFarewell_s);
   } catch (...) {
-    // Its group is killed in any case.
+    // Its process group is killed in any case.
   }
 }
 
@@ -51,7 +51,7 @@ void Conversation::refuse(const char* operation, const std::string& what, const 
 }
 
 void Conversation::broken(const char* operation, Process::Answer answer, const std::string& line) {
-  is_broken_ = true;  // what comes next could be the answer to this, so nothing more is asked
+  is_broken_ = true;  // the next line could be the answer to this question, so nothing more is asked
   const std::string shown = printable(line, kShownBytes);
   switch (answer) {
     case Process::Answer::unasked:

@@ -1,5 +1,5 @@
-// Questions and answers with an executable of a package, in lines of JSON (docs/bench_protocol.md). Knows the form of
-// messages and refuses what has none; what they mean is executable.cpp's.
+// Exchanges questions and answers with a package's executable, in lines of JSON (docs/bench_protocol.md). Checks the
+// form of messages and refuses malformed ones; executable.cpp knows what they mean.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace weir::package {
 
 class Conversation {
  public:
-  // `name` stands for the package in messages.
+  // `name` is the package's name in messages.
   Conversation(std::string name, ProcessOptions options, double reply_limit_s);
   ~Conversation();
   Conversation(const Conversation&) = delete;
@@ -23,15 +23,15 @@ class Conversation {
     Json fields;
     double wall_ns = 0;  // from before the question to after the answer
   };
-  // Sends {"op": operation, ...} and returns an answer with "ok": true. Fails with the program's own words, or with
+  // Sends {"op": operation, ...} and returns an answer with "ok": true. Fails with the program's own message, or with
   // what is wrong with the answer and the line itself.
   Reply ask(const char* operation, Json question = Json::object());
-  // The same, but {"ok": false} is an answer: nothing, with its words in `refusal`.
+  // The same, but accepts {"ok": false}: returns nothing and puts its message into `refusal`.
   std::optional<Reply> try_ask(const char* operation, Json question, std::string& refusal);
 
   const std::string& name() const { return name_; }
   std::string errors() const { return process_->output().text(); }
-  // For whatever an answer has wrong: "scale: answer to 'setup': no number \"flop\"".
+  // For any error in an answer: "scale: answer to 'setup': no number \"flop\"".
   [[noreturn]] void refuse(const char* operation, const std::string& what, const std::string& hint = {}) const;
 
   static constexpr std::size_t kLongestLine = std::size_t{64} << 20;

@@ -15,8 +15,8 @@
 namespace weir::package {
 namespace {
 
-// The smallest step that the clock was seen to make. Reading it takes longer than a step on most machines; then this is
-// what two readings in a row differ by at the least.
+// The smallest observed step of the clock. Reading it takes longer than a step on most machines; then this is the
+// smallest difference between two readings.
 double clock_resolution_ns() {
   static const double resolution = [] {
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
@@ -31,7 +31,7 @@ double clock_resolution_ns() {
   return resolution;
 }
 
-// The core that this thread is on may be faster than the first one, which host_telemetry() asks.
+// This thread's core may be faster than the first one, which host_telemetry() reads.
 void put_own_clock(Telemetry& telemetry) {
   const int core = ::sched_getcpu();
   if (core <= 0) return;
@@ -44,7 +44,7 @@ void put_own_clock(Telemetry& telemetry) {
   std::fclose(file);
 }
 
-// Behind each buffer: whoever writes past the end of one changes these.
+// After each buffer: writing past its end changes these bytes.
 constexpr std::uint64_t kGuardBytes = 256;
 constexpr std::byte kGuard{0xa5};
 
@@ -59,7 +59,8 @@ class CpuKernel final : public ReadyKernel {
       pointers_.push_back(buffers_.back().get());
       extents_.emplace_back(buffers_.back().get(), case_.bytes(i));
     }
-    // Filled by this thread, which runs the kernel: pages come to its NUMA node. What fill() needs besides is ours.
+    // Filled by the thread that runs the kernel, so that pages are on its NUMA node. Other memory that fill() needs is
+    // the harness's.
     peak_.pause();
     for (std::size_t i = 0; i < buffers_.size(); ++i) case_.write_initial(i, buffers_[i].get());
     peak_.resume();
@@ -79,7 +80,7 @@ class CpuKernel final : public ReadyKernel {
   BatchTime run(std::uint64_t count) override {
     const auto function = part_->table().run;
     void* const state = case_.state();
-    int results = 0;  // or-ed, because a branch per run is not ours to add
+    int results = 0;  // or-ed, to avoid a branch per run
     std::int64_t start = 0, end = 0;
     try {
       start = now_ns();
@@ -122,7 +123,7 @@ class CpuKernel final : public ReadyKernel {
       if (!std::all_of(guard, guard + kGuardBytes, [](std::byte byte) { return byte == kGuard; }))
         checked.faults.push_back(fmt::format("wrote past the end of '{}'", case_.buffer(i).name));
     }
-    // Whoever asked still holds the numbers, and the case its reference: none of it is the kernel's.
+    // The caller still holds the numbers, and the case its reference: neither counts as the kernel's memory.
     std::uint64_t kept = case_.kept_bytes() - kept_before;
     for (const CheckedOutput& output : checked.outputs)
       kept += (output.actual.size() + output.expected.size()) * sizeof(double);
@@ -140,7 +141,7 @@ class CpuKernel final : public ReadyKernel {
   std::optional<std::uint64_t> launches_per_run() const override { return std::nullopt; }
 
  private:
-  PeakMemory peak_;  // first: before setup() takes anything
+  PeakMemory peak_;  // first, so that it starts before setup() allocates anything
   std::shared_ptr<const HostPart> part_;
   HostCase case_;
   std::string how_;

@@ -19,9 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kSourceBytes = 16 << 10;
-constexpr std::size_t kCacheBytes = 16 << 20;  // of ld.so.cache, which has some 100 kB
+constexpr std::size_t kCacheBytes = 16 << 20;  // limit for ld.so.cache, which has some 100 kB
 
-// Headers by how they begin, and what has to be installed for them.
+// Prefixes of headers, and what must be installed for them.
 constexpr std::pair<std::string_view, std::string_view> kHeaders[] = {
     {"omp.h", "OpenMP"},
     {"mpi.h", "MPI"},
@@ -95,12 +95,12 @@ void add_compiler(std::vector<Dependency>& found, const Package& package, const 
     case Form::executable:
       return;
   }
-  // Its own host part, then; nvcc and hipcc compile that too.
+  // The device source is then its own host part; nvcc and hipcc compile that too.
   if (package.find(Form::host_source) == nullptr && !(is_ahead && part.form != Form::opencl_source))
     add(found, "a C++ compiler", file);
 }
 
-// "a:b::c"; an empty folder would be the working one, which nobody means.
+// "a:b::c"; an empty folder would be the working one, which is never intended.
 template <class Look>
 bool any_folder(std::string_view path, const Look& look) {
   for (std::size_t begin = 0; begin <= path.size();) {
@@ -111,7 +111,7 @@ bool any_folder(std::string_view path, const Look& look) {
   return false;
 }
 
-// The cache's texts end with zero bytes; glibc since 2.33 keeps paths alone, before that names too:
+// Texts in the cache end with zero bytes; since 2.33 glibc keeps only paths, before that names too:
 //   libz.so.1\0/lib/aarch64-linux-gnu/libz.so.1\0...
 bool is_in_loader_cache(const std::string& library) {
   static const std::string kCache = [] {
@@ -128,7 +128,7 @@ bool is_in_loader_cache(const std::string& library) {
 
 std::string file_beginning(const fs::path& file, std::size_t most) {
   const std::string name = printable(file.string(), 300);
-  // A pipe in the place of a file would hold us for ever.
+  // A pipe in place of a file would block for ever.
   const auto close = [](int number) { ::close(number); };
   const Handle<int, decltype(close)> descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK), close);
   struct stat facts{};
@@ -189,7 +189,7 @@ std::vector<Dependency> dependencies_of(const Package& package) {
         add_headers(found, file_beginning(part.file, kSourceBytes), file);
       }
     } catch (const Error&) {
-      // Whoever builds or starts it will say so.
+      // Building or starting it will report the problem.
     }
   }
   for (const std::string& flag : package.config.compile_flags) {

@@ -1,5 +1,5 @@
-// What a package needs on the machine, as far as its files show it, and whether what bench.yaml names is there. Reads
-// beginnings of files; opens no library and runs nothing.
+// Finds what a package needs on the machine, as far as its files show, and whether the dependencies in bench.yaml are
+// installed. Reads the beginnings of files; opens no library and runs nothing.
 #pragma once
 
 #include <filesystem>
@@ -11,19 +11,19 @@
 
 namespace weir::package {
 
-// Up to `most` bytes. Rejects what is no file, or cannot be read.
+// Up to `most` bytes. Rejects anything that is no file or cannot be read.
 std::string file_beginning(const std::filesystem::path& file, std::size_t most);
 
-// What the kernel needs to start an executable: its program ("python3" of "#!/usr/bin/env python3"). Empty for a
-// binary; rejects a file that has neither a #! line nor is a binary.
+// The program that starts an executable ("python3" of "#!/usr/bin/env python3"). Empty for a binary; rejects a file
+// that has no #! line and is no binary.
 std::string interpreter_of(const std::filesystem::path& executable);
 
-// From bench.yaml, the forms of the parts, and the first 16 KiB of each source. A file that cannot be read shows
+// From bench.yaml, the forms of the parts, and the first 16 KiB of each source. A file that cannot be read adds
 // nothing.
 std::vector<Dependency> dependencies_of(const Package& package);
 
-// Those of bench.yaml that are not there: programs are looked for in the folders of `program_path` (PATH), libraries
-// (lib*.so*) in `library_path` (LD_LIBRARY_PATH), the loader's cache and its usual folders.
+// Dependencies in bench.yaml that are missing: programs are searched in `program_path` (PATH), libraries (lib*.so*) in
+// `library_path` (LD_LIBRARY_PATH), the loader's cache and its usual folders.
 std::vector<std::string> missing_dependencies(const Config& config, std::string_view program_path,
                                               std::string_view library_path);
 

@@ -31,7 +31,8 @@ Checked DeviceKernel::check() {
   for (std::size_t i = 0; i < after.size(); ++i) {
     if (host_case_.buffer(i).role == WEIR_SCRATCH) continue;
     after[i].resize(host_case_.bytes(i));
-    // In the kernel's own stream: what was launched elsewhere is not waited for, and its poison shows.
+    // Read in the kernel's own stream: this does not wait for launches elsewhere, so their outputs still show the
+    // poison.
     read(i, after[i]);
   }
   return host_case_.compare(after);

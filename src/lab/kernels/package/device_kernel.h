@@ -1,5 +1,5 @@
-// What kernels of packages have in common on every device that runs a source of theirs: the first run, which must
-// launch something, checked runs, and whose words an error has. Backends add memory and clocks.
+// What kernels of packages have in common on every device that runs their source: the first run, which must launch
+// something, checked runs, and the choice of the error message. Backends add memory and clocks.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,10 @@ class DeviceKernel : public ReadyKernel {
   DeviceKernel(std::shared_ptr<const HostPart> part, const Case& wanted, std::string how, std::string device_name,
                bool launches_itself);
 
-  virtual void enter() = 0;  // before anything else in a call: makes the device's context current
+  virtual void enter() = 0;  // called first in every call: makes the device's context current
   virtual LaunchSite& launches() = 0;
   virtual void wait() = 0;  // for everything in the kernel's own stream
-  virtual void write(std::size_t buffer, std::span<const std::byte> bytes) = 0;  // both wait
+  virtual void write(std::size_t buffer, std::span<const std::byte> bytes) = 0;  // both functions wait
   virtual void read(std::size_t buffer, std::span<std::byte> bytes) = 0;
   virtual void after_first_run() {}
 
@@ -39,7 +39,7 @@ class DeviceKernel : public ReadyKernel {
   bool launches_itself() const { return launches_itself_; }
   std::string where() const;  // softmax on cuda:0
   void write_initial(std::size_t buffer);
-  // Runs `count` times with nothing in between; the first failure ends it, and is what report() takes.
+  // Runs `count` times with nothing in between. Stops at the first failure and returns it for report().
   int call_runs(std::uint64_t count) {
     const auto run = part_->table().run;
     void* const state = host_case_.state();
@@ -54,10 +54,10 @@ class DeviceKernel : public ReadyKernel {
     }
     return failed;
   }
-  // Throws what went wrong in call_runs(): the driver's words before the kernel's, because they are the cause. Runs
-  // that launched nothing are wrong too: their time would be that of nothing.
+  // Throws the failure of call_runs(), with the driver's message before the kernel's, because it is the cause. Runs
+  // that launched nothing fail too: their time would be meaningless.
   void report(int failed);
-  // The first run of all, outside of any measurement; does nothing later on.
+  // The very first run, outside any measurement; later calls do nothing.
   void run_first();
 
  private:

@@ -24,11 +24,11 @@ namespace fs = std::filesystem;
 constexpr int kMostDepth = 16;
 constexpr std::size_t kMostFolders = 100'000;
 constexpr std::size_t kMostNotes = 100;
-constexpr std::size_t kMostNameBytes = 100;  // NAME.json has to fit into a folder entry
+constexpr std::size_t kMostNameBytes = 100;  // NAME.json must fit into a directory entry
 constexpr std::size_t kConfigBytes = 512 << 10;
 
 constexpr std::string_view kSkippedFolders[] = {"node_modules", "build", "__pycache__"};
-// What lies beside a kernel and is none, whatever its x bit says.
+// Files beside a kernel that are no kernels, even if they are executable.
 constexpr std::string_view kOtherEndings[] = {".h",    ".hpp", ".cuh", ".inl", ".md",  ".txt",  ".json",
                                               ".yaml", ".yml", ".o",   ".a",   ".d",   ".log",  ".bak",
                                               ".orig", ".ptx", ".spv", ".csv", ".pyc", ".cubin"};
@@ -39,14 +39,14 @@ std::string shown_path(const fs::path& path) { return printable(path_from_here(p
 struct Listing {
   std::vector<std::string> folders, links;
   std::vector<Part> parts;
-  std::vector<std::string> libraries;    // *.so, kernel.so not among them
+  std::vector<std::string> libraries;    // *.so, except kernel.so
   std::vector<std::string> executables;  // kernel, kernel.py
   std::vector<std::string> others;       // kernel.py without its x bit, kernel.c
   bool has_config = false;
   bool has_misnamed_config = false;  // bench.yml
 
   bool is_package(bool is_inside_package) const {
-    // Libraries beside a package's sources are what it links, not packages.
+    // Libraries beside a package's sources are linked by it; they are no packages.
     return has_config || has_misnamed_config || !parts.empty() || !executables.empty() || !others.empty() ||
            (libraries.size() == 1 && !is_inside_package);
   }
@@ -74,7 +74,7 @@ void add_executable(Package& package, const Listing& listing) {
            "Keep one of them in the folder.");
   if (listing.executables.size() == 1) {
     const fs::path file = package.folder / listing.executables[0];
-    interpreter_of(file);  // rejects one that could never start
+    interpreter_of(file);  // rejects a file that could never start
     package.parts.push_back({Form::executable, file});
   }
 }
@@ -93,7 +93,7 @@ void add_library(Package& package, const Listing& listing) {
                      shown_path(package.folder / name), kForms));
 }
 
-// Reads what the folder has; knows no other package, so that several threads may do it.
+// Reads one folder; knows no other package, so that several threads may call it.
 Package read_package(const fs::path& folder, const Listing& listing) {
   Package package;
   package.folder = folder;
@@ -122,7 +122,7 @@ class Finder {
     struct Pending {
       fs::path folder;
       int depth;
-      bool is_inside;  // a package
+      bool is_inside;  // whether it is inside a package
     };
     std::vector<Pending> pending = {{root, 0, false}};
     while (!pending.empty()) {
@@ -155,11 +155,11 @@ class Finder {
     }
   }
 
-  // yaml-cpp takes 0.4 ms for a file of 20 lines (Neoverse-V1 core, 2026-11), which is most of all the time.
+  // yaml-cpp takes 0.4 ms for a file of 20 lines (Neoverse-V1 core, 2026-11), which is most of the time.
   Discovery finish() {
     if (dropped_notes_ > 0) notes_.push_back(fmt::format("{} more of these", dropped_notes_));
     std::vector<Package> packages(candidates_.size());
-    std::atomic<std::size_t> next = 0;  // gives each index away once; what is written is seen after get()
+    std::atomic<std::size_t> next = 0;  // gives each index to one thread; results are visible after get()
     const auto read = [&] {
       for (std::size_t i = next++; i < packages.size(); i = next++)
         packages[i] = read_package(candidates_[i].folder, candidates_[i].listing);
@@ -173,10 +173,10 @@ class Finder {
   }
 
  private:
-  // Roots may lie in each other, and mounts may show a folder twice.
+  // Roots may be nested, and mounts may show a folder twice.
   bool is_new(const fs::path& folder) {
     struct stat facts{};
-    if (::stat(folder.c_str(), &facts) != 0) return true;  // listing it will say why
+    if (::stat(folder.c_str(), &facts) != 0) return true;  // listing it will report the error
     return seen_.insert({facts.st_dev, facts.st_ino}).second;
   }
   void note(std::string text) {
@@ -195,7 +195,7 @@ class Finder {
       if (name.empty() || name[0] == '.') continue;
       std::error_code ignored;
       if (name == "bench.yaml") {
-        listing.has_config = true;  // whatever it is: reading it will say
+        listing.has_config = true;  // whatever it is: reading it will tell
       } else if (entry->is_directory(ignored)) {
         if (entry->is_symlink(ignored))
           listing.links.push_back(name);
@@ -204,12 +204,12 @@ class Finder {
       } else if (name == "bench.yml") {
         listing.has_misnamed_config = true;
       } else if (name.ends_with(".so") || name.starts_with("kernel")) {
-        // Pipes and sockets are left out here; so are links that lead nowhere.
+        // Pipes, sockets and dangling links are ignored.
         if (entry->is_regular_file(ignored)) take_file(listing, entry->path(), name);
       }
     }
     if (status) note(fmt::format("{}: cannot be read: {}", shown_path(folder), status.message()));
-    // The order of a file system is no order; of folders the last is taken first.
+    // File systems list in arbitrary order; the last folder is taken first.
     for (auto* const names : {&listing.libraries, &listing.executables, &listing.others, &listing.links})
       std::sort(names->begin(), names->end());
     std::sort(listing.folders.rbegin(), listing.folders.rend());
@@ -227,7 +227,7 @@ class Finder {
   std::size_t dropped_notes_ = 0;
 };
 
-// Letters, digits, _ . and -; a name that begins with neither - nor a point.
+// Letters, digits, _ . and -; the name does not begin with - or a dot.
 std::string safe_name(const std::string& text) {
   std::string name = text.substr(0, kMostNameBytes);
   for (char& c : name)
@@ -260,7 +260,7 @@ void give_names(std::vector<Package>& packages) {
       if (same.size() > 1)
         for (const std::size_t i : same) ++parts[i];
   }
-  // Alike for four parts, or made alike by what is replaced: they are counted, in the order of their folders.
+  // Names that are equal in four parts, or become equal by replacement, are numbered in the order of their folders.
   std::set<std::string> taken;
   for (const auto& [name, same] : by_name) taken.insert(name);
   for (const auto& [name, same] : by_name) {

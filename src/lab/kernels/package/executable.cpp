@@ -1,5 +1,5 @@
-// Kernels in programs of their own, in any language. What such a program says is checked as far as it can be: where it
-// ran, in which precision, and that its time fits into ours.
+// Kernels in separate programs, in any language. Their answers are checked as far as possible: where they ran, in which
+// precision, and that their time fits into the harness's.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -16,10 +16,10 @@
 namespace weir::package {
 namespace {
 
-// For clocks that the program does not tell: no clock in use is coarser, save where it was chosen so.
+// For programs that do not report their clock: no common clock is coarser, unless chosen so.
 constexpr double kAssumedResolution_ns = 1000;
 constexpr double kCoarsest_ns = 1e9;
-// Far below a cycle of any processor: a program that tells less did not run, or does not count in nanoseconds.
+// Far below a cycle of any processor: a program that reports less did not run, or does not count in nanoseconds.
 constexpr double kShortestRun_ns = 0.01;
 constexpr std::size_t kMostParameters = 256, kMostValues = 1024, kMostOutputs = 1024;
 
@@ -98,7 +98,7 @@ Description describe(Conversation& talk) {
   return result;
 }
 
-// Null stands for NaN and infinity, which JSON does not have.
+// Null stands for NaN and infinity, which JSON lacks.
 std::vector<double> elements_in(const Conversation& talk, const std::string& output, const char* key,
                                 const Json& json) {
   const auto found = json.find(key);
@@ -195,7 +195,7 @@ class ExecutableKernel final : public ReadyKernel {
   std::optional<std::uint64_t> launches_per_run() const override { return std::nullopt; }
 
  private:
-  // A program that lacks what was asked for must say so, not give something else under its name.
+  // A program that lacks what was asked for must say so, instead of running something else under its name.
   void require_same(const Json& fields, const char* key, const std::string& asked, const char* verb) const {
     const std::string answered = text_in(fields, key);
     if (answered.empty())
@@ -212,7 +212,7 @@ class ExecutableKernel final : public ReadyKernel {
       std::string refusal;
       talk_->try_ask("teardown", Json::object(), refusal);
     } catch (...) {
-      // Then the conversation is broken, and the next case says so.
+      // The conversation is then broken, and the next case reports it.
     }
   }
 

@@ -1,4 +1,4 @@
-// Kernels of packages on CUDA and HIP: compiled for each precision, given buffers of the device, timed by its events.
+// Kernels of packages on CUDA and HIP: compiled for each precision, given device buffers, timed by the device's events.
 #include "lab/kernels/package/gpu_kernel.h"
 
 #include <fmt/format.h>
@@ -23,10 +23,10 @@
 namespace weir::package {
 namespace {
 
-// What event_elapsed of CUDA promises ("a resolution of around 0.5 microseconds"); HIP says nothing, and its GPUs have
+// CUDA documents event_elapsed with "a resolution of around 0.5 microseconds"; HIP documents nothing, and its GPUs have
 // clocks of 10 ns and 40 ns.
 constexpr double kEventResolution_ns = 500;
-// Where the size of the caches is not told: the largest Infinity Cache.
+// Used if the cache size is unknown: the largest Infinity Cache.
 constexpr std::uint64_t kUnknownCacheBytes = std::uint64_t{256} << 20;
 
 // Launches in a stream. Knows no clock and no check.
@@ -47,7 +47,7 @@ class GpuLaunches final : public LaunchSite {
     GpuFunction handle = nullptr;
     bool knows_parameters = false;
     std::vector<std::size_t> parameter_bytes;
-    std::uint32_t shared_bytes = 48 << 10;  // that it may have without asking, and what was asked for
+    std::uint32_t shared_bytes = 48 << 10;  // allowed without a request, and then as requested
   };
 
   int launch(const WeirLaunch& launch) override {
@@ -76,7 +76,7 @@ class GpuLaunches final : public LaunchSite {
       result = api_.launch(function.handle, grid(0), grid(1), grid(2), block(0), block(1), block(2),
                            launch.shared_bytes, stream_, parameters_, nullptr);
     if (result == 0) return 0;
-    // An earlier launch may have cost the device: that is not about this one's sizes.
+    // An earlier launch may have lost the device, which has nothing to do with this launch's sizes.
     const std::string lost = lost_hint(api_, result);
     return refuse(
         launch.function,
@@ -111,10 +111,11 @@ class GpuLaunches final : public LaunchSite {
   GpuStream stream_;
   std::vector<Function> functions_;
   std::uint64_t words_[kMostArguments] = {};
-  void* parameters_[kMostArguments];  // each to its word: a driver that reads more than were given reads nothing wild
+  void* parameters_[kMostArguments];  // each points to its word: a driver that reads more than were given reads no wild
+                                      // pointers
 };
 
-// A device with its context, compiled code and what it says of itself. Shared by all kernels that are opened on it.
+// A device with its context, compiled code and properties. Shared by all kernels that are opened on it.
 struct OpenGpu {
   OpenGpu(const GpuApi& api, int index) : context(api, index) {
     context.enter();
@@ -145,15 +146,15 @@ struct OpenGpu {
 
 class GpuKernel final : public DeviceKernel {
  public:
-  // `free_before`: bytes before setup(), which may take memory by itself.
+  // `free_before`: free bytes before setup(), which may allocate memory itself.
   GpuKernel(const std::shared_ptr<OpenGpu>& gpu, std::shared_ptr<const HostPart> part, std::string how,
             GpuModule module, const Case& wanted, std::uint64_t free_before)
       : DeviceKernel(std::move(part), wanted, std::move(how), gpu->context.device_name(), module == nullptr),
         gpu_(gpu),
         api_(gpu->context.api()),
         free_before_(free_before) {
-    // Not kGpuStreamNonBlocking: what a library puts on the default stream by mistake is then ordered with ours, and
-    // inside of what is timed.
+    // Not kGpuStreamNonBlocking: launches that a library puts on the default stream by mistake are then ordered with
+    // this stream, and timed.
     GpuStream stream = nullptr;
     succeed(api_.stream_create(&stream, 0, 0), "creating a stream");
     stream_ = GpuStreamOwner(stream, {&api_});
@@ -166,7 +167,7 @@ class GpuKernel final : public DeviceKernel {
     note_free();
   }
   ~GpuKernel() override {
-    // What is still under way must not outlive its buffers. Errors were reported where they came up.
+    // Pending work must not outlive its buffers. Errors were reported when they occurred.
     gpu_->context.bind();
     api_.stream_synchronize(stream_.get());
   }
@@ -190,7 +191,7 @@ class GpuKernel final : public DeviceKernel {
     return time_runs(1);
   }
 
-  // Scratch is taken on first need, so that kernels without cold runs have all of the memory.
+  // Scratch is allocated on first use, so that kernels without cold runs have all of the memory.
   std::string cold_reason() const override {
     if (scratch_) return {};
     gpu_->context.enter();
@@ -233,7 +234,7 @@ class GpuKernel final : public DeviceKernel {
     succeed(api_.copy_to_host(bytes.data(), buffers_[buffer].get(), bytes.size(), stream_.get()), "reading a buffer");
     wait();
   }
-  void after_first_run() override { note_free(); }  // libraries have their workspaces by then
+  void after_first_run() override { note_free(); }  // by now libraries have allocated their workspaces
 
   void succeed(int result, std::string_view action) const {
     if (result != 0) weir::check(api_, result, fmt::format("{}: {}", where(), action));
@@ -252,7 +253,7 @@ class GpuKernel final : public DeviceKernel {
     return reinterpret_cast<void*>(memory);
   }
 
-  // As if there were no scratch: that is the harness's, and none of the kernel's.
+  // Scratch belongs to the harness, so it counts as free.
   void note_free() { least_free_ = std::min(least_free_, gpu_->free_bytes() + scratch_bytes_); }
 
   BatchTime time_runs(std::uint64_t count) {
@@ -308,7 +309,7 @@ class GpuPackage final : public HostPackage {
     gpu_->context.enter();
     Case here = wanted;
     here.backend = backend_;
-    // In this order: what the module takes is not free.
+    // In this order: the module takes memory, which is then not free.
     const GpuModule module = module_for(wanted.precision);
     const auto free_bytes = gpu_->free_bytes();
     return std::make_unique<GpuKernel>(gpu_, part(), compiler_ == nullptr ? source_.built_by : compiler_->name, module,
@@ -326,7 +327,7 @@ class GpuPackage final : public HostPackage {
     for (const EmbeddedHeader& header : embedded_headers())
       source.headers.emplace_back(fmt::format("weir/{}", header.name.substr(header.name.rfind('/') + 1)), header.text);
     source.options.push_back(fmt::format("-DWEIR_PRECISION={}", bit_of(precision)));
-    // Headers of the package, beside its source.
+    // The package's headers are beside its source.
     if (const auto folder = std::filesystem::path(source_.name).parent_path(); !folder.empty())
       source.options.push_back("-I" + folder.string());
     const std::string image = compiler_->compile(source, gpu_->facts.architecture);

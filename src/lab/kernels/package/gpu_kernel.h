@@ -1,4 +1,4 @@
-// Kernels of packages on a GPU over a given function table, so that tests can give a table of their own.
+// Kernels of packages on a GPU over a given function table, so that tests can supply their own.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace weir::package {
 
-// As open_gpu, with this table. It must outlive what is opened.
+// Like open_gpu, with this table, which must outlive what is opened.
 std::unique_ptr<OpenPackage> open_gpu_with(const GpuApi& api, std::shared_ptr<const HostPart> part, Backend backend,
                                            DeviceSource source, const OpenOptions& options);
 

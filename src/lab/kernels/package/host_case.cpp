@@ -1,4 +1,4 @@
-// One case of a host part: what setup() declares is checked here before anybody allocates by it.
+// One case of a host part. Checks what setup() declares before anything is allocated by it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace weir::package {
 namespace {
 
 constexpr std::uint32_t kMostBuffers = 1024;
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 56;  // more than any address, and far from overflow
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 56;  // larger than any address, and far from overflow
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 std::string precisions_in(std::uint32_t bits) {
@@ -29,7 +29,7 @@ std::string precisions_in(std::uint32_t bits) {
   return names;
 }
 
-// 0 stands for: not told.
+// 0 means: not given.
 std::optional<double> told(const HostPart& part, const char* what, double value) {
   if (!std::isfinite(value) || value < 0)
     reject(fmt::format("{}: setup() says {} = {:g}", part.name(), what, value), "Give 0 where it is not known.");
@@ -37,8 +37,8 @@ std::optional<double> told(const HostPart& part, const char* what, double value)
   return value;
 }
 
-// To see whether bytes are still what they were, without keeping them: a change of one word always shows, because every
-// step can be undone. Four chains, so that it keeps up with memory.
+// Shows whether bytes have changed without keeping them: a change of one word is always detected, because every step is
+// reversible. Four chains, so that it keeps up with memory.
 std::uint64_t digest_of(const std::byte* bytes, std::uint64_t size) {
   constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15U;
   std::uint64_t chains[4] = {1, 2, 3, 4}, words[4];
@@ -149,7 +149,7 @@ void HostCase::check_declared(const WeirSetup& setup, Backend backend) {
       reject(fmt::format("{} is to be filled by the kernel, which has no fill()", place(i)));
   }
   check_precision();
-  // Elsewhere than on the CPU one buffer at a time passes through this memory.
+  // Except on the CPU, one buffer at a time passes through host memory.
   const std::uint64_t needed = backend == Backend::cpu ? total : largest;
   if (const auto available = cpu::available_memory_bytes({}); available && needed > *available)
     reject(fmt::format("{}: the buffers of this problem take {}, and {} of memory are available", name,
@@ -161,8 +161,8 @@ void HostCase::check_declared(const WeirSetup& setup, Backend backend) {
   work_.item_name = printable(setup.item_name, 100);
 }
 
-// Without a buffer of WEIR_REAL the precision changes nothing, and would be a mere label. One is fine where the kernel
-// has no other, and its reals are of that type.
+// Without a buffer of WEIR_REAL the precision changes nothing and would be a mere label. That is accepted if the kernel
+// supports only one precision and its reals are of that type.
 void HostCase::check_precision() const {
   if (buffers_.empty()) return;
   const Number real = number_of(WEIR_REAL, precision_);
@@ -278,7 +278,7 @@ Checked HostCase::compare(const std::vector<std::vector<std::byte>>& after) cons
     std::uint64_t unwritten = 0, not_numbers = 0, unknown = 0;
     for (std::uint64_t k = 0; k < buffer.count; ++k) {
       const bool is_poison = std::memcmp(after[i].data() + k * size, poison.data(), size) == 0;
-      // A whole number that looks like poison may be a result; then the reference has the same.
+      // An integer that looks like poison may be a result; then the reference has the same value.
       const bool may_be_result = output.is_whole && (output.expected.empty() || output.expected[k] == output.actual[k]);
       if (is_poison && !may_be_result) {
         ++unwritten;

@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t kLine = 64;
 constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
 
-// "32K", "1024K", "32M": sizes as sysfs writes them.
+// Parses sizes as sysfs writes them: "32K", "1024K", "32M".
 std::optional<std::uint64_t> size_in(std::string text) {
   std::uint64_t unit = 1;
   if (!text.empty() && (text.back() == 'K' || text.back() == 'M')) {
@@ -34,7 +34,7 @@ std::optional<std::uint64_t> size_in(std::string text) {
   return static_cast<std::uint64_t>(*number) * unit;
 }
 
-// On all cores, as caches are coherent.
+// Flushes it on all cores, because caches are coherent.
 void flush_line([[maybe_unused]] const std::byte* line) {
 #if defined(__x86_64__)
   _mm_clflush(line);
@@ -63,7 +63,7 @@ HostMemory allocate_host(std::uint64_t bytes, const std::string& name) {
 }
 
 PeakMemory::PeakMemory(std::string proc) : proc_(std::move(proc)) {
-  // What an earlier kernel freed would be held already, and the next one's memory would not show.
+  // Memory that an earlier kernel freed would still be held, and would hide the next kernel's memory.
   ::malloc_trim(0);
   if (!reset()) {
     reason_ =
@@ -90,7 +90,7 @@ std::optional<std::uint64_t> PeakMemory::status_bytes(std::string_view key) cons
   return std::nullopt;
 }
 
-// 5 sets the high-water mark to what the process holds now (Linux 4.0).
+// 5 resets the high-water mark to the current size (Linux 4.0).
 bool PeakMemory::reset() {
   std::ofstream file(proc_ + "/self/clear_refs");
   file << "5\n";
@@ -108,7 +108,7 @@ void PeakMemory::pause() {
 
 void PeakMemory::resume(std::uint64_t kept_bytes) {
   if (!reason_.empty()) return;
-  ::malloc_trim(0);  // what was freed would still be held, and count
+  ::malloc_trim(0);  // freed memory would still be held and would count
   before_ += kept_bytes;
   most_ += kept_bytes;
   if (!reset()) reason_ = fmt::format("{}/self/clear_refs can no longer be written", proc_);
@@ -144,7 +144,7 @@ CacheEmptier::CacheEmptier(std::optional<std::uint64_t> last_cache) {
     reason_ = fmt::format("the last cache has {}, which takes more than {} to empty", format_bytes(*last_cache),
                           format_bytes(kMostBytes));
   } else {
-    bytes_ = 2 * *last_cache;  // replacement is not strictly by age: once over is not enough
+    bytes_ = 2 * *last_cache;  // replacement is not strictly by age, so the size of the cache is not enough
   }
 }
 

@@ -1,4 +1,4 @@
-// Memory of this process: aligned buffers, how much it held at most, and caches emptied. Knows no kernel.
+// Memory of this process: aligned buffers, peak use, and emptying caches. Knows no kernel.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +16,18 @@ struct FreeMemory {
 };
 using HostMemory = std::unique_ptr<std::byte[], FreeMemory>;
 
-// 64-byte aligned, and from 4 MiB on 2 MiB aligned, so that huge pages fit where the system gives some. Not touched:
-// whoever writes first decides the NUMA node. Fails by name where there is none.
+// 64-byte aligned, and 2 MiB aligned from 4 MiB on, so that huge pages fit if the system provides them. Not touched:
+// the first writer decides the NUMA node. On failure, the message has the name.
 HostMemory allocate_host(std::uint64_t bytes, const std::string& name);
 
-// The most memory that the process held above what it had when this was made; not while paused, because reference
-// results and the like are ours and not the kernel's.
+// The peak memory of the process above its size at construction. Does not count while paused, because reference results
+// and the like belong to the harness and not to the kernel.
 class PeakMemory {
  public:
   explicit PeakMemory(std::string proc = "/proc");
-  // What is allocated from now on does not count ...
+  // Memory allocated from now on does not count ...
   void pause();
-  // ... until here, and `kept_bytes` of it stay without counting.
+  // ... until here; `kept_bytes` of it stay allocated without counting.
   void resume(std::uint64_t kept_bytes = 0);
   std::optional<std::uint64_t> bytes();
   const std::string& reason() const { return reason_; }
@@ -41,15 +41,15 @@ class PeakMemory {
   std::uint64_t before_ = 0, most_ = 0;
 };
 
-// Bytes of the largest cache of the machine; nothing where neither sysfs nor the C library knows.
+// The size of the machine's largest cache; nothing if neither sysfs nor the C library knows it.
 std::optional<std::uint64_t> last_cache_bytes(const std::string& sys = "/sys");
 
-// Empties caches of what matters: lines of the given buffers are flushed on all cores where the processor has an
-// instruction for that, and a buffer larger than the last cache is written through for the rest.
+// Empties the caches: flushes lines of the given buffers on all cores if the processor has an instruction for that, and
+// writes a buffer larger than the last cache for the rest.
 class CacheEmptier {
  public:
   explicit CacheEmptier(std::optional<std::uint64_t> last_cache);
-  // Why it cannot; empty where it can.
+  // Why it cannot; empty if it can.
   const std::string& reason() const { return reason_; }
   std::uint64_t bytes() const { return bytes_; }
   void empty(std::span<const std::pair<std::byte*, std::uint64_t>> buffers);
@@ -59,7 +59,7 @@ class CacheEmptier {
  private:
   std::string reason_;
   std::uint64_t bytes_ = 0;
-  HostMemory memory_;  // taken when first used
+  HostMemory memory_;  // allocated on first use
 };
 
 }  // namespace weir::package

@@ -24,7 +24,7 @@ void require(bool is_there, const std::string& name, const char* function) {
            "setup, run and teardown must be there; fill, reference and error may be null.");
 }
 
-// dlopen() would search the system's folders for a name without a slash.
+// For a name without a slash, dlopen() would search the system's folders.
 std::string path_of(const std::filesystem::path& library) { return std::filesystem::absolute(library).string(); }
 
 void reject_other_file(const std::filesystem::path& library, const std::string& name) {

@@ -1,5 +1,5 @@
-// The host half of a package: its table, and one case set up through it, with inputs drawn from the seed and rounded as
-// the kernel will see them. Backends add where buffers lie and how a run gets there.
+// The host half of a package: its table, and one case set up through it, with inputs generated from the seed and
+// rounded as the kernel will see them. Backends add buffers and how to run.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,21 @@
 
 namespace weir::package {
 
-// All parameters of a kernel in its order, with the values that were asked for where some were. Rejects a name that it
-// does not have, and a value of another length.
+// All parameters of a kernel in its order, with the requested values where given. Rejects unknown names and values of
+// another length.
 Problem complete_problem(const std::string& kernel, Problem defaults, const Problem& wanted);
 
-// An opened library with a table that was checked: version, size, functions that must be there. Never closed.
+// An opened library with a checked table: version, size, required functions. Never closed.
 class HostPart {
  public:
-  // `name` stands for the package in messages. Rejects a file that is no library, one without weir_kernel, one of
+  // `name` is the package's name in messages. Rejects a file that is no library, one without weir_kernel, one of
   // another ABI version.
   HostPart(const std::filesystem::path& library, std::string name);
   const WeirKernel& table() const { return *table_; }
   const std::string& name() const { return name_; }
   Problem defaults() const;
-  // What the kernel says after a failed call of `function`: "softmax: setup failed with 3: rows must be positive".
+  // Fails with the kernel's message after a failed call of `function`: "softmax: setup failed with 3: rows must be
+  // positive".
   [[noreturn]] void fail_with(const char* function, int result) const;
   // Calls a function of the table that returns 0 for success; fails with its words, or with what it threw.
   template <class Call>
