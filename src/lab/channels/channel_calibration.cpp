@@ -37,7 +37,7 @@ std::vector<Series> series_of(const ChannelRun& run) {
   return all;
 }
 
-// The verdicts of all benchmarks when these processes are the baseline and all others the test.
+// The verdicts on all benchmarks with these processes as the baseline and all others as the test.
 std::vector<ChannelChange> judge_deal(const std::vector<Series>& all, const std::set<int>& baseline,
                                       const CompareOptions& options) {
   std::vector<ChannelChange> changes(all.size());

@@ -1,6 +1,5 @@
-// Decides whether channels became slower since a baseline. What is repeated is the process: samples within one share
-// its memory layout and its luck, so their number proves nothing (docs/adr/0018-channel-comparisons.md). Prints
-// nothing.
+// Decides whether channels became slower since a baseline. The process is the unit of repetition: its samples share
+// memory layout and luck, so their number proves nothing (docs/adr/0018-channel-comparisons.md). Prints nothing.
 #pragma once
 
 #include <cstddef>
@@ -24,17 +23,18 @@ struct ChannelComparison {
   std::vector<ChannelChange> changes;
   std::vector<std::string> baseline_only, test_only;  // ids
   std::vector<std::string> notes;
-  std::size_t hypotheses = 0;  // p-values of ours that Holm's correction had to share among
+  std::size_t hypotheses = 0;  // number of p-values of ours in Holm's correction
 };
 
-// Fills in everything but `adjusted_p` and the verdict; `baseline` and `test` must be there.
+// Fills in everything except `adjusted_p` and the verdict; `baseline` and `test` must be set.
 void measure_channel(const CompareOptions& options, ChannelChange& change);
 
 // Rejects runs that have no benchmark in common, or different capacities.
 ChannelComparison compare_channels(const ChannelRun& baseline, const std::string& baseline_name, const ChannelRun& test,
                                    const CompareOptions& options = {});
 
-// 3 if one of ours is slower; else 4 if one of ours is ambiguous and `is_strict`; else 0. Where none is ours: of all.
+// 3 if one of ours is slower; else 4 if one of ours is ambiguous and `is_strict`; else 0. If none is ours, considers
+// all.
 int exit_code(const ChannelComparison& comparison, bool is_strict);
 
 }  // namespace weir

@@ -12,7 +12,7 @@ struct Measured {
   ChannelSummary summary;
 };
 
-// Every process of the one is faster than every process of the other.
+// Whether every process of one is faster than every process of the other.
 bool is_clearly_faster(const Measured& one, const Measured& other) {
   return channel_bench::is_less_better(one.result->unit) ? *one.summary.high < *other.summary.low
                                                          : *one.summary.low > *other.summary.high;

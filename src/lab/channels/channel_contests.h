@@ -1,5 +1,5 @@
-// Who wins: for each benchmark the best competitor of the same run, the machine's floor, the target, and where a mutex
-// would have done. Knows results; prints nothing.
+// For each benchmark: the best competitor of the same run, the machine's floor, the target, and where a mutex would
+// have been enough. Knows results; prints nothing.
 #pragma once
 
 #include <optional>
@@ -10,16 +10,16 @@
 
 namespace weir {
 
-// How one benchmark stands beside others. Factors are of time: 1.2 takes a fifth longer, whatever the unit.
+// How one benchmark compares with others. Factors are of time: 1.2 takes a fifth longer, whatever the unit.
 struct Standing {
-  std::optional<std::string> best;  // contestant: the fastest that is not ours, or a mutex; not itself
+  std::optional<std::string> best;  // contestant: the fastest one that is not ours, or a mutex; never itself
   std::optional<double> times_best;
   std::optional<std::string> floor;  // id
   std::optional<double> times_floor;
   std::optional<bool> is_target_met;
 };
 
-// A mutex that is faster than a channel of ours, in all processes of each.
+// A mutex that is faster than one of Weir's channels, in all processes of each.
 struct MutexWin {
   std::string group, name, mutex, channel;
   double factor = 1;
@@ -31,8 +31,8 @@ struct ChannelContests {
 };
 
 bool is_floor(const ChannelResult& result);
-bool is_mutex(const ChannelResult& result);  // the pattern that channels are to replace: a competitor, though ours
-// The floor that a benchmark is held against: one of its own group and name, or the ping-pong of its name.
+bool is_mutex(const ChannelResult& result);  // the pattern that channels replace: counts as a competitor, although ours
+// The floor for a benchmark: one of its own group and name, or the ping-pong of its name.
 const ChannelResult* floor_of(const ChannelRun& run, const ChannelResult& result);
 
 ChannelContests judge_contests(const ChannelRun& run);

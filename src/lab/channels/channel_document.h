@@ -1,5 +1,5 @@
-// The document of `weir channel`, weir.channel/1: everything measured, what it amounts to, and how it compares. Its
-// form is in docs/schema/weir.channel.1.json.
+// The document of `weir channel`, weir.channel/1: all measurements, their summaries, and comparisons. Its form is in
+// docs/schema/weir.channel.1.json.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace weir {
 
 // How one process of the run went.
 struct ChannelProcess {
-  int process = 0;         // several have the same number where one had to be continued in another
+  int process = 0;         // several have the same number if one had to be continued in another
   std::uint64_t seed = 0;  // of its order
   std::size_t benchmarks = 0;
   double wall_s = 0;

@@ -18,7 +18,7 @@ using channel_bench::Unit;
 
 constexpr std::array kUnits{std::pair{Unit::ns_per_operation, "ns_per_operation"},
                             std::pair{Unit::ns_in_all, "ns_in_all"}, std::pair{Unit::per_second, "per_second"}};
-constexpr std::size_t kMostSamples = 1'000'000;  // of one measurement: more is no measurement of ours
+constexpr std::size_t kMostSamples = 1'000'000;  // of one measurement: Weir never writes more
 
 const Json& member(const Json& json, const char* name, const std::string& where) {
   if (!json.is_object()) reject(fmt::format("{}: an object is needed here", where));
@@ -62,7 +62,7 @@ std::optional<double> median_of(const std::vector<double>& values) {
   return median(values);
 }
 
-// Facts have no fixed names: those of all processes, in the order in which they first appear.
+// Facts have no fixed names: takes those of all processes, in the order of first appearance.
 void add_facts(const ChannelResult& result, ChannelSummary& summary) {
   std::vector<std::pair<std::string, std::vector<double>>> all;
   for (const ChannelMeasurement& measurement : result.measurements) {

@@ -1,5 +1,5 @@
-// What `weir channel` has measured: for each benchmark what each process found, and what that amounts to. Knows no
-// process and no file; the JSON form of a measurement is also what a child process reports.
+// The measurements of `weir channel`: for each benchmark the results of each process, and their summary. Knows no
+// process and no file; child processes also report in the JSON form of a measurement.
 #pragma once
 
 #include <optional>
@@ -32,7 +32,7 @@ struct ChannelResult {
   std::string id() const { return group + "/" + name + "/" + contestant; }
 };
 
-// Of one benchmark over all processes. Values are in the benchmark's unit.
+// The summary of one benchmark over all processes. Values are in the benchmark's unit.
 struct ChannelSummary {
   std::vector<double> medians;                        // of each process that has samples, in their order
   std::optional<double> value;                        // median of these
@@ -41,16 +41,16 @@ struct ChannelSummary {
   std::optional<Modes> modes;                         // of all samples
   std::uint64_t sent = 0, received = 0;               // commands
   int failures = 0;                                   // processes in which it failed
-  std::string failure;                                // the first of them
+  std::string failure;                                // the first failure
   std::vector<std::pair<std::string, double>> facts;  // medians over processes
 };
 ChannelSummary summarise(const ChannelResult& result);
 
-// How a run was made, in what a comparison has to look at.
+// The settings of a run that a comparison has to check.
 struct ChannelSettings {
   channel_bench::Conditions conditions;
-  std::string placement = "auto";  // as --cores said
-  int processes = 0;               // as asked for
+  std::string placement = "auto";  // as in --cores
+  int processes = 0;               // as requested
 };
 
 struct ChannelRun {
@@ -68,8 +68,8 @@ const char* name_of(channel_bench::Unit unit);
 std::optional<channel_bench::Unit> unit_named(std::string_view name);
 
 Json to_json(const channel_bench::Measurement& measurement);
-// Rejects what is no measurement; `where` names it in the message. What comes back has samples that are finite and
-// positive, or a failure.
+// Rejects anything that is no measurement; `where` names it in the message. The result has finite and positive samples,
+// or a failure.
 channel_bench::Measurement measurement_from(const Json& json, const std::string& where);
 
 Json to_json(const channel_bench::Conditions& conditions);

@@ -1,4 +1,4 @@
-// Where payloads may come from, behind one face: our pool, malloc, and the standard library's pools.
+// Sources of memory for payloads with one interface: Weir's pool, malloc, and the standard library's pools.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace weir::channel_bench {
 
-// A contestant takes and gives memory of one size; `Held` is what its user keeps, and can be passed to another thread
-// where kIsShared. None of them waits, and all are made before anything is measured.
+// A contestant takes and gives memory of one size. `Held` is what its user keeps; it can be passed to another thread if
+// kIsShared. None of them waits, and all are created before anything is measured.
 struct PoolAllocator {
   static constexpr std::string_view kName = "pool";
   static constexpr bool kIsOurs = true, kIsShared = true;
@@ -46,7 +46,7 @@ struct PmrAllocator {
   using Held = std::byte*;
 
   explicit PmrAllocator(std::size_t size_bytes)
-      // Its default hands anything beyond 4 MiB, and less on other systems, to the heap each time.
+      // By default it passes anything beyond 4 MiB (less on other systems) to the heap each time.
       : resource({.max_blocks_per_chunk = 0, .largest_required_pool_block = std::size_t{4} << 20}), size(size_bytes) {}
   Held take() { return static_cast<std::byte*>(resource.allocate(size)); }
   void give(Held held) noexcept { resource.deallocate(held, size); }
@@ -74,7 +74,7 @@ void for_each_allocator(F&& f) {
   f.template operator()<SynchronizedAllocator>();
 }
 
-// The compiler must not remove what nobody reads.
+// Keeps the compiler from removing memory that is never read.
 inline void keep(const void* address) noexcept { asm volatile("" : : "r"(address) : "memory"); }
 
 }  // namespace weir::channel_bench

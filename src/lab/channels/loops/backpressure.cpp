@@ -1,5 +1,5 @@
-// A consumer that is slower than its producer: the channel fills, the producer is held up, nothing is lost, and the
-// whole runs exactly as fast as the consumer.
+// A consumer that is slower than its producer: the channel fills, the producer is held up, nothing is lost, and
+// everything runs exactly as fast as the consumer.
 #include <algorithm>
 #include <memory>
 
@@ -11,11 +11,11 @@
 namespace weir::channel_bench {
 namespace {
 
-constexpr std::size_t kCapacity = 100;  // 128 where a ring wants a power of two, as all of ours do
+constexpr std::size_t kCapacity = 100;  // 128 if a ring needs a power of two, as all of Weir's do
 constexpr std::uint32_t kCommands = 1000;
 constexpr std::int64_t kWorkNs = 10'000;
 
-// By the clock: sleeping would take as long as the kernel likes.
+// By the clock: the length of a sleep would be up to the kernel.
 void work() {
   const std::int64_t until_ns = now_ns() + kWorkNs;
   while (now_ns() < until_ns) System::pause();
@@ -61,7 +61,7 @@ Measurement measure(const Conditions& conditions) {
   measurement.facts = {{"capacity", static_cast<double>(Channel(kCapacity).capacity())},
                        {"producer_held_up_ns", held_ns / conditions.samples},
                        {"consumer_ns_per_command", worked_ns / conditions.samples / kCommands},
-                       // 1: the channel adds nothing to what the consumer takes.
+                       // 1: the channel adds nothing to the consumer's time.
                        {"time_over_consumer_time", in_all_ns / std::max(worked_ns, 1.0)}};
   judge(sent, received, measurement);
   return measurement;

@@ -1,4 +1,4 @@
-// What contestants carry in benchmarks: how such a command is made, numbered, and known again at the other end.
+// The commands that contestants carry in benchmarks: how they are made, numbered, and recognised at the other end.
 #pragma once
 
 #include <array>
@@ -13,10 +13,10 @@
 
 namespace weir::channel_bench {
 
-// All of them: make() outside of what is timed, mark() before each push, mark_of() behind each pop. What mark_of()
-// finds goes into the checksum, so that it must touch what was sent.
+// For all of them: make() outside the timed part, mark() before each push, mark_of() after each pop. The result of
+// mark_of() goes into the checksum, so it must touch the data that was sent.
 
-// A synchronize: nothing but its line.
+// A synchronize: only its own cache line.
 struct Small {
   using Item = CommandRecord;
   Item make() const noexcept { return make_synchronize(kAllStreams); }
@@ -24,7 +24,7 @@ struct Small {
   std::uint32_t mark_of(const Item& item) const noexcept { return item.id; }
 };
 
-// A launch with 128 bytes of parameters; the number stands at both ends of it.
+// A launch with 128 bytes of parameters; the number is at both ends of it.
 struct Medium {
   using Item = WideCommandRecord;
   Item make() const noexcept {
@@ -42,8 +42,8 @@ struct Medium {
   }
 };
 
-// A copy of 1 MB that is never copied: each command carries a reference to it. Taking one is part of the push, dropping
-// it part of the pop; the receiver looks at both ends of the bytes where they are.
+// A copy of 1 MB that is never copied: each command carries a reference to it. Taking a reference is part of the push,
+// dropping it part of the pop; the receiver reads both ends of the bytes in place.
 class Large {
  public:
   using Item = CommandRecord;
@@ -72,7 +72,7 @@ class Large {
   Payload payload_;
 };
 
-// 64 bytes that leave no room for a channel's stamp: with it, they take two lines.
+// 64 bytes that leave no room for a channel's stamp: with it, they take two cache lines.
 struct alignas(64) FullLine {
   std::array<std::uint64_t, 8> words;
 };

@@ -1,4 +1,4 @@
-// Commands per second between several producers and several consumers; each command is popped by one of them.
+// Measures commands per second between several producers and several consumers; each command is popped by one of them.
 #include "lab/channels/loops/carried.h"
 #include "lab/channels/loops/contestants.h"
 #include "lab/channels/loops/flow.h"

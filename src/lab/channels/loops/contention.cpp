@@ -1,4 +1,5 @@
-// Four producers with 250 commands each and one consumer: from their common start until the last command has arrived.
+// Four producers with 250 commands each and one consumer: measures from their common start until the last command has
+// arrived.
 #include <memory>
 
 #include "lab/channels/loops/carried.h"
@@ -13,7 +14,7 @@ namespace {
 constexpr int kProducers = 4;
 constexpr std::uint64_t kEach = 250;
 
-// One start of all threads is one round; a sample is the median of as many as fit in it.
+// A round starts all threads once; a sample is the median of as many rounds as fit.
 template <class Contestant>
 Measurement measure(const Conditions& conditions) {
   constexpr std::size_t kFewestRounds = 3;

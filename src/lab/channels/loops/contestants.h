@@ -1,5 +1,5 @@
-// What is measured against each other: our channels and other people's queues behind one face. All of them are bounded
-// or made to hold the same number of commands, never wait by themselves, and copy what they carry.
+// The contestants: Weir's channels and third-party queues with one interface. All are bounded or made to hold the same
+// number of commands, never wait by themselves, and copy what they carry.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,8 @@
 
 namespace weir::channel_bench {
 
-// A contestant is made for one capacity, and gives each thread that pushes or pops an end of its own (a reference to
-// the queue for most, a token for some). kProducers and kConsumers: how many threads it can serve, 1 or kMany.
+// A contestant is made for one capacity, and gives each thread that pushes or pops its own end (for most a reference to
+// the queue, for some a token). kProducers and kConsumers: how many threads it can serve, 1 or kMany.
 inline constexpr int kMany = 1 << 20;
 
 // A contestant's name as a part of its type.
@@ -55,7 +55,7 @@ struct ChannelContestant {
   };
   End producer() noexcept { return {channel}; }
   End consumer() noexcept { return {channel}; }
-  // How many were moved.
+  // Returns how many were moved.
   std::size_t try_push_batch(std::span<const Item> items) noexcept { return channel.try_push_batch(items).count; }
   std::size_t try_pop_batch(std::span<Item> items) noexcept
     requires requires(Channel& each) { each.try_pop_batch(items); }
@@ -74,7 +74,7 @@ template <class T>
 using MpmcContestant = ChannelContestant<Mpmc<T>, "mpmc", kMany, kMany>;
 template <class T>
 using MutexDequeContestant = ChannelContestant<MutexDeque<T>, "mutex_deque", kMany, kMany>;
-// A lane for each of so many producers, of which each may have one end; all lanes together hold the capacity.
+// One lane for each of kLanes producers; each producer may have one end. All lanes together hold the capacity.
 template <class T, int kLanes>
 struct LanesContestant {
   static constexpr std::string_view kName = "lanes";
@@ -98,7 +98,7 @@ struct LanesContestant {
   std::atomic<int> taken{0};
 };
 
-// Other people's queues. `Calls` knows what a push and a pop are called there.
+// Third-party queues. `Calls` adapts their push and pop.
 template <class T, class Queue, class Calls, Name kText, int kMostProducers, int kMostConsumers>
 struct QueueContestant {
   static constexpr std::string_view kName = kText.text;
@@ -132,7 +132,7 @@ struct BoostSpscCalls {
 };
 template <class T>
 using BoostSpscContestant = QueueContestant<T, boost::lockfree::spsc_queue<T>, BoostSpscCalls, "boost_spsc", 1, 1>;
-// Its nodes are made beforehand and a push that finds none fails.
+// Its nodes are allocated in advance, and a push that finds none fails.
 struct BoostQueueCalls {
   static bool push(auto& queue, const auto& item) { return queue.bounded_push(item); }
   static bool pop(auto& queue, auto& item) { return queue.pop(item); }
@@ -155,7 +155,7 @@ struct MoodycamelCalls {
 template <class T>
 using MoodycamelContestant =
     QueueContestant<T, moodycamel::ConcurrentQueue<T>, MoodycamelCalls, "moodycamel", kMany, kMany>;
-// The same with a token per thread, as its author advises.
+// The same with a token per thread, as its author recommends.
 template <class T>
 struct MoodycamelTokensContestant {
   static constexpr std::string_view kName = "moodycamel_tokens";
@@ -188,7 +188,7 @@ using ReaderWriterContestant =
     QueueContestant<T, moodycamel::ReaderWriterQueue<T>, ReaderWriterCalls, "moodycamel_spsc", 1, 1>;
 #endif
 
-// Calls f.template operator()<Contestant<T>>() for each that can serve so many threads.
+// Calls f.template operator()<Contestant<T>>() for each contestant that can serve this many threads.
 template <class T, int kProducers, int kConsumers, class F>
 void for_each_contestant(F&& f) {
   const auto offer = [&]<class Contestant>(std::type_identity<Contestant>) {

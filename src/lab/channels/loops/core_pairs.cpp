@@ -39,7 +39,7 @@ Topology load_topology() {
   return owned;
 }
 
-// What a processor is below of; null where the machine (or its hypervisor) tells of no such thing.
+// The objects that contain a processor; null if the machine (or its hypervisor) reports none.
 struct Place {
   int core_number;
   hwloc_obj_t core, cache, socket;
@@ -51,7 +51,7 @@ Kind kind_of(const Place& a, const Place& b) {
   if (a.socket != b.socket) return kOtherSocket;
   if (a.core != nullptr && a.core == b.core) return kSameCore;
   if (a.nodes != nullptr && b.nodes != nullptr && !hwloc_bitmap_isequal(a.nodes, b.nodes)) return kOtherNode;
-  // Without a word about caches, cores of one socket count as neighbours.
+  // Without information about caches, cores of one socket count as neighbours.
   return a.cache == b.cache ? kNeighbours : kOtherCache;
 }
 
@@ -62,7 +62,7 @@ void find_pairs(hwloc_topology_t topology, std::vector<CorePair>& pairs) {
     if (processor == nullptr) continue;
     hwloc_obj_t cache = nullptr;
     for (hwloc_obj_t above = processor; above != nullptr; above = above->parent)
-      if (hwloc_obj_type_is_dcache(above->type)) cache = above;  // the last one is the farthest
+      if (hwloc_obj_type_is_dcache(above->type)) cache = above;  // the last one is the outermost
     places.push_back({core, hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, processor), cache,
                       hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, processor), processor->nodeset});
   }

@@ -40,7 +40,7 @@ void DeviceStep::run() {
 
 std::string why_not_on(const std::string& device) {
   const DeviceType* const type = type_of(device);
-  if (type == nullptr) return {};  // "auto" is always something
+  if (type == nullptr) return {};  // "auto" always finds a device
   if (type->name == "sim") return "it lives in virtual time, in which the threads of this machine take none";
   const DeviceType::Found found = type->find();
   return found.names.empty() ? found.reason : std::string();

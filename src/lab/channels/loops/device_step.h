@@ -1,4 +1,4 @@
-// A step on a device for benchmarks that send commands there: made, submitted and awaited. Knows no channel.
+// A step on a device for benchmarks that send commands to one: prepares, submits and awaits it. Knows no channel.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,12 @@
 
 namespace weir::channel_bench {
 
-// Kernels that do next to nothing, one behind the other on one stream. May be used by one thread at a time.
+// Kernels that do almost nothing, one after the other on one stream. May be used by one thread at a time.
 class DeviceStep {
  public:
   DeviceStep(const std::string& device, int kernels);
 
-  // Submits them all and waits until they have ended. Throws what the device says went wrong.
+  // Submits them all and waits until they have ended. Throws errors of the device.
   void run();
 
  private:
@@ -25,10 +25,10 @@ class DeviceStep {
   std::unique_ptr<Session> session_;
 };
 
-// Why benchmarks cannot run on such a device here; empty where they can.
+// Why benchmarks cannot run on such a device here; empty if they can.
 std::string why_not_on(const std::string& device);
 
-// What this machine has of that kind of device: cuda:0, cuda:1.
+// This machine's devices of that kind: cuda:0, cuda:1.
 std::vector<std::string> devices_like(const std::string& device);
 
 }  // namespace weir::channel_bench

@@ -1,5 +1,5 @@
-// Several devices that work on one step: a producer tells a submitter per device to run its part, and goes on when all
-// have. What that costs beyond one device is the price of coordination.
+// Several devices that work on one step: a producer tells one submitter per device to run its part, and continues when
+// all are done. The extra cost over one device is the price of coordination.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -15,9 +15,9 @@
 namespace weir::channel_bench {
 namespace {
 
-constexpr int kKernels = 64;  // of a device's part of a step
+constexpr int kKernels = 64;  // in one device's part of a step
 
-// A channel for each device.
+// One channel per device.
 template <class Channel>
 class OneEach {
  public:
@@ -41,7 +41,7 @@ class OneEach {
   std::vector<std::unique_ptr<Channel>> channels_;
 };
 
-// One for all: everybody receives everything, and does what concerns it.
+// One channel for all: every receiver gets everything, and does its own part.
 class OneForAll {
  public:
   OneForAll(std::size_t capacity, int devices) : channel_(capacity, static_cast<std::size_t>(devices)) {
@@ -76,7 +76,7 @@ class Run {
         way_(conditions.capacity, devices_),
         ended_(steps.size()) {}
 
-  // Steps on all devices and on the first alone take turns, so that both meet the same machine.
+  // Steps on all devices and on the first alone take turns, so that both see the same conditions.
   void sample(Trips& all, std::vector<double>& one, Tally& sent, Tally& received) {
     run_team(conditions_.cores, devices_ + 1, [&](int thread) {
       if (thread == 0) {
@@ -94,7 +94,7 @@ class Run {
     CommandRecord item = make_synchronize(kAllStreams);
     Tally asked, answered;
     for (std::uint32_t turn = 1;; ++turn) {
-      // The last one must be everybody's, or some would wait for more.
+      // The last turn must include all devices, or some would wait for more.
       const bool is_last = turn % 2 == 0 && turn >= 40 && (now_ns() >= until_ns || turn >= (1U << 20));
       const int devices = turn % 2 == 0 ? devices_ : 1;
       item.id = is_last ? turn | kLast : turn;

@@ -1,4 +1,4 @@
-// How groups enter their benchmarks, and what bounds all loops of benchmarks. Knows no channel.
+// How groups add their benchmarks, and what limits all loops of benchmarks. Knows no channel.
 #pragma once
 
 #include <cstdint>
@@ -31,14 +31,14 @@ Benchmark entry(std::string name, Unit unit, std::string what, Run run) {
 inline int core_count(const Conditions& conditions) {
   return static_cast<int>(conditions.cores.empty() ? usable_cores().size() : conditions.cores.size());
 }
-// For `what`: nothing where each thread has a core of its own.
+// For `what`: empty if each thread has its own core.
 inline std::string sharing(const Conditions& conditions, int threads) {
   const int cores = core_count(conditions);
   if (cores >= threads) return {};
   return " (" + std::to_string(threads) + " threads on " + std::to_string(cores) + (cores == 1 ? " core)" : " cores)");
 }
 
-// `sample(sent, received)` takes one sample. The first one warms up and does not count.
+// `sample(sent, received)` takes one sample. The first one is warm-up and does not count.
 template <class Sample>
 Measurement measure_warm(const Conditions& conditions, Sample&& sample) {
   Measurement measurement;
@@ -51,14 +51,14 @@ Measurement measure_warm(const Conditions& conditions, Sample&& sample) {
   return measurement;
 }
 
-// How long threads of a sample wait for commands that do not come. What is lost then shows in the tallies.
+// How long threads of a sample wait for commands that do not come. Lost commands then show in the tallies.
 class Patience {
  public:
-  // Called with the number of times in a row that nothing had changed.
+  // Called with the number of attempts in a row without a change.
   bool is_over(int spins) const noexcept { return (spins & 1023) == 1023 && now_ns() > deadline_ns_; }
   std::int64_t deadline_ns() const noexcept { return deadline_ns_; }
 
-  // Waits until `attempt` is true; false: it is over. Every contestant waits in this way.
+  // Waits until `attempt` is true; returns false if time is up. Every contestant waits this way.
   template <class Attempt>
   bool until(Attempt&& attempt) const noexcept(noexcept(attempt())) {
     for (int spins = 0; !attempt(); ++spins) {
@@ -67,7 +67,7 @@ class Patience {
     }
     return true;
   }
-  // The same without a pause between attempts: where each thread has a core of its own and every nanosecond counts.
+  // The same without a pause between attempts: for threads with their own cores, where every nanosecond counts.
   template <class Attempt>
   bool poll(Attempt&& attempt) const noexcept(noexcept(attempt())) {
     for (int spins = 0; !attempt(); spins = (spins + 1) & 0xffff)

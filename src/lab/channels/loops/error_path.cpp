@@ -1,4 +1,4 @@
-// What it costs to be refused: no room, closed, nothing there, too late.
+// The cost of being refused: no room, closed, nothing there, too late.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -13,7 +13,7 @@ namespace {
 
 enum class Case : std::uint8_t { push_full, push_closed, pop_empty, pop_closed };
 
-// One thread asks again and again; each refusal must be the right one, and counts as received.
+// One thread asks repeatedly; each refusal must be the right one, and counts as received.
 template <class Channel>
 Measurement measure_refusal(const Conditions& conditions, Case which) {
   const BoundToCore bound(conditions.cores);
@@ -41,7 +41,7 @@ Measurement measure_refusal(const Conditions& conditions, Case which) {
   });
 }
 
-// How much later than its deadline a pop of nothing comes back.
+// How long after its deadline a pop of an empty channel returns.
 template <class Channel>
 Measurement measure_overshoot(const Conditions& conditions) {
   constexpr std::int64_t kTimeoutNs = 200'000;
@@ -61,7 +61,7 @@ Measurement measure_overshoot(const Conditions& conditions) {
   });
 }
 
-// Replies to clients that gave up: each falls, and none reaches the one who waits in the same slot now.
+// Replies to clients that gave up: each is dropped, and none reaches the client that now waits in the same slot.
 Measurement measure_late_reply(const Conditions& conditions) {
   constexpr std::size_t kSlots = 1024;
   const BoundToCore bound(conditions.cores);

@@ -1,5 +1,5 @@
-// A flow of commands from some threads to others for as long as a sample lasts: who has sent and received how many, and
-// when all have arrived. Channels come in by the two functions that push and pop.
+// A flow of commands from some threads to others for the duration of a sample: counts what each has sent and received,
+// and detects when all have arrived. Channels plug in with two functions, push and pop.
 #pragma once
 
 #include <atomic>
@@ -24,17 +24,18 @@ class Flow {
 
   const Patience& patience() const noexcept { return patience_; }
 
-  // A producer's: whether it goes on. It asks once per kBlock commands, since a clock costs as much as some pushes.
+  // For producers: whether to go on. Called once per kBlock commands, because reading a clock costs as much as some
+  // pushes.
   static constexpr int kBlock = 256;
   bool goes_on() noexcept {
     const std::int64_t now = now_ns();
     std::int64_t until = until_ns_.load(std::memory_order_relaxed);
-    // The first one to come sets the end for all; nothing else is told by it.
+    // The first producer sets the end for all. Relaxed, because it publishes nothing else.
     if (until == 0 && until_ns_.compare_exchange_strong(until, now + sample_ns_, std::memory_order_relaxed))
       return true;
     return now < until;
   }
-  // The number that a producer gives to its `index`-th command.
+  // The number of a producer's `index`-th command.
   static std::uint32_t number(int producer, std::uint64_t index) noexcept {
     return (static_cast<std::uint32_t>(producer) << 24) + static_cast<std::uint32_t>(index);
   }
@@ -43,7 +44,8 @@ class Flow {
     total_sent_.fetch_add(count, std::memory_order_relaxed);
     producing_.fetch_sub(1, std::memory_order_acq_rel);  // pairs with the acquire in has_ended()
   }
-  // A consumer's that found nothing to pop: whether there will be nothing more. `told`: what it said the last time.
+  // For a consumer that found nothing to pop: whether nothing more will come. `told` is the count that it last
+  // reported.
   bool has_ended(const Tally& tally, std::uint64_t& told) noexcept {
     if (producing_.load(std::memory_order_acquire) != 0) return false;  // pairs with end_producer()
     total_received_.fetch_add(tally.count - told, std::memory_order_relaxed);
@@ -54,7 +56,7 @@ class Flow {
     received_[static_cast<std::size_t>(consumer)].tally = tally;
   }
 
-  // When all threads have ended. Sums are made here: they would be part of what is timed otherwise.
+  // To be called when all threads have ended. Sums are computed here to keep them out of the timed part.
   Tally sent() const noexcept {
     Tally all;
     for (std::size_t producer = 0; producer < sent_.size(); ++producer)
@@ -79,8 +81,8 @@ class Flow {
   std::atomic<std::uint64_t> total_sent_{0}, total_received_{0};
 };
 
-// Each sample: `make` gives a channel, `produce(channel, index, flow)` returns how many it pushed, and
-// `consume(channel, flow)` returns the tally of what it popped. Consumers are the first threads, so that one consumer
+// For each sample, `make` creates a channel, `produce(channel, index, flow)` returns how many commands it pushed, and
+// `consume(channel, flow)` returns the tally of those it popped. Consumers are the first threads, so that one consumer
 // and one producer are on the first two cores.
 template <class Make, class Produce, class Consume>
 Measurement measure_flow(const Conditions& conditions, int producers, int consumers, Make&& make, Produce&& produce,
@@ -104,8 +106,8 @@ Measurement measure_flow(const Conditions& conditions, int producers, int consum
   return measurement;
 }
 
-// A consumer's whole work: `take(tally)` adds what it finds, and is false where it finds nothing. Inlined always, so
-// that what `take` refers to stays in registers.
+// The main loop of a consumer: `take(tally)` adds what it finds and returns false if it finds nothing. Always inlined,
+// so that what `take` refers to stays in registers.
 template <class Take>
 [[gnu::always_inline]] inline Tally take_all(Flow& flow, Take&& take) {
   Tally tally;
@@ -120,7 +122,7 @@ template <class Take>
   }
 }
 
-// One command at a time, on both sides.
+// One command at a time on both sides.
 template <class Contestant, class Carried>
 std::uint64_t produce_singly(Contestant& channel, int producer, Flow& flow) {
   const Carried carried;

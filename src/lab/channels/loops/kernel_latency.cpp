@@ -1,5 +1,5 @@
-// From the moment when a producer enqueues a command until it sees that the command's kernel has ended, on a real
-// device: through each channel to a thread that submits and waits, and without any.
+// Measures from the moment when a producer enqueues a command until it sees that the command's kernel has ended, on a
+// real device: through each channel to a thread that submits and waits, and without any channel.
 #include <atomic>
 #include <memory>
 
@@ -12,10 +12,10 @@
 namespace weir::channel_bench {
 namespace {
 
-// How the submitter says that a kernel has ended: the same line for every contestant.
+// Where the submitter reports that a kernel has ended: the same cache line for every contestant.
 struct alignas(kApart) Ended {
   std::atomic<std::uint32_t> mark{0};
-  std::atomic<bool> is_broken{false};  // the device failed: nobody need wait for more
+  std::atomic<bool> is_broken{false};  // the device failed: nobody needs to wait any longer
 };
 
 template <class Contestant>
@@ -58,7 +58,7 @@ Measurement through_channel(const Conditions& conditions) {
   });
 }
 
-// What there is to reach: the producer submits and waits itself.
+// The lower bound: the producer submits and waits itself.
 Measurement without_channel(const Conditions& conditions) {
   DeviceStep kernel(conditions.device, 1);
   kernel.run();
@@ -81,7 +81,7 @@ std::vector<Benchmark> benchmarks(const Conditions& conditions) {
   std::string where = "an empty kernel on " + conditions.device;
   if (conditions.device == "cpu") where += sharing(conditions, kThreadsOnCpu);
   const std::string missing = why_not_on(conditions.device);
-  // Not on a GPU, whose launch and end take longer by themselves, nor where the cpu device's worker shares a core.
+  // Not on a GPU, whose launch and completion alone take longer, nor if the cpu device's worker shares a core.
   const bool has_target =
       conditions.device == "null" || (conditions.device == "cpu" && core_count(conditions) >= kThreadsOnCpu);
   std::vector<Benchmark> list = {{.name = "empty",

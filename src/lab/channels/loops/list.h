@@ -1,4 +1,4 @@
-// Every group of benchmarks, in the order in which `weir channel` shows them.
+// All groups of benchmarks, in the order in which `weir channel` shows them.
 #pragma once
 
 #include "lab/channels/loops/benchmark.h"

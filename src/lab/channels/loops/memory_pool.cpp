@@ -1,4 +1,4 @@
-// Memory for payloads: allocate, free, write, read, and all of it in turn, on one thread and from one thread to
+// Memory for payloads: allocate, free, write, read, and all of these in turn, on one thread and from one thread to
 // another.
 #include <algorithm>
 #include <array>
@@ -25,7 +25,7 @@ std::uint64_t marked(const std::byte* memory) {
   return value;
 }
 
-// Handfuls are allocated, marked, read back and freed; only one of the four is in the time.
+// Batches are allocated, marked, read back and freed; only one of the four is timed.
 template <class Allocator, What kWhat>
 Measurement measure_handful(const Conditions& conditions, std::size_t size) {
   const BoundToCore bound(conditions.cores);
@@ -33,7 +33,7 @@ Measurement measure_handful(const Conditions& conditions, std::size_t size) {
   std::vector<typename Allocator::Held> held(size >= kMega ? 16 : 64);
   std::array<std::byte, kKilo> buffer{};
   std::uint64_t next = 0;
-  // Of nobody's choosing: what is not timed takes longer than what is.
+  // An estimate: the untimed parts take longer than the timed one.
   const double handful_ns = static_cast<double>(held.size()) * 150;
   const int rounds = std::max(20, static_cast<int>(conditions.sample_ms * 1e6 / handful_ns));
   return measure_warm(conditions, [&](Tally& sent, Tally& received) {
@@ -72,12 +72,12 @@ Measurement measure_handful(const Conditions& conditions, std::size_t size) {
   });
 }
 
-// One at a time, as tightly as it can be done.
+// One at a time, in the tightest possible loop.
 template <class Allocator>
 Measurement measure_cycle(const Conditions& conditions, std::size_t size) {
   const BoundToCore bound(conditions.cores);
   Allocator allocator(size);
-  // Short enough that some are not interrupted.
+  // Short enough that some samples are not interrupted.
   const auto count = static_cast<std::uint64_t>(std::max(1000.0, conditions.sample_ms * 1e6 / 20));
   return measure_warm(conditions, [&](Tally& sent, Tally& received) {
     std::uint64_t there = 0;
@@ -96,7 +96,7 @@ Measurement measure_cycle(const Conditions& conditions, std::size_t size) {
   });
 }
 
-// One thread allocates handfuls, the other frees them; each times only what the allocator does.
+// One thread allocates batches, the other frees them; each times only the allocator's work.
 template <class Allocator>
 Measurement measure_across(const Conditions& conditions, std::size_t size) {
   Allocator allocator(size);
@@ -104,7 +104,7 @@ Measurement measure_across(const Conditions& conditions, std::size_t size) {
   const double handful_ns = static_cast<double>(held.size()) * 150;
   const int rounds = std::max(20, static_cast<int>(conditions.sample_ms * 1e6 / handful_ns));
   return measure_warm(conditions, [&](Tally& sent, Tally& received) {
-    std::atomic<int> turn{0};  // even: the one who allocates
+    std::atomic<int> turn{0};  // even: the allocating thread's turn
     std::int64_t spent_ns[2] = {0, 0};
     const auto wait = [&](int value) {
       // Pairs with the release of the other thread.

@@ -1,5 +1,5 @@
-// A pool that is nearly empty, or entirely, or asked for every size at once: what a request costs then, typically and
-// at the 99th percentile. Each request is timed by itself, so a reading of the clock is in every number.
+// A pool that is nearly or completely empty, or asked for every size at once: measures the cost of a request, typical
+// and at the 99th percentile. Each request is timed individually, so every number includes a reading of the clock.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -29,7 +29,7 @@ decltype(Measurement::facts) facts_of(const MemoryPool& pool) {
           {"peak_source_bytes", static_cast<double>(now.peak_source_bytes)}};
 }
 
-// Every slot is in use: the cost of being told so, or of getting one nevertheless.
+// All slots are in use: the cost of a refusal, or of getting a slot nevertheless.
 enum class Answer { refuse, refuse_by_error, grow };
 
 template <Answer kAnswer>
@@ -69,7 +69,7 @@ Measurement measure_exhausted(const Conditions& conditions) {
 }
 
 // One thread allocates and passes on, the other frees. The pool has no more slots than the channel has places, so the
-// one who allocates is refused again and again, and asks until it gets one.
+// allocating thread is refused repeatedly, and retries until it gets a slot.
 Measurement measure_near(const Conditions& conditions, const PoolOptions& options) {
   constexpr std::size_t kPlaces = 32;
   MemoryPool pool(options);
@@ -105,7 +105,7 @@ Measurement measure_near(const Conditions& conditions, const PoolOptions& option
   return measurement;
 }
 
-// Sizes from 256 B to 1 MB, as many small ones as large ones by logarithm; 64 alive, replaced in random order.
+// Sizes from 256 B to 1 MB, uniform in the logarithm; 64 alive, replaced in random order.
 struct AnyPool {
   static constexpr std::string_view kName = "pool";
   static constexpr bool kIsOurs = true;
@@ -189,7 +189,7 @@ Measurement measure_sizes(const Conditions& conditions, std::size_t limit) {
   return measurement;
 }
 
-// Far more than any cache holds, allocated in a row and freed in a row: the cost of exchanging magazines.
+// Allocates in a row and frees in a row far more than any cache holds: the cost of exchanging magazines.
 Measurement measure_misses(const Conditions& conditions, std::size_t thread_cache_bytes) {
   constexpr std::size_t kSlots = 4096;
   const BoundToCore bound(conditions.cores);

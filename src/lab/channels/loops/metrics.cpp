@@ -1,4 +1,4 @@
-// What counting costs: the same channel with and without counters around it.
+// The cost of counters: the same channel with and without them.
 #include <algorithm>
 #include <memory>
 

@@ -1,4 +1,4 @@
-// The legacy pattern by itself: what a push and a pop of a deque behind a mutex cost, in the loops of send_latency.
+// The legacy pattern alone: the cost of a push and a pop of a deque protected by a mutex, in the loops of send_latency.
 #include "lab/channels/loops/carried.h"
 #include "lab/channels/loops/contestants.h"
 #include "lab/channels/loops/list.h"

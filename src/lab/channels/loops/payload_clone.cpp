@@ -1,5 +1,5 @@
-// One more owner of the same bytes: what a clone costs by size, when its count is ours alone and when two cores fight
-// over it. A deep copy stands beside it, to show what sharing saves.
+// The cost of a clone, one more owner of the same bytes, by size: with an uncontended count, and with two cores
+// contending for it. A deep copy is included to show what sharing saves.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -47,7 +47,7 @@ struct DeepCopy {
   std::vector<std::byte> payload;
 };
 
-// Clones and drops, one at a time, and looks into each clone.
+// Clones and drops, one at a time, and reads from each clone.
 template <class Contestant>
 Tally clone_and_drop(const Contestant& contestant, std::uint64_t count) {
   Tally seen;
@@ -67,10 +67,10 @@ Measurement measure(const Conditions& conditions, std::size_t bytes, int threads
   const Contestant contestant(bytes);
   Tally expected, seen;
   std::uint64_t count = 16;
-  // The first samples only find out how many clones make one.
+  // The first samples only determine how many clones make one sample.
   for (int sample = -8; sample < conditions.samples; ++sample) {
     std::vector<Tally> tallies(static_cast<std::size_t>(threads));
-    // On threads of their own, always: with a single thread in the process, shared_ptr leaves its atomics out.
+    // Always on separate threads: in a process with a single thread, shared_ptr skips its atomics.
     const std::int64_t ns = run_team(conditions.cores, threads, [&](int thread) {
       tallies[static_cast<std::size_t>(thread)] = clone_and_drop(contestant, count);
     });

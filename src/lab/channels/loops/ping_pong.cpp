@@ -1,4 +1,4 @@
-// The machine's floor: how long two cores take to hand a cache line to each other and back, with nothing around it.
+// The machine's floor: how long two cores take to pass a cache line to each other and back, with nothing else.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -15,8 +15,8 @@ namespace {
 
 enum class Shape {
   flag,       // one line that both write
-  one_line,   // a line each way, 56 bytes of payload beside the flag
-  two_lines,  // a line of flag and a line of payload each way
+  one_line,   // one line in each direction, 56 bytes of payload beside the flag
+  two_lines,  // one line of flag and one line of payload in each direction
 };
 
 struct alignas(kApart) Way {
@@ -39,7 +39,7 @@ Measurement measure(const Conditions& conditions) {
   constexpr std::uint64_t kBack = std::uint64_t{1} << 40;
   const int count = std::max(1000, static_cast<int>(conditions.sample_ms * 1e6 / 300));
   const auto take_sample = [&](Trips& trips, Tally& sent, Tally& received) {
-    // On the heap and anew: what a line costs depends on its address (which slice of the last cache it belongs to).
+    // Newly allocated on the heap: the cost of a line depends on its address (its slice of the last-level cache).
     const auto there = std::make_unique<Way>(), back = std::make_unique<Way>();
     run_team(conditions.cores, 2, [&](int thread) {
       std::remove_reference_t<decltype(payload<kShape>(*there))> words{};

@@ -1,4 +1,5 @@
-// Where the two threads run: round trips and throughput on the same core, on neighbours, across caches and sockets.
+// The effect of thread placement: round trips and throughput on the same core, on neighbours, across caches and
+// sockets.
 #include "lab/channels/loops/carried.h"
 #include "lab/channels/loops/contestants.h"
 #include "lab/channels/loops/core_pairs.h"
@@ -21,7 +22,7 @@ void enter(std::vector<Benchmark>& list, const CorePair& pair) {
                                 ? " (" + std::to_string(pair.first) +
                                       (pair.first == pair.second ? "" : " and " + std::to_string(pair.second)) + ")"
                                 : "";
-  // Pauses and yields on both sides, also where there are two cores: otherwise kinds could not be compared.
+  // Pauses and yields on both sides, even with two cores: otherwise the kinds could not be compared.
   list.push_back(entry<Contestant>("round_trip/" + pair.name, Unit::ns_per_operation,
                                    "a command there and back: " + pair.where + cores,
                                    on_pair(measure_trips<Contestant, Small, false>)));

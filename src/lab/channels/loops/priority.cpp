@@ -1,5 +1,5 @@
-// Urgent commands first: what it costs to put 10,000 in and take them out, and how long an urgent one waits behind 1000
-// that are not.
+// Urgent commands first: the cost of putting in 10,000 and taking them out, and how long an urgent command waits behind
+// 1000 others.
 #include "channel/priority.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct Ours {
   Channel channel;
 };
 
-// The textbook's: a heap behind a mutex, with a number that keeps equals in order.
+// The textbook version: a heap protected by a mutex, with a number that keeps equal items in order.
 class MutexHeap {
  public:
   explicit MutexHeap(std::size_t) {}
@@ -91,17 +91,17 @@ CommandRecord record_of(std::uint32_t id, std::uint8_t priority) {
   record.priority = priority;
   return record;
 }
-// Levels in no order that a branch predictor could learn.
+// Levels in an order that a branch predictor cannot learn.
 std::uint8_t level_of(std::uint32_t i) { return static_cast<std::uint8_t>(Tally::mix(i) >> 20 & (kLevels - 1)); }
 
-// One thread, so that nothing but the queue is measured: all in, then all out.
+// One thread, so that only the queue is measured: all in, then all out.
 template <class Queue>
 Measurement measure_items(const Conditions& conditions, bool is_enqueue) {
   Measurement measurement;
   const BoundToCore bound(conditions.cores);
   Tally sent, received;
   const auto rounds = static_cast<int>(std::max(1.0, conditions.sample_ms * 1e6 / (kItems * 50)));
-  // Kept: what the first round pays for memory is not what a queue in use costs.
+  // Kept, because the first round pays for memory and a queue in use does not.
   const auto queue = std::make_unique<Queue>(std::size_t{16'384});
   for (int sample = -1; sample < conditions.samples; ++sample) {
     std::int64_t timed_ns = 0;
@@ -130,7 +130,7 @@ Measurement measure_items(const Conditions& conditions, bool is_enqueue) {
   return measurement;
 }
 
-// A consumer of 1 us each has 1000 commands before it when an urgent one comes: how long until it is taken?
+// An urgent command arrives while 1000 commands of 1 us each are in front of the consumer: how long until it is taken?
 template <class Queue>
 Measurement measure_urgent(const Conditions& conditions) {
   Measurement measurement;
@@ -143,7 +143,7 @@ Measurement measure_urgent(const Conditions& conditions) {
     std::int64_t pushed_ns = 0, popped_ns = 0;
     run_team(conditions.cores, 2, [&](int thread) {
       if (thread == 0) {
-        while (taken.load(std::memory_order_relaxed) < 10) System::pause();  // it is at work; only a hint
+        while (taken.load(std::memory_order_relaxed) < 10) System::pause();  // the consumer is at work; only a hint
         pushed_ns = now_ns();
         if (queue->try_push(record_of(kWaiting, 0))) sent.add(kWaiting);
         return;
@@ -191,7 +191,7 @@ std::vector<Benchmark> benchmarks(const Conditions& conditions) {
   offer<Ours<Priority<CommandRecord>>>(conditions, all, "priority", true, true);
   offer<MutexHeap>(conditions, all, "mutex_heap", false, true);
   offer<MutexDeques>(conditions, all, "mutex_four_deques", false, true);
-  offer<Ours<Mpsc<CommandRecord>>>(conditions, all, "mpsc", true, false);  // no levels: what waiting in line costs
+  offer<Ours<Mpsc<CommandRecord>>>(conditions, all, "mpsc", true, false);  // no levels: the cost of waiting in line
   return all;
 }
 

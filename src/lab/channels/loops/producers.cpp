@@ -1,4 +1,4 @@
-// Commands per second from 1 to 16 producers to one consumer, without a pause.
+// Commands per second from 1 to 16 producers to one consumer, without pauses.
 #include "lab/channels/loops/carried.h"
 #include "lab/channels/loops/contestants.h"
 #include "lab/channels/loops/flow.h"

@@ -1,5 +1,5 @@
-// Commands per second when the consumer reads them where they are, against a ring in the manner of the LMAX Disruptor
-// and against our own pop, which copies.
+// Commands per second when the consumer reads them in place, compared with a ring like the LMAX Disruptor's and with
+// Weir's own pop, which copies.
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -12,7 +12,7 @@
 namespace weir::channel_bench {
 namespace {
 
-// A copy command: what a consumer needs of it is spread over its line.
+// A copy command: the fields that a consumer needs are spread over its cache line.
 struct InPlace {
   using Item = CommandRecord;
   Item make() const noexcept {
@@ -27,17 +27,17 @@ struct InPlace {
   }
 };
 
-// A reference, written after the description of the original (Thompson et al., 2011) and for one producer and one
-// consumer: a ring of events, a cursor that publishes, and the consumer's sequence, which holds the producer back. The
-// consumer takes all that the cursor allows as one batch and moves its sequence behind it. Busy waiting outside, as for
-// the others.
+// A reference implementation, written from the description of the original (Thompson et al., 2011) for one producer and
+// one consumer: a ring of events, a cursor that publishes, and the consumer's sequence, which holds the producer back.
+// The consumer takes all that the cursor allows as one batch and then advances its sequence. Busy waiting is outside,
+// as for the others.
 class DisruptorRing {
  public:
   using Item = CommandRecord;
 
   explicit DisruptorRing(std::size_t capacity) : mask_(ring_capacity(capacity) - 1), events_(mask_ + 1) {}
 
-  // The producer's.
+  // Called by the producer.
   Outcome try_push(const CommandRecord& item) noexcept {
     return try_push_batch({&item, 1}).count == 1 ? Outcome::done : Outcome::full;
   }
@@ -49,7 +49,7 @@ class DisruptorRing {
     cursor_.store(next_, std::memory_order_release);  // pairs with the acquire in consume()
     return {items.size(), Outcome::done};
   }
-  // The consumer's: visits what is published, in place.
+  // Called by the consumer: visits the published events in place.
   template <class Visit>
   Moved consume(std::size_t, Visit&& visit) noexcept {
     const std::uint64_t available =

@@ -1,5 +1,5 @@
-// Request and response: a command through the channel, its result back through a oneshot, against the legacy way of a
-// queue behind a mutex and polling for completion.
+// Request and response: a command through the channel, its result back through a oneshot, compared with the legacy way
+// of a queue protected by a mutex and polling for completion.
 #include "channel/request.h"
 
 #include <algorithm>
@@ -12,11 +12,11 @@
 namespace weir::channel_bench {
 namespace {
 
-constexpr std::int64_t kPatienceNs = 10'000'000'000;  // then something is broken
+constexpr std::int64_t kPatienceNs = 10'000'000'000;  // after this something is broken
 
 std::uint64_t reply_to(std::uint64_t question) { return question * 3 + 1; }
 
-// One client, one server, each trip timed. `Way` has call(record, result) and serve(), which ends when it is closed.
+// One client, one server, each trip timed. `Way` has call(record, result) and serve(), which returns when it is closed.
 template <class Way>
 Measurement measure(const Conditions& conditions) {
   Measurement measurement;
@@ -68,7 +68,7 @@ struct ThroughOneshot {
   Requests<Channel> requests;
 };
 
-// Both sides ask the mutex again and again whether there is something.
+// Both sides poll the mutex-protected queue.
 struct Polling {
   explicit Polling(std::size_t capacity) : channel(capacity), replies(capacity) {}
   bool call(const CommandRecord& record, std::uint64_t& result, Limit limit) noexcept {

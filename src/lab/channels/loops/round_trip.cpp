@@ -1,4 +1,4 @@
-// A command to another core and its answer back, through two channels, every trip timed; both threads poll.
+// A command to another core and its answer back, through two channels; every trip is timed, both threads poll.
 #include "lab/channels/loops/carried.h"
 #include "lab/channels/loops/contestants.h"
 #include "lab/channels/loops/list.h"

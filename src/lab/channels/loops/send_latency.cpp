@@ -1,4 +1,4 @@
-// What it costs a thread to push a command, and to push and pop one, when nobody else is there.
+// The cost for a thread to push a command, and to push and pop one, without any other thread.
 #include "lab/channels/loops/carried.h"
 #include "lab/channels/loops/contestants.h"
 #include "lab/channels/loops/list.h"
@@ -7,7 +7,7 @@
 namespace weir::channel_bench {
 namespace {
 
-constexpr std::size_t kMoreCapacity = 8;  // times the usual
+constexpr std::size_t kMoreCapacity = 8;  // multiple of the usual
 
 template <Timed kTimed, class Carried>
 void enter(std::vector<Benchmark>& list, const char* name, const char* what, std::size_t times = 1,

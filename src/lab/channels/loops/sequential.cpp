@@ -1,4 +1,4 @@
-// A hundred commands one after another: by one thread, handed to another as they come, and handed over one by one.
+// A hundred commands one after another: on one thread, streamed to another thread, and handed over one by one.
 #include <atomic>
 #include <memory>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kCommands = 100;
 
-// Each sample is what all of them take, so a round of the uncontended loop counts a hundred times.
+// Each sample is the time of all hundred, so a round of the uncontended loop counts a hundred times.
 template <class Contestant>
 Measurement measure_one_thread(const Conditions& conditions) {
   Measurement measurement = measure_uncontended<Timed::fill_drain, Contestant, Small>(conditions, kCommands);
@@ -22,10 +22,10 @@ Measurement measure_one_thread(const Conditions& conditions) {
 }
 
 struct alignas(kApart) Done {
-  std::atomic<std::uint32_t> count{0};  // commands that the second thread has worked on
+  std::atomic<std::uint32_t> count{0};  // commands that the second thread has processed
 };
 
-// kIsOneByOne: the next command is pushed when the one before it is done; otherwise when there is room.
+// kIsOneByOne: the next command is pushed when the previous one is done; otherwise when there is room.
 template <class Contestant, bool kIsOneByOne>
 Measurement measure_two_threads(const Conditions& conditions) {
   constexpr std::size_t kFewestRounds = 3, kMostRounds = 1 << 16;

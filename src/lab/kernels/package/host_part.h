@@ -33,7 +33,7 @@ class HostPart {
   // Fails with the kernel's message after a failed call of `function`: "softmax: setup failed with 3: rows must be
   // positive".
   [[noreturn]] void fail_with(const char* function, int result) const;
-  // Calls a function of the table that returns 0 for success; fails with its words, or with what it threw.
+  // Calls a function of the table that returns 0 for success; on failure throws its message, or what it threw.
   template <class Call>
   void call(const char* function, Call&& call) const {
     int result = 0;
@@ -44,7 +44,7 @@ class HostPart {
     }
     if (result != 0) fail_with(function, result);
   }
-  // Within a handler: what was thrown by `function`, as an Error.
+  // To be called in a handler: turns the exception of `function` into an Error.
   [[noreturn]] void fail_with_exception(const char* function) const;
 
  private:
@@ -86,41 +86,41 @@ class HostCase {
   std::uint64_t bytes(std::size_t index) const;
   std::uint64_t total_bytes() const;
 
-  // The bytes of an input in its own type; of outputs and scratch: poison (NaN; -1 for integers, 0xff for u8).
+  // The bytes of an input in its own type; for outputs and scratch: poison (NaN; -1 for integers, 0xff for u8).
   std::vector<std::byte> initial(std::size_t index) const;
-  // The same, written to memory that holds bytes(index).
+  // The same, written to memory of bytes(index) bytes.
   void write_initial(std::size_t index, std::byte* to) const;
   // Bytes of a buffer as doubles.
   std::vector<double> decode(std::size_t index, const std::byte* bytes) const;
-  // Compares: outputs as read from the backend, inputs as they are after the run (a changed input is a fault). One
+  // Compares outputs as read from the backend, and inputs as they are after the run (a changed input is a fault). One
   // entry per buffer; scratch may be empty.
   Checked compare(const std::vector<std::vector<std::byte>>& after) const;
-  // That it holds for later comparisons.
+  // Bytes held for later comparisons.
   std::uint64_t kept_bytes() const;
 
  private:
   void check_precision() const;
   void check_declared(const WeirSetup& setup, Backend backend);
   std::string place(std::size_t index) const;
-  // Whether an input is as it was filled.
+  // Whether an input still has its initial contents.
   bool is_initial(std::size_t index, const std::vector<std::byte>& now) const;
-  // What must be in each output, from the inputs as filled. Empty vectors for others. `reason` where there is no
-  // reference.
+  // The expected contents of each output, from the inputs as filled; empty vectors for other buffers. `reason` explains
+  // a missing reference.
   std::vector<std::vector<double>> expected(const std::vector<std::vector<std::byte>>& after,
                                             std::string& reason) const;
 
   const HostPart& part_;
   Precision precision_;
   std::uint64_t seed_;
-  // Copies: a kernel that gives the address of a local variable has a fault, but not one that we should crash of.
+  // Copies: a kernel that passes the address of a local variable is faulty, but must not crash the harness.
   std::vector<std::string> names_;
   std::vector<WeirBuffer> buffers_;
   Work work_;
   void* state_ = nullptr;
-  // Of inputs, by index, once they were filled. Drawing them again takes longer than most measurements, and keeping
-  // them as much memory again.
+  // Digests of inputs, by index, after they were filled. Generating inputs again takes longer than most measurements,
+  // and keeping them takes as much memory again.
   mutable std::map<std::size_t, std::uint64_t> digests_;
-  // Made once: a reference may take longer than the whole measurement.
+  // Computed once: a reference may take longer than the whole measurement.
   mutable std::optional<std::vector<std::vector<double>>> expected_;
 };
 

@@ -68,7 +68,7 @@ int LaunchSite::launch_entry(WeirStream* stream, const WeirLaunch* launch) noexc
     const int result = self.launch(*launch);
     if (result == 0) ++self.count_;
     return result;
-  } catch (const std::exception& error) {  // kernels are C: nothing may pass through them
+  } catch (const std::exception& error) {  // kernels are C: no exception may pass through them
     return self.refuse(launch->function, error.what());
   }
 }
@@ -78,7 +78,7 @@ int LaunchSite::refuse(const char* function, const std::string& what, int result
   return result;
 }
 
-// The text is compared as well: a kernel may write another name into the same memory.
+// Compares the text as well: a kernel may write another name into the same memory.
 std::size_t LaunchSite::find(const char* name) noexcept {
   for (std::size_t i = 0; i < names_.size(); ++i)
     if (names_[i].pointer == name && names_[i].text == name) return i;

@@ -1,4 +1,5 @@
-// kernel_manifest.json: what was found, what it rests on, and why parts of it do not run. Reads no file.
+// kernel_manifest.json: the packages that were found, their dependencies, and why parts of them do not run. Reads no
+// file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -57,7 +58,7 @@ Json config_of(const Config& config) {
           {"arguments", config.arguments}};
 }
 
-// What parts and bench.yaml leave: both have to have it.
+// Backends that both the parts and bench.yaml support.
 std::vector<Backend> offered(const Package& package) {
   std::vector<Backend> backends = package.backends();
   const auto& wanted = package.config.backends;
@@ -67,7 +68,7 @@ std::vector<Backend> offered(const Package& package) {
   return backends;
 }
 
-// Why the package, or a backend that its bench.yaml names, cannot run whatever the machine has.
+// Why the package, or a backend that its bench.yaml names, cannot run on any machine.
 std::vector<Skipped> skipped_by_files(const Package& package) {
   std::vector<Skipped> skipped;
   if (!package.trouble.empty()) skipped.push_back({package.name, "", "", "", package.trouble, package.hint});
@@ -105,7 +106,7 @@ Json package_document(const Package& package, std::vector<const Skipped*> given)
           {"parts", std::move(parts)},
           {"dependencies", std::move(dependencies)},
           {"has_config", package.has_config},
-          // Nothing of it is in effect where the package cannot be used.
+          // If the package cannot be used, its config has no effect.
           {"config", package.trouble.empty() ? config_of(package.config) : Json()},
           {"skipped", std::move(skipped)}};
 }

@@ -20,12 +20,12 @@ std::uint64_t mixed(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
-// What Box and Muller make of the smallest 1 - fraction, 2^-53: sqrt(106 ln 2) deviations.
+// The largest Box-Muller value, from the smallest 1 - fraction, 2^-53: sqrt(106 ln 2) deviations.
 constexpr double kLargestNormal = 8.6;
 
 constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15U;
 
-// In [0, 1), 53 bits of it.
+// In [0, 1), with 53 bits.
 double fraction(std::uint64_t random) { return static_cast<double>(random >> 11) * 0x1p-53; }
 
 // Calls `function` with a value of the element type.
@@ -52,7 +52,7 @@ auto with_type(Number number, Function&& function) {
   return function(std::uint8_t{});
 }
 
-// The next number of the type below a finite one.
+// The next smaller number of the type, for a finite one.
 template <class Type>
 Type below(Type value) {
   if constexpr (std::is_integral_v<Type>) {
@@ -69,7 +69,7 @@ Type below(Type value) {
   }
 }
 
-// Whole numbers that a type can hold, as doubles: [lowest, end).
+// The range of integers that a type can hold, as doubles: [lowest, end).
 template <class Type>
 bool fits(double value) {
   const double end = std::ldexp(1.0, std::numeric_limits<Type>::digits);
@@ -93,7 +93,7 @@ bool is_whole(Number number) { return number >= Number::i32; }
 
 namespace {
 
-// The stream of numbers that a buffer is drawn from.
+// The key of a buffer's stream of random numbers.
 std::uint64_t key_of(std::uint32_t buffer_index, std::uint64_t seed) {
   return mixed(mixed(seed + kGolden) ^ (kGolden * (std::uint64_t{buffer_index} + 1)));
 }
@@ -102,12 +102,12 @@ double draw_from(std::uint64_t key, const WeirBuffer& buffer, std::uint64_t inde
   const auto random = [&](std::uint64_t counter) { return mixed(key + kGolden * (counter + 1)); };
   switch (buffer.fill) {
     case WEIR_NORMAL: {
-      // Box and Muller; 1 - fraction is never 0.
+      // Box-Muller; 1 - fraction is never 0.
       const double radius = std::sqrt(-2 * std::log(1 - fraction(random(2 * index))));
       return buffer.low + buffer.high * radius * std::cos(2 * std::numbers::pi * fraction(random(2 * index + 1)));
     }
     case WEIR_WHOLE: {
-      // The upper half of the product: as even as the range allows, without a division.
+      // The upper half of the product: as uniform as the range allows, without a division.
       const auto range = static_cast<std::uint64_t>(buffer.high - buffer.low);
       __extension__ using Wide = unsigned __int128;
       return buffer.low + static_cast<double>(static_cast<std::uint64_t>((Wide{random(index)} * range) >> 64));
@@ -160,7 +160,7 @@ void draw_all(const WeirBuffer& buffer, std::uint32_t buffer_index, std::uint64_
     const bool is_open = buffer.fill != WEIR_NORMAL && buffer.low < buffer.high;
     for (std::uint64_t i = 0; i < buffer.count; ++i) {
       const double drawn = draw_from(key, buffer, i);
-      // Whole numbers from a range of reals: rounded down, or the ends would be half as likely as the rest.
+      // Integers from a range of reals are rounded down; otherwise the ends would be half as likely as the rest.
       auto value = static_cast<Type>(is_whole(number) && buffer.fill == WEIR_UNIFORM ? std::floor(drawn)
                                      : is_whole(number)                              ? std::nearbyint(drawn)
                                                                                      : drawn);
@@ -195,7 +195,7 @@ std::string trouble_with_fill(const WeirBuffer& buffer, Number number) {
   const bool does_fit = with_type(number, [&](auto zero) {
     using Type = decltype(zero);
     if constexpr (std::is_integral_v<Type>) {
-      // The end is not drawn: 0 up to 256 are all bytes.
+      // The end is excluded: 0 up to 256 are all bytes.
       return fits<Type>(std::floor(buffer.low)) &&
              fits<Type>(std::max(std::floor(buffer.low), std::ceil(buffer.high) - 1));
     } else {

@@ -1,4 +1,4 @@
-// Which part of a package serves a backend, and how it is opened. Knows no backend from inside.
+// Chooses the part of a package that serves a backend, and opens it. Knows no backend's internals.
 #include <fmt/format.h>
 
 #include <fstream>
@@ -29,14 +29,14 @@ std::string read_source(const Package& package, const Part& part) {
 std::shared_ptr<const HostPart> open_host(const Package& package, const std::filesystem::path& library,
                                           Backend backend) {
   auto part = std::make_shared<const HostPart>(library, package.name);
-  // Before anything runs: a result named "cuda" must not come from a kernel that knows nothing of it.
+  // Checked before anything runs: a result named "cuda" must not come from a kernel that does not support it.
   if ((part->table().backends & bit_of(backend)) == 0)
     reject(fmt::format("{}: the kernel says that it does not serve {}", package.name, name_of(backend)),
            "Add the backend to the table of weir_kernel(), or leave it out of backends in bench.yaml.");
   return part;
 }
 
-// A device source with its host part: kernel.cpp, or else the same file.
+// Opens a device source with its host part: kernel.cpp, or else the same file.
 std::unique_ptr<OpenPackage> open_source(const Package& package, const Part& part, Backend backend,
                                          const OpenOptions& options) {
   if (backend == Backend::cpu)

@@ -1,5 +1,5 @@
 // Kernels of packages on OpenCL: built by the driver for each precision, given its buffers, timed by markers in an
-// in-order queue where the device's profiling can be used, else by the host's clock.
+// in-order queue if the device's profiling is usable, otherwise by the host's clock.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::optional<T> device_fact(const OpenclContext& context, cl_device_info which)
   return value;
 }
 
-// "0000:3b:00.0", by cl_khr_pci_bus_info or NVIDIA's own numbers; empty where the device tells neither.
+// "0000:3b:00.0", from cl_khr_pci_bus_info or NVIDIA's own query; empty if the device reports neither.
 std::string bus_id(const OpenclContext& context) {
   struct BusInfo {
     cl_uint domain, bus, device, function;
@@ -51,7 +51,7 @@ std::string bus_id(const OpenclContext& context) {
 // Launches in a queue. Knows no clock and no check.
 class OpenclLaunches final : public LaunchSite {
  public:
-  // `program` is null for a library that launches by itself. All three outlive this.
+  // `program` is null for a library that launches by itself. All three must outlive this.
   OpenclLaunches(const OpenclContext& context, cl_program program, cl_command_queue queue, Precision precision,
                  std::vector<void*> buffers, std::string where)
       : LaunchSite(Backend::opencl, precision, queue, std::move(buffers), std::move(where), program == nullptr),
@@ -62,10 +62,11 @@ class OpenclLaunches final : public LaunchSite {
  private:
   struct Function {
     OpenclKernelOwner kernel;
-    std::uint32_t argument_count = 0;  // of its first launch: a kernel keeps arguments, so fewer would pass unseen
+    std::uint32_t argument_count = 0;  // of its first launch: a kernel keeps its arguments, so missing ones would go
+                                       // unnoticed
   };
 
-  // shared_bytes is for CUDA and HIP alone: in OpenCL C, local memory is declared.
+  // shared_bytes is only for CUDA and HIP: in OpenCL C, local memory is declared.
   int launch(const WeirLaunch& launch) override {
     std::size_t index = find(launch.function);
     if (index == kUnknown) {
@@ -111,7 +112,7 @@ class OpenclLaunches final : public LaunchSite {
   std::vector<Function> functions_;
 };
 
-// A device, its compiled programs, and whether its clock can be used. Shared by all kernels that are opened on it.
+// A device, its compiled programs, and whether its clock is usable. Shared by all kernels that are opened on it.
 struct OpenOpencl {
   explicit OpenOpencl(std::shared_ptr<OpenclContext> shared_context) : context(std::move(shared_context)) {
     if (!context->facts().is_gpu) return;
@@ -141,7 +142,7 @@ class OpenclKernel final : public DeviceKernel {
     launches_.emplace(context_, program, queue_.get(), wanted.precision, std::move(handles), where());
     clock_reason_ = try_clock();
   }
-  ~OpenclKernel() override { api_.finish(queue_.get()); }  // what is under way must not outlive its buffers
+  ~OpenclKernel() override { api_.finish(queue_.get()); }  // pending work must not outlive its buffers
 
   std::string device_model() const override { return context_.facts().model; }
   std::string clock() const override {
@@ -167,7 +168,7 @@ class OpenclKernel final : public DeviceKernel {
     succeed(
         api_.enqueue_fill(queue_.get(), scratch_.get(), &value, sizeof value, 0, scratch_bytes_, 0, nullptr, nullptr),
         "overwriting caches");
-    // The host's clock would count the overwriting.
+    // The host's clock would include the overwriting.
     if (!clock_reason_.empty()) wait();
     return time_runs(1);
   }
@@ -175,7 +176,8 @@ class OpenclKernel final : public DeviceKernel {
   std::string cold_reason() const override {
     if (scratch_) return {};
     const auto told = device_fact<cl_ulong>(context_, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE).value_or(0);
-    // PoCL tells of the last level as all cores share it, some drivers of a part: never less than the default.
+    // PoCL reports the last level as shared by all cores, some drivers report a part of it: never less than the
+    // default.
     const std::uint64_t bytes = 2 * std::max<std::uint64_t>(told, kUnknownCacheBytes);
     try {
       scratch_ = context_.make_buffer(CL_MEM_READ_WRITE, bytes);
@@ -233,7 +235,7 @@ class OpenclKernel final : public DeviceKernel {
     return OpenclEventOwner(event, {&api_});
   }
 
-  // When everything before the marker had ended, in ns of the device's clock; nothing where it does not tell.
+  // When everything before the marker had ended, in ns of the device's clock; nothing if it reports none.
   std::optional<cl_ulong> time_of(const OpenclEventOwner& marker) const {
     cl_ulong time_ns = 0;
     if (api_.event_times(marker.get(), CL_PROFILING_COMMAND_END, sizeof time_ns, &time_ns, nullptr) != CL_SUCCESS)
@@ -241,7 +243,7 @@ class OpenclKernel final : public DeviceKernel {
     return time_ns;
   }
 
-  // Whether markers have times, and whether these pass as the host's do. Why not; empty where they can be used.
+  // Checks that markers have times, and that these advance like the host's. Returns why not; empty if they are usable.
   std::string try_clock() {
     constexpr std::int64_t kTrial_ns = 2'000'000;
     const std::int64_t outer_began_ns = now_ns();
@@ -259,7 +261,7 @@ class OpenclKernel final : public DeviceKernel {
     const auto least = static_cast<double>(inner_ended_ns - inner_began_ns);
     const auto most = static_cast<double>(outer_ended_ns - outer_began_ns);
     const double told = static_cast<double>(*to) - static_cast<double>(*from);
-    // 1 %: clocks of devices are not the host's.
+    // 1 %: device clocks differ from the host's.
     if (told < 0.99 * least || told > 1.01 * most)
       return fmt::format("by its markers {:.3f} ms passed between two, and {:.3f} by the host's clock", told * 1e-6,
                          most * 1e-6);
@@ -329,7 +331,7 @@ class OpenclPackage final : public HostPackage {
     const std::filesystem::path file = source_.name;
     std::string options = fmt::format("-DWEIR_PRECISION={}", bit_of(precision));
     for (const std::string& flag : source_.flags) options += " " + flag;
-    // Headers of the package, beside its source. A list of words has no way to hold a blank.
+    // The package's headers are beside its source. The list of options cannot contain a blank.
     if (const std::string folder = file.parent_path().string(); !folder.empty() && folder.find(' ') == folder.npos)
       options += " -I" + folder;
     cl_int result = CL_SUCCESS;

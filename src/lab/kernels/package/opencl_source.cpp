@@ -38,7 +38,7 @@ std::string opencl_text(std::span<const EmbeddedHeader> headers, std::string_vie
       append(text, header.text);
     }
   }
-  // A name is between quotes there; what would end them, or begin an escape, is left out.
+  // The name is quoted there; characters that would end the quote or begin an escape are dropped.
   std::string plain;
   for (const char each : name)
     if (each != '"' && each != '\\' && static_cast<unsigned char>(each) >= ' ') plain += each;

@@ -1,5 +1,5 @@
-// A package's kernel.cl as a driver gets it: OpenCL has no folders of ours to include from, so the headers come before
-// it. Knows text; no driver.
+// A package's kernel.cl as passed to the driver: OpenCL has no include folders, so the headers are put before it. Knows
+// text; no driver.
 #pragma once
 
 #include <span>

@@ -19,8 +19,7 @@ std::optional<Word> find_word(const Word (&words)[kCount], std::string_view name
   return std::nullopt;
 }
 
-// Whole numbers as people write them: 1048576, not 1.048576e+06. Others by the shortest text that gives the same
-// double.
+// Integers as people write them: 1048576, not 1.048576e+06. Others as the shortest text that gives the same double.
 std::string text_of(double value) {
   if (std::fabs(value) < 1e15 && value == std::trunc(value)) return fmt::format("{:.0f}", value == 0 ? 0.0 : value);
   return fmt::format("{}", value);
@@ -84,7 +83,7 @@ std::string Case::key(std::string_view package) const {
 std::vector<Problem> problems_of(const std::vector<Sweep>& sweeps) {
   std::size_t count = 1;
   for (const Sweep& sweep : sweeps) {
-    // Both factors are below 2^32 here: what is refused was checked before it is multiplied again.
+    // Both factors are below 2^32 here: a larger product is refused before it is multiplied again.
     count *= std::min(sweep.values.size(), kMostProblems + 1);
     if (count > kMostProblems)
       reject(fmt::format("problem_size: more than {} combinations", kMostProblems),

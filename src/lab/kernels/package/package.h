@@ -1,5 +1,5 @@
-// A kernel package: a folder with a kernel in one or more forms and, maybe, a bench.yaml. Knows what is in the folder;
-// compiles, opens and runs nothing.
+// A kernel package: a folder with a kernel in one or more forms and optionally a bench.yaml. Knows what is in the
+// folder; compiles, opens and runs nothing.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace weir::package {
 
 enum class Backend : std::uint8_t { cpu, cuda, hip, opencl };
 inline constexpr Backend kBackends[] = {Backend::cpu, Backend::cuda, Backend::hip, Backend::opencl};
-// Of kernels of packages.
+// The precisions of package kernels.
 inline constexpr Precision kPrecisions[] = {Precision::fp64, Precision::fp32, Precision::fp16, Precision::bf16};
 
 constexpr std::string_view name_of(Backend backend) {
@@ -25,24 +25,24 @@ constexpr std::string_view name_of(Backend backend) {
   return kNames[static_cast<int>(backend)];
 }
 using weir::name_of;
-// As include/weir/kernel.h has them.
+// As defined in include/weir/kernel.h.
 constexpr std::uint32_t bit_of(Backend backend) { return 1U << static_cast<unsigned>(backend); }
-// Nothing for another word.
+// Nothing for unknown words.
 std::optional<Backend> parse_backend(std::string_view word);
 std::optional<Precision> parse_precision(std::string_view word);
 
-// What a folder can hold: sources, in the order of the backends that they serve, and what others have built. A device
-// source without kernel.cpp beside it is its own host part.
+// What a folder can contain: sources, in the order of the backends that they serve, and binaries. A device source
+// without kernel.cpp beside it is its own host part.
 enum class Form : std::uint8_t {
   host_source,    // kernel.cpp
   cuda_source,    // kernel.cu
   hip_source,     // kernel.hip
   opencl_source,  // kernel.cl
-  library,        // kernel.so: built by somebody else
-  executable,     // an executable file `kernel`, `kernel.py`, ...: talks JSON on stdin and stdout
+  library,        // kernel.so: built elsewhere
+  executable,     // an executable file `kernel`, `kernel.py`, ...: exchanges JSON on stdin and stdout
 };
 std::string_view name_of(Form form);
-// The source that serves a backend, and what its file is called.
+// The source that serves a backend, and its file name.
 constexpr Form source_of(Backend backend) { return static_cast<Form>(backend); }
 constexpr std::string_view source_file_of(Backend backend) {
   constexpr std::string_view kFiles[] = {"kernel.cpp", "kernel.cu", "kernel.hip", "kernel.cl"};
@@ -54,7 +54,7 @@ struct Part {
   std::filesystem::path file;
 };
 
-// One parameter with the values that it is swept over; each value is one number, or several (grid: [[64, 64, 64]]).
+// One parameter with the values of its sweep; each value is one number, or several (grid: [[64, 64, 64]]).
 struct Sweep {
   std::string name;
   std::vector<std::vector<double>> values;
@@ -69,7 +69,7 @@ using Problem = std::vector<Setting>;
 // "rows=1024,grid=64x64x64"; empty for none.
 std::string text_of(const Problem& problem);
 
-// Limits beyond which a result is wrong. Empty: the default of the precision (PrecisionFacts).
+// Limits beyond which a result is wrong. Empty: the precision's default (PrecisionFacts).
 struct Tolerance {
   std::optional<double> rmse;
   std::optional<double> relative_error;
@@ -83,44 +83,45 @@ struct SkipCondition {
 
 enum class Compiler : std::uint8_t { automatic, runtime, ahead };  // NVRTC or hipRTC; nvcc or hipcc
 
-// bench.yaml, or its defaults. Every key has an effect; one without is refused.
+// bench.yaml, or its defaults. Every key has an effect; keys without one are refused.
 struct Config {
   std::vector<Sweep> problem_size;    // empty: the kernel's own defaults
   std::vector<Precision> precisions;  // empty: all that the kernel has
   std::vector<Backend> backends;      // empty: all that the package has
-  Tolerance tolerances;               // of all precisions
+  Tolerance tolerances;               // for all precisions
   std::map<Precision, Tolerance> precision_tolerances;
   std::vector<SkipCondition> skip_conditions;
-  std::optional<int> iterations;  // a flag of the command line wins
+  std::optional<int> iterations;  // a command-line flag wins
   std::optional<int> warmup;
   std::optional<std::uint64_t> seed;
   std::optional<double> time_limit_s;      // of one case, in its process
-  std::vector<std::string> dependencies;   // programs and libraries that must be there: nvcc, libfoo.so.1
+  std::vector<std::string> dependencies;   // programs and libraries that must be installed: nvcc, libfoo.so.1
   std::vector<std::string> compile_flags;  // -O3, -DNAME=VALUE, -march=...; others are refused
   Compiler compiler = Compiler::automatic;
   std::vector<std::string> arguments;  // of an executable
 
-  // The precision's own limits; those of all precisions for what it has none of.
+  // The precision's own limits; where it has none, the common ones.
   Tolerance tolerance_of(Precision precision) const;
 };
 
-// Something that has to be on the machine: nvcc, libfoo.so.1, OpenMP.
+// Something that must be installed on the machine: nvcc, libfoo.so.1, OpenMP.
 struct Dependency {
   std::string name;
-  std::string needed_by;  // bench.yaml, which must be right; or the file that shows it: kernel.cu
+  std::string needed_by;  // bench.yaml, which is authoritative, or the file that shows it: kernel.cu
 };
 
 struct Package {
-  std::string name;              // of the folder; two of one name carry their parents' too
+  std::string name;              // of the folder; packages of the same name also carry their parents' names
   std::filesystem::path folder;  // absolute
-  std::vector<Part> parts;       // of each form one at most
+  std::vector<Part> parts;       // at most one of each form
   std::vector<Dependency> dependencies;
   Config config;
   bool has_config = false;
-  std::string trouble, hint;  // why nothing of it can run: it stays in manifest and report
+  std::string trouble, hint;  // why it cannot run at all: it stays in manifest and report
 
   const Part* find(Form form) const;
-  // What its parts can serve at all: kernel.cpp serves cpu, kernel.cu cuda, ...; libraries and executables anything.
+  // Backends that its parts can serve: kernel.cpp serves cpu, kernel.cu cuda, ...; libraries and executables may serve
+  // any.
   std::vector<Backend> backends() const;
 };
 
@@ -131,11 +132,11 @@ struct Case {
   Problem problem;
   std::uint64_t seed = 0;
 
-  // "softmax/cuda/fp16/rows=1024": what results are compared by.
+  // "softmax/cuda/fp16/rows=1024": the key by which results are compared.
   std::string key(std::string_view package) const;
 };
 
-// All combinations of a sweep, in the order of the file, the last parameter fastest.
+// All combinations of a sweep, in the order of the file; the last parameter varies fastest.
 std::vector<Problem> problems_of(const std::vector<Sweep>& sweeps);
 
 }  // namespace weir::package
