@@ -1,5 +1,5 @@
-// What buffers hold before the first iteration and after reset(), what a session says it takes, and memory outside of
-// sessions.
+// The contents of buffers before the first iteration and after reset(), the reported memory of a session, and memory
+// outside sessions.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -11,7 +11,7 @@
 namespace weir::conformance {
 namespace {
 
-// Every kind of initial contents, and one buffer that is written.
+// All kinds of initial contents, and one buffer that is written.
 Step contents_step() {
   StepBuilder builder(5);
   for (const ElementType type : kFloats) {

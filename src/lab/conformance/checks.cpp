@@ -58,7 +58,7 @@ std::string difference_of(const Step& step, const Contents& got, const Contents&
 
 std::string complaint_about(const Step& step, const Contents& got) {
   const Contents initial = initial_contents(step);
-  Contents outside = got;  // what no command writes, once written parts are put back
+  Contents outside = got;  // bytes that no command writes, once written parts are restored
   for (CommandId id = 0; id < step.commands().size(); ++id) {
     const Command& command = step.commands()[id];
     const auto accesses = step.accesses(id);
@@ -104,7 +104,7 @@ Outcome same_as_reference(Subject& subject, const Step& step) {
   if (!complaint.empty())
     return failed(complaint + (of_cpu.empty() ? "; cpu agrees with the reference" : "; so is cpu: " + of_cpu));
   if (!of_cpu.empty()) return failed("it agrees with the reference and cpu does not: " + of_cpu);
-  // One command alone: errors against each other are at most twice those against the reference.
+  // For a single command, errors relative to each other are at most twice those relative to the reference.
   if (step.commands().size() != 1 || step.commands()[0].kind == CommandKind::copy) return passed();
   const Command& command = step.commands()[0];
   const double tolerance = 2.5 * kernel(command.kernel).tolerance(command.shape);
@@ -165,9 +165,9 @@ std::string timeline_complaint(const Step& step, const Placement& placement, con
   }
   if (iterations.size() < facts.iterations)
     return fmt::format("it holds {} iterations of {}", iterations.size(), facts.iterations);
-  // Times from events are two floats of milliseconds, and engines of one GPU stamp by clocks of their own: a kernel
-  // seemed to start 1.4 us before the copy in front of it had ended (H200, CUPTI 13.0, 2026-11). What the host does is
-  // on the host's clock.
+  // Times from events are two floats of milliseconds, and engines of one GPU stamp with their own clocks: a kernel
+  // seemed to start 1.4 us before the preceding copy had ended (H200, CUPTI 13.0, 2026-11). Host functions are on the
+  // host's clock.
   const std::int64_t slack_ns = facts.is_exact ? 0 : 2000;
   const std::int64_t host_slack_ns = facts.is_exact ? 0 : 200'000 + static_cast<std::int64_t>(timeline.clock_error_ns);
   const auto is_host = [&](CommandId id) {
@@ -225,7 +225,7 @@ Outcome sane_timeline(Subject& subject, const Step& step, const Placement& place
   }
   const Timeline timeline = session->timeline();
   if (timeline.source.empty()) return failed("the timeline does not say where its times come from");
-  // Graphs hide their commands from whoever has no profiler.
+  // Without a profiler, the commands of a graph are not visible.
   const bool may_be_empty = !subject.info.runs() || submit.mode == SubmitMode::graph;
   if (timeline.spans.empty() && may_be_empty) return passed();
   const std::string complaint = timeline_complaint(step, placement, timeline, facts_of(subject, choice));

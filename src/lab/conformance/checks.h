@@ -1,4 +1,4 @@
-// What must hold of any device, as outcomes: results, order and times of a step that was run. Knows no case.
+// Checks that must hold for any device, as outcomes: results, order and times of a step that was run. Knows no case.
 #pragma once
 
 #include <string>
@@ -8,36 +8,36 @@
 
 namespace weir::conformance {
 
-// Where two contents differ in a bit; empty: nowhere.
+// Where two contents differ in a bit; empty if they are equal.
 std::string difference_of(const Step& step, const Contents& got, const Contents& expected);
 
-// What is wrong with what a device left of a step that ran once and writes each byte once: every command is judged by
-// its kernel's reference on the inputs that the device had for it. Empty: nothing.
+// What is wrong with a device's results for a step that ran once and writes each byte once: every command is checked
+// against its kernel's reference on the inputs that the device had for it. Empty if nothing is.
 std::string complaint_about(const Step& step, const Contents& got);
 
-// Both, on the device and on cpu, within what the kernel's arithmetic allows.
+// Runs the step on the device and on cpu; both must match the reference within what the kernel's arithmetic allows.
 Outcome same_as_reference(Subject& subject, const Step& step);
 
-// Runs the step; the same buffers as on the host, bit for bit. Where the device computes nothing but has a clock, the
-// timeline must follow the edges; where it has not, the step must run.
+// Runs the step; the buffers must be the same as on the host, bit for bit. If the device computes nothing but has a
+// clock, the timeline must follow the edges; without a clock, the step must run.
 Outcome same_buffers(Subject& subject, const Step& step, const Placement& placement, const RunChoice& choice);
 
 struct TimelineFacts {
   bool is_pipelined = false;
-  std::size_t iterations = 1;  // that the timeline must hold at least
-  bool is_exact = false;       // all times are of one clock, and none is rounded
+  std::size_t iterations = 1;  // minimum number in the timeline
+  bool is_exact = false;       // all times are on one clock, and none is rounded
 };
-// What is known of a device's timelines: those of cpu and of virtual time are exact.
+// What is known about a device's timelines: those of cpu and of virtual time are exact.
 TimelineFacts facts_of(const Subject& subject, const RunChoice& choice);
 // What is wrong with the times of a step: commands that are missing or end before they start, streams out of order,
-// edges that time runs against. Empty: nothing.
+// edges that times contradict. Empty if nothing is.
 std::string timeline_complaint(const Step& step, const Placement& placement, const Timeline& timeline,
                                const TimelineFacts& facts);
 
-// Traces the step: the result is right, and so is the timeline; a device that has no times must say why.
+// Traces the step: the result and the timeline must be right; a device without times must give the reason.
 Outcome sane_timeline(Subject& subject, const Step& step, const Placement& placement, const RunChoice& choice);
 
-// More iterations in flight than any ring of events holds: all have their times, in order, and the result is right.
+// More iterations in flight than any ring of events holds: all must have times, in order, and the result must be right.
 Outcome many_iterations(Subject& subject, const std::string& submit, int iterations);
 
 }  // namespace weir::conformance

@@ -1,5 +1,5 @@
-// Streams confined to a part of the device's compute units compute the same, and have at least what was asked for; one
-// may have what the others leave; more than there are is rejected.
+// Streams confined to a part of the device's compute units compute the same, and have at least the requested number;
+// one stream may have the rest; requests for more than exist are rejected.
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr Needs kNeeds{.results = true, .compute_units = true, .second_device = true};
 
-// `rest_stream`: -1 where none has the rest.
+// `rest_stream`: the stream with the rest, or -1.
 Outcome confined(Subject& subject, int units, int streams, int rest_stream) {
   DeviceOptions options;
   options.compute_units = units;

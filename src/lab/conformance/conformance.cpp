@@ -26,7 +26,7 @@ Outcome examine(Subject& subject, const ConformanceCase& each) {
   }
 }
 
-// What a device says that does not even fill a buffer; empty where it does.
+// The error of a device that cannot even fill a buffer; empty if it can.
 std::string complaint_of(Subject& subject) {
   try {
     StepBuilder builder(1);

@@ -1,4 +1,4 @@
-// What `weir conformance` found, as a document (docs/schema/weir.conformance.1.json). Runs nothing.
+// The results of `weir conformance` as a document (docs/schema/weir.conformance.1.json). Runs nothing.
 #pragma once
 
 #include <span>
@@ -10,14 +10,14 @@
 
 namespace weir {
 
-// What was asked for and what came of it, device by device.
+// The request and its results, device by device.
 struct ConformanceRun {
   std::vector<std::string> filters;
   std::vector<conformance::Report> reports;
   struct NotOpened {
     std::string device, reason;
   };
-  std::vector<NotOpened> not_opened;  // of all devices, where all were asked for
+  std::vector<NotOpened> not_opened;  // devices that could not be opened, if all were requested
   bool is_interrupted = false;
 };
 

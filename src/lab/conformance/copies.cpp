@@ -1,5 +1,5 @@
-// Copies to, from and on the device and between host buffers: every type, odd sizes, offsets that are not aligned, and
-// many at once. Exact, and nothing beside them changes.
+// Copies to, from and on the device and between host buffers: every type, odd sizes, unaligned offsets, and many at
+// once. Exact, and nothing else changes.
 #include <fmt/format.h>
 
 #include "lab/conformance/checks.h"
@@ -31,7 +31,7 @@ Step step_of(const CopyCase& copy) {
   return std::move(builder).seal(1);
 }
 
-// Host to device, on it, and back, on every stream at once.
+// Host to device, within the device, and back, on all streams at once.
 Step chain_step(int streams, std::uint64_t count) {
   StepBuilder builder(14);
   for (int s = 0; s < streams; ++s) {
@@ -46,7 +46,7 @@ Step chain_step(int streams, std::uint64_t count) {
   return std::move(builder).seal(streams);
 }
 
-// Parts of one buffer, which do not overlap.
+// Between parts of one buffer that do not overlap.
 Step within_step(Place place) {
   StepBuilder builder(15);
   const BufferId data = buffer_in(builder, place, ElementType::f16, 10'000, Init::uniform);

@@ -1,4 +1,4 @@
-// What a device must reject, in words that help, and that it works afterwards.
+// Requests that a device must reject with a helpful message, and that it works afterwards.
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -16,7 +16,7 @@ Outcome works_afterwards(Subject& subject) {
   return outcome;
 }
 
-// Sixteen times what the device has.
+// Sixteen times the device's memory.
 Outcome too_large(Subject& subject) {
   const std::optional<std::uint64_t> memory = subject.info.memory_bytes.value;
   if (!memory) return skipped("how much memory it has is not known: " + subject.info.memory_bytes.reason);

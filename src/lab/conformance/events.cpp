@@ -1,5 +1,5 @@
-// Waits between streams: each kind of hazard alone, with a command in front that takes long enough for a missing wait
-// to show; chains, forks and joins; and more iterations in flight than rings of events hold.
+// Waits between streams: each kind of hazard alone, after a command that takes long enough for a missing wait to show;
+// chains, forks and joins; and more iterations in flight than rings of events hold.
 #include <fmt/format.h>
 
 #include "kernel/chain.h"
@@ -17,7 +17,7 @@ KernelShape chain_shape(std::uint64_t count, ChainOp op, float scalar) {
 
 enum class Hazard { read_after_write, write_after_read, write_after_write };
 
-// Something long on stream 0, and on stream 1 something short that must not overtake it.
+// A long command on stream 0, and a short one on stream 1 that must not overtake it.
 Step hazard_step(Hazard hazard) {
   StepBuilder builder(17);
   const BufferId input = builder.uniform(ElementType::f32, kLarge), data = builder.uniform(ElementType::f32, kLarge);
@@ -41,7 +41,7 @@ Step hazard_step(Hazard hazard) {
   return std::move(builder).seal(2);
 }
 
-// A value handed from stream to stream. Who comes too early leaves a difference that nobody takes back.
+// A value passed from stream to stream. A command that runs too early leaves a permanent difference.
 Step relay_step(int streams, int rounds) {
   StepBuilder builder(18);
   const BufferId data = builder.uniform(ElementType::f32, kSmall);
@@ -53,7 +53,7 @@ Step relay_step(int streams, int rounds) {
   return std::move(builder).seal(streams);
 }
 
-// One long producer, readers on every stream, and one that needs all of them: forked and joined twice.
+// One long producer, readers on every stream, and one command that needs all of them: forked and joined twice.
 Step fork_step(int streams) {
   StepBuilder builder(19);
   const auto count = static_cast<std::uint64_t>(streams - 1) * kSmall;

@@ -1,5 +1,5 @@
-// Matrix products: transposed or not, alone and in batches, with and without what C held before, in every precision
-// that the device offers.
+// Matrix products: transposed or not, single and in batches, with and without the previous contents of C, in every
+// precision that the device offers.
 #include "kernel/gemm.h"
 
 #include <fmt/format.h>

@@ -12,8 +12,8 @@
 namespace weir::preempt {
 namespace {
 
-constexpr std::int64_t kHoldLimitNs = 100'000'000;  // after which the clock's kernel ends by itself
-constexpr std::size_t kClockFlag = 16;              // element, a cache line from the victim's
+constexpr std::int64_t kHoldLimitNs = 100'000'000;  // the clock's kernel ends by itself after this time
+constexpr std::size_t kClockFlag = 16;              // element index, one cache line after the victim's
 
 }  // namespace
 
@@ -25,7 +25,7 @@ Capability can_observe(const DeviceInfo& info) {
 
 Arena::Arena(Device& device, const Options& options) : device_(device), info_(device.info()) {
   if (const Capability can = can_observe(info_); !can) fail("preemption cannot be observed here: " + can.reason);
-  // The kernels of these read the host's own.
+  // Kernels of virtual and cpu devices read the host's own clock.
   has_own_clock_ = !info_.is_virtual && info_.backend != "cpu";
   build(options);
   warm_up();
@@ -39,7 +39,7 @@ void Arena::build(const Options& options) {
     const VictimSize size = size_victim(device_, *options.victim);
     const VictimBuffers buffers = add_victim_buffers(builder, flag_, size, options.slots, info_.is_virtual);
     takes_units_ = options.obeys || options.victim->kind == VictimKind::persistent;
-    // Of what takes units, so many jobs may wait at most.
+    // Limits how many jobs of a unit-taking victim may wait.
     slots_ = takes_units_ ? std::min<std::uint32_t>(options.slots, kToilCursors - 1) : options.slots;
     units_ = size.units();
     waves_ = size.waves;
@@ -51,7 +51,7 @@ void Arena::build(const Options& options) {
     records_ = buffers.records;
     state_ = buffers.state;
     done_ = buffers.done;
-    // A simulated block of several units counts none of them.
+    // A simulated block with several units counts none of them.
     is_counted_ = !info_.is_virtual || options.obeys || !takes_units_;
   }
   const auto count = static_cast<std::uint64_t>(std::max(1, requests_));
@@ -77,7 +77,7 @@ void Arena::build(const Options& options) {
   if (slots_ > 0) records_at_ = elements(records_);
 }
 
-// Drivers load code with a kernel's first launch. The victim's later ones say how long its blocks really are.
+// Drivers load code at a kernel's first launch. The victim's later launches show the real length of its blocks.
 void Arena::warm_up() {
   constexpr std::int64_t kEnoughNs = 300'000'000;
   session_->begin_iteration();
@@ -105,7 +105,7 @@ std::int64_t* Arena::record(std::uint32_t slot) const noexcept {
 
 void Arena::launch(std::uint32_t slot, std::int64_t job, std::int64_t epoch) noexcept {
   std::int64_t* const at = record(slot);
-  // Relaxed: who submits orders this before the launch.
+  // Relaxed: the submission orders this before the launch.
   std::atomic_ref(at[kToilJob]).store(job, std::memory_order_relaxed);
   std::atomic_ref(at[kToilEpoch]).store(epoch, std::memory_order_relaxed);
   const CommandId id = first_launch_ + slot;
@@ -155,7 +155,7 @@ ClockFix Arena::fix_clock() {
     one.seen_ns = now_ns();
     one.kernel_ns = read_moment(at).ended_ns;
     session_->finish();
-    // One that ran into its limit did not wait for the flag.
+    // An exchange that ran into the limit did not wait for the flag.
     if (one.kernel_ns != 0 && one.seen_ns - begun_ns < kHoldLimitNs) exchanges.push_back(one);
   }
   if (exchanges.empty()) fail("no kernel answered in time when the clocks were compared");

@@ -1,5 +1,5 @@
-// Where victim and intruder meet: one session with a stream for each, the victim's kernels with their records, and a
-// short kernel per request. Knows how to launch and to look; who may launch when is for the contest.
+// The setting of an experiment: one session with a stream each for victim and intruder, the victim's kernels with their
+// records, and a short kernel per request. Launches and observes; the contest decides who may launch when.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace weir::preempt {
 
-// Whether experiments can be made on a device at all, and why not.
+// Whether experiments are possible on a device, and why not.
 Capability can_observe(const DeviceInfo& info);
 
 inline constexpr StreamId kVictimStream = 0, kIntruderStream = 1;
@@ -24,21 +24,21 @@ inline constexpr StreamId kVictimStream = 0, kIntruderStream = 1;
 class Arena {
  public:
   struct Options {
-    const Victim* victim = nullptr;  // none: the intruder alone
-    bool obeys = false;              // the victim looks at the flag between blocks
+    const Victim* victim = nullptr;  // null: the intruder alone
+    bool obeys = false;              // the victim checks the flag between blocks
     std::uint32_t slots = 1;         // launches of the victim that may be on the device
     int requests = 0;
     std::int64_t intruder_ns = 0;
-    int intruder_priority = 0;  // the victim has 0
+    int intruder_priority = 0;  // the victim has priority 0
   };
   // Launches everything once, and times the victim alone.
   Arena(Device& device, const Options& options);
 
-  // What a launch of the victim left behind.
+  // The record of a victim's launch.
   struct Report {
-    std::int64_t launches = 0;                  // that ended in this slot
-    std::int64_t started_ns = 0, ended_ns = 0;  // kernel's clock; of the last one
-    std::int64_t taken = 0;                     // units of its job by then
+    std::int64_t launches = 0;                  // that have ended in this slot
+    std::int64_t started_ns = 0, ended_ns = 0;  // of the last launch, on the kernel's clock
+    std::int64_t taken = 0;                     // units of its job up to then
   };
 
   bool is_virtual() const { return info_.is_virtual; }
@@ -51,17 +51,16 @@ class Arena {
   std::int64_t block_words() const { return block_words_; }
   std::int64_t kernel_ns() const { return kernel_ns_; }  // of the victim alone, median
 
-  // One launch, or the rest of one: `epoch` is the flag that it does not heed any more. The slot must be free. One
-  // thread.
+  // Launches a job, or the rest of one; `epoch` is the flag value that it ignores. The slot must be free. One thread.
   void launch(std::uint32_t slot, std::int64_t job, std::int64_t epoch) noexcept;
   Report report(std::uint32_t slot) const noexcept;
-  // Tells launches of smaller epochs to end. Any thread.
+  // Makes launches of smaller epochs end. Any thread.
   void tell(std::int32_t epoch) noexcept;
-  // One thread, which may be another than the victim's.
+  // One thread, which may differ from the victim's.
   void request(int index) noexcept;
-  Moment moment(int index) const noexcept;  // kernel's clock
+  Moment moment(int index) const noexcept;  // on the kernel's clock
 
-  // A moment on both clocks. While nothing runs.
+  // Relates both clocks at one moment. Call while nothing runs.
   ClockFix fix_clock();
   bool has_own_clock() const { return has_own_clock_; }
 
@@ -72,8 +71,8 @@ class Arena {
   struct Count {
     std::uint64_t lost = 0, repeated = 0;
   };
-  // Units that were not done, or more than once, in so many jobs; none where the device does not keep that. After
-  // finish().
+  // The number of units that were not done, or done more than once, in this many jobs; nothing if the device does not
+  // record it. Call after finish().
   std::optional<Count> count(std::int64_t jobs);
 
  private:
@@ -88,13 +87,13 @@ class Arena {
   std::int64_t units_ = 0, waves_ = 0, block_ns_ = 0, block_words_ = 0, kernel_ns_ = 0;
   bool has_own_clock_ = false, takes_units_ = false;
   bool is_counted_ = true;
-  std::unique_ptr<const Step> step_;  // stay where the session knows them
+  std::unique_ptr<const Step> step_;  // at stable addresses, because the session refers to them
   std::unique_ptr<const Placement> placement_;
   std::unique_ptr<Session> session_;
   BufferId flag_ = 0, records_ = 0, state_ = 0, done_ = 0, moments_ = 0;
   CommandId first_launch_ = 0, first_request_ = 0, hold_ = 0;
-  std::int32_t* flag_at_ = nullptr;                             // the victim's, and a cache line further the clock's
-  std::int32_t *records_at_ = nullptr, *moments_at_ = nullptr;  // of moments, the last is the clock's
+  std::int32_t* flag_at_ = nullptr;                             // the victim's; the clock's is one cache line further
+  std::int32_t *records_at_ = nullptr, *moments_at_ = nullptr;  // the last moment is the clock's
   int requests_ = 0;
 };
 

@@ -14,10 +14,11 @@ namespace weir::preempt {
 namespace {
 
 constexpr std::int64_t kVirtualTickNs = 1'000;
-constexpr std::int64_t kHostTickNs = 20'000;        // between two looks where the device is made of cores
-constexpr std::int64_t kProgressNs = 100'000'000;   // between two words to who watches
-constexpr std::int64_t kLeadNs = 2'000'000;         // from when the victim runs to the first moment that may be due
-constexpr std::int64_t kStuckNs = 120'000'000'000;  // without anything ending: the device is not coming back
+constexpr std::int64_t kHostTickNs = 20'000;        // between two checks if the device runs on CPU cores
+constexpr std::int64_t kProgressNs = 100'000'000;   // between two progress reports
+constexpr std::int64_t kLeadNs = 2'000'000;         // from the victim's start to the earliest time at which a request
+                                                    // may be due
+constexpr std::int64_t kStuckNs = 120'000'000'000;  // without anything ending: the device is stuck
 constexpr std::uint32_t kPersistentAhead = 2;       // one that runs, one that follows
 constexpr std::int64_t kUndisturbedIntervals = 200, kUndisturbedKernels = 10;
 
@@ -28,45 +29,45 @@ std::uint32_t slots_for(const Experiment& experiment, const Victim* victim, cons
   return victim->kind == VictimKind::persistent ? std::min(ahead, kPersistentAhead) : ahead;
 }
 
-// Keeps the victim on the device: launches its jobs one after the other, takes up again what was interrupted, and adds
-// up what was done. Whether it may launch is said by who calls it. A state machine without a thread of its own.
+// Keeps the victim on the device: launches its jobs one after the other, resumes interrupted ones, and adds up the
+// finished work. The caller decides when it may launch. A state machine without its own thread.
 class Feeder {
  public:
-  // Uses the arena's slots as its bound of launches in flight.
+  // Uses the arena's slots as the limit of launches in flight.
   explicit Feeder(Arena& arena);
 
-  // Takes note of what has ended. True where something has.
+  // Records launches that have ended. Returns true if there were any.
   bool harvest();
-  // Launches as much as there is room for. `epoch`: the flag that the launches need not heed; always the same where
-  // they heed none.
+  // Launches as much as there is room for. `epoch` is the flag value that the launches ignore; it never changes for
+  // victims that ignore the flag.
   void launch(std::int64_t epoch);
-  // From now on no new job is begun: launch() only takes up what was interrupted.
+  // From now on no new job is started: launch() only resumes interrupted ones.
   void wind_up() { is_winding_up_ = true; }
   bool is_done() const { return pending_.empty() && interrupted_.empty(); }
 
-  // What is observed ends with the last launch that has, or with the first one to come.
+  // The observation ends with the last launch that has ended, or if none has, with the first to end.
   void close() { (has_ended_ ? is_closed_ : is_closing_) = true; }
   bool is_closed() const { return is_closed_; }
   std::int64_t wall_ns() const { return is_closed_ ? ended_ns_ - started_ns_ : 0; }
   std::uint64_t blocks() const { return blocks_; }
 
-  std::int64_t jobs() const { return jobs_; }  // that are done
+  std::int64_t jobs() const { return jobs_; }  // finished
   std::uint64_t preemptions() const { return preemptions_; }
 
  private:
   struct Job {
     std::int64_t number = 0;
-    std::int64_t taken = 0;  // units, by earlier launches
+    std::int64_t taken = 0;  // units taken by earlier launches
   };
   struct Pending {
     Job job;
     std::uint32_t slot = 0;
-    std::int64_t launches = 0;  // that the slot had seen before
+    std::int64_t launches = 0;  // that the slot had counted before
   };
   void note(const Pending& launch, const Arena::Report& report);
 
   Arena& arena_;
-  std::deque<Pending> pending_;  // in the order of their launches, which is that of their ends
+  std::deque<Pending> pending_;  // in launch order, in which they also end
   std::deque<Job> interrupted_;  // in order
   std::vector<std::uint32_t> free_;
   std::int64_t next_job_ = 0, jobs_ = 0, epoch_ = 0;
@@ -106,14 +107,14 @@ void Feeder::note(const Pending& launch, const Arena::Report& report) {
     return;
   }
   interrupted_.push_back({launch.job.number, report.taken});
-  // Who was told to end, and those behind it, gave way together.
+  // The launch that was told to end and those behind it count as one preemption.
   preemptions_ += was_interrupted_ ? 0 : 1;
   was_interrupted_ = true;
 }
 
 void Feeder::launch(std::int64_t epoch) {
-  // Jobs are done in order: nothing follows launches that were told to end before it is known what they left undone.
-  // They end together, also where the intruder is gone before they are.
+  // Jobs are done in order: nothing is launched after launches that were told to end until it is known what they left
+  // undone. They end together, even if the intruder leaves before they do.
   if (!pending_.empty() && (epoch != epoch_ || !interrupted_.empty())) return;
   epoch_ = epoch;
   was_interrupted_ = false;
@@ -147,7 +148,7 @@ class Contest {
         feeder_(arena_),
         intruder_(arena_, due_times(*experiment.plan), rules.obeys) {}
 
-  // `is_over`: where there are no requests to wait for.
+  // `is_over` ends observations without requests.
   Observation hold(const std::function<bool()>& is_over) {
     const bool has_clock = arena_.has_own_clock() && experiment_.plan->requests > 0;
     const ClockFix before = has_clock ? arena_.fix_clock() : ClockFix{};
@@ -159,7 +160,7 @@ class Contest {
   }
 
  private:
-  // The victim runs when the first request can come.
+  // Makes sure that the victim runs before the first request can come.
   void set_out() {
     if (has_victim_) feeder_.launch(0);
     const std::int64_t begun_ns = arena_.now_ns();
@@ -169,11 +170,11 @@ class Contest {
   }
 
   void run(const std::function<bool()>& is_over) {
-    // Submits with the caller's thread, but for the requests: a host that is busy with the victim must not be late for
-    // the intruder. Where time is virtual there is one thread, which is never late.
+    // The caller's thread submits everything except the requests: a host that is busy with the victim must not delay
+    // the intruder. With virtual time there is only one thread, which is never late.
     std::jthread thread;
     if (!arena_.is_virtual()) thread = std::jthread([this] { intruder_.run(); });
-    struct Stopper {  // also where who watches throws
+    struct Stopper {  // stops even if the progress callback throws
       Contest& contest;
       ~Stopper() { contest.stop(); }
     } const stopper{*this};
@@ -186,7 +187,7 @@ class Contest {
       if (tick() || intruder_.ended() != seen) moved_ns = now_ns;
       seen = intruder_.ended();
       const bool is_awaited = is_ending || intruder_.arrived() > seen;
-      if (is_awaited && now_ns - moved_ns > kStuckNs) break;  // finish() says what is wrong
+      if (is_awaited && now_ns - moved_ns > kStuckNs) break;  // finish() reports what is wrong
       if (!is_ending && now_ns - told_ns > kProgressNs) {
         told_ns = now_ns;
         if (!tell_progress(now_ns)) stop();
@@ -211,12 +212,12 @@ class Contest {
     return experiment_.progress("ms of the victim", static_cast<int>((now_ns - started_ns_) / 1'000'000), 0);
   }
 
-  // One look at what has ended, and what may be launched now.
+  // Checks what has ended, and launches what may be launched now.
   bool tick() {
     if (!has_victim_) return false;
     const bool has_ended = feeder_.harvest();
-    // The number of those that came first, then whether they are gone: who comes in between raises a flag that the
-    // launch does not know, and ends it.
+    // Reads the number of arrivals first, then whether all have ended: a request that arrives in between raises a flag
+    // that the launch does not know, and ends it.
     const int arrived = intruder_.arrived();
     if (!rules_.waits_for_end || intruder_.ended() == arrived) feeder_.launch(rules_.obeys ? arrived : 0);
     return has_ended;
@@ -232,7 +233,7 @@ class Contest {
     }
   }
 
-  // Jobs that were begun are brought to their end, so that every unit can be accounted for.
+  // Finishes all jobs that were started, so that every unit can be accounted for.
   void wind_up() {
     feeder_.wind_up();
     const std::int64_t begun_ns = arena_.now_ns();
@@ -263,7 +264,7 @@ class Contest {
   }
 
  public:
-  // Without requests: as long as some would take, and for some kernels at least.
+  // Without requests: as long as some would take, and at least for some kernels.
   bool has_observed_enough() {
     const Plan& plan = *experiment_.plan;
     if (plan.requests > 0 || !has_victim_) return true;

@@ -1,5 +1,5 @@
-// One observation: a victim that keeps the device busy, an intruder that comes when it is due, and rules of who gives
-// way to whom. What mechanisms are made of.
+// One observation: a victim that keeps the device busy, an intruder whose requests come when they are due, and rules
+// for who gives way. Mechanisms are built from it.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 namespace weir::preempt {
 
 struct Rules {
-  int intruder_priority = 0;    // the victim has 0
-  bool waits_for_end = false;   // the victim launches nothing from when the intruder is due until it has ended
-  bool obeys = false;           // ... and what it has on the device ends at the next block, to go on afterwards
-  std::uint32_t in_flight = 0;  // launches of the victim on the device; 0: as many as it likes to queue ahead
+  int intruder_priority = 0;    // the victim has priority 0
+  bool waits_for_end = false;   // the victim launches nothing from the intruder's arrival until its end
+  bool obeys = false;           // ... and its running launches end at the next block and are resumed afterwards
+  std::uint32_t in_flight = 0;  // the victim's launches on the device; 0: as many as it queues ahead
 };
 
 Observation hold_contest(const Experiment& experiment, const Victim* victim, const Rules& rules);

@@ -1,4 +1,4 @@
-// The victim's kernels look at a flag between blocks: they leave the device when the intruder comes, and go on where
+// The victim's kernels check a flag between blocks: they leave the device when the intruder comes, and resume where
 // they stopped when it has ended.
 #include "lab/preempt/arena.h"
 #include "lab/preempt/contest.h"
@@ -13,7 +13,7 @@ Mechanism cooperative_flag() {
           .offered = [](Device& device) { return can_observe(device.info()); },
           .observe =
               [](const Experiment& experiment, const Victim* victim) {
-                // Two: one that runs, and one that follows at once.
+                // Two: one that runs, and one that follows immediately.
                 return hold_contest(experiment, victim, {.waits_for_end = true, .obeys = true, .in_flight = 2});
               }};
 }

@@ -14,9 +14,9 @@ namespace weir::preempt {
 namespace {
 
 constexpr double kMostDrift = 0.2;
-constexpr double kBlockOff = 0.25;   // a victim's blocks may be that far from what was asked for
-constexpr double kClockShare = 0.2;  // of a latency that its clock's error may be
-constexpr double kMostSpread = 0.1;  // of a victim's throughput with nobody in its way
+constexpr double kBlockOff = 0.25;   // the most by which a victim's blocks may differ from the requested length
+constexpr double kClockShare = 0.2;  // the largest share of a latency that may be clock error
+constexpr double kMostSpread = 0.1;  // of the throughput of an undisturbed victim
 constexpr int kResamples = 1000;
 
 template <class From, class To>
@@ -35,11 +35,11 @@ std::vector<double> to_end_of(const Observation& seen) {
   return differences(seen.requests, &Request::due_ns, &Request::ended_ns);
 }
 
-// A queue that only gets longer: medians of the last three quarters, each above the one before by a part of the time
-// that lies between them. The first quarter does not count, because every queue fills at first.
+// Detects a queue that only grows: the medians of the last three quarters, each above the previous one by at least a
+// fraction of the time between them. The first quarter does not count, because every queue fills at first.
 bool grows_until_the_end(std::span<const Request> requests) {
   constexpr std::size_t kFewest = 40;
-  constexpr double kPart = 0.05;  // 5 % more came than passed
+  constexpr double kPart = 0.05;  // 5 % more requests arrived than were served
   std::vector<double> due, latency;
   for (const Request& request : requests) {
     if (request.ended_ns == kNoTime) continue;
@@ -57,8 +57,8 @@ bool grows_until_the_end(std::span<const Request> requests) {
   return true;
 }
 
-// Blocks that were done, per ns. Those of memory are as large as a trial made them, so what they read counts instead:
-// by their time, kernels that read more slowly would seem to lose nothing, and fewer compute units always something.
+// Finished blocks per ns. A trial sets the size of memory blocks, so the amount that they read counts instead: by
+// number alone, kernels that read more slowly would seem to lose nothing, and fewer compute units always something.
 std::optional<double> throughput(const Victim& victim, const Observation& seen) {
   const bool is_sized = victim.kind == VictimKind::memory;
   if (seen.victim_wall_ns <= 0 || seen.victim_blocks == 0 || (is_sized && seen.block_words <= 0)) return std::nullopt;
@@ -71,10 +71,10 @@ std::optional<double> ratio(std::optional<double> above, std::optional<double> b
   return *above / *below;
 }
 
-// A victim with nobody in its way, as often as that was observed.
+// An undisturbed victim, over all its observations.
 struct FullSpeed {
   std::optional<double> mean;
-  double spread = 0;  // of the fastest over the slowest, less 1
+  double spread = 0;  // fastest over slowest, minus 1
 };
 FullSpeed full_speed(std::span<const Undisturbed> all, const Victim& victim) {
   std::vector<double> found;
@@ -90,7 +90,7 @@ std::string place(const Curve& curve, const Point& point) {
   return fmt::format("{}, {}", curve.mechanism->name, words_for(point.victim));
 }
 
-// What is wrong with the victim's work; empty where nothing is.
+// What is wrong with the victim's work; empty if nothing is.
 std::string wrong_work(const Curve& curve, const Point& point) {
   const auto lost = point.observation.lost_blocks.value_or(0);
   const auto repeated = point.observation.repeated_blocks.value_or(0);
@@ -99,7 +99,7 @@ std::string wrong_work(const Curve& curve, const Point& point) {
                      lost, repeated, point.observation.preemptions);
 }
 
-// What is doubtful, each kind once: the observation where it is worst, and how many more there are.
+// Collects doubts, each kind once: the worst observation, and how many more there are.
 class Doubts {
  public:
   void add(const char* kind, double how_much, const std::string& words) {
@@ -177,7 +177,7 @@ Quantiles quantiles_of(std::span<const double> latencies_ns, std::uint64_t seed)
   found.p99 = at(0.99);
   found.p999 = at(0.999);
   found.most = sorted.back();
-  // In the order in which they came: requests behind one kernel wait together, which the intervals have to know.
+  // In order of arrival: requests behind one kernel wait together, and the intervals have to account for that.
   BootstrapOptions options;
   options.resamples = kResamples;
   options.seed = seed;

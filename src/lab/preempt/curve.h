@@ -1,5 +1,5 @@
-// What observations say: latencies per mechanism and victim against the intruder alone, what the victim lost, and
-// sentences that are true. Knows no device.
+// Conclusions from observations: latencies per mechanism and victim relative to the intruder alone, the victim's loss,
+// and sentences that are true. Knows no device.
 #pragma once
 
 #include <cstdint>
@@ -14,41 +14,41 @@
 
 namespace weir::preempt {
 
-// Of one latency, in ns. A quantile is empty where fewer than one request is expected beyond it.
+// The quantiles of one latency, in ns. A quantile is empty if fewer than one request is expected beyond it.
 struct Quantiles {
   std::size_t count = 0;
   std::optional<double> mean, p50, p90, p99, p999, most;
-  std::optional<Interval> p50_interval, p99_interval;  // 95 %, widened where waits follow each other
+  std::optional<Interval> p50_interval, p99_interval;  // 95 %, widened if consecutive waits are correlated
 };
 Quantiles quantiles_of(std::span<const double> latencies_ns, std::uint64_t seed);
-// Requests from which on a quantile is given: p90 10, p99 100, p99.9 1,000.
+// The fewest requests for a quantile: p90 10, p99 100, p99.9 1,000.
 constexpr std::size_t fewest_requests(double level) { return static_cast<std::size_t>(1.000001 / (1 - level)); }
 
 struct Point {
   Victim victim;
-  int requests = 0;                     // asked for
+  int requests = 0;                     // as requested
   std::int64_t interval_ns = 0;         // between them on average
   Observation observation;              // with all its samples
-  Quantiles late;                       // how long after it was due the host had submitted it
-  Quantiles to_start, to_end;           // from when it was due
-  std::optional<double> against_alone;  // p99 to end over that of the intruder alone
-  std::optional<double> victim_loss;    // of its throughput without an intruder; below 0: noise
-  bool is_overloaded = false;           // requests came faster than they passed: latency grew until the end
+  Quantiles late;                       // the host's delay: from the due time until it was submitted
+  Quantiles to_start, to_end;           // from the due time
+  std::optional<double> against_alone;  // p99 to end relative to that of the intruder alone
+  std::optional<double> victim_loss;    // share of its throughput without an intruder; below 0: noise
+  bool is_overloaded = false;           // requests arrived faster than they were served: latency grew until the end
   std::string failure;                  // why there is no observation
 };
-// `plan`: as of this observation.
+// `plan` is the plan of this observation.
 Point point_of(const Victim& victim, Observation observation, const Plan& plan);
 
 struct Curve {
   const Mechanism* mechanism = nullptr;
   Capability offered;
   std::vector<Point> points;  // by victim
-  std::optional<Fit> fit;     // of latency over block time; none where too few lengths were observed
+  std::optional<Fit> fit;     // of latency over block time; nothing if too few lengths were observed
   Follows follows = Follows::unknown;
   std::string verdict;  // one sentence
 };
 
-// The victim with nobody in its way.
+// An undisturbed victim.
 struct Undisturbed {
   Victim victim;
   Observation observation;
@@ -59,26 +59,26 @@ struct Alone {
   std::vector<Observation> repeats;
   std::vector<double> medians_ns;  // to end, by repeat
   Quantiles to_start, to_end;      // of all repeats
-  std::optional<double> drift;     // the largest difference of medians between repeats, relative to the smallest
-  bool has_drifted = false;        // more than its own noise and 20 %: numbers against it are doubtful
+  std::optional<double> drift;     // the largest difference between the medians of repeats, relative to the smallest
+  bool has_drifted = false;        // by more than its own noise and 20 %: numbers relative to it are doubtful
 };
 Alone alone_of(std::vector<Observation> repeats, std::uint64_t seed);
 
 struct Findings {
   Plan plan;
-  bool is_complete = true;  // false: ended early, what was seen so far counts
+  bool is_complete = true;  // false: ended early, with partial results
   Alone alone;
-  std::vector<Undisturbed> undisturbed;  // a victim may come more than once
+  std::vector<Undisturbed> undisturbed;  // a victim may appear more than once
   std::vector<Curve> curves;
-  std::string verdict;                // of the whole: what to use here
-  std::vector<std::string> failures;  // lost or repeated work, observations that failed: said first
+  std::string verdict;                // the overall verdict: what to use here
+  std::vector<std::string> failures;  // lost or repeated work, failed observations: reported first
   std::vector<std::string> warnings;
 };
 
-// Curves come with mechanism, offer and points; the rest of them, and everything above, follows.
+// Curves come with mechanism, offer and points; fills in the rest of them, and everything above.
 Findings conclude(const Plan& plan, Alone alone, std::vector<Undisturbed> undisturbed, std::vector<Curve> curves);
 
-// How a victim is called: "4 waves of 100 us", "persistent, 1 ms", "memory, 4 waves of 100 us".
+// The description of a victim: "4 waves of 100 us", "persistent, 1 ms", "memory, 4 waves of 100 us".
 std::string words_for(const Victim& victim);
 bool is_same(const Victim& a, const Victim& b);
 

@@ -12,7 +12,7 @@
 namespace weir::preempt {
 namespace {
 
-// Which quantiles there are too few requests for; null where there are enough for all.
+// Which quantiles lack requests; null if there are enough for all.
 Json shortage(const Quantiles& quantiles) {
   constexpr std::pair<const char*, double> kLevels[] = {{"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}};
   std::string text;
@@ -78,7 +78,7 @@ std::optional<double> in_blocks(const Point& point) {
 
 Json point_json(const Point& point, const Alone& alone) {
   Json json = Json::object();
-  Json why = Json::object();  // something is null
+  Json why = Json::object();  // reasons for null values
   json["victim"] = to_json(point.victim);
   json["failure"] = point.failure.empty() ? Json(nullptr) : Json(point.failure);
   json["requests"] = point.requests;
@@ -174,7 +174,7 @@ Json published_json() {
   return json;
 }
 
-// What another process of ours wrote: rejects what has another shape instead of trusting it.
+// Reads what another Weir process wrote; rejects any other shape instead of trusting it.
 template <class Read>
 auto read_as(const char* what, const std::string& file, Read read) {
   try {

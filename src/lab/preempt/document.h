@@ -1,4 +1,5 @@
-// Findings as a document (weir.preempt/1), and observations as they travel between processes. Knows no file.
+// Findings as a document (weir.preempt/1), and observations in the form in which processes exchange them. Knows no
+// file.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace weir::preempt {
 
-// What a document says of the run besides its findings.
+// Facts about the run in a document, besides its findings.
 struct Circumstances {
   std::vector<std::string> command_line;
   Json device = Json::object();
@@ -20,7 +21,7 @@ Json preempt_document(const Findings& findings, const Circumstances& circumstanc
 Json to_json(const Plan& plan);
 Json to_json(const Victim& victim);
 Json to_json(const Observation& observation);
-// Of what to_json made. They reject anything else in the name of `file`.
+// Read the output of to_json. They reject anything else; messages name `file`.
 Plan plan_from(const Json& json, const std::string& file);
 Victim victim_from(const Json& json, const std::string& file);
 Observation observation_from(const Json& json, const std::string& file);

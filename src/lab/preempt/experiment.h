@@ -1,6 +1,6 @@
-// How long an urgent command waits behind long ones, for each way there is to let it pass. A victim keeps the device
-// busy; an intruder comes open loop, at moments drawn beforehand, and is timed from the moment it was due: a late host
-// or a full queue counts, nothing is omitted. Observes; what follows from it is for curve.h.
+// Measures how long an urgent command waits for long ones, for each mechanism that lets it pass. A victim keeps the
+// device busy; an intruder comes open loop, at times drawn in advance, and is timed from the moment it was due: a late
+// host or a full queue counts, nothing is omitted. Observes; curve.h draws the conclusions.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@
 namespace weir::preempt {
 
 enum class VictimKind : std::uint8_t {
-  waves,       // kernels of so many blocks as fit at once, times `waves`; the next one follows at once
-  persistent,  // kernels that fill the device and take block after block: 20 ms of work, 8 blocks each at least
-  memory,      // as waves, but its blocks stream through memory
+  waves,       // kernels with `waves` times as many blocks as fit at once; the next one follows at once
+  persistent,  // kernels that fill the device and take block after block: 20 ms of work, at least 8 blocks each
+  memory,      // like waves, but its blocks stream through memory
 };
 inline constexpr std::int64_t kPersistentNs = 20'000'000, kPersistentBlocks = 8;
 std::string_view name_of(VictimKind kind);
@@ -26,19 +26,19 @@ std::optional<VictimKind> victim_kind_named(std::string_view name);
 
 struct Victim {
   VictimKind kind = VictimKind::waves;
-  int waves = 4;                    // 1 to 256: a kernel lasts about waves * block_ns; not of persistent ones
+  int waves = 4;                    // 1 to 256: a kernel takes about waves * block_ns; unused by persistent ones
   std::int64_t block_ns = 100'000;  // 10 us to 10 ms
 };
 
 struct Plan {
   std::vector<Victim> victims;
   int requests = 1000;                   // of the intruder, per mechanism and victim
-  std::int64_t interval_ns = 3'000'000;  // between them on average; exponential, so that they meet the victim anywhere
-  std::int64_t intruder_ns = 0;          // its own length; 0: as short as a kernel can be
+  std::int64_t interval_ns = 3'000'000;  // average distance; exponential, so that they hit the victim at any point
+  std::int64_t intruder_ns = 0;          // its own duration; 0: as short as a kernel can be
   int alone_repeats = 3;                 // how often the intruder is timed alone, spread over the experiment
-  std::uint32_t in_flight = 2;           // of the launch gate
-  std::uint32_t queued_ahead = 8;   // kernels that the victim keeps queued where nothing bounds them; persistent: 2
-  std::int64_t undisturbed_ns = 0;  // how long the victim is observed without requests; 0: 200 intervals
+  std::uint32_t in_flight = 2;           // for the launch gate
+  std::uint32_t queued_ahead = 8;        // kernels that the victim keeps queued without a limit; persistent: 2
+  std::int64_t undisturbed_ns = 0;       // how long the victim is observed without requests; 0: 200 intervals
   std::uint64_t seed = 1;
 };
 
@@ -46,26 +46,28 @@ struct Plan {
 struct Request {
   std::int64_t due_ns = 0;
   std::int64_t submitted_ns = 0;
-  // By the kernel's clock, brought to the host's: the host would see both later.
+  // On the kernel's clock, converted to the host's: the host itself would see both later.
   std::int64_t started_ns = kNoTime;  // its first block
   std::int64_t ended_ns = kNoTime;
 };
 
-// What was seen with one mechanism and one victim, or of the intruder alone.
+// The observation of one mechanism with one victim, or of the intruder alone.
 struct Observation {
   std::vector<Request> requests;
-  std::int64_t clock_error_ns = 0;  // that both may be wrong by, where the kernel's clock is another one
-  std::int64_t victim_wall_ns = 0;  // from its first start to the end of a launch when all was over; 0: there was none
-  std::uint64_t victim_blocks = 0;  // that ended in it
-  std::optional<std::uint64_t> lost_blocks, repeated_blocks;  // of its work; none where they cannot be counted
-  std::uint64_t preemptions = 0;     // in which a launch gave way before its work was done, and came back
-  std::int64_t block_ns = 0;         // a kernel's time by its waves, alone, median of up to three; 0: not measured
-  std::int64_t block_words = 0;      // of 16 bytes that a block reads, by a trial; 0: it reads none
+  std::int64_t clock_error_ns = 0;  // error of both if the kernel has another clock
+  std::int64_t victim_wall_ns = 0;  // from its first start to the end of its last observed launch; 0: there was none
+  std::uint64_t victim_blocks = 0;  // that ended in this time
+  std::optional<std::uint64_t> lost_blocks, repeated_blocks;  // of its work; nothing if they cannot be counted
+  std::uint64_t preemptions = 0;     // how often a launch gave way before its work was done, and was resumed
+  std::int64_t block_ns = 0;         // a kernel's time alone divided by its waves, median of up to three; 0: not
+                                     // measured
+  std::int64_t block_words = 0;      // words of 16 bytes that a block reads, by trial; 0: none
   std::uint32_t blocks_at_once = 0;  // that fit on the device
-  std::vector<std::int64_t> suspend_ns, resume_ns;  // what the calls took where preemption is a call: kfd_suspend
+  std::vector<std::int64_t> suspend_ns, resume_ns;  // duration of the calls, for mechanisms that preempt by a call:
+                                                    // kfd_suspend
 };
 
-// Shows what goes on; may be empty. Returns false to end early: what was seen so far counts.
+// Reports progress; may be empty. Returns false to end early, with partial results.
 using Progress = std::function<bool(std::string_view what, int done, int of)>;
 
 struct Experiment {
@@ -77,28 +79,29 @@ struct Experiment {
 // One way to let the intruder pass; one file each, listed in list.cpp.
 struct Mechanism {
   std::string_view name;   // none, queues, priority, launch_gate, cooperative_flag, partition, time_slice, kfd_suspend
-  std::string_view level;  // as XSched counts: "" where nothing is preempted, Lv1 pending, Lv2 in flight, Lv3 running
+  std::string_view level;  // as in XSched: "" for no preemption, Lv1 pending, Lv2 in flight, Lv3 running
   std::string_view summary;
-  // Whether this device can, and why not.
+  // Whether this device supports it, and why not.
   Capability (*offered)(Device& device);
-  // Also without an intruder (plan.requests == 0: the victim's full throughput) and without a victim (null: the
+  // Also works without an intruder (plan.requests == 0: the victim's full throughput) and without a victim (null: the
   // intruder alone, through the same path).
   Observation (*observe)(const Experiment& experiment, const Victim* victim);
-  // Not null: the device has to be opened with these settings; where a driver reads them once, in a process of its own.
+  // Not null: the device must be opened with these settings, in a separate process if the driver reads them only once.
   DeviceOptions (*device_options)(const DeviceOptions& usual) = nullptr;
-  // The victim is another process: run_victim() there, and observe() with null here, while that one runs.
+  // The victim is another process: run_victim() runs there while observe() is called here with null.
   bool is_between_processes = false;
 };
 
-// The victim by itself, until `is_over` says so: for a process that is nothing else. What it says is asked often, and
-// must not wait.
+// Runs only the victim, until `is_over` returns true: for a separate process. `is_over` is called often and must not
+// block.
 Observation run_victim(const Experiment& experiment, const Victim& victim, const std::function<bool()>& is_over);
 
 std::span<const Mechanism> mechanisms();
-// Rejects an unknown name with a suggestion.
+// Rejects unknown names with a suggestion.
 const Mechanism& mechanism_named(std::string_view name);
 
-// When the intruder's requests are due, from 0 on: exponential distances from the seed, the same for every mechanism.
+// When the intruder's requests are due, starting at 0: exponential distances from the seed, the same for every
+// mechanism.
 std::vector<std::int64_t> due_times(const Plan& plan);
 
 }  // namespace weir::preempt

@@ -10,14 +10,14 @@
 namespace weir::preempt {
 namespace {
 
-constexpr double kConstantShare = 0.5;  // of the constant part: below it blocks do not matter
-constexpr double kMaybeShare = 2;       // what blocks may cost of it at most, where the line is uncertain
-// p99 has requests in it that came while another one waited: a slope of two may still be one block each.
+constexpr double kConstantShare = 0.5;  // fraction of the constant part below which blocks do not matter
+constexpr double kMaybeShare = 2;       // upper limit of that fraction if the line is uncertain
+// p99 includes requests that came while another one waited: a slope of two may still be one block each.
 constexpr double kAboutOneBlock = 1.5, kTwoInARow = 2.5;
 
 double square(double value) { return value * value; }
 
-// Sum of squares of log(latency) - log(scale * (1 + rate * x)) with the best scale, which it gives too.
+// The sum of squares of log(latency) - log(scale * (1 + rate * x)) with the best scale, and that scale.
 struct Line {
   double sum = 0, scale = 0;
 };
@@ -32,7 +32,7 @@ Line line_at(std::span<const Length> lengths, double rate) {
   return line;
 }
 
-// The rate with the smallest sum: a grid, wider than the lengths, then thirds around its best.
+// The rate with the smallest sum: searches a grid that is wider than the lengths, then thirds around its best.
 double best_rate(std::span<const Length> lengths, double shortest, double longest) {
   double best = 0, least = line_at(lengths, 0).sum;
   const double low = std::log(1e-4 / longest), high = std::log(1e4 / shortest);
@@ -87,7 +87,7 @@ std::optional<Fit> fit_latency(std::span<const Length> lengths) {
   const Line line = line_at(lengths, rate);
   fit.constant_ns = std::isinf(rate) ? 0 : line.scale;
   fit.per_block = std::isinf(rate) ? line.scale : line.scale * rate;
-  // Linear around the optimum: residuals are logarithms, so their derivatives are 1/f and x/f.
+  // Linearised around the optimum: residuals are logarithms, so their derivatives are 1/f and x/f.
   double aa = 0, ab = 0, bb = 0;
   for (const Length& one : lengths) {
     const double value = value_at(fit, one.block_ns);
@@ -109,7 +109,7 @@ Follows what_follows(const Fit& fit, std::optional<double> growth) {
                                                                                         : Follows::unknown;
   if (fit.per_block_interval.low <= 0) return Follows::unknown;
   const bool grows = growth.has_value() && *growth >= 0.5, stays = growth.has_value() && *growth < 0.3;
-  // Kernels of one or two waves are too much like a block to tell them apart by the slope alone.
+  // Kernels of one or two waves are too similar to a block to be distinguished by the slope alone.
   if (fit.waves > 0 && !stays && (grows || fit.waves > 2) && reach_of(fit) >= 0.5 * fit.waves) return Follows::kernels;
   const bool may_be_one = fit.per_block_interval.low <= kAboutOneBlock && reach_of(fit) <= kTwoInARow;
   return may_be_one ? Follows::block : Follows::blocks;

@@ -8,7 +8,7 @@
 namespace weir::preempt {
 namespace {
 
-// Sleeps until shortly before, and looks at the clock for the rest where cores are not what the device is made of.
+// Sleeps until shortly before, then polls the clock, unless the device itself runs on CPU cores.
 void wait_until(std::int64_t due_ns, bool is_gpu) noexcept {
   const std::int64_t asleep_ns = is_gpu ? due_ns - 100'000 : due_ns;
   if (now_ns() < asleep_ns) {
@@ -27,8 +27,9 @@ Intruder::Intruder(Arena& arena, std::vector<std::int64_t> due_ns, bool tells)
 }
 
 void Intruder::send_one(std::int64_t now_ns) noexcept {
-  const int index = arrived_.load(std::memory_order_relaxed);  // this thread's own
-  // Arrived first, then the flag: who sees the flag and launches all the same knows that somebody is there.
+  const int index = arrived_.load(std::memory_order_relaxed);  // owned by this thread
+  // Counts the arrival first, then raises the flag: a thread that sees the flag and still launches knows of the
+  // arrival.
   arrived_.store(index + 1, std::memory_order_release);  // pairs with arrived()
   if (tells_) arena_.tell(index + 1);
   submitted_ns_[static_cast<std::size_t>(index)] = now_ns;
@@ -48,7 +49,7 @@ std::int64_t Intruder::send(std::int64_t now_ns) noexcept {
 }
 
 void Intruder::run() noexcept {
-  // Of this thread alone: by default timers are up to 50 us late on purpose.
+  // Only for this thread: by default timers are up to 50 us late on purpose.
   prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
   for (const std::int64_t due_ns : due_ns_) {
     wait_until(begin_ns_ + due_ns, arena_.is_gpu());
@@ -70,8 +71,8 @@ std::vector<Request> Intruder::requests(const ClockLine& clock) const {
     const Moment moment = arena_.moment(static_cast<int>(i));
     all[i].due_ns = begin_ns_ + due_ns_[i];
     all[i].submitted_ns = submitted_ns_[i];
-    if (moment.ended_ns == 0) continue;  // it never ran: 0 is no moment of the clock
-    // No kernel starts before it is submitted: where the clocks say so, they are off by that much.
+    if (moment.ended_ns == 0) continue;  // it never ran: 0 is not a time of the clock
+    // No kernel starts before it is submitted: if the clocks say so, they are off by that much.
     all[i].started_ns = std::max(clock.host_ns(moment.started_ns), submitted_ns_[i]);
     all[i].ended_ns = std::max(clock.host_ns(moment.ended_ns), all[i].started_ns);
   }

@@ -1,6 +1,6 @@
-// What a kernel's clock is on the host's. A kernel that waits for the host's flag says when it saw it: not before the
-// host set it, and not after the host saw the answer. The closest of many such pairs bounds the difference. Knows two
-// clocks; no experiment.
+// Relates a kernel's clock to the host's. A kernel that waits for the host's flag records when it saw it: not before
+// the host set it, and not after the host saw the answer. The closest of many such pairs bounds the difference. Knows
+// two clocks; no experiment.
 #pragma once
 
 #include <cstdint>
@@ -8,35 +8,35 @@
 
 namespace weir::preempt {
 
-// One exchange: the host set the flag, the kernel saw it, the host saw that it had.
+// One exchange: the host set the flag, the kernel saw it, the host saw the answer.
 struct Exchange {
-  std::int64_t set_ns = 0;     // host
-  std::int64_t kernel_ns = 0;  // kernel
-  std::int64_t seen_ns = 0;    // host
+  std::int64_t set_ns = 0;     // host's clock
+  std::int64_t kernel_ns = 0;  // kernel's clock
+  std::int64_t seen_ns = 0;    // host's clock
 };
 
-// A moment on both clocks; the host's is wrong by at most error_ns.
+// One moment on both clocks; the host's time is wrong by at most error_ns.
 struct ClockFix {
   std::int64_t kernel_ns = 0;
   std::int64_t host_ns = 0;
   std::int64_t error_ns = 0;
 };
-// The closest exchange; there has to be one.
+// The closest exchange; there must be at least one.
 ClockFix closest(std::span<const Exchange> exchanges);
 
-// Along the line through a fix before and one after: clocks drift apart by some ppm, which in three seconds is more
-// than a launch takes.
+// A line through one fix before and one after: clocks drift apart by some ppm, which in three seconds is more than the
+// time of a launch.
 class ClockLine {
  public:
-  ClockLine() = default;  // both clocks are one
+  ClockLine() = default;  // both clocks are the same
   ClockLine(const ClockFix& before, const ClockFix& after);
   std::int64_t host_ns(std::int64_t kernel_ns) const;
-  // Of moments between both fixes, as far as the drift is even.
+  // For moments between both fixes, if the drift is uniform.
   std::int64_t error_ns() const { return error_ns_; }
 
  private:
   ClockFix before_;
-  double slope_ = 0;  // host's ns per kernel's, beyond 1
+  double slope_ = 0;  // host's ns per kernel's ns, minus 1
   std::int64_t error_ns_ = 0;
 };
 

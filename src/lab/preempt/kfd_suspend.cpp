@@ -1,5 +1,5 @@
 // The victim is another process, whose queues AMD's kernel driver takes off the hardware while the intruder is there:
-// running waves are saved and come back (CWSR).
+// running waves are saved and restored (CWSR).
 #include <fmt/format.h>
 #include <time.h>
 #include <unistd.h>
@@ -67,7 +67,7 @@ class ArenaVisitor final : public Visitor {
   ArenaVisitor(Arena& arena, Intruder& intruder) : arena_(arena), intruder_(intruder) {}
   std::int64_t now_ns() noexcept override { return arena_.now_ns(); }
   void wait_until(std::int64_t ns) noexcept override {
-    constexpr std::int64_t kWakeEarlyNs = 100'000;  // the rest by looking at the clock
+    constexpr std::int64_t kWakeEarlyNs = 100'000;  // polls the clock for the rest
     const std::int64_t asleep_ns = ns - kWakeEarlyNs;
     const timespec until{asleep_ns / 1'000'000'000, asleep_ns % 1'000'000'000};
     if (asleep_ns > arena_.now_ns()) clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
@@ -88,7 +88,7 @@ Observation observe(const Experiment& experiment, const Victim*) {
   const auto trap = kfd::open_debug_trap(&reason);
   if (trap == nullptr) fail("queues cannot be suspended: " + reason);
   kfd::QueueControl victim(*trap, victim_process());
-  // Without the victim: kernels are loaded and clocks compared while nothing else runs.
+  // With the victim suspended: kernels are loaded and clocks compared while nothing else runs.
   std::optional<kfd::Suspension> quiet(std::in_place, victim, compute_queues(victim));
   Arena arena(*experiment.device, {.requests = plan.requests, .intruder_ns = plan.intruder_ns});
   const ClockFix before = arena.fix_clock();

@@ -1,5 +1,5 @@
-// The host keeps few of the victim's kernels on the device, and holds the next ones back while the intruder is there.
-// What runs already comes to its end.
+// The host keeps few of the victim's kernels on the device, and holds back further ones while the intruder is there.
+// Kernels that already run are completed.
 #include <algorithm>
 
 #include "lab/preempt/arena.h"

@@ -1,4 +1,4 @@
-// The list of mechanisms, weakest first. A new one is a file beside this one and its name below.
+// The list of mechanisms, weakest first. To add one, add a file beside this one and its name below.
 #include "lab/preempt/list.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Nothing lets the intruder pass: both are equal, and one hardware queue takes both, where that can be asked for.
+// No mechanism: both are equal, and share one hardware queue if that can be requested.
 #include "lab/preempt/arena.h"
 #include "lab/preempt/contest.h"
 #include "lab/preempt/list.h"

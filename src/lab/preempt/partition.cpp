@@ -1,4 +1,4 @@
-// The intruder has a part of the device for itself, in which nobody else is: the victim has the rest.
+// The intruder has a part of the device to itself; the victim has the rest.
 #include "lab/preempt/arena.h"
 #include "lab/preempt/contest.h"
 #include "lab/preempt/list.h"
@@ -6,7 +6,7 @@
 namespace weir::preempt::mechanism_list {
 namespace {
 
-// What a green context of Hopper is made of at least, and 2 to 8 % of large GPUs.
+// The minimum for a green context on Hopper, and 2 to 8 % of large GPUs.
 constexpr int kIntruderUnits = 8;
 
 Capability offered(Device& device) {

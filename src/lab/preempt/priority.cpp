@@ -1,4 +1,4 @@
-// The intruder's stream is the most urgent there is: what that is worth is the hardware's business.
+// The intruder's stream has the highest priority; its effect depends on the hardware.
 #include "lab/preempt/arena.h"
 #include "lab/preempt/contest.h"
 #include "lab/preempt/list.h"

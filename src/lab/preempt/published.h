@@ -1,5 +1,5 @@
-// What others have published of preemption latency, to stand beside what was measured here. Knows numbers and where
-// they come from; compares nothing.
+// Preemption latencies published by others, for comparison with the measurements. Knows numbers and their sources;
+// compares nothing.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 namespace weir::preempt {
 
 struct PublishedPoint {  // in us
-  double kernel_us = 0;  // how long the preempted kernels run
+  double kernel_us = 0;  // duration of the preempted kernels
   double mean_us = 0, p50_us = 0, p90_us = 0, p99_us = 0;
 };
 

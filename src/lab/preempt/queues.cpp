@@ -1,4 +1,4 @@
-// A hardware queue for each of them: nobody stands behind the other's kernels, but who gets the device is not said.
+// One hardware queue each: neither waits behind the other's kernels, but nothing decides who gets the device.
 #include "lab/preempt/arena.h"
 #include "lab/preempt/contest.h"
 #include "lab/preempt/list.h"

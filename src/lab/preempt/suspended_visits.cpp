@@ -7,7 +7,7 @@
 namespace weir::preempt {
 namespace {
 
-constexpr std::int64_t kStuckNs = 10'000'000'000;  // a short kernel alone on the device has long ended by then
+constexpr std::int64_t kStuckNs = 10'000'000'000;  // a short kernel alone on the device has ended long before
 
 }  // namespace
 

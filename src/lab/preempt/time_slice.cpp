@@ -1,4 +1,4 @@
-// The victim is another process: the driver divides the device's time between the two.
+// The victim is another process: the driver divides the device's time between both.
 #include "lab/preempt/arena.h"
 #include "lab/preempt/contest.h"
 #include "lab/preempt/list.h"
@@ -13,8 +13,8 @@ Capability offered(Device& device) {
   return {};
 }
 
-// Here is the intruder alone, while run_victim() keeps the other process busy. A victim of this process would share its
-// context, and no time would be sliced.
+// The intruder is alone here, while run_victim() keeps the other process busy. A victim in this process would share its
+// context, and there would be no time slices.
 Observation observe(const Experiment& experiment, const Victim*) { return hold_contest(experiment, nullptr, {}); }
 
 }  // namespace

@@ -14,8 +14,8 @@ namespace weir::preempt {
 namespace {
 
 constexpr double kPartOfBlock = 0.5;
-constexpr double kSame = 0.2;         // relative difference of two p99 that is none
-constexpr double kNoisyGain = 0.1;    // nobody gets faster by being interrupted
+constexpr double kSame = 0.2;         // smaller relative differences of two p99 do not count
+constexpr double kNoisyGain = 0.1;    // interruption makes nobody faster, so larger gains are noise
 constexpr double kUnseenLoss = 0.02;  // of a victim's throughput
 
 // Two significant digits, without an exponent: 0.031, 1.5, 1900.
@@ -67,7 +67,7 @@ std::optional<double> quantile_at(const Quantiles& quantiles, double level) {
   return level == 0.5 ? quantiles.p50 : quantiles.p99;
 }
 
-// Latencies over block time of those victims of which most lengths were observed.
+// Latencies over block time, for the victims with the most lengths observed.
 struct Axis {
   std::vector<Length> lengths;
   int waves = 0;
@@ -82,7 +82,7 @@ double block_of(const Point& point) {
 Axis longest_axis(const Curve& curve, double level) {
   std::map<std::pair<VictimKind, int>, std::vector<const Point*>> groups;
   for (const Point& point : curve.points) {
-    // What an overloaded point shows is how long it was observed.
+    // The latency of an overloaded point only shows how long it was observed.
     if (!point.failure.empty() || point.to_end.count == 0 || point.is_overloaded) continue;
     const int waves = point.victim.kind == VictimKind::persistent ? 0 : point.victim.waves;
     groups[{point.victim.kind, waves}].push_back(&point);
@@ -106,7 +106,7 @@ Axis longest_axis(const Curve& curve, double level) {
   return axis;
 }
 
-// Exponent of latency over waves, where one block time was observed with several: 1 follows the kernel, 0 does not.
+// The exponent of latency over waves, if one block time was observed with several: 1 follows the kernel, 0 does not.
 std::optional<double> growth_with_waves(const Curve& curve) {
   std::map<std::int64_t, std::pair<const Point*, const Point*>> ends;  // fewest and most waves, by block time
   for (const Point& point : curve.points) {
@@ -117,7 +117,7 @@ std::optional<double> growth_with_waves(const Curve& curve) {
     if (point.victim.waves > most->victim.waves) most = &point;
   }
   std::optional<double> found;
-  int widest = 3;  // times as many waves: closer ones say nothing
+  int widest = 3;  // times as many waves: smaller ratios mean nothing
   for (const auto& [block, pair] : ends) {
     const auto& [fewest, most] = pair;
     const int factor = most->victim.waves / fewest->victim.waves;
@@ -131,17 +131,18 @@ std::optional<double> growth_with_waves(const Curve& curve) {
 
 struct Compared {
   std::size_t victims = 0, better = 0, worse = 0;
-  std::size_t overloaded = 0;              // with this: they have no ratio
-  std::size_t relieved = 0;                // of the better ones: overloaded with the other only, no ratio either
+  std::size_t overloaded = 0;              // with this mechanism: these victims have no ratio
+  std::size_t relieved = 0;                // of the better ones: overloaded only with the other, so also without a
+                                           // ratio
   double level = 0.99;                     // of the quantiles that were compared
-  double least = 0, most = 0, middle = 0;  // ratios of this over the other; the middle one is the geometric mean
+  double least = 0, most = 0, middle = 0;  // ratios of this over the other; middle is the geometric mean
 };
 
 bool is_apart(const std::optional<Interval>& a, const std::optional<Interval>& b) {
   return !a || !b || a->high < b->low || b->high < a->low;
 }
 
-// To end, victim by victim: p99, or medians where requests were too few of any.
+// To end, victim by victim: p99, or medians if any has too few requests.
 Compared compare(const Curve& curve, const Curve& other) {
   std::vector<std::pair<const Point*, const Point*>> pairs;
   for (const Point& mine : curve.points) {
@@ -184,7 +185,7 @@ std::string range_words(double least, double most, std::string_view unit) {
 std::string effect_words(const Curve& curve, const Compared& compared) {
   const bool is_even = compared.better == 0 && compared.worse == 0, has_ratio = compared.middle > 0;
   if (is_even && !has_ratio) return "cannot be compared with none: requests come faster than they pass with both";
-  // Unclear is not the same as equal: intervals overlap as well where there were few requests.
+  // Unclear is not the same as equal: intervals also overlap if there were few requests.
   const bool is_close = compared.least >= 1 - kSame && compared.most <= 1 / (1 - kSame);
   std::string what = has_ratio ? fmt::format("{} is {} that of none", quantile_words(compared.level),
                                              range_words(compared.least, compared.most, "x"))
@@ -262,7 +263,7 @@ std::string alone_words(const Curve& curve, bool has_drifted) {
                                   has_drifted ? ", which drifted" : "");
 }
 
-// Ranks what has no ratio to none, because that was overloaded: the geometric mean of its medians.
+// Ranks mechanisms that have no ratio to none because none was overloaded: the geometric mean of the medians.
 double own_latency_ns(const Curve& curve) {
   double logs = 0;
   std::size_t count = 0;
@@ -288,7 +289,7 @@ void judge(Curve& curve, const Curve* none) {
     curve.verdict = fmt::format("{} was not observed", name);
     return;
   }
-  // A tail that is noise is as long for every block, or says nothing; the median may.
+  // A tail that is only noise is equally long for every block or shows nothing; the median may show more.
   for (const double level : {0.99, 0.5}) {
     const Axis axis = longest_axis(curve, level);
     std::optional<Fit> fit = fit_latency(axis.lengths);
@@ -325,7 +326,7 @@ std::string overall_verdict(std::span<const Curve> curves, const Alone& alone) {
     const Curve* curve;
     double ratio, loss, level;
   };
-  std::vector<Choice> choices, passing;  // by ratios to none; where there is none of these, by their own latency
+  std::vector<Choice> choices, passing;  // by ratios to none; without any of these, by their own latency
   for (const Curve& curve : curves) {
     if (&curve == &*none || !curve.offered || !is_sound(curve) || !has_figures(curve)) continue;
     const Compared compared = compare(curve, *none);
@@ -338,7 +339,7 @@ std::string overall_verdict(std::span<const Curve> curves, const Alone& alone) {
   if (!has_ratios) choices = std::move(passing);
   if (choices.empty())
     return "Nothing that was observed lets urgent work pass here: it waits as long as without, or longer";
-  // Of those that are about as fast as the fastest, the one that costs the victim least.
+  // Of those about as fast as the fastest, the one with the smallest loss for the victim.
   const auto best_of = [](std::vector<Choice> among) {
     const double fastest = std::min_element(among.begin(), among.end(), [](const auto& a, const auto& b) {
                              return a.ratio < b.ratio;

@@ -11,10 +11,10 @@ namespace weir::preempt {
 namespace {
 
 constexpr std::int64_t kMostUnits = 1 << 24;  // of one kernel: each has a counter
-// More than any cache: the H200's L2 has 50 MB, and servers' L3 less than that per core.
+// Larger than any cache: the H200's L2 has 50 MB, and servers' L3 less than that per core.
 constexpr std::int64_t kGpuWords = std::int64_t{256} << 20 >> 4, kHostWords = std::int64_t{64} << 20 >> 4;
 
-// A step of victims alone, and what each takes: median of some launches, by the kernel's clock.
+// A step with victims only, and the time of each: the median of some launches, on the kernel's clock.
 class Trial {
  public:
   Trial(Device& device, std::span<const VictimSize> sizes) {
@@ -39,7 +39,7 @@ class Trial {
   }
   double launch_ns(std::uint32_t slot) {
     std::array<double, 3> samples{};
-    for (int i = -1; i < static_cast<int>(samples.size()); ++i) {  // the first one warms up
+    for (int i = -1; i < static_cast<int>(samples.size()); ++i) {  // the first one is warm-up
       session_->begin_iteration();
       const CommandId id = slot;
       session_->submit({&id, 1});
@@ -59,8 +59,8 @@ class Trial {
   std::unique_ptr<Session> session_;
 };
 
-// Words that a block reads in that time while all others read theirs: from two lengths, so that what a launch costs
-// does not count.
+// The number of words that a block reads in that time while all others read theirs: from two lengths, so that the cost
+// of a launch cancels out.
 std::int64_t words_for(Device& device, VictimSize size, std::int64_t block_ns) {
   constexpr std::int64_t kFew = 1 << 12, kMany = 1 << 15;
   std::array<VictimSize, 2> sizes{size, size};
@@ -69,8 +69,8 @@ std::int64_t words_for(Device& device, VictimSize size, std::int64_t block_ns) {
   for (VictimSize& each : sizes) each.waves = 4;
   Trial trial(device, sizes);
   const double few_ns = trial.launch_ns(0) / 4, many_ns = trial.launch_ns(1) / 4;
-  // On a busy machine few words may take as long as many: a word is not taken for more than ten times as fast as it was
-  // seen to be, or blocks would read for hours.
+  // On a busy machine few words may take as long as many: the time per word is at least a tenth of the observed one, or
+  // blocks would read for hours.
   const double word_ns = std::max({(many_ns - few_ns) / (kMany - kFew), 0.1 * many_ns / kMany, 1e-6});
   const double fixed_ns = std::max(0.0, few_ns - word_ns * kFew);
   return std::max<std::int64_t>(1, std::llround((static_cast<double>(block_ns) - fixed_ns) / word_ns));
@@ -88,7 +88,7 @@ VictimSize size_victim(Device& device, const Victim& victim) {
     one.amount = 1;
     one.memory_words = std::min<std::int64_t>(1, size.memory_words);
     const Trial trial(device, std::span(&one, 1));
-    // On a device that is divided the victim has what the intruder's part leaves.
+    // On a partitioned device the victim has what the intruder's part leaves.
     const int units = info.multiprocessors.value.value_or(1) - info.stream_compute_units;
     size.blocks_at_once = trial.blocks_per_multiprocessor() * static_cast<std::uint32_t>(std::max(1, units));
   }

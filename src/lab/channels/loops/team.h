@@ -1,4 +1,4 @@
-// Threads that begin together on chosen cores: what every benchmark with more than one thread stands on.
+// Threads that start together on chosen cores: the basis of all benchmarks with more than one thread.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace weir::channel_bench {
 
-// Runs body(0) ... body(threads - 1) at once, each on its own thread, bound as `cores` say, and returns the nanoseconds
-// from their release to the end of the last. Threads exist and have run before they are released.
+// Runs body(0) ... body(threads - 1) at once, each on its own thread, bound according to `cores`, and returns the
+// nanoseconds from their release to the end of the last. Threads exist and have run before they are released.
 std::int64_t run_team(const std::vector<int>& cores, int threads, const std::function<void(int)>& body);
 
-// Binds the calling thread while it lives; for the benchmarks of one thread.
+// Binds the calling thread during its lifetime; for benchmarks with one thread.
 class BoundToCore {
  public:
   explicit BoundToCore(const std::vector<int>& cores, int index = 0);
@@ -22,13 +22,13 @@ class BoundToCore {
   BoundToCore& operator=(const BoundToCore&) = delete;
 
  private:
-  std::vector<std::uint8_t> before_;  // the mask as the kernel has it; empty: nothing was changed
+  std::vector<std::uint8_t> before_;  // the mask in the kernel's format; empty: nothing was changed
 };
 
 // Cores that this process may use.
 std::vector<int> usable_cores();
 
-// What was sent must be what was received, in any order: counts and sums of mixed values.
+// Everything sent must be received, in any order: compares counts and sums of mixed values.
 struct Tally {
   std::uint64_t count = 0, sum = 0;
 
@@ -42,13 +42,13 @@ struct Tally {
   }
   friend bool operator==(const Tally&, const Tally&) = default;
 
-  // Cheap, and different for values that are near each other.
+  // Cheap, and different for values that are close to each other.
   static std::uint64_t mix(std::uint64_t value) noexcept {
     value *= 0x9e3779b97f4a7c15U;
     return value ^ (value >> 29);
   }
 };
-// Enters both into the measurement; what differs is its failure, and then there are no samples.
+// Puts both into the measurement; a difference is a failure, and then there are no samples.
 void judge(const Tally& sent, const Tally& received, Measurement& measurement);
 
 }  // namespace weir::channel_bench

@@ -1,5 +1,5 @@
-// Commands per second from one thread to another: in batches of which each must have arrived before the next is begun,
-// without a pause, and through the calls that move several commands at once.
+// Commands per second from one thread to another: in batches each of which must have arrived before the next begins,
+// without a pause, and with the calls that move several commands at once.
 
 #include "lab/channels/loops/carried.h"
 #include "lab/channels/loops/contestants.h"
@@ -9,7 +9,7 @@
 namespace weir::channel_bench {
 namespace {
 
-// Single pushes; the producer waits for the consumer's word behind each batch, as one who needs their results would.
+// Single pushes; the producer waits for the consumer after each batch, as if it needed the results.
 template <class Contestant>
 Measurement measure_batches(const Conditions& conditions, std::uint64_t batch) {
   struct alignas(kApart) Arrived {
@@ -19,7 +19,7 @@ Measurement measure_batches(const Conditions& conditions, std::uint64_t batch) {
   return measure_flow(
       conditions, 1, 1,
       [&] {
-        arrived->count.store(0, std::memory_order_relaxed);  // before there are threads
+        arrived->count.store(0, std::memory_order_relaxed);  // before the threads exist
         return std::make_unique<Contestant>(conditions.capacity);
       },
       [&](Contestant& channel, int, Flow& flow) {

@@ -1,4 +1,4 @@
-// Round trips: a command there and its answer back, between two threads through two channels, every trip timed.
+// Round trips: a command and its answer between two threads through two channels, every trip timed.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace weir::channel_bench {
 
-// What the trips of a benchmark took, sample by sample and all together.
+// The times of a benchmark's trips, by sample and all together.
 class Trips {
  public:
-  // So many of a sample are kept without an allocation: nothing is allocated while trips are timed.
+  // Keeps this many trips of a sample without an allocation: nothing is allocated while trips are timed.
   explicit Trips(std::size_t reserved = kMost) { ns_.reserve(reserved); }
 
   void add(std::int64_t ns) noexcept { ns_.push_back(static_cast<double>(ns)); }
@@ -38,7 +38,7 @@ class Trips {
   std::vector<double> ns_, all_;
 };
 
-// `sample(trips, sent, received)` takes one sample; they end where something was lost.
+// `sample(trips, sent, received)` takes one sample; sampling ends if something was lost.
 template <class Sample>
 Measurement measure_each_trip(const Conditions& conditions, Sample&& sample, Trips trips = Trips()) {
   Measurement measurement;
@@ -52,10 +52,10 @@ Measurement measure_each_trip(const Conditions& conditions, Sample&& sample, Tri
   return measurement;
 }
 
-// The last trip of a sample is marked, since only the thread that asks knows the time.
+// The last trip of a sample is marked, because only the asking thread knows the time.
 inline constexpr std::uint32_t kLastTrip = std::uint32_t{1} << 31;
 
-// The thread that asks: `send` and `receive` move one item and are false where it was given up.
+// The asking thread: `send` and `receive` move one item and return false if they gave up.
 template <class Carried, class Send, class Receive>
 void ask(const Conditions& conditions, const Carried& carried, Trips& trips, Tally& sent, Tally& received, Send&& send,
          Receive&& receive) {
@@ -79,7 +79,7 @@ void ask(const Conditions& conditions, const Carried& carried, Trips& trips, Tal
   sent.add(there);
   received.add(back);
 }
-// And the one that answers with what it was sent.
+// The answering thread, which returns what it was sent.
 template <class Carried, class Receive, class Send>
 void answer(const Carried& carried, Receive&& receive, Send&& send) {
   typename Carried::Item item = carried.make();
@@ -103,7 +103,7 @@ Measurement measure_trips(const Conditions& conditions) {
           return patience.until(attempt);
         }
       };
-      // A thread's own ends: some have state, and two threads' must not share a line.
+      // Each thread has its own ends: some have state, and those of two threads must not share a cache line.
       auto out = (thread == 0 ? *there : *back).producer();
       auto in = (thread == 0 ? *back : *there).consumer();
       const auto send = [&](const Item& item) { return wait([&] { return out.try_push(item); }); };

@@ -1,4 +1,4 @@
-// What a push and a pop cost when nobody else is there: one thread, a channel that is filled and drained.
+// The cost of a push and a pop without any other thread: one thread fills and drains a channel.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@
 namespace weir::channel_bench {
 
 enum class Timed {
-  push,        // of a channel that is filled; draining it is not timed
-  pop,         // of a full channel; filling it is not timed
+  push,        // while filling a channel; draining it is not timed
+  pop,         // while draining a channel; filling it is not timed
   fill_drain,  // both
   cycle,       // push, pop, push, pop ...
 };
 
 namespace uncontended {
 
-// One round of `count` commands: nanoseconds per command of what is timed. Commands that found no room are not sent.
+// One round of `count` commands: the timed part in nanoseconds per command. Commands that find no room are not sent.
 template <Timed kTimed, class Carried, class Producer, class Consumer>
 [[gnu::noinline]] double time_round(Producer& producer, Consumer& consumer, const Carried& carried, std::size_t count,
                                     std::uint32_t first, Tally& received) {
@@ -56,12 +56,12 @@ template <Timed kTimed, class Carried, class Producer, class Consumer>
 
 }  // namespace uncontended
 
-// A sample is the lower quartile of many rounds of some ten microseconds. What else goes on in the machine (interrupts,
-// other programs, their traces in the caches) can only add to a round, so the upper half says more about it than about
-// the channel; the minimum would be the luckiest of a number of rounds that differs from contestant to contestant.
+// A sample is the lower quartile of many rounds of some ten microseconds. Other activity on the machine (interrupts,
+// other programs, their traces in the caches) can only add time to a round, so the upper half says more about it than
+// about the channel; the minimum would be the luckiest of a number of rounds that differs between contestants.
 //
-// It is taken on a thread of its own: as long as a process has never had a second one, glibc takes no lock and counts
-// no reference with an atomic (push of mutex_deque: 14 ns, then 38; Neoverse-V1, 2026-11), and benchmarks are shuffled.
+// It is taken on a separate thread: as long as a process has never had a second one, glibc takes no lock and uses no
+// atomics for references (push of mutex_deque: 14 ns, then 38; Neoverse-V1, 2026-11), and benchmarks are shuffled.
 template <Timed kTimed, class Contestant, class Carried>
 Measurement measure_uncontended(const Conditions& conditions, std::size_t capacity) {
   constexpr int kFewestRounds = 4;
@@ -69,7 +69,7 @@ Measurement measure_uncontended(const Conditions& conditions, std::size_t capaci
   Measurement measurement;
   Tally sent, received;
   const auto take_sample = [&](int) {
-    // On the heap and anew: what memory costs depends on where it is.
+    // Newly allocated on the heap: the cost of memory depends on its address.
     const auto channel = std::make_unique<Contestant>(capacity);
     auto producer = channel->producer();
     auto consumer = channel->consumer();
@@ -79,7 +79,7 @@ Measurement measure_uncontended(const Conditions& conditions, std::size_t capaci
       const auto first = static_cast<std::uint32_t>(sent.count);
       const double ns = uncontended::time_round<kTimed>(producer, consumer, carried, capacity, first, received);
       for (std::size_t i = 0; i < capacity; ++i) sent.add(first + static_cast<std::uint32_t>(i));
-      if (round > 0) rounds.push_back(ns);  // the first one faults pages in and makes blocks
+      if (round > 0) rounds.push_back(ns);  // the first round faults pages in and allocates blocks
     }
     measurement.samples.push_back(quantile(rounds, 0.25));
   };

@@ -1,5 +1,5 @@
-// What waiting costs: round trips through the calls that wait, by strategy, beside the system's own means; and what it
-// takes to wake a consumer that has slept.
+// The cost of waiting: round trips through the calls that wait, by strategy, compared with the system's own primitives;
+// and the time to wake a sleeping consumer.
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@
 namespace weir::channel_bench {
 namespace {
 
-// The floor of parking: one line that is written, and a futex that is always woken.
+// The floor of parking: one written cache line, and a futex that is always woken.
 class FutexMailbox {
  public:
   explicit FutexMailbox(std::size_t) {}
@@ -36,10 +36,10 @@ class FutexMailbox {
  private:
   alignas(kApart) std::atomic<std::uint32_t> turn_{0};
   CommandRecord item_{};
-  alignas(kApart) std::uint32_t seen_ = 0;  // the reader's
+  alignas(kApart) std::uint32_t seen_ = 0;  // owned by the reader
 };
 
-// The same with a file descriptor. A read has no deadline: who writes it cannot fail, as nothing else can be lost here.
+// The same with a file descriptor. A read has no deadline, but the write cannot fail, so nothing can be lost here.
 class EventfdMailbox {
  public:
   explicit EventfdMailbox(std::size_t) : file_(eventfd(0, EFD_CLOEXEC)) {
@@ -87,11 +87,11 @@ Measurement measure_trips_that_wait(const Conditions& conditions) {
 }
 
 enum class Waking {
-  latency,  // from the beginning of the push until the consumer has the command
+  latency,  // from the start of the push until the consumer has the command
   cost,     // of the push
 };
 
-// The consumer waits in pop; the producer pushes when it has had 200 us to fall asleep.
+// The consumer waits in pop; the producer pushes after giving it 200 us to fall asleep.
 template <class Channel, Waking kWaking>
 Measurement measure_waking(const Conditions& conditions) {
   constexpr std::int64_t kSleepNs = 200'000;
@@ -121,7 +121,7 @@ Measurement measure_waking(const Conditions& conditions) {
         const std::int64_t asleep_ns = now_ns() + kSleepNs;
         while (now_ns() < asleep_ns) System::pause();
         item.id = static_cast<std::uint32_t>(i);
-        took->at_ns.store(0, std::memory_order_relaxed);  // the consumer is told by the push
+        took->at_ns.store(0, std::memory_order_relaxed);  // the push synchronises with the consumer
         sent.add(item.id);
         const std::int64_t began = now_ns();
         if (channel->push(item, limit) != Outcome::done) return;
