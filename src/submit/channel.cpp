@@ -1,8 +1,8 @@
-// Producer threads enqueue command ids into a channel, a submitter drains it in batches and gives them to the session
-// in an order that is safe. The caller's thread is the submitter: it has to wait for the step anyway, and a thread of
-// its own measured no better. On the null device a command takes 12-34 ns from its producer to the session, 7 of them
-// in HoldBack (tiny_kernel_stress, 3200 commands on 8 streams, 1-4 producers, two Neoverse-V1 cores, 2026-11). What
-// travels is an id: a CommandRecord, which fills its cell's line, took 1.3-1.5 times as long.
+// Producer threads enqueue command ids into a channel; a submitter drains it in batches and passes them to the session
+// in a safe order. The caller's thread is the submitter: it has to wait for the step anyway, and a separate thread
+// measured no better. On the null device a command takes 12-34 ns from its producer to the session, 7 of them in
+// HoldBack (tiny_kernel_stress, 3200 commands on 8 streams, 1-4 producers, two Neoverse-V1 cores, 2026-11). Only ids
+// are sent: a CommandRecord, which fills its cell's line, took 1.3-1.5 times as long.
 #include "submit/channel.h"
 
 #include <fmt/format.h>
@@ -29,8 +29,9 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kCapacity = 1024;  // producers wait when so many are on their way
-constexpr std::size_t kPushed = 16;      // commands at once: 1 takes 1.7 times as long, 64 as long (as above)
+constexpr std::size_t kCapacity = 1024;  // producers wait when this many are in the channel
+constexpr std::size_t kPushed = 16;      // commands per push: 1 takes 1.7 times as long, 64 takes as long as 16 (as
+                                         // above)
 constexpr std::size_t kPopped = 128;
 
 template <class Channel>
@@ -42,7 +43,7 @@ std::unique_ptr<Channel> make_channel(std::size_t producers) {
   }
 }
 
-// A command for a channel that looks at its urgency.
+// A command for a channel with priorities.
 struct UrgentCommand {
   CommandId id;
   std::uint8_t priority;  // a level of the channel: 0 is the most urgent
@@ -50,7 +51,7 @@ struct UrgentCommand {
 CommandId id_of(CommandId id) noexcept { return id; }
 CommandId id_of(const UrgentCommand& command) noexcept { return command.id; }
 
-// What a producer pushes into: a lane of its own where the channel has lanes.
+// Where a producer pushes: its own lane if the channel has lanes.
 template <class Channel>
 auto& end_of(Channel& channel, std::size_t producer) noexcept {
   if constexpr (requires { channel.producer(producer); }) {
@@ -81,7 +82,7 @@ class ChannelSubmitter final : public Submitter {
       for (std::size_t i = 1; i < drains_.size(); ++i)
         threads_.emplace_back([this, i] { serve([&](std::uint64_t) { drain(i); }); });
     } catch (const std::system_error& error) {
-      close();  // those that did start must end, or joining them would wait for ever
+      close();  // threads that did start must end, or joining them would wait for ever
       fail(fmt::format("--submit {}: cannot start a thread: {}", choice.name, error.what()), "Use fewer producers.");
     }
   }
@@ -105,7 +106,7 @@ class ChannelSubmitter final : public Submitter {
  private:
   // Commands that go into one channel together.
   struct Piece {
-    std::uint32_t begin, end;  // of Producer::commands
+    std::uint32_t begin, end;  // in Producer::commands
     std::uint32_t drain;
   };
   using Item = typename Channel::Item;
@@ -118,7 +119,7 @@ class ChannelSubmitter final : public Submitter {
     alignas(kApart) std::atomic<std::uint64_t> done{0};  // iterations
   };
 
-  // The step's priorities become levels: its most urgent commands have the first.
+  // Maps the step's priorities to levels: the most urgent commands have the first.
   static auto items_of(const Step& step) {
     if constexpr (std::is_same_v<Item, CommandId>) {
       return [](CommandId id) { return id; };
@@ -132,8 +133,8 @@ class ChannelSubmitter final : public Submitter {
     }
   }
 
-  // Streams go to producers round robin, as they do to threads; a producer's commands keep the step's order but where
-  // neighbours go to different submitters.
+  // Streams go to producers round robin, as they do to threads. A producer's commands keep the step's order, except
+  // where neighbours go to different submitters.
   void divide(const Step& step, const Placement& placement) {
     const auto item_of = items_of(step);
     std::vector<std::vector<Item>> waiting(drains_.size());
@@ -164,20 +165,20 @@ class ChannelSubmitter final : public Submitter {
       const auto commands = std::span(producer.commands).subspan(piece.begin, piece.end - piece.begin);
       if (times != nullptr) [[unlikely]]
         for (const Item& item : commands)
-          times[id_of(item)] = now_ns();  // before, or a quick submitter would be earlier
+          times[id_of(item)] = now_ns();  // before the push, or a quick submitter would be earlier
       end_of(*drains_[piece.drain].channel, index).push_batch(commands);
     }
   }
 
-  // The submitter: until its part of the step is submitted.
+  // Runs one submitter until its part of the step is submitted.
   void drain(std::size_t index) noexcept {
     Drain& drain = drains_[index];
     HoldBack::Part& part = hold_back_.part(static_cast<int>(index));
     part.begin();
     std::array<Item, kPopped> popped;
     for (int idle = 0; !part.is_done();) {
-      // With others beside it, a command may be released while nothing comes out of the channel: then it must not
-      // sleep.
+      // With several submitters, another one may release a command while nothing comes out of this channel, so this one
+      // must not sleep.
       const Moved moved = drains_.size() == 1 ? drain.channel->pop_batch(popped) : drain.channel->try_pop_batch(popped);
       for (std::size_t i = 0; i < moved.count; ++i) part.arrive(id_of(popped[i]));
       part.take_released();
@@ -219,11 +220,11 @@ class ChannelSubmitter final : public Submitter {
   HoldBack hold_back_;
   std::vector<Drain> drains_;
   std::uint64_t traced_iterations_;
-  std::vector<std::int64_t> enqueued_ns_;                // by iteration and command; a producer writes its own
+  std::vector<std::int64_t> enqueued_ns_;                // by iteration and command; each producer writes its own
   alignas(kApart) std::atomic<std::uint64_t> begun_{0};  // iterations
   std::atomic<bool> is_closing_{false};
   Event<Wait::spin_then_park, System> begin_;
-  std::vector<std::jthread> threads_;  // last: joined before what they use goes
+  std::vector<std::jthread> threads_;  // declared last: joined before the other members are destroyed
 };
 
 template <class Channel>

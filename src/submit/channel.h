@@ -1,4 +1,4 @@
-// Submitting through a channel: which channels there are, and the submitter of each.
+// Submitting through a channel: the available channels, and their submitters.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@ namespace weir {
 
 struct ChannelWay {
   std::string_view name;  // file and CLI name: mpsc
-  int most_producers;     // that may push into one such channel
+  int most_producers;     // the most that may push into one such channel
   std::unique_ptr<Submitter> (*make)(const SubmitChoice& choice, const Step& step, const Placement& placement,
                                      Session& session, int traced_iterations);
 };

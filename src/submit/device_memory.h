@@ -10,16 +10,16 @@ namespace weir {
 
 class DeviceMemorySource final : public MemorySource {
  public:
-  // `place` as of Device::memory(). The device may go before the source.
+  // `place` as in Device::memory(). The device may be destroyed before the source.
   DeviceMemorySource(Device& device, Place place);
 
-  // What the memory really is: a device without any of its own gives the host's.
+  // The actual kind of the memory: a device without its own memory returns the host's.
   MemoryKind kind() const noexcept override;
   bool is_host_accessible() const noexcept override { return memory_->is_host_accessible(); }
   std::byte* allocate(std::size_t bytes) noexcept override { return memory_->allocate(bytes); }
   void release(std::byte* memory, std::size_t) noexcept override { memory_->release(memory); }
 
-  // To copy into slots that the host cannot touch, and out of them.
+  // For copies into and out of slots that the host cannot touch.
   DeviceMemory& memory() noexcept { return *memory_; }
 
  private:

@@ -17,7 +17,7 @@ constexpr int kSpins = 5000;  // about a millisecond of a loop that waits
 
 class GatedSession final : public Session {
  public:
-  // `unit`: commands that the gate counts as one: 1, or all of a graph.
+  // `unit`: the number of commands that the gate counts as one: 1, or all of a graph.
   GatedSession(std::unique_ptr<Session> session, std::shared_ptr<GatedWork> work, const Placement& placement,
                std::size_t unit)
       : session_(std::move(session)), work_(std::move(work)), gate_(work_->gate()), placement_(placement), unit_(unit) {
@@ -32,7 +32,7 @@ class GatedSession final : public Session {
       const std::lock_guard lock(work_->mutex_);
       std::erase(work_->sessions_, this);
     }
-    session_.reset();  // waits for what runs
+    session_.reset();  // waits for running commands
     leave_until(given_.load(std::memory_order_relaxed));
   }
 
@@ -48,7 +48,7 @@ class GatedSession final : public Session {
     }
     const std::size_t batch = unit_ == 1 ? 1 : commands.size();
     for (std::size_t i = 0; i < commands.size(); i += batch) {
-      // Behind a failure nothing ends any more, so nothing may wait for that.
+      // After a failure nothing ends any more, so nothing may wait for an end.
       if (session_->ended(placement_.stream_of[commands[i]]) == kAllEnded) {
         session_->submit(commands.subspan(i));
         return;
@@ -66,9 +66,9 @@ class GatedSession final : public Session {
 
   void look() noexcept {
     if (!knows_ends_) return;
-    // The count first: what is given to the device later can only make `running` larger, and leaving late costs a
-    // moment where leaving early would let too many commands run. What was submitted while nobody else was there runs
-    // as well, and was never counted; that too only leaves later.
+    // Reads the count first: commands given to the device later can only increase `running`. Leaving late costs a
+    // moment, while leaving early would let too many commands run. Commands that were submitted while the device was
+    // not shared also run but were never counted; they, too, only delay leaving.
     const std::uint64_t given = given_.load(std::memory_order_acquire);  // pairs with the release in submit()
     std::uint64_t running = 0;
     for (const StreamProgress& stream : session_->progress()) running += stream.submitted - stream.ended;
@@ -97,17 +97,17 @@ class GatedSession final : public Session {
     const std::int64_t begun = weir::now_ns();
     gate_.enter();
     if (weir::now_ns() - begun < kLongNs) return;
-    // A kernel that crashed never ends; devices find that out for those who wait in their own loops, as this one does.
+    // A crashed kernel never ends; devices detect that for callers that wait in their own loops, like this one.
     for (int spins = 0; spins < kSpins; ++spins) session_->relax(spins);
   }
 
-  // The gate can only be left when all has ended, so pipelined iterations are waited for while somebody else is there:
-  // otherwise others would wait for the whole run.
+  // The gate can only be left when everything has ended, so pipelined iterations are waited for while the device is
+  // shared: otherwise others would wait for the whole run.
   void enter_iteration() noexcept {
     if (!gate_.is_shared()) return;
     finish_all();
     gate_.enter();
-    given_.fetch_add(1, std::memory_order_relaxed);  // read by this thread, and by none while it submits
+    given_.fetch_add(1, std::memory_order_relaxed);  // read by this thread, and by no other while it submits
   }
 
   void finish_all() noexcept {
@@ -116,10 +116,10 @@ class GatedSession final : public Session {
     } catch (...) {
       if (failure_ == nullptr) failure_ = std::current_exception();
     }
-    leave_until(given_.load(std::memory_order_relaxed));  // nobody submits while somebody waits for all
+    leave_until(given_.load(std::memory_order_relaxed));  // nobody submits during finish()
   }
 
-  // As many have left then, all together; whoever comes second with the same count leaves nothing.
+  // Makes the total of commands that have left `count`; a second caller with the same count does nothing.
   void leave_until(std::uint64_t count) noexcept {
     std::uint64_t before = left_.load(std::memory_order_relaxed);
     while (before < count && !left_.compare_exchange_weak(before, count, std::memory_order_relaxed)) {
@@ -133,9 +133,9 @@ class GatedSession final : public Session {
   const Placement& placement_;
   std::uint64_t unit_;
   bool knows_ends_ = false;
-  std::exception_ptr failure_;           // of iterations that were waited for before anybody asked
-  std::atomic<std::uint64_t> given_{0};  // to the device, through the gate
-  std::atomic<std::uint64_t> left_{0};   // of these: the gate knows that they have ended
+  std::exception_ptr failure_;           // of iterations that were finished before finish() was called
+  std::atomic<std::uint64_t> given_{0};  // commands given to the device through the gate
+  std::atomic<std::uint64_t> left_{0};   // of these: those whose end the gate knows
 };
 
 namespace {

@@ -1,5 +1,5 @@
-// A device whose commands pass a scheduler's gate. Each command does where the device knows what has ended; where it
-// does not, an iteration is one command to the gate, and the next one waits for it. Knows no daemon and no socket.
+// A device whose commands pass a scheduler's gate: each command if the device reports what has ended; otherwise an
+// iteration counts as one command, and the next one waits for it. Knows no daemon and no socket.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace weir {
 
 class GatedSession;
 
-// All that passes one gate.
+// All sessions that pass one gate.
 class GatedWork {
  public:
   // The gate must outlive it.
@@ -22,7 +22,7 @@ class GatedWork {
   GatedWork& operator=(const GatedWork&) = delete;
 
   scheduler::Gate& gate() noexcept { return gate_; }
-  // Finds out what has ended, and tells the gate. Any thread; has to be called again and again while commands are
+  // Finds out what has ended and reports it to the gate. Any thread; must be called repeatedly while commands are
   // pending.
   void look() noexcept;
 
@@ -33,7 +33,7 @@ class GatedWork {
   std::vector<GatedSession*> sessions_;
 };
 
-// Hands everything on to `device`; what its sessions are given waits at the gate before.
+// Forwards everything to `device`; commands for its sessions first wait at the gate.
 std::unique_ptr<Device> gated_device(std::unique_ptr<Device> device, std::shared_ptr<GatedWork> work);
 
 }  // namespace weir

@@ -64,7 +64,8 @@ HoldBack::HoldBack(const Step& step, const Placement& placement, int submitters)
 bool HoldBack::drop(CommandId id) noexcept {
   Node& node = nodes_[id];
   if (parts_.size() == 1) return --node.pending == 0;
-  // Pairs with itself: whoever drops the last reason has seen what was submitted before the others were dropped.
+  // Pairs with itself: the thread that drops the last reason sees everything that was submitted before the others were
+  // dropped.
   return std::atomic_ref(node.pending).fetch_sub(1, std::memory_order_acq_rel) == 1;
 }
 
@@ -74,7 +75,7 @@ void HoldBack::release(CommandId id) noexcept {
   std::uint32_t head = part.released_.load(std::memory_order_relaxed);
   do {
     nodes_[id].next = head;
-    // Pairs with the acquire in take_released(). The whole stack is taken at once, so no head can come back unnoticed.
+    // Pairs with the acquire in take_released(). The whole stack is taken at once, so there is no ABA problem.
   } while (!part.released_.compare_exchange_weak(head, id, std::memory_order_release, std::memory_order_relaxed));
 }
 
@@ -92,10 +93,11 @@ void HoldBack::Part::take_released() noexcept {
 void HoldBack::Part::add(CommandId id) noexcept {
   std::size_t scanned = ready_;
   order_[ready_++] = id;
-  // Of the same part, behind it in the same batch: what it lets go can be given at once.
+  // Successors in the same part follow in the same batch, so they can be released at once.
   while (scanned != ready_) {
     Node& node = all_->nodes_[order_[scanned++]];
-    // For the next iteration. Nobody drops a reason until that has begun, and it begins when all parts are done.
+    // Resets it for the next iteration. Nobody drops a reason before that begins, and it begins when all parts are
+    // done.
     std::atomic_ref(node.pending).store(node.initial, std::memory_order_relaxed);
     for (std::uint32_t i = 0; i < node.own; ++i) {
       const CommandId next = all_->successors_[node.first + i];

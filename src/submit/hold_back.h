@@ -1,6 +1,6 @@
-// Which commands may be submitted. A command is held back until it has arrived and everything it depends on was
+// Decides which commands may be submitted. A command is held back until it has arrived and everything it depends on was
 // submitted: waiting for an event that was never recorded is a no-op on GPUs, so a dependant that came first would run
-// too early. Commands may arrive in any order. Knows no channel and no session; allocates nothing once it is made.
+// too early. Commands may arrive in any order. Knows no channel and no session; allocates nothing after construction.
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,8 @@
 
 namespace weir {
 
-// Divided among submitters: stream s is the business of submitter s % submitters. Each submitter makes the calls for
-// its own part, on one thread at a time; parts release each other's commands by themselves.
+// Divided among submitters: stream s belongs to submitter s % submitters. Each submitter makes the calls for its own
+// part, on one thread at a time; parts release each other's commands by themselves.
 class HoldBack {
  public:
   HoldBack(const Step& step, const Placement& placement, int submitters);
@@ -25,15 +25,15 @@ class HoldBack {
     std::size_t command_count() const noexcept { return order_.size(); }
     bool is_done() const noexcept { return submitted_ == order_.size(); }
 
-    // Before an iteration; all parts of the one before must be done.
+    // Call before an iteration; all parts of the previous one must be done.
     void begin() noexcept { ready_ = submitted_ = 0; }
     void arrive(CommandId id) noexcept {
       if (all_->drop(id)) add(id);
     }
-    // Takes over what other parts have released since the last call.
+    // Takes over commands that other parts have released since the last call.
     void take_released() noexcept;
-    // The next commands to submit, in an order that is safe as one batch; empty where none is ready. A batch ends where
-    // another part waits: submitted() must follow before more is taken.
+    // The next commands to submit, in an order that is safe as one batch; empty if none is ready. A batch ends with a
+    // command that another part waits for: call submitted() before taking more.
     std::span<const CommandId> next() noexcept;
     void submitted() noexcept;
 
@@ -42,10 +42,11 @@ class HoldBack {
     void add(CommandId id) noexcept;
 
     HoldBack* all_ = nullptr;
-    std::vector<CommandId> order_;  // as they became ready; its size is the number of this part's commands
-    std::size_t ready_ = 0;         // in order_ so far
-    std::size_t submitted_ = 0;     // of them
-    std::size_t given_ = 0;         // by next(), not yet confirmed
+    std::vector<CommandId> order_;  // in the order in which they became ready; its size is the number of this part's
+                                    // commands
+    std::size_t ready_ = 0;         // number of ready commands in order_
+    std::size_t submitted_ = 0;     // of these
+    std::size_t given_ = 0;         // returned by next(), not yet confirmed
     static constexpr std::uint32_t kNone = UINT32_MAX;
     alignas(kApart) std::atomic<std::uint32_t> released_{kNone};  // a stack through Node::next, pushed by other parts
   };
@@ -53,15 +54,15 @@ class HoldBack {
 
  private:
   struct Node {
-    std::uint32_t pending;  // its own arrival, and predecessors that were not submitted yet
-    std::uint32_t initial;  // what pending is at the beginning of an iteration
-    std::uint32_t first;    // of its successors: those of its own part, then those of others
+    std::uint32_t pending;  // its own arrival, plus predecessors not yet submitted
+    std::uint32_t initial;  // value of pending at the beginning of an iteration
+    std::uint32_t first;    // index of its first successor: those of its own part, then those of others
     std::uint32_t own, others;
     std::uint32_t part;
-    std::uint32_t next;  // released before it, of the same part
+    std::uint32_t next;  // released before this one, in the same part
   };
 
-  // One reason less to hold `id` back; true: it was the last.
+  // Removes one reason to hold `id` back; returns true if it was the last.
   bool drop(CommandId id) noexcept;
   void release(CommandId id) noexcept;
 
@@ -70,9 +71,9 @@ class HoldBack {
   std::vector<Part> parts_;
 };
 
-// Commands of other streams that must be submitted before `id`, and the one before it on its own stream: predecessors
-// that others do not imply. Also, with several ranks, the collective before a collective: all ranks must give their
-// collectives to the device in one order, or those of different ranks could wait for each other for ever.
+// Commands of other streams that must be submitted before `id`, and the previous one on its own stream: predecessors
+// that are not implied by others. With several ranks also the previous collective of a collective: all ranks must give
+// their collectives to the device in the same order, or ranks could wait for each other for ever.
 std::vector<std::vector<CommandId>> submit_predecessors(const Step& step, const Placement& placement);
 
 }  // namespace weir

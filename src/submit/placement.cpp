@@ -16,17 +16,17 @@ Placement on_streams(std::string name, int stream_count, std::size_t commands) {
   return {std::move(name), stream_count, std::vector<StreamId>(commands, 0)};
 }
 
-// As the workload meant it.
+// The workload's own streams.
 Placement natural(const Step& step) {
   Placement placement = on_streams("natural", step.stream_count(), step.commands().size());
   for (std::size_t i = 0; i < step.commands().size(); ++i) placement.stream_of[i] = step.commands()[i].stream;
   return placement;
 }
 
-// All on one stream: the baseline without any overlap.
+// All on one stream: the baseline without overlap.
 Placement serial(const Step& step) { return on_streams("serial", 1, step.commands().size()); }
 
-// Command by command to the next stream, whatever the data says.
+// Each command goes to the next stream, regardless of data.
 Placement round_robin(const Step& step) {
   Placement placement = on_streams("round_robin", step.stream_count(), step.commands().size());
   for (std::size_t i = 0; i < placement.stream_of.size(); ++i)
@@ -38,7 +38,7 @@ Placement round_robin(const Step& step) {
 Placement critical_path(const Step& step) {
   const auto commands = step.commands();
   const std::size_t count = commands.size();
-  // Bytes and flop on one scale: about 200 flop per byte is where current GPUs turn from memory to compute bound. The
+  // Bytes and flop on one scale: current GPUs change from memory bound to compute bound at about 200 flop per byte. The
   // constant keeps tiny commands from being free.
   const auto weight = [&](std::size_t i) {
     double units = 1000;

@@ -17,7 +17,7 @@ struct PlacementPolicy {
 
 std::span<const PlacementPolicy> placement_policies();
 
-// Rejects an unknown policy by the name of its flag.
+// Rejects unknown policies; the message names the flag.
 Placement place(const Step& step, const std::string& policy);
 
 }  // namespace weir

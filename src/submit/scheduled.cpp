@@ -17,9 +17,9 @@ constexpr int kMostSpins = 1 << 30;
 
 constexpr std::uint64_t bit(std::size_t stream) { return std::uint64_t{1} << stream; }
 
-// A command is ready when everything that must be submitted before it was (submit_predecessors()); whether that has
-// ended as well is the device's business, so that one command can wait behind another without a gap. All on one thread:
-// counting here costs a fraction of what HoldBack's atomics would.
+// A command is ready when everything that must be submitted before it was submitted (submit_predecessors()); the device
+// waits for the ends, so that one command can follow another without a gap. Everything is on one thread: counting here
+// costs a fraction of HoldBack's atomics.
 class ScheduledSubmitter final : public Submitter {
  public:
   ScheduledSubmitter(const ScheduleRequest& request, const Step& step, const Placement& placement, Session& session,
@@ -33,10 +33,10 @@ class ScheduledSubmitter final : public Submitter {
     link(step, placement);
     const std::int64_t now = session.now_ns();
     for (std::size_t stream = 0; stream < lanes_.size(); ++stream) {
-      // Streams are seated in order, so a stream is its seat.
+      // Streams are seated in order, so a stream's number is its seat.
       conductor_.join(request.terms[stream], now);
       lanes_[stream].submitted = lanes_[stream].ended = *session.ended(static_cast<StreamId>(stream));
-      // A device that has always ended everything has no count to begin with.
+      // A device on which everything always counts as ended has no initial count.
       if (lanes_[stream].ended == Session::kAllEnded) lanes_[stream].submitted = lanes_[stream].ended = 0;
     }
   }
@@ -45,7 +45,7 @@ class ScheduledSubmitter final : public Submitter {
     const std::int64_t begun = session_.now_ns();
     if (iteration_ < begun_ns_.size()) begun_ns_[iteration_] = begun;
     ++iteration_;
-    // What has ended since the last step is another request's: streams that come again arrive anew.
+    // What has ended since the last step belongs to the previous request: streams that come again arrive anew.
     look();
     conduct(begun);
     for (std::size_t stream = 0; stream < lanes_.size(); ++stream) {
@@ -64,7 +64,7 @@ class ScheduledSubmitter final : public Submitter {
     }
   }
 
-  // Commands wait here from the step's begin on: that is when the program wants them all.
+  // Commands wait here from the beginning of the step: that is when the program wants them all.
   void stamp(Timeline& timeline) const override {
     for (Span& span : timeline.spans)
       if (span.iteration < begun_ns_.size()) span.enqueued_ns = begun_ns_[span.iteration];
@@ -72,16 +72,16 @@ class ScheduledSubmitter final : public Submitter {
 
  private:
   struct Node {
-    std::uint32_t pending;  // predecessors on other streams that were not submitted yet
-    std::uint32_t initial;  // what pending is at the beginning of an iteration
-    std::uint32_t first;    // of its successors on other streams
+    std::uint32_t pending;  // predecessors on other streams that are not yet submitted
+    std::uint32_t initial;  // value of pending at the beginning of an iteration
+    std::uint32_t first;    // index of its first successor on another stream
     std::uint32_t count;
   };
   struct Lane {
     std::uint32_t begin = 0, end = 0;  // its commands, in order_
     std::uint32_t next = 0;
     std::uint64_t submitted = 0;  // since the session began
-    std::uint64_t ended = 0;      // of these, as far as it was seen
+    std::uint64_t ended = 0;      // of these, as far as seen
   };
 
   void link(const Step& step, const Placement& placement) {
@@ -119,13 +119,13 @@ class ScheduledSubmitter final : public Submitter {
     if (nodes_[heads_[stream]].pending == 0) ready_ |= bit(stream);
   }
 
-  // Which commands have ended.
+  // Finds out which commands have ended.
   void look() noexcept {
     for (std::uint64_t streams = flying_; streams != 0; streams &= streams - 1) {
       const auto stream = static_cast<std::size_t>(std::countr_zero(streams));
       Lane& lane = lanes_[stream];
       const std::uint64_t seen = session_.ended(static_cast<StreamId>(stream)).value_or(Session::kAllEnded);
-      // Never back: a device that had failed counts on where it was.
+      // Never decreases: after a failure, a device continues from its last count.
       const std::uint64_t ended = std::max(lane.ended, std::min(seen, lane.submitted));
       in_flight_ -= ended - lane.ended;
       lane.ended = ended;
@@ -133,8 +133,8 @@ class ScheduledSubmitter final : public Submitter {
     }
   }
 
-  // A stream is active while it has a command on the device or could bring one. One that waits for another stream is
-  // not: nobody keeps it waiting, and the device's time is not its own.
+  // A stream is active while it has a command on the device or could submit one. A stream that waits for another stream
+  // is not: no client keeps it waiting, and it does not use the device's time.
   void conduct(std::int64_t now) noexcept {
     if (const std::uint64_t active = ready_ | flying_; active != conductor_.active()) {
       conductor_.set_active(active, now);
@@ -143,9 +143,9 @@ class ScheduledSubmitter final : public Submitter {
     }
   }
 
-  // Something is ready while anything is left: of what was not submitted, the first command of the step waits for
-  // nothing. Of streams that no other ready one precedes, the one whose command comes first in the step; without
-  // branches, because which one that is cannot be predicted.
+  // Something is always ready while anything is left: of the commands not yet submitted, the first of the step waits
+  // for nothing. Among ready streams with no other ready one before them, chooses the one whose command comes first in
+  // the step; without branches, because the choice cannot be predicted.
   std::size_t first_stream() const noexcept {
     std::uint64_t least = UINT64_MAX;
     for (std::uint64_t streams = ready_; streams != 0; streams &= streams - 1) {
@@ -167,7 +167,7 @@ class ScheduledSubmitter final : public Submitter {
     ++in_flight_;
     flying_ |= bit(first);
     Node& node = nodes_[id];
-    node.pending = node.initial;  // for the next iteration: nobody counts it down before that
+    node.pending = node.initial;  // for the next iteration: nobody decrements it before that
     for (std::uint32_t i = 0; i < node.count; ++i) {
       const CommandId next = successors_[node.first + i];
       if (--nodes_[next].pending == 0) note_head(stream_of_[next]);
@@ -181,12 +181,12 @@ class ScheduledSubmitter final : public Submitter {
   std::vector<Node> nodes_;  // by command
   std::vector<CommandId> successors_;
   std::vector<StreamId> stream_of_;                             // by command
-  std::vector<CommandId> order_;                                // stream after stream
+  std::vector<CommandId> order_;                                // stream by stream
   std::vector<Lane> lanes_;                                     // by stream
   std::array<std::uint64_t, scheduler::kMostClients> heads_{};  // by stream: its next command
   std::uint64_t ready_ = 0;                                     // streams whose next command may be submitted
-  std::uint64_t flying_ = 0;                                    // streams that have commands on the device
-  std::uint64_t in_flight_ = 0;                                 // these commands
+  std::uint64_t flying_ = 0;                                    // streams with commands on the device
+  std::uint64_t in_flight_ = 0;                                 // number of these commands
   std::uint64_t iteration_ = 0;
   std::vector<std::int64_t> begun_ns_;  // by traced iteration
 };

@@ -1,5 +1,5 @@
 // Submits a step's commands in the order that a scheduling policy decides, with streams as its clients. Knows sessions
-// and the conductor; what a policy thinks is the policy's business.
+// and the conductor; leaves all decisions to the policy.
 #pragma once
 
 #include <memory>
@@ -10,22 +10,22 @@
 
 namespace weir {
 
-// Shorter than among processes: from one stream to the other nothing has to be handed over.
+// Shorter than between processes: switching between streams needs no hand-over.
 inline constexpr std::int64_t kStreamSliceNs = 100'000;
 
 struct ScheduleRequest {
   const scheduler::Policy* policy = nullptr;
-  int in_flight = kDefaultInFlight;  // commands on the device at once, of all streams together
+  int in_flight = kDefaultInFlight;  // commands on the device at once, over all streams
   scheduler::Settings settings{.slice_ns = kStreamSliceNs};
   std::vector<scheduler::Terms> terms;  // by stream
 };
 
-// What a stream asks for where nobody says otherwise: the highest priority among its commands, and an equal share.
+// The default terms of a stream: the highest priority among its commands, and an equal share.
 std::vector<scheduler::Terms> stream_terms(const Step& step, const Placement& placement);
 
-// One thread, the caller's. The next command is that of the stream which the policy ranks first among those that have
-// one ready; of streams with equal ranks, the one whose command comes first in the step. A stream that has none ready
-// keeps nobody waiting. The session has to follow progress; rejects one that cannot.
+// Uses one thread, the caller's. The next command is that of the stream which the policy ranks first among those that
+// have one ready; of streams with equal ranks, the one whose command comes first in the step. A stream without a ready
+// command keeps nobody waiting. Rejects a session that cannot follow progress.
 std::unique_ptr<Submitter> scheduled_submitter(const ScheduleRequest& request, const Step& step,
                                                const Placement& placement, Session& session, int traced_iterations = 0);
 

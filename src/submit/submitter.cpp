@@ -18,7 +18,7 @@ namespace weir {
 
 namespace {
 
-// "4", up to the number of streams. Rejects anything that is not a number of `what`.
+// Parses "4", up to the number of streams. Rejects anything that is not a number of `what`.
 int parse_count(std::string_view text, std::string_view number, const char* what, const char* example) {
   const auto asked = parse_integer(number);
   if (!asked || *asked < 1 || *asked > kMaxStreams)

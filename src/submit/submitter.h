@@ -1,4 +1,4 @@
-// Ways to bring a step's commands to a session. One call per iteration; nothing is allocated or locked in it.
+// Ways to submit a step's commands to a session. One call per iteration; it allocates nothing and takes no lock.
 #pragma once
 
 #include <algorithm>
@@ -13,18 +13,17 @@ namespace weir {
 class Submitter {
  public:
   virtual ~Submitter() = default;
-  // Submits one iteration of the step; returns when its last command was submitted.
+  // Submits one iteration of the step; returns when its last command has been submitted.
   virtual void submit_step() noexcept = 0;
-  // Writes down when commands were enqueued, where they were and the submitter was made to trace them. Iterations count
-  // from the submitter's first step.
+  // Records when commands were enqueued, if they were and the submitter was made to trace them. Iterations count from
+  // the submitter's first step.
   virtual void stamp(Timeline&) const {}
 };
 
-// What the user asked for: "inline", "threads", "threads:4", "graph", "channel", "channel:mpsc", "channel:mpsc:4" (four
+// The user's choice: "inline", "threads", "threads:4", "graph", "channel", "channel:mpsc", "channel:mpsc:4" (four
 // producers), "channel:mpsc:4x2" (and two submitters), "scheduled:priority", "scheduled:priority:4" (four commands on
 // the device at once).
-inline constexpr int kDefaultInFlight =
-    2;  // one runs and one waits behind it: no gap, and no more than one to wait for
+inline constexpr int kDefaultInFlight = 2;  // one runs and one waits behind it: no gap, and only one to wait for
 inline constexpr int kMostInFlight = 1024;
 struct SubmitChoice {
   std::string name;  // canonical, with all counts: threads becomes threads:k, channel becomes channel:mpsc:k
@@ -32,13 +31,13 @@ struct SubmitChoice {
   int threads = 0;      // 0: the caller's thread submits
   std::string channel;  // empty: none
   int producers = 0;    // that enqueue into the channel
-  int submitters = 0;   // that drain it, the caller's thread being one of them
-  std::string policy;   // that decides whose command is next; empty: none
-  int in_flight = 0;    // then: commands on the device at once
+  int submitters = 0;   // that drain it, including the caller's thread
+  std::string policy;   // decides whose command is next; empty: none
+  int in_flight = 0;    // with a policy: commands on the device at once
 
-  // Threads that call the session.
+  // The number of threads that call the session.
   int host_threads() const { return std::max({1, threads, submitters}); }
-  // What a session must be prepared for.
+  // The options that a session needs.
   SessionOptions session_options() const {
     SessionOptions options;
     options.mode = mode;
@@ -48,13 +47,13 @@ struct SubmitChoice {
   }
 };
 
-// Rejects what there is not. `streams` bounds the threads: more threads than streams would have nothing to do.
+// Rejects unknown modes. `streams` limits the threads: more threads than streams would have nothing to do.
 SubmitChoice parse_submit(std::string_view text, int streams);
-// How many producers a channel has where nobody says; a channel that there is not has none.
+// A channel's default number of producers; 0 for unknown channels.
 int default_producers(std::string_view channel);
 
-// Step, placement and session must outlive the submitter. Threads, if any, start here and end with it.
-// `traced_iterations`: the first so many are kept for stamp().
+// Step, placement and session must outlive the submitter. Threads, if any, start here and end with it. The first
+// `traced_iterations` are kept for stamp().
 std::unique_ptr<Submitter> make_submitter(const SubmitChoice& choice, const Step& step, const Placement& placement,
                                           Session& session, int traced_iterations = 0);
 

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kLine = 128;  // keeps neighbours off one cache line, adjacent-line prefetch included
 constexpr int kSpins = 4000;        // about 10 us before a thread parks; iterations usually follow sooner
 
-// Other threads' progress that a segment needs: thread `thread` must have submitted `count` of its commands.
+// Progress of another thread that a segment needs: thread `thread` must have submitted `count` of its commands.
 struct Requirement {
   std::uint32_t thread;
   std::uint32_t count;
@@ -47,7 +47,7 @@ class ThreadsSubmitter final : public Submitter {
     try {
       for (std::size_t i = 1; i < lanes_.size(); ++i) threads_.emplace_back([this, i] { serve(i); });
     } catch (const std::system_error& error) {
-      close();  // those that did start must end, or joining them would wait for ever
+      close();  // threads that did start must end, or joining them would wait for ever
       fail(fmt::format("--submit threads:{}: cannot start a thread: {}", threads, error.what()), "Use fewer threads.");
     }
   }
@@ -160,7 +160,7 @@ class ThreadsSubmitter final : public Submitter {
   std::vector<Lane> lanes_;
   alignas(kLine) std::atomic<std::uint64_t> iteration_{0};
   std::atomic<bool> is_closing_{false};
-  std::vector<std::jthread> threads_;  // last: joined before what they use goes
+  std::vector<std::jthread> threads_;  // declared last: joined before the other members are destroyed
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Steps recorded once and launched as graphs: whole, cut, with host functions alone between graphs, many in flight.
+// Steps recorded once and launched as graphs: whole, cut, with only host functions between graphs, many in flight.
 #include <fmt/format.h>
 
 #include "lab/conformance/checks.h"

@@ -8,7 +8,7 @@
 namespace weir::conformance {
 namespace {
 
-// A host function alone on each stream.
+// One host function alone on each stream.
 Step lone_step(int streams) {
   constexpr std::int64_t kCount = 40'000;
   StepBuilder builder(1);
@@ -20,7 +20,7 @@ Step lone_step(int streams) {
   return std::move(builder).seal(streams);
 }
 
-// Each adds to what the one before left, now on this stream, now on that.
+// Each adds to the previous one's result, on alternating streams.
 Step relay_step(int streams) {
   StepBuilder builder(1);
   const BufferId host = builder.host(ElementType::i32, 1'000, Init::constant);

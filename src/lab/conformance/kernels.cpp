@@ -1,5 +1,5 @@
-// Every kernel of the catalogue in every type that it has: one element, odd sizes, sizes that take the wide paths, and
-// operands that are not aligned. gemm has a group of its own; probes too, because they have no reference.
+// Every kernel of the catalogue in each of its types: one element, odd sizes, sizes that take the wide paths, and
+// unaligned operands. gemm has its own group; so have probes, because they have no reference.
 #include <algorithm>
 #include <array>
 
@@ -20,7 +20,7 @@ using enum OperandContents::Kind;
 
 class CaseList {
  public:
-  // Aligned, and with a margin where the launch is small.
+  // Aligned, and with a margin if the launch is small.
   void add(std::string_view kernel, ElementType type, Dims dims, Scalars scalars = {},
            std::vector<OperandContents> contents = {}, const std::string& sizes = {}) {
     KernelCase each{kernel, {type, precision_of(type), dims, scalars}, sizes, std::move(contents)};
@@ -46,9 +46,9 @@ void add_elementwise(CaseList& list, ElementType type) {
              std::to_string(n) + " relu square square add");
     list.add("gelu", type, {n});
     list.add("gelu_backward", type, {n});
-    // What no data can make negative: the average of squares.
+    // The average of squares is never negative in real data.
     list.add("adam", type, {n}, {1e-2f, 0.9f, 0.999f, 1e-8f}, {{}, {}, {}, {uniform, 2, 2.25f}});
-    // The first steps are where bias correction counts.
+    // Bias correction matters in the first steps.
     list.add("adamw", type, {n}, {1e-2f, 0.9f, 0.999f, 0.1f}, {{}, {}, {}, {uniform, 2, 2.25f}, {uniform, 1, 2}});
   }
   constexpr std::pair<ChainOp, const char*> kOps[] = {{mul, "mul"},     {add, "add"},   {abs, "abs"},
@@ -96,7 +96,7 @@ void add_ranking(CaseList& list, ElementType type) {
                                           {70, 1'000, 64},
                                           {500, 64, 1'000},
                                           {5'000, 12, 65},
-                                          {2'000, 40, 3}}) {  // more of a row than a block lists
+                                          {2'000, 40, 3}}) {  // more entries for a row than a block lists
     const OperandContents some{integers, static_cast<float>(rows) + 2};
     const std::string sizes = std::to_string(count) + " to " + std::to_string(rows) + "x" + std::to_string(width);
     list.add("embedding_grad", type, {count, width, rows}, {}, {some}, sizes);
@@ -113,7 +113,7 @@ void add_movers(CaseList& list, ElementType type) {
                                           {40, 1'000, 64},
                                           {3, 20'000, 9},
                                           {70'000, 1, 70'000}}) {
-    list.add("gather", type, {count, width, rows}, {}, {{}, {indices}});  // some are outside of the table
+    list.add("gather", type, {count, width, rows}, {}, {{}, {indices}});  // some are outside the table
     list.add("scatter", type, {count, width, rows}, {}, {{}, {indices}, {uniform, 1}});
   }
   for (const std::int64_t n : {1, 255, 40'001, 600'003}) {
@@ -167,8 +167,8 @@ void add_inference(CaseList& list, ElementType type) {
   }
   for (const Dims& dims : {Dims{1, 1, 1, 1}, Dims{7, 3, 10, 33}, Dims{16, 1, 16, 1'024}, Dims{4, 40, 40, 500}}) {
     const auto slots = static_cast<float>(dims[0]), most = static_cast<float>(dims[2]);
-    // Slots must be distinct; with a margin they are some of two more. Some sequences reach beyond the cache, if there
-    // is more than one.
+    // Slots must be distinct; with a margin they are chosen from two more. Some sequences reach beyond the cache, if
+    // there is more than one.
     const OperandContents lengths =
         dims[0] == 1 ? OperandContents{constant, most} : OperandContents{integers, most + 3};
     list.add("cache_write", type, dims, {slots + 2}, {{}, {indices}, lengths, {uniform, 1}});
@@ -178,7 +178,7 @@ void add_inference(CaseList& list, ElementType type) {
   for (const Dims& dims : {Dims{1, 1, 1, 1}, Dims{100, 33, 2, 20}, Dims{200, 1'024, 2, 40}, Dims{9, 64, 8, 5}}) {
     list.add("combine", type, dims, {7},
              {{uniform, 1}, {integers, 8}, {integers, static_cast<float>(dims[3]) + 1}, {uniform, 1}});
-    // No two tokens in one place: some find none.
+    // No two tokens share a place, so some find none.
     list.add("dispatch", type, dims, {7}, {{}, {integers, 8}, {indices}, {uniform, 1}});
   }
   const auto patch = [&](Dims dims, std::int64_t channels, std::int64_t side, std::int64_t stride, std::int64_t zeros) {
@@ -222,7 +222,7 @@ void add_integers(CaseList& list) {
   }
 }
 
-// A layer of experts: route, group, two products per expert, and the sum of what they made.
+// A layer of experts: route, group, two products per expert, and the sum of their results.
 struct Layer {
   std::int64_t tokens, picks, experts, capacity, width, hidden;
   bool is_crowded = false;  // all tokens pick the same expert

@@ -1,5 +1,5 @@
-// Priorities: commands of every level that the device declares, and of levels that it has not, run and compute what
-// they should. Who comes first is a matter of timing on real devices, so that is `weir queues limits`' business.
+// Priorities: commands of every level that the device declares, and of undeclared levels, run and compute correctly.
+// Which one runs first depends on timing on real devices, so `weir queues limits` examines that.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace weir::conformance {
 namespace {
 
-// A stream for each priority, with work of its own and something that it takes over from the one before.
+// One stream per priority, with its own work and an input from the previous stream.
 Step priority_step(std::span<const int> priorities) {
   constexpr std::int64_t kCount = 3'001;
   StepBuilder builder(23);
@@ -60,7 +60,7 @@ Cases priorities() {
                      constexpr int kLevels[] = {-40, 0, 40, 80, -128, 127};
                      return examine_priorities(subject, kLevels);
                    }});
-  // A stream is as urgent as its most urgent command.
+  // A stream has the priority of its most urgent command.
   cases.push_back({"priorities", "several on one stream", {}, [](Subject& subject) {
                      constexpr int kLevels[] = {0, 1, 2, 0};
                      const Step step = priority_step(kLevels);

@@ -13,14 +13,14 @@
 namespace weir::conformance {
 namespace {
 
-constexpr std::int64_t kLimitNs = 5'000'000'000;  // after which a hold ends by itself
+constexpr std::int64_t kLimitNs = 5'000'000'000;  // a hold ends by itself after this time
 constexpr Needs kProbeNeeds{.runs = true, .host_memory = true, .kernel_clock = true};
 
 std::int32_t* elements(Session& session, BufferId buffer) {
   return reinterpret_cast<std::int32_t*>(session.host_memory(buffer).data());
 }
 
-// Lets time pass until `is_done`, or the limit is over: then false.
+// Lets time pass until `is_done`; returns false if the limit passes first.
 template <class Condition>
 bool await(Session& session, bool is_virtual, StreamId stream, Condition&& is_done) {
   const std::int64_t begun_ns = session.now_ns();
@@ -32,7 +32,7 @@ bool await(Session& session, bool is_virtual, StreamId stream, Condition&& is_do
   return true;
 }
 
-// Let go in any case: nothing may hang on a check that failed.
+// Always released at the end: a failed check must not leave anything hanging.
 class Flag {
  public:
   explicit Flag(std::int32_t* at) : at_(at) {}
@@ -45,7 +45,7 @@ class Flag {
   std::int32_t* at_;
 };
 
-// The host sees that a kernel runs, the kernel sees what the host writes, and what comes behind it waits.
+// The host sees that a kernel runs, the kernel sees what the host writes, and commands behind it wait.
 Outcome flag_while_it_runs(Subject& subject) {
   StepBuilder builder(1);
   const BufferId flag = builder.host(ElementType::i32, 1, Init::constant, 1, 0);
@@ -78,7 +78,7 @@ Outcome flag_while_it_runs(Subject& subject) {
   return passed();
 }
 
-// Blocks of a stamp last at least as long as they should, on the kernel's clock.
+// Blocks of a stamp take at least as long as requested, on the kernel's clock.
 Outcome stamps_last(Subject& subject) {
   constexpr std::int64_t kStampNs = 300'000, kBlocks = 3;
   StepBuilder builder(1);
@@ -105,7 +105,7 @@ Outcome stamps_last(Subject& subject) {
   return passed();
 }
 
-// Spins on one stream cannot overlap: together they last at least the sum, on the session's clock.
+// Spins on one stream cannot overlap: together they take at least the sum, on the session's clock.
 Outcome spins_last(Subject& subject) {
   constexpr std::int64_t kSpinNs = 1'000'000;
   constexpr int kSpins = 4;
@@ -125,12 +125,12 @@ Outcome spins_last(Subject& subject) {
   return passed();
 }
 
-// A job that is told to end at once, and launched again, does every unit once: counted by launch, by unit and by the
+// A job that is told to end at once and then launched again does every unit once: counted by launch, by unit and by the
 // kernel itself.
 Outcome units_are_done_once(Subject& subject) {
   constexpr std::int64_t kUnits = 50, kBlocks = 4, kUnitNs = 10'000;
   StepBuilder builder(1);
-  const bool is_virtual = subject.info.is_virtual;  // keeps nothing but what the host has
+  const bool is_virtual = subject.info.is_virtual;  // such a device keeps only the host's buffers
   const auto buffer = [&](std::uint64_t count) {
     return is_virtual ? builder.host(ElementType::i32, count, Init::constant, 1, 0)
                       : builder.constant(ElementType::i32, count, 0);
@@ -160,7 +160,7 @@ Outcome units_are_done_once(Subject& subject) {
     if (const std::int64_t taken = launch(job, 1); taken != kUnits)
       return failed(fmt::format("job {} ends with {} units of {}", job, taken, kUnits));
   if (record[kToilLaunches] != 4) return failed(fmt::format("it counts {} launches of 4", record[kToilLaunches]));
-  // In the last launch each of so many blocks had units one after the other.
+  // In the last launch, each of the blocks did its units one after the other.
   const std::int64_t least_ns = (kUnits + kBlocks - 1) / kBlocks * kUnitNs;
   const std::int64_t took_ns = record[kToilEnded] - record[kToilStarted];
   if (!is_virtual && took_ns < least_ns) return failed(fmt::format("{} ns of work took {} ns", least_ns, took_ns));

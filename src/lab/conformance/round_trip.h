@@ -11,7 +11,7 @@ namespace weir::conformance {
 // To the host, changed there, and back, on every stream; with cuts the host functions are between graphs.
 Step round_trip_step(bool has_cuts);
 
-// prepare() must reject the step as bad input, in words that name `word`, with a hint.
+// prepare() must reject the step as bad input, with a message that contains `word` and a hint.
 Outcome rejected(Subject& subject, const Step& step, const SessionOptions& options, std::string_view word);
 
 }  // namespace weir::conformance

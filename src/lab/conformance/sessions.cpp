@@ -1,4 +1,4 @@
-// Lifetimes: sessions beside each other, ended with work in flight, reset, used again, and outliving their device.
+// Lifetimes: concurrent sessions, sessions that end with work in flight, are reset, reused, or outlive their device.
 #include <fmt/format.h>
 
 #include "lab/conformance/checks.h"
@@ -12,7 +12,7 @@ std::string wrong_in(Subject& subject, Session& session, const Step& step, int i
   return difference_of(step, read_all(session, step), reference(step, iterations));
 }
 
-// Two with work in flight at once: neither touches what is the other's.
+// Two sessions with work in flight at once: neither touches the other's buffers.
 Outcome beside_each_other(Subject& subject) {
   const Step first = random_step(41, 3), second = random_step(42, 5);
   const Placement first_placement = natural(first), second_placement = natural(second);
@@ -43,7 +43,7 @@ Outcome one_after_the_other(Subject& subject) {
   return passed();
 }
 
-// Ends sessions without waiting; another one beside them and one after them must be right.
+// Ends sessions without waiting; a concurrent session and a later one must be right.
 Outcome ended_in_flight(Subject& subject, const std::string& submit) {
   const Step step = random_step(44, 4);
   const Placement placement = natural(step);

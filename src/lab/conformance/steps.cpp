@@ -34,7 +34,7 @@ Step random_step(std::uint64_t seed, int streams, Mix mix) {
     }
     const std::uint32_t kind = dice.below(8);
     if (kind < 5) {
-      // Little of this forgets what was there: a command that runs too early must not be made up for by later ones.
+      // Few of these operations discard the previous value: later commands must not hide one that ran too early.
       KernelShape shape{.dims = {n, chain_ops({ChainOp::mul})}, .scalars = {kind == 4 ? 0.75f : -1.0f}};
       if (kind == 1) shape.dims[1] = chain_ops({ChainOp::add}), shape.scalars = {0.5f};
       if (kind == 2) shape.dims[1] = chain_ops({ChainOp::abs}), shape.scalars = {};

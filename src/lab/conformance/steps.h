@@ -1,4 +1,4 @@
-// Steps to examine devices with, how they are run, and what they should leave behind. Draws no conclusion.
+// Steps for examining devices, how to run them, and their expected results. Draws no conclusions.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace weir::conformance {
 
 using Contents = std::vector<std::vector<std::byte>>;  // by buffer
 
-// Draws numbers that depend on the seed alone.
+// Random numbers that depend only on the seed.
 class Dice {
  public:
   explicit Dice(std::uint64_t seed) : seed_(seed) {}
@@ -26,7 +26,7 @@ class Dice {
 
 struct Mix {
   bool has_host = false;  // host functions on the buffer in host memory
-  bool has_cuts = false;  // more than one graph, some of a host function alone
+  bool has_cuts = false;  // more than one graph, some with only a host function
 };
 
 // Element-wise kernels, fills and copies between slices of few buffers: dense in hazards, and exact on any device,
@@ -36,9 +36,9 @@ Step random_step(std::uint64_t seed, int streams, Mix mix = {});
 Placement natural(const Step& step);
 Placement random_placement(const Step& step, std::uint64_t seed, int streams);
 
-// What buffers hold before the first iteration.
+// The contents of buffers before the first iteration.
 Contents initial_contents(const Step& step);
-// What `iterations` leave behind when commands run one after the other on the host.
+// The buffers after `iterations` in which commands run one after the other on the host.
 Contents reference(const Step& step, int iterations);
 Contents read_all(Session& session, const Step& step);
 
@@ -48,10 +48,10 @@ struct RunChoice {
   int iterations = 1;
 };
 
-// How a choice is prepared.
+// The session options for a choice.
 SessionOptions options_of(const SubmitChoice& submit, bool is_pipelined);
 void iterate(Session& session, Submitter& submitter, const RunChoice& choice);
-// Runs the step and returns every buffer.
+// Runs the step and returns all buffers.
 Contents run(Device& device, const Step& step, const Placement& placement, const RunChoice& choice);
 
 }  // namespace weir::conformance

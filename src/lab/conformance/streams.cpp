@@ -1,5 +1,5 @@
-// Steps dense in hazards: any placement, any way to submit, iterations that overlap or do not, up to as many streams as
-// there may be. The same buffers, bit for bit.
+// Steps dense in hazards: any placement, any way to submit, with and without overlapping iterations, up to the maximum
+// number of streams. The buffers must be the same, bit for bit.
 #include <fmt/format.h>
 
 #include "lab/conformance/checks.h"
@@ -25,13 +25,13 @@ Outcome examine_hazards(Subject& subject, const HazardCase& hazard) {
   return same_buffers(subject, step, placement, {hazard.submit, hazard.is_pipelined, iterations});
 }
 
-// As many streams as there may be, each with work; every one depends on others.
+// The maximum number of streams, each with work; every one depends on others.
 Outcome examine_many_streams(Subject& subject, int streams) {
   const Step step = random_step(99, streams);
   return same_buffers(subject, step, natural(step), {"inline", true, 3});
 }
 
-// The same, in pieces of any size.
+// The same, submitted in pieces of any size.
 Outcome examine_pieces(Subject& subject, std::uint64_t seed) {
   Dice dice(seed);
   const Step step = random_step(seed, 4);

@@ -1,5 +1,5 @@
-// Traced passes: every command once, in its stream's order, not before what it depends on; kernels of known duration
-// last that long.
+// Traced passes: every command once, in its stream's order, not before its dependencies; kernels of known duration take
+// that long.
 #include <fmt/format.h>
 
 #include "lab/conformance/checks.h"
@@ -8,7 +8,7 @@
 namespace weir::conformance {
 namespace {
 
-// What clocks may disagree by: events have half a microsecond of resolution.
+// The most by which clocks may disagree: events have a resolution of half a microsecond.
 constexpr std::int64_t kClockNs = 10'000;
 
 Outcome follows_edges(Subject& subject, std::uint64_t seed, const char* submit, bool is_pipelined) {
@@ -49,7 +49,7 @@ Outcome known_duration(Subject& subject) {
   return passed();
 }
 
-// Iterations in which nothing was submitted have no time, and those beside them have theirs.
+// Iterations without commands have no time, and those beside them keep theirs.
 Outcome empty_iteration(Subject& subject) {
   const Step step = random_step(1, 2);
   const Placement placement = natural(step);

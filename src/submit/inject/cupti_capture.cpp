@@ -1,5 +1,5 @@
-// Writes what CUPTI says about a program's commands to $WEIR_CAPTURE_FOLDER/PID.weircap. Never makes such a program
-// fail: where CUPTI refuses, the file says why. Knows the capture format and CUPTI; nothing else of weir.
+// Writes CUPTI's records of a program's commands to $WEIR_CAPTURE_FOLDER/PID.weircap. Never makes such a program fail:
+// if CUPTI refuses, the file contains the reason. Knows the capture format and CUPTI; nothing else of Weir.
 #include <cupti_activity.h>
 #include <cupti_callbacks.h>
 #include <cupti_result.h>
@@ -36,7 +36,7 @@ namespace {
 
 using capture::kNone;
 
-// As CUDA 12.0 laid records out; later versions only added fields behind.
+// The record layout of CUDA 12.0; later versions only added fields at the end.
 using KernelRecord = CUpti_ActivityKernel9;
 using CopyRecord = CUpti_ActivityMemcpy5;
 using PeerCopyRecord = CUpti_ActivityMemcpyPtoP4;
@@ -57,8 +57,8 @@ constexpr std::uint32_t kOldestVersion = 19;      // CUDA 12.0
 constexpr std::uint32_t kVersionOfEventIds = 26;  // CUDA 12.8: waits name the record of their event
 
 constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
-constexpr std::size_t kMostBuffers = 256;  // since CUDA 12.3 each thread that calls the driver fills one of its own
-constexpr timespec kFlushPeriod{1, 0};     // a program that is killed loses no more than this
+constexpr std::size_t kMostBuffers = 256;  // since CUDA 12.3 each thread that calls the driver fills its own
+constexpr timespec kFlushPeriod{1, 0};     // a killed program loses no more than this
 constexpr std::uint32_t kMostFunctions = 4096;
 constexpr std::size_t kMostThreads = 4096;  // whose calls are held back
 
@@ -70,7 +70,7 @@ struct Entries {
   decltype(&cuptiActivityFlushAll) flush = nullptr;
   decltype(&cuptiActivityGetNextRecord) next = nullptr;
   decltype(&cuptiGetCallbackName) callback_name = nullptr;
-  // Those below may be missing.
+  // The functions below may be missing.
   decltype(&cuptiActivityGetNumDroppedRecords) dropped = nullptr;
   decltype(&cuptiActivityRegisterTimestampCallback) register_clock = nullptr;
   decltype(&cuptiActivityEnableLatencyTimestamps) enable_latency = nullptr;
@@ -79,7 +79,7 @@ struct Entries {
   CUptiResult (*enable_driver)(CUpti_CallbackId, std::uint8_t) = nullptr;
 };
 
-// So that a name is looked up without a string being made of it: there is one in every kernel's record.
+// Allows looking up a name without making a string of it: there is one in every kernel's record.
 struct TextHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
@@ -90,21 +90,21 @@ struct State {
   Entries cupti;
   std::uint32_t version = 0;
   pid_t process = 0;
-  bool is_on = false;      // somebody writes records down
-  std::mutex flush_mutex;  // before `mutex`, where both are held
-  bool is_ending = false;  // by flush_mutex
+  bool is_on = false;      // records are being written
+  std::mutex flush_mutex;  // locked before `mutex` if both are held
+  bool is_ending = false;  // protected by flush_mutex
   std::unique_ptr<CaptureWriter> writer;
   std::vector<std::uint8_t*> unused;
   std::size_t buffers = 0;
   std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> kernel_names;  // by mangled name
-  std::unordered_map<std::uint64_t, std::uint32_t> call_names;  // by domain and function: those of interest
-  // Calls of the driver, by thread, that may turn out to be part of a call of the runtime: they have the same
-  // correlation, and the record of the outer one is its thread's next. Buffers may belong to threads, so that the next
+  std::unordered_map<std::uint64_t, std::uint32_t> call_names;  // by domain and function: only those of interest
+  // Calls of the driver, by thread, that may turn out to be part of a call of the runtime: both have the same
+  // correlation, and the outer call's record is the next of its thread. Buffers may belong to threads, so the next
   // record of a thread can be many buffers away.
   std::unordered_map<std::uint32_t, std::vector<capture::CallRecord>> held;
 };
 
-// Never destroyed: CUPTI's threads may come back while the process exits.
+// Never destroyed: CUPTI's threads may call back while the process exits.
 State& state() {
   static State& kState = *new State;
   return kState;
@@ -123,7 +123,7 @@ std::string describe(CUptiResult result) {
   return "CUPTI error " + std::to_string(static_cast<int>(result)) + " (" + text + ")";
 }
 
-// Launches, copies, waits and records of events: what the driver does besides is of no interest.
+// Launches, copies, waits and records of events; other calls of the driver are ignored.
 bool is_wanted(std::string_view name) noexcept {
   const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
   if (has("Node") || has("Attribute")) return false;
@@ -131,7 +131,7 @@ bool is_wanted(std::string_view name) noexcept {
          has("StreamWaitEvent");
 }
 
-// cudaLaunchKernel_v7000, cuMemcpyHtoDAsync_v2, cudaMemcpyAsync_ptsz_v7000 -> without version and variant
+// Removes version and variant: cudaLaunchKernel_v7000, cuMemcpyHtoDAsync_v2, cudaMemcpyAsync_ptsz_v7000
 std::string_view plain(std::string_view name) noexcept {
   const std::size_t version = name.rfind("_v");
   if (version != std::string_view::npos && version + 2 < name.size() &&
@@ -163,7 +163,7 @@ void tell(State& s, const std::string& text) {
   s.writer->message(text);
 }
 
-// What records of kernels, copies and memsets have under the same names.
+// The fields that records of kernels, copies and memsets have under the same names.
 template <class Theirs>
 capture::Place place_of(const Theirs& theirs) noexcept {
   capture::Place place{};
@@ -292,12 +292,12 @@ void CUPTIAPI buffer_requested(std::uint8_t** buffer, std::size_t* size, std::si
     *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(8, kBufferBytes));
     if (*buffer != nullptr) ++s.buffers;
   }
-  if (*buffer != nullptr) *size = kBufferBytes;  // otherwise the library counts what it drops
+  if (*buffer != nullptr) *size = kBufferBytes;  // otherwise the library counts dropped records
 }
 
 void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid_bytes) {
   State& s = state();
-  // The library is asked without our lock: it may hold one of its own while it asks for a buffer.
+  // The library is asked without holding the lock: it may hold its own lock while it asks for a buffer.
   std::size_t dropped = 0;
   if (s.cupti.dropped == nullptr || s.cupti.dropped(nullptr, 0, &dropped) != CUPTI_SUCCESS) dropped = 0;
   std::vector<const CUpti_Activity*> records;
@@ -322,8 +322,8 @@ void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, s
   if (buffer != nullptr) s.unused.push_back(buffer);  // there is room for all of them
 }
 
-// CUPTI's own period returns buffers that are full (CUDA 13.0), which takes a quiet program for ever; a flush that is
-// asked for returns all whose commands have ended.
+// CUPTI's own period only returns full buffers (CUDA 13.0), which takes for ever in a quiet program; an explicit flush
+// returns all buffers whose commands have ended.
 void* flush_now_and_then(void*) {
   State& s = state();
   for (;;) {
@@ -346,7 +346,7 @@ void start_flushing() {
 
 void finish() {
   State& s = state();
-  if (s.process != ::getpid()) return;  // a fork's exit is not the program's
+  if (s.process != ::getpid()) return;  // the exit of a forked child is not the program's
   {
     const std::lock_guard lock(s.flush_mutex);
     s.is_ending = true;
@@ -364,7 +364,7 @@ void finish() {
 
 void before_fork() { state().mutex.lock(); }
 void after_fork() { state().mutex.unlock(); }
-// The file is the parent's. A child that uses CUDA has executed another program, which gets a file of its own.
+// The file belongs to the parent. A child that uses CUDA has executed another program, which gets its own file.
 void in_child() {
   State& s = state();
   s.is_on = false;
@@ -372,7 +372,7 @@ void in_child() {
   s.mutex.unlock();
 }
 
-// Fills the table; what is missing, or empty.
+// Fills the table. Returns what is missing, or empty.
 std::string bind(void* library, Entries& to) {
   std::string missing;
   const auto want = [&]<class Function>(Function*& entry, const char* symbol) {
@@ -398,7 +398,7 @@ std::string bind(void* library, Entries& to) {
   return missing;
 }
 
-// Only the functions of interest, where CUPTI lets us choose: a record of each call would cost the program time.
+// Enables only the functions of interest if CUPTI allows a choice: a record of each call would cost the program time.
 void enable_calls(State& s, bool is_runtime) {
   const auto enable = is_runtime ? s.cupti.enable_runtime : s.cupti.enable_driver;
   const auto kind = is_runtime ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER;
@@ -406,10 +406,10 @@ void enable_calls(State& s, bool is_runtime) {
   std::size_t enabled = 0;
   for (std::uint32_t id = 1; id < kMostFunctions; ++id) {
     const char* name = nullptr;
-    if (s.cupti.callback_name(domain, id, &name) != CUPTI_SUCCESS) break;  // behind the last one
+    if (s.cupti.callback_name(domain, id, &name) != CUPTI_SUCCESS) break;  // after the last one
     if (name == nullptr || !is_wanted(name)) continue;
     if (enable != nullptr && enable(id, 1) == CUPTI_SUCCESS) ++enabled;
-    const std::lock_guard lock(s.mutex);  // not around the above: CUPTI may ask for a buffer
+    const std::lock_guard lock(s.mutex);  // not around the code above: CUPTI may ask for a buffer
     s.call_names.emplace(function_key(is_runtime, id), s.writer->name(plain(name)));
   }
   if (enabled > 0) return;
@@ -417,7 +417,7 @@ void enable_calls(State& s, bool is_runtime) {
     tell(s, std::string("no records of ") + (is_runtime ? "runtime" : "driver") + " calls: " + describe(result));
 }
 
-// Why nothing can be captured, or empty.
+// Returns why nothing can be captured, or empty.
 std::string start(State& s) {
   std::string reason;
   void* const library = open_cupti(reason);
@@ -475,7 +475,7 @@ std::vector<std::string> own_words() {
   return words;
 }
 
-// A process that executes another program keeps its number, so that the name may be taken.
+// A process that executes another program keeps its pid, so the name may be taken.
 int create_file(const std::string& folder) {
   for (int i = 0; i < 100; ++i) {
     const std::string name =
@@ -496,7 +496,7 @@ void start_capture() {
   if (const char* const text = std::getenv("WEIR_CAPTURE_LIMIT");
       text != nullptr && std::strtoull(text, nullptr, 10) > 0)
     limit = std::strtoull(text, nullptr, 10);
-  // A write beyond this limit would end the program by SIGXFSZ.
+  // A write beyond this limit would kill the program with SIGXFSZ.
   if (rlimit files{}; ::getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur != RLIM_INFINITY)
     limit = std::min(limit, static_cast<std::uint64_t>(files.rlim_cur));
   const int descriptor = create_file(folder);
@@ -516,7 +516,7 @@ void start_capture() {
     s.is_on = false;
   }
   {
-    // Now, so that a program that is killed leaves at least this.
+    // Written now, so that a killed program leaves at least this.
     const std::lock_guard lock(s.mutex);
     s.writer->flush();
   }

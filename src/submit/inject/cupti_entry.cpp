@@ -1,10 +1,10 @@
-// libweir_cupti.so: lives in other people's CUDA programs, which the driver loads it into (CUDA_INJECTION64_PATH).
-// Starts what the environment asks for, and nothing else; such a program never fails for it.
+// libweir_cupti.so: runs inside other people's CUDA programs, into which the driver loads it (CUDA_INJECTION64_PATH).
+// Starts what the environment asks for, and nothing else; such a program never fails because of it.
 #include <cstdio>
 
 #include "submit/inject/cupti_library.h"
 
-// What the driver calls when it starts. Anything but 1 would be an error of the program's.
+// The driver calls this when it starts. Any result except 1 would be an error in the program.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   try {
     weir::inject::start_capture();

@@ -1,4 +1,4 @@
-// The part of libweir_cupti.so that holds launches: in callbacks of CUPTI, before the driver sees them.
+// The part of libweir_cupti.so that holds launches: in CUPTI's callbacks, before the driver sees them.
 #include <cupti.h>
 #include <dlfcn.h>
 
@@ -15,11 +15,11 @@
 namespace weir::inject {
 namespace {
 
-// Where the arguments of a call say which stream it is for.
+// Where in a call's arguments its stream is.
 struct Call {
   enum class Kind : std::uint8_t { none, stream, config, list, teardown };
   Kind kind = Kind::none;
-  bool is_per_thread = false;  // what the null stream means in it
+  bool is_per_thread = false;  // the meaning of the null stream in it
   std::uint16_t offset = 0;
 };
 struct ListedCall {
@@ -31,7 +31,7 @@ struct ListedCall {
   {                                                                                                 \
     CUPTI_DRIVER_TRACE_CBID_##name, { Call::Kind::stream, false, offsetof(name##_params, hStream) } \
   }
-// The call in both its variants: of legacy programs, and of those with a default stream for each thread.
+// Both variants of a call: for legacy programs, and for those with a default stream per thread.
 #define WEIR_LAUNCHES(name)                                                                                    \
   WEIR_LAUNCH(name), {                                                                                         \
     CUPTI_DRIVER_TRACE_CBID_##name##_ptsz, { Call::Kind::stream, true, offsetof(name##_ptsz_params, hStream) } \
@@ -78,7 +78,7 @@ constexpr ListedCall kCalls[] = {
     WEIR_TEARDOWN(cuDevicePrimaryCtxReset),
     WEIR_TEARDOWN(cuDevicePrimaryCtxReset_v2),
 #if CUDA_VERSION >= 12040
-    WEIR_TEARDOWN(cuGreenCtxDestroy),  // its streams' context is one of their own
+    WEIR_TEARDOWN(cuGreenCtxDestroy),  // its streams have a context of their own
 #endif
 };
 #undef WEIR_LAUNCH
@@ -113,7 +113,7 @@ LaunchGate* g_gate = nullptr;
 std::atomic<std::uint32_t> g_teardowns{0};
 
 bool begin(Context wanted, GateDriver::Visit* visit) noexcept {
-  // Asking about an event would spoil a capture that this thread, or in global mode any other, has begun.
+  // Querying an event would invalidate a capture that this thread, or in global mode any other, has begun.
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   if (g_driver.exchange_capture_mode(&mode) != CUDA_SUCCESS) return false;
   visit->mode = static_cast<int>(mode);
@@ -136,7 +136,7 @@ void end(const GateDriver::Visit& visit) noexcept {
   if (visit.has_mode) g_driver.exchange_capture_mode(&mode);
 }
 
-// The scheduler gives out one device, the first that the program sees. A thread has few contexts, and mostly one.
+// The scheduler manages one device, the first that the program sees. A thread has few contexts, mostly one.
 bool is_on_scheduled_device(CUcontext context) noexcept {
   struct Known {
     CUcontext context = nullptr;
@@ -144,7 +144,8 @@ bool is_on_scheduled_device(CUcontext context) noexcept {
     bool is_scheduled = false;
   };
   thread_local Known t_known;
-  const std::uint32_t teardowns = g_teardowns.load(std::memory_order_relaxed);  // a new context at an old address
+  const std::uint32_t teardowns = g_teardowns.load(std::memory_order_relaxed);  // detects a new context at an old
+                                                                                // address
   if (t_known.context == context && t_known.teardowns == teardowns) return t_known.is_scheduled;
   GateDriver::Visit visit;
   if (!begin(context, &visit)) return false;
@@ -156,7 +157,8 @@ bool is_on_scheduled_device(CUcontext context) noexcept {
 }
 
 Context context_of(void* stream) noexcept {
-  // For the legacy stream an error while a stream that it would wait for is captured: the launch will fail by itself.
+  // For the legacy stream this is an error while a stream that it would wait for is captured: the launch will then fail
+  // by itself.
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   if (g_driver.stream_is_capturing(static_cast<CUstream>(stream), &status) != CUDA_SUCCESS) return nullptr;
   if (status != CU_STREAM_CAPTURE_STATUS_NONE) return nullptr;
@@ -190,7 +192,7 @@ Stream stream_of(const Call& call, const void* arguments) noexcept {
     const auto* const config = *static_cast<const CUlaunchConfig* const*>(field);
     if (config != nullptr) stream = config->hStream;
   } else {
-    // One launch on several devices; that on the first stands for all.
+    // One launch on several devices; the first one represents all.
     const auto& all = *static_cast<const cuLaunchCooperativeKernelMultiDevice_params*>(arguments);
     if (all.launchParamsList != nullptr && all.numDevices > 0) stream = all.launchParamsList[0].hStream;
   }
@@ -202,13 +204,13 @@ void CUPTIAPI on_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, c
   const auto& data = *static_cast<const CUpti_CallbackData*>(raw);
   const bool is_entry = data.callbackSite == CUPTI_API_ENTER;
   if (domain != CUPTI_CB_DOMAIN_DRIVER_API || id >= kMostCalls || kCallsById[id].kind == Call::Kind::teardown) {
-    // Before the driver has taken any lock for it: forget() waits for whoever asks the driver at this moment.
+    // Before the driver has taken any lock for it: forget() waits for threads that are calling the driver.
     if (is_entry) g_teardowns.fetch_add(1, std::memory_order_relaxed);
     if (is_entry) g_gate->forget();
     return;
   }
   if (is_entry) {
-    // Zero or a context, for the exit of this very call.
+    // Zero or a context, for the exit of this same call.
     *data.correlationData = 0;
     if (!g_gate->is_shared()) return;
     const Context context = g_gate->before(stream_of(kCallsById[id], data.functionParams));
@@ -220,9 +222,9 @@ void CUPTIAPI on_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, c
   }
 }
 
-// What is missing, or null.
+// Returns what is missing, or null.
 const char* bind_driver(Driver& to) noexcept {
-  // Loaded, because it is what called us.
+  // It is loaded, because it called this library.
   void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   if (library == nullptr) return "libcuda.so.1";
   const char* missing = nullptr;
@@ -273,7 +275,7 @@ std::string describe(const Callbacks& cupti, CUptiResult result) {
   return "CUPTI error " + std::to_string(static_cast<int>(result)) + " (" + text + ")";
 }
 
-// One by one, so that calls of no interest cost nothing. What this CUPTI does not know, its driver does not have.
+// One by one, so that other calls cost nothing. If this CUPTI does not know a call, its driver does not have it.
 std::string enable_calls(const Callbacks& cupti, CUpti_SubscriberHandle subscriber) {
   for (const ListedCall& listed : kCalls) {
     const CUptiResult result = cupti.enable(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, listed.id);
@@ -284,7 +286,7 @@ std::string enable_calls(const Callbacks& cupti, CUpti_SubscriberHandle subscrib
   return {};
 }
 
-// Why nothing is held, or empty.
+// Returns why nothing is held, or empty.
 std::string start() {
   if (const char* const missing = bind_driver(g_driver); missing != nullptr)
     return std::string("the CUDA driver lacks ") + missing;
@@ -293,7 +295,7 @@ std::string start() {
   CUpti_SubscriberHandle subscriber = nullptr;
   if (const CUptiResult result = cupti.subscribe(&subscriber, on_call, nullptr); result != CUPTI_SUCCESS)
     return "CUPTI takes no subscriber: " + describe(cupti, result) + "; is another profiler active?";
-  // Behind what may fail, so that no seat is taken in vain; before calls are followed, which need the gate.
+  // After everything that may fail, so that no seat is taken in vain; before calls are followed, which need the gate.
   g_gate = join(kGateDriver);
   std::string reason = g_gate == nullptr ? "" : enable_calls(cupti, subscriber);
   if (g_gate == nullptr || !reason.empty()) cupti.unsubscribe(subscriber);

@@ -6,15 +6,15 @@
 
 namespace weir::inject {
 
-// Null, with what the loader said, where there is none. WEIR_CUPTI_LIBRARY can name it.
+// Null, with the loader's message, if there is none. WEIR_CUPTI_LIBRARY can name it.
 void* open_cupti(std::string& reason);
 
-// Writes a program's commands down, for `weir profile --`, where WEIR_CAPTURE_FOLDER names a folder; once. Throws only
-// what running out of memory throws.
+// Records a program's commands, for `weir profile --`, if WEIR_CAPTURE_FOLDER names a folder; call once. Throws only
+// when memory runs out.
 void start_capture();
 
-// Holds a program's launches, for `weir sched run`, where WEIR_SCHED_SOCKET names a scheduler; once. The program runs
-// unscheduled, which is said on stderr, where anything is missing.
+// Holds a program's launches, for `weir sched run`, if WEIR_SCHED_SOCKET names a scheduler; call once. If anything is
+// missing, the program runs unscheduled, with a message on stderr.
 void start_gate() noexcept;
 
 }  // namespace weir::inject

@@ -1,5 +1,5 @@
-// libweir_hip_gate.so: preloaded into other people's HIP programs by `weir sched run`, stands before HIP's launches and
-// holds them. Each function here has the name and the arguments of HIP's own, hands them on untouched, and is found
+// libweir_hip_gate.so: preloaded into other people's HIP programs by `weir sched run`; intercepts HIP's launches and
+// holds them. Each function here has the name and the arguments of HIP's own, passes them on unchanged, and is found
 // before it by the loader. Knows HIP's headers; the library is the program's.
 #ifndef __HIP_PLATFORM_AMD__
 #define __HIP_PLATFORM_AMD__
@@ -21,7 +21,7 @@
 namespace weir::inject {
 namespace {
 
-// Where a program, or a library that it opened, brought HIP without making its names global.
+// For a program, or a library that it opened, that loaded HIP without making its names global.
 int find_hip(dl_phdr_info* info, std::size_t, void* path) {
   const char* const slash = std::strrchr(info->dlpi_name, '/');
   const char* const name = slash == nullptr ? info->dlpi_name : slash + 1;
@@ -30,7 +30,7 @@ int find_hip(dl_phdr_info* info, std::size_t, void* path) {
   return 1;
 }
 
-// Never one of ours: that would call itself until the stack ends.
+// Never returns one of this library's functions: that would call itself until the stack overflows.
 void* unless_ours(void* found) noexcept {
   Dl_info theirs{}, ours{};
   if (found == nullptr || ::dladdr(found, &theirs) == 0 ||
@@ -53,16 +53,16 @@ void* find_real(const char* name) noexcept {
 
 template <class Function>
 class Real;
-// A function of HIP's, found when it is first called.
+// A function of HIP, found when it is first called.
 template <class... Parameters>
 class Real<hipError_t(Parameters...)> {
  public:
-  // Some have C++ names in some versions: the other name is tried then.
+  // Some have C++ names in some versions: then the other name is tried.
   constexpr explicit Real(const char* name, const char* other = nullptr) : name_(name), other_(other) {}
   using Function = hipError_t (*)(Parameters...);
 
   Function get() noexcept {
-    // Relaxed: whoever finds it finds the same.
+    // Relaxed: every thread finds the same function.
     Function known = entry_.load(std::memory_order_relaxed);
     if (known != nullptr) return known;
     void* found = find_real(name_);
@@ -95,12 +95,12 @@ Real<hipError_t(hipStream_t, int*)> g_stream_device{"hipStreamGetDevice"};  // s
 Real<hipError_t()> g_last_error{"hipGetLastError"};
 Real<hipError_t()> g_peek_error{"hipPeekAtLastError"};
 
-// HIP has a device where CUDA has a context; never null.
+// HIP uses a device where CUDA uses a context; never null.
 Context context_on(int device) noexcept { return reinterpret_cast<Context>(static_cast<std::intptr_t>(device) + 1); }
 int device_of(Context context) noexcept { return static_cast<int>(reinterpret_cast<std::intptr_t>(context) - 1); }
 
 bool begin(Context context, GateDriver::Visit* visit) noexcept {
-  // The answer that a command still runs must not become the program's last error.
+  // A query's answer "still running" must not become the program's last error.
   visit->was_clean = g_peek_error.get() != nullptr && g_peek_error.call() == hipSuccess;
   hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
   if (g_exchange_mode.get() != nullptr && g_exchange_mode.call(&mode) == hipSuccess) {
@@ -131,7 +131,7 @@ Context context_of(void* stream) noexcept {
       g_stream_device.call(static_cast<hipStream_t>(stream), &device) != hipSuccess) {
     if (g_get_device.call(&device) != hipSuccess) return nullptr;
   }
-  // The scheduler gives out one device, the first that the program sees.
+  // The scheduler manages one device, the first that the program sees.
   return device == 0 ? context_on(device) : nullptr;
 }
 
@@ -151,7 +151,7 @@ void drop(Event event) noexcept { (void)g_event_destroy.call(static_cast<hipEven
 
 constexpr GateDriver kGateDriver{context_of, begin, end, make, record, query, drop};
 
-// Programs that use HIP take a seat with their first launch; those that they start through shells take none.
+// A program that uses HIP takes a seat at its first launch; shells and other programs without HIP take none.
 LaunchGate* gate() noexcept {
   static std::once_flag once;
   static LaunchGate* known = nullptr;
@@ -173,7 +173,7 @@ LaunchGate* gate() noexcept {
   return known;
 }
 
-// HIP may call its own exported functions, which come here again: one launch, counted once.
+// HIP may call its own exported functions, which arrive here again: one launch is counted once.
 thread_local int t_depth = 0;
 
 template <class... Parameters>
@@ -190,7 +190,7 @@ hipError_t pass(Real<hipError_t(Parameters...)>& real, Stream stream,
 }
 
 Stream plain(hipStream_t stream) noexcept { return {stream, stream == hipStreamPerThread}; }
-// What null means in a program with a default stream for each thread.
+// The meaning of null in a program with a default stream per thread.
 Stream per_thread(hipStream_t stream) noexcept { return plain(stream == nullptr ? hipStreamPerThread : stream); }
 
 }  // namespace
@@ -322,7 +322,7 @@ WEIR_EXPORT hipError_t hipDeviceReset() {
 
 }  // extern "C"
 
-// In hip_ext.h without extern "C", so that programs ask for its C++ name (ROCm 5.2's library exports that alone).
+// In hip_ext.h without extern "C", so programs ask for its C++ name (ROCm 5.2's library exports only that).
 WEIR_EXPORT hipError_t hipExtModuleLaunchKernel(hipFunction_t function, std::uint32_t grid_x, std::uint32_t grid_y,
                                                 std::uint32_t grid_z, std::uint32_t block_x, std::uint32_t block_y,
                                                 std::uint32_t block_z, size_t shared, hipStream_t stream,

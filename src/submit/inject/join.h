@@ -1,4 +1,4 @@
-// How a program of somebody else becomes a client of the scheduler: what all vendors' libraries do alike.
+// How somebody else's program becomes a client of the scheduler: the part that all vendors' libraries share.
 #pragma once
 
 #include "submit/inject/launch_gate.h"
@@ -8,11 +8,11 @@ namespace weir::inject {
 // Whether `weir sched run` started this program.
 bool is_scheduled() noexcept;
 
-// Takes a seat for the process and keeps it until the end. Null, said once on stderr, where there is none: the program
-// runs unscheduled then. To be called once; `driver` stays in use.
+// Takes a seat for the process and keeps it until the end. Returns null, with one message on stderr, if there is none:
+// the program then runs unscheduled. Call once; `driver` stays in use.
 LaunchGate* join(const GateDriver& driver) noexcept;
 
-// One line on stderr: the program runs on as if we were not there.
+// Prints one line on stderr: the program continues without the scheduler.
 void say_unscheduled(const char* reason) noexcept;
 
 }  // namespace weir::inject

@@ -13,11 +13,11 @@ namespace {
 
 using State = GateDriver::State;
 
-// A thread that waits for commands of its own looks for itself for so long: with one command in flight, the device
-// idles from a command's end until that is seen, and whoever only attends sees it some 50 us late.
+// How long a thread that waits for its own commands polls: with one command in flight, the device idles from a
+// command's end until that is seen, and the attending thread sees it some 50 us late.
 constexpr std::int64_t kSpinNs = 2'000'000;
 
-// Our own calls of the driver come back to us as the program's do.
+// The gate's own calls of the driver arrive here like the program's.
 thread_local bool t_is_inside = false;
 
 const void* this_thread() noexcept { return &t_is_inside; }
@@ -65,17 +65,17 @@ void LaunchGate::wait() noexcept {
     if (now_ns() - started_ns >= kSpinNs) break;
     ::sched_yield();
   }
-  // It is the others' turn, or the wait is long: woken when that changes.
+  // It is the others' turn, or the wait is long: enter() sleeps until that changes.
   gate_->enter();
 }
 
 void LaunchGate::after(Stream stream, Context context, bool was_launched) noexcept {
-  // What cannot be marked is taken for ended: a launch too many is better than one that never comes.
+  // A command that cannot be marked counts as ended: one launch too many is better than one that never comes.
   if (!was_launched || !mark(stream, context)) gate_->leave(1);
 }
 
 bool LaunchGate::mark(Stream stream, Context context) noexcept {
-  // The attending thread holds it for about a microsecond, again and again: a launch shall not sleep for that.
+  // The attending thread repeatedly holds the lock for about a microsecond: a launch must not sleep for that.
   constexpr int kLockSpins = 1000;
   std::unique_lock lock(mutex_, std::try_to_lock);
   for (int spins = 0; !lock && spins < kLockSpins; ++spins)
@@ -124,7 +124,7 @@ void LaunchGate::keep_event(Context context, Event event) noexcept {
     driver_->drop(event);
 }
 
-// How many of the lane's commands have ended since.
+// Returns how many of the lane's commands have ended since the last call.
 std::uint32_t LaunchGate::collect(Lane& lane) noexcept {
   std::uint32_t ended = 0;
   const Visiting visiting(*driver_, lane.context);
@@ -133,7 +133,7 @@ std::uint32_t LaunchGate::collect(Lane& lane) noexcept {
     const Mark mark = lane.marks[lane.first];
     if (state != State::lost) state = driver_->query(mark.event);
     if (state == State::running) break;
-    // An event of which nothing can be learned any more is not used again, nor are those behind it waited for.
+    // If an event's state is lost, the event is not reused, and those behind it are not waited for.
     if (state == State::ended) keep_event(lane.context, mark.event);
     ended += mark.commands;
     lane.first = (lane.first + 1) % kMarks;
@@ -143,7 +143,7 @@ std::uint32_t LaunchGate::collect(Lane& lane) noexcept {
 }
 
 void LaunchGate::look() noexcept {
-  // Whoever has the lock looks, or puts a mark into a stream that is full.
+  // If the lock is taken, its holder is looking already, or is placing a mark in a full stream.
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || is_off_.load(std::memory_order_relaxed)) return;
   std::uint32_t ended = 0;
@@ -178,8 +178,8 @@ void LaunchGate::forget() noexcept {
 void LaunchGate::turn_off() noexcept {
   is_off_.store(true, std::memory_order_relaxed);
   gate_->open_for_good();
-  // Somebody may be asking the driver, which will be gone soon; but a driver that does not answer must not keep the
-  // process from ending.
+  // Another thread may be calling the driver, which will be gone soon; but a driver that does not answer must not keep
+  // the process from ending.
   for (int tries = 0; tries < 100; ++tries) {
     if (mutex_.try_lock()) return mutex_.unlock();
     const timespec rest{0, 1'000'000};

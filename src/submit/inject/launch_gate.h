@@ -1,6 +1,6 @@
-// What holds other people's launches: knows which of a program's commands are on the device, by marks that it puts
-// behind them, and keeps to what the scheduler's gate says. One per process. Knows no vendor: that is a table of
-// functions. Never makes a program fail: what cannot be marked is not counted.
+// Holds other people's launches: tracks which of a program's commands are on the device, with marks that it records
+// after them, and obeys the scheduler's gate. One per process. Knows no vendor: that is a table of functions. Never
+// makes a program fail: commands that cannot be marked are not counted.
 #pragma once
 
 #include <array>
@@ -24,17 +24,18 @@ struct Stream {
 // A vendor's driver.
 struct GateDriver {
   enum class State { running, ended, lost };
-  // What begin() saved for end(). One for all vendors.
+  // What begin() saves for end(). One type for all vendors.
   struct Visit {
     Context previous = nullptr;
     int mode = 0;
     bool has_context = false, has_mode = false, was_clean = false;
   };
 
-  // Whose events can be recorded in that stream. Null: commands in it are to be left alone, because they become part of
-  // a graph instead of running, because they run on a device that is not scheduled, or because it cannot be told.
+  // The context whose events can be recorded in that stream. Null: commands in it must be left alone, because they
+  // become part of a graph instead of running, because they run on a device that is not scheduled, or because it is
+  // unknown.
   Context (*context_of)(void* stream) = nullptr;
-  // Between these a thread may call what is below, even one that captures a stream or never had a context.
+  // Between these a thread may call the functions below, even one that captures a stream or never had a context.
   bool (*begin)(Context context, Visit* visit) = nullptr;
   void (*end)(const Visit& visit) = nullptr;
   Event (*make)() = nullptr;  // null: it failed
@@ -48,29 +49,29 @@ class LaunchGate {
   LaunchGate(scheduler::Gate& gate, const GateDriver& driver);
 
   bool is_shared() const noexcept { return !is_off_.load(std::memory_order_relaxed) && gate_->is_shared(); }
-  // Before a command: waits until it may go. What it returns goes to after(); null: the command is not counted, and
-  // nothing is to follow.
+  // Call before a command: waits until it may go. Pass the result to after(); null: the command is not counted, and
+  // after() must not be called.
   Context before(Stream stream) noexcept { return is_shared() ? hold(stream) : nullptr; }
-  // Behind a command, in the thread that launched it.
+  // Call after a command, in the thread that launched it.
   void after(Stream stream, Context context, bool was_launched) noexcept;
-  // Finds out which commands have ended. Any thread; costs one query for each stream that is busy.
+  // Finds out which commands have ended. Any thread; costs one query for each busy stream.
   void look() noexcept;
-  // A context is about to go, or may be: no event is touched any more. Commands that were counted are not.
+  // Call before a context is, or may be, destroyed: drops all events. Their commands no longer count.
   void forget() noexcept;
-  // Nothing is held from now on, and no event is touched: the process ends.
+  // From now on nothing is held and no event is touched: the process ends.
   void turn_off() noexcept;
-  // As turn_off(), in a forked child: takes no lock, because the thread that held it is not here.
+  // Like turn_off(), in a forked child: takes no lock, because the thread that held it does not exist here.
   void abandon() noexcept { is_off_.store(true, std::memory_order_relaxed); }
 
  private:
-  static constexpr std::size_t kMarks = 16;  // of one stream; further commands move the last one
+  static constexpr std::size_t kMarks = 16;  // per stream; further commands move the last one
   static constexpr std::size_t kLanes = 128, kSpares = 64;
 
   struct Mark {
     Event event = nullptr;
     std::uint32_t commands = 0;
   };
-  // The marks of one stream, in order. Exists while there are any, so that a handle that is used again is a new stream.
+  // The marks of one stream, in order. Exists only while there are any, so that a reused handle is a new stream.
   struct Lane {
     Context context = nullptr;
     void* handle = nullptr;
@@ -93,7 +94,8 @@ class LaunchGate {
   scheduler::Gate* gate_;
   const GateDriver* driver_;
   std::atomic<bool> is_off_{false};
-  std::mutex mutex_;  // over everything below; held around calls of the driver, so taken where that holds no lock
+  std::mutex mutex_;  // protects everything below; held during calls of the driver, so it must be taken where the
+                      // driver holds no lock
   std::vector<Lane> lanes_;
   std::vector<Spare> spares_;
 };

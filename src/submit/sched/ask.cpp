@@ -26,7 +26,8 @@ Descriptor connect(const std::filesystem::path& path, pid_t* pid) {
 
 Reply ask(int socket, pid_t pid, Ask what, std::int64_t deadline_ns) {
   std::vector<std::byte> buffer(kMostReplyBytes);
-  send_packet(socket, write_request({what, {}, "weir sched"}));  // where it does not take this it may have said why
+  send_packet(socket, write_request({what, {}, "weir sched"}));  // if this fails, the daemon may already have given a
+                                                                 // reason
   const std::ptrdiff_t size = receive_packet(socket, buffer, deadline_ns);
   if (size < 0)
     fail(fmt::format("the scheduler (pid {}) does not answer", pid),
@@ -56,7 +57,7 @@ void ask_stop(const std::filesystem::path& path) {
   const Descriptor socket = connect(path, &pid);
   if (ask(socket.get(), pid, Ask::stop, deadline).answer != Answer::stopping)
     fail("the scheduler answered something else");
-  // It closes its connections last of all.
+  // The daemon closes its connections last.
   std::byte nothing;
   if (receive_packet(socket.get(), {&nothing, 1}, deadline) != 0)
     fail(fmt::format("the scheduler (pid {}) said that it ends, but has not yet", pid));

@@ -1,4 +1,4 @@
-// Questions to a running daemon, for people. Never waits for long.
+// Requests to a running daemon on behalf of a user. Never waits for long.
 #pragma once
 
 #include <filesystem>
@@ -7,9 +7,9 @@
 
 namespace weir::scheduler {
 
-// Throw where none answers, with what to do.
+// Throw if no daemon answers, with advice.
 Json ask_status(const std::filesystem::path& socket);  // "schema": "weir.sched_status/1"
-// Returns when the daemon has ended, and another one can be started.
+// Returns when the daemon has ended and another one can be started.
 void ask_stop(const std::filesystem::path& socket);
 
 }  // namespace weir::scheduler

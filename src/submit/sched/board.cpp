@@ -14,7 +14,7 @@ void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t value, std::int64_
   timespec most{};
   most.tv_sec = static_cast<std::time_t>(most_ns / 1'000'000'000);
   most.tv_nsec = static_cast<long>(most_ns % 1'000'000'000);
-  // Not FUTEX_PRIVATE_FLAG: the word lies in several processes.
+  // Not FUTEX_PRIVATE_FLAG: several processes share the word.
   syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT, value, &most, nullptr, 0);
 }
 
@@ -29,8 +29,8 @@ void wake_everybody(Board& board) noexcept {
 }
 
 void wake_waiting(Board& board) noexcept {
-  // "Change, then look for sleepers" here; "announce the sleeper, then look again" in Gate::sleep(): both sequentially
-  // consistent, so one of the two sees the other.
+  // "Change, then check for sleepers" here; "announce the sleeper, then check again" in Gate::sleep(): both are
+  // sequentially consistent, so one of the two sees the other.
   if (board.waiting.load(std::memory_order_seq_cst) != 0) wake_everybody(board);
 }
 

@@ -13,11 +13,11 @@ void for_each_seat(std::uint64_t mask, Act act) {
   for (; mask != 0; mask &= mask - 1) act(std::countr_zero(mask));
 }
 
-// Nobody starves, whatever the policy.
-// The policy's ranks; but of those that wait the one that counts from earliest comes first, once it has not been first
-// for a slice, all together, for settings.ageing_ns; until it has been. So with n clients everybody who is active is
-// among the first for a slice, all together, within ageing_ns + n slices, and waits no longer than ageing_ns + n - 1
-// slices at a stretch: the others' slices are all that can come before its own.
+// Prevents starvation, whatever the policy.
+// Uses the policy's ranks, except that the waiting client with the earliest first_ns comes first once ageing_ns have
+// passed since then, until it has been first for a slice in total. So with n clients every active one is among the
+// first for a slice in total within ageing_ns + n slices, and waits at most ageing_ns + n - 1 slices at a stretch: only
+// the others' slices can come before its own.
 Ranking ranks_with_ageing(const Policy& policy, const Situation& situation) {
   Ranking ranking = policy.rank(situation);
   const std::int64_t ageing_ns = situation.settings.ageing_ns, now_ns = situation.now_ns;
@@ -38,7 +38,7 @@ Ranking ranks_with_ageing(const Policy& policy, const Situation& situation) {
     ranking.asks_again_ns = std::min(ranking.asks_again_ns, oldest->first_ns + ageing_ns);
     return ranking;
   }
-  // It stays the oldest until it has been first for a slice, and counts from then: that needs no memory.
+  // It stays the oldest until it has been first for a slice, and counts from then: no extra state is needed.
   const std::int64_t left_ns = std::max<std::int64_t>(situation.settings.slice_ns - oldest->was_first_ns, 1);
   ranking.aged = static_cast<int>(oldest - situation.clients.data());
   ranking.asks_again_ns = std::min(ranking.asks_again_ns, now_ns + left_ns);
@@ -50,7 +50,7 @@ Ranking ranks_with_ageing(const Policy& policy, const Situation& situation) {
 }  // namespace
 
 Conductor::Conductor(const Policy& policy, const Settings& settings) : policy_(&policy), settings_(settings) {
-  // A turn of no length would be asked about for ever.
+  // With a turn of length 0, the policy would be called for ever.
   settings_.slice_ns = std::clamp<std::int64_t>(settings_.slice_ns, 1, kLongestSliceNs);
   settings_.ageing_ns = std::clamp<std::int64_t>(settings_.ageing_ns, 0, kLongestAgeingNs);
 }
@@ -62,7 +62,7 @@ int Conductor::join(const Terms& terms, std::int64_t now_ns) {
   Client& client = clients_[static_cast<std::size_t>(seat)];
   client = {};
   client.terms.priority = std::clamp(terms.priority, kLowestPriority, kHighestPriority);
-  // NaN is in no range; it counts as no wish at all.
+  // NaN is in no range; it is ignored.
   if (terms.weight == terms.weight) client.terms.weight = std::clamp(terms.weight, kLeastWeight, kMostWeight);
   client.terms.deadline_ns = std::clamp<std::int64_t>(terms.deadline_ns, 0, kLongestDeadlineNs);
   seated_ |= bit(seat);
@@ -76,8 +76,8 @@ void Conductor::leave(int seat, std::int64_t now_ns) {
   seated_ &= ~bit(seat);
   active_ &= ~bit(seat);
   clients_[static_cast<std::size_t>(seat)] = {};
-  // The turn stays where it is, but over: who comes next around the table is not to depend on who leaves, and the next
-  // one on this seat is not to inherit it.
+  // The turn ends but stays with this seat: the next client around the table must not depend on who leaves, and the
+  // next client on this seat must not inherit it.
   if (turn_.seat == seat) turn_.until_ns = now_ns;
   rank(now_ns);
 }
@@ -93,7 +93,7 @@ void Conductor::set_active(std::uint64_t mask, std::int64_t now_ns, const std::i
     const Client& client = clients_[static_cast<std::size_t>(seat)];
     const std::int64_t claimed_ns = arrived_ns == nullptr ? now_ns : std::min(arrived_ns[seat], now_ns);
     if (!client.is_active) {
-      // It was idle at the last event; an earlier arrival would be a claim to have waited longer.
+      // It was idle at the last event; an earlier arrival would claim a longer wait.
       begin_request(seat, std::max(claimed_ns, std::min(seen_idle_ns, now_ns)));
     } else if (arrived_ns != nullptr && claimed_ns > client.arrived_ns) {
       begin_request(seat, claimed_ns);
@@ -112,7 +112,7 @@ std::uint64_t Conductor::running() const {
   return found;
 }
 
-// Gives the time since the last event to those that were running, in equal parts. Returns the time of this event.
+// Charges the time since the last event to the running clients, in equal parts. Returns the time of this event.
 std::int64_t Conductor::charge(std::int64_t now_ns) {
   if (now_ns <= charged_ns_) return charged_ns_;
   const std::int64_t passed_ns = now_ns - charged_ns_;
@@ -123,12 +123,11 @@ std::int64_t Conductor::charge(std::int64_t now_ns) {
   for_each_seat(first, [&](int seat) {
     Client& client = clients_[static_cast<std::size_t>(seat)];
     client.used_ns += part_ns;
-    // A slice for age is a gift: it would make the client pay for ever for a share that ageing_ns keeps above the one
-    // that its weight gives it.
+    // A slice for age is not charged: otherwise the client would pay for ever for a share that ageing_ns keeps above
+    // the one that its weight gives it.
     if (seat != aged_) client.virtual_ns += part_ns / client.terms.weight;
     client.was_first_ns += passed_ns;
-    // Moments shorter than that in which it happened to be first do not count: they may be too short to launch
-    // anything.
+    // Shorter periods in which it happened to be first do not count: they may be too short to launch anything.
     if (client.was_first_ns >= settings_.slice_ns) client.first_ns = now_ns;
   });
   double least = std::numeric_limits<double>::infinity();
@@ -155,7 +154,7 @@ void Conductor::rank(std::int64_t now_ns) {
   aged_ = ranking.aged;
   next_change_ns_ = active_ == 0 ? kNever : ranking.asks_again_ns;
 
-  std::array<std::uint64_t, 256> of_rank{};  // who has it
+  std::array<std::uint64_t, 256> of_rank{};  // clients with each rank
   std::size_t last = 0;
   for_each_seat(seated_, [&](int seat) {
     const std::size_t rank = ranking.ranks[static_cast<std::size_t>(seat)];
@@ -169,7 +168,7 @@ void Conductor::rank(std::int64_t now_ns) {
     before |= of_rank[rank];
   }
 
-  // Who has had its slice and has to wait from now on counts from now.
+  // A client that has had its slice and now has to wait counts from now.
   for_each_seat(active_ & ~running(), [&](int seat) {
     Client& client = clients_[static_cast<std::size_t>(seat)];
     if (client.was_first_ns >= settings_.slice_ns) client.was_first_ns = 0;

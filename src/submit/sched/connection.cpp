@@ -23,10 +23,10 @@
 namespace weir::scheduler {
 namespace {
 
-constexpr std::int64_t kPatience_ns =
-    1'000'000'000;                            // of a program that starts, with a daemon that hangs or has no core
-constexpr std::int64_t kLook_ns = 25'000;     // shorter than most kernels, longer than a look at events
-constexpr std::int64_t kNap_ns = 20'000'000;  // shows the daemon often enough that this client lives
+constexpr std::int64_t kPatience_ns = 1'000'000'000;  // the longest delay of a starting program if the daemon hangs or
+                                                      // has no core
+constexpr std::int64_t kLook_ns = 25'000;     // shorter than most kernels, longer than a query of events
+constexpr std::int64_t kNap_ns = 20'000'000;  // often enough to show the daemon that this client is alive
 
 void close_file(std::atomic<int>& file) noexcept {
   const int open = file.exchange(-1);
@@ -35,7 +35,7 @@ void close_file(std::atomic<int>& file) noexcept {
 
 void ring_file(const std::atomic<int>& file) noexcept {
   const std::uint64_t one = 1;
-  // Never blocks: the eventfd does not, and one that is full has been rung.
+  // Never blocks: the eventfd is non-blocking, and a full one has already been rung.
   [[maybe_unused]] const ssize_t written = ::write(file.load(std::memory_order_relaxed), &one, sizeof one);
 }
 
@@ -49,13 +49,13 @@ timespec as_timespec(std::int64_t ns) noexcept {
 }  // namespace
 
 struct Connection::State {
-  // Atomic, for a fork in another thread reads them at any instant.
+  // Atomic, because a fork in another thread may read them at any instant.
   std::atomic<int> socket{-1};
   std::atomic<int> doorbell{-1};  // the daemon's
   std::atomic<int> bell{-1};      // of the attending thread
   Board* board = nullptr;
   std::optional<Gate> gate;
-  std::atomic<bool> has_gate{false};  // pairs with in_child(): the gate and the board are there
+  std::atomic<bool> has_gate{false};  // pairs with in_child(): the gate and the board exist
   pthread_t thread{};
   bool has_thread = false;
   std::atomic<bool> is_child{false};
@@ -76,7 +76,7 @@ struct Connection::State {
   bool start() noexcept;
   void attend() noexcept;
   void look_once() noexcept {
-    // Pairs with Connection::attend(): the context is there.
+    // Pairs with Connection::attend(): the context is set.
     if (auto* const call = look.load(std::memory_order_acquire)) call(look_context);
   }
   bool is_daemon_gone() noexcept;
@@ -84,7 +84,7 @@ struct Connection::State {
 
   static void wake(void* state) noexcept {
     auto& self = *static_cast<State*>(state);
-    // Pairs with attend(): "sleep is announced, then the gate is looked at" there.
+    // Pairs with attend(), which announces sleep and then checks the gate.
     if (self.is_asleep.load(std::memory_order_seq_cst) && self.is_asleep.exchange(false)) ring_file(self.bell);
   }
   static void ring(void* state) noexcept { ring_file(static_cast<State*>(state)->doorbell); }
@@ -92,8 +92,8 @@ struct Connection::State {
 
 namespace {
 
-// Connections of this process, for a child that is forked: found without a lock, which another thread might have held.
-// Raw words, for State is Connection's own.
+// Connections of this process, for a forked child: found without a lock, which another thread might have held. Raw
+// words, because State is private to Connection.
 constexpr std::size_t kMostConnections = 16;
 std::array<std::atomic<void*>, kMostConnections> connections{};
 std::atomic<void (*)(void*)> release_in_child{nullptr};
@@ -124,7 +124,7 @@ void strike(void* state) noexcept {
 }  // namespace
 
 // A child holds the parent's descriptors, so the daemon would not see the parent end; and it shares the board, on which
-// it has no seat. Only what may be called between fork() and exec().
+// it has no seat. Uses only functions that may be called between fork() and exec().
 void Connection::State::in_child() noexcept {
   is_child.store(true);
   close_file(socket);
@@ -137,7 +137,7 @@ void Connection::State::in_child() noexcept {
 
 bool Connection::State::map_board(const Descriptor& file, std::string* reason) noexcept {
   struct stat facts{};
-  // Sealed: nobody can cut it short under us, which would be a SIGBUS in somebody else's program.
+  // Sealed: nobody can truncate the file, which would cause a SIGBUS in somebody else's program.
   const int seals = ::fcntl(file.get(), F_GET_SEALS);
   if (::fstat(file.get(), &facts) != 0 || facts.st_size != static_cast<off_t>(sizeof(Board)) || seals < 0 ||
       (seals & F_SEAL_SHRINK) == 0) {
@@ -163,7 +163,7 @@ bool Connection::State::join(const std::string& path, const Request& request, Pe
   Descriptor made = connect_to_daemon(path, peer, &daemon, reason);
   if (!made) return false;
   socket.store(made.release());
-  // Where it does not take this it may have said why.
+  // If this fails, the daemon may already have given a reason.
   send_packet(socket.load(), write_request(request));
   std::array<std::byte, 1024> buffer;
   std::array<Descriptor, 2> descriptors;
@@ -205,7 +205,7 @@ bool Connection::State::join(const std::string& path, const Request& request, Pe
 }
 
 bool Connection::State::start() noexcept {
-  // A signal of the program's must not be handled on a thread that it knows nothing of.
+  // The program's signals must not be handled on a thread that it does not know.
   sigset_t all, before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -228,16 +228,16 @@ bool Connection::State::is_daemon_gone() noexcept {
 }
 
 void Connection::State::attend() noexcept {
-  ::prctl(PR_SET_TIMERSLACK, 1UL);  // of this thread: the usual 50 us are longer than kLook_ns
+  ::prctl(PR_SET_TIMERSLACK, 1UL);  // for this thread: the default of 50 us is longer than kLook_ns
   std::array<pollfd, 2> files{{{bell.load(), POLLIN, 0}, {socket.load(), POLLIN, 0}}};
   while (!is_ending.load(std::memory_order_acquire)) {
     if (gate->on_device() != 0) look_once();
-    // Pairs with wake(): announced before the gate is looked at.
+    // Pairs with wake(): announced before the gate is checked.
     is_asleep.store(true, std::memory_order_seq_cst);
     const std::int64_t now = now_ns();
     const std::int64_t due = gate->settle(now);
     std::int64_t sleep = due == kNever ? kNever : std::clamp<std::int64_t>(due - now, 0, kNap_ns);
-    // While a client lingers its next command is awaited as closely as if one were on the device.
+    // While a client lingers, its next command is awaited as closely as if one were on the device.
     if (gate->on_device() != 0 || sleep <= 4 * kLook_ns) {
       is_asleep.store(false, std::memory_order_relaxed);
       sleep = std::min(sleep, kLook_ns);
@@ -254,7 +254,7 @@ void Connection::State::attend() noexcept {
       break;
     }
   }
-  // What was counted still ends: who launched it may want to know.
+  // Counted commands still end, and the threads that launched them may need to know.
   while (!is_ending.load(std::memory_order_acquire) && gate->on_device() != 0) {
     look_once();
     const timespec pause = as_timespec(1'000'000);
@@ -276,12 +276,12 @@ std::unique_ptr<Connection> Connection::open(const std::string& socket, const Te
       *reason = "this process has too many connections to daemons";
       return nullptr;
     }
-    // From here on the destructor strikes it off the list.
+    // From here on the destructor removes it from the list.
     std::unique_ptr<Connection> connection(new Connection(std::move(state)));
     if (!connection->state_->join(socket, {Ask::join, terms, std::string(program)}, peer, reason)) return nullptr;
     return connection;
   } catch (...) {
-    return nullptr;  // no memory, so not for a reason either
+    return nullptr;  // no memory, not even for a reason
   }
 }
 
@@ -289,7 +289,7 @@ Connection::Connection(std::unique_ptr<State> state) noexcept : state_(std::move
 
 Connection::~Connection() {
   State& state = *state_;
-  // The attending thread is the parent's; a child has none.
+  // The attending thread belongs to the parent; a child has none.
   if (state.has_thread && !state.is_child.load()) {
     state.is_ending.store(true, std::memory_order_release);
     ring_file(state.bell);

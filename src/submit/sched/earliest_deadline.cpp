@@ -1,13 +1,13 @@
-// Earliest deadline first: the request whose deadline comes next goes next; work without one fills the gaps.
+// Earliest deadline first: the request with the next deadline goes next; work without one fills the gaps.
 #include "submit/sched/list.h"
 #include "submit/sched/ordered.h"
 
 namespace weir::scheduler {
 namespace {
 
-// Whoever is idle is placed as if its request arrived now, so that an urgent one need not wait for a decision. By the
-// time it does arrive its deadline lies that much later: until this is asked again it may pass an active client whose
-// deadline falls into that difference, or keep it waiting.
+// An idle client is ranked as if its request arrived now, so that an urgent one need not wait for a decision. When it
+// does arrive, its deadline is that much later: until the next decision it may pass an active client whose deadline
+// falls into that difference, or keep it waiting.
 Ranking rank(const Situation& situation) {
   std::array<std::int64_t, kMostClients> deadlines{};
   const std::size_t count = situation.clients.size();

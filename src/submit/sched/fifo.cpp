@@ -1,13 +1,13 @@
-// First come, first served: requests in the order in which they arrived, each to its end.
+// First come, first served: requests in order of arrival, each to its end.
 #include "submit/sched/list.h"
 #include "submit/sched/ordered.h"
 
 namespace weir::scheduler {
 namespace {
 
-// Whoever is idle would arrive later than all that are active: it comes last, which is right for the first one that
-// arrives. Several that arrive before this is asked again share the device meanwhile. One that ended its request and
-// brought the next one keeps its old place until then.
+// An idle client would arrive later than all active ones, so it comes last, which is right for the first one that
+// arrives. Several that arrive before the next decision share the device until then. A client that ended its request
+// and began the next one keeps its old place until then.
 Ranking rank(const Situation& situation) {
   std::array<std::int64_t, kMostClients> arrivals{};
   const std::size_t count = situation.clients.size();

@@ -9,7 +9,7 @@ namespace weir::scheduler {
 namespace {
 
 constexpr auto kOrdered = std::memory_order_seq_cst;
-constexpr auto kCount = std::memory_order_relaxed;  // for people only
+constexpr auto kCount = std::memory_order_relaxed;  // statistics only
 
 }  // namespace
 
@@ -27,8 +27,8 @@ void Gate::set_attendant(void (*wake)(void*), void* context) noexcept {
 }
 
 void Gate::enter() noexcept {
-  // Pairs with settle(): "count, then look at the bit" here, "clear the bit, then look at the count" there. At least
-  // one of us sees the other, and sets the bit.
+  // Pairs with settle(): "count, then check the bit" here, "clear the bit, then check the count" there. At least one of
+  // the two sees the other, and sets the bit.
   pending_.fetch_add(1, kOrdered);
   if ((board_->active.load(kOrdered) & bit_) == 0) become_active();
   const Hold hold = admit();
@@ -61,17 +61,17 @@ void Gate::leave(std::uint32_t commands) noexcept {
   idle_since_ns_.store(now_ns(), std::memory_order_relaxed);  // ordered by the next lines, as in try_enter()
   on_device_.fetch_sub(commands, kOrdered);
   pending_.fetch_sub(commands, kOrdered);
-  // Pairs with sleep(): "count down, then look for sleepers" here.
+  // Pairs with sleep(): "count down, then check for sleepers" here.
   if (own_waiting_.load(kOrdered) != 0) wake_own();
 }
 
 void Gate::become_active() noexcept {
   if (!is_in_force_.load(kOrdered)) return;
   const std::int64_t now = now_ns();
-  seat_->arrived_ns.store(now, std::memory_order_relaxed);  // published by the bit; the daemon reads that first
+  seat_->arrived_ns.store(now, std::memory_order_relaxed);  // published by the bit, which the daemon reads first
   seat_->alive_ns.store(now, std::memory_order_relaxed);
   const bool was_active = (board_->active.fetch_or(bit_, kOrdered) & bit_) != 0;
-  // Pairs with open_for_good(), which clears the bit behind the flag: nobody shall wait for a seat that is left.
+  // Pairs with open_for_good(), which clears the bit after the flag: nobody may wait for an abandoned seat.
   if (!is_in_force_.load(kOrdered)) board_->active.fetch_and(~bit_, kOrdered);
   if (!was_active && ring_ != nullptr && board_->follows_arrivals.load(std::memory_order_relaxed) != 0)
     ring_(ring_context_);
@@ -90,7 +90,7 @@ Gate::Hold Gate::admit() noexcept {
   for (;;) {
     const Hold hold = holds(count);
     if (hold != Hold::none) return hold;
-    // Two threads that both saw room for one: the second finds the count changed and looks again.
+    // If two threads both saw room for one, the second finds the count changed and checks again.
     if (on_device_.compare_exchange_weak(count, count + 1, kOrdered)) break;
   }
   if (count == 0) wake_attendant();
@@ -108,8 +108,8 @@ void Gate::wait_behind(Hold hold) noexcept {
   while (hold != Hold::none) {
     const std::int64_t beat = board_->beat_ns.load(std::memory_order_relaxed);
     const std::int64_t silent_ns = beat == kNever ? kNever : beat + kSilentNs;
-    // A command on the device may itself wait for the one that is held here: for a flag that the program sets after
-    // its next launch, or a kernel on another stream. A bound must not make a deadlock of that.
+    // A command on the device may itself wait for the one that is held here: for a flag that the program sets after its
+    // next launch, or a kernel on another stream. The bound must not turn that into a deadlock.
     const bool is_stuck =
         hold == Hold::own && now - std::max(begun, idle_since_ns_.load(std::memory_order_relaxed)) > limits_.stuck_ns;
     if (now > silent_ns || is_stuck) {
@@ -132,13 +132,13 @@ void Gate::wait_behind(Hold hold) noexcept {
   }
 }
 
-// A command may be held by both; it waits for the others first, and looks again then.
+// A command may be held by both; it waits for the others first, and then checks again.
 void Gate::sleep(Hold hold, std::int64_t most_ns) noexcept {
   std::atomic<std::uint32_t>& turn = hold == Hold::own ? own_turn_ : board_->turn;
   std::atomic<std::uint32_t>& waiting = hold == Hold::own ? own_waiting_ : board_->waiting;
-  // Pairs with wake_waiting() and leave(). The key comes before the flag: whoever takes that down moves `turn` behind
-  // it, so either the key is old then, or the flag stands for as long as we sleep. The other way round one could take
-  // it down and move `turn` in between, and we would sleep behind somebody else with nobody knowing.
+  // Pairs with wake_waiting() and leave(). The key is read before the flag is set: a waker clears the flag and then
+  // increments `turn`, so either the key is stale, or the flag stays set while this thread sleeps. In the other order,
+  // a waker could clear the flag and increment `turn` in between, and this thread would sleep unnoticed.
   const std::uint32_t key = turn.load(kOrdered);
   waiting.store(1, kOrdered);
   if (holds(on_device_.load(kOrdered)) == hold) sleep_on(turn, key, most_ns);
@@ -164,7 +164,7 @@ std::int64_t Gate::settle(std::int64_t now_ns) noexcept {
 }
 
 void Gate::open_for_good() noexcept {
-  is_in_force_.store(false, kOrdered);  // pairs with become_active(), and with holds() behind sleep()'s flag
+  is_in_force_.store(false, kOrdered);  // pairs with become_active(), and with holds() after sleep() sets its flag
   board_->active.fetch_and(~bit_, kOrdered);
   wake_everybody(*board_);
   wake_own();

@@ -28,12 +28,12 @@ std::string shown(const std::string& path) { return without_controls(path, '?');
       "Use it, or end it with `weir sched stop`, or choose another socket.");
 }
 
-// The folder keeps others out even where a system ignores the mode of sockets.
+// The folder keeps others out even if a system ignores the mode of sockets.
 void prepare_folder(const std::filesystem::path& folder) {
   if (!std::filesystem::exists(folder)) {
     std::error_code status;
     if (folder.has_parent_path()) std::filesystem::create_directories(folder.parent_path(), status);
-    // Mode 0700 from the first instant on; somebody else may be first, which is found below.
+    // Mode 0700 from the first instant on; somebody else may create it first, which is detected below.
     if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
       reject(fmt::format("cannot make the folder {}: {}", shown(folder.string()), std::strerror(errno)),
              "Choose a socket in a folder that you may write.");
@@ -49,14 +49,14 @@ void prepare_folder(const std::filesystem::path& folder) {
            fmt::format("Choose a folder of its own for the socket, or `chmod 700 {}`.", shown(folder.string())));
 }
 
-// Whoever listens there; 0: nobody.
+// The process that listens there; 0: none.
 pid_t listening_at(const std::string& path) {
   Peer peer;
   std::string reason;
   errno = 0;
   const Descriptor socket = connect_to_daemon(path, peer_of, &peer, &reason);
   if (socket) return peer.pid;
-  return errno == EAGAIN ? -1 : 0;  // lives, but does not come to answer
+  return errno == EAGAIN ? -1 : 0;  // alive, but not answering
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ Listener::Listener(const std::filesystem::path& path) : path_(path.string()) {
       reject(fmt::format("cannot remove the stale socket {}: {}", shown(path_), std::strerror(errno)));
   }
   socket_.reset(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  // Before bind(): Linux makes the file with the mode that the socket has, so it is never open to others.
+  // Before bind(): Linux creates the file with the mode of the socket, so it is never open to others.
   if (!socket_ || ::fchmod(socket_.get(), 0600) != 0 ||
       ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
     reject(fmt::format("cannot make the socket {}: {}", shown(path_), std::strerror(errno)),

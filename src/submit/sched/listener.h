@@ -1,5 +1,5 @@
-// The socket that a daemon listens on: its folder, its lock, and what is done about one that was left behind. Of two
-// that start at once one wins. Knows no message.
+// The socket that a daemon listens on: its folder, its lock, and the handling of a stale one. If two daemons start at
+// once, one wins. Knows no message.
 #pragma once
 
 #include <filesystem>
@@ -11,9 +11,10 @@ namespace weir::scheduler {
 
 class Listener {
  public:
-  // Makes the folder where there is none. Rejects where a daemon lives, and whatever is not this user's alone.
+  // Creates the folder if it is missing. Rejects if a daemon is running, and anything that does not belong to this user
+  // alone.
   explicit Listener(const std::filesystem::path& path);
-  // Removes the socket; the lock's file stays, or two could hold locks on different files of that name.
+  // Removes the socket; the lock file stays, or two daemons could lock different files of that name.
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;

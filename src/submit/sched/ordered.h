@@ -1,4 +1,4 @@
-// Ranks from keys: what policies that sort clients have in common.
+// Computes ranks from keys, for policies that sort clients.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 
 namespace weir::scheduler {
 
-// Clients with smaller keys have smaller ranks, those with equal keys the same one. `keys`: by seat; allocates nothing.
+// Clients with smaller keys have smaller ranks, those with equal keys the same one. `keys` are by seat; allocates
+// nothing.
 template <class Key>
 std::array<std::uint8_t, kMostClients> ranks_by(std::span<const Key> keys) {
   std::array<std::uint8_t, kMostClients> seats{}, ranks{};

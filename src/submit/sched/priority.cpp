@@ -4,7 +4,7 @@
 namespace weir::scheduler {
 namespace {
 
-// Depends on terms alone: right at every instant, whoever becomes active, without anybody being asked.
+// Depends only on terms: right at every instant, whoever becomes active, without a new decision.
 Ranking rank(const Situation& situation) {
   Ranking ranking;
   for (std::size_t seat = 0; seat < situation.clients.size(); ++seat) {

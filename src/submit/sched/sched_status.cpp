@@ -8,7 +8,7 @@ namespace {
 
 Json pid_or_null(int pid) { return pid > 0 ? Json(pid) : Json(nullptr); }
 
-// Counters come from memory that clients write.
+// Limits counters, because they come from memory that clients write.
 Json counted(std::uint64_t value) { return std::min<std::uint64_t>(value, std::uint64_t{1} << 62); }
 
 Json client_document(const Standing& standing, int seat) {
@@ -19,7 +19,7 @@ Json client_document(const Standing& standing, int seat) {
   const Seat& place = standing.board->seats[index];
   constexpr auto kCount = std::memory_order_relaxed;
 
-  // Whom it waits for at this moment; one that is idle waits for nobody.
+  // The clients that it waits for at this moment; an idle client waits for nobody.
   Json waits_for = Json::array();
   std::uint64_t ahead = client.is_active ? conductor.yields_to(seat) & conductor.active() : 0;
   for (; ahead != 0; ahead &= ahead - 1) {
@@ -28,7 +28,7 @@ Json client_document(const Standing& standing, int seat) {
         {{"seat", other}, {"pid", pid_or_null((*standing.occupants)[static_cast<std::size_t>(other)].pid)}});
   }
   const std::uint32_t bound = place.in_flight.load(kCount);
-  // One that is alone passes its gate uncounted.
+  // A client that is alone passes its gate uncounted.
   const bool is_shared = conductor.clients() > 1;
   return {
       {"seat", seat},
@@ -66,7 +66,7 @@ Json status_document(const Standing& standing) {
       {"slice_ns", conductor.settings().slice_ns},
       {"ageing_ns", conductor.settings().ageing_ns > 0 ? Json(conductor.settings().ageing_ns) : Json(nullptr)},
       {"in_flight", standing.in_flight},
-      {"is_shared", conductor.clients() > 1},  // else nothing is counted, and is_active is null
+      {"is_shared", conductor.clients() > 1},  // if false, nothing is counted, and is_active is null
       {"most_clients", kMostClients},
       {"clients", std::move(clients)},
   };

@@ -1,4 +1,4 @@
-// The state of a daemon as a document. Names in it come from clients: fit for a terminal, and short.
+// The state of a daemon as a document. Names from clients are made short and safe for a terminal.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace weir::scheduler {
 
-// What the daemon knows of a seat beside board and conductor.
+// What the daemon knows about a seat besides board and conductor.
 struct Occupant {
   int pid = 0;  // 0: not visible from here
   std::string program;

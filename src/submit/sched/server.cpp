@@ -32,10 +32,10 @@
 namespace weir::scheduler {
 namespace {
 
-constexpr std::int64_t kSilentGuest_ns = 1'000'000'000;  // for who connects and says nothing, or does not go
-constexpr std::int64_t kTick_ns = 2'000'000;             // while somebody is active: who ended, who is charged
+constexpr std::int64_t kSilentGuest_ns = 1'000'000'000;  // for connections that send nothing, or do not close
+constexpr std::int64_t kTick_ns = 2'000'000;             // while somebody is active: checks for ends, charges time
 constexpr std::size_t kMostGuests = 16;                  // connections without a seat
-constexpr std::uint32_t kNoBound = 1024;  // for who never makes way; counted, so that its activity is known
+constexpr std::uint32_t kNoBound = 1024;  // for clients that never yield; counted, so that their activity is known
 
 struct Unmap {
   void operator()(Board* board) const noexcept { ::munmap(board, sizeof(Board)); }
@@ -62,10 +62,10 @@ void drain(int eventfd) {
   [[maybe_unused]] const ssize_t taken = ::read(eventfd, &rings, sizeof rings);
 }
 
-// A connection: at first nobody's, then a client's, or of one who asked and is about to go.
+// A connection: at first of unknown purpose, then a client's, or one that was answered and is about to close.
 struct Guest {
   Descriptor socket;
-  Descriptor process;  // pidfd: a child that was made without fork()'s handlers may hold the socket open
+  Descriptor process;  // pidfd: a child that was created without fork()'s handlers may hold the socket open
   Peer peer;
   std::int64_t since_ns = 0;
   int seat = -1;
@@ -105,10 +105,11 @@ struct Server::State {
   std::unique_ptr<Board, Unmap> board;
   std::vector<Guest> guests;
   std::array<Occupant, kMostClients> occupants;
-  std::array<std::uint64_t, kMostClients> may_yield_to{};  // by seat: whom it may have to make way for some time
-  std::uint64_t silent = 0;                                // active, but stopped or stuck: nobody waits for them
+  std::array<std::uint64_t, kMostClients> may_yield_to{};  // by seat: clients that it may have to yield to at some time
+  std::uint64_t silent = 0;                                // clients that are active, but stopped or stuck: nobody
+                                                           // waits for them
   std::int64_t begun_ns = now_ns();
-  std::int64_t accepts_again_ns = 0;  // no descriptors were left
+  std::int64_t accepts_again_ns = 0;  // set when no descriptors were left
   std::vector<pollfd> files;
   bool is_stopping = false;
 };
@@ -129,7 +130,7 @@ void Server::State::accept(std::int64_t now) {
   for (;;) {
     Descriptor socket(::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
-      // Without descriptors the connection stays in the queue: look again later, not at once and forever.
+      // Without descriptors the connection stays in the queue: try again later, instead of in a busy loop.
       if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) accepts_again_ns = now + kBeatNs;
       if (errno == ECONNABORTED || errno == EINTR) continue;
       return;
@@ -160,7 +161,7 @@ void Server::State::listen_to(Guest& guest, std::int64_t now) {
     guest.is_gone = true;
     return;
   }
-  // A client has nothing to say once it sits, and who asked has been answered.
+  // A seated client sends nothing more, and a request has been answered.
   if (guest.seat >= 0 || guest.is_answered) {
     guest.is_gone = true;
     return;
@@ -210,7 +211,8 @@ void Server::State::seat(Guest& guest, const Request& request, std::int64_t now)
   place.paced_ns.store(0);
   place.yields_to.store(0);
   place.in_flight.store(0);
-  board->active.fetch_and(~(std::uint64_t{1} << number));  // set by one who sat here and did not know that it is gone
+  board->active.fetch_and(~(std::uint64_t{1} << number));  // set by a former client that did not know that it had lost
+                                                           // the seat
   place.is_taken.store(1);
   guest.seat = number;
   guest.process = std::move(process);
@@ -222,7 +224,7 @@ void Server::State::seat(Guest& guest, const Request& request, std::int64_t now)
     may_yield_to[index] |= bit(other, may_yield(*options.policy, options.settings, request.terms, theirs));
     may_yield_to[other] |= bit(index, may_yield(*options.policy, options.settings, theirs, request.terms));
   }
-  // Before the answer: its first command shall find the device shared.
+  // Before the answer: its first command must find the device shared.
   board->beat_ns.store(now);
   publish();
   const std::array files_to_send = {board_file.get(), doorbell.get()};
@@ -252,7 +254,7 @@ void Server::State::observe(std::int64_t now) {
     const int seat = std::countr_zero(left);
     const Seat& place = board->seats[seat];
     arrived[static_cast<std::size_t>(seat)] = std::min(now, place.arrived_ns.load(std::memory_order_relaxed));
-    // Stopped (^Z), or hung: whoever sleeps in its turn keeps nobody waiting.
+    // Stopped (^Z) or hung: a client that sleeps in its turn must not keep others waiting.
     if (now - place.alive_ns.load(std::memory_order_relaxed) > kSilentNs) silent |= std::uint64_t{1} << seat;
   }
   conductor.set_active(marked & ~silent, now, arrived.data());
@@ -262,8 +264,8 @@ void Server::State::observe(std::int64_t now) {
 void Server::State::publish() {
   const std::uint64_t present = conductor.seated() & ~silent;
   bool has_changed = false;
-  // What falls away first, then what is new: on the way from one set of masks to the other nobody waits in a circle,
-  // even if this process is stopped or killed between two stores.
+  // Clears old bits first, then sets new ones: between one set of masks and the other nobody waits in a circle, even if
+  // this process is stopped or killed between two stores.
   for (const bool is_new : {false, true}) {
     for (std::uint64_t left = conductor.seated(); left != 0; left &= left - 1) {
       const int seat = std::countr_zero(left);
@@ -271,7 +273,7 @@ void Server::State::publish() {
       const std::uint64_t wanted = conductor.yields_to(seat) & present, current = place.load();
       const std::uint64_t next = is_new ? wanted : current & wanted;
       if (next == current) continue;
-      place.store(next, std::memory_order_seq_cst);  // pairs with Gate::holds(), behind the flag of who goes to sleep
+      place.store(next, std::memory_order_seq_cst);  // pairs with Gate::holds(), after a sleeper's flag
       has_changed = true;
     }
   }
@@ -296,7 +298,7 @@ std::int64_t Server::State::next_wake_ns(std::int64_t now) const {
   for (const Guest& guest : guests) {
     if (guest.seat < 0) next = std::min(next, guest.since_ns + kSilentGuest_ns);
   }
-  // One client alone waits for nobody: no beat, and no power drawn.
+  // A single client waits for nobody: no heartbeat, and no power drawn.
   if (conductor.clients() < 2) return next;
   next = std::min(next, now + ((board->active.load() & conductor.seated()) != 0 ? kTick_ns : kBeatNs));
   return std::min(next, conductor.next_change_ns());
@@ -309,7 +311,7 @@ void Server::State::wait(std::int64_t now) {
   files.push_back({accepts_again_ns > now ? -1 : listener->get(), POLLIN, 0});
   for (const Guest& guest : guests) {
     files.push_back({guest.socket.get(), POLLIN, 0});
-    files.push_back({guest.process.get(), POLLIN, 0});  // -1: passed over
+    files.push_back({guest.process.get(), POLLIN, 0});  // -1: ignored
   }
   const std::int64_t next = next_wake_ns(now);
   timespec most{};
@@ -326,7 +328,7 @@ void Server::State::serve() {
   while (!is_stopping) {
     wait(now_ns());
     const std::int64_t now = now_ns();
-    board->beat_ns.store(now, std::memory_order_relaxed);  // read by whoever waits at a gate
+    board->beat_ns.store(now, std::memory_order_relaxed);  // read by threads that wait at a gate
     if (files[0].revents != 0) is_stopping = true;
     if (files[1].revents != 0) drain(doorbell.get());
     for (std::size_t i = 0; i < guests.size(); ++i) {
@@ -346,7 +348,7 @@ void Server::State::serve() {
     if (files[2].revents != 0) accept(now);
     observe(now);
     publish();
-    // One who died may have taken the flag of sleepers down and not woken them.
+    // A process that died may have cleared the sleepers' flag without waking them.
     if (conductor.seated() != before) wake_everybody(*board);
   }
 }
@@ -363,7 +365,7 @@ void Server::serve() {
   if (slack > 0) ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(slack));
   state.board->is_closed.store(1, std::memory_order_seq_cst);  // pairs with Gate::holds()
   wake_everybody(*state.board);
-  // Who asked for the end sees its connection closed last, and may start the next one then.
+  // The client that asked for the end sees its connection closed last, and may then start the next daemon.
   state.listener.reset();
   state.guests.clear();
 }

@@ -1,5 +1,5 @@
-// The scheduler's daemon: a unix socket of one user, a board in shared memory, and a conductor. One thread, one loop.
-// Clients are gone when their socket is, however they ended.
+// The scheduler's daemon: a unix socket of one user, a board in shared memory, and a conductor. One thread, one loop. A
+// client is gone when its socket is, however it ended.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,27 @@
 namespace weir::scheduler {
 
 struct ServerOptions {
-  std::filesystem::path socket;  // made with mode 0600 in a folder of mode 0700
+  std::filesystem::path socket;  // created with mode 0600 in a folder of mode 0700
   const Policy* policy = nullptr;
   Settings settings;
-  // Commands that a client may have on the device while it may have to make way for somebody.
+  // Commands that a client may have on the device while it may have to yield to somebody.
   std::uint32_t in_flight = 2;
   PeerOf peer = peer_of;  // for tests
 };
 
 class Server {
  public:
-  // Rejects where another daemon answers at that socket; replaces a stale one. Refuses what is not this user's.
+  // Rejects if another daemon answers at that socket; replaces a stale one. Refuses anything that does not belong to
+  // this user.
   explicit Server(const ServerOptions& options);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Serves until stop(), or a client asked for it; once. Board, seats and accounts stay right whatever clients send.
+  // Serves until stop(), or until a client asks for the end; call once. Board, seats and accounts stay right whatever
+  // clients send.
   void serve();
-  // From a signal handler or any thread.
+  // May be called from a signal handler or any thread.
   void stop() noexcept;
 
  private:

@@ -88,7 +88,7 @@ Descriptor connect_to_daemon(const std::string& path, PeerOf peer, Peer* daemon,
     if (is_missing) *reason = "no daemon listens at " + shown(path);
     return {};
   }
-  // Without blocking: a daemon that hangs has a full backlog at some time.
+  // Non-blocking: the backlog of a daemon that hangs fills up at some time.
   Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     const int error = errno;
@@ -98,7 +98,7 @@ Descriptor connect_to_daemon(const std::string& path, PeerOf peer, Peer* daemon,
     errno = error;
     return {};
   }
-  // The file may have been replaced since it was looked at; the kernel says who listens.
+  // The file may have been replaced since it was checked; the kernel reports who listens.
   if (!peer(socket.get(), daemon) || daemon->user != ::geteuid()) {
     *reason = "the daemon at " + shown(path) + " is another user's";
     return {};
@@ -141,7 +141,7 @@ std::ptrdiff_t receive_packet(int socket, std::span<std::byte> buffer, std::int6
     message = {};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    // Without a place for descriptors the kernel closes those that were sent.
+    // Without room for descriptors the kernel closes those that were sent.
     if (!descriptors.empty()) {
       message.msg_control = control.data();
       message.msg_controllen = control.size();
@@ -149,7 +149,8 @@ std::ptrdiff_t receive_packet(int socket, std::span<std::byte> buffer, std::int6
     size = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
     if (size >= 0) break;
     if (errno == EINTR || errno == EAGAIN) continue;
-    // That the other end went without reading what we said is told first, then what it had said before.
+    // The kernel first reports that the other end closed without reading what was sent, then delivers what it had sent
+    // before.
     if (errno != ECONNRESET || was_reset) return 0;
     was_reset = true;
   }
@@ -164,7 +165,7 @@ std::ptrdiff_t receive_packet(int socket, std::span<std::byte> buffer, std::int6
       if (taken < descriptors.size()) descriptors[taken++] = std::move(received);
     }
   }
-  // MSG_TRUNC: the packet's own size. One that did not fit is none.
+  // MSG_TRUNC: the packet's own size. A packet that did not fit is rejected.
   return static_cast<std::size_t>(size) > buffer.size() ? -1 : size;
 }
 

@@ -1,5 +1,6 @@
-// Packets over unix sockets between processes of one user: who is at the other end, and whose file the socket is.
-// Throws nothing, prints nothing, and never waits beyond a deadline: clients use it inside other people's programs.
+// Packets over unix sockets between processes of one user; checks who is at the other end, and who owns the socket
+// file. Throws nothing, prints nothing, and never waits beyond a deadline: clients use it inside other people's
+// programs.
 #pragma once
 
 #include <sys/types.h>
@@ -19,24 +20,24 @@ struct Peer {
   pid_t pid = 0;  // 0: it is not visible from here
   uid_t user = 0;
 };
-// Who is at the other end, as the kernel says; false where it does not. Tests put others in its place.
+// Reports who is at the other end, according to the kernel; false if that is unknown. Tests replace it.
 using PeerOf = bool (*)(int socket, Peer* peer) noexcept;
 bool peer_of(int socket, Peer* peer) noexcept;
 
-// False: the path does not fit, 107 bytes at most.
+// False if the path does not fit; the limit is 107 bytes.
 bool address_of(std::string_view path, sockaddr_un* address) noexcept;
 
-// Why a socket at that path, or its folder, must not be trusted: not this user's, or open to others. Empty: it may be.
-// `is_missing` says whether that is because there is nothing.
+// Why a socket at that path, or its folder, must not be trusted: not this user's, or open to others. Empty if it may
+// be. `is_missing`: whether the reason is that it does not exist.
 std::string why_not_ours(const std::string& path, bool* is_missing);
 
-// Connects to a daemon of this user; empty with a reason otherwise. `errno` as connect() left it.
+// Connects to a daemon of this user; empty with a reason otherwise. `errno` is as connect() left it.
 Descriptor connect_to_daemon(const std::string& path, PeerOf peer, Peer* daemon, std::string* reason);
 
-// One whole packet, without waiting and without a signal where nobody reads any more; descriptors go with it.
+// Sends one whole packet with its descriptors, without waiting, and without a signal if nobody reads any more.
 bool send_packet(int socket, std::string_view packet, std::span<const int> descriptors = {}) noexcept;
-// Waits for one packet until the deadline. Its size, 0 where the other end is gone, -1 where nothing came. Where
-// descriptors come with it, each is CLOEXEC; those without a place are closed.
+// Waits for one packet until the deadline. Returns its size, 0 if the other end is gone, or -1 if nothing came.
+// Received descriptors are CLOEXEC; those without room are closed.
 std::ptrdiff_t receive_packet(int socket, std::span<std::byte> buffer, std::int64_t deadline_ns,
                               std::span<Descriptor> descriptors = {}) noexcept;
 

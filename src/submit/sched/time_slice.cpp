@@ -1,4 +1,4 @@
-// Turns, one client after the other, of a slice times its weight each.
+// Clients take turns; each turn is a slice times the client's weight.
 #include <algorithm>
 
 #include "submit/sched/list.h"
@@ -6,7 +6,7 @@
 namespace weir::scheduler {
 namespace {
 
-// The next active seat after `seat`, around the table; `seat` itself comes last. -1: nobody is active.
+// The next active seat after `seat`, around the table; `seat` itself comes last. -1: no client is active.
 int next_active(std::span<const Client> clients, int seat) {
   for (int step = 1; step <= kMostClients; ++step) {
     const auto candidate = static_cast<std::size_t>((seat + step + kMostClients) % kMostClients);
@@ -15,9 +15,10 @@ int next_active(std::span<const Client> clients, int seat) {
   return -1;
 }
 
-// Ranks go around the table from whose turn it is, idle or not: when that client ends its request, the next one goes on
-// at once, and one that becomes active is in its place. A client that has had its turn and is alone goes on, but is
-// ranked behind all others: whoever arrives goes first without waiting for a decision; its own turn begins with that.
+// Ranks go around the table from the seat whose turn it is, idle or not: when that client ends its request, the next
+// one continues at once, and a client that becomes active already has its place. A client that has had its turn and is
+// alone continues, but is ranked after all others: a newcomer goes first without waiting for a decision, which begins
+// its own turn.
 Ranking rank(const Situation& situation) {
   Ranking ranking{.turn = situation.turn};
   Turn& turn = ranking.turn;

@@ -1,4 +1,4 @@
-// Shares in proportion to weights: the turn goes to the client whose virtual time is least, for one slice.
+// Shares in proportion to weights: the turn goes to the client with the least virtual time, for one slice.
 #include <algorithm>
 #include <tuple>
 
@@ -8,13 +8,14 @@
 namespace weir::scheduler {
 namespace {
 
-// Virtual time first. Of equals: not the one that has just had a turn, then the one that has waited longest, or clients
-// that come and go could starve one that stays.
+// Virtual time first. Of equals: not the one that has just had a turn, then the one that has waited longest; otherwise
+// clients that come and go could starve one that stays.
 using Key = std::tuple<double, bool, std::int64_t, std::size_t>;
 
-// A turn lasts a slice whatever happens, because each hand-over costs the device some idle time; who wakes up meanwhile
-// waits for its end. Whoever is idle is placed where it would begin: no lower than those that are active. The one whose
-// turn it is may have used so much alone by then that the newcomer should pass it: it does when this is asked again.
+// A turn always lasts a slice, because each hand-over costs the device some idle time; clients that become active
+// meanwhile wait for its end. An idle client is ranked where it would begin: no lower than the active ones. Meanwhile
+// the client whose turn it is may have used so much alone that a newcomer should pass it: that happens at the next
+// decision.
 Ranking rank(const Situation& situation) {
   Ranking ranking{.turn = situation.turn};
   Turn& turn = ranking.turn;
@@ -35,10 +36,10 @@ Ranking rank(const Situation& situation) {
                                   : Key{begin, had_turn, situation.now_ns, seat};
   }
 
-  const auto holder = static_cast<std::size_t>(turn.seat);  // of no use where that is -1
+  const auto holder = static_cast<std::size_t>(turn.seat);  // meaningless if that is -1
   const bool holds = turn.seat >= 0 && holder < clients.size() && clients[holder].is_active;
   bool is_somebodys = holds && !turn.is_over(situation.now_ns);
-  // One that is alone needs no turn: nobody has to ask when it is over, and a newcomer need not wait for its end.
+  // A single client needs no turn: nobody has to ask when it is over, and a newcomer need not wait for its end.
   if (!is_somebodys && active > (holds ? 1 : 0)) {
     std::size_t chosen = clients.size();
     for (std::size_t seat = 0; seat < clients.size(); ++seat) {

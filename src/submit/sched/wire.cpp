@@ -13,7 +13,7 @@ constexpr std::uint16_t kVersion = 1;
 
 // A request: magic 4, version 2, ask 2, priority 4, length of the name 4, weight 8, deadline 8, name 64, rest 0.
 // A reply: magic 4, version 2, answer 2, seat 4, bytes of the board 4, length of the text 4, 4 unused, text.
-// In the machine's own order: both ends are on the same one.
+// In native byte order: both ends are on the same machine.
 struct Place {
   std::size_t priority = 8, name_length = 12, weight = 16, deadline = 24, name = 32;
   std::size_t seat = 8, board_bytes = 12, text_length = 16;
@@ -68,14 +68,15 @@ bool are_valid(const Terms& terms) noexcept {
 }
 
 std::string write_terms(const Terms& terms) {
-  // to_chars, for a program may have set a locale with other commas; the shortest text that reads back the same.
+  // to_chars, because a program may have set a locale with another decimal separator; the shortest text that reads back
+  // the same.
   char number[64];
   const auto text = [&](auto value) { return std::string(number, std::to_chars(number, number + 64, value).ptr); };
   return "priority=" + text(terms.priority) + ";weight=" + text(terms.weight) +
          ";deadline_ns=" + text(terms.deadline_ns);
 }
 
-// priority=10;weight=1;deadline_ns=0      each at most once, in any order; what is left out has its usual value
+// priority=10;weight=1;deadline_ns=0      each at most once, in any order; missing ones have their defaults
 bool read_terms(std::string_view text, Terms* terms) noexcept {
   Terms found;
   unsigned seen = 0;
@@ -155,7 +156,7 @@ const char* read_reply(std::span<const std::byte> packet, Reply* reply) {
   reply->answer = answer;
   reply->seat = seat;
   reply->board_bytes = get<std::uint32_t>(packet, kAt.board_bytes);
-  // A document is read by a parser of its own; a reason goes to people as it is.
+  // A document has its own parser; a reason is shown to people as it is.
   reply->text = answer == Answer::status ? std::string(text) : plain(text, 256);
   return nullptr;
 }

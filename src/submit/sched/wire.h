@@ -1,5 +1,5 @@
-// What a client and the daemon say to each other, as bytes, and a client's terms as text. Whatever arrives is checked
-// here before anybody believes it. Knows no socket; throws nothing but for lack of memory.
+// Messages between a client and the daemon, as bytes, and a client's terms as text. Everything that arrives is checked
+// here before use. Knows no socket; throws only for lack of memory.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace weir::scheduler {
 
-// What `weir sched run` hands to the program in the environment.
+// Set by `weir sched run` in the program's environment.
 inline constexpr const char* kSocketVariable = "WEIR_SCHED_SOCKET";
 inline constexpr const char* kTermsVariable = "WEIR_SCHED_TERMS";  // "priority=10;weight=1;deadline_ns=0"
 
 std::string write_terms(const Terms& terms);
-// False where the text is none; `terms` is unchanged then.
+// False if the text is invalid; `terms` is then unchanged.
 bool read_terms(std::string_view text, Terms* terms) noexcept;
-// Within the limits of policy.h; what check() rejects with words.
+// Whether they are within the limits of policy.h; check() rejects others with a message.
 bool are_valid(const Terms& terms) noexcept;
 
 enum class Ask : std::uint16_t { join = 1, status = 2, stop = 3 };
@@ -37,7 +37,7 @@ struct Request {
   std::string program;  // without control characters, at most kMostProgramBytes
 };
 
-// From the daemon: one packet. With `seat` come two descriptors: the board, and an eventfd to ring with.
+// From the daemon: one packet. `seat` comes with two descriptors: the board, and an eventfd to ring with.
 struct Reply {
   Answer answer = Answer::refused;
   std::uint32_t seat = 0;
@@ -45,7 +45,7 @@ struct Reply {
   std::string text;  // why it refused, or the status document
 };
 
-// What is wrong with a packet; null where nothing is, and only then was anything written to the result.
+// What is wrong with a packet; null if nothing is, and only then the result is written.
 const char* read_request(std::span<const std::byte> packet, Request* request);
 const char* read_reply(std::span<const std::byte> packet, Reply* reply);
 std::string write_request(const Request& request);
