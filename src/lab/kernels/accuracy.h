@@ -10,7 +10,7 @@
 namespace weir::bench {
 
 struct Accuracy {
-  Json block;               // "accuracy" of an entry (bench/document.h); fields are null without a reference
+  Json block;               // "accuracy" of an entry (lab/kernels/document.h); fields are null without a reference
   bool is_accurate = true;  // false: beyond a tolerance, not finite, not equal, or a fault
   std::string inaccuracy;   // a description if it is not
 };

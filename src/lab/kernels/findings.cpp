@@ -45,7 +45,7 @@ void sort_by(Entries& entries, const Value& value) {
   std::stable_sort(entries.begin(), entries.end(),
                    [&](const Json* one, const Json* two) { return value(*one) > value(*two); });
 }
-// The entries that succeeded and have a value, the largest first.
+// The entries that succeeded and for which `holds` is true; the largest first if `by` is given.
 Entries measured(std::span<const Json> entries, const std::function<bool(const Json&)>& holds, const Value& by = {}) {
   Entries found = those(entries, [&](const Json& entry) { return is_ok(entry) && holds(entry); });
   if (by) sort_by(found, by);

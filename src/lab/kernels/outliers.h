@@ -10,7 +10,7 @@
 namespace weir::bench {
 
 // Mild: more than 1.5 interquartile ranges outside the quartiles; severe: more than 3. The range is at least the
-// resolution of clocks (bench/batch.h): if most samples are equal, one step of the clock is no outlier.
+// resolution of clocks (lab/kernels/batch.h): if most samples are equal, one step of the clock is no outlier.
 struct Outliers {
   std::size_t low_severe = 0, low_mild = 0, high_mild = 0, high_severe = 0;
   std::size_t count() const { return low_severe + low_mild + high_mild + high_severe; }

@@ -54,7 +54,7 @@ FairnessProbe measure_fairness(Device& device, const FairnessRequest& request) {
     probe.jain.reason = fmt::format("{} blocks ran at once, so nothing was found that fills the device", room.blocks);
     return probe;
   }
-  // One command of each stream together ask for twice the device's capacity, so no stream can have all it wants.
+  // With one command each, all streams together need twice the device's capacity, so none gets all it wants.
   const auto at_once = static_cast<std::uint32_t>(room.blocks);
   const std::uint32_t blocks = (2 * at_once + streams - 1) / streams;
   const std::uint32_t commands =

@@ -57,7 +57,7 @@ RuntimeIds read_ids(Device& device, const QueueProbe& probe, std::uint64_t seed)
   const int queues = std::min(probe.queues.value_or(1), probe.streams - 1);
   for (int i = 0; i < kTrials; ++i) {
     Trial trial;
-    // Holds one, about half, all but one, and all queues in turn; if a stream keeps its queue, one trial is enough.
+    // Holds one, about half, all but one, and all queues in turn; if a stream keeps its queue, holding one is enough.
     const int counts[] = {1, std::max(1, queues / 2), std::max(1, queues - 1), queues};
     const int count = is_static(probe.policy) ? 1 : counts[i % 4];
     std::shuffle(streams.begin(), streams.end(), random);

@@ -1,5 +1,5 @@
 // Turns KFD's snapshots into samples: the current state of each queue, and how far its read pointer has moved since the
-// previous sample. Knows decoded registers; reads files only through kfd/snapshot.h.
+// previous sample. Knows decoded registers; reads files only through amd/kfd/snapshot.h.
 #pragma once
 
 #include <cstdint>

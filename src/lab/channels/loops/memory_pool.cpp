@@ -33,7 +33,7 @@ Measurement measure_handful(const Conditions& conditions, std::size_t size) {
   std::vector<typename Allocator::Held> held(size >= kMega ? 16 : 64);
   std::array<std::byte, kKilo> buffer{};
   std::uint64_t next = 0;
-  // An estimate: the untimed parts take longer than the timed one.
+  // An estimate for a whole batch: the untimed parts take longer than the timed one.
   const double handful_ns = static_cast<double>(held.size()) * 150;
   const int rounds = std::max(20, static_cast<int>(conditions.sample_ms * 1e6 / handful_ns));
   return measure_warm(conditions, [&](Tally& sent, Tally& received) {
