@@ -30,8 +30,7 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kCapacity = 1024;  // producers wait when this many are in the channel
-constexpr std::size_t kPushed = 16;      // commands per push: 1 takes 1.7 times as long, 64 takes as long as 16 (as
-                                         // above)
+constexpr std::size_t kPushed = 16;      // commands at once: 1 takes 1.7 times as long, 64 takes the same (as above)
 constexpr std::size_t kPopped = 128;
 
 template <class Channel>

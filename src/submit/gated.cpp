@@ -11,7 +11,7 @@ namespace weir {
 namespace {
 
 constexpr std::int64_t kLongNs = 50'000'000;
-constexpr int kSpins = 5000;  // about a millisecond of a loop that waits
+constexpr int kSpins = 5000;  // about a millisecond in a waiting loop
 
 }  // namespace
 

@@ -42,8 +42,7 @@ class HoldBack {
     void add(CommandId id) noexcept;
 
     HoldBack* all_ = nullptr;
-    std::vector<CommandId> order_;  // in the order in which they became ready; its size is the number of this part's
-                                    // commands
+    std::vector<CommandId> order_;  // in the order of becoming ready; its size is the number of this part's commands
     std::size_t ready_ = 0;         // number of ready commands in order_
     std::size_t submitted_ = 0;     // of these
     std::size_t given_ = 0;         // returned by next(), not yet confirmed

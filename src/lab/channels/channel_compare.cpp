@@ -69,7 +69,7 @@ ChannelComparison compare_channels(const ChannelRun& baseline, const std::string
     change.is_less_better = channel_bench::is_less_better(now.unit);
     change.baseline = was.medians;
     change.test = is.medians;
-    if (is.failures > 0) {  // whatever its times
+    if (is.failures > 0) {  // regardless of its times
       change.verdict = Verdict::slower;
       change.reason = fmt::format("failed: {}", is.failure);
     } else if (was.failures > 0) {

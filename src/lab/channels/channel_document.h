@@ -12,7 +12,7 @@
 
 namespace weir {
 
-// How one process of the run went.
+// The outcome of one process of the run.
 struct ChannelProcess {
   int process = 0;         // several have the same number if one had to be continued in another
   std::uint64_t seed = 0;  // of its order

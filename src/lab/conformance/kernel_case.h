@@ -23,7 +23,7 @@ struct KernelCase {
   std::string_view kernel;
   KernelShape shape;
   std::string sizes = {};                      // for its name; empty: the dims
-  std::vector<OperandContents> contents = {};  // of operands that are not written whole, in order
+  std::vector<OperandContents> contents = {};  // for operands that are not written completely, in order
   // Elements before and after each operand in its buffer, so that runs are unaligned and writes out of bounds show.
   std::uint64_t margin = 0;
 };

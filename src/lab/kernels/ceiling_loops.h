@@ -11,8 +11,7 @@
 namespace weir::bench {
 
 struct FmaLoop {
-  double (*run)(std::uint64_t rounds) = nullptr;  // null: none; the result only keeps the compiler from removing the
-                                                  // loop
+  double (*run)(std::uint64_t rounds) = nullptr;  // null: none; the result only keeps the loop from being removed
   double flop_per_round = 0;
   std::string how;  // which instructions, or why there is none
 };

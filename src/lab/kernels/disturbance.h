@@ -54,7 +54,7 @@ class DisturbanceTally {
   // More than four of five samples were disturbed, of at least ten: this is normal on this machine, and repeating would
   // not help.
   bool is_usual() const { return judged_ >= 10 && 5 * disturbed() > 4 * judged_; }
-  // {"count", "redone", "kept", "reasons": {words: count}, "samples_ms", "note"}
+  // {"count", "redone", "kept", "reasons": {reason: count}, "samples_ms", "note"}
   Json block() const;
 
  private:

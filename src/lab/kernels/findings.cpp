@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kFarBelow = 0.5;       // fraction of a ceiling: worth a look
 constexpr double kNearCeiling = 0.85;   // little is left to gain
-constexpr double kNoisy = 1.5;          // p99 / p50, as of measure/statistics.h
+constexpr double kNoisy = 1.5;          // p99 / p50, as in measure/statistics.h
 constexpr double kNotFaster = 0.95;     // fraction of fp32's time
 constexpr double kRoundsDiffer = 0.10;  // medians of processes, relative
 constexpr double kDisturbed = 0.10;     // fraction of all samples that had to be redone

@@ -25,8 +25,7 @@ inline constexpr double kSupposedDegrees = 4;
 inline constexpr double kUnseenLuck = 0.10;
 
 struct LatencyChange {
-  double log_ratio = 0;  // after / before: the median of all ratios between rounds of the two sides (Hodges and
-                         // Lehmann)
+  double log_ratio = 0;  // after / before: the median ratio over all pairs of rounds of both sides (Hodges and Lehmann)
   double log_means = 0;  // the same ratio of the means, which one unlucky process does affect
   double error = 0;      // standard error of the means
   double degrees = 0;    // degrees of freedom of the error

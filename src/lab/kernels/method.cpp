@@ -29,8 +29,7 @@ struct Sampled {
   std::vector<double> yardstick_ns;
   std::string stopped_by;  // iterations, interval, entropy, most_iterations, budget, stopped
   Json disturbed, clocks_mhz;
-  std::vector<double> of_wall;      // by batch, for executables: device time as a fraction of the time seen from
-                                    // outside
+  std::vector<double> of_wall;      // by batch, for executables: device time as a fraction of the wall time
   std::vector<double> host_shares;  // by batch: time of the calls as a fraction of the device's time
 };
 

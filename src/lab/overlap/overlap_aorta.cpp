@@ -13,8 +13,7 @@ namespace weir {
 namespace {
 
 constexpr const char* kNeverRead = "AORTA never read it";
-constexpr std::int64_t kMost = 1'000'000'000;  // limit of every number that is multiplied here, so that no product
-                                               // overflows
+constexpr std::int64_t kMost = 1'000'000'000;  // limit of every factor, so that no product overflows
 
 struct Translation {
   std::string_view aorta;

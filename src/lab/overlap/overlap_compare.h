@@ -16,7 +16,7 @@ struct OverlapPointFile {
   std::string origin;  // the file
   std::string label;   // distinguishes it from the others of its folder; "" for the only one
   std::map<std::string, std::string> config;
-  std::map<std::string, std::string> settings;  // of the device and the environment, for notes
+  std::map<std::string, std::string> settings;  // settings of the device and the environment, for notes
   std::string failure;
   std::vector<double> step_ns, exposed_ns, efficiency;
 };

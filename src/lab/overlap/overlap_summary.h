@@ -14,7 +14,7 @@ namespace weir {
 
 struct RankOverlap {
   struct Trained {
-    std::vector<double> latency_ns, submit_ns;  // of the measured steps
+    std::vector<double> latency_ns, submit_ns;  // one entry per measured step
     std::vector<double> losses;                 // includes warm-up; empty if the device computes nothing
   };
   int rank = 0;

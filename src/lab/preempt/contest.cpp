@@ -16,8 +16,7 @@ namespace {
 constexpr std::int64_t kVirtualTickNs = 1'000;
 constexpr std::int64_t kHostTickNs = 20'000;        // between two checks if the device runs on CPU cores
 constexpr std::int64_t kProgressNs = 100'000'000;   // between two progress reports
-constexpr std::int64_t kLeadNs = 2'000'000;         // from the victim's start to the earliest time at which a request
-                                                    // may be due
+constexpr std::int64_t kLeadNs = 2'000'000;         // from the victim's start to the earliest due time
 constexpr std::int64_t kStuckNs = 120'000'000'000;  // without anything ending: the device is stuck
 constexpr std::uint32_t kPersistentAhead = 2;       // one that runs, one that follows
 constexpr std::int64_t kUndisturbedIntervals = 200, kUndisturbedKernels = 10;

@@ -59,12 +59,11 @@ struct Observation {
   std::uint64_t victim_blocks = 0;  // that ended in this time
   std::optional<std::uint64_t> lost_blocks, repeated_blocks;  // of its work; nothing if they cannot be counted
   std::uint64_t preemptions = 0;     // how often a launch gave way before its work was done, and was resumed
-  std::int64_t block_ns = 0;         // a kernel's time alone divided by its waves, median of up to three; 0: not
+  std::int64_t block_ns = 0;         // time of a kernel alone divided by its waves, median of up to three; 0: not
                                      // measured
   std::int64_t block_words = 0;      // words of 16 bytes that a block reads, by trial; 0: none
   std::uint32_t blocks_at_once = 0;  // that fit on the device
-  std::vector<std::int64_t> suspend_ns, resume_ns;  // duration of the calls, for mechanisms that preempt by a call:
-                                                    // kfd_suspend
+  std::vector<std::int64_t> suspend_ns, resume_ns;  // duration of the calls, if preemption is a call: kfd_suspend
 };
 
 // Reports progress; may be empty. Returns false to end early, with partial results.

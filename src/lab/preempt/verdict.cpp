@@ -132,8 +132,7 @@ std::optional<double> growth_with_waves(const Curve& curve) {
 struct Compared {
   std::size_t victims = 0, better = 0, worse = 0;
   std::size_t overloaded = 0;              // with this mechanism: these victims have no ratio
-  std::size_t relieved = 0;                // of the better ones: overloaded only with the other, so also without a
-                                           // ratio
+  std::size_t relieved = 0;                // of the better ones: overloaded only with the other, also without a ratio
   double level = 0.99;                     // of the quantiles that were compared
   double least = 0, most = 0, middle = 0;  // ratios of this over the other; middle is the geometric mean
 };

@@ -44,8 +44,7 @@ double passed_share(Device& device, int victim_priority, int small_priority, std
 }  // namespace
 
 Known<bool> priorities_differ(double passed_equal, double passed_higher) {
-  constexpr double kWaits = 0.6;   // share of the large kernel's blocks: beyond it, the small kernel had to wait for
-                                   // them
+  constexpr double kWaits = 0.6;   // share of the large kernel's blocks; from it on the small kernel had to wait
   constexpr double kSooner = 0.7;  // share of the wait of an equal priority
   if (passed_equal < kWaits)
     return {std::nullopt, "the small kernel does not wait for the large one even at equal priority"};

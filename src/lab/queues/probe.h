@@ -43,7 +43,7 @@ struct ProbeOptions {
 // The behaviour of streams while nothing is held, and how reliable a verdict is.
 struct ProbeBaseline {
   int marks = 0;
-  int late = 0;                     // beyond the window though nothing was held
+  int late = 0;                     // marks beyond the window although nothing was held
   int missing = 0;                  // of these, not back even after the grace period of every verdict
   int stretched = 0;                // ran for at least twice the requested time
   int shrunk = 0;                   // seemed to run for less than half of it, which only happens with a coarse clock

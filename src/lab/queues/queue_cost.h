@@ -21,8 +21,7 @@ struct MeasuredStep {
   double step_ns = 0;              // median of its iterations
   double submit_ns = 0;            // the host's part of it, to submit
   std::vector<double> process_ns;  // the medians of all processes
-  Json interval;                   // 95 %, of the median within one process; null if there were several processes or
-                                   // few samples
+  Json interval;                   // 95 %, of the median within one process; null for several processes or few samples
 };
 
 // One step on one device; kept together because the parts refer to each other.

@@ -23,8 +23,7 @@ constexpr int kFewestProbed = 40;  // enough for the 32 queues that a CUDA proce
 constexpr int kTrials = 8;         // that compare the runtime's ids with the stuck streams
 constexpr int kTracedWindows = 4;  // a traced launch takes longer than the probe's
 constexpr std::size_t kMostIntervals = 1000;
-constexpr double kStretched = 0.05;  // share of marks that run for twice their time: beyond it, somebody else uses the
-                                     // device
+constexpr double kStretched = 0.05;  // share of marks that run for twice their time; beyond it, somebody else is there
 
 // The queues in the device's own timeline, and whether they agree with the held streams.
 struct RuntimeIds {

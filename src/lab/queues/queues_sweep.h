@@ -36,7 +36,7 @@ struct QueuesSweepRequest {
 
 // The result of one process of a point.
 struct PointRun {
-  Json result;          // weir.result/1; null where it failed
+  Json result;          // weir.result/1; null if it failed
   std::string failure;  // why it failed
   bool is_interrupted = false;
 };

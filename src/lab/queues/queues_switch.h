@@ -44,7 +44,7 @@ struct BestRange {
   std::optional<double> to_ns;  // nothing: all longer ones
 };
 
-// From the shortest kernels to the longest, without gaps. Empty for no costs; fewer queues win where costs are equal.
+// From the shortest kernels to the longest, without gaps. Empty without costs; fewer queues win if costs are equal.
 std::vector<BestRange> best_ranges(std::span<const QueueCosts> costs);
 
 }  // namespace weir

@@ -10,8 +10,8 @@
 namespace weir {
 namespace {
 
-constexpr std::uint64_t kFlagElements = 16;  // a cache line each, so that a host that sets one does not slow kernels
-                                             // that poll others
+constexpr std::uint64_t kFlagElements = 16;  // a cache line each, so that setting one does not slow kernels that poll
+                                             // others
 constexpr std::int64_t kPollNs = 20'000;
 
 std::span<std::int32_t> elements(std::span<std::byte> bytes) {

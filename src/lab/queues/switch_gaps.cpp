@@ -177,8 +177,7 @@ StreamSwitch measure_switch_gaps(Device& device, int streams, const SwitchReques
   StreamSwitch found;
   found.streams = streams;
   const Chain plain = run_chain(device, streams, Route::in_turns, request, {});
-  const bool stood_still = plain.granularity_ns == 0 && !plain.gaps.empty();  // the clock did not advance for a whole
-                                                                              // chain
+  const bool stood_still = plain.granularity_ns == 0 && !plain.gaps.empty();  // the clock did, for a whole chain
   if (stood_still || plain.granularity_ns > request.stamp_ns / 4) {
     const std::string coarse =
         stood_still

@@ -77,7 +77,7 @@ std::string no_rows_text(const Sample& sample) {
 
 // Lines above the table. A small screen drops some of them, the title last.
 struct Layout {
-  int facts = 0, remarks = 0;  // lines of each
+  int facts = 0, remarks = 0;  // number of lines of each
   int heading = 1;             // the line at which the table begins
   int footer = 0;
   std::size_t rows = 0;

@@ -144,8 +144,7 @@ bool is_on_scheduled_device(CUcontext context) noexcept {
     bool is_scheduled = false;
   };
   thread_local Known t_known;
-  const std::uint32_t teardowns = g_teardowns.load(std::memory_order_relaxed);  // detects a new context at an old
-                                                                                // address
+  const std::uint32_t teardowns = g_teardowns.load(std::memory_order_relaxed);  // a new context may have an old address
   if (t_known.context == context && t_known.teardowns == teardowns) return t_known.is_scheduled;
   GateDriver::Visit visit;
   if (!begin(context, &visit)) return false;

@@ -94,8 +94,7 @@ class LaunchGate {
   scheduler::Gate* gate_;
   const GateDriver* driver_;
   std::atomic<bool> is_off_{false};
-  std::mutex mutex_;  // protects everything below; held during calls of the driver, so it must be taken where the
-                      // driver holds no lock
+  std::mutex mutex_;  // protects everything below; held during driver calls, so taken where the driver holds no lock
   std::vector<Lane> lanes_;
   std::vector<Spare> spares_;
 };

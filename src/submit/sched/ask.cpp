@@ -26,8 +26,7 @@ Descriptor connect(const std::filesystem::path& path, pid_t* pid) {
 
 Reply ask(int socket, pid_t pid, Ask what, std::int64_t deadline_ns) {
   std::vector<std::byte> buffer(kMostReplyBytes);
-  send_packet(socket, write_request({what, {}, "weir sched"}));  // if this fails, the daemon may already have given a
-                                                                 // reason
+  send_packet(socket, write_request({what, {}, "weir sched"}));  // on failure the daemon may have given a reason
   const std::ptrdiff_t size = receive_packet(socket, buffer, deadline_ns);
   if (size < 0)
     fail(fmt::format("the scheduler (pid {}) does not answer", pid),

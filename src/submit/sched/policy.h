@@ -55,7 +55,7 @@ struct Turn {
 struct Situation {
   std::span<const Client> clients;  // by seat; idle clients and empty seats have ranks too
   std::int64_t now_ns = 0;
-  Turn turn;  // as the policy left it
+  Turn turn;  // as left by the policy
   Settings settings;
 };
 

@@ -106,8 +106,8 @@ struct Server::State {
   std::vector<Guest> guests;
   std::array<Occupant, kMostClients> occupants;
   std::array<std::uint64_t, kMostClients> may_yield_to{};  // by seat: clients that it may have to yield to at some time
-  std::uint64_t silent = 0;                                // clients that are active, but stopped or stuck: nobody
-                                                           // waits for them
+  std::uint64_t silent = 0;                                // active clients that are stopped or stuck: nobody waits for
+                                                           // them
   std::int64_t begun_ns = now_ns();
   std::int64_t accepts_again_ns = 0;  // set when no descriptors were left
   std::vector<pollfd> files;
@@ -211,8 +211,7 @@ void Server::State::seat(Guest& guest, const Request& request, std::int64_t now)
   place.paced_ns.store(0);
   place.yields_to.store(0);
   place.in_flight.store(0);
-  board->active.fetch_and(~(std::uint64_t{1} << number));  // set by a former client that did not know that it had lost
-                                                           // the seat
+  board->active.fetch_and(~(std::uint64_t{1} << number));  // set by a former client that did not know it was gone
   place.is_taken.store(1);
   guest.seat = number;
   guest.process = std::move(process);

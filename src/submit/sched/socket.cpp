@@ -21,7 +21,7 @@ constexpr std::size_t kControlBytes = CMSG_SPACE(sizeof(int) * kMostDescriptors)
 
 std::string shown(const std::string& path) { return "'" + without_controls(path, '?') + "'"; }
 
-// Waits until something can be received, or the deadline.
+// Waits until something can be received, or until the deadline.
 bool is_readable(int socket, std::int64_t deadline_ns) noexcept {
   for (;;) {
     const std::int64_t left = std::max<std::int64_t>(0, deadline_ns - now_ns());

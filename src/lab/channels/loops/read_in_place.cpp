@@ -73,7 +73,7 @@ class DisruptorRing {
   alignas(kApart) std::atomic<std::uint64_t> cursor_{0};
   alignas(kApart) std::atomic<std::uint64_t> consumed_{0};
   std::uint64_t read_ = 0;                  // the consumer's copy of its sequence
-  alignas(kApart) std::uint64_t next_ = 0;  // the producer's
+  alignas(kApart) std::uint64_t next_ = 0;  // owned by the producer
   std::uint64_t gate_seen_ = 0;
 };
 

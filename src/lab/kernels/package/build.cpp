@@ -51,8 +51,8 @@ Process start(std::vector<std::string> command, const Recipe& recipe, const Pack
   wanted.folder = package.folder;
   wanted.first_bytes = 64 * 1024;
   wanted.core_bytes = 0;
-  wanted.cpu_s = static_cast<std::uint64_t>(std::ceil(options.compile_limit_s)) + 60;  // higher than the wall-clock
-                                                                                       // limit, which applies first
+  wanted.cpu_s = static_cast<std::uint64_t>(std::ceil(options.compile_limit_s)) + 60;  // the wall-clock limit applies
+                                                                                       // first
   wanted.memory_bytes = std::uint64_t{64} << 30;
   wanted.file_bytes = std::uint64_t{2} << 30;
   wanted.is_stopped = options.is_stopped;

@@ -111,8 +111,8 @@ class GpuLaunches final : public LaunchSite {
   GpuStream stream_;
   std::vector<Function> functions_;
   std::uint64_t words_[kMostArguments] = {};
-  void* parameters_[kMostArguments];  // each points to its word: a driver that reads more than were given reads no wild
-                                      // pointers
+  void* parameters_[kMostArguments];  // each points to its word: a driver that reads more than were given reads nothing
+                                      // wild
 };
 
 // A device with its context, compiled code and properties. Shared by all kernels that are opened on it.

@@ -62,8 +62,7 @@ class OpenclLaunches final : public LaunchSite {
  private:
   struct Function {
     OpenclKernelOwner kernel;
-    std::uint32_t argument_count = 0;  // of its first launch: a kernel keeps its arguments, so missing ones would go
-                                       // unnoticed
+    std::uint32_t argument_count = 0;  // of its first launch: a kernel keeps its arguments, so fewer would go unnoticed
   };
 
   // shared_bytes is only for CUDA and HIP: in OpenCL C, local memory is declared.
