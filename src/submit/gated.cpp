@@ -119,7 +119,7 @@ class GatedSession final : public Session {
     leave_until(given_.load(std::memory_order_relaxed));  // nobody submits during finish()
   }
 
-  // Makes the total of commands that have left `count`; a second caller with the same count does nothing.
+  // Raises the number of commands that have left to `count`; a second caller with the same count does nothing.
   void leave_until(std::uint64_t count) noexcept {
     std::uint64_t before = left_.load(std::memory_order_relaxed);
     while (before < count && !left_.compare_exchange_weak(before, count, std::memory_order_relaxed)) {

@@ -125,7 +125,7 @@ class ScheduledSubmitter final : public Submitter {
       const auto stream = static_cast<std::size_t>(std::countr_zero(streams));
       Lane& lane = lanes_[stream];
       const std::uint64_t seen = session_.ended(static_cast<StreamId>(stream)).value_or(Session::kAllEnded);
-      // Never decreases: after a failure, a device continues from its last count.
+      // Never decreases: a device that had failed continues from its earlier count.
       const std::uint64_t ended = std::max(lane.ended, std::min(seen, lane.submitted));
       in_flight_ -= ended - lane.ended;
       lane.ended = ended;

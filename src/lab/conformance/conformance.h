@@ -85,7 +85,7 @@ struct Report {
   bool is_interrupted = false;
 
   std::size_t count(Outcome::Status status) const;
-  // Nothing has failed and nothing was left out.
+  // No case has failed, and none was left out; skipped ones do not matter.
   bool has_passed() const { return count(Outcome::Status::failed) == 0 && count(Outcome::Status::not_run) == 0; }
 };
 

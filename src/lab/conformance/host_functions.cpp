@@ -20,7 +20,7 @@ Step lone_step(int streams) {
   return std::move(builder).seal(streams);
 }
 
-// Each adds to the previous one's result, on alternating streams.
+// Each adds to the previous one's result; the streams take turns.
 Step relay_step(int streams) {
   StepBuilder builder(1);
   const BufferId host = builder.host(ElementType::i32, 1'000, Init::constant);

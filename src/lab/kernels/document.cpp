@@ -305,7 +305,7 @@ Json merge_rounds(std::span<const Json> rounds) {
   if (rounds.empty()) reject("there is no round to merge");
   const auto worst = std::max_element(rounds.begin(), rounds.end(),
                                       [](const Json& one, const Json& two) { return badness(one) < badness(two); });
-  // Device and backend come from a round that got far enough to know them.
+  // "device" and "how" come from a round that got far enough to know them.
   const auto shown = std::find_if(rounds.begin(), rounds.end(),
                                   [](const Json& round) { return value_at(round, {"device"}).is_object(); });
   Json merged = shown == rounds.end() ? rounds.front() : *shown;

@@ -1,5 +1,4 @@
-// The documents of `weir bench`: one entry per case, one file per kernel, one summary. Merges rounds; runs
-// nothing.
+// The documents of `weir bench`: one entry per case, one file per kernel, one summary. Merges rounds; runs nothing.
 //
 // An entry: {"kernel_name", "backend", "precision", "problem_size": {name: number | [numbers]}, "key", "seed",
 //  "device": {"name", "model"}, "how", "launches_per_run",

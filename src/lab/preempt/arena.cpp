@@ -39,7 +39,7 @@ void Arena::build(const Options& options) {
     const VictimSize size = size_victim(device_, *options.victim);
     const VictimBuffers buffers = add_victim_buffers(builder, flag_, size, options.slots, info_.is_virtual);
     takes_units_ = options.obeys || options.victim->kind == VictimKind::persistent;
-    // Limits how many jobs of a unit-taking victim may wait.
+    // Limits how many jobs of a victim that takes units may wait.
     slots_ = takes_units_ ? std::min<std::uint32_t>(options.slots, kToilCursors - 1) : options.slots;
     units_ = size.units();
     waves_ = size.waves;
