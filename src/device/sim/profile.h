@@ -40,7 +40,7 @@ struct Signature {
 struct Duration {
   Signature of;
   double ns = 0;
-  double held_ns = 0;                          // part of `ns` in which it occupies its queue
+  double held_ns = 0;                          // part of `ns` until its last kernel is launched: it occupies its queue
   std::int64_t blocks = 0;                     // 0: from the cost model
   std::int64_t blocks_per_multiprocessor = 0;  // likewise
 };
