@@ -10,8 +10,7 @@
 namespace weir {
 
 // The driver returns the time between two events as a float of milliseconds: beyond 8 s it loses 1 us. So there is a
-// new base event about every second, each placed relative to the one before, and every event is measured against a near
-// one.
+// new base event about every second, placed relative to the one before, and events are measured against a near one.
 class DeviceClock {
  public:
   // Records on `stream`, which must be otherwise idle. Relates the device to the host's clock before it returns.

@@ -1,4 +1,4 @@
-// A vendor's communicator for every stream with collectives. Opens the library only if there is one.
+// A vendor's communicator for every stream with collectives. Opens the library only if needed.
 #pragma once
 
 #include <cstddef>

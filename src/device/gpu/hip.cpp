@@ -84,8 +84,7 @@ int context_set_current(GpuContext context) {
   return g_runtime->set_device(static_cast<int>(reinterpret_cast<std::uintptr_t>(context)) - 1);
 }
 
-// One attribute at a time: the structure of all properties has a new layout since ROCm 6, but the attribute numbers
-// stayed.
+// One attribute at a time: the structure of all properties changed in ROCm 6, the attributes' numbers did not.
 int facts(int index, GpuFacts* facts) {
   char name[256] = {}, bus_id[32] = {};
   std::size_t bytes = 0;

@@ -12,8 +12,7 @@ namespace weir {
 
 class IterationEvents {
  public:
-  // One pair of events per lane and iteration. A lane is a stream, or the only lane of a graph; 0 lanes: nothing is
-  // marked.
+  // One pair of events per lane and iteration. A lane is a stream, or the only lane of a graph; 0 lanes mark nothing.
   IterationEvents(const GpuApi& api, DeviceClock& clock, std::size_t lanes);
 
   // Opens the next iteration; if the ring is full, waits for the oldest one and reads it first.

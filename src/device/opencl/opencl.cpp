@@ -1,5 +1,4 @@
-// Any device with an OpenCL driver: in-order command queues as streams. Facts and the list's entry; sessions do the
-// rest.
+// Any device with an OpenCL driver: in-order command queues as streams. Facts and the list's entry, but no session.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -57,7 +57,7 @@ OpenclSession::OpenclSession(std::shared_ptr<OpenclContext> context, const Step&
 }
 
 OpenclSession::~OpenclSession() {
-  // Running commands use memory that is freed now. After an error no callback may come.
+  // Running commands use memory that is freed now. After an error the driver may never call back.
   if (is_broken_ && hosts_) hosts_->abandon();
   for (cl_command_queue queue : queues_.handles) api_.finish(queue);
 }
