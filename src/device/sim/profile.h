@@ -92,7 +92,7 @@ struct SimProfile {
   } efficiency;
 
   std::int64_t kernel_ns = 2000;  // shortest duration of a kernel in the cost model
-  double scale = 1;               // factor on all kernels that are not timed by a clock (spin, stamp, hold)
+  double scale = 1;               // factor on all kernels that are not timed by a clock (spin, stamp, hold, toil)
   double contention = 0;          // relative slowdown of a block while others fill the rest of the device
   double room = 1;                // share of a kernel's blocks that occupy the device; the others end at once
   double jitter = 0;              // relative standard deviation of durations
