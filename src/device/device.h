@@ -61,7 +61,7 @@ struct DeviceInfo {
   Capability priorities;      // commands of urgent streams go first
   Capability host_functions;  // commands of kind `host`, in stream order
   Capability host_memory;     // kernels can use host memory even while the host does; probes need this
-  Capability kernel_clock;    // kernels can read a clock: spin, stamp, hold
+  Capability kernel_clock;    // kernels can read a clock: spin, stamp, hold, toil
   Capability compute_units = {false, "streams cannot be confined to a part of this device"};  // --compute-units
   Capability command_ends;  // each command's end is visible while the step runs: --schedule
   // Compute units that each stream is confined to, after the driver's rounding; 0: not confined. For one stream of a
@@ -161,7 +161,7 @@ class Session {
   // Waits until everything submitted has ended; throws the first failure since the last call.
   virtual void finish() = 0;
 
-  // One entry per iteration begun since the last call, oldest first; empty where the device has no clock.
+  // One entry per iteration begun since the last call, oldest first; empty if the device has no clock.
   // Call after finish().
   virtual std::vector<IterationSpan> take_spans() = 0;
   // The traced pass so far. Call after finish().

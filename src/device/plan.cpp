@@ -53,7 +53,7 @@ Plan make(const Step& step, const Placement& placement, bool is_pipelined, std::
 
   std::vector<Progress> known(streams, Progress(streams, 0));       // what each stream has waited for, also indirectly
   std::vector<Progress> known_last(streams, Progress(streams, 0));  // the same for the previous iteration
-  std::vector<Progress> reached(count);                             // by command that others may wait for
+  std::vector<Progress> reached(count);                             // by command; set if others may wait for it
   std::vector<EventId> event_of(count, kNoEvent);
   const auto event_for = [&](CommandId id) {
     if (event_of[id] == kNoEvent) event_of[id] = plan.event_count++;

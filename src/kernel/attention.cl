@@ -116,7 +116,7 @@ WEIR_INLINE void attend_many(const attention_block* block, int first, int lanes,
   float sums[QUERIES_EACH][WIDTH];
   for (int q = 0; q < QUERIES_EACH; ++q)
     for (int e = 0; e < WIDTH; ++e) sums[q][e] = 0.0f;
-  // Later queries see more.
+  // Later queries see more positions.
   const int most = seen_by(block, min(block->queries, first + count) - 1);
   for (int base = 0; base < most; base += positions) {
     barrier(CLK_LOCAL_MEM_FENCE);  // after the last values and weights were read

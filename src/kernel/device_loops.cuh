@@ -23,8 +23,8 @@ __device__ inline Run<T, N>& run_at(T* from, long long index) {
   return reinterpret_cast<Run<T, N>*>(from)[index];
 }
 
-// out = function(in), run by run; in and out may be the same. A launch with one thread per element, as small ones have,
-// ends after one comparison; others move 16 bytes at a time if the pointers allow it.
+// out = function(in), run by run; in and out may be the same. A launch with at least one thread per element, as small
+// ones have, takes a short path; others move 16 bytes at a time if the pointers allow it.
 template <class T, class Function>
 __device__ inline void map_runs(const T* in, T* out, long long count, Function function) {
   const long long first = global_thread(), stride = global_threads();

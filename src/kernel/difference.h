@@ -10,7 +10,7 @@
 namespace weir {
 
 struct Difference {
-  double error = 0;  // relative to the largest of |reference|, the range's root mean square, the least normal number
+  double error = 0;  // relative to the largest of |reference|, the range's rms, `natural`, the smallest normal number
   std::uint64_t element = 0;
   double got = 0, expected = 0;
 };

@@ -38,7 +38,7 @@ struct Geometry {
   unsigned block = 1;
 };
 
-// How far a result may be from the reference, relative to the largest reference value nearby.
+// How far a result is from the reference, relative to the largest reference value nearby, and how far it may be.
 struct Verification {
   double error = 0;      // largest relative error found
   double tolerance = 0;  // allowed by the kernel's arithmetic

@@ -16,7 +16,7 @@
 namespace weir {
 
 struct AnalyzeOptions {
-  std::size_t top = 15;  // kernels and other lists of names
+  std::size_t top = 15;  // length of the lists of kernels and other names
   std::vector<std::string> command_line;
 };
 

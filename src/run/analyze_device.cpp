@@ -371,7 +371,7 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
   const TraceDevice& facts = whole.devices[device];
   Json unavailable = Json::object();
   Json json;
-  // A value, or null and its reason.
+  // Adds a value, or null and the reason.
   const auto add = [&](const char* name, const std::string& reason, auto&& value) {
     json[name] = reason.empty() ? Json(value()) : Json();
     if (!reason.empty()) unavailable[name] = reason;

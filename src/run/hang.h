@@ -21,7 +21,7 @@ struct HangPlace {
 
 struct StreamHang {
   enum class State : std::uint8_t {
-    idle,         // everything submitted has ended, including the iteration
+    idle,         // everything submitted has ended, and the iteration is complete
     unsubmitted,  // everything submitted has ended; the rest of the iteration was not submitted
     waits,        // for commands of other streams
     collective,   // for other ranks

@@ -19,7 +19,7 @@ struct PreparedStep;
 inline constexpr int kMaxQueues = 128;
 
 enum class PacketKind : std::uint8_t {
-  launch,  // a kernel or a copy
+  launch,  // a command of any kind
   record,  // records an event when everything before it in its stream has ended
   wait,    // waits until an event's instance is done
   graph,   // a segment of a step

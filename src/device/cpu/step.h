@@ -98,7 +98,7 @@ struct EventState {
 };
 
 struct PreparedStep {
-  // `queues` by stream. Rejects a step with collectives where there is no communicator.
+  // `queues` by stream. Rejects a step with collectives if there is no communicator.
   PreparedStep(const Step& step, const Placement& placement, const SessionOptions& options,
                std::vector<std::uint8_t> queues, KernelTable kernel_of, Communicator* communicator);
 

@@ -56,7 +56,7 @@ std::uint32_t DeviceClock::base() noexcept {
 
 std::int64_t DeviceClock::device_time(std::uint32_t base) noexcept {
   std::uint32_t known = base;
-  while (bases_[known].device_ns == kNoTime) --known;  // the first is always known
+  while (bases_[known].device_ns == kNoTime) --known;  // the first base's time is always known
   for (; known < base; ++known) {
     float milliseconds = 0;
     if (api_.event_synchronize(bases_[known + 1].event.get()) != 0) return kNoTime;

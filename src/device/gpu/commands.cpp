@@ -120,7 +120,7 @@ GpuCommands::Other GpuCommands::collective_of(const Step& step, CommandId id, co
   Other other;
   other.kind = Other::Kind::collective;
   other.comm = comms.comm(stream);
-  // Elements per rank: those of the smaller side, divided by the ranks if both sides cover all ranks.
+  // The size per rank: that of the smaller side, divided by the ranks if both sides cover all ranks.
   std::uint64_t bytes = std::min(from.size_bytes, to.size_bytes);
   if (command.collective == CollectiveOp::all_to_all) bytes /= static_cast<std::uint64_t>(comms.ranks().count);
   other.collective = {.op = command.collective,

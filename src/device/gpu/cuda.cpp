@@ -23,7 +23,8 @@ extern "C" const unsigned char weir_cuda_code[];
 namespace weir {
 namespace {
 
-// Driver functions that only the adapters below call. The suffix of a symbol is a version of the interface.
+// Driver functions for the adapters below, besides the table's own entries. The suffix of a symbol is a version of the
+// interface.
 struct Driver : VendorLibrary {
   Driver() : VendorLibrary({"libcuda.so.1"}) {}
   decltype(&cuInit) init = need("cuInit");

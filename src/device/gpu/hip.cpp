@@ -26,7 +26,8 @@
 namespace weir {
 namespace {
 
-// Runtime functions that only the adapters below call. The loader's own search comes first, then ROCm's usual folders.
+// Runtime functions for the adapters below, besides the table's own entries. The loader's own search comes first, then
+// ROCm's usual folders.
 struct Runtime : VendorLibrary {
   Runtime()
       : VendorLibrary(library_places({"", "/opt/rocm/lib/"},

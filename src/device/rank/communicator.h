@@ -34,7 +34,7 @@ class Communicator {
   // Channels are independent sequences of collectives: on each, all ranks start the same ones in the same order;
   // channels are not ordered among each other. All ranks call this with the same count; open channels stay open.
   virtual void open_channels(int count) = 0;
-  // Starts a collective on host memory and returns at once. `count` is in elements of `from`, as CollectiveOp says.
+  // Starts a collective on host memory and returns at once. `count` is in elements of `from`; see CollectiveOp.
   virtual Request start(int channel, CollectiveOp op, ElementType type, const void* from, void* to,
                         std::uint64_t count) = 0;
   // Makes progress; true once, when the collective has ended and the request is gone.

@@ -69,7 +69,7 @@ bool NetworkCommunicator::test(Request request) {
 
 void NetworkCommunicator::abort(int code) noexcept {
   inner_.abort(code);
-  std::abort();  // gcc 12 does not believe that a virtual function never returns
+  std::abort();  // gcc 12 ignores [[noreturn]] on a virtual function
 }
 
 }  // namespace weir

@@ -158,7 +158,7 @@ void Blocks::evict_for(const Flight& urgent, std::int64_t now_ns) {
   const std::uint32_t wanted = std::min(urgent.waiting, work.most_at_once - urgent.running);
   std::int64_t missing = std::int64_t{wanted} * work.slots - coming;
   while (missing > 0) {
-    // The least urgent kernel goes first, then the youngest, then its last block.
+    // Evict the least urgent kernel first, of these the youngest, and of its blocks the last.
     std::uint32_t victim = kNone;
     for (std::uint32_t i = 0; i < groups_.size(); ++i) {
       const Group& group = groups_[i];

@@ -195,7 +195,7 @@ void Machine::try_queue(std::uint32_t index) {
   Queue& queue = queues_[index];
   while (queue.size() != 0 && !queue.awaits_event && !queue.awaits_residency) {
     const Packet packet = queue.front();
-    // The front end fetches the next packet while the commands before it still run.
+    // The front end fetches a packet even before the packet's dependencies are met.
     const std::int64_t fetched_ns = std::max(packet.visible_ns, queue.free_ns) + profile_.device.launch_ns;
     if (packet.kind == PacketKind::launch) {
       if (!try_launch(index, packet, fetched_ns)) return;

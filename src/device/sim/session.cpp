@@ -257,7 +257,7 @@ void SimSession::catch_up() {
   shared_->machine.look_at_flags(shared_->host_ns);
   if (!has_arrivals) return;
   replay();
-  arrived_.store(0, std::memory_order_relaxed);  // nobody submits while this runs
+  arrived_.store(0, std::memory_order_relaxed);  // no thread submits while this runs
 }
 
 bool SimSession::drain() {
