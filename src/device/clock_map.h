@@ -1,11 +1,11 @@
-// Times of a device on the host's clock. Knows nothing of how either is read.
+// Converts device times to the host's clock. Knows nothing of how either clock is read.
 #pragma once
 
 #include <cstdint>
 
 namespace weir {
 
-// A moment on both clocks; the host's is known to +-error_ns.
+// One moment on both clocks; the host's time is known to +-error_ns.
 struct ClockFix {
   std::int64_t device_ns = 0;
   std::int64_t host_ns = 0;

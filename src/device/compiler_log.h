@@ -1,4 +1,4 @@
-// What a compiler of device code said, short enough for a message. Knows no compiler.
+// Shortens the log of a device-code compiler to fit into a message. Knows no compiler.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace weir {
 
-// The first lines of a compiler's log, each indented; what follows from them is left out.
+// Returns the first non-blank lines of a compiler's log, each indented.
 std::string first_complaints(std::string_view log, int most_lines = 12);
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// Where a step runs. The cold interface of every device: facts, preparation, and a session crossed once per batch.
+// The cold interface of every device: facts, preparation, and a session that is called once per batch of commands.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace weir {
 
 class Communicator;
 
-// Which stream each command goes to. Computed by src/submit; a device only obeys it.
+// Which stream each command goes to. Computed by src/submit; a device only follows it.
 struct Placement {
   std::string name;
   int stream_count = 1;
@@ -32,7 +32,7 @@ struct Known {
   std::string reason;  // why there is no value, or where it comes from
 };
 
-// Whether a device can do something, and why not where it cannot.
+// Whether a device can do something and, if not, why.
 struct Capability {
   bool is_offered = true;
   std::string reason;  // why not
@@ -40,7 +40,7 @@ struct Capability {
 };
 inline Capability lacking(std::string reason) { return {false, std::move(reason)}; }
 
-// What the host calls, as timelines name it: the driver's functions where there is a driver.
+// The names of host calls in timelines: those of the driver's functions if there is a driver.
 struct CallNames {
   std::string launch_kernel = "launch kernel";
   std::string launch_copy = "launch copy";
@@ -53,27 +53,27 @@ struct DeviceInfo {
   std::string name;     // as the user names it: cuda:0
   std::string backend;  // cuda, hip, opencl, cpu, null, ...
   std::string model;
-  std::string driver;  // versions, empty where there is none
+  std::string driver;  // versions; empty without a driver
   bool is_gpu = false;
   bool computes = true;       // false: there is no output to check
   bool is_virtual = false;    // time is simulated: its clock is Session::now_ns()
   Capability graphs;          // --submit graph
-  Capability priorities;      // commands of urgent streams come first
+  Capability priorities;      // commands of urgent streams go first
   Capability host_functions;  // commands of kind `host`, in stream order
-  Capability host_memory;     // kernels use host memory, also while the host does: what probes need
-  Capability kernel_clock;    // kernels can read a clock: spin, stamp, hold
+  Capability host_memory;     // kernels can use host memory even while the host does; probes need this
+  Capability kernel_clock;    // kernels can read a clock: spin, stamp, hold, toil
   Capability compute_units = {false, "streams cannot be confined to a part of this device"};  // --compute-units
-  Capability command_ends;  // while it runs, each command's end can be seen: --schedule
-  // That each stream is confined to, as the driver rounds what was asked for; 0: none is. Of one session and stream:
-  // Session::compute_units().
+  Capability command_ends;  // each command's end is visible while the step runs: --schedule
+  // Compute units that each stream is confined to, after the driver's rounding; 0: not confined. For one stream of a
+  // session see Session::compute_units().
   int stream_compute_units = 0;
-  int asked_compute_units = 0;  // before rounding
+  int asked_compute_units = 0;  // requested, before rounding
   std::vector<Precision> precisions;
-  int lowest_priority = 0, highest_priority = 0;  // as of Command::priority: higher is more urgent
+  int lowest_priority = 0, highest_priority = 0;  // on the scale of Command::priority: higher is more urgent
   Known<int> hardware_queues;
-  // How their number is chosen: by a variable that the driver reads once, or by --hw-queues where that is empty.
+  // The environment variable that sets the number of queues and that the driver reads once; empty: --hw-queues sets it.
   std::string queue_variable;
-  int most_hardware_queues = 0;  // that may be asked for; 0: it cannot be chosen
+  int most_hardware_queues = 0;  // largest number that can be requested; 0: it cannot be chosen
   Known<int> multiprocessors;
   Known<int> copy_engines;
   Known<std::uint64_t> memory_bytes;
@@ -84,46 +84,46 @@ struct DeviceInfo {
     return queue_variable.empty() ? "--hw-queues " + std::to_string(queues)
                                   : queue_variable + "=" + std::to_string(queues);
   }
-  // False: nothing takes any time there, so there is nothing to measure but the cost of submitting.
+  // False: commands take no time on this device, so only the cost of submitting can be measured.
   bool runs() const { return computes || is_virtual; }
 };
 
-// State of the hardware at one moment; what the device cannot tell is empty.
+// State of the hardware at one moment; values that the device does not report are empty.
 struct Telemetry {
   std::optional<double> clock_mhz;
   std::optional<double> max_clock_mhz;
   std::optional<double> temperature_c;
   std::optional<double> power_w;
   std::optional<double> energy_j;      // since some fixed moment
-  std::vector<std::string> throttle;   // reasons in force, in words
-  std::optional<double> utilisation;   // of the time lately in which some kernel ran, whoever's: 0 to 1
-  std::optional<int> other_processes;  // that compute on this device besides the one that asks
+  std::vector<std::string> throttle;   // active reasons, in words
+  std::optional<double> utilisation;   // share of recent time in which any process's kernel ran: 0 to 1
+  std::optional<int> other_processes;  // other processes that compute on this device
 };
 
 struct MemoryUse {
   std::optional<std::uint64_t> allocated_bytes;  // by the step's buffers
-  std::optional<std::uint64_t> reserved_bytes;   // taken from the device for this session, everything included
+  std::optional<std::uint64_t> reserved_bytes;   // taken from the device for this session, in total
   std::optional<std::uint64_t> peak_bytes;
   std::string reason;  // why something above is empty
 };
 
 enum class SubmitMode : std::uint8_t {
-  eager,  // each command goes to its stream by itself
-  graph,  // each segment of the step is recorded once and launched as one
+  eager,  // each command is submitted to its stream separately
+  graph,  // each segment of the step is recorded once and launched as a whole
 };
 
 struct SessionOptions {
   SubmitMode mode = SubmitMode::eager;
-  int host_threads = 1;       // that will submit, each its own streams: stream s belongs to thread s % host_threads
-  bool is_pipelined = false;  // iterations may overlap: order them where the data asks for it
-  bool is_traced = false;     // keep a timeline (perturbs)
-  // take_spans() will be asked. GPUs then put events around each stream's part of an iteration, and the one behind it
-  // holds a shared hardware queue up until the stream is done.
+  int host_threads = 1;       // threads that submit: thread s % host_threads owns stream s
+  bool is_pipelined = false;  // iterations may overlap and are ordered only by their data
+  bool is_traced = false;     // keep a timeline (this perturbs the run)
+  // take_spans() will be called. GPUs then put events around each stream's part of an iteration; the closing event
+  // blocks a shared hardware queue until the stream is done.
   bool marks_iterations = true;
   int trace_iterations = 0;  // how many iterations the timeline must hold
-  // GPUs: by events around each command, also where a profiler could do better: as another pass that could not.
+  // GPUs: trace by events around each command even if there is a profiler, to match a pass that had to use events.
   bool traces_by_events = false;
-  // progress() will be asked for and shall be exact. GPUs then note the end of every command, which costs each a write.
+  // progress() will be called and must be exact. GPUs then record each command's end, at the cost of a write each.
   bool follows_progress = false;
 };
 
@@ -133,36 +133,35 @@ struct IterationSpan {
   std::int64_t ended_ns = kNoTime;
 };
 
-// How far a stream has come. A stream's commands end in the order of their ids, iteration after iteration, so counts
-// say which one it is at.
+// A stream's position. Its commands end in the order of their ids, iteration after iteration, so the counts identify
+// the current command.
 struct StreamProgress {
   std::uint64_t submitted = 0;  // commands since the session began
-  std::uint64_t ended = 0;      // of these: all that are known to have
-  bool is_exact = false;        // false: some that came after `ended` may have ended as well
+  std::uint64_t ended = 0;      // those known to have ended
+  bool is_exact = false;        // false: some later commands may have ended as well
 };
 
 // How much of the device one launch takes.
 struct Footprint {
   std::uint32_t blocks = 1;
-  std::uint32_t blocks_per_multiprocessor = 1;  // that fit on one at a time
+  std::uint32_t blocks_per_multiprocessor = 1;  // that fit on one multiprocessor at a time
 };
 
-// A step prepared on a device: everything allocated, resolved and initialised.
+// A step prepared on a device: everything is allocated, resolved and initialised.
 class Session {
  public:
   virtual ~Session() = default;
 
-  // Opens the next iteration. Called by one thread while nobody submits. May wait when too many iterations are in
+  // Opens the next iteration. Called by one thread while no thread submits. May wait if too many iterations are in
   // flight.
   virtual void begin_iteration() noexcept = 0;
-  // Gives commands to their streams, in the order of the span. Several threads may call it at once if no stream is
-  // shared between them and every predecessor of a command was submitted before. In graph mode the span is the whole
-  // step.
+  // Submits commands to their streams, in the order of the span. Several threads may call it at once if they share no
+  // stream and every predecessor of a command has been submitted before. In graph mode the span is the whole step.
   virtual void submit(std::span<const CommandId> commands) noexcept = 0;
-  // Waits until everything submitted has ended; throws what went wrong since the last call.
+  // Waits until everything submitted has ended; throws the first failure since the last call.
   virtual void finish() = 0;
 
-  // One entry per iteration begun since the last call, oldest first; empty where the device has no clock.
+  // One entry per iteration begun since the last call, oldest first; empty if the device has no clock.
   // Call after finish().
   virtual std::vector<IterationSpan> take_spans() = 0;
   // The traced pass so far. Call after finish().
@@ -174,43 +173,43 @@ class Session {
   virtual void read(BufferId buffer, std::span<std::byte> bytes) = 0;
   virtual MemoryUse memory() const = 0;
 
-  // The host's clock as this session lives it: virtual where the device is simulated.
+  // The host's clock as seen by this session: virtual if the device is simulated.
   virtual std::int64_t now_ns() noexcept { return weir::now_ns(); }
-  // Lets about that much time pass while commands run.
+  // Waits for about that long while commands run.
   virtual void pause(std::int64_t ns) noexcept;
-  // Asks how far a stream is, as programs do: some drivers notice only then that something has ended.
+  // Queries a stream's progress, as programs do: some drivers notice only then that a command has ended.
   virtual void poll(StreamId) noexcept {}
   // A buffer in host memory, which probe kernels and the host may use while commands run. Aligned to 64 bytes.
   virtual std::span<std::byte> host_memory(BufferId buffer);
-  // By stream: for whoever watches a run that does not go on. From any thread, at any time; empty where the device does
-  // not know.
+  // Progress by stream, for watching a run that may hang. May be called from any thread at any time; empty if the
+  // device does not know.
   virtual std::vector<StreamProgress> progress() noexcept { return {}; }
-  // How many of a stream's commands have ended since the session began, for who lets only so many go at a time: without
-  // an allocation, by the thread that submits, in a session that follows progress. Nothing where the device does not
-  // tell. After a failure kAllEnded, so that nobody waits for what will not come.
+  // How many of a stream's commands have ended since the session began, to limit how many are in flight. Called by the
+  // submitting thread of a session with follows_progress; allocates nothing. Empty if the device does not report it.
+  // Returns kAllEnded after a failure, so that no caller waits for ever.
   virtual std::optional<std::uint64_t> ended(StreamId) noexcept { return std::nullopt; }
-  static constexpr std::uint64_t kAllEnded = UINT64_MAX;  // whatever was submitted
-  // Lets a moment pass between two looks at ended(): the `spins`-th in a row at which nothing had.
+  static constexpr std::uint64_t kAllEnded = UINT64_MAX;  // regardless of what was submitted
+  // Waits a moment between two calls of ended(); `spins` counts the calls in a row that saw no change.
   virtual void relax(int spins) noexcept;
-  // What carries the step's collectives, in words: "MPI on host memory", "NCCL 2.28"; empty where it has none.
+  // The transport of the step's collectives, in words: "MPI on host memory", "NCCL 2.28"; empty if there are none.
   virtual std::string collectives() const { return {}; }
-  // Compute units that a stream is confined to; 0: all of the device's are open to it.
+  // Compute units that a stream is confined to; 0: it may use all of them.
   virtual int compute_units(StreamId) const { return 0; }
-  // What a kernel takes of the device; nothing for other commands and where the device does not tell.
+  // How much of the device a kernel takes; empty for other commands and if the device does not report it.
   virtual std::optional<Footprint> footprint(CommandId) const { return std::nullopt; }
 };
 
-// Memory outside of any session, for what travels to and from the device. Any thread may call it; it keeps what it
-// needs of the device alive.
+// Memory outside of any session, for data that travels to and from the device. Any thread may call it; it keeps alive
+// what it needs of the device.
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
-  // Aligned to 64 bytes at least. Null: there is none left.
+  // Aligned to at least 64 bytes. Returns null if no memory is left.
   virtual std::byte* allocate(std::size_t bytes) noexcept = 0;
   virtual void release(std::byte* memory) noexcept = 0;
   virtual bool is_host_accessible() const noexcept { return true; }
-  virtual bool is_pinned() const noexcept { return false; }  // the host's, and the device's engines reach it
-  // Copies and waits. For memory that the host cannot touch, and for tests.
+  virtual bool is_pinned() const noexcept { return false; }  // host memory that the device's engines can reach
+  // Copy and wait. For memory that the host cannot access, and for tests.
   virtual void write(std::byte* to, std::span<const std::byte> from) { std::copy(from.begin(), from.end(), to); }
   virtual void read(const std::byte* from, std::span<std::byte> to) { std::copy_n(from, to.size(), to.begin()); }
 };
@@ -220,29 +219,29 @@ class Device {
   virtual ~Device() = default;
   virtual DeviceInfo info() const = 0;
   virtual Telemetry telemetry() { return {}; }
-  // Memory of the device, or of the host where the device's engines reach it. Devices that have none of their own (cpu,
-  // null, sim) give plain host memory for both.
+  // Memory of the device, or host memory that the device's engines can reach. Devices without memory of their own (cpu,
+  // null, sim) return plain host memory for both.
   virtual std::unique_ptr<DeviceMemory> memory(Place place);
   // The step and the placement must outlive the session.
   virtual std::unique_ptr<Session> prepare(const Step& step, const Placement& placement,
                                            const SessionOptions& options) = 0;
 };
 
-// Settings of devices that users can choose; a device ignores what does not concern it.
+// Device settings that users can choose; a device ignores those that do not apply to it.
 struct DeviceOptions {
   int hardware_queues = 0;  // cpu: 0 = its default
   int workers = 0;          // cpu: 0 = one per core
-  int compute_units = 0;    // that each stream is confined to, where the device can do that; 0 = all of them
-  // With compute_units: this stream of a session gets all units that no other stream has; -1: none does. So two streams
-  // share nothing: {.compute_units = 16, .rest_stream = 0} gives stream 1 its 16 and stream 0 the others.
+  int compute_units = 0;    // that each stream is confined to, if the device supports it; 0 = all of them
+  // With compute_units: this stream of a session gets all units that no other stream has; -1: no stream does.
+  // {.compute_units = 16, .rest_stream = 0} gives stream 1 its 16 units and stream 0 the others, so they share none.
   int rest_stream = -1;
-  // What an environment variable says, for settings that drivers read by themselves; null: nobody asked.
+  // Reads an environment variable, for settings that drivers read by themselves; null: do not look.
   std::optional<std::string> (*variable)(const char* name) = nullptr;
   std::vector<std::pair<std::string, std::string>> sim;  // sim: settings that replace the profile's
-  bool stages_collectives = false;  // GPUs: through host memory and the communicator, whatever the vendor's library can
-  Communicator* communicator = nullptr;  // what collectives go through; outlives the device
+  bool stages_collectives = false;                       // GPUs: always go through host memory and the communicator
+  Communicator* communicator = nullptr;                  // carries collectives; outlives the device
 
-  // A variable that holds a whole number; 0 where it is not set or none.
+  // The value of a variable as a whole number; 0 if it is unset or not a number.
   int number(const char* name) const;
 };
 
@@ -250,25 +249,25 @@ struct DeviceOptions {
 struct DeviceType {
   std::string name;  // the part before the colon: cuda
   std::string summary;
-  // Names that `open` takes on this machine, best first; or why there are none.
+  // Names that `open` accepts on this machine, best first; or why there are none.
   struct Found {
     std::vector<std::string> names;
     std::string reason;
-    bool are_numbered = true;        // alike, so that ranks may take one each
-    std::size_t gpus = 0;            // of the names, the first ones: what `auto` may take
-    std::vector<std::string> notes;  // about what is there and cannot be used
+    bool are_numbered = true;        // interchangeable, so that each rank may take one
+    std::size_t gpus = 0;            // how many of the first names are GPUs, for `auto`
+    std::vector<std::string> notes;  // about devices that were found but cannot be used
   };
   Found (*find)();
-  // `which` is the part after the colon, empty where there is none. Rejects what is not there.
+  // `which` is the part after the colon, possibly empty. Rejects unknown devices.
   std::unique_ptr<Device> (*open)(const std::string& which, const DeviceOptions& options);
 };
 
-// For devices that are numbered: `which` as a number, 0 where it is empty. Rejects anything else.
+// For numbered devices: `which` as a number, 0 if it is empty. Rejects anything else.
 int device_number(const std::string& type, const std::string& which);
 
 std::span<const DeviceType> device_types();
-// Opens "cpu", "null", "cuda:1", "sim:h200" or "auto" (the first GPU found, else cpu). Rejects anything else, saying
-// what there is.
+// Opens "cpu", "null", "cuda:1", "sim:h200" or "auto" (the first GPU found, else cpu). Rejects anything else with a
+// list of the known devices.
 std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions& options);
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// What a failed call of the hot path becomes: a latched number, which cold code turns into an Error. Knows no vendor.
+// Keeps the result code of the first failed call on the hot path; cold code turns it into an Error. Knows no vendor.
 #pragma once
 
 #include <atomic>
@@ -18,12 +18,12 @@ class ErrorLatch {
 
   void set(int result, std::uint32_t command) noexcept {
     std::uint64_t expected = 0;
-    // Relaxed: the value is all there is to see, and take() runs after the submitting threads were joined or awaited.
+    // Relaxed: nothing but the value is published, and take() runs after the submitting threads were joined or awaited.
     state_.compare_exchange_strong(expected, static_cast<std::uint64_t>(command) << 32 | static_cast<unsigned>(result),
                                    std::memory_order_relaxed);
   }
   bool is_set() const noexcept { return state_.load(std::memory_order_relaxed) != 0; }
-  // Returns what was latched and clears it.
+  // Returns and clears the latched error.
   Latched take() noexcept {
     const std::uint64_t state = state_.exchange(0, std::memory_order_relaxed);
     return {static_cast<int>(state & 0xffffffffu), static_cast<std::uint32_t>(state >> 32)};

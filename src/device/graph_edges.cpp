@@ -8,7 +8,7 @@ namespace {
 
 constexpr CommandId kNone = UINT32_MAX;
 
-// A CommandQueue that writes down what each launch would have to wait for.
+// A CommandQueue that records what each launch would have to wait for.
 class Recorder {
  public:
   Recorder(const Plan& plan, CommandId begin, std::uint32_t count)

@@ -1,4 +1,4 @@
-// A segment of a step recorded as a graph: who must end before whom. Knows commands and their order; runs nothing.
+// A segment of a step recorded as a graph of dependencies. Knows commands and their order; runs nothing.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace weir {
 
-// All arrays are by command less `begin`.
+// All arrays are indexed by command - begin.
 struct GraphEdges {
   CommandId begin = 0;
   std::uint32_t count = 0;
@@ -22,7 +22,7 @@ struct GraphEdges {
   }
 };
 
-// Records commands [begin, end) by the same loop that submits eagerly: the placement's stream order and the plan's
+// Records commands [begin, end) with the same loop that submits eagerly: the placement's stream order and the plan's
 // events become edges.
 GraphEdges record_graph(const Plan& plan, CommandId begin, CommandId end);
 

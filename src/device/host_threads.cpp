@@ -16,11 +16,11 @@ int HostThreads::default_count() noexcept {
 }
 
 HostThreads::HostThreads(int count) {
-  openblas_set_num_threads(1);  // bodies call it from several threads at once, and its own would fight with them
+  openblas_set_num_threads(1);  // bodies call it from several threads, and its own threads would compete with them
   try {
     for (int i = 1; i < count; ++i) threads_.emplace_back([this] { work(); });
   } catch (const std::system_error& error) {
-    stop();  // those that did start must end, or joining them would wait for ever
+    stop();  // threads that did start must end, or joining them would never return
     fail(fmt::format("cannot start a thread for host functions: {}", error.what()),
          "Raise the limit on processes (ulimit -u).");
   }
@@ -44,7 +44,7 @@ bool HostThreads::run_one(std::uint64_t& word) noexcept {
     // Acquire: the call's fields. Pairs with the release in run(), whose release sequence other claims continue.
     if (word_.compare_exchange_weak(word, word - 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
       --word;
-      // The call cannot end before the block that we just took does.
+      // The call cannot end before the block just taken does.
       try {
         run_block_(*call_, blocks_ - unclaimed);
       } catch (...) {
@@ -75,7 +75,7 @@ void HostThreads::run(void (*run_block)(const KernelCall&, std::uint32_t), const
   call_ = &call;
   blocks_ = blocks;
   unended_.store(blocks, std::memory_order_relaxed);  // published by the word
-  // Relaxed: only who has the turn starts a call, and nobody claims from one that has ended.
+  // Relaxed: only the thread that holds turn_ starts a call, and no thread claims blocks of a call that has ended.
   std::uint64_t word = ((word_.load(std::memory_order_relaxed) >> 32) + 1) << 32 | blocks;
   word_.store(word, std::memory_order_release);  // pairs with the acquire in work() and run_one()
   if (blocks > 1) word_.notify_all();

@@ -1,4 +1,4 @@
-// Host threads that share the blocks of one host function. Knows kernel bodies; no stream and no driver.
+// Host threads that share the blocks of one host function. Knows kernel bodies; knows no stream and no driver.
 #pragma once
 
 #include <atomic>
@@ -14,30 +14,30 @@
 
 namespace weir {
 
-// Parked while there is nothing to do. Nothing is allocated in a call.
+// Threads are parked while there is nothing to do. A call allocates nothing.
 class HostThreads {
  public:
-  // Half of the cores: the other half submits, and feeds the GPU.
+  // Half of the cores: the other half submits and feeds the GPU.
   static int default_count() noexcept;
 
-  // `count` threads run blocks, one of them the caller's.
+  // `count` threads run blocks, including the caller's.
   explicit HostThreads(int count);
   // Waits for a call that is still running.
   ~HostThreads();
   HostThreads(const HostThreads&) = delete;
   HostThreads& operator=(const HostThreads&) = delete;
 
-  // Runs blocks 0 to `blocks` - 1 and returns when all have ended. From any thread; calls at once follow each other.
+  // Runs blocks 0 to `blocks` - 1 and returns when all have ended. Any thread may call it; concurrent calls take turns.
   void run(void (*run_block)(const KernelCall&, std::uint32_t), const KernelCall& call, std::uint32_t blocks) noexcept;
 
-  // What the first body that threw has thrown since the last call, or null.
+  // The first exception that a body has thrown since the last call, or null.
   std::exception_ptr take_failure() noexcept;
 
  private:
-  // One word holds all that a claim needs, so a thread that comes late takes a block that is really there, or none:
+  // One word holds all that a claim needs, so a late thread takes either an existing block or none:
   // | call 32 | unclaimed blocks 32 |
   static constexpr std::uint32_t unclaimed_in(std::uint64_t word) { return static_cast<std::uint32_t>(word); }
-  // Takes and runs one block of the current call; false when there is none left. `word` is what was seen last.
+  // Takes and runs one block of the current call; false if none is left. `word` is the value seen last.
   bool run_one(std::uint64_t& word) noexcept;
   void work() noexcept;
   void stop() noexcept;
@@ -45,7 +45,7 @@ class HostThreads {
   std::mutex turn_;  // one call at a time; protects failure_ as well
   std::exception_ptr failure_;
 
-  // Of the current call; written before it is published in word_.
+  // State of the current call; written before it is published in word_.
   void (*run_block_)(const KernelCall&, std::uint32_t) = nullptr;
   const KernelCall* call_ = nullptr;
   std::uint32_t blocks_ = 0;
@@ -55,10 +55,10 @@ class HostThreads {
   alignas(64) std::atomic<std::uint64_t> word_{0};
   alignas(64) std::atomic<std::uint32_t> unended_{0};  // blocks
   std::atomic<bool> is_stopping_{false};
-  std::vector<std::jthread> threads_;  // last: joined before what they use goes
+  std::vector<std::jthread> threads_;  // last: joined before the members that they use are destroyed
 };
 
-// What the host runs for a command, and when its last runs started and ended, on the host's clock.
+// What the host runs for a command, and when its latest runs started and ended on the host's clock.
 struct HostBody {
   struct Run {
     std::int64_t started_ns = kNoTime, ended_ns = kNoTime;
@@ -74,12 +74,12 @@ struct HostBody {
     if (!runs.empty()) [[unlikely]]
       runs[run_count++ % runs.size()] = {started_ns, now_ns()};
   }
-  // Notes the last `count` runs from now on.
+  // Keeps the times of the last `count` runs from now on.
   void keep_runs(std::size_t count) {
     runs.assign(count, {});
     run_count = 0;
   }
-  // A run since notes were asked for, counted from 0; no times where it is not kept, or was not yet.
+  // The times of a run, counted from 0 since keep_runs(); kNoTime if they are not kept or the run has not ended yet.
   Run run_at(std::uint64_t index) const noexcept {
     return index < run_count && run_count - index <= runs.size() ? runs[index % runs.size()] : Run{};
   }
@@ -87,7 +87,7 @@ struct HostBody {
   void (*run_block)(const KernelCall&, std::uint32_t) = nullptr;
   std::uint32_t blocks = 1;
   KernelCall call;
-  std::vector<Run> runs;  // a ring; empty: nobody wants to know
+  std::vector<Run> runs;  // a ring; empty: times are not kept
   std::uint64_t run_count = 0;
 };
 

@@ -1,5 +1,5 @@
-// How a buffer on a device gets its initial contents, bit for bit what initialise() gives, with the least that has to
-// be copied there. Knows no vendor.
+// Gives a device buffer its initial contents, bit for bit as initialise() does, while copying as little as possible.
+// Knows no vendor.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace weir {
 
-// The arguments of a launch without its operands.
+// The arguments of a launch, without its operands.
 template <class Arguments>
 Arguments arguments_of(const KernelShape& shape) {
   Arguments arguments{};
@@ -22,8 +22,8 @@ Arguments arguments_of(const KernelShape& shape) {
 }
 
 // `launch_fill(shape, geometry, offset_bytes)` launches the kernel `fill` on a part of the buffer, `repeat(element)`
-// sets all elements to the same bytes, and `write(bytes)` copies, and returns when it no longer needs them.
-// `fills_parts`: launches are cheap, so that a buffer of many slices may take one for each.
+// sets all elements to the same bytes, and `write(bytes)` copies and returns when it no longer needs them.
+// `fills_parts`: launches are cheap, so a buffer of many slices may use one launch per slice.
 template <class LaunchFill, class Repeat, class Write>
 void initialise_on_device(const Buffer& buffer, bool fills_parts, LaunchFill&& launch_fill, Repeat&& repeat,
                           Write&& write) {
@@ -40,7 +40,7 @@ void initialise_on_device(const Buffer& buffer, bool fills_parts, LaunchFill&& l
     }
     return;
   }
-  // The one definition of initial contents writes the rest: one element where all are alike.
+  // initialise() alone defines initial contents and writes the rest: one element if all are equal.
   const bool is_alike = buffer.init == Init::constant || buffer.init == Init::poison;
   Buffer pattern = buffer;
   if (is_alike) pattern.count = 1;

@@ -29,7 +29,7 @@ std::span<const DeviceType> device_types() {
 
 namespace {
 
-// The device that a rank takes where the user names none: its own, as far as there are any.
+// The device of a rank if the user names none: its own, or a shared one if there are fewer devices than ranks.
 std::string default_device(const DeviceType& type, const DeviceOptions& options) {
   if (options.communicator == nullptr) return "";
   const DeviceType::Found found = type.find();

@@ -1,4 +1,4 @@
-// The device that runs nothing. What a step costs here is what the submit path itself costs: the floor of every number.
+// The device that runs nothing. A step here costs only the submit path itself: the floor of every number.
 #include <vector>
 
 #include "base/clock.h"
@@ -9,7 +9,7 @@
 namespace weir::device_list {
 namespace {
 
-// Stores what a driver would be told, so that the loop cannot be optimised away.
+// Stores what a driver would receive, so that the loop cannot be optimised away.
 class NullQueue {
  public:
   void launch(CommandId command, StreamId stream) noexcept { note(command, stream); }
@@ -25,7 +25,7 @@ class NullQueue {
   std::uint32_t doorbell_ = 0;
 };
 
-// Does not count for progress(): nothing that was submitted here can hang, and counting would raise the floor.
+// Does not count for progress(): nothing submitted here can hang, and counting would raise the floor.
 class NullSession final : public Session {
  public:
   NullSession(const Step& step, const Placement& placement, const SessionOptions& options)
@@ -33,7 +33,7 @@ class NullSession final : public Session {
 
   void begin_iteration() noexcept override {}
   void submit(std::span<const CommandId> commands) noexcept override {
-    NullQueue queue;  // per call, hence per thread: the floor of `threads` must not be a shared cache line
+    NullQueue queue;  // per call, hence per thread: the floor of `threads` must not include a shared cache line
     if (mode_ == SubmitMode::graph) {
       for (const CommandId first : step_.segments().first(step_.segments().size() - 1)) queue.launch(first, 0);
       return;

@@ -10,14 +10,14 @@ namespace {
 
 constexpr EventId kNoEvent = std::numeric_limits<EventId>::max();
 
-// How far into each stream somebody is known to have come: position 0 is nothing, p is "its p-th command has ended".
+// The known progress in each stream: 0 means none, p means that the stream's p-th command has ended.
 using Progress = std::vector<std::uint32_t>;
 
 void merge(Progress& into, const Progress& from) {
   for (std::size_t i = 0; i < into.size(); ++i) into[i] = std::max(into[i], from[i]);
 }
 
-// `segments` is where commands forget what was before them: [0, count] if never.
+// A command's dependencies on earlier segments are ignored; `segments` is [0, count] to keep all of them.
 Plan make(const Step& step, const Placement& placement, bool is_pipelined, std::span<const CommandId> segments) {
   const auto count = static_cast<CommandId>(step.commands().size());
   if (placement.stream_of.size() != count) fail("the placement belongs to another step");
@@ -51,9 +51,9 @@ Plan make(const Step& step, const Placement& placement, bool is_pipelined, std::
       if (placement.stream_of[before] != stream) crosses[before] = true;
   }
 
-  std::vector<Progress> known(streams, Progress(streams, 0));       // what each stream has waited for, transitively
+  std::vector<Progress> known(streams, Progress(streams, 0));       // what each stream has waited for, also indirectly
   std::vector<Progress> known_last(streams, Progress(streams, 0));  // the same for the previous iteration
-  std::vector<Progress> reached(count);                             // of commands that others may wait for
+  std::vector<Progress> reached(count);                             // by command; set if others may wait for it
   std::vector<EventId> event_of(count, kNoEvent);
   const auto event_for = [&](CommandId id) {
     if (event_of[id] == kNoEvent) event_of[id] = plan.event_count++;
@@ -61,7 +61,7 @@ Plan make(const Step& step, const Placement& placement, bool is_pipelined, std::
   };
   std::vector<CommandId> latest(streams);
   std::vector<CommandId> needed;
-  // Of several predecessors on one stream only the last matters.
+  // Of several predecessors on one stream, only the last matters.
   const auto last_per_stream = [&](std::span<const CommandId> before, StreamId own, CommandId since) {
     needed.clear();
     std::fill(latest.begin(), latest.end(), count);

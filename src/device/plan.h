@@ -1,4 +1,4 @@
-// What each command needs on its stream: events to wait for, an event to record. And the one loop that walks it.
+// The events that each command waits for and records on its stream, and the one loop that submits commands with them.
 #pragma once
 
 #include <concepts>
@@ -12,7 +12,7 @@ namespace weir {
 
 using EventId = std::uint32_t;
 
-// Streams are in order, so only edges that cross streams need an event; of those, only the ones not implied by others.
+// Streams are in order, so only edges that cross streams need an event, and only those not implied by others.
 struct Plan {
   enum Flag : std::uint8_t {
     kWaits = 1,    // must wait for events
@@ -28,18 +28,18 @@ struct Plan {
     EventId event = 0;  // valid with kRecords
   };
   std::vector<Hop> hops;       // by command
-  std::vector<EventId> waits;  // flat; hops point into it
+  std::vector<EventId> waits;  // flat; hops index into it
   std::uint32_t event_count = 0;
   int stream_count = 1;
 };
 
-// `is_pipelined` adds the waits that tie an iteration to the one before.
+// `is_pipelined` adds the waits that tie an iteration to the previous one.
 Plan make_plan(const Step& step, const Placement& placement, bool is_pipelined);
-// For graphs, one per segment of the step. Launches are in order, so nothing ties a segment to what was before it: a
-// wait for an event of another capture is an error on GPUs.
+// For graphs, one per segment of the step. Launches are in order, so nothing ties a segment to earlier ones: waiting
+// for an event of another capture is an error on GPUs.
 Plan make_graph_plan(const Step& step, const Placement& placement);
 
-// What the loop needs of a hardware queue, a graph recorder, or a test's log. All calls are noexcept.
+// What the loop needs from a hardware queue, a graph recorder, or a test's log. All calls are noexcept.
 template <class Q>
 concept CommandQueue = requires(Q& queue, CommandId command, EventId event, StreamId stream) {
   { queue.launch(command, stream) } noexcept;
@@ -49,8 +49,8 @@ concept CommandQueue = requires(Q& queue, CommandId command, EventId event, Stre
   { queue.mark_last(stream) } noexcept;
 };
 
-// Submits `commands` in order. Every backend instantiates it in its own source. A driver call pushes a step's records
-// out of the nearest cache, so a queue that has records may ask for the next one's line ahead of time.
+// Submits `commands` in order. Every backend instantiates it in its own source. A driver call evicts a step's records
+// from the nearest cache, so a queue that has records may prefetch the next one.
 template <CommandQueue Q>
 inline void walk(const Plan& plan, std::span<const CommandId> commands, Q& queue) noexcept {
   const Plan::Hop* const hops = plan.hops.data();

@@ -1,4 +1,4 @@
-// Speculative decoding: how many drafted tokens the target model agrees with, and what it says next.
+// Speculative decoding: how many drafted tokens the target model accepts, and its next token.
 #include "kernel/body.h"
 
 namespace weir::catalogue {

@@ -1,5 +1,5 @@
-// One step of the Adam optimizer in its steady state (no bias correction): averages of the gradient and of its square,
-// and parameters that follow them. Parameters and averages are f32 whatever the gradient is.
+// One step of the Adam optimizer in its steady state (no bias correction): updates the averages of the gradient and its
+// square, then the parameters. Parameters and averages are f32 for every gradient type.
 #include "kernel/body.h"
 
 namespace weir::catalogue {
@@ -55,9 +55,9 @@ Kernel adam() {
           .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], kBlockElements); },
           .run_block = run_block,
           .reference = reference,
-          // All results are f32. The mean rounds 3 times and its terms may cancel to a quarter, the square 4 times
-          // without cancelling, which its root halves; quotient, product and difference add 4, and the step may cancel
-          // half of the parameter.
+          // All results are f32. The mean rounds 3 times, and its terms may cancel to a quarter; the square rounds 4
+          // times without cancelling, and its root halves that; quotient, product and difference add 4, and the step
+          // may cancel half of the parameter.
           .tolerance = [](const KernelShape&) { return storage_tolerance(ElementType::f32, (3 * 4 + 2 + 4) * 2); },
           // adam.cuh: four elements at a time.
           .geometry = [](const KernelShape& shape) { return element_geometry(shape.dims[0], ElementType::f32); },

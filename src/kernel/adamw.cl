@@ -7,7 +7,7 @@ WEIR_KERNEL(adamw) {
   __global const float* const state = WEIR_OPERAND(const float, 4);
   __global weir_element* const low = WEIR_OPERAND(weir_element, 5);
   const float beta1 = a.scalars[1], beta2 = a.scalars[2], clip = state[1], kept = 1.0f - a.scalars[0] * a.scalars[3];
-  // 1 - beta^step without the difference, which loses digits where beta is close to 1.
+  // 1 - beta^step without the difference, which loses digits if beta is close to 1.
   const float rate = a.scalars[0] / -expm1(state[0] * log(beta1));
   const float correction = 1.0f / sqrt(-expm1(state[0] * log(beta2)));
   for (long i = global_thread(); i < a.dims[0]; i += global_threads()) {

@@ -1,13 +1,13 @@
 // One step of AdamW: bias correction, decoupled weight decay, gradients scaled by the clip factor. Parameters and
-// averages are f32 whatever the gradient is; a rounded copy of the parameters is what the next step computes with.
+// averages are f32 for every gradient type; the next step computes with a rounded copy of the parameters.
 #include "kernel/body.h"
 
 namespace weir::catalogue {
 namespace {
 
-constexpr double kEpsilon = 1e-8;  // as adamw.cuh and adamw.cl have it
+constexpr double kEpsilon = 1e-8;  // same value in adamw.cuh and adamw.cl
 
-// What is the same for all elements: state is {number of this step, clip factor}.
+// Values common to all elements: state is {number of this step, clip factor}.
 struct Rates {
   explicit Rates(const KernelCall& call)
       : step(operand<const float>(call, 4)[0]),
@@ -19,8 +19,8 @@ struct Rates {
         mean_share(1 - std::pow(beta1, step)),
         square_share(1 - std::pow(beta2, step)) {}
   double step, clip, rate, beta1, beta2;
-  double kept;                      // what decay leaves of a parameter
-  double mean_share, square_share;  // of the averages that gradients have made up: they began at 0
+  double kept;                      // share of a parameter that decay leaves
+  double mean_share, square_share;  // share of the averages that is from gradients: they began at 0
 };
 
 void run_block(const KernelCall& call, std::uint32_t block) {
@@ -84,10 +84,10 @@ Kernel adamw() {
       .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], kBlockElements); },
       .run_block = run_block,
       .reference = reference,
-      // As adam, with one rounding more for the clipped gradient: 4 of the mean that may cancel to a quarter, 6 of
-      // the square that its root halves. Each correction rounds about 5 times (log, product, expm1), one of them
-      // under a root; quotient, products and difference add 6. The step may cancel half of the parameter. The
-      // rounded parameters are of the type, and one tolerance is for all outputs.
+      // Like adam, with one more rounding for the clipped gradient: 4 of the mean, which may cancel to a quarter, 6 of
+      // the square, halved by its root. Each correction rounds about 5 times (log, product, expm1), one of them under a
+      // root; quotient, products and difference add 6. The step may cancel half of the parameter. The rounded
+      // parameters have the launch's type, and one tolerance serves all outputs.
       .tolerance = [](const KernelShape& shape) { return storage_tolerance(shape.type, (4 * 4 + 3 + 5 + 3 + 6) * 2); },
       // adamw.cuh: four elements at a time.
       .geometry = [](const KernelShape& shape) { return element_geometry(shape.dims[0], ElementType::f32); },

@@ -5,8 +5,8 @@
 
 namespace weir::device {
 
-// What is the same for all elements; state is {number of this step, clip factor}. 1 - beta^step as -expm1(step log
-// beta): the plain difference has lost three digits where beta is 0.999 and the step is the first.
+// Values common to all elements; state is {number of this step, clip factor}. 1 - beta^step is computed as -expm1(step
+// log beta): the plain difference loses three digits if beta is 0.999 and the step is the first.
 struct AdamwRates {
   __device__ explicit AdamwRates(const KernelArguments& a) {
     const float* const state = static_cast<const float*>(a.operands[4]);

@@ -1,4 +1,4 @@
-// Weighted sum of two matrices, or of a matrix and one row that is repeated for all of its rows (a bias).
+// Weighted sum of two matrices, or of a matrix and one row that is added to all of its rows (a bias).
 #include "kernel/body.h"
 
 namespace weir::catalogue {
@@ -51,7 +51,7 @@ Kernel add() {
           .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], rows_per_block(shape.dims[1])); },
           .run_block = run_block,
           .reference = reference,
-          // Two products and a sum round once each; the terms may cancel to a 16th of their size beside other results.
+          // Two products and a sum round once each; the terms may cancel to a 16th of the size of other results.
           .tolerance = [](const KernelShape& shape) { return storage_tolerance(shape.type, 3 * 16); },
           .geometry = [](const KernelShape& shape) { return element_geometry(count_of(shape), shape.type); }};
 }

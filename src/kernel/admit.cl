@@ -11,7 +11,7 @@ WEIR_KERNEL(admit) {
   for (int base = 0; base < slots; base += threads) {
     const int slot = base + thread;
     const bool is_free = slot < slots && lengths[slot] == 0;
-    // Free slots up to this one, by doubling the distance that a count reaches back.
+    // Counts free slots up to this one, by doubling the distance that each count covers.
     int free_so_far = is_free ? 1 : 0;
     counts[thread] = free_so_far;
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -30,7 +30,7 @@ WEIR_KERNEL(admit) {
       WEIR_OPERAND(int, 3)[slot] = is_taken ? (int)a.dims[3] : remaining[slot];
     }
     taken += counts[threads - 1];
-    barrier(CLK_LOCAL_MEM_FENCE);  // the next slots' counts wait for this
+    barrier(CLK_LOCAL_MEM_FENCE);  // before the next slots' counts are written
   }
   for (int prompt = taken + thread; prompt < prompts; prompt += threads) slot_of[prompt] = -1;
 }

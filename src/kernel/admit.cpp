@@ -1,4 +1,4 @@
-// Continuous batching: waiting prompts take free slots, both in order. Prompts without one get -1.
+// Continuous batching: waiting prompts take free slots, both in order. Prompts without a slot get -1.
 #include "kernel/body.h"
 
 namespace weir::catalogue {

@@ -31,7 +31,7 @@ __device__ inline void admit(const KernelArguments& a) {
       operand<int>(a, 2)[slot] = is_taken ? static_cast<int>(a.dims[2]) + 1 : lengths[slot];
       operand<int>(a, 3)[slot] = is_taken ? static_cast<int>(a.dims[3]) : remaining[slot];
     }
-    __syncthreads();  // the next slots' counts wait for this
+    __syncthreads();  // before the next slots' counts are written
   }
   for (int prompt = taken + threadIdx.x; prompt < prompts; prompt += blockDim.x) slot_of[prompt] = -1;
 }

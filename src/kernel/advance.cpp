@@ -1,4 +1,4 @@
-// Continuous batching: every active slot has made a token; a request that has made its last one frees its slot.
+// Continuous batching: every active slot has produced a token; a request that has produced its last one frees its slot.
 #include "kernel/body.h"
 
 namespace weir::catalogue {

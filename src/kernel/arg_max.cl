@@ -13,6 +13,6 @@ WEIR_KERNEL(arg_max) {
       if (thread < half_of) room[thread] = max(room[thread], room[thread + half_of]);
     }
     if (thread == 0) WEIR_OPERAND(int, 1)[row] = index_of(room[0]);
-    barrier(CLK_LOCAL_MEM_FENCE);  // the next row's values wait for this
+    barrier(CLK_LOCAL_MEM_FENCE);  // before the next row's values are written
   }
 }

@@ -1,4 +1,4 @@
-// Where the largest value of each row is: the lowest such index. NaN counts as lower than everything.
+// Index of the largest value of each row, the lowest index if there are several. NaN is lower than everything.
 #include "kernel/body.h"
 #include "kernel/ranked.h"
 

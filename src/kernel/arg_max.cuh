@@ -22,7 +22,7 @@ __device__ inline void arg_max(const KernelArguments& a) {
       for (int warp = 1; warp < warps; ++warp) best = max(best, partial[warp]);
       operand<int>(a, 1)[row] = index_of(best);
     }
-    __syncthreads();  // the next row's partial results wait for this
+    __syncthreads();  // before the next row's partial results are written
   }
 }
 

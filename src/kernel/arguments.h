@@ -1,5 +1,5 @@
-// What a kernel body sees on every device: pointers, sizes, scalars. Compiled by the host compiler and by nvcc/hipcc
-// alike.
+// Arguments of a kernel body on every device: pointers, sizes, scalars. Compiled by both the host compiler and
+// nvcc/hipcc.
 #pragma once
 
 namespace weir {
@@ -15,8 +15,7 @@ struct KernelArguments {
   float scalars[kMaxScalars];
 };
 
-// The same for bodies that do one thing to each element: a third of the bytes, which is what a driver copies per
-// launch.
+// The same for element-wise bodies: a third of the bytes, which the driver copies at every launch.
 struct ElementArguments {
   void* operands[2];
   float scalars[2];

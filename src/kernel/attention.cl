@@ -1,21 +1,21 @@
 // OpenCL body of attention: softmax and weighted sum in one pass over the positions, with a running maximum. For few
-// queries (decoding) work-items divide the positions among them; many (prefill) share tiles of keys and values in local
-// memory. Heads are packed and queries divided as in src/kernel/attention.h.
+// queries (decoding) work-items divide the positions among them; many queries (prefill) share tiles of keys and values
+// in local memory. Heads are packed and queries divided as in src/kernel/attention.h.
 #define FEW_QUERIES 8
-#define QUERIES_EACH 4  // of a work-item at a time
+#define QUERIES_EACH 4  // per work-item at a time
 #define MOST_HEAD_DIM 128
 #define MOST_THREADS 256
 #define MANY_THREADS 128
-#define WIDTH (16 / (int)sizeof(weir_element))  // elements of the head that a lane has
+#define WIDTH (16 / (int)sizeof(weir_element))  // elements of the head per lane
 #define TILE_FLOATS 2048
 #define MOST_SCORES 1024
 #define MOST_QUERIES (MANY_THREADS * QUERIES_EACH)
 
-// One launch as a work-group sees it: a sequence and a head of it.
+// One launch as seen by a work-group: a sequence and one of its heads.
 typedef struct {
   int queries, head_dim, length;
   long width;
-  float scale;  // what each score is multiplied by, so that 2^score is the weight
+  float scale;  // factor on each score, so that 2^score is the weight
   __global const weir_element* q;
   __global const weir_element* keys;
   __global const weir_element* values;
@@ -25,11 +25,11 @@ typedef struct {
 static int seen_by(const attention_block* block, int query) {
   return block->length <= 0 || query >= block->queries ? 0 : max(0, block->length - block->queries + query + 1);
 }
-// The factor that brings a sum with one maximum to a larger one. Both are -inf where nothing was seen yet.
+// The factor that rescales a sum from one maximum to a larger one. Both are -inf if no position was seen yet.
 static float rescaled(float from, float to) { return exp2(from - (to > -INFINITY ? to : 0.0f)); }
 
-// Up to QUERIES_EACH queries from `first` on. As many positions at a time as there are work-items: each finds the score
-// of one, then they take turns at the values, side by side along the head.
+// Up to QUERIES_EACH queries from `first` on. Takes one position per work-item at a time: each computes one score, then
+// they take turns at the values, adjacent along the head.
 WEIR_INLINE void attend_few(const attention_block* block, int first, __local float* queries, __local float* weights,
                             __local float* room) {
   const int thread = local_thread(), threads = local_threads(), head_dim = block->head_dim;
@@ -69,7 +69,7 @@ WEIR_INLINE void attend_few(const attention_block* block, int first, __local flo
             sums[j] = multiply_add(weights[p], load(block->values, (base + p) * block->width + e), sums[j]);
         }
       }
-      barrier(CLK_LOCAL_MEM_FENCE);  // the next weights wait for this
+      barrier(CLK_LOCAL_MEM_FENCE);  // before the next weights are written
     }
     for (int j = 0; j < MOST_HEAD_DIM / 32; ++j) {
       room[thread] = sums[j];
@@ -80,12 +80,12 @@ WEIR_INLINE void attend_few(const attention_block* block, int first, __local flo
         for (int t = 0; t < turns; ++t) sum += room[t * lanes + lane];
         store(block->out, (first + q) * block->width + e, seen > 0 ? sum / total : 0.0f);
       }
-      barrier(CLK_LOCAL_MEM_FENCE);  // the next sums wait for this
+      barrier(CLK_LOCAL_MEM_FENCE);  // before the next sums are written
     }
   }
 }
 
-// `count` positions of keys or values as floats, `stride` apart; zeros beyond the head and beyond `most`.
+// Loads `count` positions of keys or values as floats, `stride` apart; zeros beyond the head and beyond `most`.
 WEIR_INLINE void fetch(__local float* tile, __global const weir_element* from, const attention_block* block, int base,
                        int count, int stride, int most) {
   for (int i = local_thread(); i < count * stride; i += local_threads()) {
@@ -95,13 +95,13 @@ WEIR_INLINE void fetch(__local float* tile, __global const weir_element* from, c
   }
 }
 
-// Queries from `first` on, QUERIES_EACH for each group of `lanes` work-items, which have the head's elements in turn.
+// Queries from `first` on, QUERIES_EACH for each group of `lanes` work-items, which share the head's elements in turn.
 WEIR_INLINE void attend_many(const attention_block* block, int first, int lanes, __local float* queries,
                              __local float* tile, __local float* scores, __local float* factors, __local float* totals,
                              __local float* maxima) {
   const int thread = local_thread(), threads = local_threads(), head_dim = block->head_dim;
   const int count = threads / lanes * QUERIES_EACH, padded = lanes * WIDTH;
-  const int stride = padded + 1;  // keys of neighbouring positions lie in different banks
+  const int stride = padded + 1;  // keys of neighbouring positions are in different banks
   const int positions = min(TILE_FLOATS / padded, MOST_SCORES / count);
   for (int i = thread; i < count * padded; i += threads) {
     const int q = i / padded, e = i % padded;
@@ -116,10 +116,10 @@ WEIR_INLINE void attend_many(const attention_block* block, int first, int lanes,
   float sums[QUERIES_EACH][WIDTH];
   for (int q = 0; q < QUERIES_EACH; ++q)
     for (int e = 0; e < WIDTH; ++e) sums[q][e] = 0.0f;
-  // Later queries see more.
+  // Later queries see more positions.
   const int most = seen_by(block, min(block->queries, first + count) - 1);
   for (int base = 0; base < most; base += positions) {
-    barrier(CLK_LOCAL_MEM_FENCE);  // the last values and weights have been read
+    barrier(CLK_LOCAL_MEM_FENCE);  // after the last values and weights were read
     fetch(tile, block->keys, block, base, positions, stride, most);
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = thread; i < count / QUERIES_EACH * positions; i += threads) {
@@ -170,7 +170,7 @@ WEIR_INLINE void attend_many(const attention_block* block, int first, int lanes,
       if (e * lanes + lane < head_dim)
         store(block->out, query * block->width + e * lanes + lane, has_seen ? sums[q][e] / totals[own + q] : 0.0f);
   }
-  barrier(CLK_LOCAL_MEM_FENCE);  // the next queries wait for this
+  barrier(CLK_LOCAL_MEM_FENCE);  // before the next queries are written
 }
 
 WEIR_KERNEL(attention) {
@@ -191,7 +191,7 @@ WEIR_KERNEL(attention) {
   const int chunks = (block.queries + per_block - 1) / per_block;
   for (long unit = group(); unit < a.dims[0] * chunks * heads; unit += groups()) {
     const long head = unit % heads, rest = unit / heads, sequence = rest / chunks;
-    // The last queries see most: they go first, so that a launch does not end with its longest work-groups.
+    // The last queries see most positions: they go first, so that a launch does not end with its longest work-groups.
     const int first = (chunks - 1 - (int)(rest % chunks)) * per_block;
     const long of_queries = sequence * block.queries * block.width + head * block.head_dim;
     const long of_positions = sequence * positions * block.width + head * block.head_dim;
@@ -203,7 +203,7 @@ WEIR_KERNEL(attention) {
     if (is_few) {
       attend_few(&block, first, queries, scores, tile);
     } else {
-      // Smaller work-groups than planned take the queries in parts.
+      // Work-groups that are smaller than planned process the queries in parts.
       const int at_once = local_threads() / lanes * QUERIES_EACH, end = min(block.queries, first + per_block);
       for (int begin = first; begin < end; begin += at_once)
         attend_many(&block, begin, lanes, queries, tile, scores, factors, totals, maxima);

@@ -9,7 +9,7 @@
 namespace weir::catalogue {
 namespace {
 
-// One launch with its sizes spelled out.
+// One launch with named sizes.
 struct Heads {
   explicit Heads(const KernelShape& shape)
       : sequences(shape.dims[0]),
@@ -19,7 +19,7 @@ struct Heads {
         head_dim(head_dim_in(shape.dims[3])),
         width(heads * head_dim) {}
 
-  // How many positions query i of a sequence sees: those before it and its own.
+  // How many positions query i of a sequence sees: its own and those before it.
   std::int64_t seen(std::int64_t length, std::int64_t i) const {
     if (length <= 0) return 0;
     return std::max<std::int64_t>(0, std::min(length, positions) - queries + i + 1);
@@ -28,7 +28,7 @@ struct Heads {
   std::int64_t sequences, queries, positions, heads, head_dim, width;
 };
 
-// A block is a head of a sequence and some of its queries, which share the keys and values that it widens to float.
+// A block is a head of a sequence and some of its queries, which share the keys and values that it converts to float.
 constexpr std::int64_t kQueriesPerBlock = 64;
 
 std::uint32_t blocks(const KernelShape& shape) {
@@ -45,7 +45,7 @@ void attend(const KernelCall& call, const Heads& size, std::int64_t sequence, st
   const T* const from_values = operand<const T>(call, 2) + sequence * size.positions * size.width + head * dim;
   T* const out = operand<T>(call, 4) + sequence * size.queries * size.width + head * dim;
 
-  // Keys lie transposed, so that both products below run along memory.
+  // Keys are stored transposed, so that both products below run along memory.
   float* const keys = scratch(2 * dim * most + most + 2 * dim);
   float* const values = keys + dim * most;
   float* const scores = values + dim * most;
@@ -134,8 +134,8 @@ Extents extents(const KernelShape& shape) {
   return {fresh, cached, cached, size.sequences, fresh};
 }
 
-// As if every sequence were full: lengths are data. A multiplication and an addition per element and seen position for
-// the scores, the same for the weighted sum.
+// As if every sequence were full, because lengths are data. One multiplication and one addition per element and visible
+// position for the scores, and the same for the weighted sum.
 Cost cost(const KernelShape& shape) {
   const Heads size(shape);
   const auto queries = static_cast<double>(size.queries), positions = static_cast<double>(size.positions);
@@ -145,10 +145,10 @@ Cost cost(const KernelShape& shape) {
           2 * rows * (queries + positions) * element_bytes(shape) + 4 * static_cast<double>(size.sequences)};
 }
 
-// - A score is a float sum of head_dim products, whose errors walk at random: 2 sqrt(head_dim) roundings of a score of
+// - A score is a float sum of head_dim products, whose errors are random: 2 sqrt(head_dim) roundings of a score of
 //   about 1. An error of a score is a relative error of its weight.
 // - exp is good to 2 units in the last place (4 roundings); the score's distance from the largest is rounded twice per
-//   unit (once more where a device works with powers of 2), for distances up to 8, beyond which weights vanish.
+//   unit (once more on devices that use powers of 2), for distances up to 8, beyond which weights vanish.
 // - The weighted sum and the sum of weights add up to `positions` terms: 2 sqrt(positions).
 double tolerance(const KernelShape& shape) {
   const Heads size(shape);

@@ -1,6 +1,6 @@
 // Device body of attention: softmax and weighted sum in one pass over the positions, with a running maximum. Few
-// queries (decoding) are bound by reading keys and values, so warps divide the positions and merge at the end; many
-// (prefill) are bound by arithmetic, so they share tiles of keys and values in shared memory.
+// queries (decoding) are limited by reading keys and values, so warps divide the positions and merge at the end; many
+// (prefill) are limited by arithmetic, so they share tiles of keys and values in shared memory.
 #pragma once
 
 #include "kernel/attention.h"
@@ -8,21 +8,21 @@
 
 namespace weir::device {
 
-// What the lanes of a group know about kQueries queries: each lane has kWidth elements of the head.
+// State of a group of lanes for kQueries queries: each lane has kWidth elements of the head.
 template <int kQueries, int kWidth>
 struct Attended {
-  float query[kQueries][kWidth];  // scaled so that scores are powers of 2
+  float query[kQueries][kWidth];  // scaled so that 2^score is the weight
   float sum[kQueries][kWidth];
   float largest[kQueries];
   float total[kQueries];
   int seen[kQueries];  // positions from here on are hidden
 };
 
-// The factor that brings a sum with one maximum to a larger one. Both are -inf where nothing was seen yet.
+// The factor that rescales a sum from one maximum to a larger one. Both are -inf if no position was seen yet.
 __device__ inline float rescaled(float from, float to) { return exp2f(from - (to > -INFINITY ? to : 0.0f)); }
 
-// Sees kPositions more positions: key(p, values) and value(p, values) load them, position(p) says which they are. Every
-// lane of a warp must call this.
+// Processes kPositions more positions: key(p, values) and value(p, values) load them, position(p) returns their
+// numbers. Every lane of a warp must call this.
 template <int kPositions, int kQueries, int kWidth, class Key, class Value, class Position>
 __device__ inline void attend(Attended<kQueries, kWidth>& state, int lanes, Key key, Value value, Position position) {
   float scores[kQueries][kPositions];
@@ -73,7 +73,7 @@ __device__ inline void attend(Attended<kQueries, kWidth>& state, int lanes, Key 
   }
 }
 
-// One launch as a block sees it: its sequence, its head, and the first of its queries.
+// One launch as seen by a block: its sequence, its head, and the first of its queries.
 template <class T>
 struct AttentionBlock {
   __device__ explicit AttentionBlock(const KernelArguments& a)
@@ -85,7 +85,7 @@ struct AttentionBlock {
     const int per_block = queries_per_block(queries, lanes);
     const int chunks = (queries + per_block - 1) / per_block;
     const long long head = blockIdx.x % heads, rest = blockIdx.x / heads, sequence = rest / chunks;
-    // The last queries see most: they go first, so that a launch does not end with its longest blocks.
+    // The last queries see most positions: they go first, so that a launch does not end with its longest blocks.
     first = (chunks - 1 - static_cast<int>(rest % chunks)) * per_block;
     width = heads * head_dim;
     length = min(operand<const int>(a, 3)[sequence], positions);
@@ -99,7 +99,7 @@ struct AttentionBlock {
   __device__ int seen(int query) const {
     return length <= 0 || query >= queries ? 0 : max(0, length - queries + query + 1);
   }
-  // What each score is multiplied by, so that 2^score is the weight.
+  // The factor on each score, so that 2^score is the weight.
   __device__ float scale() const { return 1.44269504f / sqrtf(static_cast<float>(head_dim)); }
   // Element e of a row as a float; 0 beyond the head.
   __device__ float element(const T* row, int e) const { return e < head_dim ? load(row + e) : 0.0f; }
@@ -113,9 +113,8 @@ struct AttentionBlock {
   bool is_wide;
 };
 
-// 16 bytes of a row from element `begin`. Rows from `most` on and elements beyond the head only have to be some finite
-// value: their weight is 0 or they are not stored. So the wide way loads without asking, and loads follow each other
-// closely.
+// 16 bytes of a row from element `begin`. Rows from `most` on and elements beyond the head may be any finite value:
+// their weight is 0 or they are not stored. So the wide version loads without branches, back to back.
 template <bool kIsWide, class T>
 __device__ inline Run<T, 16 / sizeof(T)> slice_of(const AttentionBlock<T>& block, const T* rows, int row, int begin,
                                                   int most) {
@@ -137,7 +136,7 @@ __device__ inline Run<T, 16 / sizeof(T)> slice_of(const AttentionBlock<T>& block
   }
 }
 
-// Merges what the groups of a warp found, each in other positions.
+// Merges the results of a warp's groups, which have different positions.
 template <int kQueries, int kWidth>
 __device__ inline void merge_warp(Attended<kQueries, kWidth>& state, int lanes) {
   for (int mask = lanes; mask < warpSize; mask *= 2) {
@@ -155,7 +154,7 @@ __device__ inline void merge_warp(Attended<kQueries, kWidth>& state, int lanes) 
   }
 }
 
-// Decoding: groups of lanes take positions in turn, kPositions at a time so that enough loads are under way.
+// Decoding: groups of lanes take positions in turn, kPositions at a time to keep enough loads in flight.
 template <bool kIsWide, int kQueries, int kPositions, class T>
 __device__ inline void attend_few(const AttentionBlock<T>& block, float* room) {
   constexpr int kWidth = 16 / sizeof(T);
@@ -233,8 +232,8 @@ __device__ inline void store_floats(const Run<T, kWidth>& run, float* to) {
 
 constexpr int kTileFloats = 4096;  // of keys, and as many of values: 32 positions of the widest head
 
-// Prefill: each group of lanes has queries of its own and sees every position of a tile. A lane's elements lie in runs
-// of 4 that alternate between lanes, so that a group reads shared memory without bank conflicts.
+// Prefill: each group of lanes has its own queries and sees every position of a tile. A lane's elements are in runs of
+// 4 that alternate between lanes, so that a group reads shared memory without bank conflicts.
 template <int kQueries, int kPositions, class T>
 __device__ inline void attend_many(const AttentionBlock<T>& block, float* room) {
   constexpr int kWidth = 16 / sizeof(T);
@@ -255,7 +254,7 @@ __device__ inline void attend_many(const AttentionBlock<T>& block, float* room) 
       state.sum[q][e] = 0;
     }
   }
-  // Later queries see more: the block's last one says how far tiles go, a warp's last one how much of them it needs.
+  // Later queries see more positions: the block's last query limits the tiles, a warp's last one its share of them.
   const int most = block.seen(min(block.queries, block.first + groups * kQueries) - 1);
   const int warp_groups = warpSize / block.lanes,
             next = block.first + (group / warp_groups + 1) * warp_groups * kQueries;
@@ -263,7 +262,7 @@ __device__ inline void attend_many(const AttentionBlock<T>& block, float* room) 
   float* const keys = room;
   float* const values = room + kTileFloats;
   for (int base = 0; base < most; base += per_tile) {
-    __syncthreads();  // the last tile has been read
+    __syncthreads();  // after the last tile was read
     for (int i = threadIdx.x; i < kTileFloats / kWidth; i += blockDim.x) {
       const int row = base + i / block.lanes, begin = i % block.lanes * kWidth;
       const auto key = block.is_wide ? slice_of<true>(block, block.keys, row, begin, most)

@@ -8,7 +8,7 @@
 
 namespace weir {
 
-// dims[3]: how many heads, and how wide each is.
+// dims[3]: number of heads and width of each.
 WEIR_HOST_DEVICE constexpr std::int64_t heads_of(std::int64_t heads, std::int64_t head_dim) {
   return heads << 32 | head_dim;
 }
@@ -17,7 +17,7 @@ WEIR_HOST_DEVICE constexpr std::int64_t head_dim_in(std::int64_t packed) { retur
 
 inline constexpr int kMostHeadDim = 128;
 
-// Up to this many queries (decoding), threads divide the positions among them; more (prefill) are divided themselves.
+// Up to this many queries (decoding), threads divide the positions; with more (prefill), they divide the queries.
 inline constexpr int kFewQueries = 8;
 inline constexpr int kFewThreads = 256;
 inline constexpr int kManyThreads = 128;

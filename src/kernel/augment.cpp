@@ -1,4 +1,4 @@
-// Images shifted by a mean and scaled, mirrored left to right where the lowest bit of an image's flip is set.
+// Images shifted by a mean and scaled; mirrored left to right if the lowest bit of the image's flip is set.
 #include "kernel/body.h"
 
 namespace weir::catalogue {

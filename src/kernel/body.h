@@ -1,4 +1,4 @@
-// What CPU bodies and launch geometries share: how a launch is split, how rows become floats. Knows no kernel by name.
+// Shared by CPU bodies and launch geometries: how a launch is split, how rows become floats. Knows no kernel by name.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace weir {
 
-// 16K elements are 64 KiB of f32: a block stays in the L1/L2 cache and lasts microseconds, so workers share fairly.
+// 16K elements are 64 KiB of f32: a block fits the L1/L2 cache and takes microseconds, so workers share fairly.
 inline constexpr std::int64_t kBlockElements = 16384;
 
 struct Range {
@@ -31,7 +31,7 @@ constexpr Range block_range(std::int64_t amount, std::int64_t per_block, std::ui
   const std::int64_t begin = std::min(amount, block * per_block);
   return {begin, std::min(amount, begin + per_block)};
 }
-// Rows of a matrix that make a block of about kBlockElements.
+// Rows of a matrix per block of about kBlockElements.
 constexpr std::int64_t rows_per_block(std::int64_t columns) {
   return std::max<std::int64_t>(1, kBlockElements / std::max<std::int64_t>(1, columns));
 }
@@ -58,7 +58,7 @@ constexpr double rounding_of(ElementType type) {
 }
 inline constexpr double kFloatRounding = rounding_of(Precision::fp32);
 
-// A body and its reference each round their result once to the stored type; `roundings` counts what the body's float
+// A body and its reference each round their result once to the stored type; `roundings` is how many the body's float
 // arithmetic may add before that. Errors are relative to max(|reference|, rms of the reference).
 constexpr double storage_tolerance(ElementType type, double roundings) {
   return 2 * rounding_of(type) + roundings * kFloatRounding;
@@ -73,14 +73,14 @@ void store_floats(const float* from, T* to, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) to[i] = from_float<T>(from[i]);
 }
 
-// Double to storage with one rounding as far as a stored type can tell. Rounding to float on the way is harmless for
-// the 24 bits of f32 and shifts an f16 or bf16 only where the double is within 2^-25 of a tie.
+// Converts a double to storage, effectively with one rounding. The intermediate rounding to float is exact enough for
+// the 24 bits of f32, and changes an f16 or bf16 only if the double is within 2^-25 of a tie.
 template <class T>
 T from_double(double value) {
   return from_float<T>(static_cast<float>(value));
 }
 
-// Sum of term(i) for i below `count`. Independent lanes, because one compensated sum is a chain of four dependent
+// Sum of term(i) for i below `count`. Uses independent lanes, because a compensated sum is a chain of four dependent
 // operations per element.
 template <class Term>
 float sum_of(std::int64_t count, Term&& term) {
@@ -107,14 +107,14 @@ inline constexpr unsigned kThreads = 256;
 constexpr unsigned grid_of(std::int64_t blocks) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(blocks, 1, std::numeric_limits<std::int32_t>::max()));
 }
-// Element-wise kernels: one element per thread while that is about what a GPU holds, then 16 bytes each.
+// Element-wise kernels: one element per thread up to about what a GPU holds, then 16 bytes each.
 inline constexpr std::int64_t kOnePerThread = 256 * 1024;
 constexpr Geometry element_geometry(std::int64_t count, ElementType type) {
   const auto per_thread = count <= kOnePerThread ? 1 : static_cast<std::int64_t>(16 / size_of(type));
   return {grid_of(divide_up(count, per_thread * kThreads)), kThreads};
 }
 constexpr Geometry element_geometry(const KernelShape& shape) { return element_geometry(shape.dims[0], shape.type); }
-// Kernels over indexed rows: threads side by side along a row, several rows per block where rows are short.
+// Kernels over indexed rows: adjacent threads along a row, several rows per block if rows are short.
 constexpr Geometry indexed_geometry(std::int64_t rows, std::int64_t width) {
   std::int64_t lanes = 1;
   while (lanes < kThreads && lanes < width) lanes *= 2;

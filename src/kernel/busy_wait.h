@@ -1,4 +1,4 @@
-// How a block on the host lets time pass as if it computed.
+// How a block on the host takes time as if it computed.
 #pragma once
 
 #include <time.h>
@@ -9,9 +9,9 @@
 
 namespace weir {
 
-// Returns when that time has passed, and what the clock says then. A worker stands for a part of a GPU, of which there
-// may be a hundred on two cores: one that has long to wait leaves its core to the others. Short waits are too short for
-// the scheduler to keep.
+// Waits until the duration has passed and returns the time. A worker stands for a part of a GPU, and there may be a
+// hundred of them on two cores: long waits sleep and leave the core to others. Short waits are below the scheduler's
+// precision.
 inline std::int64_t busy_wait(std::int64_t started_ns, std::int64_t duration_ns) noexcept {
   constexpr std::int64_t kWorthSleep = 200'000;
   if (duration_ns >= kWorthSleep) {

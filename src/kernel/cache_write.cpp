@@ -1,5 +1,5 @@
-// Fresh keys or values moved into each sequence's slot of a cache, at the end of what it holds. Moves bits. Slots must
-// be distinct, because blocks run in any order; a negative slot and positions outside of the cache are skipped.
+// Copies new keys or values into each sequence's slot of a cache, after its current contents. Moves bits. Slots must be
+// distinct, because blocks run in any order; negative slots and positions outside of the cache are skipped.
 #include <cstring>
 
 #include "kernel/body.h"
@@ -23,7 +23,7 @@ void run_block(const KernelCall& call, std::uint32_t block) {
   }
 }
 
-// From the cache's side: for each of its elements, whether somebody writes there.
+// From the cache's side: checks for each of its elements whether something is written there.
 void reference(const KernelCall& call) {
   with_bits(call.shape.type, [&]<class Bits>(Bits*) {
     const auto [sequences, queries, positions, width] = call.shape.dims;

@@ -1,5 +1,5 @@
-// OpenCL body of the element-wise chain. Operations are numbered as in src/kernel/chain.h; comparisons keep a NaN a
-// NaN, as the CPU body's do.
+// OpenCL body of the element-wise chain. Operations are numbered as in src/kernel/chain.h; comparisons preserve NaN, as
+// in the CPU body.
 WEIR_KERNEL(chain) {
   __global const weir_element* const in = WEIR_OPERAND(const weir_element, 0);
   __global weir_element* const out = WEIR_OPERAND(weir_element, 1);

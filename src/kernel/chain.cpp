@@ -15,8 +15,8 @@ Number scalar(const KernelShape& shape, int index) {
   return static_cast<Number>(shape.scalars[static_cast<std::size_t>(index % kMaxScalars)]);
 }
 
-// One operation over a tile, so that the loop inside has no branch and vectorises. Comparisons are written so that a
-// NaN stays a NaN: poison in an input must not turn into a plausible output.
+// One operation over a tile, so that the inner loop has no branch and vectorises. Comparisons are written to preserve
+// NaN: poison in an input must not become a plausible output.
 void apply(ChainOp op, float first, float second, float* values, std::int64_t count) {
   const auto map = [&](auto&& function) {
     for (std::int64_t i = 0; i < count; ++i) values[i] = function(values[i]);
@@ -97,8 +97,8 @@ void reference(const KernelCall& call) {
   });
 }
 
-// Each operation rounds once; squaring doubles the relative error that it meets, and an addition is allowed to cancel
-// half of its operand. The rest cannot widen a difference.
+// Each operation rounds once; squaring doubles the relative error of its input, and an addition may cancel half of its
+// operand. The others cannot increase a difference.
 double tolerance(const KernelShape& shape) {
   double roundings = 0;
   for (int position = 0; position < kMaxChainOps; ++position) {
@@ -116,7 +116,7 @@ Cost cost(const KernelShape& shape) {
   return {count * operations, 2 * count * element_bytes(shape)};
 }
 
-// A single operation with a thread per element: what a dispatch benchmark launches by the thousand. In a chain of
+// A single operation with one thread per element, which dispatch benchmarks launch by the thousand. In a chain of
 // dependent kernels the general body costs 0.13 us more each (H200, 2026-11-15).
 std::string_view lean_body(const KernelShape& shape) {
   if (shape.dims[0] > kOnePerThread) return {};

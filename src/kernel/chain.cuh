@@ -12,7 +12,7 @@ __device__ inline void each(float (&values)[N], Function function) {
   for (int i = 0; i < N; ++i) values[i] = function(values[i]);
 }
 
-// Comparisons keep a NaN a NaN, as the CPU body's do.
+// Comparisons preserve NaN, as in the CPU body.
 template <int N>
 __device__ inline void apply(ChainOp op, float (&values)[N], float first, float second) {
   switch (op) {
@@ -37,9 +37,9 @@ template <class T>
 __device__ inline void chain(const KernelArguments& a) {
   const auto ops = static_cast<unsigned>(a.dims[1]);
   map_floats(operand<const T>(a, 0), operand<T>(a, 1), a.dims[0], [&](auto& values) {
-    // Scalars move down through registers: indexing the parameters at run time would copy them all to local memory.
+    // Scalars are shifted through registers: indexing the parameters at run time would copy them all to local memory.
     float s0 = a.scalars[0], s1 = a.scalars[1], s2 = a.scalars[2], s3 = a.scalars[3];
-    // Every thread takes the same branches; short chains leave early.
+    // Every thread takes the same branches; short chains end early.
     for (unsigned rest = ops; rest != 0; rest >>= 8) {
       const auto op = static_cast<ChainOp>(rest & 0xff);
       apply(op, values, s0, s1);

@@ -17,8 +17,8 @@ constexpr int scalar_count(ChainOp op) {
   return op == ChainOp::clamp ? 2 : op == ChainOp::mul || op == ChainOp::add ? 1 : 0;
 }
 
-// Packs operations, applied left to right, into dims[1]. More operations or scalars than fit do not compile in a
-// constant expression and throw elsewhere.
+// Packs operations, applied left to right, into dims[1]. Too many operations or scalars do not compile in a constant
+// expression and throw elsewhere.
 constexpr long long chain_ops(std::initializer_list<ChainOp> ops) {
   long long packed = 0;
   int shift = 0, scalars = 0;

@@ -1,11 +1,11 @@
-// What an optimizer needs to know before it steps: which step this is, and by how much gradients must shrink so that
-// their norm stays below a limit. From sums of squares; state is {number of the step, factor}.
+// What an optimizer needs before a step: the step's number, and the factor on gradients that keeps their norm below a
+// limit. Computed from sums of squares; state is {number of the step, factor}.
 #include "kernel/body.h"
 
 namespace weir::catalogue {
 namespace {
 
-constexpr float kMargin = 1e-6f;  // as clip.cuh and clip.cl have it: a norm of 0 is no reason to divide by it
+constexpr float kMargin = 1e-6f;  // same value in clip.cuh and clip.cl: avoids a division by a norm of 0
 
 void run_block(const KernelCall& call, std::uint32_t) {
   const float* const squares = operand<const float>(call, 0);
@@ -36,9 +36,9 @@ Kernel clip() {
           .blocks = [](const KernelShape&) { return 1u; },
           .run_block = run_block,
           .reference = reference,
-          // 15 for the sum of squares as in square_sum, halved by the root; the root, the margin, the quotient.
+          // 15 for the sum of squares as in square_sum, halved by the root; then the root, the margin, the quotient.
           .tolerance = [](const KernelShape&) { return storage_tolerance(ElementType::f32, 8 + 3); },
-          // clip.cuh: one block, because everything waits for one number.
+          // clip.cuh: one block, because there is only one number to compute.
           .geometry = [](const KernelShape&) { return Geometry{1, kThreads}; },
           .types = "ff"};
 }

@@ -1,4 +1,4 @@
-// What the experts made of a token, added up with the weights of its picks. A slot outside of an expert's capacity
+// Adds up the experts' outputs for a token with the weights of its picks. A slot outside of an expert's capacity
 // contributes nothing: that token was dropped.
 #include "kernel/body.h"
 

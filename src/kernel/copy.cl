@@ -1,4 +1,4 @@
-// OpenCL body of copy: moves bits, 16 bytes at a time where the pointers allow it.
+// OpenCL body of copy: moves bits, 16 bytes at a time if the pointers allow it.
 WEIR_KERNEL(copy) {
   __global const weir_element* const in = WEIR_OPERAND(const weir_element, 0);
   __global weir_element* const out = WEIR_OPERAND(weir_element, 1);

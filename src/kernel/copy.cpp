@@ -1,4 +1,4 @@
-// A copy by compute units, for comparison with copy engines. Moves bits: any element type.
+// A copy by compute units, for comparison with copy engines. Moves bits of any element type.
 #include <cstring>
 
 #include "kernel/body.h"

@@ -1,4 +1,4 @@
-// What work costs and how it grows: the vocabulary that kernels, workloads and statistics share. No measurement here.
+// The cost of work and how it grows: terms shared by kernels, workloads and statistics. No measurement here.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct Cost {
   }
 };
 
-// What a workload does with more streams. Efficiency is only a statement about the hardware if every stream has work:
-// a fixed amount of work on fewer streams than were asked for makes it N0 / N whatever the device does.
+// How a workload uses more streams. Efficiency describes the hardware only if every stream has work: a fixed amount of
+// work on fewer streams than requested makes it N0 / N on any device.
 enum class Scaling : std::uint8_t {
   grows,     // each stream brings its own work (weak scaling)
   divided,   // the same work is divided among the streams (strong scaling)

@@ -1,5 +1,5 @@
-// Every kernel of the catalogue for every element type, as functions that a driver finds by name:
-// weir_<kernel>_<type>. The bodies are in the .cuh files; gemm is the vendor library's.
+// Every kernel of the catalogue for every element type, as functions that a driver finds by name: weir_<kernel>_<type>.
+// The bodies are in the .cuh files; gemm comes from the vendor's library.
 #include "kernel/accept.cuh"
 #include "kernel/adam.cuh"
 #include "kernel/adamw.cuh"
@@ -41,7 +41,7 @@
 #include "kernel/transpose.cuh"
 #include "kernel/weighted_bce.cuh"
 
-// The bound on threads is what body.h's geometries ask for; a second one is how many blocks a multiprocessor must hold.
+// The bound on threads matches body.h's geometries; a second one is how many blocks a multiprocessor must hold.
 #define WEIR_KERNEL(kernel, name, type, ...)                                                                        \
   extern "C" __global__ void __launch_bounds__(__VA_ARGS__) weir_##kernel##_##name(const weir::KernelArguments a) { \
     weir::device::kernel<type>(a);                                                                                  \

@@ -1,11 +1,11 @@
-// How device bodies walk their data: element-wise passes, rows picked by index, sums and maxima over a block.
+// Loops of device bodies: element-wise passes, rows picked by index, sums and maxima over a block.
 #pragma once
 
 #include "kernel/device_types.cuh"
 
 namespace weir::device {
 
-// N elements that lie side by side and move together.
+// N adjacent elements that move together.
 template <class T, int N>
 struct alignas(N * sizeof(T)) Run {
   T elements[N];
@@ -23,8 +23,8 @@ __device__ inline Run<T, N>& run_at(T* from, long long index) {
   return reinterpret_cast<Run<T, N>*>(from)[index];
 }
 
-// out = function(in) run by run; in and out may be the same. A launch with a thread per element, as small ones have,
-// leaves after one comparison; others move 16 bytes at a time where the pointers allow it.
+// out = function(in), run by run; in and out may be the same. A launch with at least one thread per element, as small
+// ones have, takes a short path; others move 16 bytes at a time if the pointers allow it.
 template <class T, class Function>
 __device__ inline void map_runs(const T* in, T* out, long long count, Function function) {
   const long long first = global_thread(), stride = global_threads();
@@ -53,7 +53,7 @@ __device__ inline void map_floats(const T* in, T* out, long long count, Function
   });
 }
 
-// 64-bit division takes a GPU some 70 instructions, 32-bit a third of that. Neither may be negative.
+// A 64-bit division takes a GPU about 70 instructions, a 32-bit one a third of that. Neither operand may be negative.
 __device__ inline long long divide(long long a, long long b) {
   return ((a | b) >> 32) == 0 ? static_cast<unsigned>(a) / static_cast<unsigned>(b) : a / b;
 }
@@ -66,7 +66,7 @@ __device__ inline void zip_run(const T* a, const T* b, T* out, Function function
   for (int e = 0; e < N; ++e) store(result.elements + e, function(load(x.elements + e), load(y.elements + e)));
   run_at<N>(out, 0) = result;
 }
-// out = function(a, b) element by element, with one rounding; b starts again after every `period` elements.
+// out = function(a, b) element by element, with one rounding; b repeats after every `period` elements.
 template <class T, class Function>
 __device__ inline void zip_floats(const T* a, const T* b, T* out, long long count, long long period,
                                   Function function) {
@@ -81,7 +81,7 @@ __device__ inline void zip_floats(const T* a, const T* b, T* out, long long coun
   for (long long i = wide + first; i < count; i += stride) zip_run<1>(a + i, b + within(i), out + i, function);
 }
 
-// Calls function(column, run) for a row that the block shares, four elements at a time where it is aligned.
+// Calls function(column, run) for a row that the block shares, four elements at a time if it is aligned.
 template <class T, class Function>
 __device__ inline void over_row(const T* row, long long columns, bool is_wide, Function function) {
   const long long wide = is_wide ? columns / 4 : 0;
@@ -130,7 +130,7 @@ __device__ inline void zip_rows(const T* a, const T* b, T* out, long long column
     run_at<kCount>(out + column, 0) = run;
   });
 }
-// Zeros in the columns from `begin` on.
+// Writes zeros to the columns from `begin` on.
 template <class T>
 __device__ inline void clear_row(T* out, long long begin, long long columns) {
   const long long first_wide = is_aligned<4>(out) ? (begin + 3) / 4 * 4 : columns;
@@ -143,8 +143,8 @@ __device__ inline void clear_row(T* out, long long begin, long long columns) {
   for (; c < columns; ++c) store(out + c, 0.0f);
 }
 
-// Calls function(row, column) for each element of a matrix: threads lie side by side along a row, and where rows are
-// short a block takes several, so that a row's index is found without dividing.
+// Calls function(row, column) for each element of a matrix: adjacent threads along a row, several rows per block if
+// rows are short, so that the row's index needs no division.
 template <class Function>
 __device__ inline void map_rows(long long rows, long long width, Function function) {
   int shift = 0;
@@ -156,8 +156,8 @@ __device__ inline void map_rows(long long rows, long long width, Function functi
     for (long long column = lane; column < width; column += 1 << shift) function(row, column);
 }
 
-// Calls function(in, out, row, run, runs_per_row) for each run of rows that are as wide in `in` as in `out`, with both
-// as pointers to runs: 16 bytes where width and pointers allow it, else single elements.
+// Calls function(in, out, row, run, runs_per_row) for each run of rows that have the same width in `in` and `out`, with
+// both as pointers to runs: 16 bytes if width and pointers allow it, else single elements.
 template <class T, class Function>
 __device__ inline void map_row_runs(const T* in, T* out, long long rows, long long width, Function function) {
   constexpr int kWide = 16 / sizeof(T);
@@ -189,14 +189,14 @@ __device__ inline unsigned long long largest_of_warp(unsigned long long value, i
   return value;
 }
 
-// The same result for every thread of the block, combined in a fixed order. All threads must call it.
+// Returns the same result to every thread of the block, combined in a fixed order. All threads must call it.
 template <class Operation>
 __device__ inline float over_block(float value) {
   __shared__ float partial[1024 / 32];
   const int width = min(warpSize, static_cast<int>(blockDim.x)), warps = blockDim.x / width;
   value = over_warp<Operation>(value, width);
   if (warps == 1) return value;
-  __syncthreads();  // the last call's partial results have been read
+  __syncthreads();  // after the last call's partial results were read
   if (threadIdx.x % width == 0) partial[threadIdx.x / width] = value;
   __syncthreads();
   value = partial[0];

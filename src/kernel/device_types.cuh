@@ -1,5 +1,5 @@
-// Everything in device code that differs between CUDA and HIP: storage types, conversions, shuffles, the clock.
-// Kernel bodies include this and name no vendor.
+// Everything in device code that differs between CUDA and HIP: storage types, conversions, shuffles, the clock. Kernel
+// bodies include this and name no vendor.
 #pragma once
 
 #include "kernel/arguments.h"
@@ -20,12 +20,12 @@ __device__ inline float load(const float* from) { return *from; }
 __device__ inline float load(const Half* from) { return __half2float(*from); }
 __device__ inline void store(float* to, float value) { *to = value; }
 __device__ inline void store(Half* to, float value) { *to = __float2half_rn(value); }
-// Integers take a float towards zero.
+// Integers are rounded towards zero.
 __device__ inline void store(int* to, float value) { *to = static_cast<int>(value); }
 
 #if defined(__HIPCC__)
 
-// ROCm 5 has no bfloat16 header that device code of ROCm 6 also accepts; remove when 5 is no longer built.
+// ROCm 5 has no bfloat16 header that device code for ROCm 6 also accepts; remove when 5 is no longer built.
 struct Bfloat16 {
   unsigned short bits;
 };
@@ -37,17 +37,17 @@ __device__ inline void store(Bfloat16* to, float value) {
 }
 __device__ inline float shuffle_xor(float value, int mask) { return __shfl_xor(value, mask); }
 __device__ inline unsigned long long shuffle_xor(unsigned long long value, int mask) { return __shfl_xor(value, mask); }
-// Which lanes of the warp say so, one bit each.
+// The lanes of the warp whose `claim` is true, one bit each.
 __device__ inline unsigned long long ballot(bool claim) { return __ballot(claim); }
-// Shared memory that a lane of this warp wrote may be read by the others. Warps run in lockstep, but a wave barrier
-// says nothing about memory: without the fences a compiler may move loads and stores across it.
+// Makes shared memory that a lane wrote readable by the other lanes of the warp. Warps run in lockstep, but a wave
+// barrier does not order memory: without the fences a compiler may move loads and stores across it.
 __device__ inline void sync_warp() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
   __builtin_amdgcn_wave_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
 }
-// A counter of constant rate: 25 MHz on Vega, MI100 and MI200, 100 MHz since. By HIP's name, because gfx11 has another
-// instruction for it.
+// A counter of constant rate: 25 MHz on Vega, MI100 and MI200, 100 MHz since. Uses HIP's function, because gfx11 has
+// another instruction for it.
 __device__ inline unsigned long long time_ns() {
 #if defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__)
   constexpr unsigned long long kTickNs = 40;
@@ -56,7 +56,7 @@ __device__ inline unsigned long long time_ns() {
 #endif
   return static_cast<unsigned long long>(wall_clock64()) * kTickNs;
 }
-// A product that is rounded before anything else happens to it. hipcc fuses across its own __fmul_rn.
+// A product that is rounded and never fused. hipcc fuses across its own __fmul_rn.
 __device__ inline float rounded_product(float a, float b) {
 #pragma clang fp contract(off)
   return a * b;
@@ -71,11 +71,11 @@ __device__ inline float shuffle_xor(float value, int mask) { return __shfl_xor_s
 __device__ inline unsigned long long shuffle_xor(unsigned long long value, int mask) {
   return __shfl_xor_sync(0xffffffffu, value, mask);
 }
-// Which lanes of the warp say so, one bit each.
+// The lanes of the warp whose `claim` is true, one bit each.
 __device__ inline unsigned long long ballot(bool claim) { return __ballot_sync(0xffffffffu, claim); }
-// Shared memory that a lane of this warp wrote may be read by the others.
+// Makes shared memory that a lane wrote readable by the other lanes of the warp.
 __device__ inline void sync_warp() { __syncwarp(); }
-// A product that is rounded before anything else happens to it.
+// A product that is rounded and never fused.
 __device__ inline float rounded_product(float a, float b) { return __fmul_rn(a, b); }
 __device__ inline unsigned long long time_ns() {
   unsigned long long now;

@@ -27,13 +27,13 @@ Difference compare_elements(ElementType type, std::span<const std::byte> got, st
       squares += value * value;
       ++finite;
     }
-    // Below it the steps between numbers do not shrink any more: gradients of deep stacks get there.
+    // Below this, the steps between numbers no longer shrink: gradients of deep stacks get there.
     const double smallest = type == ElementType::f16 ? 0x1p-14 : 0x1p-126;
     const double scale = finite == 0 ? 0 : std::sqrt(squares / static_cast<double>(finite));
     for (std::uint64_t i = 0; i < count; ++i) {
       const double x = to_float(a[i]);
       const double y = to_float(b[i]);
-      // Parts that nobody writes keep their poison on both sides.
+      // Elements that are never written keep their poison on both sides.
       if (std::isnan(y) ? std::isnan(x) : x == y) continue;
       double error = std::fabs(x - y) / std::max({std::fabs(y), scale, natural, smallest});
       if (std::isnan(error)) error = HUGE_VAL;

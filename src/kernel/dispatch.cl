@@ -1,4 +1,4 @@
-// OpenCL body of dispatch: work-items lie side by side along a token's row.
+// OpenCL body of dispatch: adjacent work-items along a token's row.
 WEIR_KERNEL(dispatch) {
   __global const weir_element* const in = WEIR_OPERAND(const weir_element, 0);
   __global const int* const ids = WEIR_OPERAND(const int, 1);

@@ -1,5 +1,5 @@
-// Tokens brought to the experts that they picked: row slots[a] of expert ids[a] becomes token a / picks. Moves bits.
-// The mirror image of combine.
+// Copies tokens to the experts that they picked: row slots[a] of expert ids[a] becomes token a / picks. Moves bits. The
+// counterpart of combine.
 #include <cstring>
 
 #include "kernel/body.h"
@@ -10,7 +10,7 @@ namespace {
 // dims: tokens, width, picks, capacity; scalars[0]: experts.
 std::int64_t experts_of(const KernelShape& shape) { return static_cast<std::int64_t>(shape.scalars[0]); }
 
-// Where assignment `a` goes, in rows of the output, or -1.
+// The output row of assignment `a`, or -1.
 std::int64_t row_of(const KernelCall& call, std::int64_t a) {
   const std::int64_t capacity = call.shape.dims[3];
   const std::int32_t id = operand<const std::int32_t>(call, 1)[a], slot = operand<const std::int32_t>(call, 2)[a];

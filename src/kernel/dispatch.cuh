@@ -1,4 +1,4 @@
-// Device body of dispatch: threads lie side by side along a token's row.
+// Device body of dispatch: adjacent threads along a token's row.
 #pragma once
 
 #include "kernel/device_loops.cuh"

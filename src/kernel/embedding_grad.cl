@@ -1,7 +1,7 @@
-// OpenCL body of embedding_grad. Sums are taken in the order of the indices, without atomics, so they repeat bit for
-// bit. As embedding_grad.cuh: a work-group lists the indices that name its rows, by row and then in order.
-#define TABLE_ROWS 32  // of the table per work-group: so often are all indices read
-#define LISTED 1024    // indices that a work-group can sort; more of them are looked for row by row
+// OpenCL body of embedding_grad. Sums follow the order of the indices, without atomics, so they are reproducible bit
+// for bit. Like embedding_grad.cuh: a work-group lists the indices that name its rows, by row and then in order.
+#define TABLE_ROWS 32  // rows of the table per work-group, each of which reads all indices
+#define LISTED 1024    // indices that a work-group can sort; if there are more, it searches row by row
 
 WEIR_KERNEL(embedding_grad) {
   __local int found[LISTED], sorted[LISTED], begin[TABLE_ROWS + 1], counts[WEIR_MOST_THREADS + 1];
@@ -12,7 +12,7 @@ WEIR_KERNEL(embedding_grad) {
   const float beta = a.scalars[0];
   const int thread = local_thread(), threads = local_threads(), shift = row_shift(width);
   const int at_once = threads >> shift, lane = thread & ((1 << shift) - 1);
-  // Each work-item looks through a stretch of the indices: their order is that of the work-items.
+  // Each work-item searches a contiguous range of the indices, so their order is that of the work-items.
   const long stretch = (count + threads - 1) / threads;
   const long from = WEIR_LEAST(count, thread * stretch), to = WEIR_LEAST(count, from + stretch);
   for (long first = group() * TABLE_ROWS; first < rows; first += groups() * TABLE_ROWS) {
@@ -68,6 +68,6 @@ WEIR_KERNEL(embedding_grad) {
         store(out, at, beta == 0.0f ? value_of(&sum) : beta * load(out, at) + value_of(&sum));
       }
     }
-    barrier(CLK_LOCAL_MEM_FENCE);  // the next rows write the list again
+    barrier(CLK_LOCAL_MEM_FENCE);  // before the list is written again for the next rows
   }
 }

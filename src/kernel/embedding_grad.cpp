@@ -1,17 +1,17 @@
-// The gradient of a table whose rows were gathered: what came back for each row, added up in the order of the indices
-// on every device, without atomics. Rows that nobody asked for get 0 (or keep what they have); indices outside of the
-// table count for nobody.
+// The gradient of a table whose rows were gathered: adds up the gradients of each row in the order of the indices on
+// every device, without atomics. Rows that were not gathered get 0 (or keep their contents); indices outside of the
+// table are ignored.
 #include "kernel/body.h"
 
 namespace weir::catalogue {
 namespace {
 
-// Sums of a block's rows lie on the stack, 32 KiB of them: all indices are read once per block.
+// Sums of a block's rows are on the stack, 32 KiB of them: each block reads all indices once.
 constexpr std::int64_t kElements = 4096;
 
 std::int64_t rows_of(std::int64_t width) { return std::max<std::int64_t>(1, kElements / width); }
 
-// Kahan's sums as RunningSum has them, in two arrays that vectorise.
+// Kahan sums as in RunningSum, in two arrays so that they vectorise.
 template <class T>
 void add_row(const T* from, float* sums, float* lost, std::int64_t count) {
   for (std::int64_t c = 0; c < count; ++c) {
@@ -28,7 +28,7 @@ void run_block(const KernelCall& call, std::uint32_t block) {
   const auto* const index = operand<const std::int32_t>(call, 0);
   with_float_type(call.shape.type, [&]<class T>(T*) {
     const T* const dy = operand<const T>(call, 1);
-    // In one go unless a row is longer than the stack's share.
+    // In one pass unless a row is longer than the array.
     for (std::int64_t first = 0; first < width; first += kElements) {
       const std::int64_t columns = std::min(kElements, width - first);
       float sums[kElements] = {}, lost[kElements] = {};
@@ -84,8 +84,8 @@ Kernel embedding_grad() {
       .blocks = [](const KernelShape& shape) { return block_count(shape.dims[2], rows_of(shape.dims[1])); },
       .run_block = run_block,
       .reference = reference,
-      // As in layer_norm_grad. All indices may name one row, and then all others are 0: the size of results, which
-      // errors are held against, is smaller than that row's.
+      // As in layer_norm_grad. If all indices name one row, all others are 0: then the scale of the errors, the rms of
+      // the results, is smaller than that row's values.
       .tolerance =
           [](const KernelShape& shape) { return storage_tolerance(shape.type, 8 + 4 * std::sqrt(shape.dim(0))); },
       // embedding_grad.cuh: 32 rows of the table per block.

@@ -1,5 +1,5 @@
-// Device body of embedding_grad. Sums are taken in the order of the indices, without atomics, so they repeat bit for
-// bit.
+// Device body of embedding_grad. Sums follow the order of the indices, without atomics, so they are reproducible bit
+// for bit.
 #pragma once
 
 #include "kernel/device_loops.cuh"
@@ -7,19 +7,19 @@
 
 namespace weir::device {
 
-constexpr int kTableRows = 32;  // of the table per block: so often are all indices read
-constexpr int kListed = 1024;   // indices that a block can sort; more of them are looked for row by row
+constexpr int kTableRows = 32;  // rows of the table per block, each of which reads all indices
+constexpr int kListed = 1024;   // indices that a block can sort; if there are more, it searches row by row
 constexpr int kFinders = 256;   // threads of a block
 
-// Which indices name rows [first, first + kTableRows), by row and then in order.
+// The indices that name rows [first, first + kTableRows), by row and then in order.
 struct IndexList {
   int found[kListed], sorted[kListed];
   int begin[kTableRows + 1];
   int counts[kFinders + 1];
 };
 
-// Fills the list and returns how many there are; with more than kListed it is left alone. Each thread looks through a
-// stretch of the indices: their order is that of the threads.
+// Fills the list and returns how many there are; if they exceed kListed, it stores none. Each thread searches a
+// contiguous range of the indices, so their order is that of the threads.
 __device__ inline int list_indices(IndexList& list, const int* index, long long count, long long first) {
   const int thread = threadIdx.x, threads = blockDim.x;
   const long long stretch = (count + threads - 1) / threads;
@@ -27,7 +27,7 @@ __device__ inline int list_indices(IndexList& list, const int* index, long long 
   const auto is_ours = [=](int row) { return row >= first && row < first + kTableRows; };
   int own = 0;
   for (long long i = begin; i < end; ++i) own += is_ours(index[i]) ? 1 : 0;
-  __syncthreads();  // the last rows' list is no longer needed
+  __syncthreads();  // the list of the previous rows is no longer needed
   list.counts[thread] = own;
   __syncthreads();
   if (thread == 0) {
@@ -46,7 +46,7 @@ __device__ inline int list_indices(IndexList& list, const int* index, long long 
   for (long long i = begin; own > 0 && i < end; ++i)
     if (is_ours(index[i])) list.found[at++] = static_cast<int>(i);
   __syncthreads();
-  // An index comes after all of smaller rows, and after those of its row that were found before it.
+  // An index is placed after all indices of smaller rows, and after those of its row that were found before it.
   for (int e = thread; e < total; e += threads) {
     const int row = index[list.found[e]];
     int place = 0;
@@ -75,7 +75,7 @@ __device__ inline void embedding_grad(const KernelArguments& a) {
   for (long long first = static_cast<long long>(blockIdx.x) * kTableRows; first < rows;
        first += static_cast<long long>(gridDim.x) * kTableRows) {
     const bool is_listed = list_indices(list, index, count, first) <= kListed;
-    // Threads lie side by side along a row; where rows are short, several rows share the block.
+    // Adjacent threads work along a row; if rows are short, several rows share the block.
     int shift = 0;
     while ((1 << shift) < static_cast<int>(blockDim.x) && (1 << shift) < width) ++shift;
     const int at_once = blockDim.x >> shift, lane = threadIdx.x & ((1 << shift) - 1);

@@ -5,7 +5,7 @@
 namespace weir::catalogue {
 namespace {
 
-// Integers take the value towards zero.
+// Integers are rounded towards zero.
 template <class T>
 T converted(float value) {
   if constexpr (std::is_same_v<T, std::int32_t>) {
@@ -37,7 +37,7 @@ void run_block(const KernelCall& call, std::uint32_t block) {
   });
 }
 
-// The values are exact by definition, so there is nothing to accumulate in double: only the loop is written apart.
+// The values are exact by definition, so nothing is accumulated in double: only the loop is written separately.
 void reference(const KernelCall& call) {
   const KernelShape& shape = call.shape;
   for (std::int64_t i = 0; i < shape.dims[0]; ++i) {
@@ -52,7 +52,7 @@ void reference(const KernelCall& call) {
 
 }  // namespace
 
-// dims: count, whether random, seed, and which of the seed's values is the first.
+// dims: count, whether random, seed, and the index of the first value in the seed's sequence.
 Kernel fill() {
   return {.name = "fill",
           .summary = "constant or seeded random values",

@@ -6,7 +6,7 @@ WEIR_KERNEL(gather) {
   const long width = a.dims[1], table_rows = a.dims[2];
   WEIR_FOR_ROWS(row, a.dims[0], column, width) {
     const long from = index[row];
-    // All bits 0 are zero in every type.
+    // All bits 0 is zero in every type.
     out[row * width + column] = 0 <= from && from < table_rows ? table[from * width + column] : (weir_element)0;
   }
 }

@@ -1,4 +1,4 @@
-// Rows of a table picked by index. Moves bits: any element type. An index outside of the table gives a row of zeros.
+// Rows of a table picked by index. Moves bits of any element type. An index outside of the table gives a row of zeros.
 #include <cstring>
 
 #include "kernel/body.h"

@@ -6,7 +6,7 @@
 namespace weir::catalogue {
 namespace {
 
-// erfc keeps its digits where 1 + erf would cancel them, for x far below 0.
+// erfc keeps the digits that 1 + erf would cancel for x far below 0.
 void run_block(const KernelCall& call, std::uint32_t block) {
   constexpr float kHalfRoot = 0.70710678f;  // 1 / sqrt(2)
   const Range range = block_range(call.shape.dims[0], kBlockElements, block);
@@ -42,8 +42,8 @@ Kernel gelu() {
       .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], kBlockElements); },
       .run_block = run_block,
       .reference = reference,
-      // erfc is good to 4 units in the last place (8 roundings) and multiplies its argument's two roundings by up
-      // to z^2 = x^2 / 2; below x = -4 results are too small to matter beside others.
+      // erfc is good to 4 units in the last place (8 roundings) and multiplies its argument's two roundings by up to
+      // z^2 = x^2 / 2; below x = -4 results are negligible beside others.
       .tolerance = [](const KernelShape& shape) { return storage_tolerance(shape.type, 8 + 16 + 2); },
       .geometry = element_geometry};
 }

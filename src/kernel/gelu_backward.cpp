@@ -1,4 +1,4 @@
-// Gradient of GELU: dy times the probability of a normal variable below x plus x times its density there.
+// Gradient of GELU: dy times (the probability that a normal variable is below x, plus x times its density at x).
 #include <numbers>
 
 #include "kernel/body.h"
@@ -46,8 +46,8 @@ Kernel gelu_backward() {
       .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], kBlockElements); },
       .run_block = run_block,
       .reference = reference,
-      // The slope is at most 1.13, of which erfc brings 8 roundings, and its argument's two, the density's and the
-      // sum's together less than 8. dy is up to 4 times what results usually are.
+      // The slope is at most 1.13; erfc contributes 8 roundings, and its argument, the density and the sum together
+      // less than 8. dy is up to 4 times as large as typical results.
       .tolerance = [](const KernelShape& shape) { return storage_tolerance(shape.type, (8 + 8) * 4 + 1); },
       .geometry = element_geometry};
 }

@@ -1,11 +1,11 @@
-// OpenCL body of gemm: a work-group per 64 x 64 of C, 4 x 4 sums per work-item, 16 of K at a time in local memory.
-// The launch is that of src/kernel/gemm_tiles.h; flags and batch are packed as in src/kernel/gemm.h.
+// OpenCL body of gemm: a work-group per 64 x 64 of C, 4 x 4 sums per work-item, 16 of K at a time in local memory. The
+// launch is that of src/kernel/gemm_tiles.h; flags and batch are packed as in src/kernel/gemm.h.
 #define TILE 64
 #define DEPTH 16
-#define STRIDE (TILE + 4)  // in other banks than the row before
+#define STRIDE (TILE + 4)  // so that successive rows are in different banks
 
-// DEPTH x TILE of a matrix into local memory, zeros outside. Its element (d, i) is at i * k + d, or at d * extent + i
-// where the extent lies side by side; either way neighbouring work-items read neighbours.
+// Loads DEPTH x TILE of a matrix into local memory, zeros outside. Element (d, i) is at i * k + d, or at d * extent + i
+// if the extent is contiguous; either way adjacent work-items read adjacent elements.
 WEIR_INLINE void fetch(__local float* tile, __global const weir_element* from, bool is_side_by_side, long depth, long k,
                        long first, long extent) {
   for (int e = local_thread(); e < DEPTH * TILE; e += 256) {
@@ -44,14 +44,14 @@ __attribute__((reqd_work_group_size(256, 1, 1))) WEIR_KERNEL(gemm) {
         for (int i = 0; i < 4; ++i)
           for (int j = 0; j < 4; ++j) sums[i][j] = multiply_add(x[i], y[j], sums[i][j]);
       }
-      barrier(CLK_LOCAL_MEM_FENCE);  // the next tiles wait for this
+      barrier(CLK_LOCAL_MEM_FENCE);  // before the next tiles are written
     }
     for (int i = 0; i < 4; ++i) {
       for (int j = 0; j < 4; ++j) {
         const long to_row = first_row + row + i, to_column = first_column + column + 16 * j;
         if (to_row >= m || to_column >= n) continue;
         const long to = to_row * n + to_column;
-        // Without a beta C may hold anything.
+        // If beta is 0, C may hold anything.
         store(c, to, beta != 0.0f ? alpha * sums[i][j] + beta * load(c, to) : alpha * sums[i][j]);
       }
     }

@@ -13,7 +13,7 @@
 namespace weir::catalogue {
 namespace {
 
-// One product with its sizes spelled out. Matrices are row-major; a transposed one is stored as [k,m] or [n,k].
+// One product with named sizes. Matrices are row-major; a transposed one is stored as [k,m] or [n,k].
 struct Product {
   explicit Product(const KernelShape& shape)
       : m(shape.dims[0]),
@@ -32,7 +32,7 @@ struct Product {
   float alpha, beta;
 };
 
-// One product of a batch, as a call of its own.
+// One product of a batch, as a separate call.
 KernelCall product_of(const KernelCall& call, std::int64_t index) {
   const auto [m, n, k, flags] = call.shape.dims;
   const std::int64_t skipped = index * static_cast<std::int64_t>(size_of(call.shape.type));
@@ -43,7 +43,7 @@ KernelCall product_of(const KernelCall& call, std::int64_t index) {
   return one;
 }
 
-// A rectangle of a stored matrix: where it begins, how many rows and columns it has, how far apart rows are.
+// A rectangle of a stored matrix: its start, its rows and columns, and the distance between rows.
 struct Tile {
   std::int64_t begin, rows, columns, stride;
 };
@@ -66,7 +66,7 @@ void load_tile(const T* matrix, const Tile& tile, Number* to) {
 blasint blas(std::int64_t size) { return static_cast<blasint>(size); }
 CBLAS_TRANSPOSE order(bool is_transposed) { return is_transposed ? CblasTrans : CblasNoTrans; }
 
-// Blocks are row panels. A product with few of them is also cut by columns, so that a flat one still feeds all workers.
+// Blocks are row panels. A product with few of them is also split by columns, so that a flat one feeds all workers.
 struct Panels {
   explicit Panels(const Product& product)
       : rows(product.m >= 1024 ? 256 : 128),
@@ -81,7 +81,7 @@ std::uint32_t blocks(const KernelShape& shape) {
   return Panels(Product(shape)).count * static_cast<std::uint32_t>(gemm_batch(shape));
 }
 
-// Half types: tiles are widened to float, and a float accumulator is rounded once when all of k is in.
+// Half types: tiles are converted to float, and a float accumulator is rounded once at the end of k.
 template <class T>
 void run_narrow(const KernelCall& call, const Product& product, Range i, Range panel) {
   constexpr std::int64_t kDepth = 512, kWidth = 1024;
@@ -152,11 +152,11 @@ void small_reference(const KernelCall& call, const Product& product) {
   }
 }
 
-// Too large for plain loops: dgemm on tiles, row panels of all products on all cores.
+// Too large for plain loops: dgemm on tiles, with the row panels of all products on all cores.
 template <class T>
 void large_reference(const KernelCall& batch, const Product& product) {
   constexpr std::int64_t kRows = 256, kDepth = 512;
-  std::atomic<std::uint32_t> next{0};  // hands out panels; the joins below publish their results
+  std::atomic<std::uint32_t> next{0};  // distributes panels; the joins below publish their results
   const std::uint32_t per_product = block_count(product.m, kRows);
   const std::uint32_t panels = per_product * static_cast<std::uint32_t>(gemm_batch(batch.shape));
   const auto work = [&] {
@@ -178,9 +178,9 @@ void large_reference(const KernelCall& batch, const Product& product) {
         store_reference(product, sums.data() + row * product.n, i.begin + row, operand<T>(call, 2));
     }
   };
-  // References may run side by side: they share the cores rather than start as many threads each.
+  // References may run concurrently: they share the cores instead of each starting a thread per core.
   static std::atomic<std::uint32_t> running{0};
-  const std::uint32_t others = running.fetch_add(1, std::memory_order_relaxed) + 1;  // a hint: nothing depends on it
+  const std::uint32_t others = running.fetch_add(1, std::memory_order_relaxed) + 1;  // only a hint
   {
     std::vector<std::jthread> helpers;
     const std::uint32_t threads = std::min(panels, std::max(1u, std::thread::hardware_concurrency() / others));
@@ -195,23 +195,23 @@ void reference(const KernelCall& call) {
   const std::int64_t batch = gemm_batch(call.shape);
   const double work = static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(product.k);
   with_float_type(call.shape.type, [&]<class T>(T*) {
-    // Few rows are not worth widening all of B.
+    // With few rows, converting all of B is not worthwhile.
     const bool is_large = product.m >= 16 && work * static_cast<double>(batch) > 0x1p22;
     if (is_large) return large_reference<T>(call, product);
     for (std::int64_t index = 0; index < batch; ++index) small_reference<T>(product_of(call, index), product);
   });
 }
 
-// Relative to max(|c|, rms of C), for data without a preferred sign or with one:
-// - k float additions round one after the other. Their errors walk at random, so they grow like sqrt(k) while C grows
-//   like sqrt(k) or k: at most about 0.4 sqrt(k) roundings (1 sigma), 2.5 sqrt(k) in the worst of 10^9 elements; 8 are
+// Relative to max(|c|, rms of C), for data with or without a preferred sign:
+// - k float additions round one after the other. Their errors are random, so they grow like sqrt(k) while C grows like
+//   sqrt(k) or k: at most about 0.4 sqrt(k) roundings (1 sigma), 2.5 sqrt(k) in the worst of 10^9 elements; 8 are
 //   allowed, because matrix units truncate instead of rounding and a few large terms keep partial sums large: products
 //   of a causal softmax's gradient needed 5.5 on an H200.
-// - tf32 cuts each factor by up to 2^-10 (2 roundings of 2^-11, 4 for a product); independent of k. Twice that is
-// allowed.
+// - tf32 cuts each factor by up to 2^-10 (2 roundings of 2^-11, 4 for a product), independent of k. Twice that is
+//   allowed.
 // - f16 and bf16 factors are exact. Besides the last rounding on both sides, libraries may round partial sums of a
-// split
-//   k to the stored type: eight more. cuBLAS 13 used 5.3 of them on an H200, where one row's values differ widely.
+//   split k to the stored type: eight more. cuBLAS 13 used 5.3 of them on an H200, where one row's values differ
+//   widely.
 double tolerance(const KernelShape& shape) {
   const double accumulation = 8 * std::sqrt(shape.dim(2)) * kFloatRounding;
   const bool is_narrow = shape.type == ElementType::f16 || shape.type == ElementType::bf16;
@@ -219,7 +219,7 @@ double tolerance(const KernelShape& shape) {
   return storage_tolerance(shape.type, 0) + accumulation + factors + (is_narrow ? 8 * rounding_of(shape.type) : 0);
 }
 
-// Freivalds' check: C x against A (B x) for random signs x. Columns are taken in groups, each with signs of its own:
+// Freivalds' check: compares C x with A (B x) for random signs x. Columns are taken in groups, each with its own signs:
 // the rounding of w summed elements hides an error of sqrt(w) times the tolerance, so groups are kept small.
 class Freivalds {
  public:
@@ -334,8 +334,8 @@ class Freivalds {
     scale_ = std::sqrt(std::max(squares / static_cast<double>(product_.m * product_.n * kVectors), sampled / kSamples));
   }
 
-  // Roundings are as large as the terms that are added, whatever is left of their sum: a row whose terms cancel (those
-  // of a softmax's gradient add up to 0) is measured by its terms. Three vectors also see a single row's size but
+  // Roundings are as large as the added terms, even if their sum is small: a row whose terms cancel (those of a
+  // softmax's gradient add up to 0) is scaled by its terms. Also, three vectors measure a single row's size only
   // roughly.
   template <class T>
   void raise_to_terms() {
@@ -355,7 +355,7 @@ class Freivalds {
     }
   }
 
-  // Keeps the largest error; what is not a number counts as infinitely wrong.
+  // Keeps the largest error; NaN counts as infinite.
   void note(double difference, double scale, std::int64_t element) {
     const double magnitude = std::fabs(difference);
     double error = magnitude == 0 ? 0 : magnitude / scale;
@@ -380,7 +380,7 @@ class Freivalds {
           const double value = to_float(c[i * product_.n + range.begin + j]);
           for (std::int64_t v = 0; v < kVectors; ++v) sums[v] += signs[v][j] * value;
         }
-        // Rows and columns of larger values than others have larger errors by right.
+        // Rows and columns with larger values may have larger errors.
         const double scale = root * std::max({scale_, row_rms_[static_cast<std::size_t>(i)],
                                               group_rms_[static_cast<std::size_t>(group)]});
         for (std::int64_t v = 0; v < kVectors; ++v)
@@ -408,7 +408,7 @@ class Freivalds {
   std::uint64_t element_ = 0;
 };
 
-// For beta 0 only: otherwise the inputs are gone. Then the error is NaN, which passes no comparison.
+// For beta 0 only: otherwise the inputs have been overwritten, and the error is NaN, which passes no comparison.
 Verification verify(const KernelCall& call) {
   if (call.shape.scalars[1] != 0) return {std::numeric_limits<double>::quiet_NaN(), tolerance(call.shape), 0};
   Verification worst{.tolerance = tolerance(call.shape)};
@@ -422,7 +422,7 @@ Verification verify(const KernelCall& call) {
   return worst;
 }
 
-// Of the product of matrices like these whose signs have nothing to do with each other.
+// The rms of a product of such matrices if their signs were independent.
 double scale(const KernelCall& call) {
   const auto [m, n, k, flags] = call.shape.dims;
   const std::int64_t counts[] = {m * k * gemm_batch(call.shape), k * n * gemm_batch(call.shape)};

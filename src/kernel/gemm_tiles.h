@@ -1,4 +1,4 @@
-// The launch of the OpenCL body of gemm (gemm.cl), which is ours because not every platform has a library.
+// The launch geometry of gemm.cl, Weir's own OpenCL gemm, needed because not every platform has a library.
 #pragma once
 
 #include "kernel/body.h"
@@ -6,7 +6,7 @@
 
 namespace weir {
 
-// A work-group computes this square of one product of the batch; gemm.cl spells the same numbers.
+// A work-group computes this square of one product of the batch; gemm.cl repeats these numbers.
 inline constexpr std::int64_t kGemmTile = 64;
 inline constexpr unsigned kGemmThreads = 256;
 

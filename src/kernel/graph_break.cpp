@@ -1,4 +1,4 @@
-// What a host does between two compiled regions: looks at a value, for a while, and hands it on. Runs on hosts only.
+// What a host does between two compiled regions: copies a value and takes some time. Runs only on hosts.
 #include <cstring>
 
 #include "base/clock.h"

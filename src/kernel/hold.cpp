@@ -1,4 +1,4 @@
-// Occupies its stream until the host sets a flag, or a limit has passed: nothing can hang on it. Says when it ran.
+// Occupies its stream until the host sets a flag or a limit has passed, so it cannot hang. Records when it ran.
 #include <time.h>
 
 #include <atomic>
@@ -15,7 +15,7 @@ void run_block(const KernelCall& call, std::uint32_t) {
   std::int32_t* const at = operand<std::int32_t>(call, 1);
   const std::int64_t started_ns = now_ns();
   write_started(at, started_ns);
-  // Asleep, so that dozens of held streams leave the cores to those that are not.
+  // Sleeps, so that dozens of held streams leave the cores to the others.
   constexpr timespec kNap{0, 200'000};
   while (flag.load(std::memory_order_acquire) == 0 && now_ns() - started_ns < call.shape.dims[0])  // pairs with release
     nanosleep(&kNap, nullptr);
@@ -24,7 +24,7 @@ void run_block(const KernelCall& call, std::uint32_t) {
 
 }  // namespace
 
-// dims: limit in ns. Operands: the flag, and the moment that it writes.
+// dims: limit in ns. Operands: the flag, and the record of its moments.
 Kernel hold() {
   return {.name = "hold",
           .summary = "waits for a flag that the host sets, up to a limit",

@@ -13,7 +13,7 @@ WEIR_KERNEL(im2col) {
     const int x = (int)(row - line * across) * stride - padding + pixel % side;
     const int y = (int)(line - image * down) * stride - padding + pixel / side;
     const bool is_inside = x >= 0 && x < width && y >= 0 && y < height;
-    // All bits 0 are zero in every type.
+    // All bits 0 is zero in every type.
     out[row * size + column] =
         is_inside ? in[((image * height + y) * width + x) * channels + channel] : (weir_element)0;
   }

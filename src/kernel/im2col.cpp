@@ -1,5 +1,5 @@
-// The patches of images as rows of a matrix, so that a convolution becomes a matrix product. Moves bits; zeros outside
-// of an image.
+// The patches of images as rows of a matrix, so that a convolution becomes a matrix product. Moves bits; positions
+// outside of an image are zero.
 #include "kernel/im2col.h"
 
 #include <fmt/format.h>

@@ -13,7 +13,7 @@ __device__ inline void im2col(const KernelArguments& a) {
   const int side = static_cast<int>(patch.kernel), stride = static_cast<int>(patch.stride);
   const int padding = static_cast<int>(patch.padding), channels = static_cast<int>(patch.channels);
   const int across = static_cast<int>(patch.along(width)), down = static_cast<int>(patch.along(height));
-  // A pixel is moved in pieces that are runs of its channels, so a piece lies within an image or outside.
+  // A pixel is moved in runs of its channels, so that each run is either inside or outside of an image.
   const bool is_divided = channels % (16 / static_cast<int>(sizeof(T))) == 0;
   const auto move = [=](auto from, auto to, long long row, long long run, long long runs) {
     const int per_pixel = static_cast<int>(runs) / (side * side);

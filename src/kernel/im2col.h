@@ -7,7 +7,7 @@
 
 namespace weir {
 
-// dims[3]: channels of a pixel, side of the square patch, step between patches, zeros around the image.
+// dims[3]: channels of a pixel, side of the square patch, step between patches, zero padding around the image.
 WEIR_HOST_DEVICE constexpr std::int64_t image_patch(std::int64_t channels, std::int64_t kernel, std::int64_t stride,
                                                     std::int64_t padding) {
   return channels | kernel << 32 | stride << 40 | padding << 48;
@@ -19,7 +19,7 @@ struct ImagePatch {
         kernel(packed >> 32 & 0xff),
         stride(packed >> 40 & 0xff),
         padding(packed >> 48 & 0xff) {}
-  // How many patches there are along a side of the image.
+  // The number of patches along a side of the image.
   WEIR_HOST_DEVICE constexpr std::int64_t along(std::int64_t side) const {
     return (side + 2 * padding - kernel) / stride + 1;
   }

@@ -1,4 +1,4 @@
-// Integers made larger by a constant: lengths and positions that follow one another.
+// Adds a constant to integers: lengths and positions that advance.
 #include "kernel/body.h"
 
 namespace weir::catalogue {

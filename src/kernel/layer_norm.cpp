@@ -14,7 +14,7 @@ void run_block(const KernelCall& call, std::uint32_t block) {
     const T* const beta = operand<const T>(call, 2);
     for (std::int64_t r = range.begin; r < range.end; ++r) {
       load_floats(operand<const T>(call, 0) + r * columns, row, columns);
-      // Shifted by its first value, so that a row far from zero keeps its digits and a constant row gives exactly beta.
+      // Shifted by the row's first value, to keep the digits of a row far from zero; a constant row gives exactly beta.
       const float shift = row[0];
       for (std::int64_t c = 0; c < columns; ++c) row[c] -= shift;
       const float mean = sum_of(columns, [row](std::int64_t c) { return row[c]; }) / width;

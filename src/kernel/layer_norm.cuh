@@ -15,7 +15,7 @@ __device__ inline void layer_norm(const KernelArguments& a) {
   for (long long row = blockIdx.x; row < a.dims[0]; row += gridDim.x) {
     const T* const in = operand<const T>(a, 0) + row * columns;
     T* const out = operand<T>(a, 3) + row * columns;
-    // Shifted by the row's first value, as on the CPU: a row far from zero keeps its digits.
+    // Shifted by the row's first value, as on the CPU, to keep the digits of a row far from zero.
     const float shift = load(in);
     RunningSum sum, squares;
     read_row(in, columns, [&](long long, float x) { sum.add(x - shift); });

@@ -11,7 +11,7 @@ WEIR_KERNEL(layer_norm_backward) {
     __global const weir_element* const in = WEIR_OPERAND(const weir_element, 0) + row * columns;
     __global const weir_element* const dy = WEIR_OPERAND(const weir_element, 2) + row * columns;
     __global weir_element* const out = WEIR_OPERAND(weir_element, 3) + row * columns;
-    // Shifted by the row's first value, as on the CPU: a row far from zero keeps its digits.
+    // Shifted by the row's first value, as on the CPU, to keep the digits of a row far from zero.
     const float shift = load(in, 0);
     running_sum sum = empty_sum();
     for (long c = thread; c < columns; c += threads) add_to(&sum, load(in, c) - shift);

@@ -1,4 +1,4 @@
-// Gradient of layer normalisation by its input. Also leaves each row's mean and 1 / deviation for layer_norm_grad.
+// Gradient of layer normalisation by its input. Also stores each row's mean and 1 / deviation for layer_norm_grad.
 #include "kernel/body.h"
 
 namespace weir::catalogue {
@@ -14,7 +14,7 @@ void run_block(const KernelCall& call, std::uint32_t block) {
     const T* const gamma = operand<const T>(call, 1);
     for (std::int64_t r = range.begin; r < range.end; ++r) {
       load_floats(operand<const T>(call, 0) + r * columns, row, columns);
-      // Shifted by its first value, as in layer_norm: a row far from zero keeps its digits.
+      // Shifted by the row's first value, as in layer_norm, to keep the digits of a row far from zero.
       const float shift = row[0];
       for (std::int64_t c = 0; c < columns; ++c) row[c] -= shift;
       const float mean = sum_of(columns, [=](std::int64_t c) { return row[c]; }) / width;
@@ -83,10 +83,10 @@ Kernel layer_norm_backward() {
           .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], rows_per_block(shape.dims[1])); },
           .run_block = run_block,
           .reference = reference,
-          // Four compensated sums and eight operations round about once each, relative to dy * gamma. What is left when
-          // its means are taken out may be much smaller: a gradient that follows its row (that of a residual stream
-          // does) keeps a few percent of it, and 15 million rows of an H200's training step needed 245 roundings. Two
-          // columns are the exception: there all of it cancels.
+          // Four compensated sums and eight operations round about once each, relative to dy * gamma. The remainder
+          // after removing its means may be much smaller: a gradient that follows its row (as in a residual stream)
+          // keeps a few percent of it, and 15 million rows of an H200's training step needed 245 roundings. Two columns
+          // are the exception: there everything cancels.
           .tolerance = [](const KernelShape& shape) { return storage_tolerance(shape.type, 12 * 64); },
           .geometry = [](const KernelShape& shape) { return row_geometry(shape.dims[0], shape.dims[1]); },
           .types = "ttttf"};

@@ -15,7 +15,7 @@ __device__ inline void layer_norm_backward(const KernelArguments& a) {
   for (long long row = blockIdx.x; row < a.dims[0]; row += gridDim.x) {
     const T* const in = operand<const T>(a, 0) + row * columns;
     const T* const dy = operand<const T>(a, 2) + row * columns;
-    // Shifted by the row's first value, as on the CPU: a row far from zero keeps its digits.
+    // Shifted by the row's first value, as on the CPU, to keep the digits of a row far from zero.
     const float shift = load(in);
     RunningSum sum;
     read_row(in, columns, [&](long long, float x) { sum.add(x - shift); });
@@ -31,7 +31,7 @@ __device__ inline void layer_norm_backward(const KernelArguments& a) {
     const float by_mean = over_block<Add>(scaled.value()) / width;
     const float by_deviation = over_block<Add>(product.value()) / width * inverse;
     zip_rows(in, dy, operand<T>(a, 3) + row * columns, columns, [=](long long c, float x, float gradient) {
-      // The product is rounded as it was in the sum, so that what cancels (a single column) cancels exactly.
+      // The product is rounded as it was in the sum, so that terms which cancel (a single column) cancel exactly.
       const float by_normal = rounded_product(gradient, load(gamma + c));
       return (by_normal - by_mean - (x - shift - mean) * inverse * by_deviation) * inverse;
     });

@@ -1,5 +1,5 @@
-// OpenCL body of layer_norm_grad. Work-items add in a fixed order, without atomics, so a sum repeats bit for bit.
-#define COLUMNS 16  // side by side: they fill whole sectors of memory in every type
+// OpenCL body of layer_norm_grad. Work-items add in a fixed order, without atomics: sums are reproducible bit for bit.
+#define COLUMNS 16  // adjacent columns: they fill whole memory sectors in every type
 
 WEIR_KERNEL(layer_norm_grad) {
   __local float by_gammas[WEIR_MOST_THREADS], by_betas[WEIR_MOST_THREADS];
@@ -29,6 +29,6 @@ WEIR_KERNEL(layer_norm_grad) {
         add_to(&total, down == 0 ? by_gammas[i * COLUMNS + lane] : by_betas[i * COLUMNS + lane]);
       store(down == 0 ? WEIR_OPERAND(weir_element, 3) : WEIR_OPERAND(weir_element, 4), column, value_of(&total));
     }
-    barrier(CLK_LOCAL_MEM_FENCE);  // the next round writes the partial sums again
+    barrier(CLK_LOCAL_MEM_FENCE);  // before the partial sums are written again
   }
 }

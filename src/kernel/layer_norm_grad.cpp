@@ -65,8 +65,8 @@ Kernel layer_norm_grad() {
           .blocks = [](const KernelShape& shape) { return block_count(shape.dims[1], kColumnsPerBlock); },
           .run_block = run_block,
           .reference = reference,
-          // As in reduce: 8 for compensated sums, sqrt(terms) for plain ones of random signs. Each term of gamma's
-          // rounds three times, which adds at random too.
+          // As in reduce: 8 for compensated sums, sqrt(terms) for plain ones of random signs. Each term of gamma's sum
+          // rounds three times, which also adds up randomly.
           .tolerance =
               [](const KernelShape& shape) { return storage_tolerance(shape.type, 8 + 4 * std::sqrt(shape.dim(0))); },
           // layer_norm_grad.cuh: 16 columns x 64 row lanes.

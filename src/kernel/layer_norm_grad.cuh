@@ -1,4 +1,4 @@
-// Device body of layer_norm_grad. Threads add in a fixed order, without atomics, so a sum repeats bit for bit.
+// Device body of layer_norm_grad. Threads add in a fixed order, without atomics, so sums are reproducible bit for bit.
 #pragma once
 
 #include "kernel/device_loops.cuh"
@@ -6,8 +6,8 @@
 
 namespace weir::device {
 
-// 16 columns side by side, which fill whole sectors of memory in every type, and 64 threads down each: 2048 columns
-// make 128 blocks of 1024 threads, about one per multiprocessor of a large GPU.
+// 16 adjacent columns, which fill whole memory sectors in every type, and 64 threads down each: 2048 columns make 128
+// blocks of 1024 threads, about one per multiprocessor of a large GPU.
 template <class T>
 __device__ inline void layer_norm_grad(const KernelArguments& a) {
   constexpr int kColumns = 16, kDown = 64;

@@ -1,4 +1,4 @@
-// The list of kernels. A new one is a file beside this one and its name below.
+// The list of kernels. To add one, add a file next to this one and its name below.
 #include <fmt/format.h>
 
 #include <string>

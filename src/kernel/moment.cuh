@@ -1,4 +1,4 @@
-// The device's side of moment.h: writes to memory that the host looks at while the kernel runs.
+// The device's side of moment.h: writes to memory that the host reads while the kernel runs.
 #pragma once
 
 #include "kernel/device_types.cuh"
@@ -7,8 +7,8 @@ namespace weir::device {
 
 __device__ inline long long probe_time_ns() { return static_cast<long long>(time_ns()); }
 
-// Both moments in one store: who sees the end sees the start too. No fence: waiting for the host's memory would make
-// the kernel about a microsecond longer than it says (H200, 2026-11), and its end makes everything visible.
+// A host that sees the end also sees the start. CUDA uses one store instead of a fence: waiting for host memory would
+// make the kernel about a microsecond longer than it reports (H200, 2026-11), and its end makes everything visible.
 __device__ inline void write_ended(volatile long long* at, long long started_ns, long long ended_ns) {
 #if defined(__HIPCC__)
   at[0] = started_ns;

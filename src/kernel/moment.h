@@ -1,4 +1,4 @@
-// When a probe kernel ran: two moments in memory that host and device share while it runs. One writes, the other looks.
+// When a probe kernel ran: two moments in memory that host and device share while it runs. One writes, the other reads.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@ namespace weir {
 
 inline constexpr int kMomentElements = 4;  // i32 elements of one record: started and ended, 64 bits each
 
-// Nanoseconds on the device's clock, whatever that counts from; 0 where it has not happened.
+// Nanoseconds on the device's clock, from an arbitrary origin; 0 if it has not happened.
 struct Moment {
   std::int64_t started_ns = 0;
   std::int64_t ended_ns = 0;

@@ -68,14 +68,14 @@ inline Half from_float<Half>(float value) {
   return {static_cast<std::uint16_t>(sign | (magnitude - 0x38000000u + 0xfffu + even) >> 13)};
 }
 
-// Calls `body` with a null pointer of an integer type of that size, for bodies that move bits.
+// Calls `body` with a null pointer to an integer type of that size, for bodies that move bits.
 template <class Body>
 void with_bits(ElementType type, Body&& body) {
   if (size_of(type) == 4) return body(static_cast<std::uint32_t*>(nullptr));
   body(static_cast<std::uint16_t*>(nullptr));
 }
 
-// Calls `body` with a null pointer of the C++ type that stores a floating element type.
+// Calls `body` with a null pointer to the C++ type that stores a floating element type.
 template <class Body>
 decltype(auto) with_float_type(ElementType type, Body&& body) {
   if (type == ElementType::f16) return body(static_cast<Half*>(nullptr));

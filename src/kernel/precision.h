@@ -1,4 +1,4 @@
-// Precisions that kernels compute in, and what follows from each. Knows no kernel.
+// Precisions that kernels compute in, and the properties of each. Knows no kernel.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace weir {
 
-// What a user asks for. Kernels of packages have the first four, which are the bits of include/weir/kernel.h; the
-// catalogue has all but fp64. tf32 stores f32 and lets matrix units round its operands.
+// The user's choice. Kernels of packages support the first four, which are the bits of include/weir/kernel.h; the
+// catalogue supports all but fp64. tf32 stores f32 and lets matrix units round its operands.
 enum class Precision : std::uint8_t { fp64, fp32, fp16, bf16, tf32 };
 inline constexpr Precision kCataloguePrecisions[] = {Precision::fp32, Precision::tf32, Precision::fp16,
                                                      Precision::bf16};
@@ -17,7 +17,7 @@ struct PrecisionFacts {
   std::string_view name;
   int bytes;
   double rounding;   // relative error of one operation: half a unit in the last place
-  double tolerance;  // relative error of a result that passes where nobody says otherwise
+  double tolerance;  // largest relative error of a correct result, by default
 };
 constexpr PrecisionFacts facts_of(Precision precision) {
   constexpr PrecisionFacts kFacts[] = {{"fp64", 8, 0x1p-53, 1e-10},
@@ -29,9 +29,9 @@ constexpr PrecisionFacts facts_of(Precision precision) {
 }
 constexpr std::string_view name_of(Precision precision) { return facts_of(precision).name; }
 constexpr double rounding_of(Precision precision) { return facts_of(precision).rounding; }
-// As include/weir/kernel.h has them.
+// As in include/weir/kernel.h.
 constexpr std::uint32_t bit_of(Precision precision) { return 1U << static_cast<unsigned>(precision); }
-// Of the catalogue.
+// For the catalogue's precisions.
 constexpr std::optional<Precision> precision_named(std::string_view name) {
   for (const Precision p : kCataloguePrecisions)
     if (name_of(p) == name) return p;

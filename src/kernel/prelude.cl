@@ -1,5 +1,5 @@
-// What every OpenCL body shares: the one signature, element types, loops and sums of a work-group, the clock. Comes
-// before each body; knows none. OpenCL C 1.2, without subgroups and without cl_khr_fp16.
+// Shared by every OpenCL body: the one signature, element types, loops and sums of a work-group, the clock. Precedes
+// each body; knows none. OpenCL C 1.2, without subgroups and without cl_khr_fp16.
 #pragma OPENCL FP_CONTRACT OFF
 
 // KernelArguments for devices without addresses of their own: operand i begins offsets[i] bytes into o<i>.
@@ -37,11 +37,11 @@ static void store(__global weir_element* to, long index, float value) {
 }
 #elif defined(WEIR_I32)
 typedef int weir_element;
-// Integers take a float towards zero.
+// Integers are rounded towards zero.
 static void store(__global weir_element* to, long index, float value) { to[index] = (int)value; }
 #endif
 
-// a * b + c where only speed asks for one rounding instead of two.
+// a * b + c, with one rounding instead of two only if that is faster.
 static float multiply_add(float a, float b, float c) {
 #if defined(FP_FAST_FMAF)
   return fma(a, b, c);
@@ -59,11 +59,11 @@ static int local_threads(void) { return (int)get_local_size(0); }
 static long group(void) { return (long)get_group_id(0); }
 static long groups(void) { return (long)get_num_groups(0); }
 
-// 64-bit division takes a GPU some 70 instructions, 32-bit a third of that. Neither may be negative.
+// A 64-bit division takes a GPU about 70 instructions, a 32-bit one a third of that. Neither operand may be negative.
 static long divide(long a, long b) { return ((a | b) >> 32) == 0 ? (long)((uint)a / (uint)b) : a / b; }
 
-// Which elements of a matrix a work-item has: work-items lie side by side along a row, and where rows are short a
-// work-group takes several.
+// Loops over a work-item's elements of a matrix: adjacent work-items along a row, several rows per work-group if rows
+// are short.
 #define WEIR_FOR_ROWS(row, rows, column, width)                                                                       \
   const int weir_shift = row_shift(width);                                                                            \
   const int weir_lane = local_thread() & ((1 << weir_shift) - 1);                                                     \
@@ -76,12 +76,12 @@ static int row_shift(long width) {
   return shift;
 }
 
-// For functions that are given local memory: where PoCL 3.1 does not inline one, work-groups that run at the same time
-// share that memory.
+// For functions that receive local memory: if PoCL 3.1 does not inline one, work-groups that run at the same time share
+// that memory.
 #define WEIR_INLINE static __attribute__((always_inline))
 
-// The same result for every work-item of the group, combined in a fixed order. All of them must call it, with room for
-// one float each; groups are as large as a power of two.
+// Returns the same result to every work-item of the group, combined in a fixed order. All of them must call it, with
+// room for one float each; group sizes are powers of two.
 WEIR_INLINE float sum_of_group(float value, __local float* room) {
   const int thread = local_thread();
   room[thread] = value;
@@ -91,7 +91,7 @@ WEIR_INLINE float sum_of_group(float value, __local float* room) {
   }
   barrier(CLK_LOCAL_MEM_FENCE);
   const float result = room[0];
-  barrier(CLK_LOCAL_MEM_FENCE);  // the next call's values wait for this
+  barrier(CLK_LOCAL_MEM_FENCE);  // before the next call's values are written
   return result;
 }
 WEIR_INLINE float largest_of_group(float value, __local float* room) {
@@ -108,7 +108,7 @@ WEIR_INLINE float largest_of_group(float value, __local float* room) {
 }
 #define WEIR_MOST_THREADS 1024
 
-// Kahan's sum, as in src/kernel/running_sum.h.
+// Kahan sum, as in src/kernel/running_sum.h.
 typedef struct {
   float sum, lost;
 } running_sum;
@@ -124,8 +124,8 @@ static void add_to(running_sum* to, float value) {
 }
 static float value_of(const running_sum* sum) { return sum->sum - sum->lost; }
 
-// Floats as integers that sort alike, as in src/kernel/ranked.h: NaN is below everything, both zeros are equal, and of
-// equal values that of the lower index is larger. Never 0.
+// Floats as integers with the same order, as in src/kernel/ranked.h: NaN is below everything, both zeros are equal, and
+// of equal values the one with the lower index is larger. Never 0.
 static ulong ranked(float value, long index) {
   const uint bits = as_uint(value + 0.0f);
   const uint rank = value != value ? 0u : (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
@@ -133,7 +133,7 @@ static ulong ranked(float value, long index) {
 }
 static int index_of(ulong ranked) { return (int)(0xffffffffu - (uint)(ranked & 0xffffffffu)); }
 
-// The device's clock. A counter of a CPU has a rate that only the host knows: WEIR_TICKS_PER_SECOND.
+// The device's clock. Only the host knows the rate of a CPU's counter: WEIR_TICKS_PER_SECOND.
 #if defined(__NV_CL_C_VERSION)
 static ulong weir_time_ns(void) {
   ulong now;
@@ -141,7 +141,7 @@ static ulong weir_time_ns(void) {
   return now;
 }
 #elif defined(__AMDGCN__)
-// 25 MHz on Vega, MI100 and MI200, 100 MHz since. From gfx11 on there is no s_memrealtime, but a message is answered.
+// 25 MHz on Vega, MI100 and MI200, 100 MHz since. gfx11 and later have no s_memrealtime, but answer a message instead.
 static ulong weir_time_ns(void) {
 #if defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__)
   return __builtin_amdgcn_s_memrealtime() * 40;
@@ -168,7 +168,7 @@ static ulong weir_time_ns(void) {
 #define WEIR_NO_CLOCK
 #endif
 
-// What was written to memory that the host looks at while a kernel runs comes before what is written after this.
+// Orders writes to memory that the host reads while a kernel runs: those before this call come first.
 static void order_for_host(void) {
 #if defined(__NV_CL_C_VERSION)
   __asm__ __volatile__("membar.sys;" : : : "memory");
@@ -180,8 +180,8 @@ static void order_for_host(void) {
   mem_fence(CLK_GLOBAL_MEM_FENCE);
 #endif
 }
-// Both moments of src/kernel/moment.h: who sees the end sees the start too. In one store where there is one, because
-// waiting for the host's memory would make a kernel longer than it says.
+// Both moments of src/kernel/moment.h: a host that sees the end also sees the start. In one store where possible,
+// because waiting for host memory would make a kernel longer than it reports.
 static void write_ended(__global volatile long* at, long started_ns, long ended_ns) {
 #if defined(__NV_CL_C_VERSION)
   __asm__ __volatile__("st.volatile.global.v2.s64 [%0], {%1, %2};"

@@ -1,5 +1,5 @@
 // OpenCL body of ragged_gemm: a work-group per 64 x 128 of C (src/kernel/ragged_gemm.h), 4 x 8 sums per work-item, 16
-// of K at a time in local memory. Tiles beyond an expert's rows have no depth.
+// of K at a time in local memory. Tiles beyond an expert's rows have depth 0.
 #define ROWS 64
 #define COLUMNS 128
 #define DEPTH 16
@@ -22,7 +22,7 @@ __attribute__((reqd_work_group_size(THREADS, 1, 1))) WEIR_KERNEL(ragged_gemm) {
   __global const weir_element* const from_a = WEIR_OPERAND(const weir_element, 0) + begin * k;
   __global const weir_element* const from_b = WEIR_OPERAND(const weir_element, 1);
   __global weir_element* const c = WEIR_OPERAND(weir_element, 3);
-  // Work-groups side by side share columns of B, which is the larger operand.
+  // Adjacent work-groups share columns of B, which is the larger operand.
   const long down = (capacity + ROWS - 1) / ROWS, across = (n + COLUMNS - 1) / COLUMNS;
   const int thread = local_thread(), row = thread / 16 * 4, column = thread % 16;
   for (long tile = group(); tile < down * across; tile += groups()) {
@@ -50,7 +50,7 @@ __attribute__((reqd_work_group_size(THREADS, 1, 1))) WEIR_KERNEL(ragged_gemm) {
         for (int i = 0; i < 4; ++i)
           for (int j = 0; j < 8; ++j) sums[i][j] = multiply_add(x[i], y[j], sums[i][j]);
       }
-      barrier(CLK_LOCAL_MEM_FENCE);  // the next tiles wait for this
+      barrier(CLK_LOCAL_MEM_FENCE);  // before the next tiles are written
     }
     for (int i = 0; i < 4; ++i) {
       for (int j = 0; j < 8; ++j) {

@@ -1,5 +1,5 @@
-// One expert's matrix product: as many rows as the data say were routed to it, optionally followed by gelu. Rows of C
-// beyond those stay as they are.
+// One expert's matrix product: as many rows as the data routed to it, optionally followed by gelu. Rows of C beyond
+// those are unchanged.
 #include "kernel/ragged_gemm.h"
 
 #include <cblas.h>
@@ -11,7 +11,7 @@
 namespace weir::catalogue {
 namespace {
 
-// One launch with its sizes and its expert's rows spelled out.
+// One launch with named sizes and its expert's rows.
 struct Product {
   explicit Product(const KernelShape& shape)
       : capacity(shape.dims[0]),
@@ -44,7 +44,7 @@ std::uint32_t blocks(const KernelShape& shape) {
   return block_count(product.capacity, kRows) * block_count(product.n, kColumns);
 }
 
-// Half types are widened in pieces of kDepth; a float accumulator is rounded once when all of k is in.
+// Half types are converted in pieces of kDepth; a float accumulator is rounded once at the end of k.
 template <class T>
 void multiply(const Product& product, const T* a, const T* b, Range i, Range j, T* c) {
   const std::int64_t depth = std::min(kDepth, product.k);
@@ -88,7 +88,7 @@ void run_block(const KernelCall& call, std::uint32_t block) {
 
 double gelu_of(double x) { return x * (0.5 + 0.5 * std::erf(x / std::numbers::sqrt2)); }
 
-// sums[i][j] of rows i in double, by plain loops where the product is small and by dgemm where they would take long.
+// sums[i][j] of rows i in double: by plain loops if the product is small, else by dgemm.
 template <class T>
 void sum_rows(const Product& product, const T* a, const T* b, Range i, std::vector<double>& sums) {
   sums.assign(static_cast<std::size_t>(i.size() * product.n), 0.0);
@@ -140,9 +140,9 @@ Cost cost(const KernelShape& shape) {
   return {2 * rows * n * k, (rows * k + k * n + rows * n) * element_bytes(shape) + 8};
 }
 
-// As in gemm, k float additions walk at random and matrix units truncate: 4 sqrt(k) roundings. All sums stay float
-// until the end. gelu's slope is up to 1.13 while its results are about 0.7 of its inputs: twice as many, and 26 of
-// its own.
+// As in gemm, the errors of k float additions are random and matrix units truncate: 4 sqrt(k) roundings. All sums stay
+// float until the end. gelu's slope is up to 1.13 while its results are about 0.7 of its inputs: twice as many, plus 26
+// of its own.
 double tolerance(const KernelShape& shape) {
   const double accumulation = 4 * std::sqrt(shape.dim(2));
   return storage_tolerance(shape.type, has_gelu_in(shape.dims[3]) ? 2 * accumulation + 26 : accumulation);

@@ -1,5 +1,5 @@
-// Device body of ragged_gemm: a block per tile of C, tiles of A and B in two shared buffers, the next ones on their way
-// through registers while the last ones are multiplied. Blocks beyond an expert's rows leave at once.
+// Device body of ragged_gemm: a block per tile of C, with tiles of A and B in two shared buffers; the next ones are
+// loaded through registers while the current ones are multiplied. Blocks beyond an expert's rows end at once.
 #pragma once
 
 #include "kernel/device_loops.cuh"
@@ -11,7 +11,7 @@
 
 namespace weir::device {
 
-// One launch as a block sees it.
+// One launch as seen by a block.
 template <class T>
 struct RaggedBlock {
   __device__ explicit RaggedBlock(const KernelArguments& a)
@@ -28,7 +28,7 @@ struct RaggedBlock {
     const long long begin = is_grouped ? min(max(0ll, static_cast<long long>(offsets[0])), rows_of_a) : 0;
     rows = static_cast<int>(max(0ll, min(min(capacity, own), rows_of_a - begin)));
     this->a += begin * k;
-    // Blocks side by side share columns of B, which is the larger operand.
+    // Adjacent blocks share columns of B, which is the larger operand.
     const int down = static_cast<int>((capacity + kRaggedRows - 1) / kRaggedRows);
     first_row = static_cast<int>(blockIdx.x % down) * kRaggedRows;
     first_column = static_cast<int>(blockIdx.x / down) * kRaggedColumns;
@@ -45,8 +45,8 @@ __device__ inline float ragged_result(float sum, bool has_gelu) {
   return has_gelu ? 0.5f * sum * erfcf(-sum * 0.70710678f) : sum;  // 1 / sqrt(2), as in gelu
 }
 
-// kCount elements of a row of a matrix of `rows` x `columns`; zeros outside. They lie within the row or outside of it
-// where is_wide.
+// kCount elements of a row of a matrix of `rows` x `columns`; zeros outside. If is_wide, they are either all within the
+// row or all outside.
 template <int kCount, class T>
 __device__ inline Run<T, kCount> load_run(const T* matrix, int row, int column, int rows, int columns, bool is_wide) {
   const T* const from = matrix + static_cast<long long>(row) * columns + column;
@@ -135,7 +135,7 @@ __device__ inline void multiply_plain(const RaggedBlock<T>& block) {
 template <class T>
 __device__ inline void multiply_by_matrix_units(const RaggedBlock<T>& block) {
   namespace wmma = nvcuda::wmma;
-  // Rows are padded by 16 bytes, so that those of a fragment begin in different banks.
+  // Rows are padded by 16 bytes, so that those of a fragment start in different banks.
   constexpr int kDepth = 32, kStrideA = kDepth + 8, kStrideB = kRaggedColumns + 8, kStrideC = 20;
   alignas(32) __shared__ T tile_a[2][kRaggedRows * kStrideA];
   alignas(32) __shared__ T tile_b[2][kDepth * kStrideB];
@@ -189,7 +189,7 @@ __device__ inline void multiply_by_matrix_units(const RaggedBlock<T>& block) {
     if (has_next) keep(buffer ^ 1);
     __syncthreads();
   }
-  // Which lane holds which sum is the hardware's secret, so they pass through shared memory.
+  // The assignment of sums to lanes is not documented, so they pass through shared memory.
   const bool is_wide_c = block.n % 8 == 0 && is_aligned<8>(block.c);
 #pragma unroll
   for (int i = 0; i < 2; ++i) {

@@ -1,5 +1,5 @@
-// How ragged_gemm packs which expert it works for into a dimension, and the tile of its device body. Shared by
-// workloads, the launch geometry and device code.
+// How ragged_gemm packs its expert into a dimension, and the tile of its device body. Shared by workloads, the launch
+// geometry and device code.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace weir {
 
-// dims[3]: expert e of how many; whether its rows lie among all experts' grouped rows; whether a gelu follows.
+// dims[3]: the expert and their number; whether its rows are among all experts' grouped rows; whether a gelu follows.
 WEIR_HOST_DEVICE constexpr std::int64_t ragged_expert(std::int64_t e, std::int64_t experts, bool is_grouped,
                                                       bool has_gelu) {
   return e | experts << 24 | static_cast<std::int64_t>(is_grouped) << 48 | static_cast<std::int64_t>(has_gelu) << 49;

@@ -1,4 +1,4 @@
-// Counter-based data: element i of a buffer depends on (seed, i) only, bit for bit the same on host and device.
+// Counter-based data: element i of a buffer depends only on (seed, i), bit for bit the same on host and device.
 #pragma once
 
 #if defined(__CUDACC__) || defined(__HIPCC__)
@@ -9,7 +9,7 @@
 
 namespace weir {
 
-// Mixes seed and index into 32 well-spread bits (the finaliser of murmur3, twice).
+// Mixes seed and index into 32 well-distributed bits (the finaliser of murmur3, twice).
 WEIR_HOST_DEVICE inline unsigned random_bits(unsigned long long seed, unsigned long long index) {
   unsigned long long z = seed * 0x9E3779B97F4A7C15ull + index;
   z = (z ^ (z >> 33)) * 0xff51afd7ed558ccdull;
@@ -23,8 +23,8 @@ WEIR_HOST_DEVICE inline float random_unit(unsigned long long seed, unsigned long
   return static_cast<float>(random_bits(seed, index) >> 8) * (1.0f / 8388608.0f) - 1.0f;
 }
 
-// offset + scale * random_unit. Device code must not fuse the two: CUDA has intrinsics for that, and HIP's, which are
-// plain operators, a pragma.
+// offset + scale * random_unit. Device code must not fuse the two: CUDA has intrinsics for that; HIP's are plain
+// operators and need a pragma.
 WEIR_HOST_DEVICE inline float random_uniform(unsigned long long seed, unsigned long long index, float scale,
                                              float offset) {
 #if defined(__CUDA_ARCH__)

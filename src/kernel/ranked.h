@@ -1,4 +1,4 @@
-// Floats as integers that sort alike, with the index that breaks ties: what bodies of arg_max and top_k compare.
+// Floats as integers with the same order, plus an index that breaks ties: what arg_max and top_k compare.
 #pragma once
 
 #include "kernel/random.h"
@@ -21,7 +21,7 @@ WEIR_HOST_DEVICE inline unsigned rank_of(float value) {
   return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
 }
 
-// The larger of two is the larger value or, of equal ones, that of the lower index. Never 0.
+// The larger one has the larger value or, if they are equal, the lower index. Never 0.
 WEIR_HOST_DEVICE inline unsigned long long ranked(float value, long long index) {
   return static_cast<unsigned long long>(rank_of(value)) << 32 | (0xffffffffu - static_cast<unsigned>(index));
 }

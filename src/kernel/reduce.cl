@@ -1,7 +1,7 @@
-// OpenCL body of reduce. Work-items add in a fixed order, without atomics, so a sum repeats bit for bit.
+// OpenCL body of reduce. Work-items add in a fixed order, without atomics, so sums are reproducible bit for bit.
 #define LANES 32
 
-// 32 columns side by side, the group's other work-items further down each.
+// 32 adjacent columns; the group's other work-items are further down each.
 WEIR_INLINE void sum_columns(__global const weir_element* in, __global weir_element* out, long rows, long columns,
                              __local float* room) {
   const int lane = local_thread() % LANES, down = local_thread() / LANES, down_lanes = local_threads() / LANES;
@@ -17,7 +17,7 @@ WEIR_INLINE void sum_columns(__global const weir_element* in, __global weir_elem
       for (int i = 0; i < down_lanes; ++i) add_to(&total, room[i * LANES + lane]);
       store(out, column, value_of(&total));
     }
-    barrier(CLK_LOCAL_MEM_FENCE);  // the next round writes the partial sums again
+    barrier(CLK_LOCAL_MEM_FENCE);  // before the partial sums are written again
   }
 }
 

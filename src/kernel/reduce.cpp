@@ -1,4 +1,4 @@
-// Sums of a matrix along one axis. The order of additions is fixed on every device, so a result repeats bit for bit.
+// Sums of a matrix along one axis. The order of additions is fixed on every device: results repeat bit for bit.
 #include "kernel/body.h"
 
 namespace weir::catalogue {
@@ -69,8 +69,8 @@ Kernel reduce() {
           .blocks = blocks,
           .run_block = run_block,
           .reference = reference,
-          // Our sums are compensated and need 8; sqrt(terms) is what a plain sum of random signs may add, and allows
-          // other devices to use one.
+          // Weir's sums are compensated and need 8; sqrt(terms) is what a plain sum of random signs may add, which
+          // allows other devices to use one.
           .tolerance =
               [](const KernelShape& shape) {
                 const std::int64_t terms = shape.dims[sums_rows(shape) ? 1 : 0];

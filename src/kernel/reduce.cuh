@@ -1,4 +1,4 @@
-// Device body of reduce. Threads and warps add in a fixed order, without atomics, so a sum repeats bit for bit.
+// Device body of reduce. Threads and warps add in a fixed order, without atomics, so sums are reproducible bit for bit.
 #pragma once
 
 #include "kernel/device_loops.cuh"
@@ -9,7 +9,7 @@ namespace weir::device {
 constexpr int kColumnLanes = 32;
 constexpr int kRowLanes = 8;
 
-// 32 columns side by side, 8 threads down each: reads stay contiguous and few columns still keep a block busy.
+// 32 adjacent columns, 8 threads down each: reads stay contiguous and few columns still keep a block busy.
 template <class T>
 __device__ inline void sum_columns(const T* in, T* out, long long rows, long long columns) {
   __shared__ float partial[kRowLanes][kColumnLanes];

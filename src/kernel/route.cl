@@ -1,5 +1,5 @@
 // OpenCL body of route: one work-group. Each work-item counts a part of the assignments, the counts become places, and
-// each walks its part again in order. No atomics, so the result repeats.
+// each walks its part again in order. No atomics, so the result is reproducible.
 #define MOST_EXPERTS 256
 #define MOST_COUNTS 8192
 
@@ -13,7 +13,7 @@ WEIR_KERNEL(route) {
   __global int* const slots = WEIR_OPERAND(int, 2);
   __global int* const sources = WEIR_OPERAND(int, 3);
   if (group() != 0) return;
-  // As many take part as there is room for their counts.
+  // Only as many take part as there is room for their counts.
   const int workers = min(threads, MOST_COUNTS / experts);
   const int part = (assignments + workers - 1) / workers;
   const int begin = thread < workers ? min(assignments, thread * part) : assignments;
@@ -27,7 +27,7 @@ WEIR_KERNEL(route) {
     if (0 <= id && id < experts) own[id] += 1;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  // Per expert: how many earlier work-items have, which is where this one's slots begin.
+  // Per expert: the count of earlier work-items, which is where this one's slots begin.
   for (int expert = thread; expert < experts; expert += threads) {
     int before = 0;
     for (int w = 0; w < workers; ++w) {

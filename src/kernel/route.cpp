@@ -1,4 +1,4 @@
-// Groups assignments of tokens by expert: a stable counting sort. An id that is no expert's is skipped (slot -1).
+// Groups assignments of tokens by expert: a stable counting sort. An invalid expert id is skipped (slot -1).
 #include <fmt/format.h>
 
 #include <numeric>

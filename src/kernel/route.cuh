@@ -1,12 +1,12 @@
 // Device body of route: one block. Each warp counts a part of the assignments, the counts become places, and each warp
-// walks its part again in order. No atomics on places, so the result repeats.
+// walks its part again in order. No atomics on places, so the result is reproducible.
 #pragma once
 
 #include "kernel/device_types.cuh"
 
 namespace weir::device {
 
-// The lanes of this warp that have the same id: one bit of it at a time.
+// The lanes of this warp that have the same id, found one bit of the id at a time.
 __device__ inline unsigned long long lanes_with(int id, bool is_valid) {
   unsigned long long same = ballot(is_valid);
   for (int bit = 0; bit < 8; ++bit) {
@@ -40,7 +40,7 @@ __device__ inline void route(const KernelArguments& a) {
     if (0 <= id && id < experts) atomicAdd(&counts[warp][id], 1);
   }
   __syncthreads();
-  // Per expert: how many earlier warps have, which is where this warp's slots begin.
+  // Per expert: the count of earlier warps, which is where this warp's slots begin.
   for (int expert = threadIdx.x; expert < experts; expert += blockDim.x) {
     int before = 0;
     for (int w = 0; w < warps; ++w) {
@@ -61,7 +61,7 @@ __device__ inline void route(const KernelArguments& a) {
   int next = begin + lane < end ? ids[begin + lane] : -1;
   for (int base = begin; base < end; base += warpSize) {
     const int at = base + lane, id = next;
-    next = at + warpSize < end ? ids[at + warpSize] : -1;  // on its way while this one is placed
+    next = at + warpSize < end ? ids[at + warpSize] : -1;  // in flight while this one is placed
     const bool is_valid = at < end && 0 <= id && id < experts;
     const unsigned long long same = lanes_with(id, is_valid), before = same & ((1ull << lane) - 1);
     const int slot = is_valid ? counts[warp][id] + __popcll(before) : -1;

@@ -1,12 +1,12 @@
-// A float sum that does not drift with its length. Shared by CPU bodies and device code; needs a compiler that keeps
-// the order of float operations (no -ffast-math).
+// A float sum whose error does not grow with its length. Shared by CPU bodies and device code; needs a compiler that
+// keeps the order of float operations (no -ffast-math).
 #pragma once
 
 #include "kernel/random.h"
 
 namespace weir {
 
-// Kahan's sum: about two roundings in all instead of one per term, whatever the number of terms.
+// Kahan sum: about two roundings in total instead of one per term.
 struct RunningSum {
   float sum = 0;
   float lost = 0;

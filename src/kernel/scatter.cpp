@@ -1,5 +1,5 @@
-// Rows written to the places that an index names. Moves bits: any element type. Indices must be unique, because blocks
-// run in any order; those outside of the output are skipped.
+// Writes rows to indexed places. Moves bits of any element type. Indices must be unique, because blocks run in any
+// order; those outside of the output are skipped.
 #include <cstring>
 
 #include "kernel/body.h"

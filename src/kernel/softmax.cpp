@@ -1,5 +1,5 @@
 // Softmax over the columns of each row, with the row's largest value subtracted first. Causal: row r of each square
-// sees the columns up to r, and the others become 0.
+// sees the columns up to r; the others become 0.
 #include "kernel/body.h"
 
 namespace weir::catalogue {
@@ -45,7 +45,7 @@ void reference(const KernelCall& call) {
   });
 }
 
-// Elements that count: all, or the triangle of each square.
+// Elements that are computed: all, or the triangle of each square.
 double visible_count(const KernelShape& shape) {
   const auto rows = shape.dim(0), columns = shape.dim(1);
   if (shape.dims[2] == 0) return rows * columns;

@@ -1,4 +1,4 @@
-// Gradient of softmax: from probabilities p and the gradient dp of the loss by them to that by the scores.
+// Gradient of softmax: from probabilities p and the loss gradient dp by them to the gradient by the scores.
 #include <cmath>
 
 #include "kernel/body.h"
@@ -36,7 +36,7 @@ void reference(const KernelCall& call) {
   });
 }
 
-// Where one column has all of the weight dp and its mean cancel to nothing: what is left is the rounding of dp.
+// If one column has all of the weight, dp and its mean cancel completely and only the rounding of dp remains.
 double scale(const KernelCall& call) {
   const std::int64_t count = call.shape.dims[0] * call.shape.dims[1];
   double squares = 0;
@@ -69,9 +69,9 @@ Kernel softmax_backward() {
       .blocks = [](const KernelShape& shape) { return block_count(shape.dims[0], rows_per_block(shape.dims[1])); },
       .run_block = run_block,
       .reference = reference,
-      // The compensated sum of rounded products needs 5, the difference and the last product one each. dp and its
-      // mean may cancel to an eighth of their size beside other results. Rows differ: where one column has all of
-      // the weight (the first rows of a causal mask) results are up to `columns` times what they usually are.
+      // The compensated sum of rounded products needs 5, the difference and the last product one each. dp and its mean
+      // may cancel to an eighth of the size of other results. Rows differ: if one column has all of the weight (the
+      // first rows of a causal mask), results are up to `columns` times their usual size.
       .tolerance = [](const KernelShape& shape) { return storage_tolerance(shape.type, (5 + 2) * 8 + shape.dim(1)); },
       .scale = scale,
       .geometry = [](const KernelShape& shape) { return row_geometry(shape.dims[0], shape.dims[1]); }};

@@ -1,11 +1,11 @@
-// Sums of squares of the parts of a vector: what a norm is made of. One sum per part and no sum of all, because a
-// device adds up millions of elements faster in many places than in one. The order of additions is fixed everywhere.
+// Sums of squares of the parts of a vector, for a norm. One sum per part and no total, because a device adds up
+// millions of elements faster in many places than in one. The order of additions is fixed everywhere.
 #include "kernel/body.h"
 
 namespace weir::catalogue {
 namespace {
 
-// Parts begin at multiples of 8 elements: aligned for wide loads of any type. The last ones may be short, or empty.
+// Parts begin at multiples of 8 elements: aligned for wide loads of any type. The last ones may be shorter or empty.
 Range part_of(const KernelShape& shape, std::uint32_t part) {
   const std::int64_t size = divide_up(divide_up(shape.dims[0], shape.dims[1]), 8) * 8;
   return block_range(shape.dims[0], size, part);
@@ -50,8 +50,8 @@ Kernel square_sum() {
           .blocks = [](const KernelShape& shape) { return static_cast<std::uint32_t>(shape.dims[1]); },
           .run_block = run_block,
           .reference = reference,
-          // Results are f32. Terms have one sign: a square rounds once, a compensated sum twice, and what 256 threads
-          // made is added in 12 rounds.
+          // Results are f32. Terms have one sign: a square rounds once, a compensated sum twice, and the results of 256
+          // threads are added in 12 rounds.
           .tolerance = [](const KernelShape&) { return storage_tolerance(ElementType::f32, 15); },
           .geometry = [](const KernelShape& shape) { return Geometry{grid_of(shape.dims[1]), kThreads}; },
           .types = "tf"};

@@ -1,4 +1,4 @@
-// Busy-waits for a given time and says when: the marker of every experiment on queues. Needs no profiler.
+// Busy-waits for a given time and records when: the marker of every experiment on queues. Needs no profiler.
 #include "base/clock.h"
 #include "kernel/body.h"
 #include "kernel/busy_wait.h"
@@ -17,7 +17,7 @@ void run_block(const KernelCall& call, std::uint32_t block) {
 
 }  // namespace
 
-// dims: duration in ns, blocks. Every block writes a moment of its own.
+// dims: duration in ns, blocks. Every block writes its own moment.
 Kernel stamp() {
   return {.name = "stamp",
           .summary = "busy-waits for a given time and writes down when",

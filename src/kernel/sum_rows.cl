@@ -1,7 +1,7 @@
-// OpenCL body of sum_rows. The order of additions is fixed, without atomics, so a sum repeats bit for bit.
+// OpenCL body of sum_rows. The order of additions is fixed, without atomics, so sums are reproducible bit for bit.
 #define MANY_PARTS 32
 
-// With many parts 8 work-items share a column, so that few columns keep a device busy; with few parts one adds them
+// With many parts, 8 work-items share a column, so that few columns keep a device busy; with few parts, one adds them
 // alone.
 WEIR_KERNEL(sum_rows) {
   __local float room[WEIR_MOST_THREADS];
@@ -24,6 +24,6 @@ WEIR_KERNEL(sum_rows) {
       for (int i = 0; i < down_lanes; ++i) add_to(&total, room[i * lanes + lane]);
       store(out, set * count + column, a.scalars[0] * value_of(&total));
     }
-    barrier(CLK_LOCAL_MEM_FENCE);  // the next round writes the partial sums again
+    barrier(CLK_LOCAL_MEM_FENCE);  // before the partial sums are written again
   }
 }

@@ -1,4 +1,4 @@
-// Sums of rows that lie `stride` apart, group by group: pooling, and the sum of what parallel parts computed.
+// Sums of rows that are `stride` apart, group by group: for pooling, and for adding up the results of parallel parts.
 #include "kernel/body.h"
 
 namespace weir::catalogue {
@@ -55,7 +55,7 @@ void reference(const KernelCall& call) {
   });
 }
 
-// As sum_rows.cuh divides the work: 4 columns per lane, and 8 threads down each where there are many parts.
+// Divided as in sum_rows.cuh: 4 columns per lane, and 8 threads down each if there are many parts.
 Geometry geometry(const KernelShape& shape) {
   const std::int64_t lanes = shape.dims[1] >= 32 ? kThreads / 8 : kThreads;
   return {grid_of(shape.dims[0] * divide_up(shape.dims[2], 4 * lanes)), kThreads};

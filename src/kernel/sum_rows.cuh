@@ -1,4 +1,4 @@
-// Device body of sum_rows. The order of additions is fixed, without atomics, so a sum repeats bit for bit.
+// Device body of sum_rows. The order of additions is fixed, without atomics, so sums are reproducible bit for bit.
 #pragma once
 
 #include "kernel/device_loops.cuh"
@@ -8,8 +8,8 @@ namespace weir::device {
 
 constexpr int kManyParts = 32;
 
-// A block takes 4 columns per lane of one group. With many parts 8 threads share a lane, so that few columns keep a GPU
-// busy; with few parts a thread adds them alone, and nobody waits.
+// A block takes 4 columns per lane of one group. With many parts, 8 threads share a lane, so that few columns keep a
+// GPU busy; with few parts, a thread adds them alone, without barriers.
 template <class T>
 __device__ inline void sum_rows(const KernelArguments& a) {
   constexpr int kWide = 4, kMaxDown = 8, kSharedColumns = 256 / kMaxDown * kWide;
@@ -24,7 +24,7 @@ __device__ inline void sum_rows(const KernelArguments& a) {
     T* const out = operand<T>(a, 1) + group * count + first;
     const int columns = static_cast<int>(min(count - first, static_cast<long long>(kWide * lanes)));
     const bool is_wide = is_aligned<kWide>(in) && is_aligned<kWide>(out) && stride % kWide == 0 && columns % kWide == 0;
-    // Wide: a lane's columns lie side by side; otherwise neighbours' do.
+    // Wide: a lane's columns are adjacent; otherwise those of adjacent lanes are.
     const int begin = is_wide ? kWide * lane : lane, step = is_wide ? 1 : lanes;
     RunningSum sums[kWide];
     if (is_wide && begin < columns) {
@@ -53,7 +53,7 @@ __device__ inline void sum_rows(const KernelArguments& a) {
       for (int i = 0; i < kMaxDown; ++i) total.add(partial[i][threadIdx.x]);
       store(out + threadIdx.x, a.scalars[0] * total.value());
     }
-    __syncthreads();  // the next round writes the partial sums again
+    __syncthreads();  // before the partial sums are written again
   }
 }
 

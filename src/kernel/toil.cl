@@ -24,7 +24,7 @@ static void do_unit(__global const uint4* memory, __global volatile int* state, 
   if (sum != 0) atomic_add(state + 20, 1);
 }
 
-// By one work-item: what its group does next. As many as there are where it was told to end.
+// Called by one work-item: returns the group's next unit, or TOIL_UNITS if it was asked to stop.
 static long next_unit(__global const volatile int* flag, __global volatile int* state, const weir_arguments a, long job,
                       long epoch) {
   if (TOIL_OBEYS && *flag > epoch) return TOIL_UNITS;
@@ -43,7 +43,7 @@ WEIR_KERNEL(toil) {
   const long job = record[0], epoch = record[1];
   if (local_thread() == 0 && group() == 0) record[2] = (long)weir_time_ns();
   if (a.dims[2] > 0) {
-    // One way out, at the top: PoCL 3.1 lets every work-item be the first one in a loop that is left between barriers.
+    // One exit, at the top: in a loop that is left between barriers, PoCL 3.1 treats every work-item as the first one.
     if (local_thread() == 0) next = next_unit(flag, state, a, job, epoch);
     barrier(CLK_LOCAL_MEM_FENCE);
     while (next < TOIL_UNITS) {
@@ -65,7 +65,7 @@ WEIR_KERNEL(toil) {
   }
   barrier(CLK_LOCAL_MEM_FENCE);  // as above: after a loop that only some launches have
   if (local_thread() != 0) return;
-  order_for_host();  // what this group did comes before its leaving
+  order_for_host();  // this group's work comes before its departure
   if (atomic_add(state + 17, 1) + 1 != (int)groups()) return;
   atomic_xchg(state + 17, 0);
   const long taken = a.dims[2] > 0 ? (long)atomic_add(state + job % 16, 0) : TOIL_UNITS;

@@ -1,6 +1,6 @@
-// Work that can be counted and told to end: the victim of experiments on preemption. A job is so many units, each of
-// which is done exactly once, however often the job is interrupted: a block that took a unit finishes it, and who is
-// told to end takes no more. Counts for itself what was lost or done twice.
+// Work that can be counted and stopped: the victim of experiments on preemption. A job is a number of units, each of
+// which is done exactly once, however often the job is interrupted: a block that took a unit finishes it, and takes no
+// more once it is asked to stop. Counts units that were lost or done twice.
 #include "kernel/toil.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Toil {
         done(operand<std::int32_t>(call, 3)),
         memory(operand<std::uint64_t>(call, 4)) {}
 
-  // Relaxed where not said otherwise: blocks agree by each atomic alone, and the host reads when the launch has ended.
+  // Relaxed unless noted: blocks coordinate by single atomics, and the host reads after the launch has ended.
   std::atomic_ref<std::int32_t> word(int index) const { return std::atomic_ref(state[index]); }
   std::atomic_ref<std::int64_t> entry(int index) const { return std::atomic_ref(record[index]); }
 
@@ -56,7 +56,7 @@ struct Toil {
     const std::int64_t epoch = entry(kToilEpoch).load(std::memory_order_relaxed);
     const auto cursor = cursor_of(job);
     for (;;) {
-      // Acquire: pairs with the release of who sets the flag.
+      // Acquire: pairs with the release of the thread that sets the flag.
       if ((style & kToilObeys) != 0 && std::atomic_ref(*flag).load(std::memory_order_acquire) > epoch) return;
       const std::int64_t unit = cursor.fetch_add(1, std::memory_order_relaxed);
       if (unit >= units) return;
@@ -67,7 +67,7 @@ struct Toil {
   }
   void leave() const {
     const auto all = static_cast<std::int32_t>(blocks > 0 ? blocks : units);
-    // Acquire and release: the last one to leave has seen what the others did.
+    // Acquire and release: the last block to leave has seen the others' work.
     if (word(kToilGone).fetch_add(1, std::memory_order_acq_rel) + 1 != all) return;
     word(kToilGone).store(0, std::memory_order_relaxed);
     std::int64_t taken = units;
@@ -77,7 +77,7 @@ struct Toil {
     }
     entry(kToilTaken).store(taken, std::memory_order_relaxed);
     entry(kToilEnded).store(now_ns(), std::memory_order_relaxed);
-    entry(kToilLaunches).fetch_add(1, std::memory_order_release);  // pairs with who reads the record
+    entry(kToilLaunches).fetch_add(1, std::memory_order_release);  // pairs with readers of the record
   }
 
   std::int64_t amount, units, blocks, style;
@@ -89,7 +89,7 @@ struct Toil {
 
 void run_block(const KernelCall& call, std::uint32_t block) {
   const Toil toil(call);
-  if (block == 0) toil.entry(kToilStarted).store(now_ns(), std::memory_order_release);  // pairs with who watches it
+  if (block == 0) toil.entry(kToilStarted).store(now_ns(), std::memory_order_release);  // pairs with watchers
   if (toil.blocks > 0) {
     toil.take_units();
   } else {
@@ -105,8 +105,8 @@ std::int64_t blocks_of(const KernelShape& shape) {
 
 }  // namespace
 
-// Operands: the flag; the launch's record; the kernel's own words; per unit how many jobs have done it (launches, where
-// each block is a unit); memory of zeros to stream through.
+// Operands: the flag; the launch's record; the kernel's own words; per unit the number of jobs that have done it (of
+// launches, if each block is a unit); memory of zeros to stream through.
 Kernel toil() {
   return {.name = "toil",
           .summary = "does a job of so many units, each once, and ends between two of them when told so",
@@ -125,7 +125,7 @@ Kernel toil() {
           .blocks = [](const KernelShape& shape) { return block_count(blocks_of(shape), 1); },
           .run_block = run_block,
           .reference = nullptr,
-          // One thread reads the clock; memory takes as many as keep it busy.
+          // One thread reads the clock; streaming memory takes enough threads to keep it busy.
           .geometry =
               [](const KernelShape& shape) {
                 const bool streams = (shape.dims[kToilStyle] & kToilStreams) != 0;

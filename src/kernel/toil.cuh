@@ -1,6 +1,6 @@
-// Device body of toil. Only block 0 reads the host's memory: its orders when it starts, the flag all the time. It
-// passes both on in the device's memory, where the others look, because reads of one place on the host come one after
-// the other: 4,224 blocks that read their orders there kept an H200 for 4 ms.
+// Device body of toil. Only block 0 reads host memory: its orders at the start, and the flag all the time. It passes
+// both on in device memory, where the others look, because reads of one host address are serialised: 4,224 blocks that
+// read their orders there occupied an H200 for 4 ms.
 #pragma once
 
 #include "kernel/moment.cuh"
@@ -8,7 +8,7 @@
 
 namespace weir::device {
 
-// Whether this launch was told to end. One thread per block asks.
+// Whether this launch was asked to stop. Called by one thread per block.
 __device__ inline bool is_told(const KernelArguments& a, long long epoch) {
   volatile int* const told = operand<int>(a, 2) + kToilTold;
   if (blockIdx.x != 0) return *told > epoch;
@@ -42,7 +42,7 @@ __device__ inline void do_unit(const KernelArguments& a, long long unit, bool wa
   if (sum != 0) atomicAdd(operand<int>(a, 2) + kToilOdd, 1);
 }
 
-// By one thread: the unit has been done in this job.
+// Called by one thread: the unit has been done in this job.
 __device__ inline void count_unit(const KernelArguments& a, long long unit, long long job) {
   int* const state = operand<int>(a, 2);
   const int after = static_cast<int>(job + 1);
@@ -55,8 +55,8 @@ __device__ inline int* cursor_of(const KernelArguments& a, long long job) {
   return operand<int>(a, 2) + (job + kToilCursors) % kToilCursors;
 }
 
-// The job and the epoch of this launch, for all threads of the block. Blocks are started in order, so the first one is
-// there; a flag that is up already has been passed on with them.
+// The job and the epoch of this launch, for all threads of the block. Blocks start in order, so block 0 is already
+// running; a flag that is already set is passed on with them.
 __device__ inline void receive_orders(const KernelArguments& a, long long* orders) {
   int* const state = operand<int>(a, 2);
   volatile int* const ready = state + kToilReady;
@@ -114,7 +114,7 @@ __device__ inline void toil(const KernelArguments& a) {
     if (threadIdx.x == 0) atomicAdd(operand<int>(a, 3) + blockIdx.x, 1);
   }
   if (threadIdx.x != 0) return;
-  // What this block did comes before its leaving, for the last one to leave.
+  // Orders this block's work before its departure, for the last block to leave.
   if (blockIdx.x == 0) {
     __threadfence_system();
   } else {
@@ -125,7 +125,7 @@ __device__ inline void toil(const KernelArguments& a) {
   __threadfence();
   const long long units = a.dims[kToilUnits];
   const long long taken = a.dims[kToilBlocks] > 0 ? static_cast<long long>(atomicAdd(cursor_of(a, job), 0)) : units;
-  state[kToilReady] = 0;  // all have left
+  state[kToilReady] = 0;  // all blocks have left
   record[kToilTaken] = taken < units ? taken : units;
   record[kToilEnded] = probe_time_ns();
   const long long launches = record[kToilLaunches];

@@ -1,8 +1,8 @@
-// OpenCL body of top_k. Every comparison is of ranked integers without equals, so the result is exact and repeats.
+// OpenCL body of top_k. Ranked integers are never equal, so the result is exact and reproducible.
 #define SHORT_ROW 256
 #define ROOM 1024
 
-// The place of each element in the result is the number of larger ones; the order in which they lie does not matter.
+// An element's place in the result is the number of larger ones; the order in which they are stored does not matter.
 WEIR_INLINE void place(__local const ulong* found, int count, int k, __global const weir_element* in,
                        __global weir_element* values, __global int* indices) {
   for (int i = local_thread(); i < count; i += local_threads()) {
@@ -13,12 +13,12 @@ WEIR_INLINE void place(__local const ulong* found, int count, int k, __global co
     values[larger] = in[index_of(element)];
     indices[larger] = index_of(element);
   }
-  barrier(CLK_LOCAL_MEM_FENCE);  // the next row's finds wait for this
+  barrier(CLK_LOCAL_MEM_FENCE);  // before the next row's elements are written
 }
 
-// The sum of what all work-items say, to all of them.
+// Adds up `own` over all work-items and returns the sum to each of them.
 WEIR_INLINE int count_of_group(int own, __local int* counter) {
-  barrier(CLK_LOCAL_MEM_FENCE);  // the last count has been read
+  barrier(CLK_LOCAL_MEM_FENCE);  // after the last count was read
   if (local_thread() == 0) *counter = 0;
   barrier(CLK_LOCAL_MEM_FENCE);
   if (own != 0) atomic_add(counter, own);
@@ -32,10 +32,10 @@ static int reaching(__global const weir_element* in, long columns, ulong bound) 
   return count;
 }
 
-// The elements that reach the threshold, as far as there is room; how many there are.
+// Collects the elements that reach the threshold, up to the available room; returns how many there are.
 WEIR_INLINE int collect(__global const weir_element* in, long columns, ulong best, ulong threshold,
                         __local ulong* found, __local int* counter) {
-  barrier(CLK_LOCAL_MEM_FENCE);  // the last count has been read
+  barrier(CLK_LOCAL_MEM_FENCE);  // after the last count was read
   if (local_thread() == 0) *counter = 0;
   barrier(CLK_LOCAL_MEM_FENCE);
   if (best >= threshold) {
@@ -51,9 +51,9 @@ WEIR_INLINE int collect(__global const weir_element* in, long columns, ulong bes
 }
 
 // The k-th largest of the work-items' own maxima is a bound that k of them reach, so the row's k largest are among the
-// elements of those that reach it: hardly more than k, whatever the order of a row, because work-items take turns along
-// it. Where data contrive to be more than the room, or there are fewer work-items than k, counting elements finds the
-// exact bound. Of short rows all elements are taken. No branch lies around a barrier: PoCL 5 cannot compile that.
+// elements of those work-items that reach it: hardly more than k in any order of a row, because work-items take turns
+// along it. If the data exceed the room, or there are fewer work-items than k, counting elements finds the exact bound.
+// For short rows all elements are taken. No branch encloses a barrier: PoCL 5 cannot compile that.
 WEIR_INLINE void pick_from_row(__global const weir_element* in, __global weir_element* values, __global int* indices,
                                long columns, int k, __local ulong* found, __local int* counter) {
   ulong best = 0;

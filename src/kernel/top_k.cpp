@@ -1,5 +1,5 @@
-// The k largest values of each row and where they are, largest first; of equal ones the lowest index first. NaN counts
-// as lower than everything. At most 64.
+// The k largest values of each row and their indices, largest first; of equal ones the lowest index first. NaN is lower
+// than everything. k is at most 64.
 #include "kernel/top_k.h"
 
 #include <fmt/format.h>
@@ -64,7 +64,7 @@ Extents extents(const KernelShape& shape) {
   return {rows * columns, rows * k, rows * k};
 }
 
-// A warp per short row, else a block; top_k.cuh needs 64 threads with elements, 4 each where they are read so.
+// A warp per short row, else a block; top_k.cuh needs 64 threads with elements, 4 each if they are read in fours.
 Geometry geometry(const KernelShape& shape) {
   const std::int64_t rows = shape.dims[0], columns = shape.dims[1];
   if (columns <= kShortRow) return {grid_of(divide_up(rows, kThreads / 32)), kThreads};

@@ -1,4 +1,4 @@
-// Device body of top_k. Every comparison is of ranked integers without equals, so the result is exact and repeats.
+// Device body of top_k. Ranked integers are never equal, so the result is exact and reproducible.
 #pragma once
 
 #include "kernel/device_loops.cuh"
@@ -7,7 +7,7 @@
 
 namespace weir::device {
 
-// A warp per row, whose elements stay in registers: k times the largest of what is left.
+// A warp per row, whose elements stay in registers: picks the largest of the rest k times.
 template <class T>
 __device__ inline void pick_from_short_rows(const T* in, T* values, int* indices, long long rows, int columns, int k) {
   constexpr int kEach = kShortRow / 32;
@@ -35,8 +35,8 @@ __device__ inline void pick_from_short_rows(const T* in, T* values, int* indices
   }
 }
 
-// The largest threshold that at least k of something reach, by bits from the top. Calls count(threshold), which must
-// say the same to all threads.
+// The largest threshold that at least k elements reach, found bit by bit from the top. Calls count(threshold), which
+// must return the same to all threads.
 template <class Count>
 __device__ inline unsigned long long threshold_of(int k, Count count) {
   unsigned long long threshold = 0;
@@ -50,8 +50,8 @@ __device__ inline unsigned long long threshold_of(int k, Count count) {
 }
 
 // A block per row. The k-th largest of the threads' own maxima is a bound that k threads reach, so the row's k largest
-// are among the elements of those threads that reach it: hardly more than k, whatever the order of a row, because
-// threads take turns along it. Where data contrive to be more than the room, counting elements finds the exact bound.
+// are among the elements of those threads that reach it: hardly more than k in any order of a row, because threads take
+// turns along it. If the data exceed the room, counting elements finds the exact bound.
 template <class T>
 __device__ inline void pick_from_row(const T* in, T* values, int* indices, long long columns, int k) {
   constexpr int kRoom = 4096;
@@ -77,14 +77,14 @@ __device__ inline void pick_from_row(const T* in, T* values, int* indices, long 
   collect();
   if (found_count > kRoom) {
     threshold = threshold_of(k, [&](unsigned long long bound) {
-      float reached = 0;  // exact: rows of 2^24 elements and more are far beyond what one block is for
+      float reached = 0;  // exact: rows of 2^24 and more elements are far too long for one block
       read_row(in, columns, [&](long long column, float x) { reached += ranked(x, column) >= bound ? 1.0f : 0.0f; });
       return static_cast<int>(over_block<Add>(reached));
     });
     __syncthreads();
     collect();
   }
-  // A place in the result is the number of larger ones; the order in which they were found does not matter.
+  // An element's place in the result is the number of larger ones; the order in which they were found does not matter.
   const int count = found_count;
   for (int i = threadIdx.x; i < count; i += blockDim.x) {
     const unsigned long long element = found[i];
@@ -94,7 +94,7 @@ __device__ inline void pick_from_row(const T* in, T* values, int* indices, long 
     values[larger] = in[index_of(element)];
     indices[larger] = index_of(element);
   }
-  __syncthreads();  // the next row's finds wait for this
+  __syncthreads();  // before the next row's elements are written
 }
 
 template <class T>

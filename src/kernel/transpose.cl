@@ -1,4 +1,4 @@
-// OpenCL body of transpose: single elements change sides in local memory, longer runs move as they are.
+// OpenCL body of transpose: single elements are exchanged through local memory, longer runs are copied whole.
 #define SIDE 64
 
 WEIR_INLINE void transpose_squares(__global const weir_element* in, __global weir_element* out, long batch, long rows,
@@ -19,18 +19,18 @@ WEIR_INLINE void transpose_squares(__global const weir_element* in, __global wei
       if (row + r < rows && column + c < columns)
         out[begin + (column + c) * rows + row + r] = square[r * (SIDE + 1) + c];
     }
-    barrier(CLK_LOCAL_MEM_FENCE);  // the next round writes the square again
+    barrier(CLK_LOCAL_MEM_FENCE);  // before the square is written again
   }
 }
 
 WEIR_KERNEL(transpose) {
-  __local weir_element square[SIDE * (SIDE + 1)];  // a column lies in all banks
+  __local weir_element square[SIDE * (SIDE + 1)];  // a column is spread over all banks
   __global const weir_element* const in = WEIR_OPERAND(const weir_element, 0);
   __global weir_element* const out = WEIR_OPERAND(weir_element, 1);
   const long batch = a.dims[0], rows = a.dims[1], columns = a.dims[2], width = a.dims[3];
-  // One of the two has nothing to do. No branch decides: PoCL 3.1 loses its way in branches around barriers.
+  // One of the two loops is empty. There is no branch, because PoCL 3.1 cannot handle branches around barriers.
   transpose_squares(in, out, width == 1 ? batch : 0, rows, columns, square);
-  // Writes are contiguous, reads are where a run begins.
+  // Writes are contiguous, reads start at each run.
   WEIR_FOR_ROWS(to, width == 1 ? 0 : batch * rows * columns, e, width) {
     const long above = divide(to, rows), matrix = divide(above, columns);
     const long row = to - above * rows, column = above - matrix * columns;

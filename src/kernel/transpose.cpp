@@ -53,7 +53,7 @@ void reference(const KernelCall& call) {
                     size);
 }
 
-// As transpose.cuh divides the work: squares through shared memory, or whole runs of `width` where there are such.
+// Divided as in transpose.cuh: squares through shared memory, or whole runs of `width` if it is more than 1.
 Geometry geometry(const KernelShape& shape) {
   const auto [batch, rows, columns, width] = shape.dims;
   if (width == 1) return {grid_of(batch * divide_up(rows, 64) * divide_up(columns, 64)), kThreads};

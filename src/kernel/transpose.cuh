@@ -1,4 +1,4 @@
-// Device body of transpose: single elements change sides in shared memory, longer runs move as they are.
+// Device body of transpose: single elements are exchanged through shared memory, longer runs are copied whole.
 #pragma once
 
 #include "kernel/device_loops.cuh"
@@ -16,12 +16,12 @@ struct BitsOf<4> {
   using Type = unsigned;
 };
 
-// Squares of 64 x 64 by 256 threads: 16 loads each are under way before the first is needed.
+// Squares of 64 x 64 by 256 threads: 16 loads each are in flight before the first is needed.
 template <class Bits>
 __device__ inline void transpose_squares(const Bits* in, Bits* out, long long batch, long long rows,
                                          long long columns) {
   constexpr int kSide = 64, kLanes = 32, kDown = 256 / kLanes;
-  // A row is an odd number of banks long, so that a column lies in all of them.
+  // A row is an odd number of banks long, so that a column is spread over all of them.
   __shared__ Bits square[kSide][kSide + 4 / sizeof(Bits)];
   const int lane = threadIdx.x % kLanes, down = threadIdx.x / kLanes;
   const long long squares_down = (rows + kSide - 1) / kSide, squares_across = (columns + kSide - 1) / kSide;
@@ -43,11 +43,11 @@ __device__ inline void transpose_squares(const Bits* in, Bits* out, long long ba
       for (int r = 0; r < kSide; r += kLanes)
         if (row + r + lane < rows && column + c + down < columns)
           to[(column + c + down) * rows + row + r + lane] = square[r + lane][c + down];
-    __syncthreads();  // the next round writes the square again
+    __syncthreads();  // before the square is written again
   }
 }
 
-// Writes are contiguous, reads are where a run begins.
+// Writes are contiguous, reads start at each run.
 template <class Unit>
 __device__ inline void transpose_runs(const KernelArguments& a, long long width) {
   const long long batch = a.dims[0], rows = a.dims[1], columns = a.dims[2];

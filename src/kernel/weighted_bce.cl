@@ -1,4 +1,4 @@
-// OpenCL body of weighted_bce: one work-group, because there is one sum and what is scored is a batch.
+// OpenCL body of weighted_bce: one work-group, because there is one sum over one batch of scores.
 WEIR_KERNEL(weighted_bce) {
   __local float room[WEIR_MOST_THREADS];
   __global const weir_element* const scores = WEIR_OPERAND(const weir_element, 0);

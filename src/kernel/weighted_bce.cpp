@@ -1,5 +1,5 @@
 // Binary cross-entropy of scores before the sigmoid, weighted by sample: the scaled sum, and its gradient by each
-// score. In the forms that keep their digits where a sigmoid is almost 0 or 1.
+// score. Uses forms that keep their digits if a sigmoid is almost 0 or 1.
 #include "kernel/body.h"
 
 namespace weir::catalogue {
@@ -61,11 +61,11 @@ Kernel weighted_bce() {
               [](const KernelShape& shape) {
                 return Cost{18 * shape.dim(0), shape.dim(0) * (2 * element_bytes(shape) + 8) + 4};
               },
-          // One, because there is one sum; what is scored is a batch.
+          // One block, because there is one sum over one batch of scores.
           .blocks = [](const KernelShape&) { return 1u; },
           .run_block = run_block,
           .reference = reference,
-          // Gradients round some 10 times; the loss as often, and 12 rounds add up what 256 threads have.
+          // Gradients round about 10 times; so does the loss, and 12 rounds add up the results of 256 threads.
           .tolerance = [](const KernelShape& shape) { return storage_tolerance(shape.type, 24); },
           .geometry = [](const KernelShape&) { return Geometry{1, kThreads}; },
           .types = "tfftf"};

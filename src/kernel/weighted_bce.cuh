@@ -1,4 +1,4 @@
-// Device body of weighted_bce: one block, because there is one sum and what is scored is a batch.
+// Device body of weighted_bce: one block, because there is one sum over one batch of scores.
 #pragma once
 
 #include "kernel/device_loops.cuh"

@@ -116,7 +116,7 @@ Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files
   if (ranks.matched == 0) unavailable["ranks"] = ranks.reason.empty() ? "ranks share no collective" : ranks.reason;
 
   document["devices"] = Json::array();
-  // Each device is a pass over the whole timeline; a file that names thousands of them is no reason to take hours.
+  // Each device is a pass over the whole timeline, so their number is limited: a file may name thousands of them.
   const std::vector<std::uint16_t> devices = devices_of(timeline);
   const std::vector<std::vector<LastArrival>> arrivals = last_arrivals(timeline, alignment);
   for (const std::uint16_t device : std::span(devices).first(std::min(devices.size(), kMostDevices)))

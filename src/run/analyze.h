@@ -1,5 +1,5 @@
-// Everything that the analyses find in a timeline, as one document (weir.analysis/1; docs/schema/weir.analysis.1.json).
-// Reads no file and prints nothing.
+// All results of the analyses of a timeline, as one document (weir.analysis/1; docs/schema/weir.analysis.1.json). Reads
+// no file and prints nothing.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@
 namespace weir {
 
 struct AnalyzeOptions {
-  std::size_t top = 15;  // kernels and other lists of names
+  std::size_t top = 15;  // length of the lists of kernels and other names
   std::vector<std::string> command_line;
 };
 
-// Several processes with commands are ranks: their clocks are brought together first, so `timeline` may be moved.
+// Several processes with commands are ranks: their clocks are aligned first, which may shift times in `timeline`.
 Json analyze_timeline(Timeline& timeline, const std::vector<ImportedFile>& files, const AnalyzeOptions& options);
 
-// The part of the document that is about one device. Times in it count from `origin_ns`; `arrivals` are those of the
-// other ranks, by spans of the device's slice.
+// The part of the document about one device. Its times count from `origin_ns`; `arrivals` are those of the other ranks,
+// indexed by the spans of the device's slice.
 Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t origin_ns,
                     std::span<const LastArrival> arrivals, const AnalyzeOptions& options);
 
-// Per class of command the hops of the way; as in the document.
+// The hops of a command's way, per class of commands, as in the document.
 Json waterfall_json(const Timeline& timeline);
 
 }  // namespace weir

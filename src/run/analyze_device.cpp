@@ -1,4 +1,4 @@
-// What `analyze` says of each device of a trace, and its document.
+// The part of the `analyze` document about each device of a trace.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,13 +28,13 @@
 namespace weir {
 namespace {
 
-constexpr double kMostUnexplained = 0.5;  // of a critical path, before it is called so
-constexpr std::size_t kMostLanes = 1000;  // of streams and of queues in a document
+constexpr double kMostUnexplained = 0.5;  // share of a critical path that draws a caveat
+constexpr std::size_t kMostLanes = 1000;  // streams or queues listed in a document
 
 constexpr std::array kKinds = {SpanKind::kernel, SpanKind::collective, SpanKind::copy, SpanKind::memset,
                                SpanKind::host};
 
-// Numbers are those of the whole or, where a `part` is given, of a slice of it.
+// Indices refer to the whole timeline or, if a `part` is given, to a slice of it.
 struct Words {
   const Timeline& whole;
   std::int64_t origin_ns;
@@ -201,7 +201,7 @@ Json path_json(const CriticalPath& path, const Timeline& part, const Words& word
   json["resources"] = Json::object();
   for (std::size_t i = 0; i < kPathResources; ++i)
     json["resources"][to_string(static_cast<PathResource>(i))] = {{"ns", path.ns[i]}, {"share", path.share[i]}};
-  // A path that is mostly between commands names no cause.
+  // A path that is mostly gaps between commands shows no cause.
   const double unexplained = path.share[static_cast<std::size_t>(PathResource::waiting)] +
                              path.share[static_cast<std::size_t>(PathResource::unknown)];
   json["caveat"] = unexplained > kMostUnexplained
@@ -279,7 +279,7 @@ Json top_json(const TopKernels& found, const Words& words) {
   return json;
 }
 
-// Share of communication that was hidden, which is beside anything else; null without communication.
+// Share of communication time that overlapped any other activity; null without communication.
 Json efficiency_json(const BusyTimes& times) {
   if (times.communication_ns <= 0) return Json();
   return (times.communication_ns - times.alone_communication_ns) / times.communication_ns;
@@ -371,7 +371,7 @@ Json analyze_device(const Timeline& whole, std::uint16_t device, std::int64_t or
   const TraceDevice& facts = whole.devices[device];
   Json unavailable = Json::object();
   Json json;
-  // A value, or null and its reason.
+  // Adds a value, or null and the reason.
   const auto add = [&](const char* name, const std::string& reason, auto&& value) {
     json[name] = reason.empty() ? Json(value()) : Json();
     if (!reason.empty()) unavailable[name] = reason;

@@ -23,12 +23,12 @@
 namespace weir {
 namespace {
 
-// From here on recomputing costs more than verifying, where the kernel can verify (gemm of 400^3).
+// Above this, recomputing costs more than verifying, if the kernel can verify (gemm of 400^3).
 constexpr double kVerifyFlop = 128e6;
 
 using Bytes = std::vector<std::byte>;
 
-// Contents of settled buffers and of inputs, in host memory from their first user to their last.
+// Contents of settled buffers and of inputs, kept in host memory from their first use to their last.
 class Contents {
  public:
   Contents(const Step& step, Session& session) : step_(step), session_(session), entries_(step.buffers().size()) {}
@@ -49,7 +49,7 @@ class Contents {
       initialise(buffer, *bytes);
       return bytes;
     }
-    const std::lock_guard lock(session_mutex_);  // a session is read by one thread at a time
+    const std::lock_guard lock(session_mutex_);  // only one thread at a time may read a session
     session_.read(b, *bytes);
     return bytes;
   }
@@ -111,21 +111,21 @@ class Checker {
   }
 
  private:
-  // An operand of a command: where its bytes are, and what must stay alive meanwhile.
+  // An operand of a command: its bytes, and the owners that keep them alive.
   struct Place {
     std::byte* at = nullptr;
-    std::shared_ptr<const Bytes> held;  // settled: what the device holds; chained: what the replay holds at this moment
-    Bytes computed;                     // settled output: what the reference makes of it
+    std::shared_ptr<const Bytes> held;  // settled: the device's contents; chained: the replay's current state
+    Bytes computed;                     // settled output: the reference's result
   };
-  // A command whose inputs are at hand: it can be judged at any time, by any thread.
+  // A command with all of its inputs: any thread can judge it at any time.
   struct Judgement {
     CommandId id = 0;
     std::vector<Place> places;
-    Bytes exchanged = {};  // a collective's result, where ranks told each other during the replay
+    Bytes exchanged = {};  // a collective's result, if ranks exchanged inputs during the replay
   };
-  static constexpr std::size_t kMostJudgements = 64;  // that wait; each may hold a state of a chained buffer
+  static constexpr std::size_t kMostJudgements = 64;  // waiting; each may hold a state of a chained buffer
 
-  // One of the threads: groups are replayed, and what they hand out is judged, until nothing is left.
+  // The body of each thread: replays groups and judges the commands that they hand out, until nothing is left.
   void work(const std::vector<std::vector<CommandId>>& groups) {
     for (std::unique_lock lock(work_mutex_);;) {
       if (!judgements_.empty()) {
@@ -173,11 +173,11 @@ class Checker {
     judge(judgement);
   }
 
-  // Carries the chained buffers of a group along, in order; commands that only read them are handed out.
+  // Replays a group in order and updates its chained buffers; commands that only read them are handed out.
   void replay(const std::vector<CommandId>& group) {
     struct State {
       std::shared_ptr<Bytes> bytes;
-      bool is_lent = false;  // to a judgement: then the next writer leaves it alone and goes on with a copy
+      bool is_lent = false;  // to a judgement: the next writer then continues with a copy
     };
     std::map<BufferId, State> chained;
     std::map<BufferId, CommandId> loosest;  // the command that allows a chained buffer the largest error
@@ -209,7 +209,7 @@ class Checker {
           state.is_lent |= !writes_chained && group.size() > 1;
           place.held = state.bytes;
         }
-        // Only written to where it is a state that nobody else looks at.
+        // Written to only if this is a state that no other thread reads.
         place.at = const_cast<std::byte*>(place.held->data()) + accesses[i].offset_bytes;
       }
       if (inputs_[id] == CollectiveInput::replayed)
@@ -234,7 +234,7 @@ class Checker {
     if (!verify(judgement.id, judgement.places)) compute(judgement);
   }
 
-  // Runs the reference; settled outputs are compared with what the device holds, chained ones carry on.
+  // Runs the reference; settled outputs are compared with the device's contents, chained ones update the replay.
   void compute(Judgement& judgement) {
     const Command& command = step_.commands()[judgement.id];
     const auto accesses = step_.accesses(judgement.id);
@@ -270,7 +270,7 @@ class Checker {
     return call;
   }
 
-  // Judges the device's result without recomputing it, where that is cheaper and the kernel knows how.
+  // Checks the device's result without recomputing it, if that is cheaper and the kernel supports it.
   bool verify(CommandId id, const std::vector<Place>& places) {
     const Command& command = step_.commands()[id];
     if (command.kind != CommandKind::kernel) return false;
@@ -290,7 +290,7 @@ class Checker {
     note(id, access.buffer, difference, tolerance_[id]);
   }
 
-  // In the order of the step on all ranks: each needs what the others hold.
+  // In the order of the step on all ranks: each needs the others' data.
   void check_collectives() {
     for (CommandId id = 0; id < step_.commands().size(); ++id) {
       const Command& command = step_.commands()[id];
@@ -309,13 +309,13 @@ class Checker {
     }
   }
 
-  // What a collective read; valid until the next call.
+  // The input of a collective; valid until the next call.
   std::span<const std::byte> input_of(const Access& from, CollectiveInput source, bool is_replayed) {
     if (!is_chained_[from.buffer]) {
-      if (is_replayed) contents_.expect(from.buffer);  // the replay takes it again
+      if (is_replayed) contents_.expect(from.buffer);  // the replay will take it again
       input_ = {contents_.take(from.buffer), from.buffer, source};
     } else if (input_.bytes == nullptr || input_.buffer != from.buffer || input_.source != source) {
-      // Pieces of one buffer follow each other and share it.
+      // Consecutive pieces of one buffer share it.
       const Buffer& buffer = step_.buffers()[from.buffer];
       input_ = {source == CollectiveInput::device
                     ? contents_.load(from.buffer)
@@ -325,7 +325,7 @@ class Checker {
     return std::span(*input_.bytes).subspan(from.offset_bytes, from.size_bytes);
   }
 
-  // What a collective must have left here, given what it read here: all ranks call this for the same one.
+  // The expected result of a collective on this rank, given its own input: all ranks call this for the same one.
   Bytes exchange(CommandId id, std::span<const std::byte> own) {
     const Access& to = step_.accesses(id)[1];
     return collective_reference(step_.commands()[id], gathered(own), own.size(), to.size_bytes, step_.ranks());
@@ -333,7 +333,7 @@ class Checker {
 
   Bytes gathered(std::span<const std::byte> own) {
     Bytes all(own.size() * static_cast<std::size_t>(step_.ranks().count));
-    // As whole words: bits travel, whatever they mean.
+    // As integer words, because only the bits matter.
     const ElementType type = own.size() % 4 == 0 ? ElementType::i32 : ElementType::f16;
     const Communicator::Request request =
         communicator_->start(0, CollectiveOp::all_gather, type, own.data(), all.data(), own.size() / size_of(type));
@@ -392,7 +392,7 @@ class Checker {
     report_.worst_error = std::max(report_.worst_error, difference.error);
     const double share = tolerance > 0 ? difference.error / tolerance : (difference.error > 0 ? HUGE_VAL : 0);
     report_.worst_share = std::max(report_.worst_share, share);
-    // The earliest command that is wrong says most: what follows may only have inherited it.
+    // The earliest wrong command is the most informative: later ones may have inherited the error.
     if (share <= 1 || (report_.status == CheckReport::Status::failed && id >= first_wrong_)) return;
     report_.status = CheckReport::Status::failed;
     first_wrong_ = id;
@@ -407,7 +407,7 @@ class Checker {
   const Step& step_;
   Communicator* const communicator_;
   const std::vector<bool> is_chained_;
-  const std::vector<CollectiveInput> inputs_;  // by command, of collectives
+  const std::vector<CollectiveInput> inputs_;  // by command; only for collectives
   const std::vector<double> tolerance_;        // by command
   Contents contents_;
   struct Input {
@@ -415,14 +415,14 @@ class Checker {
     BufferId buffer = 0;
     CollectiveInput source = CollectiveInput::device;
   };
-  Input input_;                                    // of the collective that is looked at
-  std::map<CommandId, Bytes> collective_results_;  // of those that the replay meets; complete before it starts
-  std::mutex work_mutex_;                          // of the next four
+  Input input_;                                    // of the current collective
+  std::map<CommandId, Bytes> collective_results_;  // of collectives in the replay; complete before it starts
+  std::mutex work_mutex_;                          // protects the next four
   std::condition_variable work_changed_;
   std::deque<Judgement> judgements_;
   std::size_t next_group_ = 0;
   int replaying_ = 0;
-  std::mutex mutex_;  // of the rest
+  std::mutex mutex_;  // protects the rest
   std::exception_ptr error_;
   CheckReport report_;
   CommandId first_wrong_ = 0;

@@ -1,5 +1,5 @@
-// Compares what a device computed with the CPU reference, command by command, on the device's own inputs. Trusts the
-// step's description, not the device.
+// Compares a device's results with the CPU reference, command by command, on the device's own inputs. Trusts the step's
+// description, not the device.
 #pragma once
 
 #include <string>
@@ -15,21 +15,21 @@ struct CheckReport {
   enum class Status { passed, failed, skipped };
   Status status = Status::skipped;
   std::string reason;       // why skipped, or what is wrong: buffer, element, values
-  std::size_t buffers = 0;  // how many were compared, all of those that the step writes
-  std::size_t outputs = 0;  // of commands, compared each by itself
-  double worst_error = 0;   // relative, of all of them
-  double worst_share = 0;   // error / tolerance of the buffer that came closest to failing
+  std::size_t buffers = 0;  // compared: all that the step writes
+  std::size_t outputs = 0;  // outputs of commands, each compared separately
+  double worst_error = 0;   // relative, over all outputs
+  double worst_share = 0;   // error / tolerance of the output that came closest to failing
   double seconds = 0;
 
   Json to_json() const;
 };
 
-// Compares every buffer that the step writes. The session must hold the result of whole iterations: any number where
-// the step is repeatable, exactly one after reset() where it is not. Where the step has collectives, all ranks call it
-// at once, with their communicator.
+// Compares every buffer that the step writes. The session must hold the result of whole iterations: any number if the
+// step is repeatable, exactly one after reset() otherwise. If the step has collectives, all ranks call it at the same
+// time, with their communicator.
 CheckReport check_outputs(const Step& step, Session& session, Communicator* communicator = nullptr);
 
-// The output of the iterations that ran where repeating changes nothing; of one fresh iteration where it does.
+// Checks the iterations that ran if the step is repeatable; otherwise resets and checks one new iteration.
 CheckReport check_run(const Step& step, Session& session, Submitter& submitter, Communicator* communicator,
                       SessionWatch& watch);
 

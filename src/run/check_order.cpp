@@ -11,7 +11,7 @@ double collective_tolerance(const Command& command, int ranks) {
   const bool adds =
       command.collective == CollectiveOp::reduce_scatter || command.collective == CollectiveOp::all_reduce;
   if (!adds || command.shape.type == ElementType::i32) return 0;
-  // Partial sums may be rounded to the stored type on the way from rank to rank.
+  // Partial sums may be rounded to the stored type between ranks.
   const Precision precision = command.shape.type == ElementType::f16    ? Precision::fp16
                               : command.shape.type == ElementType::bf16 ? Precision::bf16
                                                                         : Precision::fp32;

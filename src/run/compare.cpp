@@ -35,7 +35,7 @@ bool mentions(std::string_view text, std::initializer_list<std::string_view> wor
                      [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
-// Settings that change speed; not those that change with every run (free memory, temperature, paths).
+// Settings that affect speed; not those that change with every run (free memory, temperature, paths).
 bool can_explain(const std::string& name) {
   std::string lower;
   for (const char letter : name) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
@@ -55,7 +55,7 @@ void note_settings(const ResultPoint& baseline, const ResultPoint& test, std::ma
     const std::string right = value_in(test, name);
     if (left != right) ++notes[fmt::format("{} differs: {} vs {}", name, left, right)];
   };
-  // Another tool records other settings: only what both have can differ.
+  // Another tool records other settings: compare only those that both have.
   if (baseline.is_key_complete != test.is_key_complete) {
     ++notes["Weir and AORTA build workloads of one name differently: ratios between them compare two programs"];
     for (const auto& [name, value] : baseline.settings)
@@ -92,7 +92,7 @@ void measure(const Metric& metric, const SampleSeries& baseline, const SampleSer
   }
 }
 
-// Things that a median does not show.
+// Notes about effects that a median does not show.
 void add_warnings(const Metric& metric, const SampleSeries& baseline, const SampleSeries& test,
                   const MetricComparison& result, const CompareOptions& options, std::vector<std::string>& notes) {
   for (const auto& [side, series] : {std::pair{"baseline", &baseline}, std::pair{"test", &test}}) {
@@ -193,7 +193,7 @@ Comparison compare_results(const ResultFile& baseline, std::span<const ResultFil
     for (std::size_t k = 0; k < comparison.tests[t].pairs.size(); ++k) {
       PairComparison& pair = comparison.tests[t].pairs[k];
       const auto& [i, j] = pairings[t].pairs[k];
-      // Latency and throughput drift together: once is enough.
+      // Latency and throughput drift together: one warning is enough.
       const auto judged = std::find_if(pair.metrics.begin(), pair.metrics.end(),
                                        [](const MetricComparison& metric) { return metric.interval.has_value(); });
       if (judged == pair.metrics.end()) continue;

@@ -21,7 +21,7 @@ struct PairComparison {
   std::string label;
   std::map<std::string, std::string> key;
   Verdict verdict = Verdict::ambiguous;  // of the worst metric, see decide_all()
-  std::string failure;                   // why there is nothing to judge
+  std::string failure;                   // why the pair cannot be judged
   std::vector<MetricComparison> metrics;
   std::vector<std::string> notes;
 };
@@ -37,30 +37,30 @@ struct TestComparison {
   std::vector<PairComparison> pairs;
   std::vector<LonePoint> baseline_only;
   std::vector<LonePoint> test_only;
-  std::vector<std::string> notes;  // differences of device, versions and settings; files passed over
+  std::vector<std::string> notes;  // differences of device, versions and settings; skipped files
 };
 
 struct Comparison {
   std::string baseline;
   CompareOptions options;
   std::vector<TestComparison> tests;
-  std::size_t hypotheses = 0;  // p-values that Holm's correction had to share 5 % among
+  std::size_t hypotheses = 0;  // p-values in Holm's correction, which share the 5 %
 };
 
-// Where a side failed, that settles the pair: true. A test that failed is slower than any; nothing can be held against
-// a baseline that did.
+// Decides a pair in which a side failed, and returns true then. A failed test counts as slower; with only a failed
+// baseline the pair is not comparable.
 bool settle_failure(const std::string& baseline_failure, const std::string& test_failure, PairComparison& pair);
 
-// Rejects a test file none of whose points has a partner: nothing compared must not look like nothing changed.
+// Rejects a test file without any matching point: "nothing compared" must not look like "nothing changed".
 Comparison compare_results(const ResultFile& baseline, std::span<const ResultFile> tests,
                            const CompareOptions& options = {});
 
-// Holm's correction over all p-values of a comparison, and the verdicts of metrics and pairs. A pair's is that of its
-// worst metric: slower, then ambiguous, not comparable, faster, same.
+// Applies Holm's correction to all p-values of a comparison and sets the verdicts of metrics and pairs. A pair gets its
+// worst metric's: slower, then ambiguous, not comparable, faster, same.
 void decide_all(Comparison& comparison);
 
 VerdictCounts count_verdicts(const Comparison& comparison);  // of pairs
-// What documents of comparisons have in common: threshold, significance, confidence, hypotheses, verdicts, exit_code.
+// Adds what all comparison documents share: threshold, significance, confidence, hypotheses, verdicts, exit_code.
 void add_method(Json& document, const CompareOptions& options, std::size_t hypotheses, const VerdictCounts& counts,
                 bool is_strict);
 inline int exit_code(const Comparison& comparison, bool is_strict) {

@@ -14,7 +14,7 @@
 namespace weir {
 namespace {
 
-// Gives equal texts one number.
+// Maps equal texts to one number.
 class Names {
  public:
   explicit Names(std::vector<std::string>& texts) : texts_(texts) {}
@@ -41,7 +41,7 @@ CollectiveKind kind_of(CollectiveOp op) {
   return kKinds[static_cast<std::size_t>(op)];
 }
 
-// Copies are named as the profilers' traces name them, because tools tell directions by these words.
+// Copies are named as in profilers' traces, because tools recognise the direction by these words.
 std::string name_of_copy(const Step& step, CommandId id) {
   const auto accesses = step.accesses(id);
   const auto place = [&](const Access& access) { return step.buffers()[access.buffer].place; };
@@ -85,7 +85,7 @@ void sort_by_start(std::vector<Span>& spans) {
   std::sort(spans.begin(), spans.end(), [&](const Span& a, const Span& b) { return key(a) < key(b); });
 }
 
-// One call per command; in graph mode one per segment, which is where spans of a segment share their submission.
+// One call per command; in graph mode one per segment, whose spans share their submission time.
 void add_calls(Timeline& timeline, const DeviceInfo& device, const Step& step, const SubmitChoice& submit,
                const std::vector<TracedPass::Round>& rounds, Names& names) {
   const bool is_graph = submit.mode == SubmitMode::graph;
@@ -111,7 +111,7 @@ void add_calls(Timeline& timeline, const DeviceInfo& device, const Step& step, c
     call.ended_ns = span.accepted_ns == kNoTime ? span.submitted_ns : std::max(span.submitted_ns, span.accepted_ns);
     calls.push_back({call, {i}});
   }
-  // The host waits for each iteration; it began to when the last call of it had returned, which is as close as we know.
+  // The host waits for each iteration, at the earliest after its last call had returned; the exact start is not known.
   const std::uint32_t wait = names(device.calls.wait);
   std::map<std::uint32_t, std::int64_t> last;
   for (const auto& [call, spans] : calls) {
@@ -197,7 +197,7 @@ void describe_timeline(TracedPass& pass, const DeviceInfo& device, const Step& s
   add_lanes(timeline, device, step, placement, label);
   add_calls(timeline, device, step, submit, pass.rounds, names);
   add_dependencies(timeline, step, placement, submit.mode == SubmitMode::graph);
-  // As PyTorch names its steps: tools look for this word.
+  // Named like PyTorch's steps: tools look for this word.
   for (const TracedPass::Round& round : pass.rounds)
     timeline.ranges.push_back(
         {names(fmt::format("ProfilerStep#{}", round.iteration)), 0, round.begun_ns, round.seen_ns});

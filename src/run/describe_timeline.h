@@ -1,13 +1,13 @@
-// Names, lanes, calls, waits and collectives of a traced pass: what the step knows and a session's timeline does not.
-// Knows steps, plans and placements; no file format.
+// Adds to a traced pass what only the step knows: names, lanes, calls, waits and collectives. Knows steps, plans and
+// placements; no file format.
 #pragma once
 
 #include "run/passes.h"
 
 namespace weir {
 
-// Fills the pass's timeline, so that it can be exported and analysed as any imported one. Spans come to lie by start,
-// those without one last. Dependencies are the waits that were submitted: edges across streams that no other implies.
+// Completes the pass's timeline, so that it can be exported and analysed like an imported one. Sorts spans by start,
+// those without one last. Dependencies are the submitted waits: edges across streams that no other implies.
 void describe_timeline(TracedPass& pass, const DeviceInfo& device, const Step& step, const Placement& placement,
                        const SubmitChoice& submit, const std::string& label);
 

@@ -20,7 +20,7 @@ namespace weir {
 namespace {
 
 // "weir::(anonymous namespace)::sort<int (*)(int)>(int*)::{lambda()#1}::operator()() const" becomes "weir::(anonymous
-// namespace)::sort<int (*)(int)>": the name up to its first parameters says where a thread is, and fits on a line.
+// namespace)::sort<int (*)(int)>": the name up to its first parameters shows where a thread is, and fits on a line.
 std::string_view without_parameters(std::string_view name) {
   int depth = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
@@ -40,7 +40,7 @@ std::string demangled(const char* name) {
   return status == 0 ? std::string(without_parameters(text.get())) : std::string(name);
 }
 
-// A file in memory, for as long as the object lives.
+// A memory-mapped file.
 class MappedFile {
  public:
   explicit MappedFile(const char* path) {
@@ -60,7 +60,7 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  // `count` records from an offset on; empty where the file is shorter.
+  // `count` records from an offset on; empty if the file is shorter.
   template <class T>
   std::span<const T> at(std::uint64_t offset, std::uint64_t count) const {
     if (offset > size_ || count > (size_ - offset) / sizeof(T)) return {};
@@ -76,20 +76,20 @@ class MappedFile {
 
 FunctionNames::FunctionNames() {
   Dl_info own{};
-  static const int kAnchor = 0;  // of this program, or of the library that this is linked into
+  static const int kAnchor = 0;  // in this program, or in the library that contains this code
   if (::dladdr(&kAnchor, &own) == 0) return;
   own_base_ = reinterpret_cast<std::uintptr_t>(own.dli_fbase);
   read_own_file();
 }
 
-// Static and hidden functions, which the dynamic linker does not know, are in .symtab where nobody stripped it.
+// Static and hidden functions, which the dynamic linker does not know, are in .symtab unless it was stripped.
 void FunctionNames::read_own_file() {
   const MappedFile file("/proc/self/exe");
   const auto header = file.at<Elf64_Ehdr>(0, 1);
   if (header.empty() || std::memcmp(header[0].e_ident, ELFMAG, SELFMAG) != 0 ||
       header[0].e_ident[EI_CLASS] != ELFCLASS64)
     return;
-  if (header[0].e_type == ET_EXEC) own_base_ = 0;  // its addresses are where it is loaded
+  if (header[0].e_type == ET_EXEC) own_base_ = 0;  // its addresses are absolute
   const auto sections = file.at<Elf64_Shdr>(header[0].e_shoff, header[0].e_shnum);
   for (const Elf64_Shdr& section : sections) {
     if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections.size()) continue;

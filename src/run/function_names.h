@@ -1,5 +1,4 @@
-// Names of functions by their address: what the dynamic linker knows, and of this program all that its file still
-// holds.
+// Names of functions by address: from the dynamic linker, and for this program from its own symbol table.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +15,13 @@ class FunctionNames {
 
  private:
   struct Function {
-    std::uintptr_t begin = 0, end = 0;  // less own_base_
+    std::uintptr_t begin = 0, end = 0;  // relative to own_base_
     std::string name;
   };
   void read_own_file();
 
   std::uintptr_t own_base_ = 0;
-  std::vector<Function> own_;  // by address; empty where the file was stripped
+  std::vector<Function> own_;  // by address; empty if the file was stripped
 };
 
 }  // namespace weir

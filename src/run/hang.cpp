@@ -12,9 +12,9 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kColumns = 80;
-constexpr std::size_t kMostListed = 4;  // commands that one waits for
+constexpr std::size_t kMostListed = 4;  // awaited commands per stream in the report
 
-// Where every command sits on its stream: a stream's commands end in the order of their ids.
+// The position of every command on its stream: a stream's commands end in the order of their ids.
 struct Streams {
   Streams(const Step& step, const Placement& placement)
       : commands(static_cast<std::size_t>(placement.stream_count)), position(step.commands().size()) {
@@ -41,7 +41,7 @@ class Diagnosis {
 
   HangReport report() {
     HangReport report;
-    std::uint64_t begun = 0;  // iterations that some stream was given commands of
+    std::uint64_t begun = 0;  // iterations of which some stream got commands
     for (std::size_t i = 0; i < progress_.size(); ++i)
       if (const std::size_t count = streams_.commands[i].size(); count > 0)
         begun = std::max(begun, (progress_[i].submitted + count - 1) / count);
@@ -94,7 +94,7 @@ class Diagnosis {
     for (const CommandId before : step_.carried(next.command)) note(place_of(before, next.iteration - 1));
   }
 
-  // Nothing that the step knows of is in its way.
+  // No dependency of the step blocks this command.
   void examine_running(StreamHang& stream) const {
     const HangPlace next = *stream.next;
     const Command& command = step_.commands()[next.command];
@@ -119,7 +119,7 @@ class Diagnosis {
     }
   }
 
-  // Of its stream: the order that all ranks share.
+  // Counts those of its stream, whose order all ranks share.
   std::uint64_t collectives_before(const HangPlace& place) const {
     std::uint64_t each = 0, before = 0;
     for (const CommandId id : streams_.commands[place.stream]) {
@@ -130,8 +130,8 @@ class Diagnosis {
     return place.iteration * each + before;
   }
 
-  // Streams whose next commands wait for each other. Edges of a step alone make none: what comes first waits for
-  // nothing that comes later. Flags do.
+  // Streams whose next commands wait for each other. The edges of a step alone cannot form a cycle, because commands
+  // wait only for earlier ones. Flags can.
   static std::vector<StreamId> cycle_of(const std::vector<StreamHang>& streams) {
     enum class Mark : std::uint8_t { fresh, open, closed };
     std::vector<Mark> marks(streams.size(), Mark::fresh);
@@ -169,7 +169,7 @@ class Diagnosis {
         name = fmt::format("copy, {}", format_bytes(step_.accesses(id)[0].size_bytes));
         break;
       case CommandKind::collective: {
-        // The larger side: what is gathered, or what is scattered.
+        // The larger side: the gathered output or the scattered input.
         const auto accesses = step_.accesses(id);
         name = fmt::format("{}, {}", name_of(command.collective),
                            format_bytes(std::max(accesses[0].size_bytes, accesses[1].size_bytes)));
@@ -181,7 +181,7 @@ class Diagnosis {
     return name;
   }
 
-  // "  waits       command 3 of iteration 5: kernel relu (compute)"; the name goes below where it does not fit.
+  // "  waits       command 3 of iteration 5: kernel relu (compute)"; a name that does not fit goes on the next line.
   void line(std::string_view verb, const std::string& what, const std::string& name) {
     const std::string head = fmt::format("  {:<11} {}:", verb, what);
     const bool fits = head.size() + 1 + name.size() <= kColumns;

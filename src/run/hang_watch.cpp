@@ -22,7 +22,7 @@ HangWatch::~HangWatch() {
 }
 
 void HangWatch::watch(const std::stop_token& stop) {
-  ::pthread_setname_np(::pthread_self(), "hang watch");  // for who looks with ps or top, and in stacks
+  ::pthread_setname_np(::pthread_self(), "hang watch");  // for ps, top and stacks
   const std::chrono::nanoseconds period(std::clamp<std::int64_t>(timeout_ns_ / 20, 1'000'000, 100'000'000));
   std::uint64_t seen_calls = 0, seen_commands = 0;
   std::int64_t changed_ns = now_ns();
@@ -34,7 +34,7 @@ void HangWatch::watch(const std::stop_token& stop) {
     std::uint64_t commands = 0;
     bool is_outstanding = calls % 2 == 1;
     for (const StreamProgress& stream : progress) {
-      commands += stream.submitted + stream.ended;  // both only grow
+      commands += stream.submitted + stream.ended;  // both only increase
       is_outstanding |= stream.submitted != stream.ended;
     }
     const std::int64_t now = now_ns();
@@ -53,7 +53,7 @@ SessionWatch::SessionWatch(const RunControl& control, const DeviceInfo& info, Se
                            const Placement& placement, std::span<const std::string> roles)
     : control_(control), step_(step), placement_(placement), roles_(roles.begin(), roles.end()) {
   if (control.hang_timeout_ns <= 0 || !control.on_hang || info.is_virtual) return;
-  // Nothing is in flight now, so what the session has ended of its collectives is all of its own that were started.
+  // Nothing is in flight now, so all collectives that the session has started have also ended.
   const std::vector<StreamProgress> before = session.progress();
   for (std::size_t i = 0; control.communicator != nullptr && i < before.size(); ++i) {
     const auto started = control.communicator->started(static_cast<int>(i));

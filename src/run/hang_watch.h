@@ -1,5 +1,5 @@
-// Notices that a session does not go on, and has it diagnosed. Knows counts and clocks; what is done about it is the
-// caller's (RunControl::on_hang).
+// Notices that a session hangs, and has it diagnosed. Knows counts and clocks; the caller decides what to do
+// (RunControl::on_hang).
 #pragma once
 
 #include <atomic>
@@ -17,9 +17,8 @@
 
 namespace weir {
 
-// Looks at counts from a thread of its own, and calls back once when nothing has changed for `timeout_ns` although
-// something is outstanding: commands, or a call of the host that brings or awaits them. So it works where every other
-// thread is stuck.
+// Checks counts from its own thread, and calls back once if nothing has changed for `timeout_ns` although something is
+// outstanding: commands, or a host call that submits or awaits them. So it works even if every other thread is stuck.
 class HangWatch {
  public:
   using Source = std::function<std::vector<StreamProgress>()>;
@@ -29,7 +28,7 @@ class HangWatch {
   HangWatch(const HangWatch&) = delete;
   HangWatch& operator=(const HangWatch&) = delete;
 
-  // Around the host's calls. By one thread at a time; each counts as something that happened.
+  // Call around the host's calls, from one thread at a time; each call counts as activity.
   void enter() noexcept { calls_.store(calls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
   void leave() noexcept { enter(); }
 
@@ -39,20 +38,20 @@ class HangWatch {
   std::int64_t timeout_ns_;
   Source source_;
   std::function<void(std::span<const StreamProgress>, std::int64_t)> on_hang_;
-  std::atomic<std::uint64_t> calls_{0};  // odd: the host is inside of one. Relaxed: nothing else is read by it
-  std::mutex mutex_;                     // of the wait below
+  std::atomic<std::uint64_t> calls_{0};  // odd: the host is inside a call. Relaxed: it publishes nothing else
+  std::mutex mutex_;                     // for the wait below
   std::condition_variable_any stopped_;
-  std::jthread thread_;  // last: it uses the others
+  std::jthread thread_;  // last: it uses the members above
 };
 
-// Watches a session while it runs, as the control wants it: reports go to RunControl::on_hang. Nothing where it has no
-// timeout, and where the device's time is virtual. Session, step and placement must outlive it; so must the control.
+// Watches a session while it runs, as configured by the control: reports go to RunControl::on_hang. Does nothing
+// without a timeout, or if the device's time is virtual. Session, step, placement and control must outlive it.
 class SessionWatch {
  public:
   SessionWatch(const RunControl& control, const DeviceInfo& info, Session& session, const Step& step,
                const Placement& placement, std::span<const std::string> roles = {});
 
-  // While the host brings commands or waits for them.
+  // Marks a time in which the host submits commands or waits for them.
   class Inside {
    public:
     explicit Inside(SessionWatch* watch) noexcept
@@ -76,7 +75,7 @@ class SessionWatch {
   const Step& step_;
   const Placement& placement_;
   std::vector<std::string> roles_;
-  std::vector<std::uint64_t> started_before_;  // by stream; empty: nobody counts
+  std::vector<std::uint64_t> started_before_;  // by stream; empty: not counted
   std::optional<HangWatch> watch_;
 };
 

@@ -27,10 +27,10 @@ namespace {
 constexpr int kSignal = SIGURG;
 constexpr int kMostFrames = 48;
 constexpr std::size_t kMostThreads = 512;
-constexpr int kOwnFrames = 2;  // the handler, and what the kernel returns to from it
+constexpr int kOwnFrames = 2;  // the handler and the kernel's signal trampoline
 constexpr std::size_t kColumns = 80;
 
-// What a thread is asked, and where it answers. Free slots have no thread.
+// A request to a thread, and its answer.
 struct Slot {
   enum State : int { free, asked, answering, answered };
   std::atomic<int> thread{0};
@@ -40,7 +40,7 @@ struct Slot {
 };
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
 
-// Kept for ever: a thread may answer long after nobody waits any more.
+// Never freed: a thread may answer long after the last wait for it.
 std::atomic<Slot*> slots{nullptr};
 
 void answer(int) {
@@ -50,9 +50,9 @@ void answer(int) {
   for (std::size_t i = 0; all != nullptr && i < kMostThreads; ++i) {
     if (all[i].thread.load(std::memory_order_relaxed) != own) continue;
     int expected = Slot::asked;
-    // Acquire: pairs with the release in ask(). Whoever gave up has taken the question back.
+    // Acquire: pairs with the release in ask(). A request that timed out has been withdrawn.
     if (!all[i].state.compare_exchange_strong(expected, Slot::answering, std::memory_order_acquire)) break;
-    // glibc's allocates on its first call only, which host_stacks() has made.
+    // glibc's backtrace() allocates only on its first call, which host_stacks() has made.
     all[i].count = ::backtrace(all[i].frames, kMostFrames);
     all[i].state.store(Slot::answered, std::memory_order_release);  // pairs with the acquire in collect()
     break;
@@ -78,7 +78,7 @@ std::string name_of(int thread) {
   return name;
 }
 
-// Puts a question to a thread; null where there is no slot left or no such thread.
+// Sends a request to a thread; null if no slot is left or the thread is gone.
 Slot* ask(Slot* all, int thread) {
   for (std::size_t i = 0; i < kMostThreads; ++i) {
     int expected = Slot::free;
@@ -92,8 +92,8 @@ Slot* ask(Slot* all, int thread) {
   return nullptr;
 }
 
-// Waits for an answer. A question that nobody began to answer is taken back; what is being answered when the time is
-// over keeps its slot.
+// Waits for an answer. A request that is still unanswered at the deadline is withdrawn; one that is just being answered
+// keeps its slot.
 bool collect(Slot& slot, std::int64_t deadline_ns) {
   constexpr timespec kNap{0, 500'000};
   for (;;) {
@@ -106,7 +106,7 @@ bool collect(Slot& slot, std::int64_t deadline_ns) {
   return false;
 }
 
-// Handles the signal while it lives. Threads that were asked and have not answered may get theirs later, when it is
+// Handles the signal during its lifetime. Threads that have not answered by then may get the signal later, when it is
 // ignored again.
 class Handler {
  public:
@@ -128,7 +128,7 @@ class Handler {
 std::string stack_text(std::span<void* const> frames, const FunctionNames& names) {
   std::string text;
   for (std::size_t i = 0; i < frames.size(); ++i) {
-    // A return address may be the first of the next function: the call is before it. Not so where it was interrupted.
+    // A return address may be the start of the next function: look one byte before it, except in the interrupted frame.
     const void* const address = i == 0 ? frames[i] : static_cast<const char*>(frames[i]) - 1;
     std::string line = fmt::format("  {}", names.at(address));
     if (line.size() > kColumns) line = line.substr(0, kColumns - 3) + "...";

@@ -1,5 +1,4 @@
-// Where all threads of this process are, for who has to explain why it does not go on. Knows threads and stacks;
-// nothing of what runs.
+// The stacks of all threads of this process, to explain why it hangs. Knows threads and stacks; nothing of what runs.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +6,9 @@
 
 namespace weir {
 
-// One stack after the other as text, the innermost function first; threads with the same one are put together. Each
-// thread is interrupted by SIGURG, which is ignored where nobody handles it, and says itself where it is; one that does
-// not answer in time (it blocks signals) is named without a stack. Takes `limit_ns` at most, and little more for the
-// names. One call at a time, others wait.
+// All stacks as text, innermost function first; threads with the same stack are grouped. Each thread is interrupted by
+// SIGURG, which is ignored by default, and records its own stack; one that does not answer in time (it blocks signals)
+// is listed without a stack. Takes at most `limit_ns`, plus a little for the names. Concurrent calls take turns.
 std::string host_stacks(std::int64_t limit_ns = 1'000'000'000);
 
 }  // namespace weir

@@ -17,17 +17,17 @@ namespace fs = std::filesystem;
 constexpr const char* kExpected =
     "Expected a file written by 'weir run' (weir.result/1) or 'weir sweep' (weir.sweep/1), or an AORTA result or "
     "sweep.";
-// Deeper than any result is; flattening stops there, so that hostile nesting cannot exhaust the stack.
+// Deeper than any result; flattening stops there, so that hostile nesting cannot exhaust the stack.
 constexpr int kDeepest = 6;
 constexpr std::size_t kMostSettings = 2'000;
-constexpr double kLongestNs = 1e18;  // 31 years: anything longer is a broken number, and could overflow what follows
+constexpr double kLongestNs = 1e18;  // 31 years: longer ones are broken numbers, and could overflow later
 
-// A value and where it stands, so that every complaint can name the place.
+// A value and its path, so that every error message can name the place.
 struct Place {
   const Json* json;
   std::string path;
 
-  // A member, or a place with no value (also for null members and for anything that is not an object).
+  // A member, or a place without a value (also for null members and for anything that is not an object).
   Place operator[](const char* name) const {
     const std::string inner = path.empty() || path.back() == ' ' ? path + name : path + "." + name;
     if (json == nullptr || !json->is_object()) return {nullptr, inner};
@@ -100,7 +100,7 @@ int streams_at(const Place& place) {
   return static_cast<int>(value);
 }
 
-// Durations. An absent list is an empty one.
+// Durations. A missing list is an empty one.
 std::vector<double> durations_at(const Place& place, double scale) {
   std::vector<double> values;
   if (!place) return values;
@@ -128,7 +128,7 @@ void flatten(const Json& json, const std::string& path, int depth, std::map<std:
   }
 }
 
-// "unavailable": {"metrics.latency_ns": "sync mode none"}: the reason given for anything that names `metric`.
+// "unavailable": {"metrics.latency_ns": "sync mode none"}: the reason for an entry whose name contains `metric`.
 std::string recorded_reason(const Place& result, std::string_view metric) {
   const Place unavailable = result["unavailable"];
   if (!unavailable || !unavailable.json->is_object()) return {};
@@ -137,7 +137,7 @@ std::string recorded_reason(const Place& result, std::string_view metric) {
   return {};
 }
 
-// Fills in work / time; a rate that is no finite number leaves the series empty with a reason.
+// Fills in work / time; if a rate is not finite, the series stays empty with a reason.
 void set_rates(SampleSeries& series, double work, const std::vector<double>& times) {
   for (const double time : times) series.samples.push_back(work / time);
   if (std::all_of(series.samples.begin(), series.samples.end(), [](double rate) { return std::isfinite(rate); }))
@@ -188,10 +188,10 @@ ResultPoint weir_point(const Place& result, const std::string& origin) {
   point.key["streams"] = fmt::to_string(streams_at(result["streams"]));
   for (const char* name : {"submit", "placement", "sync_mode", "precision"})
     if (const Place value = result[name]) point.key[name] = text_at(value);
-  // Files from before there were ranks have one.
+  // Older files, from before ranks existed, have one.
   const Place ranks = result["ranks"]["count"];
   point.key["ranks"] = ranks ? value_text(ranks) : "1";
-  // As asked for, where the driver rounded: two points that were given the same are still two.
+  // As requested, not as rounded by the driver: two requests that got the same units are still two points.
   for (const char* name : {"compute_units", "compute_units_asked"})
     if (const Place units = result["device"][name]) point.key["compute_units"] = value_text(units);
   if (const Place parameters = result["parameters"]) {
@@ -284,7 +284,7 @@ struct Sniffed {
   std::string found;  // what it is instead, for the message
 };
 
-// "weir.result/1" -> the format; a later version or another kind of file is `other`, with words for it.
+// "weir.result/1" -> the format; a later version or another kind of file is `other`, with a description.
 Sniffed sniff_schema(const std::string& schema) {
   if (schema == "weir.result/1") return {Format::weir_result, {}};
   if (schema == "weir.sweep/1") return {Format::weir_sweep, {}};

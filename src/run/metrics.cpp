@@ -21,7 +21,7 @@ namespace {
 
 constexpr double kNoisyRatio = 1.5;    // p99 / p50
 constexpr double kDriftChange = 0.05;  // from the first to the last sample
-constexpr double kWidestInterval = 4;  // high / low: where streams run ahead, iterations end in bunches
+constexpr double kWidestInterval = 4;  // high / low: if streams run ahead, iterations end in bunches
 constexpr double kSteadyClock = 0.95;  // after / before
 constexpr std::size_t kTracedSpans = 100'000;
 
@@ -94,7 +94,7 @@ void add_memory(Result& result, const MemoryUse& use) {
   if (!use.allocated_bytes || !use.reserved_bytes || !use.peak_bytes) result.unavailable["metrics.memory"] = use.reason;
 }
 
-// Time to the first token and per further token, where the workload marks tokens.
+// Time to the first token and per further token, if the workload marks tokens.
 void add_serving(Result& result, const Timeline& timeline, const Step& step, const std::string& no_timeline) {
   result.metrics["serving"] = nullptr;
   std::vector<TokenMark> marks;
@@ -153,7 +153,7 @@ void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, 
 
   result.samples.interval_ns = pass.interval_ns;
   const auto counted = static_cast<double>(pass.interval_ns.size());
-  // `end_only` counts by the host, from the first submit to the end of the drain.
+  // `end_only` uses the host's clock, from the first submit to the end of the drain.
   const double seconds = (pass.sync == SyncMode::end_only ? pass.total_ns : mean(pass.interval_ns) * counted) * 1e-9;
   if (seconds > 0) result.commands_per_second = static_cast<double>(result.commands_per_iteration) * counted / seconds;
   if (!runs) {
@@ -167,7 +167,7 @@ void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, 
     const auto summary = summarise(pass.interval_ns);
     const bool has_interval = summary && summary->mean_interval && summary->mean_interval->low > 0;
     if (has_interval && summary->mean_interval->high < kWidestInterval * summary->mean_interval->low) {
-      // About the value above, which in `end_only` counts the drain as well.
+      // Around the value above, which in `end_only` includes the drain.
       throughput.interval = Interval{throughput.value * summary->mean / summary->mean_interval->high,
                                      throughput.value * summary->mean / summary->mean_interval->low};
     } else {
@@ -190,10 +190,10 @@ double floor_ns_per_command(const Step& step, const Placement& placement, const 
   const auto device = open_device("null", {});
   const auto session = device->prepare(step, placement, submit.session_options());
   const auto submitter = make_submitter(submit, step, placement, *session);
-  // Short steps are repeated within a sample, so that the clock's own cost does not count.
+  // Short steps are repeated within a sample, so that the cost of reading the clock is negligible.
   const auto commands = static_cast<double>(step.commands().size());
   int repeat = std::max(1, static_cast<int>(2000 / commands));
-  // Threads that hand work to each other wait for a core where all are busy: 480 steps would take seconds then.
+  // Threads that pass work to each other wait for a core if all are busy: 480 steps would then take seconds.
   constexpr std::int64_t kBusyNs = 20'000'000;
   std::vector<double> samples;
   for (int i = 0; i < 12; ++i) {
@@ -279,7 +279,7 @@ Timeline add_traced_metrics(Result& result, Device& device, const Workload& work
     return std::move(pass.timeline);
   }
   const Step small = only_role(step, *workload.convoy_role);
-  // Placement by the same policy; threads that would have no stream left are not started.
+  // The same placement policy; threads that would have no stream are not started.
   const Placement small_placement = place(small, placement.name);
   SubmitChoice small_submit = submit;
   small_submit.threads = std::min(submit.threads, small_placement.stream_count);

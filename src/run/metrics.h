@@ -1,4 +1,4 @@
-// Turns passes into metrics: every number of a result, or the reason why there is none.
+// Turns passes into metrics: every number of a result, or the reason why it is missing.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 namespace weir {
 
 // Latency, throughput, host cost, memory, energy, and warnings about noise, drift and throttling.
-// Work and commands per iteration are the result's (of all ranks), the host's cost is this rank's.
-// A device that does not compute has no throughput, only commands per second.
+// Work and commands per iteration are the result's (all ranks), the host's cost is this rank's.
+// A device on which nothing runs has no throughput, only commands per second.
 void add_timed_metrics(Result& result, const TimedPass& pass, const Step& step, bool runs);
 
 // Host cost of the same step, placement and submitter on the null device: the floor under host_ns_per_command.
@@ -20,11 +20,11 @@ inline constexpr const char* kNoFloor =
     "the device's time is virtual: this machine's cost of submitting says nothing about it";
 double floor_ns_per_command(const Step& step, const Placement& placement, const SubmitChoice& submit);
 
-// Concurrency, fairness, queue switch and convoy index, from traced passes of their own. Returns the step's timeline.
+// Concurrency, fairness, queue switch and convoy index, from separate traced passes. Returns the step's timeline.
 Timeline add_traced_metrics(Result& result, Device& device, const Workload& workload, const Step& step,
                             const Placement& placement, const SubmitChoice& submit, const RunControl& control);
 
-// Marks everything that a traced pass would have given as not available.
+// Marks all metrics of a traced pass as not available.
 void note_untraced(Result& result, const std::string& reason);
 
 }  // namespace weir

@@ -15,7 +15,7 @@ bool is_same_device(const ResultPoint& left, const ResultPoint& right) {
   return left.device.empty() || right.device.empty() || left.device == right.device;
 }
 
-// Nothing runs on the null device, so its times are no one else's.
+// Nothing runs on the null device, so its times are comparable only with its own.
 bool can_share_pair(const ResultPoint& left, const ResultPoint& right) {
   return (left.device == "null") == (right.device == "null");
 }
@@ -60,7 +60,7 @@ std::string nearest_to(const ResultPoint& point, std::span<const ResultPoint> ot
     std::vector<KeyDifference> differences = key_differences(point, other);
     if (differences.empty()) ++fitting;
     std::size_t weight = differences.size();
-    // Another workload is never near, however alike the rest is.
+    // Points of different workloads are never near, however similar otherwise.
     for (const KeyDifference& difference : differences) weight += difference.name == "workload" ? 1'000 : 0;
     if (!is_first && weight >= least_weight) continue;
     least = std::move(differences);
@@ -184,7 +184,7 @@ std::string label_of(const ResultPoint& point, const std::set<std::string>& fiel
       continue;
     }
     if (name.starts_with(kParameter) && fields.contains(name)) label += fmt::format(", {} {}", plain_name(name), value);
-    // These values speak for themselves: "graph", "round_robin", "end_only", "bf16".
+    // These values need no name: "graph", "round_robin", "end_only", "bf16".
     if (!name.starts_with(kParameter) && (name == "submit" || fields.contains(name))) label += ", " + value;
   }
   if (fields.contains("device") && !point.device.empty()) label += fmt::format(", on {}", point.device);

@@ -7,16 +7,16 @@
 namespace weir {
 namespace {
 
-// All that a sample writes down; allocated before the first one.
+// Everything that a sample records; allocated before the first one.
 struct Recorder {
   explicit Recorder(std::size_t iterations)
       : begun(iterations), submitted(iterations), ended(iterations), is_followed_by_output(iterations, 0) {}
   std::vector<std::int64_t> begun, submitted, ended;
-  std::vector<std::uint8_t> is_followed_by_output;  // then the time to the next one says nothing
+  std::vector<std::uint8_t> is_followed_by_output;  // then the time to the next iteration is meaningless
 };
 
-// Whether another iteration follows. Ranks must all do the same: they agree (and meet) where each iteration is waited
-// for; between pipelined ones collectives are in flight, so there they go on to the end.
+// Whether another iteration follows. All ranks must do the same: they agree (and meet) if the host waits for each
+// iteration; with pipelined ones collectives are in flight, so they run to the end.
 bool goes_on(const RunControl& control, const RunRequest& request) {
   if (control.has_ranks() && request.sync != SyncMode::per_iteration) return true;
   return !control.agree_to_stop();
@@ -41,14 +41,14 @@ void warm_up(Session& session, Submitter& submitter, const RunRequest& request, 
   }
 }
 
-// Of the measured iterations, as far as the device could read their times.
+// Spans of the measured iterations whose times the device could read.
 std::vector<IterationSpan> spans_of(Session& session, std::size_t measured, bool has_failed) {
   std::vector<IterationSpan> spans;
   try {
     spans = session.take_spans();
   } catch (const std::exception&) {
     if (!has_failed) throw;
-    return {};  // as lost as the rest
+    return {};  // lost with the rest
   }
   // In mode `none` the warm-up's spans come first.
   const std::size_t skipped = spans.size() > measured ? spans.size() - measured : 0;
@@ -67,20 +67,20 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
   TimedPass pass;
   pass.sync = request.sync;
   Recorder recorder(wanted);
-  // Asking the hardware takes a while: where nothing waits for the warm-up, the queue must not run dry meanwhile.
+  // Reading telemetry takes a while: in mode `none` the queue must not run dry after the warm-up, so read it before.
   if (request.sync == SyncMode::none) pass.before = device.telemetry();
   if (control.has_ranks()) control.communicator->barrier();
   warm_up(session, submitter, request, control, watch);
   if (request.sync != SyncMode::none) pass.before = device.telemetry();
   if (control.has_ranks() && request.sync == SyncMode::end_only) control.communicator->barrier();
-  const bool is_virtual = device.info().is_virtual;  // then output takes no time of the session's
-  std::int64_t reported_ns = now_ns();               // of the wall clock, whatever the session's is
+  const bool is_virtual = device.info().is_virtual;  // then output costs no session time
+  std::int64_t reported_ns = now_ns();               // wall clock, even if the session's is virtual
   std::size_t done = 0;
   try {
     while (done < wanted) {
       if (!goes_on(control, request) && done > 0) break;
       std::optional<SessionWatch::Inside> inside(std::in_place, watch);
-      session.begin_iteration();  // may read old spans, so the sample starts after it
+      session.begin_iteration();  // may read old spans, so the sample starts after this
       const std::int64_t begun = session.now_ns();
       submitter.submit_step();
       const std::int64_t submitted = session.now_ns();
@@ -95,7 +95,7 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
         control.after_iteration(session);
         recorder.is_followed_by_output[done - 1] = is_virtual ? 0 : 1;
       }
-      // Between samples, and rarely: a terminal is slow.
+      // Between samples, and rarely, because a terminal is slow.
       if (control.progress && now_ns() - reported_ns > 100'000'000) {
         control.progress("measure", static_cast<int>(done), request.iterations);
         recorder.is_followed_by_output[done - 1] = is_virtual ? 0 : 1;
@@ -114,7 +114,7 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
 
   std::vector<IterationSpan> spans = spans_of(session, done, pass.failure != nullptr);
   if (pass.failure != nullptr && !waits_each) {
-    // Which iterations had ended only the device knows, and it may not answer any more.
+    // Only the device knows which iterations had ended, and it may no longer respond.
     if (spans.empty()) std::rethrow_exception(pass.failure);
     done = std::min(done, spans.size());
   }
@@ -131,9 +131,9 @@ TimedPass run_timed_pass(Device& device, Session& session, Submitter& submitter,
   }
   for (const IterationSpan& span : spans)
     pass.device_ns.push_back(static_cast<double>(span.ended_ns - span.started_ns));
-  // Pipelined iterations: end to end, and the first from its own start, so that together they cover the whole window.
-  // Streams may run ahead of each other; counting from the first end would leave out the time in which the fast ones
-  // already did later iterations' work, and overstate the throughput.
+  // Pipelined iterations: from end to end, the first from its own start, so that together they cover the whole window.
+  // Streams may run ahead of each other; counting from the first end would omit the time in which the fast ones already
+  // worked on later iterations, and overstate the throughput.
   if (!waits_each && !spans.empty()) {
     std::int64_t from = spans[0].started_ns;
     for (const IterationSpan& span : spans) {
@@ -166,7 +166,7 @@ TracedPass run_traced_pass(Device& device, const Step& step, const Placement& pl
   SessionWatch watch(control, device.info(), *session, step, placement, roles);
   TracedPass pass;
   for (int i = 0; i <= iterations; ++i) {
-    if (control.agree_to_stop() && i > 1) break;  // a barrier as well
+    if (control.agree_to_stop() && i > 1) break;  // also a barrier
     const std::int64_t begun = session->now_ns();
     const SessionWatch::Inside inside(&watch);
     session->begin_iteration();

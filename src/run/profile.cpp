@@ -17,7 +17,7 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMostTracedSpans = 400'000;  // what sessions keep, and some 250 MB as JSON
+constexpr std::size_t kMostTracedSpans = 400'000;  // limit of sessions, and about 250 MB as JSON
 
 Json hop_json(const Hop& hop) {
   Json json = WEIR_NAMED(hop.from, hop.to, hop.count, hop.negative, hop.unknown, hop.p50_ns, hop.p95_ns, hop.p99_ns,
@@ -69,7 +69,7 @@ Json device_json(const Timeline& whole, std::uint16_t device) {
   return json;
 }
 
-// What tracing costs: the traced pass against the timed one, iteration by iteration.
+// The cost of tracing: compares the traced pass with the timed one, iteration by iteration.
 Json tracing_json(const Result& timed, const TracedPass& traced, std::uint64_t commands, Json& unavailable) {
   std::set<std::uint32_t> kept;
   for (const Span& span : traced.timeline.spans) kept.insert(span.iteration);

@@ -1,5 +1,5 @@
-// Profiles as documents (weir.profile/1): a timed and a traced pass of a workload, and what a timeline says at a
-// glance. Knows passes and timelines; writes no files and starts no programs.
+// Profiles as documents (weir.profile/1): a timed and a traced pass of a workload, and a summary of a timeline. Knows
+// passes and timelines; writes no files and starts no programs.
 #pragma once
 
 #include "run/passes.h"
@@ -11,19 +11,19 @@ inline constexpr const char* kProfileSchema = "weir.profile/1";
 
 struct WorkloadProfile {
   Json document = Json::object();
-  Timeline timeline;                        // described: ready to be exported
+  Timeline timeline;                        // complete: ready for export
   Json device_properties = Json::object();  // as Kineto names them
   int rank = 0, ranks = 1;
   bool is_interrupted = false;
 };
 
-// The timed pass, untraced, with the output checked as `weir run` does; then `traced_iterations` traced ones. Fails
-// where the timed pass does. With several ranks all call it, and each has its own timeline.
+// Runs the timed pass, untraced, and checks the output as `weir run` does; then `traced_iterations` traced ones. Fails
+// if the timed pass does. With several ranks all call it, and each has its own timeline.
 WorkloadProfile profile_workload(Device& device, const RunRequest& request, int traced_iterations,
                                  const RunContext& context, const RunControl& control);
 
-// Per device of a timeline: how many commands of which kind on how many streams and queues, how long it was busy, and
-// the waterfall of each class of commands.
+// Per device of a timeline: commands by kind, streams and queues, busy time, and the waterfall of each class of
+// commands.
 Json describe_devices(const Timeline& timeline);
 
 }  // namespace weir

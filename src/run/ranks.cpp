@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-// Reports travel as JSON: cold, and rank 0 can say what it got.
+// Reports are sent as JSON, because this is cold code and rank 0 can show what it received.
 std::vector<Json> gathered(Communicator& ranks, const Json& own) {
   std::vector<Json> reports;
   for (const std::string& text : ranks.gather(own.dump())) reports.push_back(Json::parse(text));
@@ -22,7 +22,7 @@ std::vector<Json> gathered(Communicator& ranks, const Json& own) {
 
 std::vector<double> list(const Json& report, const char* name) { return report[name].get<std::vector<double>>(); }
 
-// The largest of all ranks, iteration by iteration; nothing where ranks have different numbers of samples.
+// The largest value over all ranks, per iteration; empty if ranks have different numbers of samples.
 std::vector<double> slowest(const std::vector<Json>& reports, const char* name) {
   std::vector<double> largest = list(reports[0], name);
   for (const Json& report : reports) {
@@ -43,7 +43,7 @@ std::string named(const Json& member) {
   return fmt::format("rank {} ({})", member["rank"].get<int>(), member["host"].get<std::string>());
 }
 
-// Rank 0's check with the others' findings: the first that failed, and the worst error of all.
+// Merges the other ranks' checks into rank 0's: the first failure, and the worst error of all.
 void merge_checks(Result& result, const std::vector<Json>& members, const std::vector<Json>& reports) {
   std::uint64_t buffers = 0, outputs = 0;
   for (std::size_t rank = 0; rank < reports.size(); ++rank) {
@@ -137,7 +137,7 @@ void RankReports::gather_timed(Result& result, TimedPass& pass) {
   }
   if (median_ns_.size() != timed_.size()) median_ns_.clear();
 
-  // The iteration is over when the last rank is. Between iterations there is a barrier, which is nobody's work.
+  // An iteration ends when its last rank does. The barrier between iterations does not count.
   pass.latency_ns = slowest(timed_, "latency_ns");
   pass.device_ns = slowest(timed_, "device_ns");
   pass.interval_ns = pass.sync == SyncMode::per_iteration ? pass.latency_ns : list(timed_[longest], "interval_ns");
@@ -156,7 +156,7 @@ void RankReports::gather_traced(Result& result, const Step& step, const Timeline
   for (const Span& span : timeline.spans)
     if (span.command < is_collective.size() && is_collective[span.command] && span.started_ns != kNoTime)
       own["arrivals"].push_back({span.command, span.iteration, span.started_ns});
-  // Noise and drift are judged from all ranks' samples together; what a device says of itself is not.
+  // Noise and drift are judged from all ranks' samples together; warnings about a device are per rank.
   for (const Warning& warning : result.warnings)
     if (warning.code == "throttled" || warning.code == "clocks" || warning.code == "untraced")
       own["warnings"].push_back({warning.code, warning.message, warning.advice});
@@ -167,7 +167,7 @@ void RankReports::gather_traced(Result& result, const Step& step, const Timeline
   double clock_error_ns = timeline.clock_error_ns;
   for (std::size_t rank = 0; rank < reports.size(); ++rank) {
     const Json& member = members_[rank];
-    // Ranks of one host read one clock; what was measured between them is the noise of measuring.
+    // Ranks on one host read the same clock; an offset measured between them is only noise.
     const bool is_same_clock = member["host"] == members_[0]["host"];
     const double offset = is_same_clock ? 0 : member["clock_offset_ns"].get<double>();
     if (!is_same_clock) clock_error_ns = std::max(clock_error_ns, member["clock_error_ns"].get<double>());

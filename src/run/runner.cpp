@@ -57,7 +57,7 @@ Result described(const Workload& workload, const RunRequest& request, const Para
   result.priority = workload.priority;
   for (const auto& [name, value] : params.values())
     std::visit([&, key = name](const auto& held) { result.parameters[key] = held; }, value);
-  // A changed file is another workload, whatever its name: comparisons go by parameters.
+  // A changed file is another workload even with the same name: comparisons use parameters.
   if (!workload.source.file.empty()) {
     result.parameters["definition"] = workload.source.hash;
     result.workload_file = workload.source.file;
@@ -72,7 +72,7 @@ Result described(const Workload& workload, const RunRequest& request, const Para
   return result;
 }
 
-// Streams that share a hardware queue may hold each other up: worth a word before anybody wonders about scaling.
+// Streams that share a hardware queue may block each other, which would explain poor scaling.
 void warn_about_shared_queues(Result& result, const DeviceInfo& info, int streams) {
   const std::optional<int> queues = info.hardware_queues.value;
   if (!queues || streams <= *queues) return;
@@ -101,8 +101,8 @@ SubmitChoice checked_submit(const DeviceInfo& info, const RunRequest& request) {
   return submit;
 }
 
-// Threads fill a shared queue in an order of their own on each rank, and a collective at its head waits for the ranks
-// that have another one there: for ever. One thread gives all ranks' collectives in one order, channel or not.
+// Threads fill a shared queue in a different order on each rank, and then collectives at the heads wait for each other
+// for ever. A single thread submits all ranks' collectives in the same order, with or without a channel.
 void reject_entangled_collectives(const DeviceInfo& info, const SubmitChoice& submit, const BuiltRun& built) {
   const std::optional<int> queues = info.hardware_queues.value;
   if (submit.host_threads() == 1 || built.step.ranks().count == 1 || !queues || built.placement.stream_count <= *queues)
@@ -118,7 +118,7 @@ void reject_entangled_collectives(const DeviceInfo& info, const SubmitChoice& su
                   info.queue_setting(built.placement.stream_count)));
 }
 
-// Files may hold streams until a flag is set, where the device's kernels can see that it is.
+// Workload files may hold streams until a flag is set, which requires that the device's kernels can see it.
 void reject_probes(const DeviceInfo& info, const Step& step) {
   const auto commands = step.commands();
   const bool has_probes = std::any_of(commands.begin(), commands.end(), [](const Command& command) {
@@ -130,7 +130,7 @@ void reject_probes(const DeviceInfo& info, const Step& step) {
       reject(fmt::format("device '{}' cannot hold a stream: {}", info.name, needed->reason), "Use --device cpu.");
 }
 
-// What the device counted in the last iteration, where the data decides how much work there is.
+// The work counted by the device in the last iteration, if it depends on the data.
 double work_of(const Step& step, Session& session, bool computes) {
   if (!step.counted() || !computes) return step.work();
   const Access& where = step.counted()->where;
@@ -227,8 +227,8 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
       const bool is_pipelined = request.sync != SyncMode::per_iteration;
       SessionOptions options = submit.session_options();
       options.is_pipelined = is_pipelined;
-      // The host's clock is enough where it waits, and nothing of ours shall stand in the streams' way. A graph is
-      // marked outside of itself.
+      // If the host waits, its clock is enough, and Weir adds no events to the streams. A graph is marked outside of
+      // itself.
       options.marks_iterations = is_pipelined || submit.mode == SubmitMode::graph;
       options.follows_progress |= control.wants_progress();
       const auto session = device.prepare(step, placement, options);
@@ -236,7 +236,7 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
       SessionWatch watch(control, info, *session, step, placement, workload.roles);
       TimedPass pass = run_timed_pass(device, *session, *submitter, request, control, &watch);
       if (pass.failure != nullptr) {
-        // What the device has counted cannot be read any more.
+        // The device's count can no longer be read.
         if (step.counted()) result.work_per_iteration = 0;
         return pass;
       }
@@ -259,7 +259,7 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
       if (reports) reports->gather_timed(result, pass);
       return pass;
     }();
-    // The others wait for this rank somewhere: only the end of all of them helps.
+    // The other ranks wait for this one somewhere, so all of them must end.
     if (timed.failure != nullptr && reports) std::rethrow_exception(timed.failure);
     if (result.status == "complete" && timed.is_interrupted) result.status = "interrupted";
     add_timed_metrics(result, timed, step, info.runs());
@@ -284,14 +284,14 @@ Result run_workload(Device& device, const RunRequest& request, const RunContext&
         timeline = add_traced_metrics(result, device, workload, step, placement, submit, control);
       } catch (const Error& error) {
         if (reports) throw;
-        // The timed numbers stand; what needs a timeline is missing, and says why.
+        // The timed numbers remain valid; metrics that need a timeline are marked as unavailable.
         note_untraced(result, error.what());
         result.warnings.push_back(
             {"untraced", fmt::format("the traced pass failed: {}", error.what()), "Use --no-trace to leave it out."});
       }
     }
     if (reports) reports->gather_traced(result, step, timeline);
-    // Whatever was cut short: a point that --resume must not keep.
+    // Marks an interrupted point, which --resume must run again.
     const bool is_stopped = control.agree_to_stop();
     if (result.status == "complete" && is_stopped) result.status = "interrupted";
   } catch (const std::exception& error) {

@@ -15,7 +15,7 @@ std::string way_of(const std::string& submit, int compute_units) {
 }
 
 std::string submit_family(std::string_view name) {
-  // How many commands may be on the device does not follow the streams: each number is a curve of its own.
+  // The limit on commands in flight does not follow the stream count, so each limit is a separate curve.
   if (name.starts_with("scheduled:")) return std::string(name);
   const std::size_t first = name.find(':');
   if (name.substr(0, first) != "channel" || first == std::string_view::npos) return std::string(name.substr(0, first));
@@ -37,7 +37,7 @@ Json scaling_of(const Json& results, const std::string& scaling) {
   for (const Json& result : results) {
     if (result["status"] == "failed") continue;
     const Json throughput = result["metrics"].value("throughput", Json());
-    // threads:1, threads:2, ... are one curve: counts follow the stream count up to their limit.
+    // threads:1, threads:2, ... are one curve: these counts follow the stream count up to their limit.
     const std::string submit = result["submit"].get<std::string>();
     if (throughput.is_object() && throughput.contains("value") && throughput["value"].is_number())
       by_way[curve_of(submit, compute_units_asked(result))].push_back(

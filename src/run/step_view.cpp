@@ -23,7 +23,7 @@ StepView view_of(const RunRequest& request, BuiltRun built) {
     const Plan::Hop& hop = plan.hops[id];
     for (std::uint32_t i = 0; i < hop.wait_count; ++i) {
       const CommandId before = recorder[plan.waits[hop.first_wait + i]];
-      // Within an iteration a command only waits for earlier ones; what is later must be of the last iteration.
+      // Within an iteration a command waits only for earlier ones; a later one must be of the previous iteration.
       view.waits.push_back({before, id, before > id});
     }
   }

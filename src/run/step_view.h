@@ -1,4 +1,4 @@
-// A step as people look at it: what runs on which stream, and where a stream really waits for another.
+// A step prepared for display: what runs on which stream, and where a stream really waits for another.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace weir {
 
 struct StepView {
-  // An event between two streams. Carried: from the iteration before, and only where iterations are pipelined.
+  // An event between two streams. Carried: from the previous iteration, and only if iterations are pipelined.
   struct Wait {
     CommandId before = 0, after = 0;
     bool is_carried = false;
@@ -18,7 +18,7 @@ struct StepView {
   std::string workload, unit, scale, precision;
   std::vector<std::string> roles;
   std::vector<std::pair<std::string, std::string>> params;
-  int streams = 0;  // as asked for; the placement may use fewer
+  int streams = 0;  // as requested; the placement may use fewer
   Placement placement;
   std::vector<Wait> waits;
   Step step;

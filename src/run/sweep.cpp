@@ -32,21 +32,21 @@ std::vector<Point> points_of(const SweepRequest& request) {
         reject(fmt::format("--streams {}: {} runs on {} to {} streams", streams, workload.name, workload.streams.min,
                            workload.streams.max));
       Point point{streams, parse_submit(submit, streams).name, 0};
-      // threads and threads:1 are one point on one stream.
+      // On one stream, threads and threads:1 are the same point.
       const bool is_known = std::any_of(ways.begin(), ways.end(), [&](const Point& other) {
         return other.streams == point.streams && other.submit == point.submit;
       });
       if (!is_known) ways.push_back(std::move(point));
     }
   }
-  // Outermost, because a device is opened for each.
+  // The outermost loop, because each value opens a device.
   std::vector<Point> points;
   for (const int units : request.compute_units)
     for (const Point& way : ways) points.push_back({way.streams, way.submit, units});
   return points;
 }
 
-// What a resumed sweep must have in common with the file, so that its points are comparable.
+// The settings that a resumed sweep must share with the file, so that its points are comparable.
 Json settings_of(const Device& device, const SweepRequest& request, int ranks) {
   const RunRequest& run = request.run;
   const DeviceInfo info = device.info();
@@ -69,7 +69,7 @@ Json settings_of(const Device& device, const SweepRequest& request, int ranks) {
   return settings;
 }
 
-// A file may hold anything: what a point is used for must be there, and of the right type.
+// A file may hold anything: everything that is used of a point must exist and have the right type.
 bool is_point(const Json& result) {
   const auto is_text = [](const Json& json, const char* key) { return json.contains(key) && json[key].is_string(); };
   const auto is_named = [&](const char* key) {
@@ -93,7 +93,7 @@ Json floors_of(const DeviceInfo& info, const SweepRequest& request, const std::v
   params.ranks = ranks;
   Json floors = Json::array();
   for (const Point& point : points) {
-    if (point.compute_units != points.front().compute_units) break;  // the host does the same for each
+    if (point.compute_units != points.front().compute_units) break;  // the host's cost is the same for each
     if (info.is_virtual) {
       floors.push_back({{"streams", point.streams}, {"submit", point.submit}, {"ns_per_command", nullptr}});
       continue;
@@ -128,7 +128,7 @@ Json points_to_keep(const std::filesystem::path& file, const ResumedFile& as, co
   const Json &points = in(sweep, as.list), &before = in(sweep, "settings");
   if (in(document, "schema") != as.schema || !points.is_array() || !before.is_object()) refuse(as.otherwise);
   for (const auto& [name, value] : settings.items()) {
-    // Files from before there were ranks do not say that they had one.
+    // Older files, from before ranks existed, had one.
     const Json then = before.value(name, name == "ranks" ? Json(1) : Json());
     if (then != value) refuse(fmt::format("it was run with {} = {}, now it is {}", name, then.dump(), value.dump()));
   }
@@ -151,7 +151,7 @@ Json run_sweep(Device& device, const SweepRequest& request, const RunContext& co
   const std::vector<Point> points = points_of(request);
   const Ranks ranks = control.run.has_ranks() ? control.run.communicator->ranks() : Ranks{};
   const Json settings = settings_of(device, request, ranks.count);
-  // One rank reads and writes the file; the others only have to know which points are left.
+  // Only rank 0 reads and writes the file; the others need to know only which points are left.
   Json kept = Json::array();
   if (request.resumes && ranks.rank == 0)
     // Failed and interrupted points are run again.
@@ -169,7 +169,7 @@ Json run_sweep(Device& device, const SweepRequest& request, const RunContext& co
   document["workload"] = workload.name;
   document["settings"] = settings;
   document["floor"] = floors_of(device.info(), request, points, settings, ranks);
-  // From the first save on, so that another kill loses none of them, whether this call asks for them or not.
+  // Saved from the start, so that another kill loses none of them, including points that this call does not request.
   document["results"] = kept;
   document["scaling"] = Json::object();
   if (control.on_floor) control.on_floor(document["floor"]);

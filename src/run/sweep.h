@@ -1,4 +1,4 @@
-// Runs a workload over stream counts, submit modes and parts of the device, saving each point as it ends; a killed
+// Runs a workload over stream counts, submit modes and parts of the device, saving each point when it ends; a killed
 // sweep can be resumed.
 #pragma once
 
@@ -14,19 +14,19 @@ namespace weir {
 inline constexpr const char* kSweepSchema = "weir.sweep/1";
 
 struct SweepRequest {
-  RunRequest run;  // streams and submit are taken from the lists below
+  RunRequest run;  // streams and submit come from the lists below
   std::vector<int> streams;
   std::vector<std::string> submits;
-  std::vector<int> compute_units = {0};  // that each stream is confined to; 0: none is
+  std::vector<int> compute_units = {0};  // per stream; 0: not confined
   std::filesystem::path output;
-  bool resumes = false;  // keep the complete points that the file has, and run the others
+  bool resumes = false;  // keep the file's complete points and run the others
   bool overwrites = false;
 };
 
 struct SweepControl {
   RunControl run;
-  // Opens the device again with this many compute units for each stream; needed where a sweep has several. What it
-  // returned before is gone then.
+  // Reopens the device with this many compute units per stream; required if a sweep has several values. Invalidates the
+  // device that it returned before.
   std::function<Device&(int compute_units)> reopen;
   // Called before each point; `index` counts from 0.
   std::function<void(int streams, const std::string& way, std::size_t index, std::size_t total)> on_begin;
@@ -36,23 +36,23 @@ struct SweepControl {
   std::function<void(const Json& floor)> on_floor;
 };
 
-// `device` as the first of the compute units wants it. Returns the `weir.sweep/1` document, which is also in `output`.
-// Failed points are in it with status "failed". With several ranks all call it; rank 0 alone reads and writes the file.
+// `device` must match the first of the compute units. Returns the `weir.sweep/1` document, which is also in `output`.
+// Failed points have status "failed". With several ranks all call it; only rank 0 reads and writes the file.
 Json run_sweep(Device& device, const SweepRequest& request, const RunContext& context, const SweepControl& control);
 
-// Where a file that is resumed has its points.
+// Describes where a file to resume has its points.
 struct ResumedFile {
   const char* schema;
-  const char* member;     // that holds settings and points; null: the document itself does
-  const char* list;       // of points
-  const char* otherwise;  // what is said of another file
+  const char* member;     // member with settings and points; null: the document itself
+  const char* list;       // name of the list of points
+  const char* otherwise;  // the message for any other file
 };
-// Points of an earlier run that `is_usable`; none where there is no file. Rejects a file of something else, and one
-// that was run with other settings than `settings`.
+// Points of an earlier run that `is_usable`; none if there is no file. Rejects any other kind of file, and one that was
+// run with different `settings`.
 Json points_to_keep(const std::filesystem::path& file, const ResumedFile& as, const Json& settings,
                     bool (*is_usable)(const Json& point));
 
-// Rejects what run_sweep() would reject of any of its points; `ranks` as there will be.
+// Rejects what run_sweep() would reject for any of its points; `ranks`: those of the later run.
 void check_sweep(const DeviceInfo& info, const SweepRequest& request, Ranks ranks);
 
 }  // namespace weir

@@ -13,17 +13,17 @@ namespace {
 
 constexpr int kHops = 64;
 constexpr std::size_t kRepetitions = 15;
-// Longer than submitting 64 kernels with their events takes on a slow host (10 us each): then all are queued ahead.
+// Longer than submitting 64 kernels with their events takes on a slow host (10 us each), so that all are queued ahead.
 constexpr std::int64_t kHoldNs = 1'500'000;
 
 Step chain(int streams) {
   StepBuilder step(1);
   const BufferId data = step.output(ElementType::f32, 256);
   const BufferId gate = step.output(ElementType::f32, 1);
-  // Both before the chain and on its first stream, so that they cost the same however the chain is placed.
+  // Both come before the chain and on its first stream, so that they cost the same in every placement of the chain.
   step.launch("fill", {}, {.dims = {256, 0, 0}, .scalars = {1.0f}}, {{data}});
   step.launch("spin", {}, {.dims = {kHoldNs, 1}, .scalars = {}}, {{gate}});
-  // The first hop reads the held kernel's output, every other one its predecessor's.
+  // The first hop reads the held kernel's output, each later one its predecessor's.
   for (int hop = 0; hop <= kHops; ++hop) {
     const KernelShape shape{.dims = {hop == 0 ? 1 : 256, chain_ops({ChainOp::mul})}, .scalars = {0.5f}};
     const Operand in = hop == 0 ? Operand{gate} : Operand{data, 0, 256};
@@ -43,7 +43,7 @@ std::vector<double> times(Device& device, const Step& step, const std::string& p
     submitter->submit_step();
     session->finish();
     for (const IterationSpan& span : session->take_spans())
-      if (i > 0) spans.push_back(static_cast<double>(span.ended_ns - span.started_ns));  // the first one warms up
+      if (i > 0) spans.push_back(static_cast<double>(span.ended_ns - span.started_ns));  // the first one is a warm-up
   }
   return spans;
 }

@@ -1,4 +1,4 @@
-// What a hop to another stream costs, by experiment: one chain of dependent kernels, on one stream and over many.
+// Measures the cost of a hop to another stream: one chain of dependent kernels, on one stream and over many.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ struct SwitchCost {
   std::size_t hops = 0;              // per repetition
   std::size_t repetitions = 0;
   int streams = 0;
-  std::string reason;  // why there is nothing
+  std::string reason;  // why there is no result
 };
 
-// A chain queued behind a held kernel, so that the host is never what is waited for. Takes some tens of milliseconds.
+// The chain is queued behind a held kernel, so that nothing waits for the host. Takes some tens of milliseconds.
 SwitchCost measure_switch_cost(Device& device, int streams);
 
 }  // namespace weir

@@ -20,14 +20,14 @@
 namespace weir {
 namespace {
 
-// A kernel that takes less of both traces is listed, and not judged: it cannot make the whole slower.
+// A kernel with a smaller share of both traces is listed but not judged: it cannot make the whole slower.
 constexpr double kSmallestShare = 0.01;
-// Samples and resamples that are enough for the interval of a median: 40 kernels of 2,000 instances are then judged in
-// about a second.
+// Enough samples and resamples for the interval of a median: 40 kernels of 2,000 instances are then judged in about a
+// second.
 constexpr std::size_t kMostSamples = 2000;
 constexpr int kMostResamples = 1000;
 
-// Instances of one name that differ by more than this are of several sizes.
+// If instances of one name differ by more than this factor, they have several sizes.
 constexpr double kSeveralSizes = 3;
 
 struct Category {
@@ -66,14 +66,14 @@ Kernels kernels_of(const Timeline& timeline, double& total_ns) {
     const auto name = static_cast<std::size_t>(key >> 8);
     std::string text = name < timeline.names.size() ? timeline.names[name]
                                                     : fmt::format("({} without a name)", to_string(durations.kind));
-    // One name may be of two kinds, as where a trace calls some copies kernels.
+    // One name may have two kinds, for instance if a trace labels some copies as kernels.
     if (kernels.contains(text)) text += fmt::format(" ({})", to_string(durations.kind));
     kernels[std::move(text)] = std::move(durations);
   }
   return kernels;
 }
 
-// Every n-th sample, so that slow changes stay in.
+// Keeps evenly spaced samples, so that slow changes remain visible.
 std::vector<double> thinned(const std::vector<double>& samples) {
   if (samples.size() <= kMostSamples) return samples;
   std::vector<double> kept;
@@ -114,7 +114,7 @@ std::vector<double> samples_of(const std::vector<BusyTimes>& times, const Catego
 }
 
 void add_categories(const Times& before, const Times& after, TraceComparison& comparison) {
-  // One iteration is the whole trace: there is nothing to average.
+  // A single iteration is the whole trace: there is nothing to average.
   const bool has_iterations = before.iteration_count >= 2 && after.iteration_count >= 2;
   comparison.baseline_iterations = has_iterations ? before.iteration_count : 0;
   comparison.test_iterations = has_iterations ? after.iteration_count : 0;

@@ -1,5 +1,5 @@
-// Two traces against each other, by kernel and by category, judged as `weir compare` judges results. Makes the
-// document; prints nothing and reads no file.
+// Compares two traces by kernel and by category, judged as `weir compare` judges results. Makes the document; prints
+// nothing and reads no file.
 #pragma once
 
 #include <cstddef>
@@ -26,42 +26,42 @@ struct KernelChange {
   std::string name;
   SpanKind kind = SpanKind::kernel;
   TraceSide baseline, test;
-  MetricComparison durations;  // of instances; verdict and p only where `is_judged`
-  bool is_judged = false;      // worth 1 % of either trace's time, and among the largest
+  MetricComparison durations;  // of instances; verdict and p only if `is_judged`
+  bool is_judged = false;      // at least 1 % of either trace's time, and among the largest
 };
 
-// Time per iteration where both traces have iterations, else of the whole trace; a mean over devices.
+// The median time of an iteration if both traces have at least two, else the mean over devices of the whole trace.
 struct CategoryChange {
   std::string category;  // span, busy, compute, communication, exposed_communication, copy, idle
   std::optional<double> baseline_ns, test_ns;
   std::optional<double> ratio;
-  MetricComparison iterations;  // of iterations, where is_judged
-  bool is_judged = false;       // never of busy and idle: faster commands leave more idle time
+  MetricComparison iterations;  // of iterations, if is_judged
+  bool is_judged = false;       // never for busy and idle: faster commands leave more idle time
 };
 
 struct TraceComparison {
   std::string baseline, test;
   CompareOptions options;
   std::size_t hypotheses = 0;
-  std::size_t baseline_iterations = 0, test_iterations = 0;  // 0 where the trace has none
+  std::size_t baseline_iterations = 0, test_iterations = 0;  // 0 unless both traces have at least two
   std::vector<CategoryChange> categories;
-  // By the larger total, at most kMostKernels each.
+  // Ordered by the larger total, at most kMostKernels each.
   std::vector<KernelChange> kernels, baseline_only, test_only;
-  std::size_t kernels_left_out = 0;  // beyond that
+  std::size_t kernels_left_out = 0;  // beyond that limit
   std::vector<std::string> notes;
 };
 
-// Rejects a trace without a command of a device, and two that have no command of the same name.
+// Rejects a trace without device commands, and two traces without a common command name.
 TraceComparison compare_traces(const Timeline& baseline, const std::string& baseline_name, const Timeline& test,
                                const std::string& test_name, CompareOptions options = {});
 
-// Of everything that was judged.
+// Counts all judged categories and kernels.
 VerdictCounts count_verdicts(const TraceComparison& comparison);
 inline int exit_code(const TraceComparison& comparison, bool is_strict) {
   return exit_code(count_verdicts(comparison), is_strict);
 }
 
-// Schema weir.trace_comparison/1; what is not known is null.
+// Schema weir.trace_comparison/1; unknown values are null.
 Json trace_comparison_json(const TraceComparison& comparison, bool is_strict);
 
 }  // namespace weir

@@ -9,7 +9,7 @@ std::uint32_t BlockPool::acquire() noexcept {
     std::uint64_t used = used_[i].load(std::memory_order_seq_cst);  // pairs with release(); see Engine::acquire()
     while (used != UINT64_MAX) {
       const auto slot = static_cast<std::uint32_t>(std::countr_one(used));
-      // Acquire: the last user's reads of the slot come before our writes. Pairs with release().
+      // Acquire: the last user's reads of the slot come before the new writes. Pairs with release().
       if (used_[i].compare_exchange_weak(used, used | std::uint64_t{1} << slot, std::memory_order_seq_cst))
         return static_cast<std::uint32_t>(i) * 64 + slot;
     }
@@ -47,12 +47,12 @@ bool BlockPool::claim(Claim& claim) noexcept {
         // Acquire: the slot's fields. Pairs with publish(), whose release sequence other claims continue.
         if (!cell.compare_exchange_weak(word, word - 1, std::memory_order_acq_rel)) continue;
         claim.slot = slot_in(word);
-        // The slot cannot be given back before the block that we just took ends.
+        // The slot cannot be released before the block just taken ends.
         claim.block = slots_[claim.slot].blocks - unclaimed;
       }
       if (unclaimed <= 1) {
         std::uint64_t expected = head;
-        // Whoever finds the head exhausted moves it; the loser reads the winner's value.
+        // A thread that finds the head exhausted moves it; a thread that loses this race reads the winner's value.
         fifo.head.compare_exchange_strong(expected, head + 1, std::memory_order_acq_rel);
       }
       if (unclaimed != 0) return true;
@@ -66,7 +66,7 @@ bool BlockPool::has_blocks() const noexcept {
   for (const Level& fifo : levels_) {
     std::uint64_t head = fifo.head.load(std::memory_order_seq_cst);
     const std::uint64_t word = fifo.cells[head % kCells].load(std::memory_order_seq_cst);  // pairs with publish()
-    // A head that moved meanwhile means that there is traffic: say yes, and the caller looks properly.
+    // A head that has moved meanwhile means activity: return true, and the caller checks properly.
     if (lap_in(word) == lap_of(head) || fifo.head.load(std::memory_order_seq_cst) != head) return true;
   }
   return false;

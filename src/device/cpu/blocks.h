@@ -1,5 +1,5 @@
 // Resident kernels of the cpu device and the order in which workers take their blocks: by priority, then by age. Knows
-// slots and block numbers; never runs anything.
+// slots and block numbers; runs nothing.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr std::uint8_t level_of(int priority) {
   return static_cast<std::uint8_t>(std::clamp(priority, kLowestPriority, kHighestPriority) - kLowestPriority);
 }
 
-// A launched command from its launch to its end. Plain fields are written before publish() and read after claim().
+// A command from its launch to its end. Plain fields are written before publish() and read after claim().
 struct Resident {
   PreparedStep* step = nullptr;
   CommandId command = 0;
@@ -41,29 +41,29 @@ class BlockPool {
     std::uint32_t block = 0;
   };
 
-  // A free slot, or kNoSlot.
+  // Returns a free slot, or kNoSlot.
   std::uint32_t acquire() noexcept;
   // Offers `blocks` blocks of a filled slot to the workers.
   void publish(std::uint32_t slot, std::uint32_t level, std::uint32_t blocks) noexcept;
-  // Takes the next block of the most urgent, then oldest kernel. False when there is none.
+  // Takes the next block of the most urgent kernel, the oldest among equals. False if there is none.
   bool claim(Claim& claim) noexcept;
   bool has_blocks() const noexcept;
-  // Gives a slot back; its last block must have ended.
+  // Releases a slot; its last block must have ended.
   void release(std::uint32_t slot) noexcept;
 
   Resident& operator[](std::uint32_t slot) noexcept { return slots_[slot]; }
 
  private:
-  // One word holds all that a claim needs, so a worker that was delayed between reading and claiming either fails or
-  // takes a block that is really there: | lap 24 | slot 8 | unclaimed blocks 32 |.
-  static constexpr std::uint64_t kCells = 2 * kSlots;  // only the head may be exhausted, so it never overflows
+  // One word holds all that a claim needs, so a worker that is delayed between reading and claiming either fails or
+  // takes an existing block: | lap 24 | slot 8 | unclaimed blocks 32 |.
+  static constexpr std::uint64_t kCells = 2 * kSlots;  // only the head may be exhausted, so the ring never overflows
   static constexpr std::uint64_t word_of(std::uint64_t lap, std::uint32_t slot, std::uint32_t blocks) {
     return lap << 40 | static_cast<std::uint64_t>(slot) << 32 | blocks;
   }
   static constexpr std::uint64_t lap_in(std::uint64_t word) { return word >> 40; }
   static constexpr std::uint32_t slot_in(std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32) & 0xff; }
   static constexpr std::uint32_t blocks_in(std::uint64_t word) { return static_cast<std::uint32_t>(word); }
-  // Counts from 1, so that a cell that was never used belongs to no lap.
+  // Counts from 1, so that an unused cell belongs to no lap.
   static constexpr std::uint64_t lap_of(std::uint64_t position) { return (position / kCells + 1) & 0xffffff; }
 
   // Kernels of one priority in launch order.

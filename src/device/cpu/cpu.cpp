@@ -1,6 +1,6 @@
-// The cpu device: a software GPU with real threads. Streams share hardware queues that block at their heads, kernels
-// run as blocks by priority, copies, host functions and collectives run on engines of their own. Device and session
-// only: the hardware is in workers.h.
+// The cpu device: a software GPU with real threads. Streams share hardware queues that block at their heads; kernels
+// run as blocks by priority; copies, host functions and collectives run on engines of their own. This file has only the
+// device and the session; the hardware is in workers.h.
 #include <cblas.h>
 #include <fmt/format.h>
 
@@ -29,21 +29,21 @@ class PacketWriter {
   PacketWriter& operator=(const PacketWriter&) = delete;
   ~PacketWriter() {
     door_.ring();
-    // Relaxed: who waits for the sum to reach 0 was told by other means that submit() has returned.
+    // Relaxed: a thread that waits for the sum to reach 0 knows by other means that submit() has returned.
     step_.outstanding.fetch_add(door_.pushed(), std::memory_order_relaxed);
   }
 
   void launch(CommandId command, StreamId stream) noexcept {
     step_.times.submitted(command, iteration_);
-    step_.submitted[stream].add(1);  // before, or it could end uncounted
+    step_.submitted[stream].add(1);  // before the push, or it could end uncounted
     push(PacketKind::launch, command, iteration_, stream, wakes(step_.unit_of[command]));
     step_.times.accepted(command, iteration_);
   }
   void record(EventId event, StreamId stream) noexcept {
-    // One stream records an event, so one thread writes here.
+    // Only one stream records a given event, so only one thread writes here.
     auto& submitted = step_.events[event].submitted;
     const std::uint32_t instance = submitted.load(std::memory_order_relaxed) + 1;
-    push(PacketKind::record, event, instance, stream, step_.woken);  // a copy may wait for it, and workers be busy
+    push(PacketKind::record, event, instance, stream, step_.woken);  // a copy may wait for it while workers are busy
     submitted.store(instance, std::memory_order_release);            // pairs with the acquire in wait()
   }
   void wait(EventId event, StreamId stream) noexcept {
@@ -51,7 +51,7 @@ class PacketWriter {
         step_.events[event].submitted.load(std::memory_order_acquire);  // pairs with record()
     if (instance != 0) push(PacketKind::wait, event, instance, stream, 0);
   }
-  // Iterations are timed by the commands themselves.
+  // Iterations are timed by their commands.
   void mark_first(StreamId) noexcept {}
   void mark_last(StreamId) noexcept {}
 
@@ -75,7 +75,7 @@ class CpuSession final : public Session {
         step_(step, placement, options, engine_->assign_queues(placement.stream_count), test_parts.kernel_of,
               communicator) {
     for (const Unit unit : step_.unit_of) engine_->staff(unit);
-    // A channel is a stream: that is where all ranks have the same order.
+    // Each stream is a channel, because all ranks have the same order within a stream.
     if ((step_.woken & wakes(Unit::collective)) != 0) communicator->open_channels(placement.stream_count);
   }
   ~CpuSession() override { wait_for_all(); }
@@ -122,8 +122,8 @@ class CpuSession final : public Session {
   std::vector<StreamProgress> progress() noexcept override {
     std::vector<StreamProgress> streams(step_.streams.size());
     for (std::size_t i = 0; i < streams.size(); ++i) {
-      const std::uint64_t ended = step_.streams[i].ended();  // first: then no more can have ended than were submitted
-      // Relaxed: a stale count says no more than that nobody knows of the newest commands yet.
+      const std::uint64_t ended = step_.streams[i].ended();  // first, so that `ended` cannot exceed `submitted`
+      // Relaxed: a stale count only misses the newest commands.
       const std::uint64_t submitted = step_.submitted[i].count.load(std::memory_order_relaxed);
       streams[i] = {std::max(submitted, ended), ended, true};
     }
@@ -145,7 +145,7 @@ class CpuSession final : public Session {
     MemoryUse use;
     use.allocated_bytes = step_.step.size_bytes(Place::device) + step_.step.size_bytes(Place::host);
     use.reserved_bytes = step_.size_bytes();
-    use.peak_bytes = use.reserved_bytes;  // all of it is taken in prepare() and given back at the end
+    use.peak_bytes = use.reserved_bytes;  // all of it is allocated in prepare() and freed at the end
     return use;
   }
 
@@ -170,7 +170,7 @@ class CpuSession final : public Session {
     step_.outstanding.fetch_add(door.pushed(), std::memory_order_relaxed);  // as in PacketWriter
   }
 
-  std::shared_ptr<Engine> engine_;  // outlives the device if it must
+  std::shared_ptr<Engine> engine_;  // may outlive the device
   PreparedStep step_;
 };
 
@@ -204,15 +204,15 @@ class CpuDevice final : public Device {
   std::unique_ptr<Session> prepare(const Step& step, const Placement& placement,
                                    const SessionOptions& options) override {
     check_memory(step);
-    // Workers call OpenBLAS at the same time, and its own threads would fight with them for the cores. With one inside,
-    // two workers reach 42, 98 and 101 GFLOP/s at n = 64, 256 and 512 (2 Neoverse-V1 cores, by 2026-11).
+    // Workers call OpenBLAS at the same time, and its own threads would compete with them for the cores. With one
+    // thread each, two workers reach 42, 98 and 101 GFLOP/s at n = 64, 256 and 512 (2 Neoverse-V1 cores, by 2026-11).
     openblas_set_num_threads(1);
     if (!engine_) engine_ = std::make_shared<Engine>(queue_count_, worker_count_);
     return std::make_unique<CpuSession>(engine_, step, placement, options, seams_, communicator_);
   }
 
  private:
-  // Linux promises more memory than it has and kills who uses it, so a failed allocation would come too late.
+  // Linux overcommits memory and kills the processes that use it, so a failed allocation would come too late.
   void check_memory(const Step& step) const {
     const std::uint64_t needed = step.size_bytes(Place::device) + step.size_bytes(Place::host);
     const auto available = available_memory_bytes(seams_.roots);
@@ -226,7 +226,7 @@ class CpuDevice final : public Device {
   int worker_count_;
   TestParts seams_;
   Communicator* communicator_;
-  std::shared_ptr<Engine> engine_;  // made by the first prepare(), so that opening the device starts no thread
+  std::shared_ptr<Engine> engine_;  // created by the first prepare(), so that opening the device starts no thread
 };
 
 }  // namespace

@@ -7,7 +7,7 @@ Graph::Graph(const Plan& plan, CommandId begin, CommandId end)
       missing_(std::make_unique<std::atomic<std::uint32_t>[]>(edges_.count)),
       ready_(std::make_unique<std::atomic<CommandId>[]>(edges_.count)) {
   for (std::uint32_t id = 0; id < edges_.count; ++id) {
-    // Relaxed: nobody else sees the graph yet.
+    // Relaxed: no other thread sees the graph yet.
     missing_[id].store(edges_.predecessor_count[id], std::memory_order_relaxed);
     ready_[id].store(kNone, std::memory_order_relaxed);
   }
@@ -16,7 +16,7 @@ Graph::Graph(const Plan& plan, CommandId begin, CommandId end)
 void Graph::start() noexcept {
   is_running_ = true;
   head_ = 0;
-  // Relaxed: workers learn of this launch from the blocks that are published after it.
+  // Relaxed: workers learn of this launch from blocks that are published after it.
   tail_.store(0, std::memory_order_relaxed);
   unended_.store(edges_.count, std::memory_order_relaxed);
   for (const CommandId root : edges_.roots) make_ready(root);
@@ -32,7 +32,7 @@ void Graph::end(CommandId command) noexcept {
   for (std::uint32_t i = edges_.successor_begin[own]; i < edges_.successor_begin[own + 1]; ++i) {
     const CommandId next = edges_.successors[i];
     const std::uint32_t index = next - edges_.begin;
-    // Release what we wrote, acquire what the other predecessors wrote: pairs with itself.
+    // Releases this command's writes, acquires those of the other predecessors: pairs with itself.
     if (missing_[index].fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
     missing_[index].store(edges_.predecessor_count[index], std::memory_order_relaxed);  // for the next launch
     make_ready(next);

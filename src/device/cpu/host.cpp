@@ -46,7 +46,7 @@ std::optional<std::uint64_t> meminfo_bytes(const HostRoots& roots, std::string_v
   return kibibytes ? std::optional(*kibibytes * 1024) : std::nullopt;
 }
 
-// arm64 kernels print numbers where x86 ones print a name; these are the parts found in servers and workstations.
+// arm64 kernels print numbers where x86 ones print a name; this table covers servers and workstations.
 std::string arm_model(std::uint64_t implementer, std::uint64_t part) {
   struct Part {
     std::uint64_t implementer, part;
@@ -81,7 +81,7 @@ std::optional<std::uint64_t> total_memory_bytes(const HostRoots& roots) { return
 
 std::optional<std::uint64_t> available_memory_bytes(const HostRoots& roots) {
   auto available = meminfo_bytes(roots, "MemAvailable");
-  // Inside a container the files of its own group are at the top. memory.max is "max" where there is no limit.
+  // Inside a container its own group's files are at the top. memory.max is "max" if there is no limit.
   const auto limit = number_of(roots.sys + "/fs/cgroup/memory.max");
   const auto used = number_of(roots.sys + "/fs/cgroup/memory.current");
   if (limit && used) {

@@ -15,10 +15,10 @@ struct HostRoots {
   std::string sys = "/sys";
 };
 
-// "AMD EPYC 9654 96-Core Processor", "ARM Neoverse-V1"; "unknown CPU" where the kernel does not say.
+// "AMD EPYC 9654 96-Core Processor", "ARM Neoverse-V1"; "unknown CPU" if the kernel does not report it.
 std::string host_model(const HostRoots& roots);
 std::optional<std::uint64_t> total_memory_bytes(const HostRoots& roots);
-// What can be allocated without swapping or being killed: the smaller of the machine's and the control group's room.
+// Memory that can be allocated without swapping or being killed: the smaller of the machine's and the control group's.
 std::optional<std::uint64_t> available_memory_bytes(const HostRoots& roots);
 Telemetry host_telemetry(const HostRoots& roots);
 

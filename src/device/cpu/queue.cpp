@@ -3,7 +3,7 @@
 namespace weir::cpu {
 
 HardwareQueue::HardwareQueue() : cells_(std::make_unique<Cell[]>(kCapacity)) {
-  // Relaxed: the queue is handed to other threads by whoever starts them.
+  // Relaxed: other threads get the queue from the code that starts them.
   for (std::uint64_t i = 0; i < kCapacity; ++i) cells_[i].ticket.store(i, std::memory_order_relaxed);
 }
 

@@ -1,5 +1,5 @@
 // Hardware queues of the cpu device: bounded in-order rings of packets, filled by any thread without locks and drained
-// by one thread at a time. Knows how packets travel; not what they do.
+// by one thread at a time. Knows how packets travel, not what they do.
 #pragma once
 
 #include <array>
@@ -15,13 +15,13 @@ namespace weir::cpu {
 
 struct PreparedStep;
 
-// One more than users can ask for: the last is the one that graph launches go through.
+// One more than users can request: the last one carries graph launches.
 inline constexpr int kMaxQueues = 128;
 
 enum class PacketKind : std::uint8_t {
-  launch,  // a kernel or a copy
-  record,  // an event, when everything before it in its stream has ended
-  wait,    // until an event's instance is done
+  launch,  // a command of any kind
+  record,  // records an event when everything before it in its stream has ended
+  wait,    // waits until an event's instance is done
   graph,   // a segment of a step
 };
 
@@ -58,11 +58,11 @@ class QueueSet {
   std::array<std::uint64_t, kMaxQueues / 64> words_{};
 };
 
-// The same, for many threads. All operations are sequentially consistent, because its users ask "did I see your change,
-// or will you see my bit?" of each other.
+// The same for many threads. All operations are sequentially consistent, because its users rely on "either I see your
+// change, or you see my bit".
 class SharedQueueSet {
  public:
-  // True when somebody who takes the set has to be told: the bits it joins were not there before.
+  // True if the thread that takes the set must be woken: one of the touched words was empty before.
   bool add(const QueueSet& queues) noexcept {
     bool is_news = false;
     for (std::size_t i = 0; i < words_.size(); ++i) {
@@ -91,15 +91,14 @@ class SharedQueueSet {
   alignas(64) std::array<std::atomic<std::uint64_t>, kMaxQueues / 64> words_{};
 };
 
-// A queue of 1024 packets. Each cell carries the ticket that may use it next, so producers never meet a lock.
+// A queue of 1024 packets. Each cell carries the ticket that may use it next, so producers need no lock.
 class HardwareQueue {
  public:
   static constexpr std::uint64_t kCapacity = 1024;
 
   HardwareQueue();
 
-  // Appends from any thread. When the queue is full it calls `before_waiting` once and waits, as a launch on a GPU
-  // does.
+  // Appends from any thread. If the queue is full, it calls `before_waiting` once and waits, as a launch on a GPU does.
   template <class BeforeWaiting>
   void push(const Packet& packet, BeforeWaiting&& before_waiting) noexcept {
     // Relaxed: the ticket orders packets; the cell's own ticket publishes them.
@@ -113,7 +112,7 @@ class HardwareQueue {
     cell.ticket.store(ticket + 1, std::memory_order_release);  // pairs with the acquire in front()
   }
 
-  // The head, or null. For the thread that passes `turnstile` only, as pop().
+  // The head, or null. Like pop(), only for the thread that is inside `turnstile`.
   const Packet* front() const noexcept {
     const Cell& cell = cells_[head_ % kCapacity];
     return cell.ticket.load(std::memory_order_acquire) == head_ + 1 ? &cell.packet : nullptr;  // pairs with push()
@@ -133,7 +132,7 @@ class HardwareQueue {
   static void wait_for(const Cell& cell, std::uint64_t ticket) noexcept;
 
   std::unique_ptr<Cell[]> cells_;
-  std::uint64_t head_ = 0;  // handed from holder to holder by the turnstile
+  std::uint64_t head_ = 0;  // passed from holder to holder by the turnstile
   alignas(64) std::atomic<std::uint64_t> tail_{0};
 };
 

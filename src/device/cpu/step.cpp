@@ -88,7 +88,7 @@ void PreparedStep::resolve(CommandId id, KernelTable kernel_of) {
     prepared.from = address(accesses[0]);
     prepared.to = address(accesses[1]);
     prepared.size_bytes = accesses[0].size_bytes;
-    // Chunks would overtake each other where source and destination overlap.
+    // Chunks run out of order, which would corrupt the copy if source and destination overlap.
     const bool overlaps = accesses[0].buffer == accesses[1].buffer &&
                           accesses[0].offset_bytes < accesses[1].offset_bytes + accesses[1].size_bytes &&
                           accesses[1].offset_bytes < accesses[0].offset_bytes + accesses[0].size_bytes;
@@ -109,7 +109,7 @@ void PreparedStep::resolve(CommandId id, KernelTable kernel_of) {
 void PreparedStep::reset() {
   constexpr std::uint64_t kWorthThreads = 4 << 20;
   const auto buffers = step.buffers();
-  std::atomic<std::size_t> next{0};  // pairs with itself; the threads' end publishes what they wrote
+  std::atomic<std::size_t> next{0};  // pairs with itself; joining the threads publishes their writes
   const auto work = [&] {
     for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < buffers.size();)
       initialise(buffers[i], bytes(static_cast<BufferId>(i)));

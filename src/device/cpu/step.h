@@ -1,5 +1,5 @@
-// A step resolved for the cpu device: memory, bodies and arguments, the state of its streams and events. Everything is
-// allocated here, before anything runs. Knows what a command needs; not when it runs.
+// A step resolved for the cpu device: memory, bodies and arguments, and the state of its streams and events. Everything
+// is allocated here, before anything runs. Knows what a command needs, not when it runs.
 #pragma once
 
 #include <atomic>
@@ -20,16 +20,16 @@ namespace weir::cpu {
 
 using KernelTable = const Kernel& (*)(KernelId);
 
-// Which threads run a command. Each unit has its own, so that none waits for another's cores.
+// Which threads run a command. Each unit has its own threads, so that no unit waits for another.
 enum class Unit : std::uint8_t { workers, copy, host, collective };
 inline constexpr std::size_t kUnits = 4;
 
-// Units as bits; the workers are not in it, because they are woken by every new packet anyhow.
+// Units as bits; workers are not included, because every new packet wakes them anyway.
 constexpr std::uint8_t wakes(Unit unit) {
   return unit == Unit::workers ? std::uint8_t{0} : static_cast<std::uint8_t>(1u << static_cast<unsigned>(unit));
 }
 
-// A command without lookups. A copy has no body; its blocks are chunks. A collective has neither: it is one block.
+// A command with all lookups resolved. A copy has no body; its blocks are chunks. A collective is one block, no body.
 struct PreparedCommand {
   static constexpr std::uint64_t kChunkBytes = 1 << 20;
 
@@ -47,7 +47,7 @@ struct PreparedCommand {
   void run(std::uint32_t block) const;
 };
 
-// What runs on a stream now: nothing (0), a command, or a command and the event to record when it ends.
+// The state of a stream: idle (0), running a command, or running a command with an event to record when it ends.
 // | event 30 | instance 32 | records 1 | runs 1 |
 class alignas(64) StreamState {
  public:
@@ -62,8 +62,8 @@ class alignas(64) StreamState {
 
   std::atomic<std::uint64_t> word{kIdle};
 
-  // Commands that have ended here, for Session::progress(). A stream's commands end one after the other, each before
-  // the stream is given to the next, so adding one is no more than a store into a line that the ender has anyway.
+  // Counts ended commands for Session::progress(). A stream's commands end one after the other, each before the next
+  // one starts, so counting is only a store into a cache line that the worker already has.
   void count_end() noexcept {
     ended_.store(ended_.load(std::memory_order_relaxed) + 1, std::memory_order_release);  // pairs with ended()
   }
@@ -73,22 +73,22 @@ class alignas(64) StreamState {
   std::atomic<std::uint64_t> ended_{0};
 };
 
-// Commands that a stream was given, on a line of its own: its submitting thread writes it, and only who watches reads.
+// Commands submitted to a stream, on a cache line of its own: the submitting thread writes it, only watchers read it.
 struct alignas(64) SubmitCount {
   std::atomic<std::uint64_t> count{0};
 
-  // By one thread at a time.
+  // For one thread at a time.
   void add(std::uint64_t commands) noexcept {
     count.store(count.load(std::memory_order_relaxed) + commands, std::memory_order_relaxed);
   }
 };
 
-// Instances count from 1. A wait takes the number of the last record that was submitted before it; 0 waits for nothing.
+// Instances count from 1. A wait takes the number of the last record submitted before it; 0 waits for nothing.
 struct EventState {
   std::atomic<std::uint32_t> submitted{0};
   std::atomic<std::uint32_t> done{0};
 
-  // Wraps: instances are compared by their distance.
+  // Instances wrap, so they are compared by their distance.
   bool is_done(std::uint32_t instance) const noexcept {
     return static_cast<std::int32_t>(done.load(std::memory_order_seq_cst) - instance) >= 0;  // pairs with set_done()
   }
@@ -98,22 +98,22 @@ struct EventState {
 };
 
 struct PreparedStep {
-  // `queues` by stream. Rejects a step with collectives where there is no communicator.
+  // `queues` by stream. Rejects a step with collectives if there is no communicator.
   PreparedStep(const Step& step, const Placement& placement, const SessionOptions& options,
                std::vector<std::uint8_t> queues, KernelTable kernel_of, Communicator* communicator);
 
   void reset();
   std::uint64_t size_bytes() const noexcept;
-  // Keeps the first thing that went wrong in a body; Session::finish() throws it.
+  // Keeps the first exception of a body; Session::finish() throws it.
   void latch(std::exception_ptr failure) noexcept {
     if (!has_failed.exchange(true, std::memory_order_acq_rel)) this->failure = std::move(failure);  // pairs with itself
   }
 
   const Step& step;
-  Communicator* communicator;  // null without collectives, perhaps
+  Communicator* communicator;  // may be null without collectives
   Plan plan;
   std::vector<PreparedCommand> commands;
-  std::vector<Unit> unit_of;                  // by command: submitting reads this and not the wide records above
+  std::vector<Unit> unit_of;                  // by command: submitting reads this instead of the wide records above
   std::vector<std::uint8_t> queue_of_stream;  // the stream map
   std::vector<StreamState> streams;
   std::vector<SubmitCount> submitted;          // by stream
@@ -126,8 +126,8 @@ struct PreparedStep {
   std::atomic<bool> has_failed{false};
   std::exception_ptr failure;  // read when nothing is in flight
 
-  // Packets that were pushed and have not retired; below 0 while a submit has not yet added what the workers retired.
-  // Retiring is the last thing that a worker does to this object: pairs with the load in Session::finish().
+  // Packets that were pushed and have not retired; negative while a submit has not yet added packets that workers have
+  // already retired. Retiring is a worker's last access to this object: pairs with the load in Session::finish().
   alignas(64) std::atomic<std::int64_t> outstanding{0};
 
  private:

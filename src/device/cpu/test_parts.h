@@ -1,4 +1,4 @@
-// Opens the cpu device with parts replaced, for tests: other kernel bodies, other files to read facts from.
+// Opens the cpu device with replaced parts, for tests: other kernel bodies, other files to read facts from.
 #pragma once
 
 #include <memory>

@@ -12,7 +12,7 @@ Times::Times(const Step& step, const Placement& placement, const SessionOptions&
       traced_iterations_(options.is_traced ? static_cast<std::uint32_t>(std::max(options.trace_iterations, 0)) : 0),
       segments_(step.segments()) {
   if (options.mode == SubmitMode::graph) segment_count_ = static_cast<std::uint32_t>(segments_.size()) - 1;
-  constexpr std::size_t kSpansAhead = 1 << 14;  // room that no sample has to allocate; 256 KiB, touched when used
+  constexpr std::size_t kSpansAhead = 1 << 14;  // allocated ahead, so that no sample has to; 256 KiB, touched when used
   iterations_.reserve(kSpansAhead);
   spans_.resize(static_cast<std::size_t>(traced_iterations_) * command_count_);
   for (std::uint32_t iteration = 0; iteration < traced_iterations_; ++iteration) {
@@ -30,14 +30,14 @@ Times::Times(const Step& step, const Placement& placement, const SessionOptions&
 
 void Times::harvest() {
   Place& oldest = place(harvested_++);
-  // Acquire: pairs with the store in ended(). Started before it, by another thread perhaps, through `ended`.
+  // Acquire: pairs with the store in ended(), which also orders started_ns, perhaps of another thread, through `ended`.
   const std::int64_t ended_ns = oldest.ended_ns.load(std::memory_order_acquire);
   iterations_.push_back({oldest.started_ns.load(std::memory_order_relaxed), ended_ns});
 }
 
 void Times::begin() {
   if (begun_ - harvested_ == kWindow) harvest();
-  // Relaxed: the workers that use this place read of it in packets that are pushed later.
+  // Relaxed: workers learn of this place from packets that are pushed later.
   Place& mine = place(begun_++);
   mine.started_ns.store(kNoTime, std::memory_order_relaxed);
   mine.ended_ns.store(kNoTime, std::memory_order_relaxed);

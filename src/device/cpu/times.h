@@ -1,4 +1,4 @@
-// When iterations and, where traced, commands ran on the cpu device. Knows clocks and counts; not who runs what.
+// When iterations and, if traced, commands ran on the cpu device. Knows clocks and counts; not which thread runs what.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace weir::cpu {
 
-// An untraced iteration costs two clock readings: its first start and its last end.
+// An untraced iteration reads the clock twice: at its first start and its last end.
 class Times {
  public:
   static constexpr std::uint32_t kWindow = 256;  // iterations in flight
@@ -21,7 +21,7 @@ class Times {
         std::span<const std::uint8_t> queue_of_stream);
 
   std::uint32_t begun() const noexcept { return begun_; }
-  // False while the iteration whose place the next one takes has not ended.
+  // False while the place of the next iteration is still used by one that has not ended.
   bool can_begin() const noexcept {
     return begun_ < kWindow || place(begun_).ended_ns.load(std::memory_order_seq_cst) != kNoTime;  // pairs with ended()
   }
@@ -32,13 +32,13 @@ class Times {
     if (iteration < traced_iterations_) [[unlikely]]
       span(command, iteration).submitted_ns = now_ns();
   }
-  // For all commands of a segment.
+  // Applies to all commands of a segment.
   void graph_submitted(std::uint32_t segment, std::uint32_t iteration) noexcept {
     if (iteration < traced_iterations_) [[unlikely]]
       graphs_[iteration * segment_count_ + segment].submitted_ns = now_ns();
   }
-  // Called when it has been written to its queue, by the same thread. Its commands may have ended by then, but nobody
-  // reads spans while anything is being submitted.
+  // Called by the same thread after the command was written to its queue. It may have ended by then, but spans are not
+  // read while anything is being submitted.
   void accepted(CommandId command, std::uint32_t iteration) noexcept {
     if (iteration < traced_iterations_) [[unlikely]]
       span(command, iteration).accepted_ns = now_ns();
@@ -54,7 +54,7 @@ class Times {
   void started(CommandId command, std::uint32_t iteration) noexcept {
     Place& mine = place(iteration);
     const bool is_traced = iteration < traced_iterations_;
-    // Relaxed, as all of started_ns: it is read after the iteration has ended.
+    // Relaxed, like all accesses to started_ns: it is read after the iteration has ended.
     if (!is_traced && mine.started_ns.load(std::memory_order_relaxed) != kNoTime) [[likely]]
       return;
     const std::int64_t now = now_ns();
@@ -64,19 +64,19 @@ class Times {
            !mine.started_ns.compare_exchange_weak(first, now, std::memory_order_relaxed)) {
     }
   }
-  // True when the iteration ended with this command. Nothing of the iteration may be touched afterwards.
+  // True if the iteration ended with this command. The iteration must not be touched afterwards.
   bool ended(CommandId command, std::uint32_t iteration) noexcept {
     Place& mine = place(iteration);
     const bool is_traced = iteration < traced_iterations_;
     const std::int64_t now = is_traced ? now_ns() : kNoTime;
     if (is_traced) span(command, iteration).ended_ns = now;
-    // Release for those who end after us, acquire by the last: pairs with itself.
+    // Releases to commands that end later; the last one acquires: pairs with itself.
     if (mine.ended.fetch_add(1, std::memory_order_acq_rel) + 1 != command_count_) return false;
     mine.ended_ns.store(is_traced ? now : now_ns(), std::memory_order_seq_cst);  // pairs with can_begin()
     return true;
   }
 
-  // Both: while nothing is in flight.
+  // Call both only while nothing is in flight.
   std::vector<IterationSpan> take_spans();
   Timeline timeline() const;
 

@@ -18,12 +18,12 @@ namespace weir::cpu {
 
 namespace {
 
-// Row kernels grow their scratch on first use, which may be in a sample: rows of 64 K elements are ready before.
+// Row kernels grow their scratch on first use, which may be in a sample: reserve rows of 64 K elements ahead.
 void prepare_scratch() noexcept {
   constexpr std::int64_t kReadyScratch = 1 << 16;
   try {
     scratch(kReadyScratch);
-  } catch (const std::bad_alloc&) {  // then it grows later, and who needs it reports that it could not
+  } catch (const std::bad_alloc&) {  // it grows later, and a kernel that needs it reports the failure
   }
 }
 
@@ -51,7 +51,7 @@ class Engine::Collectives {
     }
   }
 
-  // Asks each once and ends those that are done; false if none is.
+  // Tests each once and ends those that are done; false if none is.
   bool poll() noexcept {
     bool has_ended = false;
     for (std::uint32_t i = 0; i < count_;) {
@@ -93,7 +93,7 @@ Engine::Engine(int queue_count, int worker_count)
     staff(Unit::workers);
     staff(Unit::copy);
   } catch (...) {
-    stop();  // those that did start must end, or joining them would wait for ever
+    stop();  // threads that did start must end, or joining them would never return
     throw;
   }
 }
@@ -106,7 +106,7 @@ void Engine::staff(Unit unit) {
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   const int counts[kUnits] = {worker_count_, kCopyEngines, std::max(1, cores / 2), 1};  // by unit
   const int count = counts[static_cast<std::size_t>(unit)];
-  // Shared with the threads: where one cannot be started, the others outlive this call.
+  // Shared with the threads: if one cannot be started, the others outlive this call.
   const auto unready = std::make_shared<std::latch>(count);
   try {
     for (int i = 0; i < count; ++i)
@@ -119,7 +119,7 @@ void Engine::staff(Unit unit) {
     fail(fmt::format("cpu: cannot start a worker thread: {}", error.what()),
          "Raise the limit on processes (ulimit -u).");
   }
-  // On a busy machine a thread may begin when others are being measured, and its beginnings would be in the sample.
+  // On a busy machine a thread may start late, and its startup would be part of a sample.
   unready->wait();
   mine.is_staffed = true;
 }
@@ -141,7 +141,7 @@ void Engine::stop() noexcept {
 void Engine::work(Crew& crew) noexcept {
   unsigned idle_rounds = 0;
   for (;;) {
-    // New packets first, before every block: something more urgent may have come.
+    // New packets go first, before every block: something more urgent may have arrived.
     if (!pushed_.is_empty()) pump(pushed_.take(), crew);
     if (BlockPool::Claim claim; crew.pool.claim(claim)) {
       run(crew, claim);
@@ -171,7 +171,7 @@ void Engine::work_on_collectives(Crew& crew) noexcept {
     } else if (idle_rounds < kSpins) {
       spin(idle_rounds++);
     } else if (!collectives.is_empty()) {
-      yield_core();  // another rank on this host may need the core to get here
+      yield_core();  // another rank on this host may need the core to start its part
     } else if (is_stopping_.load(std::memory_order_seq_cst)) {  // pairs with the store in stop()
       return;
     } else {
@@ -192,7 +192,7 @@ void Engine::run(Crew& crew, const BlockPool::Claim& claim) noexcept {
   } catch (...) {
     step.latch(std::current_exception());
   }
-  // Release this block's writes, acquire those of the others: pairs with itself.
+  // Releases this block's writes, acquires those of the others: pairs with itself.
   if (resident.blocks == 1 || resident.unended.fetch_sub(1, std::memory_order_acq_rel) == 1) end(crew, claim.slot);
 }
 
@@ -223,7 +223,7 @@ void Engine::free_stream(PreparedStep& step, StreamId stream, QueueSet& todo) no
   auto& word = step.streams[stream].word;
   std::uint64_t state = word.load(std::memory_order_acquire);  // pairs with the exchange in drain_record()
   bool has_recorded = false;
-  // The event comes first: once the stream is free its next instance may be recorded, and instances must not go back.
+  // The event goes first: once the stream is free, the next instance may be recorded, and instances must not go back.
   do {
     if ((state & StreamState::kRecords) != 0 && !has_recorded) {
       step.events[StreamState::event_in(state)].set_done(StreamState::instance_in(state));
@@ -260,7 +260,7 @@ void Engine::pump(const QueueSet& queues, const Crew& own) noexcept {
 
 void Engine::drain(int queue, Offer& offer) noexcept {
   HardwareQueue& ring = queues_[static_cast<std::size_t>(queue)];
-  // Stops at the first packet that is not ready, whoever's the packets behind it are: head-of-line blocking.
+  // Stops at the first packet that is not ready, even if later packets are of other streams: head-of-line blocking.
   while (const Packet* head = ring.front()) {
     const Packet packet = *head;
     switch (packet.kind) {
@@ -287,17 +287,17 @@ bool Engine::drain_launch(int queue, const Packet& packet, Offer& offer) noexcep
   if (word.load(std::memory_order_acquire) != StreamState::kIdle) return false;  // pairs with free_stream()
   const std::uint32_t slot = acquire(crew(packet.step->unit_of[packet.subject]).pool, queue);
   if (slot == BlockPool::kNoSlot) return false;
-  word.store(StreamState::kRuns, std::memory_order_relaxed);  // whoever ends the command learns of it by its slot
+  word.store(StreamState::kRuns, std::memory_order_relaxed);  // published to the ending worker by the slot
   launch(*packet.step, packet.subject, packet.number, queue, slot, offer);
   return true;
 }
 
-// Does not hold up the queue: the event is left with the command that runs on the stream.
+// Does not block the queue: the event is attached to the command that runs on the stream.
 bool Engine::drain_record(const Packet& packet, Offer& offer) noexcept {
   auto& word = packet.step->streams[packet.stream].word;
   std::uint64_t state = word.load(std::memory_order_acquire);  // pairs with free_stream()
   while (state != StreamState::kIdle) {
-    if ((state & StreamState::kRecords) != 0) return false;  // room for one; its end pumps this queue
+    if ((state & StreamState::kRecords) != 0) return false;  // there is room for one; its end pumps this queue
     if (word.compare_exchange_weak(state, StreamState::recording(packet.subject, packet.number),
                                    std::memory_order_acq_rel))  // pairs with free_stream()
       return true;
@@ -310,7 +310,7 @@ bool Engine::drain_record(const Packet& packet, Offer& offer) noexcept {
 bool Engine::drain_wait(int queue, const Packet& packet) noexcept {
   const EventState& event = packet.step->events[packet.subject];
   if (event.is_done(packet.number)) return true;
-  // Look again after the bit is set: either we see the event now, or who sets it sees our bit.
+  // Check again after setting the bit: either this sees the event now, or the thread that completes it sees the bit.
   waiting_.add(queue);
   return event.is_done(packet.number);
 }
@@ -335,7 +335,7 @@ void Engine::drain_graphs(Offer& offer) noexcept {
 std::uint32_t Engine::acquire(BlockPool& pool, int queue) noexcept {
   const std::uint32_t slot = pool.acquire();
   if (slot != BlockPool::kNoSlot) return slot;
-  // Look again after the bit is set: either we get the slot, or who releases it sees our bit.
+  // Try again after setting the bit: either this gets the slot, or the thread that releases one sees the bit.
   starved_.add(queue);
   return pool.acquire();
 }
@@ -354,7 +354,7 @@ void Engine::launch(PreparedStep& step, CommandId command, std::uint32_t iterati
   resident.queue = queue;
   resident.unended.store(blocks, std::memory_order_relaxed);  // publish() below releases it
   step.times.launched(command, iteration);
-  // From here on the command may end, and with it the step.
+  // From here on the command may end, and the step with it.
   pool.publish(slot, prepared.level, blocks);
 }
 

@@ -1,6 +1,6 @@
 // The cpu device's hardware: queues, workers, and engines for copies, host functions and collectives. Workers are also
-// the front end: whoever makes a queue's head ready, launches it. Knows packets and prepared steps; no Session and no
-// Device.
+// the front end: the thread that makes a queue's head ready launches it. Knows packets and prepared steps; knows no
+// Session and no Device.
 #pragma once
 
 #include <array>
@@ -26,19 +26,19 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Starts a unit's threads if it has none yet; workers and the copy engine always do. For one thread at a time.
+  // Starts a unit's threads if it has none; workers and the copy engine always have theirs. For one thread at a time.
   void staff(Unit unit);
 
   int queue_count() const noexcept { return graph_queue_; }
-  // The queues of new streams: in turn over the device's life, as drivers give them out. For one thread at a time.
+  // Queues for new streams, round-robin over the device's lifetime, as drivers assign them. For one thread at a time.
   std::vector<std::uint8_t> assign_queues(int streams);
   int graph_queue() const noexcept { return graph_queue_; }
 
-  // One submitting thread's way in: pushes packets and rings for several of them at once, as drivers ring doorbells.
+  // How a submitting thread enters packets: rings once for several of them, as drivers ring doorbells.
   class Door {
    public:
     explicit Door(Engine& engine) noexcept : engine_(engine) {}
-    // `woken`: units besides the workers that the packet may give something to do.
+    // `woken`: units besides the workers that may have work because of this packet.
     void push(int queue, const Packet& packet, std::uint8_t woken) noexcept {
       engine_.queues_[static_cast<std::size_t>(queue)].push(packet, [this] { ring(); });
       unrung_.add(queue);
@@ -55,7 +55,7 @@ class Engine {
       unrung_ = {};
       woken_ = 0;
     }
-    // Packets so far.
+    // Packets pushed so far.
     std::uint32_t pushed() const noexcept { return pushed_; }
 
    private:
@@ -66,7 +66,7 @@ class Engine {
     std::uint32_t pushed_ = 0;
   };
 
-  // Waits, spinning for a moment only. `done` must load what retire() or Times::ended() stored, as Bell asks.
+  // Waits, spinning only briefly. `done` must load what retire() or Times::ended() stored, as Bell requires.
   template <class Done>
   void wait_until(Done&& done) noexcept {
     for (unsigned round = 0; round < kSpins; ++round) {
@@ -82,12 +82,12 @@ class Engine {
   // invisible in `top`: about 10 us on a Neoverse-V1.
   static constexpr unsigned kSpins = 512;
 
-  // What a round of launches offered, so that as many threads are woken as there is work for.
+  // The blocks that a round of launches offered, so that no more threads are woken than there is work for.
   struct Offer {
     QueueSet todo;
     std::array<std::uint64_t, kUnits> blocks{};
   };
-  // A unit's threads: what they take blocks from, and where they sleep.
+  // A unit's threads: the pool they take blocks from, and the bell they sleep on.
   struct Crew {
     BlockPool pool;
     Bell bell;
@@ -95,7 +95,7 @@ class Engine {
   };
   Crew& crew(Unit unit) noexcept { return crews_[static_cast<std::size_t>(unit)]; }
 
-  // Claims and ends collectives; never blocks in one, because ranks come to those of different streams in any order.
+  // Claims and ends collectives; never blocks in one, because ranks reach those of different streams in any order.
   class Collectives;
 
   void work(Crew& crew) noexcept;
@@ -105,7 +105,7 @@ class Engine {
   void free_stream(PreparedStep& step, StreamId stream, QueueSet& todo) noexcept;
   void retire(PreparedStep& step) noexcept;
 
-  // Launches all that can be launched from these queues, and from those which that makes ready.
+  // Launches everything possible from these queues, and from queues that become ready by it.
   void pump(const QueueSet& queues, const Crew& own) noexcept;
   void drain(int queue, Offer& offer) noexcept;
   bool drain_launch(int queue, const Packet& packet, Offer& offer) noexcept;
@@ -119,11 +119,11 @@ class Engine {
   int graph_queue_;
   int next_queue_ = 0;  // of a new stream
   std::unique_ptr<HardwareQueue[]> queues_;
-  SharedQueueSet pushed_;   // have packets that nobody has looked at
+  SharedQueueSet pushed_;   // have unprocessed packets
   SharedQueueSet waiting_;  // head waits for an event
   SharedQueueSet starved_;  // head waits for a slot
   std::array<Crew, kUnits> crews_;
-  Bell host_bell_;  // where those who wait for sessions sleep
+  Bell host_bell_;  // wakes threads that wait for a session
   int worker_count_;
   std::atomic<bool> is_stopping_{false};  // set by stop(), read by every thread before it sleeps
   std::vector<std::jthread> threads_;

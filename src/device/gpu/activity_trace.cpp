@@ -11,9 +11,9 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kMostSpans = 500'000;
-constexpr int kPatience = 20;  // flushes, a millisecond apart, before incomplete records are taken as well
+constexpr int kPatience = 20;  // flushes, a millisecond apart, before incomplete records are accepted
 
-// Channels are numbered per kind of engine, so that a copy's may have the number of a kernel's.
+// Channels are numbered per kind of engine, so a copy and a kernel may have the same number.
 std::int32_t queue_of(const GpuActivityRecord& record) noexcept {
   const auto channel = static_cast<std::int32_t>(record.channel);
   switch (record.channel_type) {
@@ -89,7 +89,7 @@ bool ActivityTrace::is_complete() const noexcept {
 void ActivityTrace::collect() {
   std::map<std::uint64_t, Lane*> lane_of;
   for (Lane& lane : lanes_) lane_of[lane.id] = &lane;
-  // Records come some time after what they tell about has ended; without force only whole buffers of complete ones do.
+  // Records arrive some time after their commands have ended; without force, only full buffers of complete ones arrive.
   for (int i = 0; i <= kPatience; ++i) {
     activity_.flush(i == kPatience);
     std::vector<GpuActivityRecord> records;
@@ -135,9 +135,9 @@ void ActivityTrace::fill(Span& span, const Noted& noted, Lane& lane) const {
   span.queue = queue_of(*first);
   span.started_ns = started;
   span.ended_ns = ended;
-  // It has left its queue when its last kernel has. What CUPTI calls submitted, where it was asked for it, is just
-  // that: on an H200 (CUPTI 13.0, November 2026) never before the kernel before it in its stream had ended, and 0.6 us
-  // before its start where the device had room.
+  // A command leaves its queue when its last kernel does. CUPTI's "submitted" time, if requested, is exactly that: on
+  // an H200 (CUPTI 13.0, November 2026) it was never before the end of the previous kernel in the stream, and 0.6 us
+  // before the start if the device had room.
   if (const GpuActivityRecord& last = *(first + count - 1); last.submitted_ns != kNoTime) {
     span.launched_ns = last.submitted_ns;
   } else if (count > 1) {
@@ -145,7 +145,7 @@ void ActivityTrace::fill(Span& span, const Noted& noted, Lane& lane) const {
   }
 }
 
-// A long session asks again and again: what no kept iteration needs goes.
+// In a long session this is called repeatedly: drop records that no kept iteration needs.
 void ActivityTrace::forget() {
   std::vector<std::uint64_t> needed(lanes_.size());
   for (std::size_t i = 0; i < lanes_.size(); ++i) needed[i] = lanes_[i].submitted;
@@ -200,13 +200,13 @@ Timeline ActivityTrace::timeline() {
       timeline.spans.push_back(span);
     }
   }
-  // A kind that does not fit shows somewhere in a stream, and then nothing of that stream can be trusted.
+  // A kind that does not match may be anywhere in a stream, so nothing of that stream can be trusted.
   for (Span& span : timeline.spans) {
     if (lanes_[span.stream].mismatch.empty() || counts_of_[span.command] == 0) continue;
     span.queue = kNoQueue;
     span.started_ns = span.ended_ns = kNoTime;
   }
-  // The profiler does not say how well it knows the host's clock. What it cannot deny: nothing starts before it is
+  // The profiler does not report the error of its host times. One bound is certain: nothing starts before it is
   // submitted.
   for (const Span& span : timeline.spans)
     if (span.started_ns != kNoTime)

@@ -1,5 +1,5 @@
-// The traced pass without events: a profiler's records, joined with the commands that were submitted. Knows commands
-// and the neutral records; never what a command is or whose profiler it is.
+// The traced pass without events: joins a profiler's records with the submitted commands. Knows commands and the
+// neutral records; not what a command is or which profiler it is.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace weir {
 
-// A stream's records in the order of the driver's calls are its commands in the order submitted. Keeps the last
-// iterations, as many as were asked for and as fit.
+// A stream's records, in the order of the driver's calls, are its commands in submission order. Keeps the last
+// iterations: as many as requested, if they fit.
 class ActivityTrace {
  public:
-  // Starts the profiler. Null with a reason where there is none or the records could not be told apart.
+  // Starts the profiler. Null with a reason if there is none or its records would be ambiguous.
   static std::unique_ptr<ActivityTrace> start(PrimaryContext& context, const Step& step, const Placement& placement,
                                               std::span<const GpuStream> streams, GpuCommands& commands, int iterations,
                                               std::string* reason);
@@ -27,7 +27,7 @@ class ActivityTrace {
   ActivityTrace& operator=(const ActivityTrace&) = delete;
 
   void begin() noexcept;
-  // Called before a command is submitted. May run in several threads at once, each with streams of its own.
+  // Called before a command is submitted. Several threads may call it at once, each for its own streams.
   void note(CommandId command, StreamId stream) noexcept {
     Noted& noted = noted_[first_ + command];
     std::uint64_t& position = counts_of_[command] == 0 ? host_submissions_[command] : lanes_[stream].submitted;
@@ -36,7 +36,7 @@ class ActivityTrace {
     noted.submitted_ns = now_ns();
   }
 
-  // Called when the driver's call has returned, by the same thread.
+  // Called by the same thread after the driver's call has returned.
   void accepted(CommandId command) noexcept { noted_[first_ + command].accepted_ns = now_ns(); }
 
   // Everything kept so far, by iteration and command. Call while nothing runs.
@@ -47,13 +47,13 @@ class ActivityTrace {
     std::int64_t submitted_ns = kNoTime, accepted_ns = kNoTime;
     std::uint64_t position = 0;  // of its first record in its stream; of a host command, its run
   };
-  // One stream: the records since the start, less those that no kept iteration needs.
+  // One stream: the records since the start, except those that no kept iteration needs.
   struct alignas(64) Lane {
-    std::uint64_t submitted = 0;  // records to come, of all commands so far
+    std::uint64_t submitted = 0;  // records expected for all commands so far
     std::uint64_t forgotten = 0;
     std::vector<GpuActivityRecord> records;
     std::uint64_t id = 0;
-    std::string mismatch;  // empty: records and commands fit
+    std::string mismatch;  // empty: records and commands match
   };
   ActivityTrace(const GpuActivity& activity, const GpuCommands& commands, const Step& step, const Placement& placement,
                 int iterations);
@@ -69,13 +69,13 @@ class ActivityTrace {
   const Placement& placement_;
   bool is_started_ = false;
   std::size_t slots_;
-  std::vector<std::uint32_t> counts_of_;         // records, by command; 0 for the host's
+  std::vector<std::uint32_t> counts_of_;         // records, by command; 0 for host commands
   std::vector<std::uint64_t> host_submissions_;  // by command
   std::vector<Lane> lanes_;                      // by stream
   std::vector<Noted> noted_;                     // slot, command
   std::size_t first_ = 0;                        // first command of the current slot
   std::uint64_t begun_ = 0;                      // iterations
-  std::uint64_t lost_ = 0;                       // records, as the profiler counts
+  std::uint64_t lost_ = 0;                       // records, as counted by the profiler
 };
 
 }  // namespace weir

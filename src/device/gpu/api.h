@@ -1,5 +1,5 @@
-// The one function table over a GPU vendor's libraries. cuda.cpp and hip.cpp fill it; gpu.cpp and its parts are all
-// that calls it. CUDA's driver API and HIP share the ABI of most entries; where they do not, the filler adapts.
+// The one function table over a GPU vendor's libraries. cuda.cpp and hip.cpp fill it; only gpu.cpp and its parts call
+// it. CUDA's driver API and HIP share the ABI of most entries; for the others, the filler adapts.
 #pragma once
 
 #include <array>
@@ -28,31 +28,31 @@ using GpuPointer = unsigned long long;
 struct GpuActivity;  // activity.h
 struct GpuCompiler;  // compiler.h
 
-// The same numbers in CUDA and HIP.
+// Same values in CUDA and HIP.
 inline constexpr unsigned kGpuStreamNonBlocking = 1;
 inline constexpr unsigned kGpuEventTiming = 0;
 inline constexpr unsigned kGpuEventNoTiming = 2;
-inline constexpr unsigned kGpuWaitAtLeast = 0;  // of stream_wait_value
+inline constexpr unsigned kGpuWaitAtLeast = 0;  // for stream_wait_value
 inline constexpr unsigned kGpuHostPortable = 1;
 inline constexpr int kGpuCaptureRelaxed = 2;
 inline constexpr int kGpuMostSharedBytes =
-    8;  // of function_attribute: dynamic shared memory beyond 48 KiB is asked for
+    8;  // for function_attribute: requests more than 48 KiB of dynamic shared memory
 
-// What never changes about one device.
+// Constant facts about one device.
 struct GpuFacts {
   std::string model;
-  std::string bus_id;  // PCI, as the management library wants it
+  std::string bus_id;  // PCI, as the management library expects it
   int multiprocessors = 0;
   int copy_engines = 0;
   std::uint64_t memory_bytes = 0;
   bool has_tf32 = false, has_fp16 = false, has_bf16 = false;
-  std::size_t blas_workspace_bytes = 0;  // what the vendor advises per stream
-  std::string architecture;              // as compilers name it: sm_90; empty: they find it out by themselves
-  std::uint64_t cache_bytes = 0;         // of the last cache before memory; 0: not told
+  std::size_t blas_workspace_bytes = 0;  // per stream, as the vendor recommends
+  std::string architecture;              // as compilers name it: sm_90; empty: they detect it
+  std::uint64_t cache_bytes = 0;         // of the last cache before memory; 0: not reported
 };
 
 // C = alpha * op(A) * op(B) + beta * C, all matrices row-major and dense; op(A) is m x k, op(B) is k x n. The matrices
-// of a batch lie one after the other.
+// of a batch are contiguous.
 struct GpuGemm {
   ElementType type = ElementType::f32;
   Precision precision = Precision::fp32;
@@ -63,7 +63,7 @@ struct GpuGemm {
   GpuPointer a = 0, b = 0, c = 0;
 };
 
-// A kernel launch that a library made, as a captured graph holds it. Points into the graph, which must live on.
+// A kernel launch made by a library, as stored in a captured graph. Points into the graph, which must outlive it.
 struct GpuRecordedKernel {
   GpuFunction function = nullptr;
   std::array<unsigned, 3> grid{}, block{}, cluster{};
@@ -76,7 +76,7 @@ struct GpuRecordedKernel {
 struct GpuBlas {
   int (*create)(GpuBlasHandle* handle);
   int (*destroy)(GpuBlasHandle handle);
-  // The stream first: setting it takes a workspace away again.
+  // Set the stream first: setting it resets the workspace.
   int (*set_stream)(GpuBlasHandle handle, GpuStream stream);
   int (*set_workspace)(GpuBlasHandle handle, GpuPointer workspace, std::size_t bytes);  // optional
   int (*gemm)(GpuBlasHandle handle, const GpuGemm& gemm);
@@ -84,12 +84,12 @@ struct GpuBlas {
   std::string version;
 };
 
-// Names a communicator that is being made; all its ranks need the same. Travels by value, as ncclUniqueId.
+// Identifies a communicator that is being created; all its ranks need the same. Passed by value, as ncclUniqueId.
 struct GpuCommId {
   char bytes[128];
 };
 
-// Collectives between devices; NCCL and RCCL share this ABI. `type` is a number of nccl_type(), the only `op` is a sum.
+// Collectives between devices; NCCL and RCCL share this ABI. `type` is a value of nccl_type(); the only `op` is a sum.
 struct GpuCollectives {
   int (*get_unique_id)(GpuCommId* id);
   int (*comm_init_rank)(GpuComm* comm, int ranks, GpuCommId id, int rank);  // returns when all ranks have called it
@@ -107,43 +107,43 @@ struct GpuCollectives {
   std::string version;
 };
 
-// What the board says about itself. `find` is null-safe: it returns null for a board that the library does not know.
+// Telemetry of the board. `find` returns null for a board that the library does not know.
 struct GpuManagement {
   void* (*find)(const char* bus_id);
   Telemetry (*read)(void* board);
-  // Optional: its energy counter alone. A whole reading takes some 5 ms on an H200 (driver 580, November 2026).
+  // Optional: only the energy counter. A full reading takes about 5 ms on an H200 (driver 580, November 2026).
   std::optional<double> (*read_energy_j)(void* board);
   std::string driver_version;
 };
 
-// A function on the host that a stream calls in its turn. Travels as a pointer that has to stay where it is, so that
-// nothing is allocated per launch.
+// A host function that a stream calls in order. Passed as a pointer, so it must not move; nothing is allocated per
+// launch.
 struct GpuHostCall {
   void (*body)(GpuHostCall& call) = nullptr;  // must not call the table
 };
 
 // A device divided into parts that share no multiprocessor.
 struct GpuDivision {
-  std::vector<GpuPart> parts;  // as many as fit, all alike
-  int units = 0;               // multiprocessors of each: what was wanted, or more where the driver rounds up
-  GpuPart rest = nullptr;      // all that is left; null where nothing is, or it was not asked for
+  std::vector<GpuPart> parts;  // as many as fit, all of the same size
+  int units = 0;               // multiprocessors of each: as requested, or more if the driver rounds up
+  GpuPart rest = nullptr;      // everything left; null if nothing is, or if it was not requested
   int rest_units = 0;
 };
 
-// Results are 0 for success, else the vendor's number. Entries marked optional are null where the library lacks them:
-// ask the table, never a version.
+// Results are 0 for success, else the vendor's error number. Entries marked optional are null if the library lacks
+// them: check the entry, never a version.
 struct GpuApi {
   const char* backend = "";        // cuda, hip: the part of a device's name before the colon
   const char* vendor_name = "";    // for messages: CUDA
-  const char* queues_reason = "";  // who decides about the number of hardware queues
+  const char* queues_reason = "";  // what determines the number of hardware queues
   const char* queue_variable = "";
-  int default_hardware_queues = 0;  // where the variable is not set
+  int default_hardware_queues = 0;  // if the variable is not set
   int most_hardware_queues = 0;
-  const char* code_hint = "";  // where the device code cannot be loaded
-  const char* lost_hint = "";  // where a device is lost: what says more
-  std::string parts_reason;    // why streams cannot be confined to a part of a device, where the entries are missing
+  const char* code_hint = "";  // if the device code cannot be loaded
+  const char* lost_hint = "";  // if a device is lost: where to find more information
+  std::string parts_reason;    // if the entries are missing: why streams cannot be confined
   CallNames calls;
-  // The embedded device code as module_load takes it; lives as long as the program. Null with a reason.
+  // The embedded device code for module_load; lives as long as the program. Null with a reason.
   const void* (*device_code)(std::string* reason) = nullptr;
 
   // Device facts and versions.
@@ -175,23 +175,23 @@ struct GpuApi {
 
   // Streams and events.
   int (*stream_create)(GpuStream* stream, unsigned flags, int priority) = nullptr;
-  // Optional: a stream of normal priority that runs on the compute units whose bits are set.
+  // Optional: a stream of normal priority on the compute units whose bits are set.
   int (*stream_create_masked)(GpuStream* stream, unsigned words, const unsigned* mask) = nullptr;
-  // Optional, all four or none. How many multiprocessors a part of at least `wanted` gets; 0 where there is no such
-  // part.
+  // Optional, all four or none. How many multiprocessors a part of at least `wanted` gets; 0 if no such part is
+  // possible.
   int (*part_units)(int device, int wanted, int* units) = nullptr;
-  // Makes up to `count` such parts, and one of the rest where that is asked for. Nothing is left behind on failure.
+  // Makes up to `count` such parts and, if requested, one of the rest. On failure nothing is left over.
   int (*divide)(int device, int wanted, int count, bool makes_rest, GpuDivision* division) = nullptr;
   int (*part_destroy)(GpuPart part) = nullptr;  // after its streams
   int (*part_stream)(GpuStream* stream, GpuPart part, unsigned flags, int priority) = nullptr;
   int (*stream_destroy)(GpuStream stream) = nullptr;
   int (*stream_synchronize)(GpuStream stream) = nullptr;
-  int (*stream_query)(GpuStream stream) = nullptr;  // optional; 0 where all has ended
+  int (*stream_query)(GpuStream stream) = nullptr;  // optional; 0 if everything has ended
   int (*synchronize)() = nullptr;                   // everything in the current context
   int (*stream_wait)(GpuStream stream, GpuEvent event, unsigned flags) = nullptr;
-  // Optional: the stream writes a value into pinned host memory when everything before it there has ended.
+  // Optional: the stream writes a value into pinned host memory when everything before it in the stream has ended.
   int (*stream_write)(GpuStream stream, GpuPointer to, std::uint32_t value, unsigned flags) = nullptr;
-  // Optional: the stream goes on when a word in pinned host memory is at least `value`, as a distance that wraps.
+  // Optional: the stream waits until a word in pinned host memory is at least `value`, compared as a wrapping distance.
   int (*stream_wait_value)(GpuStream stream, GpuPointer at, std::uint32_t value, unsigned flags) = nullptr;
   int (*event_create)(GpuEvent* event, unsigned flags) = nullptr;
   int (*event_destroy)(GpuEvent event) = nullptr;
@@ -203,8 +203,8 @@ struct GpuApi {
   int (*module_load)(GpuModule* module, const void* image) = nullptr;
   int (*module_unload)(GpuModule module) = nullptr;
   int (*function_get)(GpuFunction* function, GpuModule module, const char* name) = nullptr;
-  int (*function_load)(GpuFunction function) = nullptr;  // optional: brings lazily loaded code to the device
-  // Optional: where a parameter lies and how large it is; fails past the last one.
+  int (*function_load)(GpuFunction function) = nullptr;  // optional: loads lazily loaded code onto the device
+  // Optional: offset and size of a parameter; fails after the last one.
   int (*function_parameter)(GpuFunction function, std::size_t index, std::size_t* offset, std::size_t* size) = nullptr;
   int (*function_attribute)(GpuFunction function, int attribute, int value) = nullptr;  // optional
   int (*launch)(GpuFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
@@ -212,10 +212,10 @@ struct GpuApi {
                 void** extra) = nullptr;
   // Optional: how many blocks of a launch fit on one multiprocessor at a time.
   int (*occupancy)(int* blocks, GpuFunction function, int threads, std::size_t shared_bytes) = nullptr;
-  // Optional: calls the body on a thread of the driver, in stream order.
+  // Optional: calls the body on a driver thread, in stream order.
   int (*launch_host)(GpuStream stream, GpuHostCall* call) = nullptr;
 
-  // Graphs; `capture_begin` is null where there are none.
+  // Graphs; `capture_begin` is null if they are not supported.
   int (*capture_begin)(GpuStream stream, int mode) = nullptr;
   int (*capture_end)(GpuStream stream, GpuGraph* graph) = nullptr;
   int (*graph_instantiate)(GpuGraphExec* exec, GpuGraph graph, unsigned long long flags) = nullptr;
@@ -224,13 +224,13 @@ struct GpuApi {
   int (*graph_exec_destroy)(GpuGraphExec exec) = nullptr;
   int (*graph_destroy)(GpuGraph graph) = nullptr;
 
-  // What a library launches, read back from a capture of it and repeated; optional, both or neither. Anything but a
-  // chain of kernels is refused.
+  // Reads a library's kernel launches from a capture and repeats them; optional, both or neither. Accepts only a chain
+  // of kernels.
   int (*graph_kernels)(GpuGraph graph, std::vector<GpuRecordedKernel>* kernels) = nullptr;
   int (*launch_recorded)(const GpuRecordedKernel& kernel, GpuStream stream) = nullptr;
   int (*graph_size)(GpuGraph graph, std::size_t* nodes) = nullptr;  // optional
 
-  // Further libraries, opened on the first call. Null with a reason where there is none.
+  // Further libraries, opened on the first call. Null with a reason if not available.
   const GpuBlas* (*blas)(std::string* reason) = nullptr;
   const GpuManagement* (*management)(std::string* reason) = nullptr;
   const GpuCollectives* (*collectives)(std::string* reason) = nullptr;

@@ -1,4 +1,4 @@
-// A BLAS handle with a workspace of its own for every stream that multiplies matrices. Opens the library only then.
+// A BLAS handle with its own workspace for every stream that multiplies matrices. Opens the library only if needed.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace weir {
 
-// A command that the vendor's BLAS runs.
+// True for a command that the vendor's BLAS runs.
 bool is_gemm(const Command& command);
 
 class StreamBlas {
  public:
-  // Bytes that the workspaces of this step will take; 0 without a gemm.
+  // Bytes that this step's workspaces will take; 0 without a gemm.
   static std::size_t workspace_bytes(const GpuFacts& facts, const Step& step, const Placement& placement);
 
   StreamBlas(PrimaryContext& context, const GpuFacts& facts, const Step& step, const Placement& placement,
@@ -33,7 +33,7 @@ class StreamBlas {
 
   const GpuBlas* blas_ = nullptr;
   std::vector<GpuMemoryOwner> workspaces_;
-  std::vector<Handle<GpuBlasHandle, Close>> handles_;  // by stream; destroyed before what they use
+  std::vector<Handle<GpuBlasHandle, Close>> handles_;  // by stream; destroyed before the members that they use
 };
 
 }  // namespace weir

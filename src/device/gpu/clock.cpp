@@ -9,7 +9,7 @@ namespace weir {
 namespace {
 
 constexpr std::int64_t kBaseAge_ns = 1'000'000'000;
-constexpr std::size_t kBases = 256;  // room for minutes without growing
+constexpr std::size_t kBases = 256;  // room for minutes without reallocation
 constexpr int kTries = 16;           // the tightest of these is the fix
 
 }  // namespace
@@ -17,7 +17,7 @@ constexpr int kTries = 16;           // the tightest of these is the fix
 DeviceClock::DeviceClock(const GpuApi& api, GpuStream stream) : api_(api), stream_(stream) {
   bases_.reserve(kBases);
   bases_.push_back({make_event(api, kGpuEventTiming), 0, 0});
-  // The base event must not move once others are read against it, so the first fix tries with the base itself.
+  // The base event must not change once others are measured against it, so the first fix uses the base itself.
   std::int64_t best = INT64_MAX;
   for (int i = 0; i < kTries; ++i) {
     const bool is_last = i + 1 == kTries;
@@ -26,7 +26,7 @@ DeviceClock::DeviceClock(const GpuApi& api, GpuStream stream) : api_(api), strea
     check(api_, api_.event_synchronize(bases_[0].event.get()), "waiting for an event");
     const std::int64_t after = now_ns();
     best = std::min(best, after - before);
-    // Good enough, or out of tries: this recording is the base.
+    // Good enough, or the last try: this recording is the base.
     if ((i >= kTries / 2 && after - before <= best + best / 8) || is_last) {
       const std::int64_t middle = before + (after - before) / 2;
       first_ = {middle, middle, static_cast<double>(after - before) / 2};
@@ -49,14 +49,14 @@ bool DeviceClock::add_base() noexcept {
 }
 
 std::uint32_t DeviceClock::base() noexcept {
-  // Without a new base the old one still serves, only less sharply.
+  // Without a new base the old one still works, only less precisely.
   if (now_ns() - bases_.back().recorded_ns > kBaseAge_ns) add_base();
   return static_cast<std::uint32_t>(bases_.size() - 1);
 }
 
 std::int64_t DeviceClock::device_time(std::uint32_t base) noexcept {
   std::uint32_t known = base;
-  while (bases_[known].device_ns == kNoTime) --known;  // the first is always known
+  while (bases_[known].device_ns == kNoTime) --known;  // the first base's time is always known
   for (; known < base; ++known) {
     float milliseconds = 0;
     if (api_.event_synchronize(bases_[known + 1].event.get()) != 0) return kNoTime;

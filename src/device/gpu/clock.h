@@ -1,4 +1,4 @@
-// Device time in nanoseconds, from events, and what it is on the host's clock. Knows events and the host clock only.
+// Device time in nanoseconds, measured by events and related to the host's clock. Knows only events and the host clock.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace weir {
 
-// The driver gives the time between two events as a float of milliseconds: 1 us gets lost beyond 8 s. So there is a new
-// base event every second or so, each placed relative to the one before, and every event is read against a near one.
+// The driver returns the time between two events as a float of milliseconds: beyond 8 s it loses 1 us. So there is a
+// new base event about every second, placed relative to the one before, and events are measured against a near one.
 class DeviceClock {
  public:
-  // Records on `stream`, which must have nothing else to do. Compares with the host's clock before it returns.
+  // Records on `stream`, which must be otherwise idle. Relates the device to the host's clock before it returns.
   DeviceClock(const GpuApi& api, GpuStream stream);
 
-  // The base that events recorded from now on are read against. Renews it when it is old; allocates only then.
+  // The base for events recorded from now on. Renews it if it is old; allocates only then.
   std::uint32_t base() noexcept;
   // Device time of an event that was recorded after base(); kNoTime if it was never recorded or has failed.
   std::int64_t time_of(GpuEvent event, std::uint32_t base) noexcept;
 
   // The first fix, taken by the constructor. Device times count from its host time.
   const ClockFix& first_fix() const noexcept { return first_; }
-  // Takes another one. Call while the device is idle.
+  // Takes another fix. Call while the device is idle.
   ClockFix take_fix();
 
  private:

@@ -120,7 +120,7 @@ GpuCommands::Other GpuCommands::collective_of(const Step& step, CommandId id, co
   Other other;
   other.kind = Other::Kind::collective;
   other.comm = comms.comm(stream);
-  // Per rank: the smaller side has that many, and where both sides are for all ranks, a part of it.
+  // The size per rank: that of the smaller side, divided by the ranks if both sides cover all ranks.
   std::uint64_t bytes = std::min(from.size_bytes, to.size_bytes);
   if (command.collective == CollectiveOp::all_to_all) bytes /= static_cast<std::uint64_t>(comms.ranks().count);
   other.collective = {.op = command.collective,
@@ -191,7 +191,7 @@ std::optional<std::uint32_t> GpuCommands::activity_count(CommandId id) const noe
   const Other& other = others_[records_[id].other];
   switch (other.kind) {
     case Other::Kind::collective:
-      // With itself a rank copies (NCCL 2.28); with others the library decides.
+      // A single rank copies (NCCL 2.28); with several ranks the library decides.
       return other.collective.ranks.count == 1 ? std::optional(1u) : std::nullopt;
     case Other::Kind::gemm:
       if (other.kernel_count == 0) return std::nullopt;
@@ -201,7 +201,7 @@ std::optional<std::uint32_t> GpuCommands::activity_count(CommandId id) const noe
     case Other::Kind::host:
       return 0;
     case Other::Kind::staged:
-      return 2;  // out and in
+      return 2;  // copy out and copy in
     default:
       return 1;
   }
@@ -260,14 +260,14 @@ const HostBody* GpuCommands::host_body(CommandId id) const noexcept {
 }
 
 void GpuCommands::warm_up() const {
-  // A handle's first call is slow whatever the shape, a shape's first call loads code: each once is enough.
+  // A handle's first call is slow for any shape, and a shape's first call loads code: one call of each is enough.
   std::set<GpuBlasHandle> warm_handles;
   std::set<std::tuple<ElementType, Precision, bool, bool, int, int, int, int>> warm_shapes;
   std::set<GpuStream> used;
   std::vector<const LaunchRecord*> products;
   for (const LaunchRecord& record : records_)
     if (record.function == nullptr && others_[record.other].kind == Other::Kind::gemm) products.push_back(&record);
-  // Small ones first, so that a handle's first call is a cheap one.
+  // Small ones go first, so that a handle's first call is a cheap one.
   const auto size = [&](const LaunchRecord* record) {
     const GpuGemm& gemm = others_[record->other].gemm;
     return static_cast<double>(gemm.m) * gemm.n * gemm.k * gemm.batch;
@@ -301,7 +301,7 @@ void GpuCommands::record_products() {
     if (launched != 0 || ended != 0) continue;
     std::vector<GpuRecordedKernel> kernels;
     if (api.graph_kernels(captured, &kernels) != 0) {
-      // Left to the library; how many records it will leave in a profiler is known at least.
+      // Left to the library; at least the number of its profiler records is known.
       if (api.graph_size == nullptr || api.graph_size(captured, &other.kernel_count) != 0) other.kernel_count = 0;
       continue;
     }

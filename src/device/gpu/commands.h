@@ -1,4 +1,4 @@
-// A step's commands resolved for a GPU: one record each, so that launching is one table call. Knows no event.
+// A step's commands resolved for a GPU: one record each, so that a launch is one table call. Knows no event.
 #pragma once
 
 #include <cstddef>
@@ -17,47 +17,47 @@
 
 namespace weir {
 
-// Two cache lines with everything that a kernel launch needs; the first is enough for a lean body.
+// Two cache lines with everything that a kernel launch needs; the first is enough for ElementArguments.
 struct alignas(64) LaunchRecord {
-  GpuFunction function = nullptr;  // null: `other` says where the rest is
+  GpuFunction function = nullptr;  // null: see `other`
   GpuStream stream = nullptr;
   std::uint32_t grid = 1, block = 1;
   std::uint64_t other = 0;
   union {
     KernelArguments arguments{};
-    ElementArguments lean;  // for functions that take these
+    ElementArguments lean;  // for functions that take ElementArguments
   };
 };
 static_assert(sizeof(LaunchRecord) == 128 && offsetof(LaunchRecord, lean) + sizeof(ElementArguments) == 64);
 
 class GpuCommands {
  public:
-  // `threads` runs the host commands, `staged` carries collectives where `comms` does not; null where there are none.
+  // `threads` runs the host commands, `staged` carries collectives that `comms` cannot; null if there are none.
   GpuCommands(PrimaryContext& context, const Step& step, const Placement& placement, const GpuBuffers& buffers,
               std::span<const GpuStream> streams, const StreamBlas& blas, const StreamComms& comms,
               StagedCollectives* staged, HostThreads* threads);
 
   const LaunchRecord* records() const noexcept { return records_.data(); }
-  // Copies, matrix products, host functions and collectives: what is not a launch of our own kernels.
+  // Launches copies, matrix products, host functions and collectives: everything but Weir's own kernels.
   int launch_other(const LaunchRecord& record) const noexcept;
   // Runs every kind of matrix product once, so that the library loads its code outside of samples. Overwrites outputs.
   void warm_up() const;
-  // Keeps the kernels that the library launches for each product, so that launching needs no decision of its own any
-  // more: about half of the host's time of a call. Products that are anything else stay with the library.
+  // Keeps the kernels that the library launches for each product, so that later launches skip the library's decisions:
+  // about half of a call's host time. Products that are not a plain chain of kernels stay with the library.
   void record_products();
 
-  // How many kernels and copies a profiler sees of a command; nothing where a library decides that.
+  // How many kernels and copies of a command a profiler sees; empty if a library decides that.
   std::optional<std::uint32_t> activity_count(CommandId id) const noexcept;
   bool is_copy(CommandId id) const noexcept;
-  // What one launch takes of the device; of a recorded product, its largest kernel.
+  // How much of the device one launch takes; for a recorded product, its largest kernel.
   std::optional<Footprint> footprint(CommandId id) const noexcept;
 
-  // Lets host commands note the last `kept` of their runs from now on. Call while nothing runs.
+  // Host commands keep the times of their last `kept` runs from now on. Call while nothing runs.
   void note_host_runs(std::size_t kept);
-  // Null where the command is none of the host's. Its runs are written by the driver's thread.
+  // Null if it is not a host command. The driver's thread writes its runs.
   const HostBody* host_body(CommandId id) const noexcept;
 
-  // A result of launch_other in words. Results of other libraries are kept apart from the driver's by these offsets.
+  // Describes a result of launch_other(). These offsets keep results of other libraries apart from the driver's.
   static constexpr int kBlasOffset = 1'000'000;
   static constexpr int kCollectiveOffset = 2'000'000;
   std::string describe(int result) const;
@@ -71,12 +71,12 @@ class GpuCommands {
     GpuPointer from = 0, to = 0;
     std::uint64_t bytes = 0;
     std::size_t host_call = 0;
-    std::size_t first_kernel = 0, kernel_count = 0;  // of a product: 0 where that is not known
+    std::size_t first_kernel = 0, kernel_count = 0;  // of a product: 0 if not known
     GpuComm comm = nullptr;
     GpuCollective collective{};
-    CommandId command = 0;  // of a staged collective
+    CommandId command = 0;  // for a staged collective
   };
-  // What the driver's callback gets.
+  // Passed to the driver's callback.
   struct HostCall : GpuHostCall {
     HostThreads* threads = nullptr;
     HostBody host;
@@ -93,9 +93,9 @@ class GpuCommands {
   StagedCollectives* staged_;
   std::vector<LaunchRecord> records_;  // by command
   std::vector<Other> others_;
-  std::vector<GpuGraphOwner> recordings_;  // own what recorded kernels point to
+  std::vector<GpuGraphOwner> recordings_;  // own the memory that recorded kernels point to
   std::vector<GpuRecordedKernel> recorded_;
-  std::vector<HostCall> host_calls_;  // stays where it is once everything is resolved
+  std::vector<HostCall> host_calls_;  // does not move once everything is resolved
 };
 
 }  // namespace weir

@@ -18,8 +18,7 @@ namespace {
 
 constexpr const char* kAskedFor = "it was asked for";
 
-// What a rank tells the first one about itself, one line each: host, device, ranks on the host, devices, why no
-// library.
+// What a rank reports to rank 0, one line each: host, device, ranks on the host, devices, why it has no library.
 std::string introduction(const PrimaryContext& context, Ranks local, int device_count, const std::string& reason) {
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
@@ -45,7 +44,7 @@ std::string objection(const std::vector<std::string>& introductions) {
   return "";
 }
 
-// One verdict for all ranks: one that decides alone would leave the others waiting for it.
+// One decision for all ranks: a rank that decides alone would leave the others waiting.
 std::string agreed_objection(PrimaryContext& context, Communicator& communicator, const std::string& reason) {
   int devices = 0;
   check(context.api(), context.api().device_count(&devices), "counting devices");
@@ -85,7 +84,7 @@ int launch_collective(const GpuCollectives& collectives, GpuComm comm, const Gpu
       note(collectives.recv(to + static_cast<std::uint64_t>(peer) * bytes, count, number, peer, comm, stream));
     }
   }
-  note(collectives.group_end());  // whatever was before it: a group that stays open swallows everything after it
+  note(collectives.group_end());  // even after an error: an open group swallows all later calls
   return result;
 }
 

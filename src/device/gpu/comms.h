@@ -1,4 +1,4 @@
-// A communicator of the vendor's collectives for every stream that has any. Opens the library only then.
+// A vendor's communicator for every stream with collectives. Opens the library only if needed.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace weir {
 
-// One collective as its rank sees it. `count` is n of CollectiveOp: elements per rank.
+// One collective as seen by its rank. `count` is n of CollectiveOp: elements per rank.
 struct GpuCollective {
   CollectiveOp op{};
   ElementType type{};
@@ -24,12 +24,12 @@ struct GpuCollective {
 int launch_collective(const GpuCollectives& collectives, GpuComm comm, const GpuCollective& collective,
                       GpuStream stream) noexcept;
 
-// One for each stream, because only within a stream all ranks have the same order.
+// One communicator per stream, because all ranks have the same order only within a stream.
 class StreamComms {
  public:
-  // All ranks make theirs at the same time. Where the library cannot connect them (two share a GPU, or one has no
-  // library), or `is_staged` asks for it, there are none: collectives are to be staged. Rejects where the driver cannot
-  // do that either.
+  // All ranks construct theirs at the same time. If the library cannot connect them (two share a GPU, or one has no
+  // library), or if `is_staged`, there are no communicators and collectives must be staged. Rejects a driver that
+  // cannot do that either.
   StreamComms(PrimaryContext& context, const Step& step, const Placement& placement, Communicator* communicator,
               bool is_staged);
 
@@ -37,12 +37,12 @@ class StreamComms {
   GpuComm comm(StreamId stream) const noexcept { return comms_[stream].get(); }
   const GpuCollectives* collectives() const noexcept { return collectives_; }
   Ranks ranks() const noexcept { return ranks_; }
-  // Why collectives are staged; empty where they are not, or there are none.
+  // Why collectives are staged; empty if they are not, or if there are none.
   const std::string& staged_reason() const noexcept { return staged_reason_; }
-  // What carries the collectives, in words; empty where there are none.
+  // The transport of the collectives, in words; empty if there are none.
   const std::string& carrier() const noexcept { return carrier_; }
 
-  // After an error others may never come to what this rank still waits for: give up instead of waiting for them.
+  // After an error other ranks may never reach a pending collective: abort it instead of waiting for them.
   void abandon() noexcept;
 
  private:

@@ -39,7 +39,7 @@ struct Nvrtc {
         std::vector<std::string>{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"});
   }
   static std::string target_option(const std::string& target) { return "--gpu-architecture=" + target; }
-  // For sources that include cuda_fp16.h and the like; where there is no toolkit they fail by that name.
+  // For sources that include cuda_fp16.h and the like; without a toolkit the compiler reports the missing header.
   static std::vector<std::string> usual_options() {
     std::vector<std::string> options = {"--std=c++17"};
     if (const auto headers = toolkit_headers(); !headers.empty())
@@ -53,7 +53,7 @@ struct Hiprtc {
   static constexpr const char* kTitle = "hipRTC";
   static constexpr const char *kCodeSize = "GetCodeSize", *kCode = "GetCode";
   static constexpr bool has_portable = false;
-  // A library of its own since ROCm 5.3; before, a part of the runtime.
+  // A separate library since ROCm 5.3; part of the runtime before.
   static std::vector<std::string> places() {
     return library_places({"", "/opt/rocm/lib/"},
                           {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so", "libamdhip64.so.5"});
@@ -62,8 +62,8 @@ struct Hiprtc {
   static std::vector<std::string> usual_options() { return {"-std=c++17", "-O3"}; }
 };
 
-// NVRTC and hipRTC share this ABI, and the names of entries but for what they begin with; what differs is where the
-// code comes from. Declared here: a machine that compiles this need not have their headers.
+// NVRTC and hipRTC share this ABI, and their entry names differ only in the prefix; they differ in where the code comes
+// from. Declared here, because their headers may not be installed.
 template <class Vendor>
 struct Library : VendorLibrary {
   Library() : VendorLibrary(Vendor::places()) {}
@@ -79,7 +79,7 @@ struct Library : VendorLibrary {
   int (*log)(Program program, char* text) = entry("GetProgramLog");
   int (*code_size)(Program program, std::size_t* size) = entry(Vendor::kCodeSize);  // machine code
   int (*code)(Program program, char* code) = entry(Vendor::kCode);
-  int (*portable_size)(Program program, std::size_t* size) = portable_entry("GetPTXSize");  // null where there is none
+  int (*portable_size)(Program program, std::size_t* size) = portable_entry("GetPTXSize");  // null if not supported
   int (*portable)(Program program, char* code) = portable_entry("GetPTX");
   const char* (*error_string)(int) = entry("GetErrorString");
   int (*target_count)(int* count) = want("nvrtcGetNumSupportedArchs");
@@ -121,8 +121,8 @@ class Compiler {
     std::vector<std::string> options = Vendor::usual_options();
     if (std::ranges::any_of(source.options, names_standard)) std::erase_if(options, names_standard);
     options.insert(options.end(), source.options.begin(), source.options.end());
-    // A target that the user names wins. PTX is asked for where it is none of real machines, and where the compiler
-    // does not know the device.
+    // The user's target takes precedence. PTX is requested for a virtual target, and if the compiler does not know the
+    // device.
     std::string target = architecture;
     if (const auto named = std::ranges::find_if(options, names_target); named != options.end()) {
       target = *named;

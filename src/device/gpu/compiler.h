@@ -9,9 +9,9 @@
 namespace weir {
 
 struct GpuSource {
-  std::string name;  // in messages of the compiler
+  std::string name;  // in the compiler's messages
   std::string text;
-  // Found by #include under their names, wherever no file is.
+  // #include finds them by name if there is no such file.
   std::vector<std::pair<std::string, std::string>> headers;
   std::vector<std::string> options;
 };
@@ -19,17 +19,17 @@ struct GpuSource {
 struct GpuCompiler {
   std::string name;     // nvrtc, hiprtc
   std::string version;  // NVRTC 13.0
-  // Code as GpuApi::module_load takes it, for `architecture` as of GpuFacts. Rejects a source that does not compile,
-  // with what the compiler says.
+  // Code for GpuApi::module_load, compiled for GpuFacts::architecture. Rejects a source that does not compile, with the
+  // compiler's log.
   std::string (*compile)(const GpuSource& source, const std::string& architecture) = nullptr;
 };
 
-// Open the library on the first call; null with a reason where there is none.
+// Open the library on the first call; null with a reason if there is none.
 const GpuCompiler* open_nvrtc(std::string* reason);
 const GpuCompiler* open_hiprtc(std::string* reason);
 
-// "sm_90" where a compiler knows it, else "compute_89": the best below it, for the driver to translate. Empty where
-// all that it knows is above.
+// "sm_90" if the compiler knows it, else "compute_89": the best one below it, for the driver to translate. Empty if the
+// compiler knows only newer ones.
 std::string compile_target(const std::string& architecture, const std::vector<int>& known);
 
 }  // namespace weir

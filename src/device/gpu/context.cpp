@@ -5,7 +5,7 @@
 namespace weir {
 namespace {
 
-std::atomic<std::uint64_t> g_generations{0};  // only counts: nothing is published through it
+std::atomic<std::uint64_t> g_generations{0};  // only a count: nothing is published through it
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// A device's context, retained once: current in every thread that asks, with the embedded device code loaded into it.
+// A device's context, retained once: made current in every thread that enters it, with the embedded device code loaded.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace weir {
 
-// Shared by a device and its sessions; goes with the last of them.
+// Shared by a device and its sessions; released with the last of them.
 class PrimaryContext {
  public:
   PrimaryContext(const GpuApi& api, int index);
@@ -23,23 +23,23 @@ class PrimaryContext {
   int index() const noexcept { return index_; }
   GpuContext handle() const noexcept { return context_; }
 
-  // Makes the context current in the calling thread. Costs one load and one compare where it already is.
+  // Makes the context current in the calling thread. Costs one load and one compare if it already is.
   int bind() const noexcept { return bound_ == generation_ ? 0 : bind_slowly(); }
-  // The same in cold code.
+  // The same for cold code.
   void enter() const { check(api_, bind(), "entering " + name_); }
 
   // The device function of a kernel for an element type: weir_gelu_f16. Loads the device code on the first call.
   GpuFunction function(const std::string& name);
 
-  // Carries the clocks' events, initial contents and reads of all sessions; idle while a step runs. One for all of
-  // them: drivers count streams when they give a new one its hardware queue, so one per session would change the map
-  // that experiments look for. Made on the first call; one thread at a time, as sessions are prepared.
+  // Carries clock events, initial contents and reads of all sessions; idle while a step runs. There is one for all
+  // sessions: drivers count streams when they assign hardware queues, so one per session would change the mapping that
+  // experiments look for. Created on the first call; for one thread at a time, like preparing sessions.
   GpuStream service();
 
  private:
   int bind_slowly() const noexcept;
 
-  // Which context this thread has entered last. Numbers, because a released context's address may be used again.
+  // The context that this thread has entered last. A number, because the address of a released context may be reused.
   static constinit thread_local std::uint64_t bound_;
 
   const GpuApi& api_;

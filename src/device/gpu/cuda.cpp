@@ -23,7 +23,8 @@ extern "C" const unsigned char weir_cuda_code[];
 namespace weir {
 namespace {
 
-// What the adapters below call besides the table's own entries. The suffix of a symbol is a version of the interface.
+// Driver functions for the adapters below, besides the table's own entries. The suffix of a symbol is a version of the
+// interface.
 struct Driver : VendorLibrary {
   Driver() : VendorLibrary({"libcuda.so.1"}) {}
   decltype(&cuInit) init = need("cuInit");
@@ -137,7 +138,7 @@ std::string reason_of(int result) {
 }
 
 // Fills an entry from the symbol that the driver exports: its suffix is a version of the interface, and the one named
-// here is what the neutral signature means.
+// here matches the neutral signature.
 #define WEIR_CUDA(entry, find, function, symbol)                                                              \
   static_assert(SameAbi<decltype(api.entry), decltype(&::function)>::value, symbol " has another signature"); \
   api.entry = library.find(symbol)
@@ -200,7 +201,7 @@ void bind_entries(Driver& library, GpuApi& api) {
 
 std::string fill(GpuApi& api) {
   g_driver = new Driver;
-  // Found but refused, e.g. built for another architecture: then the loader's words say more.
+  // Found but unusable, e.g. built for another architecture: the loader's message is more helpful.
   if (g_driver->is_absent()) return "libcuda.so.1 not found: no NVIDIA driver on this machine";
   if (!g_driver->is_open()) return "libcuda.so.1 cannot be used: " + g_driver->error();
   api.backend = "cuda";

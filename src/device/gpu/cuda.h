@@ -1,4 +1,4 @@
-// NVIDIA's libraries as a filled function table, for the list of devices and for those who measure the driver itself.
+// NVIDIA's libraries as a filled function table, for the list of devices and for code that measures the driver itself.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace weir {
 
-// Opens the driver on the first call; null with a reason where there is none. The table lives as long as the program.
+// Opens the driver on the first call; null with a reason if there is none. The table lives as long as the program.
 const GpuApi* cuda_api(std::string* reason);
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// Parts of an NVIDIA GPU: green contexts, found by symbol at run time. Knows nothing of who runs in them.
+// Parts of an NVIDIA GPU: green contexts, looked up by symbol at run time. Knows nothing of what runs in them.
 #include "device/gpu/libraries.h"
 #include "weir_build.h"
 
@@ -26,11 +26,11 @@ struct Entries : VendorLibrary {
 
 const Entries* g_entries = nullptr;  // written once, while the library is opened
 
-constexpr unsigned kMostParts = 256;  // of one device; the largest have fewer multiprocessors than that
+constexpr unsigned kMostParts = 256;  // per device; even the largest have fewer multiprocessors
 
 CUgreenCtx green(GpuPart part) { return reinterpret_cast<CUgreenCtx>(part); }
 
-// How a device comes apart: `groups` alike, and what they leave.
+// A division of a device: equal `groups`, and the rest.
 struct Split {
   CUdevice device = 0;
   std::vector<CUdevResource> groups;
@@ -44,8 +44,7 @@ int split(int index, int wanted, unsigned count, Split* split) {
   CUdevResource all{};
   if (result == CUDA_SUCCESS) result = g_entries->resource(split->device, &all, CU_DEV_RESOURCE_TYPE_SM);
   if (result != CUDA_SUCCESS) return result;
-  // All of it is no multiple of a group where the count of multiprocessors is none (132 on an H200); it need not be
-  // cut.
+  // The whole device need not be split, and may not be a multiple of a group (132 multiprocessors on an H200).
   if (static_cast<unsigned>(wanted) == all.sm.smCount) {
     split->groups.assign(1, all);
     return 0;
@@ -53,7 +52,7 @@ int split(int index, int wanted, unsigned count, Split* split) {
   unsigned groups = std::min(count, kMostParts);
   split->groups.resize(groups);
   result = g_entries->split(split->groups.data(), &groups, &all, &split->rest, 0, static_cast<unsigned>(wanted));
-  // Rounded up, it is more than the device has: no part, but no failure either.
+  // The rounded-up size exceeds the device: no part, but not a failure either.
   if (result == CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION) groups = 0;
   if (result != CUDA_SUCCESS && groups != 0) return result;
   split->groups.resize(std::min<std::size_t>(groups, split->groups.size()));
@@ -99,7 +98,7 @@ int divide(int index, int wanted, int count, bool makes_rest, GpuDivision* divis
   return result;
 }
 
-// Kernels of modules that the primary context has loaded are launched into such streams as into any other: a green
+// Kernels of modules that the primary context has loaded can be launched into such streams as into any other: a green
 // context is that context with fewer multiprocessors.
 int part_stream(GpuStream* stream, GpuPart part, unsigned flags, int priority) {
   return g_entries->stream(reinterpret_cast<CUstream*>(stream), green(part), flags, priority);

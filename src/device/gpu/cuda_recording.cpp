@@ -1,4 +1,4 @@
-// Kernel launches of NVIDIA's libraries, read back from a captured graph and repeated without asking the library again.
+// Kernel launches of NVIDIA's libraries, read from a captured graph and repeated without calling the library again.
 #include "device/gpu/libraries.h"
 #include "weir_build.h"
 
@@ -11,7 +11,7 @@ namespace {
 struct Entries : VendorLibrary {
   explicit Entries(const VendorLibrary& driver) : VendorLibrary(driver) {}
   CUresult (*nodes)(CUgraph, CUgraphNode*, std::size_t*) = need("cuGraphGetNodes");
-  // The entry without a suffix: cuda.h of CUDA 13 only declares the one with edge data.
+  // The entry without a suffix: cuda.h of CUDA 13 declares only the one with edge data.
   CUresult (*edges)(CUgraph, CUgraphNode*, CUgraphNode*, std::size_t*) = need("cuGraphGetEdges");
   CUresult (*type)(CUgraphNode, CUgraphNodeType*) = need("cuGraphNodeGetType");
   CUresult (*parameters)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2*) = need("cuGraphKernelNodeGetParams_v2");
@@ -22,9 +22,9 @@ struct Entries : VendorLibrary {
 
 const Entries* g_entries = nullptr;  // written once, while the library is opened
 
-constexpr std::size_t kMostNodes = 4;  // a product, its split-k reduction; anything longer is left to the library
+constexpr std::size_t kMostNodes = 4;  // a product and its split-k reduction; longer ones are left to the library
 
-// The nodes of a chain in order; empty where the graph is anything else.
+// The nodes of a chain in order; empty if the graph is not a chain.
 std::vector<CUgraphNode> chain_of(CUgraph graph) {
   std::size_t count = 0, edges = 0;
   if (g_entries->nodes(graph, nullptr, &count) != CUDA_SUCCESS || count == 0 || count > kMostNodes) return {};

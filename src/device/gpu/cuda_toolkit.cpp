@@ -6,7 +6,7 @@
 namespace weir {
 namespace {
 
-// Entries of a folder that begin with `prefix`, sorted; none where it cannot be read.
+// Entries of a folder that begin with `prefix`, sorted; empty if it cannot be read.
 std::vector<std::filesystem::path> below(const std::filesystem::path& folder, std::string_view prefix) {
   std::vector<std::filesystem::path> found;
   std::error_code error;

@@ -1,4 +1,4 @@
-// Where the files of a CUDA toolkit lie on this machine. Knows folders; opens nothing.
+// Finds the files of a CUDA toolkit on this machine. Knows folders; opens nothing.
 #pragma once
 
 #include <filesystem>
@@ -8,11 +8,11 @@
 
 namespace weir {
 
-// Names of a library as the loader takes them: its own search first, then where toolkits are usually installed.
-// `names` is in order of preference: libnvrtc.so.13, libnvrtc.so.12.
+// Names of a library for the loader: its own search first, then the usual places of toolkits. `names` is in order of
+// preference: libnvrtc.so.13, libnvrtc.so.12.
 std::vector<std::string> toolkit_places(std::span<const std::string> names);
 
-// The headers of the first toolkit that has some; empty where there is none.
+// The headers of the first toolkit that has any; empty if there is none.
 std::filesystem::path toolkit_headers();
 
 }  // namespace weir

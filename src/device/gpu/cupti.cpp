@@ -23,7 +23,7 @@ static_assert(CUPTI_API_VERSION >= 19, "CUPTI's headers are older than CUDA 12.0
 namespace weir {
 namespace {
 
-// Records are read as CUDA 12.0 laid them out; later versions only added fields behind. An older library writes less.
+// Records are read in the layout of CUDA 12.0; later versions only append fields. An older library writes less.
 using KernelRecord = CUpti_ActivityKernel9;
 using CopyRecord = CUpti_ActivityMemcpy5;
 using MemsetRecord = CUpti_ActivityMemset4;
@@ -38,9 +38,9 @@ constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 
                                          CUPTI_ACTIVITY_KIND_MEMSET};
 
 constexpr std::size_t kBufferBytes = std::size_t{2} << 20;  // some 9,000 kernels
-constexpr std::size_t kReadyBuffers = 4;                    // made before the first command, not while it is submitted
+constexpr std::size_t kReadyBuffers = 4;                    // allocated before the first command, not during submission
 constexpr std::size_t kMostBuffers = 64;
-constexpr std::size_t kMostRecords = std::size_t{1} << 21;  // that nobody took yet: 160 MB
+constexpr std::size_t kMostRecords = std::size_t{1} << 21;  // not yet taken: 160 MB
 
 struct Entries : VendorLibrary {
   Entries()
@@ -62,7 +62,7 @@ struct Entries : VendorLibrary {
 
 const Entries* g_entries = nullptr;  // written once, by fill()
 
-// Everything that the library's own threads touch.
+// All state that the library's own threads touch.
 struct Sink {
   struct alignas(8) Buffer {
     std::byte bytes[kBufferBytes];
@@ -72,7 +72,7 @@ struct Sink {
   std::vector<std::uint8_t*> unused;
   std::vector<GpuActivityRecord> records;
   std::uint64_t lost = 0;
-  bool is_open = false;   // somebody wants records
+  bool is_open = false;   // a session wants records
   bool is_ready = false;  // clock and buffers are registered
 };
 
@@ -87,7 +87,7 @@ bool add_buffer(Sink& to) noexcept {
   try {
     to.unused.reserve(kMostBuffers);
     to.buffers.reserve(kMostBuffers);
-    to.buffers.push_back(std::make_unique<Sink::Buffer>());  // zeroed, so no page is missing later
+    to.buffers.push_back(std::make_unique<Sink::Buffer>());  // zeroed, so that no page faults later
     to.unused.push_back(reinterpret_cast<std::uint8_t*>(to.buffers.back()->bytes));
     return true;
   } catch (const std::bad_alloc&) {
@@ -110,12 +110,12 @@ GpuActivityRecord::Channel channel_of(CUpti_ChannelType type) noexcept {
   }
 }
 
-// Stream ids are unique within a context only.
+// Stream ids are unique only within a context.
 constexpr std::uint64_t stream_of(std::uint32_t context, std::uint32_t stream) {
   return std::uint64_t{context} << 32 | stream;
 }
 
-// What all three kinds have under the same names.
+// The fields that all three kinds share by name.
 template <class Theirs>
 GpuActivityRecord read(GpuActivityRecord::Kind kind, const CUpti_Activity& activity) noexcept {
   const Theirs& theirs = reinterpret_cast<const Theirs&>(activity);
@@ -158,7 +158,7 @@ std::size_t take_dropped() noexcept {
   return g_entries->dropped(nullptr, 0, &dropped) == CUPTI_SUCCESS ? dropped : 0;
 }
 
-// Called by whoever launches a kernel that finds no room, or by the library's thread.
+// Called by a thread whose kernel launch finds no room, or by the library's thread.
 void CUPTIAPI buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
   Sink& from = sink();
   const std::lock_guard lock(from.mutex);
@@ -172,7 +172,7 @@ void CUPTIAPI buffer_requested(std::uint8_t** buffer, std::size_t* size, std::si
 }
 
 void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid_bytes) {
-  // The library is only called without our lock: it may hold one of its own while it asks for a buffer.
+  // The library is called only without the lock: it may hold one of its own while it requests a buffer.
   std::size_t lost = take_dropped();
   std::vector<GpuActivityRecord> records;
   try {
@@ -184,7 +184,7 @@ void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, s
   }
   Sink& to = sink();
   const std::lock_guard lock(to.mutex);
-  if (buffer != nullptr) to.unused.push_back(buffer);  // has room for all buffers
+  if (buffer != nullptr) to.unused.push_back(buffer);  // `unused` has capacity for all buffers
   if (!to.is_open) return;
   const std::size_t kept = std::min(records.size(), kMostRecords - to.records.size());
   try {
@@ -198,7 +198,7 @@ void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, s
 
 std::uint64_t CUPTIAPI clock_of_host() { return static_cast<std::uint64_t>(now_ns()); }
 
-// The clock and the buffers once, before anything is enabled; in this order, or times would be on two clocks.
+// Registers clock and buffers once, before anything is enabled; in this order, or times would be on two clocks.
 int make_ready() {
   Sink& to = sink();
   if (to.is_ready) return 0;
@@ -215,7 +215,7 @@ int make_ready() {
 
 void stop() {
   for (const CUpti_ActivityKind kind : kKinds) g_entries->disable(kind);
-  // Brings the buffers back. Not under the lock: the callbacks take it.
+  // Returns the buffers. Not under the lock: the callbacks take it.
   g_entries->flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   Sink& to = sink();
   const std::lock_guard lock(to.mutex);
@@ -224,9 +224,9 @@ void stop() {
   to.lost = 0;
 }
 
-// Synchronisation records are not asked for: there is one for every wait of a stream for an event as well, and the
-// host's own clock tells when it saw the end of an iteration. Latency timestamps (queued, submitted) have to be on
-// before the driver starts: enable_cupti_latency().
+// Synchronisation records are not requested: every stream's wait for an event would add one, and the host's own clock
+// shows when it saw the end of an iteration. Latency timestamps (queued, submitted) must be enabled before the driver
+// starts: enable_cupti_latency().
 int start() {
   Sink& to = sink();
   {
@@ -254,7 +254,7 @@ int stream_id(GpuContext context, GpuStream stream, std::uint64_t* id) {
 }
 
 std::uint64_t take(std::vector<GpuActivityRecord>* records) {
-  const std::size_t dropped = take_dropped();  // since the last buffer came back
+  const std::size_t dropped = take_dropped();  // since the last buffer was returned
   Sink& from = sink();
   const std::lock_guard lock(from.mutex);
   records->insert(records->end(), from.records.begin(), from.records.end());

@@ -1,4 +1,4 @@
-// CUPTI as the table's activity: records of kernels and copies with their hardware channel.
+// CUPTI as the table's activity: records of kernels and copies with their hardware channels.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace weir {
 
-// Opens the library on the first call; null with a reason where there is none.
+// Opens the library on the first call; null with a reason if there is none.
 const GpuActivity* open_cupti(std::string* reason);
 
-// Records of kernels then say when the driver had written them to their queue. Call before the driver is started: later
-// it has no effect. Costs time at every launch, so only where it is asked for. False with a reason where it cannot be.
+// Makes kernel records include when the driver wrote them to their queue. Call before the driver starts: later it has
+// no effect. Costs time at every launch, so only on request. False with a reason if it is not possible.
 bool enable_cupti_latency(std::string* reason);
 
 }  // namespace weir

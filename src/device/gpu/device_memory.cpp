@@ -22,7 +22,7 @@ class GpuMemory final : public DeviceMemory {
   }
   void release(std::byte* memory) noexcept override {
     context_->bind();
-    context_->api().memory_free(std::bit_cast<GpuPointer>(memory));  // refused by a GPU that is lost: nothing to do
+    context_->api().memory_free(std::bit_cast<GpuPointer>(memory));  // a lost GPU refuses this: ignore it
   }
   bool is_host_accessible() const noexcept override { return false; }
 
@@ -44,9 +44,9 @@ class GpuMemory final : public DeviceMemory {
   }
 
  private:
-  std::shared_ptr<PrimaryContext> context_;  // before the stream, which goes first
+  std::shared_ptr<PrimaryContext> context_;  // before the stream, which is destroyed first
   GpuStreamOwner stream_;
-  std::mutex mutex_;  // one copy at a time waits for its own
+  std::mutex mutex_;  // one copy at a time, each waits for its own
 };
 
 class PinnedMemory final : public DeviceMemory {

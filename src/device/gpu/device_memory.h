@@ -1,4 +1,4 @@
-// Memory of a GPU, and pinned memory of the host, outside of any session. Knows no step.
+// Memory of a GPU, and pinned host memory, outside of any session. Knows no step.
 #pragma once
 
 #include <memory>

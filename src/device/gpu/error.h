@@ -1,4 +1,4 @@
-// What a GPU call's result becomes: an Error. Knows no particular vendor.
+// Turns results of GPU calls into Errors. Knows no particular vendor.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,15 +18,15 @@ inline std::string lost_hint(const GpuApi& api, int result) {
   return fmt::format("The GPU is lost to this process. Run it again; if it happens again, {}.", api.lost_hint);
 }
 
-// Throws unless `result` is success. `action` says what was tried: "creating a stream".
+// Throws unless `result` is success. `action` names the attempt: "creating a stream".
 inline void check(const GpuApi& api, int result, std::string_view action,
                   std::source_location where = std::source_location::current()) {
   if (result == 0) return;
   throw Error(Fault::run, fmt::format("{} failed: {}", action, api.describe(result)), lost_hint(api, result), where);
 }
 
-// Gives a resource back through an entry of the table; what that returns is ignored, because a GPU that has failed
-// refuses everything and destructors must not throw.
+// Releases a resource through an entry of the table; the result is ignored, because a failed GPU refuses everything and
+// destructors must not throw.
 template <class T, int (*GpuApi::*Entry)(T)>
 struct GpuClose {
   const GpuApi* api = nullptr;

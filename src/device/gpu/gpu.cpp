@@ -127,7 +127,7 @@ std::unique_ptr<Device> open_gpu(GpuOpener opener, const std::string& backend, c
   std::string reason;
   const GpuApi* const api = opener(&reason);
   if (api == nullptr) reject(fmt::format("--device {}:{}: {}", backend, index, reason), "Use --device cpu.");
-  // What the driver makes of the variable, which it reads once.
+  // The driver reads the variable once and limits it like this.
   const int queues = options.number(api->queue_variable);
   return open_gpu(*api, {.index = index,
                          .hardware_queues = queues == 0 ? api->default_hardware_queues

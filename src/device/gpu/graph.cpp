@@ -8,8 +8,8 @@
 namespace weir {
 namespace {
 
-// Ties every stream to the first one, which is all that a capture knows: forked before a stream's first command, joined
-// after its last.
+// Ties every stream to the first one, on which the capture runs: forked before a stream's first command, joined after
+// its last.
 class CaptureQueue : public LaunchQueue {
  public:
   CaptureQueue(const LaunchQueue& queue, GpuEvent fork, GpuEvent join) noexcept
@@ -20,7 +20,7 @@ class CaptureQueue : public LaunchQueue {
   void mark_last(StreamId id) noexcept {
     if (id != 0) is_open_[id] = true;
   }
-  // Lets the first stream wait for all others. Only now: earlier its own later commands would wait too.
+  // Makes the first stream wait for all others. Only at the end: earlier, its own later commands would wait too.
   void join_all() noexcept {
     for (StreamId id = 1; id < kMaxStreams; ++id) {
       if (!is_open_[id]) continue;
@@ -57,7 +57,7 @@ StepGraph::StepGraph(PrimaryContext& context, const Plan& plan, CommandId begin,
   GpuGraph captured = nullptr;
   const int result = api_.capture_end(stream_, &captured);
   const GpuGraphOwner graph(captured, {&api_});
-  // The first error says more than the capture that it spoilt.
+  // The first error is more informative than the capture that it broke.
   if (const auto latched = latch.take(); latched.result != 0)
     fail(fmt::format("{}: capturing the step as a graph failed: {}", context.device_name(),
                      commands.describe(latched.result)));

@@ -1,5 +1,5 @@
-// A segment of a step recorded as one graph: captured from its streams by the same loop that submits it eagerly,
-// launched as one.
+// A segment of a step recorded as one graph: captured from its streams by the same loop that submits eagerly, and
+// launched as a whole.
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@ namespace weir {
 
 class StepGraph {
  public:
-  // Captures commands [begin, end) on `streams` and launches on the first of them. `events` are the plan's, which is
-  // one for graphs.
+  // Captures commands [begin, end) on `streams` and launches on the first of them. `events` are those of the plan,
+  // which must be a graph plan.
   StepGraph(PrimaryContext& context, const Plan& plan, CommandId begin, CommandId end, const GpuCommands& commands,
             std::span<const GpuStream> streams, std::span<const GpuEvent> events);
 

@@ -1,5 +1,5 @@
-// AMD GPUs: fills the table from ROCm's own libraries, opened at run time. Nothing here runs a command. What differs
-// between ROCm 5, 6 and 7 is asked of the library, entry by entry; a version number decides nothing.
+// AMD GPUs: fills the table from ROCm's own libraries, opened at run time. Nothing here runs a command. Differences
+// between ROCm 5, 6 and 7 are detected entry by entry, never by a version number.
 #include "device/gpu/hip.h"
 
 #include <fmt/format.h>
@@ -26,8 +26,8 @@
 namespace weir {
 namespace {
 
-// What the adapters below call besides the table's own entries. The loader's own search comes first, then where ROCm is
-// installed.
+// Runtime functions for the adapters below, besides the table's own entries. The loader's own search comes first, then
+// ROCm's usual folders.
 struct Runtime : VendorLibrary {
   Runtime()
       : VendorLibrary(library_places({"", "/opt/rocm/lib/"},
@@ -75,7 +75,7 @@ std::string format_version(int version) {
   return fmt::format("HIP {}.{}.{}", version / 10'000'000, version / 100'000 % 100, version % 100'000);
 }
 
-// There are no contexts to speak of: a thread works on the device that it has set. Handles are numbers from 1.
+// HIP has no real contexts: a thread works on the device that it has set. Handles are numbers from 1.
 int context_retain(GpuContext* context, int index) {
   *context = reinterpret_cast<GpuContext>(static_cast<std::uintptr_t>(index) + 1);
   return g_runtime->set_device(index);
@@ -85,7 +85,7 @@ int context_set_current(GpuContext context) {
   return g_runtime->set_device(static_cast<int>(reinterpret_cast<std::uintptr_t>(context)) - 1);
 }
 
-// By single entries: the structure of all properties has another layout since ROCm 6. The attributes' numbers stayed.
+// One attribute at a time: the structure of all properties changed in ROCm 6, the attributes' numbers did not.
 int facts(int index, GpuFacts* facts) {
   char name[256] = {}, bus_id[32] = {};
   std::size_t bytes = 0;
@@ -94,17 +94,17 @@ int facts(int index, GpuFacts* facts) {
   if (result == 0)
     result = g_runtime->device_attribute(&facts->multiprocessors, hipDeviceAttributeMultiprocessorCount, index);
   if (result != 0) return result;
-  // ROCm 5 does not know its engines.
+  // ROCm 5 does not report its engines.
   if (g_runtime->device_attribute(&facts->copy_engines, hipDeviceAttributeAsyncEngineCount, index) != 0)
     facts->copy_engines = 0;
   if (g_runtime->device_bus_id(bus_id, sizeof bus_id, index) == 0) facts->bus_id = bus_id;
   facts->model = name[0] == '\0' ? "AMD GPU" : name;
   facts->memory_bytes = bytes;
-  // Our bodies convert both by themselves, and rocBLAS multiplies both on all its GPUs.
+  // Weir's bodies convert both types themselves, and rocBLAS multiplies both on all its GPUs.
   facts->has_fp16 = facts->has_bf16 = true;
   facts->blas_workspace_bytes = std::size_t{32} << 20;
-  // `architecture` stays empty: only the structure names it, and hipRTC compiles for the current device. `cache_bytes`
-  // as well: HIP tells of the L2, not of the Infinity Cache behind it.
+  // `architecture` stays empty: only the structure contains it, and hipRTC compiles for the current device. So does
+  // `cache_bytes`: HIP reports the L2, but not the Infinity Cache behind it.
   return 0;
 }
 
@@ -137,7 +137,7 @@ std::string reason_of(int result) {
     case hipErrorInsufficientDriver:
       return "driver too old for this runtime: " + describe(result);
     case hipErrorNoDevice:
-    case hipErrorInvalidDevice:  // what hipInit of ROCm 5.2 says where there is none
+    case hipErrorInvalidDevice:  // returned by hipInit of ROCm 5.2 without a device
       return "no device: " + describe(result);
     default:
       return "the runtime does not start: " + describe(result);
@@ -275,7 +275,7 @@ constexpr const char* kIgnoreVariable = "DEBUG_HIP_IGNORE_STREAM_PRIORITY";
 
 DeviceType::Found find() { return find_gpus(hip_api); }
 
-// Recent ROCm ignores stream priorities unless told otherwise; the runtime does not say which it does.
+// Recent ROCm ignores stream priorities unless configured otherwise; the runtime does not report which applies.
 Capability priorities_of(const DeviceOptions& options) {
   const std::optional<std::string> text =
       options.variable == nullptr ? std::nullopt : options.variable(kIgnoreVariable);

@@ -7,7 +7,7 @@
 
 namespace weir {
 
-// Opens the runtime on the first call; null with a reason where there is none. The table lives as long as the program.
+// Opens the runtime on the first call; null with a reason if there is none. The table lives as long as the program.
 const GpuApi* hip_api(std::string* reason);
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// The device code for AMD GPUs that this program carries.
+// The embedded device code for AMD GPUs.
 #include "device/gpu/libraries.h"
 #include "weir_build.h"
 
@@ -20,8 +20,8 @@ namespace weir {
 
 namespace {
 
-// A bundle of code for several GPUs is mostly alike: 2.2 MB for four of them are 0.7 MB packed. The end of a gzip file
-// says how long it is unpacked, as 32 bits, the lowest first.
+// Code for several GPUs is very similar: 2.2 MB for four of them compress to 0.7 MB. A gzip file ends with its unpacked
+// size, as 32 bits, little-endian.
 std::string unpack(std::vector<unsigned char>& code) {
   const auto packed = static_cast<std::size_t>(weir_hip_code_end - weir_hip_code);
   std::size_t size = 0;

@@ -30,7 +30,7 @@ void StreamMarks::note_all_ended() noexcept {
 }
 
 StreamMarks::Counts StreamMarks::counts(std::size_t lane) const noexcept {
-  // The word first: it never runs ahead of what is submitted. Pairs with note_all_ended(), or with the device.
+  // Load the word first: it is never ahead of `submitted`. Pairs with note_all_ended(), or with the device.
   const std::uint32_t passed = std::atomic_ref(words_[lane]).load(std::memory_order_acquire);
   const std::uint64_t submitted = submitted_[lane].count.load(std::memory_order_relaxed);
   return {submitted, submitted - static_cast<std::uint32_t>(static_cast<std::uint32_t>(submitted) - passed)};

@@ -1,5 +1,5 @@
-// How far a GPU's streams have come, for who watches a run that does not go on: the streams themselves count into host
-// memory. Knows streams and counts; never what was submitted.
+// The progress of a GPU's streams, for watching a run that may hang: the streams themselves write counts into host
+// memory. Knows streams and counts; not what was submitted.
 #pragma once
 
 #include <atomic>
@@ -12,27 +12,27 @@ namespace weir {
 
 class StreamMarks {
  public:
-  // A lane is a stream, or the only one of graphs.
+  // A lane is a stream, or the only lane of graphs.
   StreamMarks(const GpuApi& api, std::size_t lanes);
 
-  // Behind a command (or a graph): counts it, and lets the stream say when it has come past it. Several threads may
-  // call it at once, each with lanes of its own.
+  // Call after a command (or a graph): counts it and makes the stream report when it has passed this point. Several
+  // threads may call it at once, each for its own lanes.
   int mark(std::size_t lane, GpuStream stream) noexcept {
-    // Relaxed: one thread writes a lane, and who reads it does not need the newest value.
+    // Relaxed: one thread writes a lane, and readers do not need the newest value.
     std::atomic<std::uint64_t>& submitted = submitted_[lane].count;
     const std::uint64_t count = submitted.load(std::memory_order_relaxed) + 1;
     submitted.store(count, std::memory_order_relaxed);
     if (api_.stream_write == nullptr) return 0;
     return api_.stream_write(stream, reinterpret_cast<GpuPointer>(words_ + lane), static_cast<std::uint32_t>(count), 0);
   }
-  // Everything has ended. What a driver without such writes has instead.
+  // Records that everything has ended, for drivers without stream_write.
   void note_all_ended() noexcept;
 
   bool is_exact() const noexcept { return api_.stream_write != nullptr; }
   struct Counts {
     std::uint64_t submitted = 0, ended = 0;
   };
-  // From any thread, at any time; calls nothing of the driver's, which may be what hangs.
+  // May be called from any thread at any time; makes no driver call, because the driver may be what hangs.
   Counts counts(std::size_t lane) const noexcept;
 
  private:
@@ -43,7 +43,7 @@ class StreamMarks {
   std::size_t lanes_;
   std::unique_ptr<Submitted[]> submitted_;
   GpuHostMemoryOwner memory_;
-  std::uint32_t* words_;  // by lane: the low half of the number of marks that the stream has passed
+  std::uint32_t* words_;  // by lane: low half of the number of marks that the stream has passed
 };
 
 }  // namespace weir

@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-constexpr std::uint64_t kGranularity = 512;  // of device allocations; what the driver rounds small ones up to
+constexpr std::uint64_t kGranularity = 512;  // of device allocations: the driver rounds small ones up to this
 
 std::uint64_t rounded(std::uint64_t bytes) { return (bytes + kGranularity - 1) / kGranularity * kGranularity; }
 
@@ -48,7 +48,7 @@ GpuBuffers::GpuBuffers(PrimaryContext& context, const Step& step, std::size_t wo
       continue;
     }
     GpuPointer memory = 0;
-    // Free memory in pieces: the sum fits, but the largest hole does not.
+    // Free memory is fragmented: the sum would fit, but no single hole does.
     if (api.memory_allocate(&memory, buffer.size_bytes()) != 0)
       reject_size(context, needed, workspace_bytes, free, total);
     device_.emplace_back(memory, GpuClose<GpuPointer, &GpuApi::memory_free>{&api});

@@ -13,13 +13,13 @@ namespace weir {
 
 class GpuBuffers {
  public:
-  // `workspace_bytes` is what the session will take besides. Rejects what does not fit, saying how much is missing.
+  // `workspace_bytes` is what the session will need besides. Rejects buffers that do not fit, with the missing amount.
   GpuBuffers(PrimaryContext& context, const Step& step, std::size_t workspace_bytes);
 
-  // The address as the device sees it; pinned host memory has the same address on both sides.
+  // The address on the device; pinned host memory has the same address on both sides.
   std::byte* address(BufferId id) const noexcept { return addresses_[id]; }
 
-  // Sets every buffer to its initial contents, bit for bit what initialise() gives, and waits.
+  // Sets every buffer to its initial contents, bit for bit as initialise() does, and waits.
   void initialise(GpuStream stream);
   void read(BufferId id, std::span<std::byte> bytes, GpuStream stream) const;
 

@@ -9,8 +9,8 @@
 namespace weir {
 namespace {
 
-// Declared in the table: a machine that compiles this need not have nccl.h. The ABI is the same since NCCL 2.7 (send
-// and recv), bfloat16 since 2.10.
+// Declared in the table, because nccl.h may not be installed. The ABI is unchanged since NCCL 2.7 (send and recv),
+// bfloat16 since 2.10.
 constexpr int kOldestVersion = 21000;
 
 // 22803 is NCCL 2.28.3

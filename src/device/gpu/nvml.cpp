@@ -1,4 +1,4 @@
-// NVML as the table's management of boards.
+// NVML as the table's board management.
 #include <fmt/format.h>
 
 #include <vector>
@@ -8,11 +8,11 @@
 namespace weir {
 namespace {
 
-// Declared here: nvml.h is often not installed. Numbers of nvml.h.
+// Declared here, because nvml.h is often not installed. The numbers are those of nvml.h.
 constexpr int kSmClock = 1;
 constexpr int kGpuTemperature = 0;
 
-// nvmlUtilization_t and nvmlProcessInfo_t, in per cent and as version 3 of its entry fills them.
+// nvmlUtilization_t in percent, and nvmlProcessInfo_t as filled by version 3 of its entry.
 struct Utilisation {
   unsigned gpu, memory;
 };
@@ -34,7 +34,7 @@ struct Entries : VendorLibrary {
   int (*power)(void*, unsigned*) = want("nvmlDeviceGetPowerUsage");
   int (*energy)(void*, unsigned long long*) = want("nvmlDeviceGetTotalEnergyConsumption");
   int (*temperature)(void*, int, unsigned*) = want("nvmlDeviceGetTemperature");
-  // Renamed in driver 535; the old name is still exported by later ones, the new one not by earlier ones.
+  // Renamed in driver 535; later drivers still export the old name, earlier ones lack the new one.
   int (*throttle)(void*, unsigned long long*) = want("nvmlDeviceGetCurrentClocksEventReasons",
                                                      "nvmlDeviceGetCurrentClocksThrottleReasons");
   int (*utilisation)(void*, Utilisation*) = want("nvmlDeviceGetUtilizationRates");
@@ -69,14 +69,14 @@ std::optional<double> value_of(double scale, Entry entry, Arguments... arguments
   return static_cast<double>(value) * scale;
 }
 
-// The list holds every process with a context on the board, so one of them is the caller, which has one. Which one is
-// not asked: in a container the list may count processes by the host's numbers. An empty list is no list.
+// The list holds every process with a context on the board, including the caller. It is not searched for the caller,
+// because in a container it may contain the host's pids. An empty list means unknown.
 std::optional<int> other_processes(void* board) {
   if (g_entries->processes == nullptr) return std::nullopt;
   unsigned count = 0;
   const int result = g_entries->processes(board, &count, nullptr);
   if ((result != 0 && result != kInsufficientSize) || count == 0) return std::nullopt;
-  // The count alone may be padded for processes to come.
+  // The count may include room for processes to come.
   std::vector<Process> processes(count + 16);
   count = static_cast<unsigned>(processes.size());
   if (g_entries->processes(board, &count, processes.data()) != 0 || count == 0) return std::nullopt;

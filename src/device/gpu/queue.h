@@ -10,8 +10,8 @@
 
 namespace weir {
 
-// Lives on the submitting thread's stack for one batch: pointers that the loop needs stay in registers across the
-// driver's calls, which the compiler must assume to change everything it can reach.
+// Lives on the submitting thread's stack for one batch, so that the loop's pointers stay in registers across driver
+// calls, which the compiler must assume to change all memory that they can reach.
 class LaunchQueue {
  public:
   LaunchQueue(const GpuApi& api, const GpuCommands& commands, const GpuStream* streams, const GpuEvent* events,
@@ -70,7 +70,7 @@ class EagerQueue : public LaunchQueue {
   IterationEvents& iterations_;
 };
 
-// The traced pass with a profiler: commands are submitted as ever.
+// The traced pass with a profiler: commands are submitted as usual.
 class ActivityQueue : public EagerQueue {
  public:
   ActivityQueue(const EagerQueue& queue, ActivityTrace& trace) noexcept : EagerQueue(queue), trace_(trace) {}
@@ -84,7 +84,7 @@ class ActivityQueue : public EagerQueue {
   ActivityTrace& trace_;
 };
 
-// The traced pass without one: two more events around every command.
+// The traced pass without a profiler: two more events around every command.
 class TracedQueue : public EagerQueue {
  public:
   TracedQueue(const EagerQueue& queue, CommandEvents& trace) noexcept : EagerQueue(queue), trace_(trace) {}
@@ -99,7 +99,7 @@ class TracedQueue : public EagerQueue {
   CommandEvents& trace_;
 };
 
-// Any of the above, with a mark behind every command: SessionOptions::follows_progress.
+// Any of the above, with a mark after every command: SessionOptions::follows_progress.
 template <class Queue>
 class MarkedQueue : public Queue {
  public:

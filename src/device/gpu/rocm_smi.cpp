@@ -1,4 +1,4 @@
-// ROCm SMI as the table's management of boards.
+// ROCm SMI as the table's board management.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,15 +11,15 @@
 namespace weir {
 namespace {
 
-// Declared here: rocm_smi.h is not packaged everywhere. Numbers of rocm_smi.h.
+// Declared here, because rocm_smi.h is not packaged everywhere. The numbers are those of rocm_smi.h.
 constexpr std::uint32_t kEdgeSensor = 0, kJunctionSensor = 1;
 constexpr int kCurrentTemperature = 0;
 constexpr int kDriver = 0;
 constexpr int kSystemClock = 0;
 constexpr std::size_t kMostClocks = 32;
 
-// rsmi_frequencies_t in hertz: {u32 count, u32 current, u64 values[]} up to ROCm 5, with a bool (and padding) before
-// them since ROCm 6. What stands in the second place tells which it is: a small index, or a frequency.
+// rsmi_frequencies_t in hertz: {u32 count, u32 current, u64 values[]} up to ROCm 5, preceded by a bool (and padding)
+// since ROCm 6. The second word tells them apart: a small index, or a frequency.
 struct Clocks {
   std::uint64_t words[64];
 };
@@ -48,27 +48,27 @@ struct Entries : VendorLibrary {
   int (*bus_id)(std::uint32_t, std::uint64_t*) = need("rsmi_dev_pci_id_get");
   // In thousandths of a degree.
   int (*temperature)(std::uint32_t, std::uint32_t, int, std::int64_t*) = want("rsmi_dev_temp_metric_get");
-  // In microwatts; the second one since ROCm 6, and the only one on MI300.
+  // In microwatts; the second entry exists since ROCm 6 and is the only one on MI300.
   int (*power)(std::uint32_t, std::uint32_t, std::uint64_t*) = want("rsmi_dev_power_ave_get");
   int (*power_now)(std::uint32_t, std::uint64_t*, int*) = want("rsmi_dev_power_get");
-  // Ticks, microjoules each, when.
+  // Ticks, microjoules per tick, time of the reading.
   int (*energy)(std::uint32_t, std::uint64_t*, float*, std::uint64_t*) = want("rsmi_dev_energy_count_get");
   int (*clocks)(std::uint32_t, int, Clocks*) = want("rsmi_dev_gpu_clk_freq_get");
-  int (*busy)(std::uint32_t, std::uint32_t*) = want("rsmi_dev_busy_percent_get");  // in per cent
+  int (*busy)(std::uint32_t, std::uint32_t*) = want("rsmi_dev_busy_percent_get");  // in percent
   int (*version)(int, char*, std::uint32_t) = want("rsmi_version_str_get");
 };
 
 const Entries* g_entries = nullptr;  // written once, by fill()
 
-// 0000:c1:00.0 as the runtime writes it; the library counts domain << 32 | bus << 8 | device << 3 | function, and has
-// the partition in bits 28 to 31.
+// The runtime writes 0000:c1:00.0; the library uses domain << 32 | bus << 8 | device << 3 | function, with the
+// partition in bits 28 to 31.
 std::optional<std::uint64_t> parse_bus_id(const char* text) {
   unsigned domain = 0, bus = 0, device = 0, function = 0;
   if (std::sscanf(text, "%x:%x:%x.%x", &domain, &bus, &device, &function) != 4) return std::nullopt;
   return std::uint64_t{domain} << 32 | (bus & 0xffu) << 8 | (device & 0x1fu) << 3 | (function & 7u);
 }
 
-// Boards are counted from 0, and a null pointer is no board: so the pointer is one more.
+// Boards count from 0, but a null pointer means no board, so the pointer is the number plus one.
 void* find(const char* bus_id) {
   const auto wanted = parse_bus_id(bus_id);
   std::uint32_t count = 0;
@@ -95,7 +95,7 @@ std::optional<double> read_energy_j(void* board) {
 Telemetry read(void* board) {
   const std::uint32_t index = index_of(board);
   Telemetry telemetry;
-  // Not every board has both: MI300 has no edge.
+  // Not every board has both sensors: MI300 has no edge sensor.
   for (const std::uint32_t sensor : {kJunctionSensor, kEdgeSensor}) {
     std::int64_t temperature = 0;
     if (g_entries->temperature == nullptr || telemetry.temperature_c) break;

@@ -55,14 +55,14 @@ GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& 
   } else if (options.is_traced) {
     start_trace();
   }
-  // Others may give memory back meanwhile; then the difference says nothing.
+  // If other processes free memory meanwhile, the difference means nothing.
   if (const std::size_t free_after = free_memory(); free_after <= free_before_)
     reserved_bytes_ = free_before_ - free_after;
 }
 
 GpuSession::~GpuSession() {
   context_->bind();
-  // What still runs uses memory that goes now. After an error this returns at once.
+  // Running commands use memory that is freed now. After an error this returns at once.
   bool is_broken = false;
   if (staged_ != nullptr && std::uncaught_exceptions() > 0) staged_->give_up();
   for (GpuStream stream : streams_.handles) is_broken |= context_->api().stream_synchronize(stream) != 0;
@@ -94,7 +94,7 @@ void GpuSession::capture_segments() {
   segments_.reserve(begins.size());
   for (std::size_t i = 0; i + 1 < begins.size(); ++i) {
     Segment& segment = segments_.emplace_back();
-    // The host waits for what it needs and lets the next graph go: a graph around it would add nothing.
+    // A host function alone needs no graph: the stream already orders it between the graphs.
     if (begins[i + 1] - begins[i] == 1 && step_.commands()[begins[i]].kind == CommandKind::host) {
       segment.alone = commands_.records()[begins[i]];
       segment.alone.stream = streams_.handles[0];
@@ -170,7 +170,7 @@ void GpuSession::walk_marked(std::span<const CommandId> commands, Queue& queue) 
 void GpuSession::finish() {
   const GpuApi& api = context_->api();
   context_->enter();
-  // One call for all streams; a graph and a single stream need not wait for what others do in the context.
+  // One call for all streams; a graph or a single stream need not wait for others in the context.
   const bool uses_one = has_graphs() || streams_.handles.size() == 1;
   const int result = uses_one ? api.stream_synchronize(streams_.handles[0]) : api.synchronize();
   if (marks_ && result == 0) marks_->note_all_ended();
@@ -240,7 +240,7 @@ std::vector<StreamProgress> GpuSession::progress() noexcept {
     }
     return streams;
   }
-  // A graph says when all of it has ended, and nothing of its commands.
+  // A graph reports only when all of it has ended, not its commands.
   const StreamMarks::Counts counts = marks_->counts(0);
   const std::size_t segments = segments_.size();
   for (CommandId id = 0; id < step_.commands().size(); ++id) {
@@ -248,7 +248,7 @@ std::vector<StreamProgress> GpuSession::progress() noexcept {
     const auto own =
         static_cast<std::uint64_t>(std::upper_bound(begins.begin(), begins.end(), id) - begins.begin()) - 1;
     StreamProgress& stream = streams[placement_.stream_of[id]];
-    // Of the marks so far, those of this command's segment.
+    // The number of marks that belong to this command's segment.
     stream.submitted += (counts.submitted + segments - 1 - own) / segments;
     stream.ended += (counts.ended + segments - 1 - own) / segments;
   }
@@ -264,9 +264,9 @@ std::optional<std::uint64_t> GpuSession::ended(StreamId stream) noexcept {
 
 void GpuSession::relax(int spins) noexcept {
   Session::relax(spins);
-  // A kernel that crashed takes the streams' marks with it, and only the driver says so: asked about every millisecond.
+  // After a kernel crash no marks arrive, and only the driver knows: query it about every millisecond.
   constexpr int kAskEvery = 4096;
-  constexpr int kNotReady = 600;  // CUDA_ERROR_NOT_READY and hipErrorNotReady alike
+  constexpr int kNotReady = 600;  // same value for CUDA_ERROR_NOT_READY and hipErrorNotReady
   const auto ask = context_->api().stream_query;
   if (spins % kAskEvery != kAskEvery - 1 || ask == nullptr) return;
   for (GpuStream stream : streams_.handles)

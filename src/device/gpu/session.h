@@ -1,4 +1,4 @@
-// A step prepared on a GPU. Owns everything that a run of it needs; shared by all vendors.
+// A step prepared on a GPU. Owns everything that its runs need; shared by all vendors.
 #pragma once
 
 #include <memory>
@@ -48,12 +48,12 @@ class GpuSession final : public Session {
   std::unique_ptr<StagedCollectives> make_staged(Communicator* communicator) const;
   void capture_segments();
   void start_trace();
-  // Walks the step through the queue that the session's options ask for.
+  // Walks the step through the queue type that the session's options require.
   template <class Queue>
   void walk_marked(std::span<const CommandId> commands, Queue& queue) noexcept;
   bool has_graphs() const noexcept { return options_.mode == SubmitMode::graph; }
 
-  // In the order of construction: what is used below is destroyed after its users.
+  // In order of construction: members are destroyed before those that they use.
   std::shared_ptr<PrimaryContext> context_;
   const Step& step_;
   const Placement& placement_;
@@ -62,28 +62,28 @@ class GpuSession final : public Session {
   std::size_t free_before_;
   GpuBuffers buffers_;
   GpuStreams streams_;
-  GpuStream service_;  // the context's
+  GpuStream service_;  // owned by the context
   Events events_;
   StreamBlas blas_;
   StreamComms comms_;
-  std::unique_ptr<StagedCollectives> staged_;  // where comms_ does not carry them
+  std::unique_ptr<StagedCollectives> staged_;  // if comms_ does not carry them
   std::unique_ptr<HostThreads> host_threads_;  // null without host commands
   GpuCommands commands_;
   DeviceClock clock_;
   IterationEvents iterations_;
-  std::optional<StreamMarks> marks_;         // where progress is followed
-  std::unique_ptr<ActivityTrace> activity_;  // of a traced pass: this or trace_
+  std::optional<StreamMarks> marks_;         // if progress is followed
+  std::unique_ptr<ActivityTrace> activity_;  // in a traced pass: either this or trace_
   std::optional<CommandEvents> trace_;
-  std::string no_activity_;  // why it is trace_
-  // What graph mode launches for a segment of the step: a graph, or a host function alone on the graphs' stream.
+  std::string no_activity_;  // why trace_ is used
+  // What graph mode launches for a segment of the step: a graph, or a single host function on the graphs' stream.
   struct Segment {
     std::optional<StepGraph> graph;
     LaunchRecord alone;
   };
-  std::vector<Segment> segments_;  // none in eager mode
+  std::vector<Segment> segments_;  // empty in eager mode
   std::optional<std::size_t> reserved_bytes_;
   ErrorLatch latch_;
-  bool is_lost_ = false;  // seen by relax(): nothing more will end
+  bool is_lost_ = false;  // set by relax(): nothing more will end
 };
 
 }  // namespace weir

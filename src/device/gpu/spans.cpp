@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kMostSlots = 256;   // iterations in flight
 constexpr std::size_t kMostPairs = 4096;  // 64 streams: 64 iterations in flight
-constexpr std::size_t kSpans = 1 << 16;   // room for a long pass without growing
+constexpr std::size_t kSpans = 1 << 16;   // room for a long pass without reallocation
 
 }  // namespace
 

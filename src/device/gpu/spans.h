@@ -1,5 +1,5 @@
 // When iterations started and ended on the device: a bounded ring of timing events around each stream's part. Knows
-// events and the device's clock; never what is submitted between them.
+// events and the device's clock; not what is submitted between them.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace weir {
 
 class IterationEvents {
  public:
-  // One pair of events per lane and iteration. A lane is a stream, or the only one of a graph; none: nothing is marked.
+  // One pair of events per lane and iteration. A lane is a stream, or the only lane of a graph; 0 lanes mark nothing.
   IterationEvents(const GpuApi& api, DeviceClock& clock, std::size_t lanes);
 
-  // Opens the next iteration; reads the oldest one first where the ring is full, and waits for it.
+  // Opens the next iteration; if the ring is full, waits for the oldest one and reads it first.
   void begin() noexcept;
 
-  // The two below may run in several threads at once, each with lanes of its own.
+  // Several threads may call the next two at once, each for its own lanes.
   int start(std::size_t lane, GpuStream stream) noexcept { return mark(first_ + 2 * lane, stream); }
   int end(std::size_t lane, GpuStream stream) noexcept { return mark(first_ + 2 * lane + 1, stream); }
 
@@ -38,7 +38,7 @@ class IterationEvents {
   std::size_t lanes_;
   std::size_t slots_;
   std::vector<GpuEventOwner> events_;    // slot, lane, start and end
-  std::vector<GpuEvent> handles_;        // the same, borrowed: 8 bytes apart
+  std::vector<GpuEvent> handles_;        // the same handles, borrowed: 8 bytes apart
   std::vector<std::uint8_t> is_marked_;  // recorded in the slot's current iteration
   std::vector<std::uint32_t> base_;      // of the clock, by slot
   std::size_t first_ = 0;                // first event of the current slot

@@ -82,10 +82,10 @@ int StagedCollectives::launch(CommandId id, GpuStream stream) noexcept {
   const GpuApi& api = context_.api();
   const std::uint32_t index = index_of_[id];
   Staged& staged = staged_[index];
-  const std::uint32_t turn = staged.launched + 1;  // wraps, as the stream's comparison does
+  const std::uint32_t turn = staged.launched + 1;  // wraps, like the stream's comparison
   int result = api.copy_to_host(staged.in, staged.from, staged.from_bytes, stream);
   if (result == 0) result = api.stream_write(stream, reinterpret_cast<GpuPointer>(&words_[index].arrived), turn, 0);
-  if (result != 0) return result;  // it never arrives, so nobody may wait for it
+  if (result != 0) return result;  // it never arrives, so nothing may wait for it
   staged.launched = turn;
   wake();
   result = api.stream_wait_value(stream, reinterpret_cast<GpuPointer>(&words_[index].done), turn, kGpuWaitAtLeast);
@@ -101,7 +101,7 @@ std::exception_ptr StagedCollectives::failure() noexcept {
 bool StagedCollectives::advance(std::size_t index) {
   Staged& staged = staged_[index];
   if (!staged.is_running) {
-    // Acquire: the stream's copy. Pairs with its write of the word behind it.
+    // Acquire: the stream's copy. Pairs with its later write of the word.
     if (std::atomic_ref(words_[index].arrived).load(std::memory_order_acquire) == staged.ended) return false;
     staged.request = communicator_.start(staged.channel, staged.op, staged.type, staged.in, staged.out, staged.count);
     staged.is_running = true;
@@ -120,7 +120,7 @@ void StagedCollectives::give_up() noexcept {
 }
 
 void StagedCollectives::let_streams_go() noexcept {
-  // As far ahead as the comparison of words that wrap allows.
+  // As far ahead as the comparison of wrapping words allows.
   constexpr std::uint32_t kFarAhead = std::numeric_limits<std::int32_t>::max();
   for (std::size_t i = 0; i < staged_.size(); ++i)  // release: pairs with the stream's wait
     std::atomic_ref(words_[i].done).store(staged_[i].ended + kFarAhead, std::memory_order_release);
@@ -131,7 +131,7 @@ void StagedCollectives::work() noexcept {
   for (;;) {
     const std::uint64_t launched = launched_.load(std::memory_order_acquire);  // pairs with wake()
     const bool is_stopping = is_stopping_.load(std::memory_order_acquire);     // pairs with the destructor
-    // Pairs with give_up(). Whoever set one of them wakes us afterwards, so that neither is slept through.
+    // Pairs with give_up(). A thread that sets a flag calls wake() afterwards, so this thread cannot sleep through it.
     const bool has_given_up = has_given_up_.load(std::memory_order_acquire);
     if (is_stopping || has_given_up) let_streams_go();
     if (is_stopping) return;

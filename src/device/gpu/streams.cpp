@@ -6,7 +6,7 @@
 namespace weir {
 namespace {
 
-// Neighbouring streams get neighbouring units, and begin again where all are given away.
+// Neighbouring streams get neighbouring units, starting over when all are assigned.
 std::vector<unsigned> compute_unit_mask(int all, int wanted, int stream) {
   std::vector<unsigned> mask(static_cast<std::size_t>((all + 31) / 32), 0);
   for (int i = 0; i < wanted; ++i) {
@@ -27,7 +27,7 @@ int units_in(const std::vector<unsigned>& mask) {
          "Use fewer, or fewer streams.");
 }
 
-// Theirs for each stream: smaller is more urgent. Ours: higher is.
+// The vendor's priority of each stream: smaller is more urgent there, higher is in Command::priority.
 std::vector<int> stream_priorities(const GpuApi& api, const Step& step, const Placement& placement) {
   int least = 0, greatest = 0;
   check(api, api.priority_range(&least, &greatest), "asking for priorities");
@@ -70,7 +70,7 @@ void GpuStreams::make_masked(const GpuApi& api, int all, int count, const GpuCon
   };
   for (int stream = 0; stream < count; ++stream)
     if (stream != confinement.rest_stream) masks[static_cast<std::size_t>(stream)] = take_part();
-  // A rest alone is still what one part leaves: the same device for the stream, whether its rival is there or not.
+  // A rest stream alone still leaves one part unused, so that it has the same units with and without a rival.
   if (parts == 0) take_part();
   if (confinement.rest_stream >= 0 && confinement.rest_stream < count) {
     if (units_in(rest) == 0) reject_rest(confinement.units, confinement.rest_stream);
@@ -89,7 +89,7 @@ void GpuStreams::make_in_parts(const GpuApi& api, int device, const std::vector<
   const auto count = static_cast<int>(priorities.size());
   const bool has_rest = confinement.rest_stream >= 0 && confinement.rest_stream < count;
   GpuDivision division;
-  // A rest alone: as with masks.
+  // At least one part, even if the rest stream is alone: see make_masked().
   check(api, api.divide(device, confinement.units, std::max(1, count - (has_rest ? 1 : 0)), has_rest, &division),
         "dividing the device");
   for (GpuPart part : division.parts) parts.emplace_back(part, GpuClose<GpuPart, &GpuApi::part_destroy>{&api});
@@ -100,7 +100,7 @@ void GpuStreams::make_in_parts(const GpuApi& api, int device, const std::vector<
   std::size_t part = 0;
   for (int stream = 0; stream < count; ++stream) {
     const bool is_rest = stream == confinement.rest_stream;
-    // More streams than parts share them in turn.
+    // If there are more streams than parts, they share them in turn.
     GpuPart const at = is_rest ? division.rest : division.parts[part++ % division.parts.size()];
     GpuStream handle = nullptr;
     check(api, api.part_stream(&handle, at, kGpuStreamNonBlocking, priorities[static_cast<std::size_t>(stream)]),

@@ -1,5 +1,5 @@
 // The streams of a session on a GPU: as urgent as their most urgent command, or confined to parts of the device. Knows
-// the two ways of vendors to confine one: masks of compute units (HIP), and parts that the driver cuts (CUDA).
+// both vendors' ways to confine a stream: masks of compute units (HIP), and parts made by the driver (CUDA).
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace weir {
 
-// What streams are confined to; nothing where `units` is 0.
+// How streams are confined; not at all if `units` is 0.
 struct GpuConfinement {
-  int units = 0;         // that each gets, at least
-  int rest_stream = -1;  // gets what the others leave; -1: none does
+  int units = 0;         // per stream, at least
+  int rest_stream = -1;  // gets all units that the others leave; -1: no stream does
 };
 
 struct GpuStreams {
@@ -22,7 +22,7 @@ struct GpuStreams {
   std::vector<GpuPartOwner> parts;  // outlive their streams
   std::vector<GpuStreamOwner> owners;
   std::vector<GpuStream> handles;
-  std::vector<int> compute_units;  // that each is confined to; 0: it is not
+  std::vector<int> compute_units;  // per stream; 0: not confined
 
  private:
   void make_masked(const GpuApi& api, int all, int count, const GpuConfinement& confinement);
@@ -31,9 +31,9 @@ struct GpuStreams {
   void add(GpuStreamOwner stream, int units);
 };
 
-// Whether the table can confine streams, in either way.
+// Whether the table can confine streams, by masks or by parts.
 Capability can_confine(const GpuApi& api);
-// Units that each stream gets where so many are wanted. Rejects what the device cannot give.
+// Units that each stream gets if `wanted` are requested. Rejects a number that the device cannot provide.
 int confined_units(const PrimaryContext& context, const GpuFacts& facts, int wanted);
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// The traced pass: two timing events around every command. Knows commands, events and clocks; never what a command is.
+// The traced pass: two timing events around every command. Knows commands, events and clocks; not what a command is.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace weir {
 
-// Keeps the last iterations, as many as were asked for and as fit into a bounded number of events.
+// Keeps the last iterations: as many as requested, if they fit into a bounded number of events.
 class CommandEvents {
  public:
   CommandEvents(const GpuApi& api, DeviceClock& clock, std::size_t commands, int iterations);
 
   void begin() noexcept;
-  // The three below may run in several threads at once, each with commands of its own.
+  // Several threads may call the next three at once, each for its own commands.
   int start(CommandId command, GpuStream stream) noexcept {
     submitted_ns_[first_ + command] = now_ns();
     return api_.event_record(events_[2 * (first_ + command)].get(), stream);

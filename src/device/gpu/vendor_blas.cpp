@@ -1,6 +1,5 @@
-// cuBLAS and rocBLAS as the table's matrix products. Both think in columns: a row-major C = A B is their C' = B' A', so
-// the operands change places and nothing moves. Declared here: a machine that compiles device code need not have their
-// headers.
+// cuBLAS and rocBLAS as the table's matrix products. Both are column-major: a row-major C = A B is their C' = B' A', so
+// the operands are swapped and no data moves. Declared here, because their headers may not be installed.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -11,7 +10,7 @@
 namespace weir {
 namespace {
 
-// What a product is in a library's terms.
+// A product in a library's terms.
 struct Product {
   template <class Library>
   Product(const GpuGemm& gemm, const Library&)

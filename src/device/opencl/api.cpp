@@ -74,7 +74,7 @@ std::string describe_opencl(cl_int result) {
 }
 
 std::string opencl_lost_hint(cl_int result) {
-  // Drivers report a kernel that faulted, and a device that is gone, as one of these.
+  // Drivers report a kernel fault or a lost device as one of these.
   if (result != CL_OUT_OF_RESOURCES && result != CL_DEVICE_NOT_AVAILABLE && result != CL_INVALID_COMMAND_QUEUE)
     return "";
   return "The device may be lost to this process. Run it again; if it happens again, the system's log (dmesg) says "

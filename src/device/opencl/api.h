@@ -1,4 +1,4 @@
-// OpenCL's loader as a table of functions, opened at run time, and what its results become. Knows no step.
+// OpenCL's loader as a table of functions, opened at run time, and the handling of its results. Knows no step.
 #pragma once
 
 #include "weir_build.h"
@@ -18,8 +18,8 @@
 
 namespace weir {
 
-// Entries are the loader's own functions. Those that it need not have are of OpenCL 2 and later, and null where the
-// loader is older; a platform may be older than the loader, so ask the device's version before calling them.
+// Entries are the loader's own functions. The optional ones are of OpenCL 2 and later, and null if the loader is older;
+// a platform may be older than the loader, so check the device's version before calling them.
 struct OpenclApi : VendorLibrary {
   OpenclApi() : VendorLibrary({"libOpenCL.so.1", "libOpenCL.so"}) {}
 
@@ -49,7 +49,7 @@ struct OpenclApi : VendorLibrary {
   decltype(&clEnqueueMapBuffer) enqueue_map = need("clEnqueueMapBuffer");
   decltype(&clEnqueueUnmapMemObject) enqueue_unmap = need("clEnqueueUnmapMemObject");
 
-  // Of OpenCL 1, and deprecated since.
+  // From OpenCL 1, deprecated since.
   cl_command_queue (*create_queue_1)(cl_context, cl_device_id, cl_command_queue_properties,
                                      cl_int*) = want("clCreateCommandQueue");
   decltype(&clCreateCommandQueueWithProperties) create_queue = want("clCreateCommandQueueWithProperties");
@@ -75,21 +75,21 @@ struct OpenclApi : VendorLibrary {
   decltype(&clGetDeviceAndHostTimer) device_timer = want("clGetDeviceAndHostTimer");
 };
 
-// Opens the loader on the first call; null with a reason where there is none. The table lives as long as the program.
+// Opens the loader on the first call; null with a reason if there is none. The table lives as long as the program.
 const OpenclApi* opencl_api(std::string* reason);
 
 // "CL_OUT_OF_RESOURCES (-5)"
 std::string describe_opencl(cl_int result);
-// Advice after an error that leaves nothing of the device; empty after others.
+// Advice after an error that makes the device unusable; empty after others.
 std::string opencl_lost_hint(cl_int result);
 
-// What the driver's profiling says of an event that may be null; kNoTime where it says nothing.
+// A profiling time of an event, which may be null; kNoTime if the driver reports none.
 std::int64_t opencl_time(const OpenclApi& api, cl_event event, cl_profiling_info which) noexcept;
 
-// Throws unless `result` is success. `action` says what was tried: "creating a queue".
+// Throws unless `result` is success. `action` names the attempt: "creating a queue".
 void check_opencl(cl_int result, std::string_view action, std::source_location where = std::source_location::current());
 
-// Gives an object back through an entry of the table; what that returns is ignored, because destructors must not throw.
+// Releases an object through an entry of the table; the result is ignored, because destructors must not throw.
 template <class T, auto Entry>
 struct OpenclClose {
   const OpenclApi* api = nullptr;

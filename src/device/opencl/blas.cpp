@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kRowMajor = 101, kNoTranspose = 111, kTranspose = 112;
 
-// The library does not say; its file's name does: libclblast.so.1.5.3
+// The library does not report its version, but its file name does: libclblast.so.1.5.3
 std::string version_of(const void* function) {
   Dl_info info{};
   if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return "";

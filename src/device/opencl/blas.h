@@ -9,8 +9,8 @@
 
 namespace weir {
 
-// C = alpha * op(A) * op(B) + beta * C in fp32, all matrices row-major and dense; the matrices of a batch lie one after
-// the other. Offsets are elements.
+// C = alpha * op(A) * op(B) + beta * C in fp32, all matrices row-major and dense; the matrices of a batch are
+// contiguous. Offsets are in elements.
 struct OpenclGemm {
   bool transposes_a = false, transposes_b = false;
   std::size_t m = 0, n = 0, k = 0, batch = 1;
@@ -21,17 +21,17 @@ struct OpenclGemm {
 
 class OpenclBlas {
  public:
-  // Opens the library on the first call; null where there is none. Lives as long as the program.
+  // Opens the library on the first call; null if there is none. Lives as long as the program.
   static const OpenclBlas* open();
 
-  // Returns an OpenCL error, or a number of CLBlast's own. `event` may be null; it is that of the last kernel. The
-  // first call for a device takes seconds.
+  // Returns an OpenCL error, or one of CLBlast's own. `event` may be null; it is that of the last kernel. The first
+  // call for a device takes seconds.
   int gemm(const OpenclGemm& gemm, cl_command_queue queue, cl_event* event) const noexcept;
-  // "1.5.3"; empty where it is not known.
+  // "1.5.3"; empty if not known.
   const std::string& version() const noexcept { return version_; }
 
  private:
-  // By hand, as clblast_c.h has them since 1.3: then there is no header to find.
+  // Declared by hand, as in clblast_c.h since 1.3, so that no header is needed.
   using Sgemm = int(int layout, int a_transpose, int b_transpose, std::size_t m, std::size_t n, std::size_t k,
                     float alpha, cl_mem a, std::size_t a_offset, std::size_t a_ld, cl_mem b, std::size_t b_offset,
                     std::size_t b_ld, float beta, cl_mem c, std::size_t c_offset, std::size_t c_ld,

@@ -38,7 +38,7 @@ OpenclCommands::OpenclCommands(OpenclContext& context, const Step& step, const P
       blas_(blas),
       hosts_(hosts),
       records_(step.commands().size()) {
-  // Commands that are alike in everything share a kernel object.
+  // Identical commands share a kernel object.
   std::map<std::tuple<KernelId, ElementType, std::array<std::int64_t, kMaxDims>, std::array<float, kMaxScalars>,
                       std::vector<std::pair<BufferId, std::uint64_t>>>,
            CommandId>
@@ -160,7 +160,7 @@ int OpenclCommands::launch_other(CommandId id, cl_uint wait_count, const cl_even
     case OpenclRecord::Kind::kernel:
       break;
     case OpenclRecord::Kind::gemm: {
-      // The library takes no events to wait for.
+      // The library accepts no events to wait for.
       int result = wait_count == 0 ? CL_SUCCESS : api_.enqueue_barrier(r.queue, wait_count, waits, nullptr);
       if (result == CL_SUCCESS && begin != nullptr) result = api_.enqueue_marker(r.queue, 0, nullptr, begin);
       return result != CL_SUCCESS ? result : blas_->gemm(gemms_[r.gemm], r.queue, end);
@@ -184,14 +184,14 @@ void OpenclCommands::warm_up(cl_command_queue queue) {
   for (CommandId id = 0; id < commands.size(); ++id) {
     const OpenclRecord& record = records_[id];
     if (commands[id].kind != CommandKind::kernel) continue;
-    // A library compiles what a product's sizes ask for, and drivers what its geometry does.
+    // A library compiles code for each product size, a driver for each geometry.
     const bool is_gemm = record.kind == OpenclRecord::Kind::gemm;
     if (seen.emplace(commands[id].kernel, commands[id].shape.type, record.global, record.local,
                      is_gemm ? commands[id].shape.dims : std::array<std::int64_t, kMaxDims>{})
             .second)
       count = id + 1;
   }
-  // All before it too: an index that is still poison would send a kernel out of its buffers.
+  // Also everything before it: an index that is still poison would send a kernel out of its buffers.
   for (CommandId id = 0; id < count; ++id) {
     OpenclRecord& record = records_[id];
     if (record.kind == OpenclRecord::Kind::host) {
@@ -205,7 +205,7 @@ void OpenclCommands::warm_up(cl_command_queue queue) {
     const Kernel& entry = kernel(commands[id].kernel);
     if (record.kind == OpenclRecord::Kind::kernel && entry.lasts != Lasts::by_work) {
       KernelShape shape = commands[id].shape;
-      shape.dims[0] = 0;  // how long it takes
+      shape.dims[0] = 0;  // its duration
       short_kernel = make_kernel(id, buffers_, shape);
       record.kernel = short_kernel.get();
     }
@@ -220,7 +220,7 @@ void OpenclCommands::warm_up(cl_command_queue queue) {
 }
 
 std::string OpenclCommands::describe(int result) const {
-  // CLBlast's own numbers begin at -1024 and at -2048; the rest it shares with OpenCL.
+  // CLBlast's own numbers begin at -1024 and at -2048; the others are OpenCL's.
   if (blas_ != nullptr && result <= -1024 && result > -2100 && !(result <= -1138 && result >= -1140))
     return fmt::format("CLBlast status {}", result);
   return describe_opencl(result);

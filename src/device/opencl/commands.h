@@ -1,5 +1,5 @@
-// A step's commands resolved for OpenCL: one record each, with a kernel object whose arguments are set, so that
-// launching is one call. Knows no event of the plan.
+// A step's commands resolved for OpenCL: one record each, with a kernel object whose arguments are set, so that a
+// launch is one call. Knows no event of the plan.
 #pragma once
 
 #include "device/opencl/blas.h"
@@ -22,7 +22,7 @@ struct alignas(64) OpenclRecord {
   cl_command_queue queue = nullptr;
   cl_kernel kernel = nullptr;
   std::size_t global = 1, local = 1;
-  // Of copies. `from` and `to` are null where the device does not reach that side.
+  // For copies. `from` and `to` are null if the device cannot reach that side.
   cl_mem from = nullptr, to = nullptr;
   std::size_t from_offset = 0, to_offset = 0, bytes = 0;
   std::byte* host = nullptr;  // the side in host memory
@@ -31,15 +31,15 @@ struct alignas(64) OpenclRecord {
 
 class OpenclCommands {
  public:
-  // `blas` null: matrix products are kernels of our own. `hosts` null where there are no host commands.
+  // `blas` null: Weir's own kernels multiply matrices. `hosts` is null if there are no host commands.
   OpenclCommands(OpenclContext& context, const Step& step, const Placement& placement, const OpenclBuffers& buffers,
                  std::span<const cl_command_queue> queues, const OpenclBlas* blas, OpenclHostCalls* hosts);
 
   const OpenclRecord& record(CommandId id) const noexcept { return records_[id]; }
   void prefetch(CommandId id) const noexcept { __builtin_prefetch(&records_[id]); }
 
-  // `begin` and `end` are null where nobody wants to know. `begin` gets an event only where `end` is not enough to tell
-  // when the command started: that of a marker in front of it.
+  // `begin` and `end` may be null. `begin` gets an event only if `end` does not show when the command started: that of
+  // a marker before it.
   int launch(CommandId id, cl_uint wait_count, const cl_event* waits, cl_event* begin, cl_event* end) const noexcept {
     const OpenclRecord& r = records_[id];
     if (r.kind == OpenclRecord::Kind::kernel) [[likely]]
@@ -51,10 +51,10 @@ class OpenclCommands {
     return records_[id].kind == OpenclRecord::Kind::gemm || records_[id].kind == OpenclRecord::Kind::host;
   }
 
-  // Runs the step up to its last new kind of command, in order, so that what is compiled at a first launch is compiled
-  // outside of samples. Kernels that wait do not. Overwrites buffers.
+  // Runs the step in order up to its last new kind of command, so that drivers compile outside of samples. Kernels that
+  // wait or spin end at once. Overwrites buffers.
   void warm_up(cl_command_queue queue);
-  // A result of launch() in words.
+  // Describes a result of launch().
   std::string describe(int result) const;
 
  private:

@@ -15,18 +15,18 @@
 namespace weir {
 namespace {
 
-// cl_ext.h of 2017 and later; the numbers are the extension's.
+// From cl_ext.h of 2017 and later; the numbers are the extension's.
 constexpr cl_queue_properties kQueuePriority = 0x1096;
 constexpr cl_queue_properties kPriorityHigh = 1, kPriorityMedium = 2, kPriorityLow = 4;
 
-// Ticks per second of the counter that kernels on a CPU read; 0 where there is none that we know.
+// Ticks per second of the counter that kernels on a CPU read; 0 if the machine has no known one.
 std::uint64_t cpu_ticks_per_second() {
 #if defined(__aarch64__)
   std::uint64_t frequency = 0;
   asm volatile("mrs %0, cntfrq_el0" : "=r"(frequency));
   return frequency;
 #elif defined(__x86_64__)
-  // Rounded, because it becomes a part of the source: drivers keep compiled kernels on disk by that.
+  // Rounded, because it becomes part of the source, by which drivers cache compiled kernels on disk.
   static const std::uint64_t kFrequency = [] {
     const std::int64_t began_ns = now_ns();
     const std::uint64_t began = __builtin_ia32_rdtsc();

@@ -1,4 +1,4 @@
-// One OpenCL device with its context: facts, queues, programs built on first need, what its host memory can do. Knows
+// One OpenCL device with its context: facts, queues, programs built on first use, and how it shares host memory. Knows
 // kernels; no step and no stream.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace weir {
 
-// What never changes about one device.
+// Constant facts about one device.
 struct OpenclFacts {
   std::string model, platform, platform_version, driver_version;
   bool is_gpu = false, is_cpu = false;
@@ -26,17 +26,17 @@ struct OpenclFacts {
   std::uint64_t memory_bytes = 0, largest_buffer_bytes = 0;
   cl_device_svm_capabilities svm = 0;
   std::string extensions;              // " a b c "
-  cl_uint command_buffer_version = 0;  // as CL_MAKE_VERSION has it; 0 where there are no command buffers
+  cl_uint command_buffer_version = 0;  // as CL_MAKE_VERSION; 0: no command buffers
   cl_bitfield command_buffer_capabilities = 0;
-  cl_bitfield command_buffer_queue_properties = 0;  // that a queue must have
+  cl_bitfield command_buffer_queue_properties = 0;  // required of a queue
 
   bool offers(std::string_view extension) const;
 };
 
-// How kernels and the host come to use the same memory.
+// How kernels and the host share memory.
 enum class OpenclSharing : std::uint8_t { none, fine_svm, mapped };
 
-// What every kernel takes besides its operands; the prelude of the device code has the same layout.
+// Arguments of every kernel besides its operands; the prelude of the device code has the same layout.
 struct OpenclArguments {
   std::uint64_t offsets[kMaxOperands];  // bytes
   std::int64_t dims[kMaxDims];
@@ -46,7 +46,7 @@ static_assert(sizeof(OpenclArguments) == 96);
 
 class OpenclContext {
  public:
-  // Makes the context; throws where the platform cannot.
+  // Creates the context; throws if the platform cannot.
   OpenclContext(const OpenclApi& api, cl_platform_id platform, cl_device_id device, OpenclFacts facts);
 
   const OpenclApi& api() const noexcept { return api_; }
@@ -57,22 +57,22 @@ class OpenclContext {
   const std::string& name() const noexcept { return name_; }
   void set_index(std::size_t index) { name_ = "opencl:" + std::to_string(index); }
 
-  // `properties` as of CL_QUEUE_PROPERTIES; `priority` as of Command::priority, where the device has hints for it.
+  // `properties`: see CL_QUEUE_PROPERTIES; `priority`: see Command::priority, used if the device supports hints.
   OpenclQueueOwner make_queue(cl_command_queue_properties properties, int priority = 0) const;
   OpenclMemoryOwner make_buffer(cl_mem_flags flags, std::size_t bytes, void* host = nullptr) const;
 
-  // Compiles a source; null where the driver refuses it, with its log.
+  // Compiles a source; null with the driver's log if it fails.
   OpenclProgramOwner try_build(const std::string& source, const std::string& options, cl_int* result,
                                std::string* log) const;
-  // A kernel of the catalogue with its own arguments. Compiles it on first need, and throws with the compiler's log.
-  // From any thread.
+  // A kernel of the catalogue with its own arguments. Compiles it on first use, and throws with the compiler's log. May
+  // be called from any thread.
   OpenclKernelOwner make_kernel(std::string_view kernel, ElementType type);
-  // The largest power of two up to `wanted` that the kernel can have as a work-group.
+  // The largest power of two up to `wanted` that the kernel supports as work-group size.
   std::size_t work_group(cl_kernel kernel, unsigned wanted) const;
 
   // Whether kernels can read a clock. Compiles one on the first call.
   const Capability& kernel_clock();
-  // How host memory is shared with running kernels, found by trial on the first call; with a reason where it is not.
+  // How host memory is shared with running kernels, found by a trial on the first call; with a reason if it is not.
   OpenclSharing sharing(std::string* reason = nullptr);
 
  private:
@@ -85,7 +85,7 @@ class OpenclContext {
   OpenclFacts facts_;
   std::string name_ = "opencl";
   OpenclContextOwner context_;
-  std::mutex mutex_;  // of what is found out on first need
+  std::mutex mutex_;  // for everything initialised on first use
   std::map<std::pair<std::string, ElementType>, OpenclProgramOwner> programs_;
   std::optional<Capability> kernel_clock_;
   std::optional<std::pair<OpenclSharing, std::string>> sharing_;

@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-// By hand, because the extension is provisional: its headers differ from version to version, and so do arguments.
+// Declared by hand, because the extension is provisional: its headers and arguments differ between versions.
 using SyncPoint = cl_uint;
 using CommandBuffer = struct OpenclCommandBuffer*;
 using Properties = cl_ulong;
@@ -24,7 +24,7 @@ struct Recording {
   cl_int (*enqueue)(cl_uint, cl_command_queue*, CommandBuffer, cl_uint, const cl_event*, cl_event*) = nullptr;
   cl_int (*kernel)(CommandBuffer, cl_command_queue, const void*, cl_kernel, cl_uint, const std::size_t*,
                    const std::size_t*, const std::size_t*, cl_uint, const SyncPoint*, SyncPoint*, void**) = nullptr;
-  // The copy's function before and from 0.9.5 on: one of them.
+  // The copy's function before and since 0.9.5: one of the two is set.
   cl_int (*copy)(CommandBuffer, cl_command_queue, cl_mem, cl_mem, std::size_t, std::size_t, std::size_t, cl_uint,
                  const SyncPoint*, SyncPoint*, void**) = nullptr;
   cl_int (*copy_with_properties)(CommandBuffer, cl_command_queue, const void*, cl_mem, cl_mem, std::size_t, std::size_t,
@@ -68,7 +68,7 @@ Capability opencl_graphs(const OpenclContext& context) {
 cl_command_queue_properties opencl_graph_queue(const OpenclContext& context) {
   const OpenclFacts& facts = context.facts();
   cl_command_queue_properties properties = facts.command_buffer_queue_properties;
-  // In order, a command buffer would run its commands one after the other (PoCL 3.1).
+  // On an in-order queue a command buffer would run its commands one after the other (PoCL 3.1).
   if ((facts.command_buffer_capabilities & kCanOutOfOrder) != 0) properties |= CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
   return properties;
 }
@@ -85,7 +85,7 @@ OpenclGraph::OpenclGraph(const OpenclContext& context, const Plan& plan, Command
                                   {recording.release});
   check_opencl(result, context.name() + ": creating a command buffer");
 
-  // Edges come as successors; recording wants what is before each command.
+  // Edges are stored as successors, but recording needs predecessors.
   const GraphEdges edges = record_graph(plan, begin, end);
   std::vector<std::vector<SyncPoint>> before(edges.count);
   for (CommandId id = begin; id < end; ++id) {

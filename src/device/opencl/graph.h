@@ -1,5 +1,5 @@
 // A segment of a step recorded as a command buffer (cl_khr_command_buffer): independent commands may run at once, and
-// it is launched as one.
+// it is launched as a whole.
 #pragma once
 
 #include "device/opencl/commands.h"
@@ -9,14 +9,14 @@
 
 namespace weir {
 
-// Whether the driver has command buffers that we can use.
+// Whether the driver has usable command buffers.
 Capability opencl_graphs(const OpenclContext& context);
-// What a queue for them needs, besides profiling.
+// Properties that a queue for them needs, besides profiling.
 cl_command_queue_properties opencl_graph_queue(const OpenclContext& context);
 
 class OpenclGraph {
  public:
-  // Records commands [begin, end), launched on `queue`. `plan` is one for graphs.
+  // Records commands [begin, end), to be launched on `queue`. `plan` must be a graph plan.
   OpenclGraph(const OpenclContext& context, const Plan& plan, CommandId begin, CommandId end,
               const OpenclCommands& commands, cl_command_queue queue);
 
@@ -34,7 +34,7 @@ class OpenclGraph {
   cl_int (*enqueue_)(cl_uint, cl_command_queue*, Buffer, cl_uint, const cl_event*, cl_event*) = nullptr;
   Handle<Buffer, Close> buffer_;
   bool is_reentrant_ = false;     // may be launched again before it has ended
-  OpenclEventOwner last_launch_;  // where it may not
+  OpenclEventOwner last_launch_;  // used if it may not
 };
 
 }  // namespace weir

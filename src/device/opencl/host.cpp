@@ -73,8 +73,8 @@ int OpenclHostCalls::launch(CommandId id, cl_command_queue queue, bool is_in_ord
   cl_int result = CL_SUCCESS;
   cl_event gate = api_.create_user_event(context_, &result);
   if (result != CL_SUCCESS) return result;
-  // A marker with a list waits for that list: whether for what is before it in the queue as well, drivers read
-  // differently. So in order, the list goes to a barrier, and the marker waits for everything.
+  // A marker with a wait list waits for that list; drivers disagree whether it also waits for earlier commands of the
+  // queue. So on an in-order queue, a barrier takes the list, and the marker waits for everything.
   if (is_in_order && wait_count > 0) {
     result = api_.enqueue_barrier(queue, wait_count, waits, nullptr);
     wait_count = 0;
@@ -110,7 +110,7 @@ void CL_CALLBACK OpenclHostCalls::on_reached(cl_event, cl_int status, void* data
   {
     const std::lock_guard lock(self.mutex_);
     self.reached_[(self.first_ + self.count_++) % self.reached_.size()] = &slot;
-    // Inside: whoever sees the last function end may destroy all of this.
+    // Under the lock: a thread that sees the last function end may destroy this object.
     self.changed_.notify_one();
   }
 }

@@ -1,5 +1,5 @@
-// Host functions in the order of OpenCL queues: a marker's callback wakes a thread of ours, which runs the body and
-// lets the queue go on by a user event. Knows kernel bodies and queues; no plan.
+// Host functions in the order of OpenCL queues: a marker's callback wakes a Weir thread, which runs the body and
+// releases the queue by a user event. Knows kernel bodies and queues; no plan.
 #pragma once
 
 #include "device/opencl/memory.h"
@@ -18,13 +18,13 @@
 
 namespace weir {
 
-// The driver's threads only hand over: a body on one of them would hold other queues up.
+// The driver's threads only pass calls on: a body running on one of them would block other queues.
 class OpenclHostCalls {
  public:
-  // Whether a command is done by the host: a host function, or a copy within host memory that the device cannot reach.
+  // Whether the host executes a command: a host function, or a copy within host memory that the device cannot reach.
   static bool does(const Step& step, const OpenclBuffers& buffers, CommandId id);
 
-  // `most_in_flight` is how often each call may be submitted and not have ended.
+  // `most_in_flight` is how many launches of each call may be unfinished at once.
   OpenclHostCalls(const OpenclContext& context, const Step& step, const OpenclBuffers& buffers,
                   std::size_t most_in_flight);
   // Call when nothing is in flight, or after abandon().
@@ -32,18 +32,18 @@ class OpenclHostCalls {
   OpenclHostCalls(const OpenclHostCalls&) = delete;
   OpenclHostCalls& operator=(const OpenclHostCalls&) = delete;
 
-  // Submits a host command after `waits`. `begin` and `end` may be null; they get events of their own. A queue that is
-  // in order goes on after it; in another, `end` is what others have to wait for.
+  // Submits a host command after `waits`. `begin` and `end` may be null; they get events of their own. An in-order
+  // queue continues after it; with any other queue, later commands must wait for `end`.
   int launch(CommandId id, cl_command_queue queue, bool is_in_order, cl_uint wait_count, const cl_event* waits,
              cl_event* begin, cl_event* end) noexcept;
-  // Runs it here and now.
+  // Runs it synchronously.
   void run(CommandId id) noexcept { calls_[call_of_[id]].host.run(threads_); }
 
-  // Lets everything that waits for a host function fail: for a device that will never call back.
+  // Makes everything that waits for a host function fail: for a device that will never call back.
   void abandon() noexcept;
   std::exception_ptr take_failure() noexcept { return threads_.take_failure(); }
 
-  // Lets commands note the last `kept` of their runs from now on.
+  // Commands keep the times of their last `kept` runs from now on.
   void note_runs(std::size_t kept);
   const HostBody& body(CommandId id) const noexcept { return calls_[call_of_[id]].host; }
 
@@ -52,8 +52,8 @@ class OpenclHostCalls {
   struct Slot {
     OpenclHostCalls* owner = nullptr;
     Call* call = nullptr;
-    std::atomic<cl_event> gate{nullptr};  // what the queue waits for; null when nobody has to open it any more
-    cl_int status = CL_COMPLETE;          // of what was before it
+    std::atomic<cl_event> gate{nullptr};  // what the queue waits for; null once it was opened
+    cl_int status = CL_COMPLETE;          // of the commands before it
   };
   struct Call {
     HostBody host;
@@ -69,12 +69,12 @@ class OpenclHostCalls {
   HostThreads threads_;
   std::vector<Call> calls_;
   std::vector<std::uint32_t> call_of_;  // by command
-  std::mutex mutex_;                    // of the four below
+  std::mutex mutex_;                    // protects the four below
   std::condition_variable changed_;
   std::vector<Slot*> reached_;  // a ring with room for all slots
   std::size_t first_ = 0, count_ = 0;
   bool is_stopping_ = false;
-  std::jthread thread_;  // last: joined before what it uses goes
+  std::jthread thread_;  // last: joined before the members that it uses are destroyed
 };
 
 }  // namespace weir

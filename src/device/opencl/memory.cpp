@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-// Fine-grained shared memory is the only kind that is a plain pointer to both sides.
+// Only fine-grained shared memory is a plain pointer on both sides.
 class SvmMemory final : public DeviceMemory {
  public:
   explicit SvmMemory(std::shared_ptr<OpenclContext> context) : context_(std::move(context)) {}

@@ -1,5 +1,4 @@
-// A step's buffers on an OpenCL device: memory of the device and of the host, initial contents, reading back. Knows no
-// command.
+// A step's buffers on an OpenCL device: device and host memory, initial contents, reading back. Knows no command.
 #pragma once
 
 #include "device/opencl/sharing.h"
@@ -14,21 +13,20 @@
 
 namespace weir {
 
-// Memory outside of sessions, as Device::memory() gives it; null where the device shares none, so that the host's own
-// has to do.
+// Memory outside of sessions, for Device::memory(); null if the device shares none, so that plain host memory must do.
 std::unique_ptr<DeviceMemory> make_opencl_memory(std::shared_ptr<OpenclContext> context);
 
 class OpenclBuffers {
  public:
-  // Rejects what does not fit, saying how much is missing.
+  // Rejects buffers that do not fit, with the missing amount.
   OpenclBuffers(OpenclContext& context, const Step& step);
 
-  // What kernels take; null for host memory that the device does not reach.
+  // The kernel argument; null for host memory that the device cannot reach.
   cl_mem memory(BufferId id) const noexcept { return memory_[id]; }
-  // Null for memory of the device.
+  // Null for device memory.
   std::byte* host(BufferId id) const noexcept { return host_address_[id]; }
 
-  // Sets every buffer to its initial contents, bit for bit what initialise() gives, and waits.
+  // Sets every buffer to its initial contents, bit for bit as initialise() does, and waits.
   void initialise(cl_command_queue queue);
   void read(BufferId id, std::span<std::byte> bytes, cl_command_queue queue) const;
 

@@ -1,4 +1,4 @@
-// Whatever has an OpenCL driver: in-order command queues as streams. Facts and the list's entry; sessions do the rest.
+// Any device with an OpenCL driver: in-order command queues as streams. Facts and the list's entry, but no session.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ class OpenclDevice final : public Device {
     return info;
   }
 
-  // Buffer objects are no addresses; where there is no shared memory, the host's own stands in for both places.
+  // Buffer objects are not addresses; without shared memory, plain host memory stands in for both places.
   std::unique_ptr<DeviceMemory> memory(Place place) override {
     auto shared = make_opencl_memory(context_);
     return shared != nullptr ? std::move(shared) : Device::memory(place);

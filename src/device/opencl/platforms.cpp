@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-// Numbers of cl_ext.h, which older headers do not have.
+// Numbers of cl_ext.h, which older headers lack.
 constexpr cl_device_info kCommandBufferCapabilities = 0x12A9, kCommandBufferQueueProperties = 0x12AA;
 constexpr const char* kCommandBuffers = "cl_khr_command_buffer";
 
@@ -46,7 +46,7 @@ T device_fact(const OpenclApi& api, cl_device_id device, cl_device_info which) {
   return value;
 }
 
-// For what devices of older versions need not know.
+// For properties that devices of older versions may not know.
 template <class T>
 T optional_fact(const OpenclApi& api, cl_device_id device, cl_device_info which) {
   T value{};

@@ -1,4 +1,4 @@
-// Every OpenCL device that works, over all platforms; and what is there and does not. Opens nothing but contexts.
+// All working OpenCL devices of all platforms, and notes about those that do not work. Opens only contexts.
 #pragma once
 
 #include "device/opencl/context.h"
@@ -12,13 +12,13 @@ namespace weir {
 
 struct OpenclDevices {
   std::vector<std::shared_ptr<OpenclContext>> devices;  // GPUs first
-  std::vector<std::string> notes;                       // about what was left out
+  std::vector<std::string> notes;                       // about devices that were left out
   std::string reason;                                   // why there are none
 };
 
-// Asks all platforms that a loader knows. A platform or device that fails is left out with a note.
+// Queries all platforms of a loader. A platform or device that fails is left out with a note.
 OpenclDevices find_opencl_devices(const OpenclApi& api);
-// The same with the loader of this machine, on the first call; kept as long as the program.
+// The same with this machine's loader, on the first call; kept as long as the program.
 const OpenclDevices& opencl_devices();
 
 }  // namespace weir

@@ -15,8 +15,8 @@
 
 namespace weir {
 
-// The plan's events in this iteration and the one before. A thread may record an event of this iteration while another
-// still looks at what it was in the last one, so there are two sets.
+// The plan's events in this iteration and the previous one. A thread may record an event of this iteration while
+// another still reads that of the previous one, so there are two sets.
 class OpenclEvents {
  public:
   OpenclEvents(const OpenclApi& api, const Plan& plan) : api_(api), owner_(plan.event_count) {
@@ -31,7 +31,7 @@ class OpenclEvents {
   OpenclEvents(const OpenclEvents&) = delete;
   OpenclEvents& operator=(const OpenclEvents&) = delete;
 
-  // Opens the next iteration: what was before the last one is forgotten.
+  // Opens the next iteration and drops the events of the one before the last.
   void begin() noexcept {
     now_ ^= 1;
     for (cl_event& event : sets_[now_]) {
@@ -39,10 +39,10 @@ class OpenclEvents {
       event = nullptr;
     }
   }
-  // Owns the event.
+  // Takes ownership of the event.
   void record(EventId id, cl_event event) noexcept { sets_[now_][id] = event; }
-  // What `waiter` has to wait for; null where it was not recorded, as waiting for such an event is no wait in CUDA. A
-  // command that comes later in the step can only be meant as it was in the last iteration.
+  // The event that `waiter` must wait for; null if it was not recorded: as in CUDA, there is nothing to wait for. An
+  // event of a command later in the step can only mean the previous iteration.
   cl_event find(EventId id, CommandId waiter) const noexcept {
     return sets_[owner_[id] < waiter ? now_ : now_ ^ 1][id];
   }
@@ -54,8 +54,8 @@ class OpenclEvents {
   int now_ = 0;
 };
 
-// Lives on the submitting thread's stack for one batch. Commands of OpenCL carry their waits and their event with them,
-// so launch() does all that the plan asks of a command.
+// Lives on the submitting thread's stack for one batch. OpenCL commands carry their waits and their event, so launch()
+// does everything that the plan asks of a command.
 class OpenclQueue {
  public:
   OpenclQueue(const OpenclApi& api, const OpenclCommands& commands, const Plan& plan, OpenclEvents& events,
@@ -88,14 +88,14 @@ class OpenclQueue {
     if (result != CL_SUCCESS) [[unlikely]]
       latch_.set(result, id);
   }
-  // Another owner of the event; null stays null.
+  // Adds an owner of the event; null stays null.
   cl_event share(cl_event event) const noexcept {
     if (event != nullptr) api_.retain_event(event);
     return event;
   }
 
   void launch_with_events(CommandId id, const Plan::Hop& hop) noexcept {
-    // At most one of this and one of the last iteration for every other stream.
+    // At most one of this and one of the previous iteration for every other stream.
     cl_event waits[2 * kMaxStreams];
     cl_uint wait_count = 0;
     for (std::uint32_t i = 0; i < hop.wait_count; ++i) {

@@ -12,7 +12,7 @@ namespace weir {
 
 OpenclSession::Queues::Queues(const OpenclContext& context, const Step& step, const Placement& placement,
                               const SessionOptions& options) {
-  // Only where somebody asks for times: drivers take them for every command then.
+  // Only if times are needed: drivers then take them for every command.
   cl_command_queue_properties properties =
       options.is_traced || options.marks_iterations ? CL_QUEUE_PROFILING_ENABLE : 0;
   const bool has_graphs = options.mode == SubmitMode::graph;
@@ -57,7 +57,7 @@ OpenclSession::OpenclSession(std::shared_ptr<OpenclContext> context, const Step&
 }
 
 OpenclSession::~OpenclSession() {
-  // What still runs uses memory that goes now. Nobody may call back after an error.
+  // Running commands use memory that is freed now. After an error the driver may never call back.
   if (is_broken_ && hosts_) hosts_->abandon();
   for (cl_command_queue queue : queues_.handles) api_.finish(queue);
 }
@@ -73,7 +73,7 @@ std::unique_ptr<OpenclHostCalls> OpenclSession::make_host_calls() const {
 void OpenclSession::record_segments() {
   if (const Capability graphs = opencl_graphs(*context_); !graphs)
     reject(fmt::format("--submit graph: {}: {}", context_->name(), graphs.reason), "Use --submit inline or threads.");
-  // A command buffer holds nothing of the host's, so each of those cuts one in two: pieces follow each other.
+  // A command buffer cannot hold host commands, so each of those splits it; the pieces run one after the other.
   const auto begins = step_.segments();
   segments_.reserve(begins.size() + 2 * step_.commands().size());
   const auto record = [&](CommandId begin, CommandId end) {
@@ -102,7 +102,7 @@ void OpenclSession::submit(std::span<const CommandId> commands) noexcept {
   if (has_graphs()) return submit_graphs();
   OpenclQueue queue(api_, commands_, plan_, events_, iterations_, trace_ ? &*trace_ : nullptr, latch_);
   walk(plan_, commands, queue);
-  // Others may wait for what was submitted here, and a driver may keep commands back until it is told to go.
+  // Other threads may wait for these commands, and a driver may hold them back until a flush.
   for (std::size_t i = 0; i < queues_.handles.size(); ++i)
     if (queue.touched()[i])
       if (const cl_int result = api_.flush(queues_.handles[i]); result != CL_SUCCESS) [[unlikely]]
@@ -121,7 +121,7 @@ void OpenclSession::submit_graphs() noexcept {
     note(api_.enqueue_marker(queue, last != nullptr, last != nullptr ? &last : nullptr, &marker));
     return marker;
   };
-  // A command buffer's own event tells when its last command ended, not when the first one started (PoCL 3.1).
+  // A command buffer's event shows when its last command ended, not when the first one started (PoCL 3.1).
   if (iterations_.is_marked()) iterations_.start(0, mark(), true);
   for (Segment& segment : segments_) {
     const cl_event last = last_segment_.get();

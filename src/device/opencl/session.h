@@ -1,4 +1,4 @@
-// A step prepared on an OpenCL device. Owns everything that a run of it needs.
+// A step prepared on an OpenCL device. Owns everything that its runs need.
 #pragma once
 
 #include "device/opencl/graph.h"
@@ -30,7 +30,7 @@ class OpenclSession final : public Session {
   void poll(StreamId stream) noexcept override;
 
  private:
-  // The queues of a placement: as urgent as the most urgent of their commands. One for graphs.
+  // The queues of a placement: as urgent as their most urgent command. One queue for graphs.
   struct Queues {
     Queues(const OpenclContext& context, const Step& step, const Placement& placement, const SessionOptions& options);
     std::vector<OpenclQueueOwner> owners;
@@ -44,7 +44,7 @@ class OpenclSession final : public Session {
   }
   bool has_graphs() const noexcept { return options_.mode == SubmitMode::graph; }
 
-  // In the order of construction: what is used below is destroyed after its users.
+  // In order of construction: members are destroyed before those that they use.
   std::shared_ptr<OpenclContext> context_;
   const OpenclApi& api_;
   const Step& step_;
@@ -59,15 +59,15 @@ class OpenclSession final : public Session {
   OpenclEvents events_;
   OpenclIterations iterations_;
   std::optional<OpenclTrace> trace_;
-  // What graph mode launches for a segment of the step: a command buffer, or a host function alone.
+  // What graph mode launches for a segment of the step: a command buffer, or a single host function.
   struct Segment {
     std::optional<OpenclGraph> graph;
     CommandId alone = 0;
   };
-  std::vector<Segment> segments_;  // none in eager mode
+  std::vector<Segment> segments_;  // empty in eager mode
   OpenclEventOwner last_segment_;  // what the next one waits for
   ErrorLatch latch_;
-  bool is_broken_ = false;  // something has failed: nothing may be waited for without care
+  bool is_broken_ = false;  // after a failure: waiting may never return
 };
 
 }  // namespace weir

@@ -24,11 +24,11 @@ bool has_ended(const OpenclApi& api, cl_event event) {
 
 enum class Outcome : std::uint8_t { works, too_short, fails };
 
-// One kernel that looks at the flag `looks` times. The host sets it only when it has seen the kernel start, so an
-// answer shows that both saw the other's writes while the kernel ran.
+// Runs one kernel that reads the flag `looks` times. The host sets it only after it has seen the kernel start, so an
+// answer shows that each saw the other's writes while the kernel ran.
 Outcome run_trial(const OpenclContext& context, cl_kernel kernel, cl_command_queue queue,
                   const OpenclHostMemory& memory, cl_uint looks) {
-  constexpr std::int64_t kLongEnough_ns = 200'000'000;  // the host may be kept from looking for that long
+  constexpr std::int64_t kLongEnough_ns = 200'000'000;  // the host may be descheduled for that long
   const OpenclApi& api = context.api();
   auto* const words = reinterpret_cast<cl_uint*>(memory.data());
   const auto word = [&](std::size_t index) { return std::atomic_ref(words[index]); };
@@ -52,7 +52,7 @@ Outcome run_trial(const OpenclContext& context, cl_kernel kernel, cl_command_que
 
 }  // namespace
 
-// Without a clock, so that it runs everywhere: the host makes it longer until it is long enough.
+// Uses no clock, so that it runs everywhere: the host increases `looks` until it runs long enough.
 const std::string_view kSharingTrial = R"(
 __kernel void weir_trial(volatile __global uint* words, const uint looks) {
   words[0] = 1;
@@ -75,10 +75,10 @@ OpenclHostMemory::OpenclHostMemory(const OpenclContext& context, OpenclSharing s
       data = api.svm_allocate(context.get(), CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, bytes, 128);
       break;
     case OpenclSharing::none:
-    // Pinned: NVIDIA's driver (580) reads pageable memory when a copy is enqueued, not when its turn comes, and would
-    // miss what a host function writes in between.
+    // Pinned: NVIDIA's driver (580) reads pageable memory when a copy is enqueued, not when it runs, and would miss
+    // what a host function writes in between.
     case OpenclSharing::mapped: {
-      // Stays mapped while kernels use it, which the standard does not promise to work: hence the trial.
+      // Stays mapped while kernels use it, which the standard does not guarantee to work: hence the trial.
       buffer_ = context.make_buffer(CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes);
       queue_ = context.make_queue(0);
       cl_int result = CL_SUCCESS;
@@ -139,7 +139,7 @@ OpenclSharing try_sharing(const OpenclContext& context, cl_program program, std:
     try {
       const OpenclHostMemory memory(context, sharing, kWords * sizeof(cl_uint));
       constexpr cl_uint kFirstLooks = 1 << 14, kMostLooks = 1u << 30;
-      run_trial(context, kernel.get(), queue.get(), memory, 1);  // compiles what is compiled at the first launch
+      run_trial(context, kernel.get(), queue.get(), memory, 1);  // triggers compilation at the first launch
       for (cl_uint looks = kFirstLooks; looks <= kMostLooks; looks *= 2) {
         const Outcome outcome = run_trial(context, kernel.get(), queue.get(), memory, looks);
         if (outcome == Outcome::works) return true;

@@ -1,5 +1,5 @@
-// Memory that the host and running kernels use at once: how to get it, and a trial that shows whether it works. Knows a
-// context; no step.
+// Memory that the host and running kernels use at the same time: how to allocate it, and a trial that shows whether it
+// works. Knows a context; no step.
 #pragma once
 
 #include "device/opencl/context.h"
@@ -11,11 +11,11 @@
 
 namespace weir {
 
-// Host memory with a buffer object over it that kernels take. Moves, never copies.
+// Host memory with a buffer object over it for kernels. Movable, not copyable.
 class OpenclHostMemory {
  public:
   OpenclHostMemory() = default;
-  // `sharing` none: for copies and the host alone, so there is no buffer object to be had.
+  // `sharing` none: only for copies and the host, so there is no buffer object.
   OpenclHostMemory(const OpenclContext& context, OpenclSharing sharing, std::size_t bytes);
   OpenclHostMemory(OpenclHostMemory&& other) noexcept;
   OpenclHostMemory& operator=(OpenclHostMemory&& other) noexcept;
@@ -31,14 +31,14 @@ class OpenclHostMemory {
   OpenclSharing sharing_ = OpenclSharing::none;
   std::byte* data_ = nullptr;
   OpenclMemoryOwner buffer_;
-  OpenclQueueOwner queue_;  // of the mapping
+  OpenclQueueOwner queue_;  // that mapped it
 };
 
 // Source of the kernel `weir_trial`, which try_sharing() runs.
 extern const std::string_view kSharingTrial;
 
-// The first way in which a running kernel sees what the host writes, and the host what the kernel writes. Takes
-// milliseconds. `reason` says what failed where there is none.
+// The first method by which a running kernel sees the host's writes, and the host the kernel's. Takes milliseconds.
+// `reason` explains the failure if there is none.
 OpenclSharing try_sharing(const OpenclContext& context, cl_program program, std::string* reason);
 
 }  // namespace weir

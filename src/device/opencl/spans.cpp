@@ -8,11 +8,11 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kMostSlots = 64;
-// PoCL 3.1 ties the end of a command buffer to everything that is in flight on its queue, so time grows with the square
-// of that: 200 iterations of 50 commands took 10 s and more with 64 in flight and 0.3 s with 4 (2 cores, 2026-11).
+// PoCL 3.1 ties the end of a command buffer to everything in flight on its queue, so the time grows with the square of
+// that: 200 iterations of 50 commands took 10 s and more with 64 in flight and 0.3 s with 4 (2 cores, 2026-11).
 constexpr std::size_t kMostGraphs = 4;
-constexpr std::size_t kMostLanes = 4096;  // of all slots
-constexpr std::size_t kSpans = 1 << 16;   // room for a long pass without growing
+constexpr std::size_t kMostLanes = 4096;  // in all slots together
+constexpr std::size_t kSpans = 1 << 16;   // room for a long pass without reallocation
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Iterations in flight: the last event of each stream's part, and the first where somebody wants to know when it
-// started. Bounds how many there are. Knows events; never what was submitted.
+// Iterations in flight: the last event of each stream's part, and the first if start times are wanted. Limits their
+// number. Knows events; not what was submitted.
 #pragma once
 
 #include "device/opencl/api.h"
@@ -14,10 +14,10 @@ namespace weir {
 
 class OpenclIterations {
  public:
-  // How many iterations may be in flight with so many lanes, or as command buffers.
+  // How many iterations may be in flight with that many lanes, or as command buffers.
   static std::size_t most_in_flight(std::size_t lanes, bool has_graphs) noexcept;
 
-  // A lane is a stream, or the only one of a graph. `is_marked`: take() will be asked, and queues keep times.
+  // A lane is a stream, or the only lane of a graph. `is_marked`: take() will be called, and queues record times.
   OpenclIterations(const OpenclApi& api, std::size_t lanes, std::size_t most_in_flight, bool is_marked);
   // Call when nothing is in flight.
   ~OpenclIterations() { drain(); }
@@ -26,9 +26,9 @@ class OpenclIterations {
 
   bool is_marked() const noexcept { return is_marked_; }
 
-  // Opens the next iteration; waits for the oldest where there are too many.
+  // Opens the next iteration; waits for the oldest if there are too many.
   void begin() noexcept;
-  // The two below may run in several threads at once, each with lanes of its own. They own their events.
+  // Several threads may call the next two at once, each for its own lanes. They take ownership of their events.
   void start(std::size_t lane, cl_event event, bool is_marker) noexcept {
     Lane& entry = lanes_[first_ + lane];
     entry.started = event;

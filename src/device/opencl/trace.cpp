@@ -54,7 +54,7 @@ std::optional<ClockFix> OpenclTrace::take_fix() const noexcept {
 ClockMap OpenclTrace::clock_map() const {
   if (first_fix_)
     if (const auto last = take_fix()) return {*first_fix_, *last};
-  // The driver stamps a command as queued while the host's call runs: each one bounds the difference of the clocks.
+  // The driver stamps a command as queued during the host's call, so each command bounds the offset between the clocks.
   std::int64_t least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();
   for (const Entry& entry : entries_) {
     const std::int64_t queued =
@@ -64,8 +64,8 @@ ClockMap OpenclTrace::clock_map() const {
     most = std::min(most, queued - entry.submitted_ns);
   }
   if (most == std::numeric_limits<std::int64_t>::max()) least = most = 0;  // nothing was traced
-  const std::int64_t near_ns = now_ns();  // a line through a far point would lose nanoseconds
-  // Clocks that drift apart leave nothing in common: then the middle is off by as much on both sides.
+  const std::int64_t near_ns = now_ns();  // a map through a distant point would lose nanoseconds
+  // If the clocks drift, the bounds may cross: then the middle is off by the same amount on both sides.
   const std::int64_t difference = least + (most - least) / 2;
   const ClockFix fix{near_ns + difference, near_ns, static_cast<double>(std::abs(most - least)) / 2};
   return {fix, fix};
@@ -94,10 +94,10 @@ Timeline OpenclTrace::timeline(const Step& step, const Placement& placement, con
       span.submitted_ns = entry.submitted_ns;
       span.accepted_ns = entry.accepted_ns;
       if (commands.record(id).kind == OpenclRecord::Kind::host) {
-        // Markers around it wait for the host's answer; its own notes are exact.
+        // The markers around it include the host's response time; its own times are exact.
         timeline.has_exact_gaps = false;
         const HostBody& body = hosts->body(id);
-        const std::uint64_t left = begun_ - iteration;  // runs from this one to the last, both included
+        const std::uint64_t left = begun_ - iteration;  // runs from this one to the last, inclusive
         const HostBody::Run run = left <= body.run_count ? body.run_at(body.run_count - left) : HostBody::Run{};
         span.started_ns = run.started_ns;
         span.ended_ns = run.ended_ns;
@@ -111,7 +111,7 @@ Timeline OpenclTrace::timeline(const Step& step, const Placement& placement, con
         span.ended_ns = on_host(opencl_time(api_, entry.end, CL_PROFILING_COMMAND_END));
         if (span.started_ns == kNoTime || span.ended_ns == kNoTime)
           span.launched_ns = span.started_ns = span.ended_ns = kNoTime;
-        // A driver may hand a command on, and even run it, before the call returns: it had it by then.
+        // A driver may pass a command on, and even run it, before the call returns: it was accepted by then.
         if (span.launched_ns != kNoTime)
           span.accepted_ns = std::max(span.submitted_ns, std::min(span.accepted_ns, span.launched_ns));
       }

@@ -1,4 +1,4 @@
-// The traced pass: what the driver's profiling says about every command. Knows commands, events and clocks.
+// The traced pass: the driver's profiling times of every command. Knows commands, events and clocks.
 #pragma once
 
 #include "device/opencl/commands.h"
@@ -13,7 +13,7 @@
 
 namespace weir {
 
-// Keeps the last iterations, as many as were asked for and as fit into a bounded number of events.
+// Keeps the last iterations: as many as requested, if they fit into a bounded number of events.
 class OpenclTrace {
  public:
   OpenclTrace(const OpenclContext& context, std::size_t commands, int iterations);
@@ -23,9 +23,9 @@ class OpenclTrace {
 
   std::size_t slots() const noexcept { return slots_; }
   void begin() noexcept;
-  // The two below may run in several threads at once, each with commands of its own.
+  // Several threads may call the next two at once, each for its own commands.
   void submitted(CommandId command) noexcept { entries_[first_ + command].submitted_ns = now_ns(); }
-  // Owns the events; `begin` may be null.
+  // Takes ownership of the events; `begin` may be null.
   void accepted(CommandId command, cl_event begin, cl_event end) noexcept {
     Entry& entry = entries_[first_ + command];
     entry.accepted_ns = now_ns();
@@ -43,7 +43,7 @@ class OpenclTrace {
     cl_event begin = nullptr, end = nullptr;
   };
   void forget(Entry& entry) noexcept;
-  // A moment on both clocks; nothing where the driver has no timer.
+  // One moment on both clocks; empty if the driver has no timer.
   std::optional<ClockFix> take_fix() const noexcept;
   ClockMap clock_map() const;
 

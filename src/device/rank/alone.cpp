@@ -8,7 +8,7 @@ namespace weir {
 
 Communicator::Request AloneCommunicator::start(int, CollectiveOp, ElementType type, const void* from, void* to,
                                                std::uint64_t count) {
-  // Of one rank every collective's result is its input.
+  // With one rank, the result of every collective is its input.
   if (from != to) std::memcpy(to, from, count * size_of(type));
   return 0;
 }

@@ -1,5 +1,5 @@
-// A communicator of one rank: its collectives copy. What steps that keep their collectives (Ranks::talks_alone) run on
-// without MPI.
+// A communicator of one rank, whose collectives only copy. Used without MPI for steps that keep their collectives
+// (Ranks::talks_alone).
 #pragma once
 
 #include "device/rank/communicator.h"

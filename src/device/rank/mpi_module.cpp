@@ -20,9 +20,9 @@ namespace {
 constexpr std::int64_t kLongestCollective_ns = 120'000'000'000;
 constexpr std::size_t kLargestMessage = 1u << 30;  // MPI counts are int
 constexpr int kPingPongs = 64;
-constexpr std::int64_t kPatience_ns = 20'000;  // of spinning, before others get the core
+constexpr std::int64_t kPatience_ns = 20'000;  // of spinning, before it yields the core
 
-// Adds in float and rounds once per step, whatever order MPI chooses.
+// Adds in float and rounds once per step, in whatever order MPI chooses.
 template <class T>
 void add_small(void* in, void* inout, int* count, MPI_Datatype*) {
   const auto* const from = static_cast<const T*>(in);
@@ -139,7 +139,7 @@ class MpiCommunicator final : public Communicator {
     fail(fmt::format("{}: {}: {}", name(), call, std::string_view(text, static_cast<std::size_t>(length))));
   }
 
-  // Waits without taking a core from ranks that still measure; then all leave within the time of one short barrier.
+  // Waits without taking a core from ranks that still measure; then all leave within one short barrier.
   void meet(MPI_Request& request) const {
     int is_done = 0;
     const std::int64_t begun = now_ns();
@@ -232,7 +232,7 @@ Communicator::Request MpiCommunicator::start(int channel, CollectiveOp op, Eleme
 bool MpiCommunicator::test(Request request) {
   auto* const pending = reinterpret_cast<Pending*>(request);
   int is_done = 0;
-  // One status each: with MPI_STATUSES_IGNORE a failure of one request could not be told from the other's.
+  // One status each: with MPI_STATUSES_IGNORE the failed request could not be identified.
   MPI_Status statuses[2];
   check(MPI_Testall(2, pending->requests, &is_done, statuses), "MPI_Testall");
   if (is_done != 0) {

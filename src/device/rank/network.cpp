@@ -39,7 +39,7 @@ Communicator::Request NetworkCommunicator::start(int channel, CollectiveOp op, E
   delayed.is_absent = is_absent;
   if (!is_absent) {
     delayed.inner = inner_.start(channel, op, type, from, to, count);
-    joined_[static_cast<std::size_t>(channel)].fetch_add(1, std::memory_order_relaxed);  // read by who watches
+    joined_[static_cast<std::size_t>(channel)].fetch_add(1, std::memory_order_relaxed);  // read by watchers
   }
   idle_.pop_back();
   const std::int64_t now = now_ns();
@@ -55,7 +55,7 @@ Communicator::Request NetworkCommunicator::start(int channel, CollectiveOp op, E
 }
 
 std::optional<std::uint64_t> NetworkCommunicator::started(int channel) const noexcept {
-  return joined_[static_cast<std::size_t>(channel)].load(std::memory_order_relaxed);  // a count, nothing behind it
+  return joined_[static_cast<std::size_t>(channel)].load(std::memory_order_relaxed);  // publishes nothing else
 }
 
 bool NetworkCommunicator::test(Request request) {
@@ -69,7 +69,7 @@ bool NetworkCommunicator::test(Request request) {
 
 void NetworkCommunicator::abort(int code) noexcept {
   inner_.abort(code);
-  std::abort();  // gcc 12 does not believe that a virtual function never returns
+  std::abort();  // gcc 12 ignores [[noreturn]] on a virtual function
 }
 
 }  // namespace weir

@@ -1,5 +1,5 @@
-// A communicator behind a network of our making: collectives take at least as long as a link with a given latency and
-// bandwidth would, and one rank may stay away from one of them. Carries nothing itself.
+// A communicator that simulates a network: collectives take at least as long as on a link of given latency and
+// bandwidth, and one rank may skip one of them. Carries no data itself.
 #pragma once
 
 #include <array>
@@ -14,14 +14,14 @@ namespace weir {
 struct Network {
   double latency_us = 0;        // of every collective
   double bandwidth_gbs = 0;     // GB/s that a rank's link carries, shared by all its collectives; 0: no limit
-  int absent_rank = -1;         // never joins ...
+  int absent_rank = -1;         // this rank never joins ...
   std::uint64_t absent_at = 0;  // ... its collective of this number, counted from 0 over all channels
 
   bool is_plain() const { return latency_us <= 0 && bandwidth_gbs <= 0 && absent_rank < 0; }
 };
 
-// Forwards to `inner`, which must outlive it. What the ranks are given in time starts with the collective's start on
-// this rank; links are full duplex and know no other rank's load.
+// Forwards to `inner`, which must outlive it. The simulated time starts when this rank starts the collective; links are
+// full duplex and unaffected by other ranks' load.
 class NetworkCommunicator final : public Communicator {
  public:
   NetworkCommunicator(Communicator& inner, const Network& network) : inner_(inner), network_(network) {}
@@ -33,7 +33,7 @@ class NetworkCommunicator final : public Communicator {
   Request start(int channel, CollectiveOp op, ElementType type, const void* from, void* to,
                 std::uint64_t count) override;
   bool test(Request request) override;
-  // An absent rank's own collective is not among them.
+  // Does not count a collective that an absent rank skips.
   std::optional<std::uint64_t> started(int channel) const noexcept override;
   void barrier() override { inner_.barrier(); }
   void broadcast(std::span<std::byte> bytes, int from) override { inner_.broadcast(bytes, from); }
@@ -47,8 +47,8 @@ class NetworkCommunicator final : public Communicator {
   struct Delayed {
     Request inner = 0;
     std::int64_t due_ns = 0;
-    bool is_absent = false;    // it was never started
-    bool has_arrived = false;  // the inner one has ended, and its request is gone
+    bool is_absent = false;    // never started on `inner`
+    bool has_arrived = false;  // the inner collective has ended and its request is gone
   };
 
   Communicator& inner_;
@@ -60,7 +60,7 @@ class NetworkCommunicator final : public Communicator {
   std::vector<Delayed*> idle_;
 };
 
-// Bytes that a rank's link carries for a collective of `count` elements of `from`: what ring algorithms need.
+// Bytes that a rank's link carries for a collective of `count` elements of `from`, with ring algorithms.
 double link_bytes(CollectiveOp op, ElementType type, std::uint64_t count, int ranks);
 
 }  // namespace weir

@@ -14,10 +14,10 @@
 namespace weir {
 namespace {
 
-constexpr int kPeriod_ms = 500;  // of looking into /proc, where the kernel does not tell
+constexpr int kPeriod_ms = 500;  // polling interval of /proc without pidfds
 
-// Becomes readable when the process dies; -1 before Linux 5.3. Without it a launcher that ends the whole job at once
-// may be faster than we are, and then nobody can say which rank died first.
+// Becomes readable when the process dies; -1 before Linux 5.3. Without it a launcher that kills the whole job at once
+// may be faster, and then it is unknown which rank died first.
 int death_of(pid_t pid) {
 #ifdef SYS_pidfd_open
   return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0u));
@@ -27,7 +27,7 @@ int death_of(pid_t pid) {
 #endif
 }
 
-// When the process was started, in clock ticks since boot; nothing where it is gone, or dead and not yet buried.
+// The process's start time in clock ticks since boot; empty if it is gone or a zombie.
 // 1234 (weir (x)) S 1 1234 ... : the name may hold anything, so the fields are counted from the last ')'.
 std::optional<unsigned long long> start_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
@@ -51,7 +51,7 @@ RankWatch::RankWatch(std::span<const RankProcess> processes,
     : on_death_(std::move(on_death)) {
   for (const RankProcess& process : processes)
     if (const auto started = start_of(process.pid)) watched_.push_back({process, *started});
-  // The first is for us: it says that the watch is over.
+  // The first descriptor stops the watch.
   wakers_.push_back(::eventfd(0, EFD_CLOEXEC));
   for (const Watched& watched : watched_) wakers_.push_back(death_of(watched.process.pid));
   thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
@@ -61,7 +61,7 @@ RankWatch::~RankWatch() {
   thread_.request_stop();
   const std::uint64_t one = 1;
   if (::write(wakers_[0], &one, sizeof one) < 0) {
-    // Then it ends within a period.
+    // The thread then ends within kPeriod_ms.
   }
   thread_.join();
   for (const int waker : wakers_)
@@ -69,9 +69,9 @@ RankWatch::~RankWatch() {
 }
 
 void RankWatch::watch(const std::stop_token& stop) {
-  ::pthread_setname_np(::pthread_self(), "rank watch");  // for who looks with ps or top
+  ::pthread_setname_np(::pthread_self(), "rank watch");  // for ps and top
   std::vector<pollfd> polled;
-  for (const int waker : wakers_) polled.push_back({waker, POLLIN, 0});  // poll() passes over -1
+  for (const int waker : wakers_) polled.push_back({waker, POLLIN, 0});  // poll() ignores -1
   while (!stop.stop_requested()) {
     ::poll(polled.data(), polled.size(), kPeriod_ms);
     if (stop.stop_requested()) return;

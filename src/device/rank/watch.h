@@ -1,5 +1,5 @@
-// Notices when another rank of this host dies, so that nobody waits for it for ever. Knows processes, not MPI; what to
-// do then is the caller's.
+// Notices when another rank of this host dies, so that no rank waits for it for ever. Knows processes, not MPI; the
+// caller decides what to do.
 #pragma once
 
 #include <sys/types.h>
@@ -18,9 +18,9 @@ struct RankProcess {
 
 class RankWatch {
  public:
-  // Wakes up when one dies (before Linux 5.3: looks twice a second). `on_death` is called once, by the watch's own
-  // thread, with the first dead rank found and the lowest rank that lives. Processes that cannot be seen from here
-  // (another pid namespace) are not watched.
+  // Reacts when a process dies (before Linux 5.3: polls twice a second). `on_death` is called once, on the watch's own
+  // thread, with the first dead rank found and the lowest living rank. Processes that are not visible (another pid
+  // namespace) are not watched.
   RankWatch(std::span<const RankProcess> processes,
             std::function<void(const RankProcess& dead, int lowest_alive)> on_death);
   ~RankWatch();  // stops and joins
@@ -30,14 +30,14 @@ class RankWatch {
  private:
   struct Watched {
     RankProcess process;
-    unsigned long long started = 0;  // as /proc says: the same number for another process is another process
+    unsigned long long started = 0;  // from /proc; a different value means that the pid was reused
   };
   void watch(const std::stop_token& stop);
 
   std::vector<Watched> watched_;
   std::vector<int> wakers_;  // file descriptors
   std::function<void(const RankProcess&, int)> on_death_;
-  std::jthread thread_;  // last: it uses the others
+  std::jthread thread_;  // last: it uses the members above
 };
 
 }  // namespace weir

@@ -69,7 +69,7 @@ void Blocks::write(const Flight& flight, std::uint32_t first, std::uint32_t coun
   }
 }
 
-// As the kernel counts: a unit that was done says of how many jobs.
+// Counts as the kernel does: each unit holds the number of jobs that it has completed.
 void Blocks::count(const Flight& flight, std::uint32_t first, std::uint32_t count) noexcept {
   const Work& work = *flight.work;
   if (work.done == nullptr || flight.is_idle) return;
@@ -96,14 +96,14 @@ void Blocks::run(std::uint32_t id, std::int64_t start_ns, std::int64_t end_ns) {
   groups_[group] = {id, 1, 0, order, end_ns, 0, false};
 }
 
-// Blocks of other kernels take cache and bandwidth from this one's, the more of the device they fill.
+// Blocks of other kernels take cache and bandwidth from this kernel's; the effect grows with their share of the device.
 std::int64_t Blocks::crowded(const Flight& flight, std::int64_t ns) const noexcept {
   if (contention_ == 0 || flight.work->is_timed) return ns;
   const double others = static_cast<double>(slots_ - free_ - std::int64_t{flight.running} * flight.work->slots);
   return ns + std::llround(static_cast<double>(ns) * contention_ * others / static_cast<double>(slots_));
 }
 
-// True when no block is left that wants a slot.
+// True when no more blocks wait for a slot.
 bool Blocks::dispatch(std::uint32_t id, std::int64_t now_ns) {
   Flight& flight = flights_[id];
   const Work& work = *flight.work;
@@ -151,14 +151,14 @@ void Blocks::start(std::uint32_t id, std::int64_t now_ns) {
 
 void Blocks::evict_for(const Flight& urgent, std::int64_t now_ns) {
   const Work& work = *urgent.work;
-  std::int64_t coming = free_;  // slots that are free or will be without further ado
+  std::int64_t coming = free_;  // slots that are free or being freed
   for (const Group& group : groups_)
     if (group.flight != kNone && group.is_saving)
       coming += std::int64_t{group.count} * flights_[group.flight].work->slots;
   const std::uint32_t wanted = std::min(urgent.waiting, work.most_at_once - urgent.running);
   std::int64_t missing = std::int64_t{wanted} * work.slots - coming;
   while (missing > 0) {
-    // The least urgent kernel first, then the youngest, then what it started last.
+    // Evict the least urgent kernel first, of these the youngest, and of its blocks the last.
     std::uint32_t victim = kNone;
     for (std::uint32_t i = 0; i < groups_.size(); ++i) {
       const Group& group = groups_[i];
@@ -198,7 +198,7 @@ void Blocks::evict_for(const Flight& urgent, std::int64_t now_ns) {
 
 std::uint32_t Blocks::end(const Due& due, std::int64_t now_ns) {
   Group& group = groups_[due.subject()];
-  if (group.flight == kNone || group.order != due.order) return kNone;  // moved since
+  if (group.flight == kNone || group.order != due.order) return kNone;  // rescheduled since
   const std::uint32_t id = group.flight;
   Flight& flight = flights_[id];
   free_ += static_cast<std::int64_t>(group.count) * flight.work->slots;
@@ -222,7 +222,7 @@ std::uint32_t Blocks::end(const Due& due, std::int64_t now_ns) {
   if (flight.work->moments != nullptr) write(flight, group.first_block, group.count, now_ns, false);
   count(flight, group.first_block, group.count);
   flight.running -= group.count;
-  // More of it may fit only because it has less running.
+  // Further blocks of this kernel may fit now; distribute() starts them.
   return has_ended(flight) ? id : kNone;
 }
 
@@ -241,13 +241,13 @@ void Blocks::distribute(std::int64_t now_ns) {
 }
 
 void Blocks::curtail(const Client& client, CommandId command) {
-  // Who wants no slots has started all of its blocks already.
+  // A kernel that is not starved has already started all of its blocks.
   std::erase_if(starved_, [&](std::uint32_t id) {
     Flight& flight = flights_[id];
     if (flight.client != &client || flight.command != command || flight.is_idle) return false;
     flight.taken = flight.next_block;
     flight.waiting = 0;
-    if (flight.saved != kNone) return false;  // has to come back for what was set aside
+    if (flight.saved != kNone) return false;  // must return for the parts that were set aside
     if (flight.running + flight.saving == 0) {
       go_idle(flight);
       return false;

@@ -1,5 +1,5 @@
 // The multiprocessors of the simulated device: resident kernels, their blocks in groups that start and end together,
-// who gets slots that fall free. Exact: no rates, no averages. Knows nothing of streams and queues.
+// and the assignment of free slots. Exact: no rates, no averages. Knows nothing of streams and queues.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@ struct Flight {
   const Work* work = nullptr;
   CommandId command = 0;
   std::uint32_t iteration = 0;
-  std::int32_t queue = kNoQueue;  // none: a graph's
+  std::int32_t queue = kNoQueue;  // kNoQueue: launched by a graph
   StreamId stream = 0;
   bool is_started = false;
-  bool is_starved = false;  // in the list of those that want slots
-  bool is_idle = false;     // toil that was told to end while nothing of it ran: comes and goes
+  bool is_starved = false;  // in the list of kernels that want slots
+  bool is_idle = false;     // a toil that was stopped while none of its blocks ran: it starts and ends at once
   std::int64_t block_ns = 0;
   std::uint32_t waiting = 0;  // blocks that have not been started
   std::uint32_t running = 0;
   std::uint32_t saving = 0;     // being set aside
-  std::uint32_t saved = kNone;  // parts that were set aside, linked
+  std::uint32_t saved = kNone;  // parts that were set aside, as a list
   std::uint32_t next_block = 0;
-  std::uint32_t taken = kNone;  // toil that was told to end: blocks that it had started by then
+  std::uint32_t taken = kNone;  // a stopped toil: blocks that it had started by then
   std::uint32_t age = 0;
 };
 
@@ -40,26 +40,26 @@ class Blocks {
   Flight& operator[](std::uint32_t id) noexcept { return flights_[id]; }
   void remove(std::uint32_t flight) noexcept { free_flights_.push_back(flight); }
 
-  // It has nothing to do any more, but takes a slot for a moment to find that out.
+  // The kernel has no work left, but briefly takes a slot to find that out.
   static void go_idle(Flight& flight) noexcept {
     flight.is_idle = true;
     flight.waiting = 1;
     flight.block_ns = 0;
   }
 
-  // A kernel begins to ask for slots.
+  // The kernel starts to request slots.
   void start(std::uint32_t flight, std::int64_t now_ns);
-  // Something else, from one moment to another: one group without slots. It may have to wait for its start.
+  // Runs any other command as one group without slots. Its start may be in the future.
   void run(std::uint32_t flight, std::int64_t start_ns, std::int64_t end_ns);
-  // A due entry; the flight that ended with it, or kNone. distribute() must follow when all that is due has ended.
+  // Handles a due entry; returns the flight that ended, or kNone. Call distribute() after the last entry of a moment.
   std::uint32_t end(const Due& due, std::int64_t now_ns);
   void distribute(std::int64_t now_ns);
 
-  // Starts no more blocks of a toil; what runs of it ends as it would.
+  // Starts no more blocks of a toil; running blocks end normally.
   void curtail(const Client& client, CommandId command);
-  // Ends what runs of a hold at that time.
+  // Ends the running blocks of a hold at that time.
   void release(const Client& client, CommandId command, std::int64_t ns);
-  // Nothing runs from now on, as if the clock of all blocks stood still.
+  // Suspends all blocks, as if their clocks stood still.
   void suspend(std::int64_t now_ns, std::int64_t until_ns);
   void resume(std::int64_t now_ns);
 
@@ -67,7 +67,7 @@ class Blocks {
 
  private:
   struct Group {
-    std::uint32_t flight = kNone;  // none: not in use
+    std::uint32_t flight = kNone;  // kNone: not in use
     std::uint32_t count = 0;
     std::uint32_t first_block = 0;
     std::uint32_t order = 0;
@@ -101,7 +101,7 @@ class Blocks {
   Priorities priorities_;
   std::int64_t save_ns_, restore_ns_, timer_ns_;
   double contention_;
-  std::int32_t stream_queues_;  // queues from here on are engines'
+  std::int32_t stream_queues_;  // queues from this index on belong to engines
   std::int64_t slots_;
   std::int64_t free_;
   std::int64_t suspended_until_ns_ = INT64_MIN;

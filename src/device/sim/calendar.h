@@ -1,5 +1,5 @@
-// What happens next on the simulated device: a heap of moments. Of two at the same moment, ends come before the rest,
-// and then the one that was entered first: the order is the same on every machine.
+// The upcoming events of the simulated device: a heap ordered by time. At equal times, ends come first, then the entry
+// that was added first, so the order is the same on every machine.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ enum class DueKind : std::uint32_t { end = 0, queue = 1, graph = 2, foreign = 3 
 
 struct Due {
   std::int64_t ns = 0;
-  std::uint32_t order = 0;  // also tells an entry from an older one of the same subject
+  std::uint32_t order = 0;  // also distinguishes an entry from an older one with the same subject
   std::uint32_t what = 0;   // kind in the two highest bits, then its subject
 
   DueKind kind() const noexcept { return static_cast<DueKind>(what >> 30); }
@@ -25,7 +25,7 @@ class Calendar {
   bool is_empty() const noexcept { return heap_.empty(); }
   const Due& next() const noexcept { return heap_.front(); }
 
-  // Returns the entry's order. Allocates only beyond the most entries that there ever were.
+  // Returns the entry's order. Allocates only when the calendar holds more entries than ever before.
   std::uint32_t enter(std::int64_t ns, DueKind kind, std::uint32_t subject) {
     const std::uint32_t order = (kind == DueKind::end ? 0 : 0x80000000u) | (count_++ & 0x7fffffffu);
     const Due due{ns, order, static_cast<std::uint32_t>(kind) << 30 | subject};

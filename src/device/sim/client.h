@@ -1,5 +1,5 @@
-// What the simulated machine keeps for one session: its commands, streams, events and graphs as plain records, and what
-// it learns about them. Filled by the session, driven by the machine.
+// The simulated machine's state for one session: commands, streams, events and graphs as plain records, and their
+// results. Filled by the session, driven by the machine.
 #pragma once
 
 #include <cstdint>
@@ -18,53 +18,53 @@ inline constexpr std::uint32_t kNone = UINT32_MAX;
 enum class Unit : std::uint8_t { kernel, to_device, to_host, on_device, host, link };
 inline constexpr std::size_t kUnits = 6;
 
-// A command without lookups.
+// A command with all lookups resolved.
 struct Work {
-  std::int64_t ns = 0;       // kernels: one block; others: all of it
-  std::int64_t held_ns = 0;  // that its queue stays with it, because it is several kernels
+  std::int64_t ns = 0;       // kernels: of one block; others: in total
+  std::int64_t held_ns = 0;  // how long it occupies its queue, because it is several kernels
   std::uint32_t blocks = 1;
-  std::uint32_t slots = 0;         // that a block takes
+  std::uint32_t slots = 0;         // per block
   std::uint32_t most_at_once = 1;  // blocks of this launch that fit on the device
   Unit unit = Unit::kernel;
   std::uint8_t level = 0;  // priority
-  bool is_timed = false;   // by a clock: neither scaled nor jittered
+  bool is_timed = false;   // ends by a clock: neither scaled nor jittered
   bool is_hold = false;
-  bool is_released = false;  // hold: the flag was seen; toil: it was told to end
-  bool obeys = false;        // toil: told to end, it starts no more blocks, and goes on with the rest next time
+  bool is_released = false;  // hold: the flag was seen; toil: it was asked to stop
+  bool obeys = false;        // toil: when asked to stop, it starts no more blocks; the next launch continues
   std::uint32_t blocks_per_multiprocessor = 1;
   std::int32_t* flag = nullptr;     // hold
   std::int32_t* moments = nullptr;  // probes: one record per block
-  // toil:
-  std::int64_t* record = nullptr;  // of the launch, as toil.h has it
-  std::int32_t* done = nullptr;    // per unit: how many jobs; none where a block is more than one
+  // For toil:
+  std::int64_t* record = nullptr;  // the launch record of toil.h
+  std::int32_t* done = nullptr;    // jobs completed, per unit; null if a block has several units
   std::int64_t units = 0;
-  std::uint32_t taken = 0;  // of one that obeys: units of the job that were started by earlier launches
+  std::uint32_t taken = 0;  // if it obeys: units of the job that earlier launches have started
 };
 
 struct Stream {
   bool is_running = false;
   std::uint32_t outstanding = 0;  // packets that have not retired
   std::uint32_t launches = 0;     // submitted
-  std::uint32_t ended = 0;        // of them
+  std::uint32_t ended = 0;        // of these launches
   std::int32_t queue = 0;
-  std::int32_t home = 0;                  // of the mapping at creation
-  std::uint32_t record = kNone;           // events to complete when what runs ends, linked by Event::next
+  std::int32_t home = 0;                  // the queue assigned at creation
+  std::uint32_t record = kNone;           // events to complete when the running command ends, linked by Event::next
   std::int64_t ended_ns = INT64_MIN / 2;  // of its last command
-  std::int64_t ready_ns = INT64_MIN / 2;  // events that it waited for allow a start from then on
+  std::int64_t ready_ns = INT64_MIN / 2;  // earliest start that the awaited events allow
 };
 
-// Instances count from 1, as of the record that was submitted last; 0: never recorded.
+// Instances count from 1, in the order in which records are submitted; 0: never recorded.
 struct Event {
   std::uint32_t submitted = 0;
   std::uint32_t done = 0;
-  std::uint32_t instance = 0;    // of the record that is underway
+  std::uint32_t instance = 0;    // of the record in progress
   std::uint32_t next = kNone;    // in Stream::record
-  std::int32_t queue = 0;        // that recorded it
+  std::int32_t queue = 0;        // the queue that recorded it
   std::uint32_t waiter = kNone;  // queues whose head waits for it, linked by Queue::next_waiter
   std::int64_t done_ns = INT64_MIN / 2;
 };
 
-// A graph that was launched and has not begun; or is running.
+// A launched graph that waits to begin or is running.
 struct GraphLaunch {
   std::uint32_t segment = 0;
   std::uint32_t iteration = 0;
@@ -77,7 +77,7 @@ struct ReadyNode {
 };
 
 struct Client {
-  std::uint32_t id = 0;     // of the machine's
+  std::uint32_t id = 0;     // index in the machine
   std::vector<Work> works;  // by command
   std::vector<Stream> streams;
   std::vector<Event> events;
@@ -88,16 +88,16 @@ struct Client {
   std::vector<std::uint32_t> missing;  // by command: predecessors that have not ended
   std::vector<ReadyNode> ready;        // of the running graph, in order
   std::size_t next_ready = 0;
-  std::uint32_t unended = 0;                    // nodes; 0 where no graph runs
-  std::int64_t graph_free_ns = INT64_MIN / 2;   // its front end
-  std::int64_t graph_ended_ns = INT64_MIN / 2;  // the last graph
+  std::uint32_t unended = 0;                    // nodes; 0 if no graph runs
+  std::int64_t graph_free_ns = INT64_MIN / 2;   // when its front end is free
+  std::int64_t graph_ended_ns = INT64_MIN / 2;  // when the last graph ended
   std::int64_t graph_wake_ns = INT64_MAX;
   bool awaits_residency = false;
 
   std::uint64_t outstanding = 0;            // packets that have not retired
-  std::int64_t retired_ns = INT64_MIN / 2;  // the last one
-  std::vector<IterationSpan> iterations;    // since the last harvest
-  std::uint32_t first_iteration = 0;        // that iterations[0] stands for
+  std::int64_t retired_ns = INT64_MIN / 2;  // when the last packet retired
+  std::vector<IterationSpan> iterations;    // since the last take_spans()
+  std::uint32_t first_iteration = 0;        // the number of iterations[0]
   std::vector<Span> spans;                  // traced iterations x commands
   std::uint32_t traced_iterations = 0;
   std::vector<CommandId> holds;

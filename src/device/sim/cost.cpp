@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kThreadsPerMultiprocessor = 2048;
 constexpr std::int64_t kTile = 128;       // of a library's matrix product
-constexpr std::int64_t kTileDepth = 512;  // flat products are cut along k as well
+constexpr std::int64_t kTileDepth = 512;  // thin products are split along k as well
 
 std::int64_t rounded(double ns) {
   constexpr double kMost = 3.6e12;
@@ -85,7 +85,7 @@ Footprint footprint_of(const Command& command, const SimProfile& profile) {
   const auto [m, n, k, flags] = command.shape.dims;
   const std::int64_t tiles = divide_up(std::max<std::int64_t>(1, m), kTile) *
                              divide_up(std::max<std::int64_t>(1, n), kTile) * gemm_batch(command.shape);
-  // A library cuts a flat product along k until it fills the device.
+  // A library splits a thin product along k until it fills the device.
   const std::int64_t cuts = std::max<std::int64_t>(1, std::min(k / kTileDepth, profile.multiprocessors / tiles));
   return {static_cast<std::uint32_t>(std::min<std::int64_t>(tiles * cuts, INT32_MAX)), 1};
 }
@@ -105,8 +105,8 @@ Work CostModel::kernel(const Command& command, const Duration* known) const {
 
   Work work;
   const Lasts lasts = weir::kernel(command.kernel).lasts;
-  // As many blocks as it has units, one after the other: that is how those that take unit after unit and look at a flag
-  // in between behave, and each of them can be dropped.
+  // One block per unit, one after the other: real toil blocks take unit after unit and check a flag in between, so that
+  // any remaining unit can be skipped.
   if (lasts == Lasts::by_units && (command.shape.dims[kToilStyle] & kToilObeys) != 0) {
     work.obeys = true;
     footprint.blocks =
@@ -135,7 +135,7 @@ Work CostModel::kernel(const Command& command, const Duration* known) const {
     work.ns = std::max<std::int64_t>(1, rounded(known->ns * profile_.scale / waves));
     return work;
   }
-  // A block has its multiprocessor's share of the rates, divided among the blocks that share it with this one.
+  // A block gets its multiprocessor's share of the rates, divided by the number of blocks on that multiprocessor.
   const Cost cost = weir::kernel(command.kernel).cost(command.shape);
   const double at_once = std::min<double>(work.blocks, work.most_at_once);
   const double shares = static_cast<double>(processors) * std::ceil(at_once / static_cast<double>(processors));
@@ -159,7 +159,7 @@ std::int64_t CostModel::toil_ns(const Command& command, const Work& work) const 
 Work CostModel::work_of(const Step& step, CommandId id) const {
   const Command& command = step.commands()[id];
   const auto found = known_.empty() ? known_.end() : known_.find(signature_of(step, id));
-  // A probe writes as many moments as its shape has blocks, whatever a table says.
+  // A probe writes one moment per block of its shape, so the table is ignored.
   const bool is_probe = command.kind == CommandKind::kernel && weir::kernel(command.kernel).is_probe;
   const bool is_free = found == known_.end() || is_probe;
   const Duration* const known = is_free ? nullptr : found->second;

@@ -116,7 +116,7 @@ void Machine::record(Client& client, EventId event, StreamId stream, Unit unit, 
 
 void Machine::wait(Client& client, EventId event, StreamId stream, Unit unit, std::int64_t host_ns) {
   const std::uint32_t instance = client.events[event].submitted;
-  if (instance == 0) return;  // never recorded: as on GPUs, that is no wait
+  if (instance == 0) return;  // never recorded: as on GPUs, there is nothing to wait for
   push(client, queue_of(client.streams[stream], unit),
        {&client, host_ns + profile_.device.doorbell_ns, event, instance, stream, PacketKind::wait});
 }
@@ -151,7 +151,7 @@ bool Machine::step() {
   now_ns_ = std::max(now_ns_, due.ns);
   switch (due.kind()) {
     case DueKind::end:
-      // All that ends now gives its slots back before anybody takes some.
+      // All blocks that end now free their slots before any slot is taken.
       for (;;) {
         if (const std::uint32_t flight = blocks_.end(due, now_ns_); flight != kNone) end(flight);
         if (calendar_.is_empty() || calendar_.next().ns != now_ns_ || calendar_.next().kind() != DueKind::end) break;
@@ -180,7 +180,7 @@ bool Machine::step() {
 }
 
 void Machine::settle() {
-  for (std::size_t i = 0; i < todo_.size(); ++i) {  // grows while it is worked on
+  for (std::size_t i = 0; i < todo_.size(); ++i) {  // grows during the loop
     if ((todo_[i] & kGraphBit) != 0) {
       try_graph(*clients_[todo_[i] & ~kGraphBit]);
     } else {
@@ -190,12 +190,12 @@ void Machine::settle() {
   todo_.clear();
 }
 
-// Stops at the first packet that is not ready, whoever's the packets behind it are: head-of-line blocking.
+// Stops at the first packet that is not ready, even if later packets are of other streams: head-of-line blocking.
 void Machine::try_queue(std::uint32_t index) {
   Queue& queue = queues_[index];
   while (queue.size() != 0 && !queue.awaits_event && !queue.awaits_residency) {
     const Packet packet = queue.front();
-    // The front end fetches the next packet while it waits for what its commands depend on.
+    // The front end fetches a packet even before the packet's dependencies are met.
     const std::int64_t fetched_ns = std::max(packet.visible_ns, queue.free_ns) + profile_.device.launch_ns;
     if (packet.kind == PacketKind::launch) {
       if (!try_launch(index, packet, fetched_ns)) return;
@@ -226,7 +226,7 @@ bool Machine::can_launch(const Work& work, std::uint32_t what, bool& awaits) {
 bool Machine::try_launch(std::uint32_t index, const Packet& packet, std::int64_t fetched_ns) {
   Queue& queue = queues_[index];
   Stream& stream = packet.client->streams[packet.stream];
-  // Its end brings us back; with engines' queues the command before may still wait in another queue.
+  // The end of the running command retries; with engine queues an earlier command may still wait in another queue.
   if (stream.is_running || packet.sequence != stream.ended) return false;
   const std::int64_t gap_ns = profile_.device.stream_gap_ns;
   std::int64_t start_ns = std::max({fetched_ns, stream.ended_ns + gap_ns, stream.ready_ns});
@@ -245,11 +245,11 @@ bool Machine::try_launch(std::uint32_t index, const Packet& packet, std::int64_t
   return true;
 }
 
-// Does not hold up the queue unless the profile says so: the event is left with the command that runs on the stream.
+// Does not block the queue unless the profile says so: the event is attached to the command that runs on the stream.
 bool Machine::try_record(const Packet& packet, std::int32_t queue) {
   Stream& stream = packet.client->streams[packet.stream];
   Event& event = packet.client->events[packet.subject];
-  if (stream.is_running && profile_.record_blocks != 0) return false;  // its end brings us back
+  if (stream.is_running && profile_.record_blocks != 0) return false;  // the end of the running command retries
   event.instance = packet.number;
   event.queue = queue;
   if (stream.is_running) {
@@ -283,7 +283,7 @@ bool Machine::try_wait(std::uint32_t index, const Packet& packet, std::int64_t) 
 void Machine::complete(Client&, Event& event) {
   event.done = event.instance;
   event.done_ns = now_ns_;
-  // In the order in which they came, which is the reverse of the list's.
+  // In order of arrival, which is the reverse of the list's order.
   const std::size_t first = todo_.size();
   for (std::uint32_t queue = event.waiter; queue != kNone; queue = queues_[queue].next_waiter) {
     queues_[queue].awaits_event = false;
@@ -326,7 +326,7 @@ void Machine::start(Client& client, CommandId command, std::uint32_t iteration, 
     blocks_.start(blocks_.add(flight), now_ns_);
     return;
   }
-  // First come, first served: when it will start is known now.
+  // First come, first served: the start time is already known.
   auto& servers = engines_[static_cast<std::size_t>(work.unit)];
   auto& server = *std::min_element(servers.begin(), servers.end());
   const std::int64_t start_ns = std::max(now_ns_, server);
@@ -334,7 +334,7 @@ void Machine::start(Client& client, CommandId command, std::uint32_t iteration, 
   blocks_.run(blocks_.add(flight), start_ns, server);
 }
 
-// What a toil says at its end, and where the next launch of its job goes on.
+// Writes a toil's record at its end and sets where the next launch of its job continues.
 void Machine::report(Work& work, std::uint32_t told_at) {
   const std::uint32_t taken = told_at == kNone ? work.blocks : told_at;
   work.taken = taken == work.blocks ? 0 : taken;
@@ -354,7 +354,7 @@ void Machine::end(std::uint32_t id) {
   if (flight.work->unit == Unit::kernel) {
     --resident_;
     if (!waiting_.empty()) {
-      // Urgent ones first, where priorities count, then in the order in which they came.
+      // The most urgent first if priorities apply, then in order of arrival.
       const auto next = std::min_element(waiting_.begin(), waiting_.end(), [](const Waiting& a, const Waiting& b) {
         return a.level != b.level ? a.level > b.level : static_cast<std::int32_t>(a.order - b.order) < 0;
       });
@@ -383,7 +383,7 @@ void Machine::end(std::uint32_t id) {
   stream.record = kNone;
   todo_.push_back(static_cast<std::uint32_t>(flight.queue));
   if (profile_.engine_queues == 0) return;
-  // The stream's next command may be at the head of any of these.
+  // The stream's next command may be at the head of any of these queues.
   if (stream.queue != flight.queue) todo_.push_back(static_cast<std::uint32_t>(stream.queue));
   for (auto engine = static_cast<std::uint32_t>(profile_.queues); engine < queues_.size(); ++engine)
     if (queues_[engine].size() != 0) todo_.push_back(engine);
@@ -443,7 +443,7 @@ void Machine::end_node(Client& client, CommandId command) {
 
 void Machine::look_at_flags(std::int64_t host_ns) {
   if (clients_with_holds_ == 0) return;
-  // What happened before the host came here happened with the flags as they were.
+  // Events before the host's current time still see the old flags.
   advance(host_ns);
   for (Client* const client : clients_) {
     if (client == nullptr) continue;
@@ -464,8 +464,7 @@ void Machine::look_at_flags(std::int64_t host_ns) {
   }
 }
 
-// Somebody else has the device for a while, then we have it: both exponential, so that their share is as the profile
-// says.
+// Foreign load and idle periods alternate; both lengths are exponential, with means that give the share in the profile.
 void Machine::foreign(bool begins) {
   const double slice_ns = static_cast<double>(profile_.foreign_slice_ns);
   const double mean_ns = begins ? slice_ns : slice_ns * (1 - profile_.foreign_load) / profile_.foreign_load;

@@ -1,5 +1,5 @@
 // The simulated machine: hardware queues with their front ends, engines, graphs, and the events of virtual time. Knows
-// sessions as clients and commands as records; no step, no wall clock, and nothing of the host but its packets.
+// sessions as clients and commands as records; knows no step, no wall clock, and only packets from the host.
 #pragma once
 
 #include <array>
@@ -15,35 +15,35 @@
 
 namespace weir::sim {
 
-// One thread at a time. Time goes on when advance() or step() is called, and only then: whoever asks decides how far.
+// One thread at a time. Time advances only when advance() or step() is called; the caller decides how far.
 class Machine {
  public:
   static constexpr std::int64_t kStartNs = 1'000'000'000;
 
   explicit Machine(const SimProfile& profile);
 
-  // The client's works, streams and graphs are set up; its streams get their queues here. Stays where it is until
-  // closed.
+  // The client's works, streams and graphs must be set up; its streams get their queues here. The client must not move
+  // until closed.
   void open(Client& client);
   void close(Client& client) noexcept;
   std::size_t open_streams() const noexcept { return open_streams_; }
 
-  // Makes the stream ready to take a packet from a host that has come to that time; false where its queue is full then.
+  // Makes the stream ready to take a packet from a host at that time; false if its queue is full then.
   bool admit(Client& client, StreamId stream, Unit unit, std::int64_t host_ns);
-  // Each hands over a packet of an admitted stream; `unit` is that of the command that a record or wait belongs to.
+  // Each submits a packet to an admitted stream; `unit` is that of the command that the record or wait belongs to.
   void launch(Client& client, CommandId command, std::uint32_t iteration, StreamId stream, std::int64_t host_ns);
   void record(Client& client, EventId event, StreamId stream, Unit unit, std::int64_t host_ns);
   void wait(Client& client, EventId event, StreamId stream, Unit unit, std::int64_t host_ns);
   void launch_graph(Client& client, std::uint32_t segment, std::uint32_t iteration, std::int64_t host_ns);
 
-  // What has happened by then has happened.
+  // Processes all events up to that time.
   void advance(std::int64_t to_ns);
-  // The next moment at which something happens; false where nothing will.
+  // Processes the next event; false if there is none.
   bool step();
   std::int64_t now_ns() const noexcept { return now_ns_; }
-  // Of that moment; INT64_MAX where there is none.
+  // The time of the next event; INT64_MAX if there is none.
   std::int64_t next_ns() const noexcept { return calendar_.is_empty() ? INT64_MAX : calendar_.next().ns; }
-  // The host may have set flags since it was here last: holds that see theirs end at the host's time.
+  // Checks flags that the host may have set since the last call: holds whose flag is set end at the host's time.
   void look_at_flags(std::int64_t host_ns);
 
   std::uint32_t resident_kernels() const noexcept { return static_cast<std::uint32_t>(resident_); }
@@ -58,14 +58,14 @@ class Machine {
     std::uint32_t number = 0;   // iteration or instance
     StreamId stream = 0;
     PacketKind kind = PacketKind::launch;
-    std::uint32_t sequence = 0;  // launch: how many of its stream came before
+    std::uint32_t sequence = 0;  // launch: number of earlier launches on its stream
   };
   struct Queue {
     std::vector<Packet> ring;
     std::uint64_t head = 0, tail = 0;
-    std::int64_t free_ns = INT64_MIN / 2;   // its front end has dealt with the packet before
+    std::int64_t free_ns = INT64_MIN / 2;   // when its front end has processed the previous packet
     std::int64_t wake_ns = INT64_MAX;       // entered in the calendar
-    std::int64_t ended_ns = INT64_MIN / 2;  // the last command that came from here
+    std::int64_t ended_ns = INT64_MIN / 2;  // the last command launched from here
     std::uint32_t running = 0;              // launched from here and not ended
     std::uint32_t next_waiter = kNone;
     bool awaits_event = false;
@@ -82,7 +82,7 @@ class Machine {
   };
   static constexpr std::uint32_t kGraphBit = 0x80000000u;
 
-  // Where a stream's command of that kind waits: the stream's queue, or one of its engine's.
+  // The queue where a stream's command of that kind waits: the stream's own, or one of its engine's.
   std::int32_t queue_of(const Stream& stream, Unit unit) const noexcept;
   bool is_engine_queue(std::int32_t queue) const noexcept { return queue >= profile_.queues; }
   void push(Client& client, std::int32_t queue, const Packet& packet);
@@ -95,7 +95,7 @@ class Machine {
   bool try_record(const Packet& packet, std::int32_t queue);
   void try_graph(Client& client);
   bool begin_graph(Client& client);
-  // False where the command must wait to become resident.
+  // False if the command must wait to become resident.
   bool can_launch(const Work& work, std::uint32_t what, bool& awaits);
   void start(Client& client, CommandId command, std::uint32_t iteration, StreamId stream, std::int32_t queue);
   void end(std::uint32_t flight);
@@ -120,10 +120,10 @@ class Machine {
   std::vector<Queue> queues_;                              // those of streams, then those of engines
   std::array<std::int64_t, kMaxStreams + 1> switch_ns_{};  // by queues in use
   std::vector<Client*> clients_;                           // by id
-  std::array<std::vector<std::int64_t>, kUnits> engines_;  // by unit: when each is free
+  std::array<std::vector<std::int64_t>, kUnits> engines_;  // by unit: when each engine is free
   std::vector<Waiting> waiting_;                           // to become resident
   std::uint32_t waited_ = 0;
-  std::vector<std::uint32_t> todo_;  // queues, or clients with kGraphBit, that may go on
+  std::vector<std::uint32_t> todo_;  // queues, or clients with kGraphBit, that may be able to continue
   std::size_t clients_with_holds_ = 0;
   std::uint64_t random_ = 0;
 };

@@ -24,7 +24,7 @@ std::int32_t StreamMap::assign(std::int32_t home) noexcept {
   const std::size_t count = commands_.size();
   if (mapping_ == Mapping::rotating) return static_cast<std::int32_t>(rotated_++ % count);
   if (mapping_ != Mapping::load_based) return home;
-  // From home on, so that home wins a tie, and then the first one behind it.
+  // The search starts at home, so that home wins a tie, then the first queue after it.
   auto best = static_cast<std::size_t>(home);
   for (std::size_t i = 1; i < count && commands_[best] != 0; ++i) {
     std::size_t queue = static_cast<std::size_t>(home) + i;

@@ -1,4 +1,4 @@
-// Which hardware queue a stream is on: the policies, and the counts that they go by. Knows no time and no packets.
+// Assigns streams to hardware queues: the policies, and the counts that they use. Knows no time and no packets.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class StreamMap {
   std::int32_t create();
   void drop(std::int32_t home) noexcept { --references_[static_cast<std::size_t>(home)]; }
 
-  // Streams get a queue anew whenever they become busy.
+  // True if streams get a new queue whenever they become busy.
   bool is_dynamic() const noexcept { return mapping_ == Mapping::load_based || mapping_ == Mapping::rotating; }
   // The queue of a stream that becomes busy now.
   std::int32_t assign(std::int32_t home) noexcept;
@@ -27,7 +27,7 @@ class StreamMap {
   void end_command(std::int32_t queue) noexcept {
     if (--commands_[static_cast<std::size_t>(queue)] == 0) --busy_queues_;
   }
-  // Queues that have commands which were submitted and have not ended.
+  // Queues with commands that were submitted and have not ended.
   std::int64_t busy_queues() const noexcept { return busy_queues_; }
 
  private:

@@ -23,7 +23,7 @@ constexpr double kSecond = 1e9;
 constexpr double kMostRate = 1e18;
 constexpr std::size_t kMostDurations = 20'000;
 
-// NAME is the member as C++ has it, which is also what users write.
+// NAME is the C++ member, which is also the name that users write.
 #define WEIR_WHOLE(NAME, LOWEST, HIGHEST, SUMMARY) \
   {#NAME, SUMMARY, LOWEST, HIGHEST, +[](SimProfile& profile) -> std::int64_t& { return profile.NAME; }, nullptr}
 #define WEIR_REAL(NAME, LOWEST, HIGHEST, SUMMARY) \
@@ -93,7 +93,7 @@ std::string checked_text(std::string_view text) {
   return std::string(text);
 }
 
-// Everything that is not a plain number; false where there is no such setting.
+// Handles the settings that are words; false if the key is not one of them.
 bool set_word(SimProfile& profile, std::string_view key, std::string_view value) {
   if (key == "name") {
     profile.name = checked_text(value);
@@ -374,7 +374,7 @@ SimProfile profile_named(const std::string& name) {
 }
 
 std::string to_yaml(const SimProfile& from) {
-  SimProfile profile = from;  // settings are found by reference
+  SimProfile profile = from;  // settings are accessed by reference
   std::string text =
       fmt::format("name: \"{}\"\nmodel: \"{}\"\nmapping: {}\n", profile.name, profile.model, name_of(profile.mapping));
   if (!profile.map.empty()) text += fmt::format("map: [{}]\n", fmt::join(profile.map, ", "));

@@ -1,5 +1,5 @@
-// What a simulated device is made of: every setting with its default, read from YAML, changed by name, written back.
-// Knows numbers and their ranges; not what the machine does with them.
+// The settings of a simulated device with their defaults: read from YAML, changed by name, written back. Knows numbers
+// and their ranges; not what the machine does with them.
 #pragma once
 
 #include <array>
@@ -16,17 +16,17 @@ namespace weir::sim {
 
 // How a stream gets its hardware queue.
 enum class Mapping : std::uint8_t { round_robin, least_referenced, load_based, rotating, fixed };
-// What priorities do; each does what those before it do as well.
+// The effect of priorities; each level includes those before it.
 enum class Priorities : std::uint8_t {
   ignored,
   order,   // kernels that wait to become resident are taken by priority
-  blocks,  // multiprocessors that fall free go to the most urgent kernel
+  blocks,  // free multiprocessors go to the most urgent kernel
   full,    // running blocks of less urgent kernels are set aside
 };
 std::string_view name_of(Mapping mapping);
 std::string_view name_of(Priorities priorities);
 
-// What makes two commands last equally long: the key of a profile's table of durations.
+// Commands with equal signatures take equally long: the key of a profile's table of durations.
 struct Signature {
   CommandKind kind = CommandKind::kernel;
   std::string name;  // of the kernel; of a copy: to_device, to_host or on_device; of a collective: its operation
@@ -36,12 +36,12 @@ struct Signature {
   friend auto operator<=>(const Signature&, const Signature&) = default;
 };
 
-// A known duration: of a launch that has the device to itself, first start to last end.
+// A known duration, from first start to last end, of a launch that has the device to itself.
 struct Duration {
   Signature of;
   double ns = 0;
-  double held_ns = 0;                          // of it, that its queue stays with it: until its last kernel is launched
-  std::int64_t blocks = 0;                     // 0: as the cost model has it
+  double held_ns = 0;                          // part of `ns` until its last kernel is launched: it occupies its queue
+  std::int64_t blocks = 0;                     // 0: from the cost model
   std::int64_t blocks_per_multiprocessor = 0;  // likewise
 };
 
@@ -51,9 +51,10 @@ struct SimProfile {
 
   std::int64_t queues = 8;
   Mapping mapping = Mapping::round_robin;
-  std::vector<std::int64_t> map;  // of the mapping `fixed`: queue by creation index
-  std::int64_t barrier = 0;  // 1: a queue's head waits until the command before it has ended, not just its own stream's
-  std::int64_t record_blocks = 0;  // 1: so does the record of an event, for what its stream runs
+  std::vector<std::int64_t> map;  // for the mapping `fixed`: queue by creation index
+  // 1: the head of a queue waits until the queue's previous command has ended, not just its own stream's.
+  std::int64_t barrier = 0;
+  std::int64_t record_blocks = 0;  // 1: a record blocks its queue until its stream's running command has ended
   std::int64_t engine_queues = 0;  // 1: copies, host functions and collectives wait in queues of their own
   std::int64_t queue_depth = 1022;
   std::int64_t max_streams = 128;
@@ -72,50 +73,50 @@ struct SimProfile {
     std::int64_t launch_ns = 0, copy_ns = 0, host_function_ns = 0, collective_ns = 0, record_ns = 0, wait_ns = 0,
                  graph_ns = 0, finish_ns = 0, clock_ns = 1;
   } host;
-  // Latencies on the device's side.
+  // Latencies of the device.
   struct {
     std::int64_t doorbell_ns = 0, launch_ns = 0, stream_gap_ns = 0, event_gap_ns = 0, switch_ns = 0,
                  switch_per_doubling_ns = 0, graph_gap_ns = 0, graph_node_ns = 0, copy_latency_ns = 0,
                  host_function_latency_ns = 0, collective_latency_ns = 0, preempt_save_ns = 0, preempt_restore_ns = 0;
   } device;
-  // FLOP/s by precision, bytes/s; host_* of one host thread.
+  // FLOP/s by precision, bytes/s; host_*: per host thread.
   struct {
     double fp32 = 50e12, tf32 = 300e12, fp16 = 600e12, bf16 = 600e12;
     double memory_bytes = 4e12, to_device_bytes = 50e9, to_host_bytes = 50e9, on_device_bytes = 2e12,
            link_bytes = 300e9;
     double host_flop = 10e9, host_bytes = 10e9;
   } rates;
-  // What share of the rates kernels of the cost model reach.
+  // Share of the rates that kernels of the cost model reach.
   struct {
     double flop = 1, memory = 1;
   } efficiency;
 
-  std::int64_t kernel_ns = 2000;  // the least that a kernel of the cost model lasts
-  double scale = 1;               // of all kernels that are not timed by a clock (spin, stamp, hold)
-  double contention = 0;          // how much longer a block lasts beside others that fill the rest of the device
-  double room = 1;                // share of a kernel's blocks that take room; the others leave at once
+  std::int64_t kernel_ns = 2000;  // shortest duration of a kernel in the cost model
+  double scale = 1;               // factor on all kernels that are not timed by a clock (spin, stamp, hold, toil)
+  double contention = 0;          // relative slowdown of a block while others fill the rest of the device
+  double room = 1;                // share of a kernel's blocks that occupy the device; the others end at once
   double jitter = 0;              // relative standard deviation of durations
   std::int64_t seed = 1;
   std::int64_t timer_ns = 1;                  // granularity of the moments that probe kernels write
-  double foreign_load = 0;                    // share of the time that somebody else's kernels take
-  std::int64_t foreign_slice_ns = 2'000'000;  // how long they take it, on average
+  double foreign_load = 0;                    // share of time taken by other users' kernels
+  std::int64_t foreign_slice_ns = 2'000'000;  // average length of such a period
   std::int64_t memory_bytes = std::int64_t{80} << 30;
   std::vector<Precision> precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16};
   std::vector<Duration> durations;
 
-  std::vector<std::pair<std::string, std::string>> overrides;  // as applied, for people; not part of the profile's text
+  std::vector<std::pair<std::string, std::string>> overrides;  // as applied, for display; not in the profile's text
 };
 
-// Reads YAML; keys that are missing keep the defaults above. `name` stands for the file in messages.
+// Reads YAML; missing keys keep the defaults above. `name` stands for the file in messages.
 SimProfile load_profile(std::string_view text, const std::string& name);
-// A profile that the program carries (h200), or a file (anything with a '/' or ending in .yaml or .yml).
+// A built-in profile (h200), or a file (anything with a '/' or ending in .yaml or .yml).
 SimProfile profile_named(const std::string& name_or_path);
 std::vector<std::string> profile_names();
 // Sets one setting, as --sim does: queues, mapping, map (0,1,1), copy_engines.to_host, host.launch_ns, rates.bf16 ...
 void apply(SimProfile& profile, const std::string& key, const std::string& value);
 // Rejects settings that contradict each other.
 void check(const SimProfile& profile);
-// Reads back as the same profile.
+// Writes YAML that reads back as the same profile.
 std::string to_yaml(const SimProfile& profile);
 
 // One numeric setting, for tables and documentation.

@@ -60,8 +60,7 @@ SimSession::~SimSession() {
   shared_->machine.close(client_);
 }
 
-// Buffers on the device hold nothing. Those of the host that nobody looks at neither: probes write to theirs, and
-// host_memory() brings the others into being.
+// Device buffers have no memory. Host buffers get memory only if probes write to them, or later in host_memory().
 void SimSession::allocate() {
   for (CommandId id = 0; id < step_.commands().size(); ++id) {
     const Command& command = step_.commands()[id];
@@ -200,7 +199,7 @@ void SimSession::replay() {
   }
   std::fill(submitted_ns_.begin(), submitted_ns_.end(), kNoTime);
   for (;;) {
-    // The thread whose clock is behind all others goes first: that is the order in which it would happen.
+    // The thread with the earliest clock goes first, as in reality.
     HostThread* first = nullptr;
     std::int64_t first_ns = INT64_MAX;
     bool has_blocked = false;
@@ -229,7 +228,7 @@ void SimSession::replay() {
           if (!machine.admit(client_, plan_.hops[id].stream, client_.works[id].unit, machine.now_ns())) continue;
           thread.ns = std::max(thread.ns, machine.now_ns());
           is_freed = true;
-          // It goes on with the call that it is in, before any other thread comes to that time.
+          // The thread continues its current call before any other thread reaches that time.
           if (!submit_command(id, thread)) continue;
           submitted_ns_[id] = thread.ns;
           ++thread.next;
@@ -258,11 +257,11 @@ void SimSession::catch_up() {
   shared_->machine.look_at_flags(shared_->host_ns);
   if (!has_arrivals) return;
   replay();
-  arrived_.store(0, std::memory_order_relaxed);  // nobody submits while this runs
+  arrived_.store(0, std::memory_order_relaxed);  // no thread submits while this runs
 }
 
 bool SimSession::drain() {
-  // Somebody else's kernels come and go for ever; no command of ours lasts for more than an hour.
+  // Foreign kernels come and go for ever; no command of this session lasts longer than an hour.
   constexpr std::int64_t kMostIdleNs = 100 * 3'600'000'000'000;
   std::uint64_t before = client_.outstanding;
   for (std::int64_t since_ns = shared_->machine.now_ns(); client_.outstanding != 0;) {
@@ -305,10 +304,10 @@ std::optional<std::uint64_t> SimSession::ended(StreamId stream) noexcept {
   return client_.streams[stream].ended;
 }
 
-// A host that has just looked sees nothing new before the machine's next event, so it skips to the first look behind
+// A host that has just looked sees nothing new before the machine's next event, so it skips to the first look after
 // that.
 void SimSession::relax(int) noexcept {
-  constexpr std::int64_t kLookNs = 100;  // a line that a device has written comes from memory
+  constexpr std::int64_t kLookNs = 100;  // a cache line that a device has written is read from memory
   catch_up();
   Machine& machine = shared_->machine;
   machine.advance(shared_->host_ns);

@@ -1,5 +1,5 @@
-// A step on a simulated device: the host's side of virtual time. Threads that submit are replayed one by one, whatever
-// the real ones did, so that every run gives the same numbers.
+// A step on a simulated device: the host's side of virtual time. Submitting threads are replayed one by one, regardless
+// of real timing, so that every run gives the same numbers.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace weir::sim {
 
-// What all sessions of a device share: the machine, and the host's clock.
+// State shared by all sessions of a device: the machine and the host's clock.
 struct Shared {
   explicit Shared(const SimProfile& profile) : profile(profile), machine(this->profile) {}
   SimProfile profile;
@@ -20,8 +20,8 @@ struct Shared {
   std::int64_t host_ns = Machine::kStartNs;
 };
 
-// Leaves progress() empty, which is for who watches from another thread while nothing happens: here a step that cannot
-// go on is an error. Who submits may ask ended(), which is as of the host's time and lets none pass; relax() does.
+// progress() stays empty, because it serves a watcher in another thread; here a step that hangs is an error. The
+// submitting thread may call ended(), which looks at the host's time without advancing it; relax() advances it.
 class SimSession final : public Session {
  public:
   SimSession(std::shared_ptr<Shared> shared, const Step& step, const Placement& placement,
@@ -46,13 +46,13 @@ class SimSession final : public Session {
   std::optional<Footprint> footprint(CommandId id) const override;
 
  private:
-  // One virtual host thread: its clock, and where it is in its commands.
+  // One virtual host thread: its clock and its position in its commands.
   struct HostThread {
     std::vector<CommandId> commands;  // of its streams, in the step's order
     std::size_t next = 0;
     std::uint32_t part = 0;  // of its next command: waits, then the launch, then the record
     std::int64_t ns = 0;
-    std::int64_t called_ns = 0;  // when the call that it is in began
+    std::int64_t called_ns = 0;  // when its current call began
     bool is_blocked = false;     // by a full queue
   };
   struct Free {
@@ -61,12 +61,12 @@ class SimSession final : public Session {
 
   void allocate();
   void divide(const Placement& placement);
-  // Waits, launch and record of one command; false where the queue is full, and then it goes on from there next time.
+  // Waits, launch and record of one command; false if the queue is full: the next call continues there.
   bool submit_command(CommandId id, HostThread& thread);
   void submit_now(std::span<const CommandId> commands);
   void submit_graphs();
   void replay();
-  // Brings what threads submitted to the machine, and the machine to the host's time.
+  // Passes the threads' submissions to the machine and advances the machine to the host's time.
   void catch_up();
   bool drain();
   void latch(const char* what) noexcept { failure_ = failure_ == nullptr ? what : failure_; }
@@ -77,13 +77,13 @@ class SimSession final : public Session {
   Plan plan_;
   SubmitMode mode_;
   Client client_;
-  std::vector<std::unique_ptr<std::byte, Free>> memory_;  // by buffer; none for those on the device
+  std::vector<std::unique_ptr<std::byte, Free>> memory_;  // by buffer; null for device buffers
   std::uint32_t begun_ = 0;
-  std::int64_t looked_ns_ = 0;     // at what has ended
-  const char* failure_ = nullptr;  // text that lives as long as the program
+  std::int64_t looked_ns_ = 0;     // when ended() was last called
+  const char* failure_ = nullptr;  // a string of static lifetime
 
-  std::vector<HostThread> threads_;      // none: the caller's thread alone
-  std::vector<std::uint8_t> is_marked_;  // by command: submitted by some thread and not yet replayed
+  std::vector<HostThread> threads_;      // empty: only the caller's thread submits
+  std::vector<std::uint8_t> is_marked_;  // by command: submitted but not yet replayed
   std::vector<std::int64_t> submitted_ns_;
   std::vector<std::vector<CommandId>> foreign_predecessors_;  // by command: those that another thread submits
   std::atomic<std::uint64_t> arrived_{0};

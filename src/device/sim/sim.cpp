@@ -26,7 +26,7 @@ class SimDevice final : public Device {
     info.model = profile.model;
     std::vector<std::string> changed;
     for (const auto& [key, value] : profile.overrides) changed.push_back(fmt::format("{}={}", key, value));
-    // Part of the model, because results of other settings are results of another device.
+    // Part of the model, because a device with other settings is another device.
     if (!changed.empty()) info.model += fmt::format(" with {}", fmt::join(changed, " "));
     info.is_gpu = true;
     info.computes = false;
@@ -59,7 +59,7 @@ class SimDevice final : public Device {
   }
 
  private:
-  std::shared_ptr<Shared> shared_;  // outlives the device if it must
+  std::shared_ptr<Shared> shared_;  // may outlive the device
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A GPU in virtual time, made from a profile. For the list of devices, and for who makes profiles of its own.
+// A GPU in virtual time, made from a profile. For the list of devices and for code that makes its own profiles.
 #pragma once
 
 #include <memory>
