@@ -37,8 +37,8 @@ struct Walk {
   std::vector<Left> left;  // what was not followed or does not exist, and why
 };
 
-// Folders are walked to a limited depth and count; links that lead out of them are not followed. A file that is reached
-// twice is listed once.
+// Folders are walked to a limited depth and count; links to folders and links that lead out are not followed. A file
+// that is reached twice is listed once.
 class Walker {
  public:
   void start(const fs::path& path) {

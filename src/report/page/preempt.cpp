@@ -32,7 +32,7 @@ std::string words_of(const Group& group) {
 
 bool is_known(const Json& latency) { return values::amount(latency, {"p50_ns"}).value_or(0) > 0; }
 
-// Up to the first block where every point has that latency, else up to the end, as in the SVG picture.
+// To the start of the first block if every point has that latency, else to the end, as in the SVG picture.
 const char* latency_of(const Json& document) {
   for (const Json& mechanism : values::list(document, {"mechanisms"}))
     for (const Json& point : values::list(mechanism, {"points"}))

@@ -135,7 +135,7 @@ class Drawing {
     return has_ranks_ ? fmt::format("rank {}, ", rank_of(process)) : "";
   }
 
-  // The piece to draw, if it can be drawn; counts those that cannot, once each.
+  // The piece to draw; empty where its times are unusable, which is counted in `odd` unless that is null.
   std::optional<Piece> piece_of(std::int64_t started_ns, std::int64_t ended_ns, std::uint32_t name, DrawnKind kind,
                                 Odd* odd) const {
     if (started_ns == kNoTime || ended_ns == kNoTime) {
