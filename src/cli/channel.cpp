@@ -264,8 +264,7 @@ int execute(const ChannelFlags& flags) {
   deliver(flags, document);
   if (!flags.save_baseline.empty() && has("measured")) {
     const std::filesystem::path file = baseline_file(flags.baseline_dir, "--save-baseline", flags.save_baseline);
-    const bool stays =
-        !is_complete && !flags.is_forced && std::filesystem::exists(file);  // keep the old one: half a run is no better
+    const bool stays = !is_complete && !flags.is_forced && std::filesystem::exists(file);  // half a run is no better
     if (!stays) write_file(file, to_text(document), true);
     if (!flags.is_quiet && !flags.is_json)
       fmt::print("\nBaseline '{}' {} {}\n", flags.save_baseline, stays ? "was not replaced:" : "is in", file.string());

@@ -25,8 +25,7 @@ constexpr double kMostSeconds = 7 * 86400.0;
 std::atomic<bool> is_ending{false};
 
 void end_hung(const std::string& report) {
-  if (is_ending.exchange(true, std::memory_order_relaxed))
-    return;  // read by is_ending_hung(); it only claims the exit, and orders nothing
+  if (is_ending.exchange(true, std::memory_order_relaxed)) return;  // read by is_ending_hung(); a claim only
   // Ends the process in any case, because the write below may block if nobody reads.
   std::thread([] {
     ::pthread_setname_np(::pthread_self(), "hang limit");  // so named because it appears among the stacks

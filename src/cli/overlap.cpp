@@ -101,8 +101,7 @@ std::vector<std::string> write_overlap(const fs::path& folder, const OverlapRun&
   for (const char* key : {"created", "command_line", "name", "config", "parameters"})
     options.about[key] = run.summary[key];
   Timeline all = merge(run.timelines);
-  for (TraceProcess& process : all.processes)
-    process.clock = 0;  // all on rank 0's clock, so that a reader need not align them again
+  for (TraceProcess& process : all.processes) process.clock = 0;  // rank 0's clock: no need to align them again
   write_chrome_json(all, options, folder / "trace.json", overwrites);
   written.emplace_back("trace.json");
   return written;

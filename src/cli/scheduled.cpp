@@ -100,8 +100,7 @@ class SchedulerClient {
 
  private:
   GatedWork work_;
-  std::unique_ptr<scheduler::Connection>
-      connection_;  // declared after work_, because its thread uses work_ until it is destroyed
+  std::unique_ptr<scheduler::Connection> connection_;  // after work_: its thread uses that until destroyed
 };
 
 }  // namespace

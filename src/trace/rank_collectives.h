@@ -54,8 +54,7 @@ struct RankCollectives {
   // Over the ranks that share the most: the whole group, if there is one. By position in skew_devices.
   std::optional<RankSkew> skew;
   std::vector<std::uint16_t> skew_devices;
-  std::vector<Straggler>
-      stragglers;  // `rank` is the process's; the reason also names the device where that is ambiguous
+  std::vector<Straggler> stragglers;    // `rank` is the process's; the reason names the device if ambiguous
   std::vector<SkewedCollective> worst;  // by skew, at most kMostSkewed
   std::string reason;                   // why there are no results, or which ranks are left out
 };

@@ -18,8 +18,7 @@ enum class Tone { good, neutral, warning, bad };
 
 struct Finding {
   Tone tone = Tone::neutral;
-  double weight =
-      0;  // among findings of one tone, the largest comes first; for example, the share of time that it costs
+  double weight = 0;  // within a tone the largest comes first; for example, the share of time that it costs
   std::string text;
   std::string advice;  // empty: none
   std::string anchor;  // id of an item; empty: none

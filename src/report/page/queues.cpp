@@ -15,8 +15,7 @@ namespace {
 
 constexpr std::size_t kMostStreams = 4096;  // of a map
 constexpr std::size_t kMostIntervals = 200'000;
-constexpr std::size_t kMostPoints =
-    2'000;  // in a document's lists that are printed as a table, which costs the square of this
+constexpr std::size_t kMostPoints = 2'000;  // of lists that are printed as a table, which costs the square of this
 
 std::string numbered(const char* what, double number) { return fmt::format("{} {:.0f}", what, number); }
 

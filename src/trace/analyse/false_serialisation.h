@@ -42,8 +42,7 @@ struct FalseSerialisation {
   std::vector<SerialisedPair> worst;          // most lost first, at most kMostSerialisedPairs
   std::vector<SerialisedStreams> by_streams;  // most lost first, at most kMostSerialisedStreams
   std::size_t stream_pairs = 0;               // the number of all such pairs of streams
-  std::size_t back_to_back =
-      0;  // pairs of two streams that ran back to back on one queue, including tied, not ready and unknown ones
+  std::size_t back_to_back = 0;  // pairs of two streams on one queue, including tied, not ready and unknown ones
   std::size_t not_ready = 0;     // part of these: the second was tied, or became ready only when the first had ended
   std::size_t unknown = 0;       // part of these: the time of submission of the second is not known
   double gap_limit_ns = 0;       // pairs with at most this gap count as back to back

@@ -14,8 +14,7 @@ namespace weir {
 
 struct KernelSlowdown {
   std::uint32_t name = kNoName;
-  std::size_t alone = 0,
-              beside = 0;  // instances: no collective at any time; a collective for at least half of the time
+  std::size_t alone = 0, beside = 0;  // instances: no collective at all; one for at least half of the time
   double alone_p50_ns = 0, beside_p50_ns = 0;
   double ratio = 0;       // beside / alone, of medians
   double p = 1;           // Mann-Whitney, two-sided, after Holm over all names
@@ -30,13 +29,12 @@ struct OverlapSlowdown {
   std::size_t names = 0;                // kernels with enough instances of both
   std::size_t clear = 0;                // of them
   std::vector<KernelSlowdown> kernels;  // by cost, at most kMostSlowdowns
-  std::optional<double>
-      ratio;               // for all judged kernels: time beside over the time that the same instances would take alone
-  double beside_ns = 0;    // time of the judged instances beside collectives
-  double cost_ns = 0;      // for the clear ones
-  std::size_t partly = 0;  // instances left out: a collective for less than half of the time
-  std::size_t too_few = 0;  // names left out for lack of instances
-  std::string reason;       // why there is no ratio
+  std::optional<double> ratio;          // all judged kernels: time beside over what the same instances take alone
+  double beside_ns = 0;                 // time of the judged instances beside collectives
+  double cost_ns = 0;                   // for the clear ones
+  std::size_t partly = 0;               // instances left out: a collective for less than half of the time
+  std::size_t too_few = 0;              // names left out for lack of instances
+  std::string reason;                   // why there is no ratio
 };
 
 OverlapSlowdown overlap_slowdown(const Timeline& timeline);

@@ -23,8 +23,7 @@ struct OverlapTimes {
   std::uint32_t name = kNoName;  // of its range
   std::size_t commands = 0;
   BusyTimes times;
-  std::array<double, kCollectiveKinds>
-      collective_ns{};              // by CollectiveKind: unions, so their sum may exceed communication
+  std::array<double, kCollectiveKinds> collective_ns{};  // by kind: unions, so their sum may exceed communication
   double compute_sum_ns = 0;        // of durations; divided by that of a run without communication it is the inflation
   double communication_sum_ns = 0;  // of durations
 

@@ -16,10 +16,9 @@ struct ChromeExport {
   // The process whose commands are written; all commands where the timeline has no lanes. Empty: those of all
   // processes, distinguished by rank, on separate lanes.
   std::optional<std::uint16_t> process = 0;
-  std::int64_t process_id = 0;  // for the host lanes of a single process; 0 where unknown
-  int world_size = 1;           // ranks; for all processes, at least as many as have commands
-  Json device_properties =
-      Json::object();              // the same for all its devices: numSms, totalGlobalMem, ... as Kineto names them
+  std::int64_t process_id = 0;              // for the host lanes of a single process; 0 where unknown
+  int world_size = 1;                       // ranks; for all processes, at least as many as have commands
+  Json device_properties = Json::object();  // same for all devices: numSms, totalGlobalMem, ... as in Kineto
   Json about = Json::object();     // written to "weir" unchanged, in addition to what the timeline knows about itself
   std::function<void()> progress;  // called for every megabyte; may be empty, may throw to stop
 };
