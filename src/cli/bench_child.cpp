@@ -132,7 +132,7 @@ void build_before(const Job& job) {
   }
 }
 
-// The backends that a library declares, before it is used for another; 0 where there is no library.
+// The backends that a library declares, before it is used for any; 0 where the package has none or has sources for it.
 std::uint32_t library_backends(const Job& job) {
   const package::Part* const library = job.package.find(package::Form::library);
   if (library == nullptr || job.package.find(source_of(job.backend)) != nullptr) return 0;

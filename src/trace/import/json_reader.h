@@ -52,7 +52,7 @@ class JsonReader {
   // In an object, after its '{' or after a value: reads the next key, undecoded, and consumes its ':'. Returns false at
   // the object's '}', which is consumed, and where the reader is broken.
   bool next_key(std::string_view* key);
-  // Consumes this text if it comes next, after white space; commas count.
+  // Consumes this text if it comes next, after white space; commas in it are compared too.
   bool take_text(std::string_view text) {
     peek();
     if (problem_ != nullptr || static_cast<std::size_t>(end_ - at_) < text.size() ||
