@@ -157,7 +157,7 @@ Machine machine_of(const ResultPoint& point) {
     else if (name.starts_with(kVariable) && !is_of_this_run(std::string_view(name).substr(kVariable.size())))
       machine.facts[name] = value;
     else if (name.starts_with("environment.rocm_info.") || name.starts_with("environment.driver_info."))
-      machine.facts[name] = value;  // AORTA's name for the driver
+      machine.facts[name] = value;  // AORTA's names for driver facts
   }
   std::string all;
   for (const auto& [name, value] : machine.facts)

@@ -1,5 +1,5 @@
 // What a report takes from one measured configuration, Weir's or AORTA's: the numbers of its point on a curve, its
-// samples, and notes about it. Knows result files; judges nothing.
+// samples, and the rest of its document. Knows result files; judges nothing.
 #pragma once
 
 #include <optional>

@@ -30,7 +30,7 @@ struct Axis {
   }
 };
 
-// Adds `level` to the buckets between two distances from the start of the axis.
+// Adds level x time to the area, and `level` to the maximum, of each bucket between two distances from the axis start.
 void spread(const Axis& axis, std::uint64_t from, std::uint64_t to, std::size_t level, std::vector<double>& areas,
             std::vector<std::uint32_t>& largest) {
   while (from < to) {

@@ -41,8 +41,8 @@ struct Floors {
 // passed on.
 Floors floors_of(const Timeline& timeline, std::span<const std::uint32_t> order);
 
-// The usual gap between commands of one stream on a queue when the host is not late. Commands whose gap is not much
-// larger count as back to back.
+// The largest gap that counts as back to back: twice the usual gap between commands of one stream on a queue when the
+// host is not late, within bounds.
 struct GapLimit {
   double ns = 0;
   std::string origin;  // in words

@@ -43,7 +43,7 @@ void write_timeline_csv(const Timeline& timeline, const std::filesystem::path& p
     to << ',';
     to.number(stream != nullptr ? stream->id : std::uint64_t{span.stream});
     to << ',';
-    // The hardware's number; those of copy engines in the timeline are internal.
+    // The label, which users know; the timeline's numbers of copy engines are internal.
     if (span.queue != kNoQueue) {
       const auto label = labels.find(span.queue);
       if (label == labels.end() || label->second.empty()) {
